@@ -3,13 +3,11 @@
 //!
 //! Which buckets are here, and since when, decides what a look-up costs and not what it finds: a document's
 //! candidates are the kept members of its buckets, here or not. In mode `components` members are those that are
-//! eligible, and of a cluster of many only some are here until others are needed (`shallow`).
+//! eligible, and of a cluster of many only some are here until others are needed (`cluster_labels`).
 
-use super::entrant::{Entrant, Read, family_like};
+use super::cluster_labels::{Labels, Shallow};
 use super::error::DecideError;
-use super::labels::Labels;
-use super::shallow::Shallow;
-use crate::dedup::{FamilyIndex, FamilyQuery};
+use crate::dedup::{FamilyIndex, FamilyQuery, Sketch};
 use crate::model::{BucketMap, DocId, Generation};
 use crate::store::Batch;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -418,4 +416,43 @@ impl Crowd {
         }
         Ok(())
     }
+}
+
+/// A document with what is compared of it.
+pub(super) struct Entrant {
+    pub(super) document: DocId,
+    pub(super) sketch: Sketch,
+    pub(super) shingles: Arc<[u64]>,
+}
+
+/// Reads documents; those too short for a sketch are left out.
+pub(super) type Read<'r> = dyn Fn(&[DocId]) -> Result<Vec<Entrant>, DecideError> + 'r;
+
+/// An empty family in an order for documents like these.
+pub(super) fn family_like(threshold: f64, entrants: &[Entrant]) -> FamilyIndex {
+    let sample: Vec<&[u64]> = entrants.iter().map(|one| &*one.shingles).collect();
+    FamilyIndex::new(threshold, &sample)
+}
+
+/// A family of the documents that `next` gives part by part, in an order for those of the first part: until there
+/// are no more, or it takes `budget` bytes. None when there are none.
+pub(super) fn gather(
+    threshold: f64,
+    budget: usize,
+    mut next: impl FnMut() -> Result<Option<Vec<Entrant>>, DecideError>,
+) -> Result<Option<FamilyIndex>, DecideError> {
+    let mut gathered: Option<FamilyIndex> = None;
+    while gathered.as_ref().is_none_or(|family| family.bytes() < budget) {
+        let Some(entrants) = next()? else { break };
+        let family = gathered.get_or_insert_with(|| family_like(threshold, &entrants));
+        for Entrant { document, sketch, shingles } in entrants {
+            family.insert(document, sketch, &shingles);
+        }
+    }
+    Ok(gathered)
+}
+
+/// Whether two documents share a bucket, by the keys of each, one a band.
+pub(super) fn share_a_bucket(one: &[u64], other: &[u64]) -> bool {
+    one.iter().zip(other).any(|(one, other)| one == other)
 }

@@ -1,11 +1,9 @@
 //! The room that the crowd takes, from commit to commit.
 
-use super::crowd::Crowd;
-use super::entrant::Entrant;
+use super::cluster_labels::Depth;
+use super::crowd::{Crowd, Entrant};
 use super::error::DecideError;
-use super::left::{leave, take};
-use super::shallow::Depth;
-use super::twins::Twins;
+use super::writer_cache::{Twins, leave, take};
 use crate::dedup::{FamilyQuery, Sketch};
 use crate::model::{DedupMode, DocId, Generation, Policy};
 use crate::store::{CommitRecord, Memory, Writer, create};

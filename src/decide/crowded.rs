@@ -1,12 +1,10 @@
 //! Asking the crowd for one document, and telling it of those that join.
 
-use super::crowd::{CROWDED, WHOLE};
-use super::entrant::{Entrant, share_a_bucket};
+use super::crowd::{CROWDED, Entrant, WHOLE, share_a_bucket};
+use super::crowd_search::closest;
 use super::error::DecideError;
-use super::neighbours::closest;
-use super::rank::Rank;
 use super::session::Session;
-use crate::dedup::{FamilyQuery, Sketch, estimate_floor};
+use crate::dedup::{FamilyQuery, Rank, Sketch, estimate_floor};
 use crate::model::DocId;
 use std::collections::BTreeSet;
 

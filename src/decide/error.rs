@@ -1,6 +1,7 @@
-//! What can go wrong while deciding: what the store says, and what a tokenizer refuses.
+//! What can go wrong while deciding: what the store says, what a tokenizer refuses, what was decided elsewhere and cannot
+//! be true.
 
-use super::untrue::Untrue;
+use crate::model::DocId;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
 
@@ -30,4 +31,13 @@ pub enum DecideError {
         /// Length found.
         bytes: usize,
     },
+}
+
+/// Of which document a decision cannot be true, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Untrue {
+    /// The document.
+    pub document: DocId,
+    /// What is wrong, in words.
+    pub why: String,
 }

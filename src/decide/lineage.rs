@@ -1,7 +1,7 @@
 //! Whose place each document took: what keeps a document on its side of a holdout through re-crawls.
 //!
 //! A document takes the place of the one it supersedes, of those it displaces as witness, of its own
-//! witness when that goes, and of those it is like that leave in the commit it comes in (`heirs`). It then
+//! witness when that goes, and of those it is like that leave in the commit it comes in (`successors`). It then
 //! has their roots instead of, or beside, itself. A duplicate that was never anything else has its
 //! witness's roots, without rows; a newcomer that is like nothing has its own.
 

@@ -1,103 +1,20 @@
 //! Deciding within one commit: what comes and goes, then everything that follows, then the outcome.
 
+use super::buckets::Reach;
+use super::candidates::Prefetched;
 use super::crowd::Crowd;
+use super::crowd_search::{Looked, Passed};
+use super::decision::{Arrival, Decision, DecisionCounts, Given, Stored, Takeover};
 use super::error::DecideError;
-use super::left;
-use super::neighbours::{Passed, Prefetched, Reach};
-use super::passes::Looked;
-use super::rank::{Followers, Rank};
-use super::scene::{Newcomer, Scene};
-use super::takeover::{Given, Takeover};
-use super::twins::Twins;
-use crate::dedup::{Fingerprinter, Sketch};
+use super::overlay::{Followers, Newcomer, Scene};
+use super::writer_cache::{self, Twins};
+use crate::dedup::{Fingerprinter, Rank};
 use crate::model::{
     Compared, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
-use crate::store::TextKind;
-use crate::store::{Batch, Header};
+use crate::store::{Batch, Header, TextKind};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::Arc;
-
-/// A document on its way in.
-pub struct Arrival {
-    /// The id it will have: the batch's next.
-    pub id: DocId,
-    /// Its header, `text_of` included.
-    pub header: Header,
-    /// Its sketch; none when too short for one.
-    pub sketch: Option<Sketch>,
-    /// Its shingles.
-    pub shingles: Arc<[u64]>,
-    /// Its number in the field of [`Session::order_field`].
-    pub number: Option<i64>,
-    /// The document that held its key.
-    pub supersedes: Option<DocId>,
-    /// A document that the user removed has its key or its text.
-    pub is_blocked: bool,
-}
-
-/// A stored document that a new generation decides about.
-pub struct Stored {
-    /// The id of the document.
-    pub id: DocId,
-    /// Its header.
-    pub header: Header,
-    /// Its sketch; none when too short for one.
-    pub sketch: Option<Sketch>,
-    /// Its number in the field of [`Session::order_field`].
-    pub number: Option<i64>,
-    /// Standing and match that do not depend on the policy; none for an eligible document.
-    pub carried: Option<(Standing, Option<Match>)>,
-}
-
-/// What was decided about a document.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Decision {
-    /// Its standing.
-    pub standing: Standing,
-    /// The match that explains it.
-    pub matched: Option<Match>,
-}
-
-impl Decision {
-    /// It is kept.
-    pub(super) const KEPT: Self = Self { standing: Standing::Kept, matched: None };
-}
-
-/// Work done and limits met, for reports.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
-pub struct DecisionCounts {
-    /// Candidates whose sketches were compared.
-    pub compared: u64,
-    /// Candidates whose texts were compared.
-    pub verified: u64,
-    /// Crowded buckets that were read only in part, because memory does not hold their members.
-    pub capped: u64,
-    /// Documents whose decision left candidates out: they are marked until they are settled.
-    pub crowded: u64,
-    /// Stored documents decided again because their neighbourhood changed.
-    pub reconsidered: u64,
-    /// Members of buckets that were read, those passed over included.
-    pub members: u64,
-    /// Blocks of standings that were read: of one block once a commit.
-    pub standings: u64,
-    /// Texts compared with documents that left in the same commit, to tell whose place newcomers took.
-    pub heirs: u64,
-}
-
-impl std::ops::AddAssign for DecisionCounts {
-    fn add_assign(&mut self, other: Self) {
-        self.compared += other.compared;
-        self.verified += other.verified;
-        self.capped += other.capped;
-        self.crowded += other.crowded;
-        self.reconsidered += other.reconsidered;
-        self.members += other.members;
-        self.standings += other.standings;
-        self.heirs += other.heirs;
-    }
-}
 
 /// The decisions of one commit: first everything that comes ([`Session::arrive`], [`Session::admit`],
 /// [`Session::readmit`]) and goes ([`Session::exclude`]), then [`Session::settle`], then
@@ -148,7 +65,7 @@ impl Session {
         let craft = Fingerprinter::new(view.policy());
         let members_before = view.bucket_members_read();
         let scene = Scene::new(view, batch.kept_before(), batch.undecided_from());
-        let (crowd, twins) = left::take(batch);
+        let (crowd, twins) = writer_cache::take(batch);
         Self {
             scene,
             craft,
@@ -450,5 +367,61 @@ impl Session {
     pub fn outcome(&self, id: DocId) -> Result<Decision, DecideError> {
         let standing = self.scene.standing(id)?.unwrap_or(Standing::Kept);
         Ok(Decision { standing, matched: self.scene.match_of(id)? })
+    }
+}
+
+/// Documents that lose their witness with a commit, counted before anything is decided: the members of the clusters
+/// whose kept documents go.
+///
+/// Each of them is decided again in that commit. A cluster whose documents come again in many small commits, each of
+/// which takes the witness of all others away, would be decided as often as there are commits. So a commit that takes
+/// away more than it brings had better bring more.
+#[derive(Debug, Default)]
+pub struct Orphans {
+    clusters: HashMap<DocId, Vec<DocId>>,
+    /// Of these, the members that stay.
+    count: usize,
+}
+
+impl Orphans {
+    /// Orphans that no commit waits for, however little it brings: they cost about what the commit itself does.
+    const FEW: usize = 128;
+
+    /// Those that the commit makes that supersedes these documents, newcomers of its own among them.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn of(
+        batch: &Batch<'_>,
+        superseded: impl Iterator<Item = DocId>,
+    ) -> Result<Self, DecideError> {
+        let kept = batch.kept_before();
+        let gone: BTreeSet<DocId> = superseded.collect();
+        let mut orphans = Self::default();
+        for witness in gone.iter().filter(|document| kept.contains(document.0)) {
+            let members = batch.view().members(*witness)?;
+            let stays = members.iter().filter(|member| !gone.contains(member));
+            orphans.count += stays.count();
+            orphans.clusters.insert(*witness, members);
+        }
+        Ok(orphans)
+    }
+
+    /// With how many documents a commit had better be made, that brings so many now; none when it is fine as it is.
+    /// Each further one may be one of the orphans, so that then there are as many documents as orphans; looking
+    /// again then halves what is missing at least.
+    #[must_use]
+    pub const fn want(&self, documents: usize) -> Option<usize> {
+        if self.count <= Self::FEW || self.count <= documents {
+            return None;
+        }
+        Some(documents + (self.count - documents).div_ceil(2))
+    }
+}
+
+impl Session {
+    /// Has clusters that were read already not read again.
+    pub fn know(&mut self, orphans: Orphans) {
+        self.scene.clusters = orphans.clusters;
     }
 }

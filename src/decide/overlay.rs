@@ -1,14 +1,17 @@
-//! The store as it will be after the decisions made so far in this commit: overlay over a view.
+//! The store as it will be after the decisions made so far in this commit: overlay over a view, with the rows that were
+//! read, the eligible documents and the ranks by which it is asked.
 
 use super::error::DecideError;
-use super::rank::{Rank, Ranker};
-use super::remembered::Remembered;
-use crate::dedup::{Fingerprinter, Sketch, band_keys};
-use crate::model::{BucketMap, DocId, FieldId, Match, MatchKind, Scope, SourceId, Standing};
-use crate::store::{Header, StoreError, TextKind, View, fields};
-use roaring::RoaringTreemap;
+use crate::dedup::{Fingerprinter, Rank, Sketch, band_keys};
+use crate::model::{
+    BucketMap, DocId, FieldId, KeepOrder, Match, MatchKind, Policy, Scope, SourceId, Standing,
+    TermId,
+};
+use crate::store::{BlockStandings, ColumnBlock, Header, StoreError, TextKind, View, fields};
+use roaring::{RoaringBitmap, RoaringTreemap};
+use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 /// A document that this commit decides about for the first time.
 pub(super) struct Newcomer {
@@ -356,5 +359,238 @@ pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Dec
             Some(sketch) => Ok(Some(sketch)),
             None => Err(DecideError::Sketch { document: document.0, bytes: bytes.len() }),
         },
+    }
+}
+
+/// Bounded; a part that is full is forgotten whole.
+#[derive(Default)]
+pub(super) struct Remembered {
+    headers: HashMap<DocId, Header>,
+    sketches: HashMap<DocId, Option<Sketch>>,
+    shingles: HashMap<DocId, Arc<[u64]>>,
+    held: usize,
+    numbers: HashMap<u64, ColumnBlock>,
+    standings: HashMap<u64, BlockStandings>,
+    /// Blocks of standings that were read.
+    pub(super) standings_read: u64,
+}
+
+impl Remembered {
+    /// Documents whose headers or sketches are held: some 16 MB of each.
+    const ROWS: usize = 1 << 16;
+    /// Shingles held: 32 MB.
+    const SHINGLES: usize = 4 << 20;
+    /// Blocks of one column held: half a megabyte each.
+    const BLOCKS: usize = 32;
+
+    /// Blocks of standings held: at most 29 MB.
+    const STANDINGS: usize = 512;
+
+    pub(super) fn header(&self, document: DocId) -> Option<Header> {
+        self.headers.get(&document).cloned()
+    }
+
+    pub(super) fn remember_header(&mut self, document: DocId, header: &Header) {
+        if self.headers.len() >= Self::ROWS {
+            self.headers.clear();
+        }
+        self.headers.insert(document, header.clone());
+    }
+
+    pub(super) fn sketch(&self, document: DocId) -> Option<Option<Sketch>> {
+        self.sketches.get(&document).cloned()
+    }
+
+    pub(super) fn remember_sketch(&mut self, document: DocId, sketch: &Option<Sketch>) {
+        if self.sketches.len() >= Self::ROWS {
+            self.sketches.clear();
+        }
+        self.sketches.insert(document, sketch.clone());
+    }
+
+    pub(super) fn shingles(&self, document: DocId) -> Option<Arc<[u64]>> {
+        self.shingles.get(&document).map(Arc::clone)
+    }
+
+    pub(super) fn remember_shingles(&mut self, document: DocId, shingles: &Arc<[u64]>) {
+        if self.held + shingles.len() > Self::SHINGLES {
+            self.shingles.clear();
+            self.held = 0;
+        }
+        if shingles.len() <= Self::SHINGLES {
+            self.held += shingles.len();
+            self.shingles.insert(document, Arc::clone(shingles));
+        }
+    }
+
+    pub(super) fn number(&self, document: DocId) -> Option<Option<i64>> {
+        self.numbers.get(&document.block()).map(|block| block.get(document.slot()))
+    }
+
+    pub(super) fn remember_numbers(&mut self, block: u64, numbers: ColumnBlock) {
+        if self.numbers.len() >= Self::BLOCKS {
+            self.numbers.clear();
+        }
+        self.numbers.insert(block, numbers);
+    }
+
+    /// The standings of a block, which `read` gives when they are not held.
+    pub(super) fn standings<E>(
+        &mut self,
+        block: u64,
+        read: impl FnOnce() -> Result<BlockStandings, E>,
+    ) -> Result<&BlockStandings, E> {
+        if self.standings.len() >= Self::STANDINGS && !self.standings.contains_key(&block) {
+            self.standings.clear();
+        }
+        match self.standings.entry(block) {
+            Entry::Occupied(held) => Ok(held.into_mut()),
+            Entry::Vacant(slot) => {
+                self.standings_read += 1;
+                Ok(slot.insert(read()?))
+            }
+        }
+    }
+}
+
+/// Answers from any thread; an error is kept until the end.
+pub(super) struct Eligible<'s> {
+    scene: &'s Scene,
+    /// Terms of the standings `exact` and `near`; kept documents are known.
+    terms: Vec<TermId>,
+    blocks: RwLock<HashMap<u64, Arc<RoaringBitmap>>>,
+    failed: Mutex<Option<StoreError>>,
+}
+
+impl<'s> Eligible<'s> {
+    pub(super) fn new(scene: &'s Scene) -> Result<Self, DecideError> {
+        let mut terms = Vec::new();
+        for standing in [Standing::Exact, Standing::Near] {
+            let value = fields::standing_value(scene.view.generation(), standing);
+            terms.extend(scene.view.term(fields::STANDING, &value)?);
+        }
+        let (blocks, failed) = (RwLock::default(), Mutex::default());
+        Ok(Self { scene, terms, blocks, failed })
+    }
+
+    /// Whether links may lead to the document by now: it is eligible as the commit has it, or else as the store does.
+    /// Those that are to be decided meet each other; counted here, they would crowd the decided ones out.
+    pub(super) fn is_met(&self, document: DocId) -> bool {
+        match self.scene.standings.get(&document) {
+            Some(change) => change.now.is_some_and(Standing::is_eligible),
+            None => self.contains(document),
+        }
+    }
+
+    /// Whether the store has the document as kept, exact or near.
+    fn contains(&self, document: DocId) -> bool {
+        if self.scene.stored_kept().contains(document.0) {
+            return true;
+        }
+        let number = document.block();
+        let known = {
+            let blocks = self.blocks.read().unwrap_or_else(PoisonError::into_inner);
+            blocks.get(&number).map(Arc::clone)
+        };
+        let block = known.or_else(|| self.load(number));
+        block.is_some_and(|block| block.contains(document.slot().into()))
+    }
+
+    fn load(&self, number: u64) -> Option<Arc<RoaringBitmap>> {
+        let mut found = RoaringBitmap::new();
+        for term in &self.terms {
+            match self.scene.view.posting_block(*term, number) {
+                Ok(slots) => found |= slots,
+                Err(error) => {
+                    *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                    return None;
+                }
+            }
+        }
+        let found = Arc::new(found);
+        let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
+        blocks.insert(number, Arc::clone(&found));
+        Some(found)
+    }
+
+    /// What could not be read meanwhile.
+    pub(super) fn end(self) -> Result<(), DecideError> {
+        match self.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error.into()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The removed members of buckets, each with the rank of its witness: the worst-ranked first.
+pub(super) type Followers = BucketMap<Arc<[(Rank, DocId)]>>;
+
+/// Computes ranks under one policy.
+pub(super) enum Ranker {
+    First,
+    Longest,
+    /// Places of the sources, by source id; sources beyond are not named by the order.
+    Sources {
+        places: Vec<u64>,
+        others: u64,
+    },
+    Field(Option<FieldId>),
+}
+
+impl Ranker {
+    pub(super) fn new(view: &View) -> Self {
+        let policy: &Policy = view.policy();
+        match &policy.keep {
+            KeepOrder::First => Self::First,
+            KeepOrder::Longest => Self::Longest,
+            KeepOrder::SourcePriority(names) => {
+                let others = names.len() as u64;
+                let place = |name: &str| Rank::place_of_source(names, name);
+                let places = view.sources().map(|(_, record)| place(&record.name)).collect();
+                Self::Sources { places, others }
+            }
+            KeepOrder::Field(name) => Self::Field(view.field_named(name).map(|field| field.id)),
+        }
+    }
+
+    /// Whether ids are ranks, so that a newcomer never outranks what is stored.
+    pub(super) const fn is_first(&self) -> bool {
+        matches!(self, Self::First)
+    }
+
+    /// The field whose number the order looks at.
+    pub(super) const fn field(&self) -> Option<FieldId> {
+        match self {
+            Self::Field(field) => *field,
+            _ => None,
+        }
+    }
+
+    /// The source of this commit that the view does not know yet.
+    pub(super) fn name_source(&mut self, policy: &Policy, source: usize, name: &str) {
+        let (Self::Sources { places, others }, KeepOrder::SourcePriority(names)) =
+            (self, &policy.keep)
+        else {
+            return;
+        };
+        if places.len() <= source {
+            places.resize(source + 1, *others);
+        }
+        if let Some(slot) = places.get_mut(source) {
+            *slot = Rank::place_of_source(names, name);
+        }
+    }
+
+    /// The rank of a document; `number` is its value in the order's field.
+    pub(super) fn rank(&self, document: DocId, header: &Header, number: Option<i64>) -> Rank {
+        let place = match self {
+            Self::First => return Rank::first(document),
+            Self::Longest => Rank::place_of_length(header.chars),
+            Self::Sources { places, others } => {
+                places.get(header.source.0 as usize).copied().unwrap_or(*others)
+            }
+            Self::Field(_) => Rank::place_of_number(number),
+        };
+        Rank::at(place, &header.raw, document)
     }
 }

@@ -1,11 +1,13 @@
-//! The outcome of a commit's decisions, written into its batch.
+//! The outcome of a commit's decisions, written into its batch, with the marks of those that left candidates out.
 
+use super::decision::DecisionCounts;
 use super::error::DecideError;
-use super::left;
-use super::session::{DecisionCounts, Session};
+use super::session::Session;
+use super::writer_cache;
 use crate::model::{BucketMap, DocId, Standing};
 use crate::store::Batch;
 use rayon::prelude::*;
+use roaring::RoaringTreemap;
 
 /// A document and the keys of its buckets, by band.
 type Placed = (DocId, Vec<u64>);
@@ -50,7 +52,7 @@ impl Session {
         let no_longer_eligible = self.mode().is_transitive().then(|| self.no_longer_eligible());
         let gone = no_longer_eligible.as_ref().unwrap_or(&no_longer_kept);
         if self.takeover.is_none() {
-            left::leave(batch, self.crowd, self.twins, gone);
+            writer_cache::leave(batch, self.crowd, self.twins, gone);
         }
         self.counts.members = batch.view().bucket_members_read() - self.members_before;
         self.counts.standings = self.scene.standings_read();
@@ -133,6 +135,58 @@ impl Session {
                 .collect();
             batch.index(*id, bands, &stored);
         }
+        Ok(())
+    }
+}
+
+impl Session {
+    /// The marked documents of the store.
+    fn marked(&mut self) -> Result<&RoaringTreemap, DecideError> {
+        let found = match self.marked.take() {
+            Some(found) => found,
+            None => self.scene.view.crowded()?,
+        };
+        Ok(self.marked.insert(found))
+    }
+
+    /// Whether the decision in force about a document left candidates out.
+    pub(super) fn is_open(&mut self, document: DocId) -> Result<bool, DecideError> {
+        let is_decided =
+            self.scene.standings.contains_key(&document) || self.reconsidered.contains(&document);
+        Ok(match is_decided {
+            true => self.open.contains_key(&document),
+            false => self.marked()?.contains(document.0),
+        })
+    }
+
+    /// Notes that the decision about a document left candidates out.
+    pub(super) fn leave_open(&mut self, document: DocId) {
+        self.open.insert(document, self.passed.example);
+    }
+
+    /// How many decisions left candidates out, and a pair that was not compared, if one is known.
+    #[must_use]
+    pub fn left_open(&self) -> (u64, Option<(DocId, DocId)>) {
+        let example = self.open.iter().find_map(|(id, other)| Some((*id, (*other)?)));
+        (self.open.len() as u64, example)
+    }
+
+    /// Marks those whose decision left candidates out, and takes the marks of all others that were decided.
+    pub(super) fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+        self.marked()?;
+        let Some(marked) = self.marked.take() else { return Ok(()) };
+        let decided = self.scene.standings.keys().chain(&self.reconsidered);
+        for document in decided.filter(|document| marked.contains(document.0)) {
+            if !self.open.contains_key(document) {
+                batch.mark_crowded(*document, false)?;
+            }
+        }
+        for document in self.open.keys() {
+            if !marked.contains(document.0) {
+                batch.mark_crowded(*document, true)?;
+            }
+        }
+        self.counts.crowded += self.open.len() as u64;
         Ok(())
     }
 }

@@ -1,15 +1,13 @@
 //! Mode `components`: a document's links to clusters through crowded buckets, one verified link to each cluster.
 
-use super::crowd::{CROWDED, Crowd, WHOLE};
-use super::eligible::Eligible;
-use super::entrant::{Entrant, share_a_bucket};
+use super::buckets::{Found, look_up};
+use super::candidates::{Verdict, Verifier};
+use super::cluster_crowd::{DocumentSets, root_of};
+use super::cluster_labels::{Depth, Label};
+use super::crowd::{CROWDED, Crowd, Entrant, WHOLE, share_a_bucket};
 use super::error::DecideError;
-use super::forest::{DocumentSets, root_of};
-use super::labels::Label;
-use super::neighbours::{Found, Verdict, Verifier, look_up};
-use super::scene::Scene;
+use super::overlay::{Eligible, Scene};
 use super::session::Session;
-use super::shallow::Depth;
 use crate::dedup::{FamilyQuery, Sketch, estimate_floor};
 use crate::model::{BucketMap, DocId, Standing};
 use roaring::RoaringTreemap;

@@ -1,7 +1,7 @@
 //! What removals by the user keep out: equal texts, keys, texts equal but for case and punctuation, similar ones.
 
 use super::error::DecideError;
-use super::scene::stored_sketch;
+use super::overlay::stored_sketch;
 use crate::dedup::{Fingerprinter, Sketch, block_keys, shared_at_least};
 use crate::model::{DocId, key_identity};
 use crate::store::{Batch, Blocked, Header, View};

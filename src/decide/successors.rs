@@ -4,15 +4,15 @@
 //! witness. So the side of a holdout that a text is on does not depend on how much goes into one commit. What
 //! left in an earlier commit is met by nobody.
 
-use super::entrant::{gather, share_a_bucket};
+use super::candidates::{Verdict, Verifier};
+use super::crowd::{gather, share_a_bucket};
+use super::crowd_search::closest;
 use super::error::DecideError;
 use super::lineage::{Lineages, in_cluster};
-use super::neighbours::{Verdict, Verifier, closest};
 use super::session::Session;
 use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
 use crate::model::{BucketMap, DedupMode, DocId, Standing};
-use crate::store::Roots;
-use crate::store::TextKind;
+use crate::store::{Roots, TextKind};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 

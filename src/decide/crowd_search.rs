@@ -1,13 +1,13 @@
-//! Looking through crowded buckets that memory does not hold: part by part, each part a family of its own.
+//! Looking through crowded buckets that memory does not hold: part by part, each part a family of its own; or, where that
+//! is too much, for the closest by their sketches.
 
-use super::crowd::{Crowd, WHOLE};
-use super::entrant::{gather, share_a_bucket};
+use super::crowd::{Crowd, WHOLE, gather, share_a_bucket};
 use super::error::DecideError;
-use super::scene::Scene;
-use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, Sketch, estimate_floor};
+use super::overlay::Scene;
+use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, Rank, Sketch, estimate_floor};
 use crate::model::{DocId, Interrupt};
 use roaring::RoaringTreemap;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 /// Documents read at once; the first of a part give it its order.
@@ -135,4 +135,37 @@ fn read_part(
         let next: Vec<DocId> = members.by_ref().take(READ).collect();
         (!next.is_empty()).then(|| scene.entrants(&next)).transpose()
     })
+}
+
+/// Candidates whose texts are not compared though their sketches are close enough.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Passed {
+    pub(super) count: u64,
+    /// The closest of them.
+    pub(super) example: Option<DocId>,
+}
+
+/// The `most` of these whose sketches agree best, of those that are close enough to be compared; and those
+/// passed over.
+pub(super) fn closest(
+    scene: &Scene,
+    sketch: &Sketch,
+    candidates: BTreeSet<Rank>,
+    most: usize,
+) -> Result<(Vec<Rank>, Passed), DecideError> {
+    let floor = estimate_floor(scene.view.policy());
+    let mut close = Vec::new();
+    for candidate in candidates {
+        let estimate = scene.sketch(candidate.document)?.map_or(0.0, |one| one.estimate(sketch));
+        if estimate >= floor {
+            close.push((estimate, candidate));
+        }
+    }
+    close.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
+    let passed = Passed {
+        count: close.len().saturating_sub(most) as u64,
+        example: close.get(most).map(|(_, candidate)| candidate.document),
+    };
+    close.truncate(most);
+    Ok((close.into_iter().map(|(_, candidate)| candidate).collect(), passed))
 }

@@ -1,12 +1,14 @@
 //! Token ids and trained tokens of documents: one way to make them, for newcomers, for later
 //! tokenizers and for what is kept again.
+//!
+//! A document whose text a tokenizer refuses is stored, without ids of it.
 
 use super::error::DecideError;
-use super::refused::Refused;
 use crate::model::{DocId, LossSpan, SourceId, TextForm, TokenizerId};
 use crate::store::{Batch, Header, StoreError, View};
 use crate::tokenizer::{Encoder, Tokenizer, TokenizerError};
 use rayon::prelude::*;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -313,6 +315,35 @@ pub fn encode_again(
         total += store_encoded(batch, id, vocab_size, *document, source, encoded)?;
     }
     Ok(total)
+}
+
+/// Documents whose texts a tokenizer refused: they have no tokens of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Refused {
+    /// How many documents the tokenizer refused.
+    pub documents: u64,
+    /// The first of them.
+    pub first: Option<u64>,
+    /// Why, in the words of the tokenizer.
+    pub why: String,
+}
+
+impl Refused {
+    /// Counts a document.
+    pub fn add(&mut self, document: DocId, why: &str) {
+        self.documents += 1;
+        if self.first.is_none() {
+            (self.first, self.why) = (Some(document.0), why.to_owned());
+        }
+    }
+
+    /// Counts those of a later commit too.
+    pub fn and(&mut self, later: Self) {
+        self.documents += later.documents;
+        if self.first.is_none() {
+            (self.first, self.why) = (later.first, later.why);
+        }
+    }
 }
 
 #[cfg(test)]

@@ -5,14 +5,15 @@
 //! newcomer is linked to whole clusters. Links are not stored: when a member leaves, its cluster is
 //! dissolved and put together again from buckets and texts, which is all that the links depend on.
 
-use super::eligible::Eligible;
+use super::buckets::look_up;
+use super::candidates::{Verdict, Verifier, overlap};
+use super::cluster_crowd::{DocumentSets, root_of};
+use super::cluster_links::{Linking, look_up_eligible};
+use super::decision::Decision;
 use super::error::DecideError;
-use super::forest::{DocumentSets, root_of};
-use super::linked::{Linking, look_up_eligible};
-use super::neighbours::{Verdict, Verifier, look_up, overlap};
-use super::rank::Rank;
-use super::session::{Decision, Session};
-use crate::dedup::{Fingerprinter, Sketch, shared};
+use super::overlay::Eligible;
+use super::session::Session;
+use crate::dedup::{Fingerprinter, Rank, Sketch, shared};
 use crate::model::{BucketMap, DedupMode, DocId};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,12 +7,10 @@
 //! Nothing is given about stored documents whose witness goes: these are decided here, as ever. So while a load comes
 //! in a document may be kept that is to go, because a better one is not back yet; whoever loads looks at the end.
 
-use super::error::DecideError;
-use super::rank::Rank;
-use super::session::{Decision, Session};
-use super::takeover::{Given, Takeover};
-use super::untrue::Untrue;
-use crate::dedup::{Fingerprinter, reaches, shared};
+use super::decision::{Decision, Given, Takeover};
+use super::error::{DecideError, Untrue};
+use super::session::Session;
+use crate::dedup::{Fingerprinter, Rank, reaches, shared};
 use crate::model::{DedupMode, DocId, Match, Scope};
 use crate::store::Header;
 use rayon::prelude::*;

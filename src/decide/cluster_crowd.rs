@@ -4,14 +4,16 @@
 //! of a large cluster the crowd holds some, and which buckets the others are in is noted by the cluster's name. Only
 //! when a document shares such a bucket and was not linked to the cluster are all of its members put in
 //! ([`Crowd::deepen`]), as a group that those who are linked to the cluster already do not ask.
+//!
+//! Which documents of a commit are of one component, while links are found, is told here too.
 
-use super::crowd::Crowd;
-use super::entrant::{Entrant, Read};
+use super::cluster_labels::{Depth, Label};
+use super::crowd::{Crowd, Entrant, Read};
 use super::error::DecideError;
-use super::labels::Label;
-use super::shallow::Depth;
-use crate::model::DocId;
-use std::collections::{BTreeMap, BTreeSet};
+use super::overlay::Scene;
+use crate::dedup::DisjointSets;
+use crate::model::{DocId, Standing};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Members of a cluster that are held at once, and of those in one bucket.
 const STANDING: u32 = 64;
@@ -243,5 +245,43 @@ impl Crowd {
         let done = self.freshen(buckets, is_live, group_of, read);
         self.labels = labels;
         done
+    }
+}
+
+/// Disjoint sets of documents; a set is named by its smallest member.
+#[derive(Default)]
+pub(super) struct DocumentSets {
+    numbers: HashMap<DocId, usize>,
+    sets: DisjointSets<DocId>,
+}
+
+impl DocumentSets {
+    pub(super) fn find(&self, document: DocId) -> DocId {
+        let number = self.numbers.get(&document);
+        number.and_then(|number| self.sets.least(*number)).unwrap_or(document)
+    }
+
+    /// Joins the sets of two documents, also where the crowd knows them.
+    pub(super) fn link(&mut self, a: DocId, b: DocId, crowd: &mut Crowd) {
+        let (a, b) = (self.find(a), self.find(b));
+        if a != b {
+            crowd.link(a, b);
+            let (a, b) = (self.number(a), self.number(b));
+            self.sets.join(a, b);
+        }
+    }
+
+    fn number(&mut self, document: DocId) -> usize {
+        *self.numbers.entry(document).or_insert_with(|| self.sets.add(document))
+    }
+}
+
+/// The document that stands for the component of an eligible one so far.
+pub(super) fn root_of(scene: &Scene, document: DocId) -> Result<DocId, DecideError> {
+    match scene.standing(document)? {
+        Some(Standing::Exact | Standing::Near) => {
+            Ok(scene.match_of(document)?.map_or(document, |found| found.witness))
+        }
+        _ => Ok(document),
     }
 }

@@ -1,12 +1,11 @@
 //! Exact rows: the best-ranked eligible document of a text, while documents come and go.
 
 use super::error::DecideError;
-use super::rank::Rank;
 use super::session::Session;
-use super::twins::text_of;
+use super::writer_cache::text_of;
+use crate::dedup::Rank;
 use crate::model::DocId;
-use crate::store::Header;
-use crate::store::TextKind;
+use crate::store::{Header, TextKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A text by its whole hash.

@@ -1,0 +1,184 @@
+//! The buckets of a commit's documents: their keys in one sorted run, each bucket read once, and how much of it.
+
+use super::crowd::{CROWDED, Crowd, WHOLE};
+use super::error::DecideError;
+use super::overlay::Scene;
+use crate::model::DocId;
+use crate::store::{Bucket, View};
+use rayon::prelude::*;
+use std::collections::BTreeSet;
+
+/// Members of a bucket, kept or not, that are read by each look-up. One of more is read whole, once a commit, and comes
+/// into the crowd if enough of them are kept.
+const BUSY: usize = 256;
+
+/// How far is looked where the members of a crowded bucket are not in memory.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reach {
+    /// Members read of such a bucket.
+    pub(super) read: usize,
+    /// Texts compared with of all of them: those whose sketches agree best.
+    pub(super) verified: usize,
+}
+
+impl Reach {
+    /// What a commit spends on a document. What is passed over is told.
+    pub(super) const BOUNDED: Self = Self { read: 512, verified: 128 };
+    /// Everything: what memory does not hold is passed part by part.
+    pub(super) const ALL: Self = Self { read: usize::MAX, verified: usize::MAX };
+
+    /// Whether nothing is passed over.
+    pub(super) const fn is_all(self) -> bool {
+        self.read == usize::MAX
+    }
+
+    /// Members linked to of a bucket in the transitive modes, beyond what they always look at.
+    pub(super) const fn most(self) -> usize {
+        if self.verified == usize::MAX { usize::MAX } else { 0 }
+    }
+}
+
+/// Kept members of the buckets of many documents, each bucket looked up once.
+pub(super) struct Kept {
+    /// Without the members of those that are whole in the crowd.
+    pub(super) buckets: Vec<Option<Bucket>>,
+    pub(super) places: Vec<Vec<u32>>,
+    /// Places of crowded buckets that are not whole in the crowd.
+    pub(super) beyond: BTreeSet<u32>,
+    /// These buckets, when they are passed part by part: then nothing of them was read.
+    pub(super) partial: Vec<(u8, u64)>,
+}
+
+pub(super) fn look_up_kept(
+    scene: &Scene,
+    crowd: &mut Crowd,
+    reach: Reach,
+    keys: &[&[u64]],
+) -> Result<Kept, DecideError> {
+    let is_kept = |other| scene.is_kept(other);
+    let (wanted, places) = sorted_keys(keys);
+    let mut buckets = if crowd.knows_nothing() {
+        scene.view.buckets_bulk(&wanted, BUSY, &|_| true)?
+    } else {
+        look_up_unknown(&scene.view, crowd, &wanted)?
+    };
+    let mut met = Vec::new();
+    for (key, bucket) in wanted.iter().zip(&mut buckets) {
+        let Some(bucket) = bucket else { continue };
+        bucket.members.retain(|member| is_kept(*member));
+        let is_crowded = bucket.capped || bucket.members.len() > CROWDED;
+        if is_crowded && !crowd.knows(key.0, key.1) {
+            met.push(*key);
+        }
+    }
+    for part in met.chunks(WHOLE) {
+        let whole = scene.view.buckets_bulk(part, usize::MAX, &is_kept)?;
+        for (key, bucket) in part.iter().zip(whole) {
+            let members = bucket.map(|bucket| bucket.members).unwrap_or_default();
+            if members.len() > CROWDED {
+                crowd.absorb(*key, &members, &|part| scene.entrants(part))?;
+            } else {
+                crowd.note_few(*key, &members);
+            }
+        }
+    }
+    let mut beyond = BTreeSet::new();
+    let mut unheld = Vec::new();
+    for ((at, key), bucket) in (0_u32..).zip(&wanted).zip(&mut buckets) {
+        match (crowd.held(key.0, key.1), bucket) {
+            (Some(held), Some(bucket)) if held.is_whole => bucket.members.clear(),
+            (Some(_), Some(bucket)) => {
+                bucket.members.clear();
+                bucket.capped = false;
+                beyond.insert(at);
+                unheld.push(*key);
+            }
+            (None, Some(bucket)) => {
+                if let Some(few) = crowd.few(key.0, key.1) {
+                    bucket.members = few.iter().copied().filter(|one| is_kept(*one)).collect();
+                    bucket.capped = false;
+                }
+            }
+            (_, None) => {}
+        }
+    }
+    if reach.is_all() {
+        return Ok(Kept { buckets, places, beyond, partial: unheld });
+    }
+    if !unheld.is_empty() {
+        let read = scene.view.buckets_bulk(&unheld, reach.read, &is_kept)?;
+        for (at, bucket) in beyond.iter().zip(read) {
+            if let Some(place) = buckets.get_mut(*at as usize) {
+                *place = bucket;
+            }
+        }
+    }
+    Ok(Kept { buckets, places, beyond, partial: Vec::new() })
+}
+
+/// Looks sorted buckets up: the members of those that the crowd does not know, and of the others whether
+/// there are any.
+fn look_up_unknown(
+    view: &View,
+    crowd: &Crowd,
+    wanted: &[(u8, u64)],
+) -> Result<Vec<Option<Bucket>>, DecideError> {
+    let (known, open): (Vec<_>, Vec<_>) =
+        wanted.iter().partition(|(band, hash)| crowd.knows(*band, *hash));
+    let mut known = known.iter().zip(view.buckets_bulk(&known, 0, &|_| true)?).peekable();
+    let mut open = open.iter().zip(view.buckets_bulk(&open, BUSY, &|_| true)?).peekable();
+    let answer = |key: &(u8, u64)| {
+        let found = known.next_if(|(other, _)| *other == key).or_else(|| open.next());
+        found.and_then(|(_, bucket)| bucket)
+    };
+    Ok(wanted.iter().map(answer).collect())
+}
+
+/// Buckets of many documents, each looked up once.
+pub(super) struct Found {
+    /// All distinct keys, ascending.
+    pub(super) keys: Vec<(u8, u64)>,
+    pub(super) buckets: Vec<Option<Bucket>>,
+    /// Where among the buckets those of each document are, by band.
+    pub(super) places: Vec<Vec<u32>>,
+}
+
+/// Looks the buckets of all documents up that `is_open` lets pass.
+pub(super) fn look_up(
+    view: &View,
+    keys: &[&[u64]],
+    is_open: &dyn Fn(u8, u64) -> bool,
+    cap: usize,
+    admit: &(dyn Fn(DocId) -> bool + Sync),
+) -> Result<Found, DecideError> {
+    let (keys, places) = sorted_keys(keys);
+    let open: Vec<(u8, u64)> =
+        keys.iter().copied().filter(|(band, hash)| is_open(*band, *hash)).collect();
+    let mut read = open.iter().zip(view.buckets_bulk(&open, cap, admit)?).peekable();
+    let mut answer = |key: &(u8, u64)| read.next_if(|(other, _)| *other == key)?.1;
+    let buckets = keys.iter().map(&mut answer).collect();
+    Ok(Found { keys, buckets, places })
+}
+
+/// All distinct bucket keys, ascending, and where in them those of each document are.
+fn sorted_keys(keys: &[&[u64]]) -> (Vec<(u8, u64)>, Vec<Vec<u32>>) {
+    let mut all: Vec<(u8, u64, u32)> =
+        Vec::with_capacity(keys.iter().map(|bands| bands.len()).sum());
+    for (document, bands) in (0..=u32::MAX).zip(keys) {
+        all.extend((0..=u8::MAX).zip(*bands).map(|(band, hash)| (band, *hash, document)));
+    }
+    all.par_sort_unstable();
+    let mut wanted: Vec<(u8, u64)> = Vec::with_capacity(all.len());
+    // A document's bands come in their order, because bands sort first.
+    let mut places: Vec<Vec<u32>> =
+        keys.iter().map(|bands| Vec::with_capacity(bands.len())).collect();
+    for (band, hash, document) in all {
+        if wanted.last() != Some(&(band, hash)) {
+            wanted.push((band, hash));
+        }
+        if let Some(places) = places.get_mut(document as usize) {
+            places.push(u32::try_from(wanted.len() - 1).unwrap_or(u32::MAX));
+        }
+    }
+    (wanted, places)
+}

@@ -1,0 +1,109 @@
+//! The words of decisions: who comes, what is said of a document here or elsewhere, and what a commit counted.
+
+use crate::dedup::Sketch;
+use crate::model::{DocId, Match, Standing};
+use crate::store::Header;
+use roaring::RoaringTreemap;
+use std::sync::Arc;
+
+/// What was decided about a document.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Given {
+    /// It is kept.
+    Kept,
+    /// It is removed for the sake of its witness.
+    Removed(Match),
+    /// It is removed for the sake of a document that comes later: it is kept until that is there.
+    Later,
+}
+
+/// Whose decisions are taken over, and what they do to stored documents.
+#[derive(Clone, Debug, Default)]
+pub struct Takeover {
+    /// The first document that came with its decision, in this commit or an earlier one.
+    pub first: DocId,
+    /// Documents before it stand otherwise in the end, so that a witness may not be kept yet.
+    pub changes: bool,
+    /// Those of them that are superseded in the end.
+    pub leaving: Arc<RoaringTreemap>,
+}
+
+/// A document on its way in.
+pub struct Arrival {
+    /// The id it will have: the batch's next.
+    pub id: DocId,
+    /// Its header, `text_of` included.
+    pub header: Header,
+    /// Its sketch; none when too short for one.
+    pub sketch: Option<Sketch>,
+    /// Its shingles.
+    pub shingles: Arc<[u64]>,
+    /// Its number in the field of [`Session::order_field`](super::Session::order_field).
+    pub number: Option<i64>,
+    /// The document that held its key.
+    pub supersedes: Option<DocId>,
+    /// A document that the user removed has its key or its text.
+    pub is_blocked: bool,
+}
+
+/// A stored document that a new generation decides about.
+pub struct Stored {
+    /// The id of the document.
+    pub id: DocId,
+    /// Its header.
+    pub header: Header,
+    /// Its sketch; none when too short for one.
+    pub sketch: Option<Sketch>,
+    /// Its number in the field of [`Session::order_field`](super::Session::order_field).
+    pub number: Option<i64>,
+    /// Standing and match that do not depend on the policy; none for an eligible document.
+    pub carried: Option<(Standing, Option<Match>)>,
+}
+
+/// What was decided about a document.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decision {
+    /// Its standing.
+    pub standing: Standing,
+    /// The match that explains it.
+    pub matched: Option<Match>,
+}
+
+impl Decision {
+    /// It is kept.
+    pub(super) const KEPT: Self = Self { standing: Standing::Kept, matched: None };
+}
+
+/// Work done and limits met, for reports.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct DecisionCounts {
+    /// Candidates whose sketches were compared.
+    pub compared: u64,
+    /// Candidates whose texts were compared.
+    pub verified: u64,
+    /// Crowded buckets that were read only in part, because memory does not hold their members.
+    pub capped: u64,
+    /// Documents whose decision left candidates out: they are marked until they are settled.
+    pub crowded: u64,
+    /// Stored documents decided again because their neighbourhood changed.
+    pub reconsidered: u64,
+    /// Members of buckets that were read, those passed over included.
+    pub members: u64,
+    /// Blocks of standings that were read: of one block once a commit.
+    pub standings: u64,
+    /// Texts compared with documents that left in the same commit, to tell whose place newcomers took.
+    pub heirs: u64,
+}
+
+impl std::ops::AddAssign for DecisionCounts {
+    fn add_assign(&mut self, other: Self) {
+        self.compared += other.compared;
+        self.verified += other.verified;
+        self.capped += other.capped;
+        self.crowded += other.crowded;
+        self.reconsidered += other.reconsidered;
+        self.members += other.members;
+        self.standings += other.standings;
+        self.heirs += other.heirs;
+    }
+}
