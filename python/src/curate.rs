@@ -5,7 +5,7 @@ use crate::corpus::Handle;
 use crate::policy::PolicySettings;
 use crate::words::{json, one_of, tried};
 use corpusdb::Error;
-use corpusdb::curate::{Reach, RejectSelection, Removal};
+use corpusdb::curate::{BlockReach, RejectSelection, Removal};
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::Depth;
 use pyo3::prelude::*;
@@ -25,10 +25,10 @@ pub(crate) struct Asked {
 impl Asked {
     fn removal(self, py: Python<'_>) -> PyResult<Removal> {
         let reaches = [
-            ("nothing", Reach::Nothing),
-            ("exact", Reach::Exact),
-            ("normalised", Reach::Normalised),
-            ("similar", Reach::Similar),
+            ("nothing", BlockReach::Nothing),
+            ("exact", BlockReach::Exact),
+            ("normalised", BlockReach::Normalised),
+            ("similar", BlockReach::Similar),
         ];
         let mut removal = Removal::new(one_of(py, "BadInput", "block", &self.block, &reaches)?);
         removal.reason = self.reason;

@@ -1,6 +1,6 @@
 //! Printing: JSON lines, sizes, rates, tables. The one place that writes to stdout and stderr.
 
-use corpusdb::curate::Refused;
+use corpusdb::curate::RefusedTexts;
 use corpusdb::query::PolicySetting;
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
@@ -158,7 +158,7 @@ pub(super) fn settings(settings: &[PolicySetting]) -> anyhow::Result<()> {
 }
 
 /// Says that documents have no ids of a tokenizer, when some have none.
-pub(super) fn refused(tokenizer: &str, refused: &Refused) -> anyhow::Result<()> {
+pub(super) fn refused(tokenizer: &str, refused: &RefusedTexts) -> anyhow::Result<()> {
     let Some(first) = refused.first else { return Ok(()) };
     line(&format!(
         "    {} documents have no tokens: {tokenizer} cannot encode them; the first is document {first}: {}",

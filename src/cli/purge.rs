@@ -3,7 +3,7 @@
 use super::remove::{Block, removal};
 use super::setup::{self, Context, on_disk};
 use super::{Outcome, find, print};
-use corpusdb::curate::{Certificate, PurgeReport, Reach};
+use corpusdb::curate::{BlockReach, Certificate, PurgeReport};
 use corpusdb::query::Selection;
 use corpusdb::{Corpus, ShownBy};
 use roaring::RoaringTreemap;
@@ -82,7 +82,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     };
     tell_shown(&shown_by);
     let target = context.target(&args.corpus, args.dry_run)?;
-    let reach = if args.no_block { Reach::Nothing } else { args.block.reach() };
+    let reach = if args.no_block { BlockReach::Nothing } else { args.block.reach() };
     let asked = removal(reach, args.reason.clone(), args.condition.as_deref());
     let mut writer = context.write(target.path())?;
     let progress = context.progress.as_ref();

@@ -3,7 +3,7 @@
 use super::setup::{self, Context, on_disk};
 use super::{Outcome, find, print, purge};
 use corpusdb::Corpus;
-use corpusdb::curate::{Reach, Removal, RemovalReport};
+use corpusdb::curate::{BlockReach, Removal, RemovalReport};
 use corpusdb::query::Selection;
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -125,11 +125,11 @@ struct Changed<'a> {
 }
 
 impl Block {
-    pub(super) const fn reach(self) -> Reach {
+    pub(super) const fn reach(self) -> BlockReach {
         match self {
-            Self::Exact => Reach::Exact,
-            Self::Normalised => Reach::Normalised,
-            Self::Similar => Reach::Similar,
+            Self::Exact => BlockReach::Exact,
+            Self::Normalised => BlockReach::Normalised,
+            Self::Similar => BlockReach::Similar,
         }
     }
 }
@@ -154,14 +154,18 @@ pub(super) fn remove(args: Remove, context: &Context) -> anyhow::Result<Outcome>
     args.which.change(REMOVE, context, |path, selection| {
         let mut writer = context.write(path)?;
         let progress = context.progress.as_ref();
-        let reach = if args.no_block { Reach::Nothing } else { args.block.reach() };
+        let reach = if args.no_block { BlockReach::Nothing } else { args.block.reach() };
         let removal = removal(reach, args.reason, args.which.condition.as_deref());
         Ok(writer.remove(selection, removal, progress, &context.interrupt)?)
     })
 }
 
 /// What goes on record of a removal that is asked for now.
-pub(super) fn removal(reach: Reach, reason: Option<String>, condition: Option<&str>) -> Removal {
+pub(super) fn removal(
+    reach: BlockReach,
+    reason: Option<String>,
+    condition: Option<&str>,
+) -> Removal {
     let mut removal = Removal::new(reach);
     if let Some(reason) = reason {
         removal = removal.because(reason);

@@ -139,7 +139,7 @@ fn removing_and_restoring_one_document_reads_no_more_headers_of_a_larger_corpus(
 
 #[test]
 fn removing_a_share_of_a_corpus_reads_headers_in_proportion() {
-    let cost = |documents: u64, reach: crate::decide::Reach| {
+    let cost = |documents: u64, reach: crate::decide::BlockReach| {
         let place = CountedCorpus::new(DedupMode::Exact, documents);
         let mut writer = place.writer();
         let half: RoaringTreemap = (0..documents).step_by(2).collect();
@@ -151,7 +151,7 @@ fn removing_a_share_of_a_corpus_reads_headers_in_proportion() {
         });
         of(&removed, "documents") + of(&restored, "documents")
     };
-    for reach in [crate::decide::Reach::Exact, crate::decide::Reach::Similar] {
+    for reach in [crate::decide::BlockReach::Exact, crate::decide::BlockReach::Similar] {
         let (small, large) = (cost(100, reach), cost(200, reach));
         assert!(large <= small * 2 + 20, "{reach:?}: {small} then {large} headers");
     }

@@ -3,7 +3,7 @@
 use super::contaminate::SuiteCheck;
 use super::error::CurateError;
 use crate::contamination::Looker;
-use crate::decide::{Encoded, encode_text};
+use crate::decide::{EncodedText, encode_text};
 use crate::dedup::{Fingerprinter, Sketch, TokenHashes, band_keys, shared};
 use crate::model::{
     Compared, DedupMode, DocId, MatchKind, Progress, Standing, TextForm, TokenizerId, compared_text,
@@ -264,7 +264,7 @@ impl Checker<'_> {
         for (id, tokenizer) in self.tokenizers {
             let spans = self.view.loss(*id, document)?;
             if form.as_ref().is_some_and(|form| form.given == Some(*id)) {
-                let mut stored = Encoded { ids: Vec::new(), spans };
+                let mut stored = EncodedText { ids: Vec::new(), spans };
                 if self.view.tokens(*id, document, &mut stored.ids)? {
                     self.given(document, *id, tokenizer, &stored);
                 }
@@ -304,7 +304,13 @@ impl Checker<'_> {
     }
 
     /// Ids that came with the record are the tokenizer's, and its trained tokens among them.
-    fn given(&mut self, document: DocId, id: TokenizerId, tokenizer: &Tokenizer, stored: &Encoded) {
+    fn given(
+        &mut self,
+        document: DocId,
+        id: TokenizerId,
+        tokenizer: &Tokenizer,
+        stored: &EncodedText,
+    ) {
         if stored.ids.iter().any(|id| *id >= tokenizer.vocab_size()) {
             let what = format!("document {document}, tokenizer {id}: an id beyond its vocabulary");
             self.fault("tokens", what);

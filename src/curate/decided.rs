@@ -2,7 +2,9 @@
 //! kept again.
 
 use super::error::CurateError;
-use crate::decide::{Applied, DecisionCounts, LoadedTokenizer, Session, encode_kept_again};
+use crate::decide::{
+    AppliedDecisions, DecisionCounts, DecisionSession, LoadedTokenizer, encode_kept_again,
+};
 use crate::model::DocId;
 use crate::store::Batch;
 
@@ -20,13 +22,13 @@ pub(super) struct Decided {
 /// `stored_only`: documents that the session saw come in are no news.
 pub(super) fn decide(
     batch: &mut Batch<'_>,
-    mut session: Session,
+    mut session: DecisionSession,
     tokenizers: &[LoadedTokenizer],
     stored_only: bool,
 ) -> Result<Decided, CurateError> {
     session.settle()?;
     let newly_kept = session.newly_kept(stored_only);
-    let Applied { counts, no_longer_kept } = session.apply(batch)?;
+    let AppliedDecisions { counts, no_longer_kept } = session.apply(batch)?;
     for tokenizer in tokenizers {
         encode_kept_again(batch, tokenizer, &newly_kept)?;
     }

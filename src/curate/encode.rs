@@ -2,7 +2,7 @@
 
 use super::error::CurateError;
 use super::extend::{BaseIds, IdsOfStored};
-use crate::decide::{EncodedBatch, PIECE, Refused, store_encoded};
+use crate::decide::{EncodedBatch, PIECE, RefusedTexts, store_encoded};
 use crate::model::{Context, DocId, TokenizerId};
 use crate::store::{Batch, CommitRecord, Header, TokenizerRecord, View, Writer};
 use crate::tokenizer::Tokenizer;
@@ -50,7 +50,7 @@ pub struct Backfilled {
     /// Documents among the encoded that spell a special token, which was encoded as the text that it is.
     pub special_tokens_in_text: BTreeMap<String, u64>,
     /// Documents whose texts it refused: they count as encoded, to no tokens.
-    pub refused: Refused,
+    pub refused: RefusedTexts,
 }
 
 impl Backfilled {

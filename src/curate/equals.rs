@@ -2,7 +2,7 @@
 //! are looked for once for many commits, not for each: a walk over documents a group of removals.
 
 use super::error::CurateError;
-use crate::decide::{Blockable, Blockade, Reach, stored_sketch};
+use crate::decide::{BlockKeys, BlockReach, Blocklist, stored_sketch};
 use crate::dedup::{Fingerprinter, block_keys};
 use crate::model::{BLOCK_SIZE, DocId, Standing};
 use crate::store::{Blocked, Header, View, fields};
@@ -48,12 +48,12 @@ impl Met {
 
 /// Stored documents that removals reach.
 pub(super) struct Removed {
-    reach: Reach,
+    reach: BlockReach,
     met: Met,
 }
 
 impl Removed {
-    pub(super) fn new(reach: Reach) -> Self {
+    pub(super) fn new(reach: BlockReach) -> Self {
         Self { reach, met: Met::default() }
     }
 
@@ -66,10 +66,10 @@ impl Removed {
         rest: &mut dyn Iterator<Item = DocId>,
         selection: &RoaringTreemap,
     ) -> Result<(), CurateError> {
-        if self.reach == Reach::Nothing || self.met.covers(chunk) {
+        if self.reach == BlockReach::Nothing || self.met.covers(chunk) {
             return Ok(());
         }
-        let group = if self.reach == Reach::Similar { SIMILAR_GROUP } else { GROUP };
+        let group = if self.reach == BlockReach::Similar { SIMILAR_GROUP } else { GROUP };
         let mut wanted = Wanted::default();
         let mut until = None;
         for document in chunk.iter().copied().chain(rest).take(group.max(chunk.len())) {
@@ -114,14 +114,14 @@ impl Wanted {
         view: &View,
         document: DocId,
         header: &Header,
-        reach: Reach,
+        reach: BlockReach,
     ) -> Result<(), CurateError> {
-        let of = Blockable::of(view, document, header, reach == Reach::Similar)?;
+        let of = BlockKeys::of(view, document, header, reach == BlockReach::Similar)?;
         for (what, hash) in of.keys() {
             match what {
                 // Whoever has the key is the document itself, or gave way.
                 Blocked::Identity => {}
-                Blocked::Normalised if reach < Reach::Normalised => {}
+                Blocked::Normalised if reach < BlockReach::Normalised => {}
                 Blocked::Text | Blocked::Normalised => {
                     self.texts.entry((what, hash)).or_insert(document);
                 }
@@ -138,7 +138,7 @@ impl Wanted {
         &self,
         view: &View,
         candidates: &RoaringTreemap,
-        reach: Reach,
+        reach: BlockReach,
     ) -> Result<BTreeMap<DocId, BTreeSet<DocId>>, CurateError> {
         let mut by: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();
         for block in view.blocks() {
@@ -146,7 +146,7 @@ impl Wanted {
             ids.advance_to(block * BLOCK_SIZE);
             let mut ids: Vec<DocId> =
                 ids.take_while(|id| id / BLOCK_SIZE == block).map(DocId).collect();
-            if reach == Reach::Exact && self.lengths.len() <= LENGTHS {
+            if reach == BlockReach::Exact && self.lengths.len() <= LENGTHS {
                 // Equal texts have equal lengths, which are read 65,536 at a time.
                 let lengths = view.column_block(fields::BYTES, block)?;
                 ids.retain(|id| {
@@ -169,7 +169,7 @@ impl Wanted {
         &self,
         view: &View,
         piece: &[DocId],
-        reach: Reach,
+        reach: BlockReach,
     ) -> Result<Vec<(DocId, DocId)>, CurateError> {
         let mut found = Vec::new();
         let mut blockade = None;
@@ -179,10 +179,10 @@ impl Wanted {
             let normalised = self.texts.get(&(Blocked::Normalised, header.normalised));
             let normalised = normalised.filter(|_| header.words > 0);
             let mut removed = text.into_iter().chain(normalised).min().copied();
-            if removed.is_none() && reach == Reach::Similar {
+            if removed.is_none() && reach == BlockReach::Similar {
                 let blockade = match &mut blockade {
                     Some(blockade) => blockade,
-                    none => none.insert((Blockade::new(view)?, Fingerprinter::new(view.policy()))),
+                    none => none.insert((Blocklist::new(view)?, Fingerprinter::new(view.policy()))),
                 };
                 removed = self.similar(view, *document, blockade)?;
             }
@@ -196,7 +196,7 @@ impl Wanted {
         &self,
         view: &View,
         document: DocId,
-        (blockade, craft): &mut (Blockade<'_>, Fingerprinter),
+        (blockade, craft): &mut (Blocklist<'_>, Fingerprinter),
     ) -> Result<Option<DocId>, CurateError> {
         let Some(sketch) = stored_sketch(view, document)? else { return Ok(None) };
         let mut candidates = BTreeSet::new();
@@ -240,7 +240,7 @@ impl Restored {
         let group: Vec<DocId> =
             chunk.iter().copied().chain(rest).take(group.max(chunk.len())).collect();
         let of = |document| {
-            Ok::<_, CurateError>(Blockable::of(
+            Ok::<_, CurateError>(BlockKeys::of(
                 view,
                 document,
                 &view.expect_header(document)?,

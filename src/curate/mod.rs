@@ -1,12 +1,12 @@
 //! Changes of mind about stored documents: what removing, deciding again, training and analysing answer.
 //!
 //! Use it to name what the verbs of [`CorpusWriter`](crate::CorpusWriter) take and answer once documents are stored:
-//! [`Removal`], [`Reach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy, [`SettleReport`] of
+//! [`Removal`], [`BlockReach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy, [`SettleReport`] of
 //! decisions that left candidates out, [`TrainedOn`] and [`Training`] of a new tokenizer, [`AnalyseOptions`] of an
 //! analysis.
 //!
 //! ```
-//! use corpusdb::curate::Reach;
+//! use corpusdb::curate::BlockReach;
 //!
 //! # use corpusdb::ingest::{Record, Records};
 //! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
@@ -19,7 +19,7 @@
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
 //! # writer.ingest_records(pages, &options, &[], &Silent, &Interrupt::default())?;
 //! let unwanted = writer.corpus().select(Some("key = '1'"))?;
-//! let report = writer.remove(&unwanted, Reach::Similar, &Silent, &Interrupt::default())?;
+//! let report = writer.remove(&unwanted, BlockReach::Similar, &Silent, &Interrupt::default())?;
 //! assert_eq!((report.changed, report.no_longer_kept), (1, 1));
 //! let back = writer.restore(&unwanted, &Silent, &Interrupt::default())?;
 //! assert_eq!(back.kept_again, 1);
@@ -75,7 +75,7 @@ mod texts;
 mod tokens;
 mod train;
 
-pub use crate::decide::{DecideError, DecisionCounts, LoadedTokenizer, Reach, Refused};
+pub use crate::decide::{BlockReach, DecideError, DecisionCounts, LoadedTokenizer, RefusedTexts};
 pub use analyse::AnalyseOptions;
 pub(crate) use analyse::analyse;
 pub(crate) use check::check;

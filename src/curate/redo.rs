@@ -4,7 +4,7 @@
 use super::decided::decide;
 use super::error::CurateError;
 use super::redo_lineage::descend;
-use crate::decide::{LoadedTokenizer, Session, Stored, stored_sketch};
+use crate::decide::{DecisionSession, LoadedTokenizer, Stored, stored_sketch};
 use crate::model::{
     BLOCK_SIZE, CommitSeq, Context, DocId, FieldId, Generation, Policy, SourceId, Standing,
 };
@@ -87,7 +87,7 @@ pub fn redo(
         let now = writer.view().clone();
         let mut batch =
             writer.begin_under(policy, generation, Arc::clone(&kept), DocId(record.next))?;
-        let mut session = Session::new(&batch);
+        let mut session = DecisionSession::new(&batch);
         session.heed(interrupt);
         let numbers = Numbers::read(&now, session.order_field(), record.next..end)?;
         let read = |id: u64| stored(&now, policy, &carried, &numbers, DocId(id));

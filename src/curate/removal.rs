@@ -1,26 +1,26 @@
 //! What a removal is asked for with: how far it reaches, and what is kept on record of it.
 
 use super::error::CurateError;
-use crate::decide::Reach;
+use crate::decide::BlockReach;
 use crate::store::CommitRecord;
 
 /// Bytes that a reason or a condition on record may have.
 const MOST: usize = 4096;
 
 /// How far a removal reaches beyond its documents, and what the records of its commits say of it. Made from a
-/// [`Reach`], or from whether equal texts and keys are blocked.
+/// [`BlockReach`], or from whether equal texts and keys are blocked.
 ///
 /// ```
-/// use corpusdb::curate::{Reach, Removal};
+/// use corpusdb::curate::{BlockReach, Removal};
 ///
-/// let removal = Removal::new(Reach::Exact).because("asked for by their author").at(1_764_000_000_000_000);
+/// let removal = Removal::new(BlockReach::Exact).because("asked for by their author").at(1_764_000_000_000_000);
 /// assert_eq!(removal.reason.as_deref(), Some("asked for by their author"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Removal {
     /// What it keeps out from now on.
-    pub reach: Reach,
+    pub reach: BlockReach,
     /// Why, in the words of who does it.
     pub reason: Option<String>,
     /// The SQL condition that selected the documents, where one did.
@@ -32,7 +32,7 @@ pub struct Removal {
 impl Removal {
     /// One of that reach, of which nothing is on record but the documents.
     #[must_use]
-    pub fn new(reach: Reach) -> Self {
+    pub fn new(reach: BlockReach) -> Self {
         Self { reach, ..Self::default() }
     }
 
@@ -73,8 +73,8 @@ impl Removal {
     }
 }
 
-impl From<Reach> for Removal {
-    fn from(reach: Reach) -> Self {
+impl From<BlockReach> for Removal {
+    fn from(reach: BlockReach) -> Self {
         Self::new(reach)
     }
 }
@@ -101,10 +101,10 @@ mod tests {
     #[test]
     fn what_is_on_record_is_bounded() {
         let long = "ä".repeat(MOST);
-        let record = Removal::new(Reach::Nothing).of(long.clone()).record("remove").unwrap();
+        let record = Removal::new(BlockReach::Nothing).of(long.clone()).record("remove").unwrap();
         let condition = record.condition.unwrap();
         assert!(condition.len() <= MOST && condition.starts_with("ää") && condition.ends_with('…'));
-        let error = Removal::new(Reach::Nothing).because(long).record("remove").unwrap_err();
+        let error = Removal::new(BlockReach::Nothing).because(long).record("remove").unwrap_err();
         assert!(error.to_string().contains("8192 bytes"), "{error}");
         let record = Removal::from(true).because("they asked").at(7).record("remove").unwrap();
         assert_eq!((record.reason.as_deref(), record.time), (Some("they asked"), Some(7)));

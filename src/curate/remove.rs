@@ -4,7 +4,9 @@ use super::decided::decide;
 use super::equals;
 use super::error::CurateError;
 use super::removal::Removal;
-use crate::decide::{Blockable, Blockade, DecisionCounts, LoadedTokenizer, Reach, Session};
+use crate::decide::{
+    BlockKeys, BlockReach, Blocklist, DecisionCounts, DecisionSession, LoadedTokenizer,
+};
 use crate::model::{Context, DocId, MatchKind, Standing};
 use crate::store::{Batch, Blocked, CommitRecord, Writer};
 use roaring::RoaringTreemap;
@@ -56,17 +58,18 @@ pub fn remove(
     let purged = writer.view().documents_standing(Standing::Purged)?;
     let before = writer.view().documents_standing(Standing::Removed)? | &purged;
     report.unchanged = selection.intersection_len(&before);
-    let documents = if reach > Reach::Exact { selection - &purged } else { selection - &before };
+    let documents =
+        if reach > BlockReach::Exact { selection - &purged } else { selection - &before };
     let mut met = equals::Removed::new(reach);
-    let size = if reach == Reach::Similar { SIMILAR_CHUNK } else { CHUNK };
+    let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
     in_chunks(writer, &documents, size, context, |writer, chunk, rest| {
         // Once for many commits, before the first of them: what is stored now is all that can be met.
         met.look_up(writer.view(), chunk, rest, selection)?;
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
-        let mut session = Session::new(&batch);
+        let mut session = DecisionSession::new(&batch);
         session.heed(context.interrupt);
-        let mut blockade = Blockade::new(&view)?;
+        let mut blockade = Blocklist::new(&view)?;
         let is_hit = |document: &&DocId| !before.contains(document.0);
         batch.put_removal(chunk.iter().filter(is_hit).copied())?;
         for document in chunk {
@@ -74,10 +77,10 @@ pub fn remove(
             if !before.contains(document.0) {
                 session.exclude(*document, Standing::Removed)?;
             }
-            if reach == Reach::Nothing {
+            if reach == BlockReach::Nothing {
                 continue;
             }
-            let blockable = Blockable::of(&view, *document, &header, reach == Reach::Similar)?;
+            let blockable = BlockKeys::of(&view, *document, &header, reach == BlockReach::Similar)?;
             // A superseded document gave its key away.
             let gave_key_away =
                 view.match_of(*document)?.is_some_and(|found| found.kind == MatchKind::Superseded);
@@ -85,8 +88,8 @@ pub fn remove(
                 let is_meant = match what {
                     Blocked::Text => true,
                     Blocked::Identity => !gave_key_away,
-                    Blocked::Normalised => reach >= Reach::Normalised,
-                    Blocked::Similar => reach >= Reach::Similar,
+                    Blocked::Normalised => reach >= BlockReach::Normalised,
+                    Blocked::Similar => reach >= BlockReach::Similar,
                 };
                 if is_meant {
                     blockade.change(what, hash, |by| {
@@ -134,14 +137,14 @@ pub fn restore(
         met.look_up(writer.view(), chunk, rest)?;
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
-        let mut session = Session::new(&batch);
+        let mut session = DecisionSession::new(&batch);
         session.heed(context.interrupt);
-        let mut blockade = Blockade::new(&view)?;
+        let mut blockade = Blocklist::new(&view)?;
         let with_sketch = blockade.has(Blocked::Similar);
         batch.put_removal(chunk.iter().copied())?;
         for document in chunk {
             let header = view.expect_header(*document)?;
-            let blockable = Blockable::of(&view, *document, &header, with_sketch)?;
+            let blockable = BlockKeys::of(&view, *document, &header, with_sketch)?;
             for (what, hash) in blockable.keys() {
                 blockade.change(what, hash, |by| {
                     by.remove(document);
@@ -150,7 +153,7 @@ pub fn restore(
         }
         for document in chunk.iter().copied().chain(met.take(chunk)) {
             let header = view.expect_header(document)?;
-            let blockable = Blockable::of(&view, document, &header, with_sketch)?;
+            let blockable = BlockKeys::of(&view, document, &header, with_sketch)?;
             let is_blocked = blockade.keeps_out(&blockable, Some(document), |craft| {
                 Ok(craft.shingles(&view.compared_text(document)?).into())
             })?;
@@ -202,7 +205,7 @@ fn in_chunks(
 /// Decides and commits.
 fn finish(
     mut batch: Batch<'_>,
-    session: Session,
+    session: DecisionSession,
     tokenizers: &[LoadedTokenizer],
     record: &CommitRecord,
     report: &mut RemovalReport,

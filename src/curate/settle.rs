@@ -2,7 +2,7 @@
 
 use super::decided::decide;
 use super::error::CurateError;
-use crate::decide::{DecisionCounts, LoadedTokenizer, Session};
+use crate::decide::{DecisionCounts, DecisionSession, LoadedTokenizer};
 use crate::model::{Context, DocId};
 use crate::store::{CommitRecord, Writer};
 use roaring::RoaringTreemap;
@@ -81,9 +81,9 @@ fn settle_round(
         let mut batch = writer.begin()?;
         let size = (batch.memory_aside() / ROOM).clamp(*CHUNK.start(), *CHUNK.end());
         let chunk: Vec<DocId> = marked.by_ref().take(size).collect();
-        let mut session = Session::new(&batch);
+        let mut session = DecisionSession::new(&batch);
         session.heed(context.interrupt);
-        session.exhaust();
+        session.compare_with_all();
         for document in &chunk {
             session.reconsider(*document)?;
         }

@@ -2,31 +2,31 @@
 
 use super::decision::DecisionCounts;
 use super::error::DecideError;
-use super::session::Session;
-use super::writer_cache;
+use super::session::DecisionSession;
+use super::writer_cache::WriterCache;
 use crate::model::{BucketMap, DocId, Standing};
 use crate::store::Batch;
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 
 /// A document and the keys of its buckets, by band.
-type Placed = (DocId, Vec<u64>);
+type DocumentBuckets = (DocId, Vec<u64>);
 
 /// What the decisions of a commit came to.
-pub struct Applied {
+pub struct AppliedDecisions {
     /// Work done and limits met.
     pub counts: DecisionCounts,
     /// Documents that were kept and are not any more, ascending.
     pub no_longer_kept: Vec<DocId>,
 }
 
-impl Session {
+impl DecisionSession {
     /// Writes every change into the batch, each document once, and says what it came to. Newcomers must have
     /// been added.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<Applied, DecideError> {
+    pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<AppliedDecisions, DecideError> {
         let no_longer_kept = self.no_longer_kept();
         for (id, change) in &self.scene.standings {
             if let Some(now) = change.now
@@ -52,11 +52,11 @@ impl Session {
         let no_longer_eligible = self.mode().is_transitive().then(|| self.no_longer_eligible());
         let gone = no_longer_eligible.as_ref().unwrap_or(&no_longer_kept);
         if self.takeover.is_none() {
-            writer_cache::leave(batch, self.crowd, self.twins, gone);
+            WriterCache::put_back(batch, self.crowd, self.twins, gone);
         }
         self.counts.members = batch.view().bucket_members_read() - self.members_before;
         self.counts.standings = self.scene.standings_read();
-        Ok(Applied { counts: self.counts, no_longer_kept })
+        Ok(AppliedDecisions { counts: self.counts, no_longer_kept })
     }
 
     /// Documents that were eligible and are not any more, ascending.
@@ -80,7 +80,7 @@ impl Session {
         if gone.is_empty() {
             return Ok(());
         }
-        let placed: Vec<Placed> = gone
+        let placed: Vec<DocumentBuckets> = gone
             .into_par_iter()
             .with_min_len(64)
             .map(|id| Ok((id, self.buckets_of(id)?)))
@@ -139,7 +139,7 @@ impl Session {
     }
 }
 
-impl Session {
+impl DecisionSession {
     /// The marked documents of the store.
     fn marked(&mut self) -> Result<&RoaringTreemap, DecideError> {
         let found = match self.marked.take() {
@@ -160,13 +160,13 @@ impl Session {
     }
 
     /// Notes that the decision about a document left candidates out.
-    pub(super) fn leave_open(&mut self, document: DocId) {
+    pub(super) fn mark_unsettled(&mut self, document: DocId) {
         self.open.insert(document, self.passed.example);
     }
 
     /// How many decisions left candidates out, and a pair that was not compared, if one is known.
     #[must_use]
-    pub fn left_open(&self) -> (u64, Option<(DocId, DocId)>) {
+    pub fn unsettled(&self) -> (u64, Option<(DocId, DocId)>) {
         let example = self.open.iter().find_map(|(id, other)| Some((*id, (*other)?)));
         (self.open.len() as u64, example)
     }

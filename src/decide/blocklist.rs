@@ -13,7 +13,7 @@ const REMEMBERED: usize = 256;
 
 /// How far a removal reaches beyond the removed documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Reach {
+pub enum BlockReach {
     /// Not at all: the same may come in again.
     Nothing,
     /// To equal texts, and to new content under the same keys.
@@ -25,7 +25,7 @@ pub enum Reach {
     Similar,
 }
 
-impl From<bool> for Reach {
+impl From<bool> for BlockReach {
     fn from(blocks: bool) -> Self {
         if blocks { Self::Exact } else { Self::Nothing }
     }
@@ -33,7 +33,7 @@ impl From<bool> for Reach {
 
 /// What of a document can be blocked.
 #[derive(Clone, Debug)]
-pub struct Blockable {
+pub struct BlockKeys {
     /// Its raw text.
     pub raw: [u8; 16],
     /// Its identity, if a key was given.
@@ -44,7 +44,7 @@ pub struct Blockable {
     pub sketch: Option<Sketch>,
 }
 
-impl Blockable {
+impl BlockKeys {
     /// Of a stored document; `with_sketch` when similarity matters.
     ///
     /// # Errors
@@ -76,7 +76,7 @@ impl Blockable {
 }
 
 /// The blocks of a moment, as a commit may change them.
-pub struct Blockade<'v> {
+pub struct Blocklist<'v> {
     view: &'v View,
     /// Ways in which something is blocked, or is by this commit.
     ways: BTreeSet<Blocked>,
@@ -85,7 +85,7 @@ pub struct Blockade<'v> {
     shingles: HashMap<DocId, Arc<[u64]>>,
 }
 
-impl<'v> Blockade<'v> {
+impl<'v> Blocklist<'v> {
     /// As stored.
     ///
     /// # Errors
@@ -148,7 +148,7 @@ impl<'v> Blockade<'v> {
     /// [`DecideError`] when the store cannot be read.
     pub fn keeps_out(
         &mut self,
-        of: &Blockable,
+        of: &BlockKeys,
         own: Option<DocId>,
         shingles: impl FnOnce(&mut Fingerprinter) -> Result<Arc<[u64]>, DecideError>,
     ) -> Result<bool, DecideError> {

@@ -1,8 +1,8 @@
 //! The buckets of a commit's documents: their keys in one sorted run, each bucket read once, and how much of it.
 
-use super::crowd::{CROWDED, Crowd, WHOLE};
+use super::crowd::{CROWDED, CrowdIndex, WHOLE};
 use super::error::DecideError;
-use super::overlay::Scene;
+use super::overlay::Overlay;
 use crate::model::DocId;
 use crate::store::{Bucket, View};
 use rayon::prelude::*;
@@ -14,14 +14,14 @@ const BUSY: usize = 256;
 
 /// How far is looked where the members of a crowded bucket are not in memory.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Reach {
+pub(super) struct CandidateLimits {
     /// Members read of such a bucket.
     pub(super) read: usize,
     /// Texts compared with of all of them: those whose sketches agree best.
     pub(super) verified: usize,
 }
 
-impl Reach {
+impl CandidateLimits {
     /// What a commit spends on a document. What is passed over is told.
     pub(super) const BOUNDED: Self = Self { read: 512, verified: 128 };
     /// Everything: what memory does not hold is passed part by part.
@@ -39,7 +39,7 @@ impl Reach {
 }
 
 /// Kept members of the buckets of many documents, each bucket looked up once.
-pub(super) struct Kept {
+pub(super) struct KeptBuckets {
     /// Without the members of those that are whole in the crowd.
     pub(super) buckets: Vec<Option<Bucket>>,
     pub(super) places: Vec<Vec<u32>>,
@@ -50,11 +50,11 @@ pub(super) struct Kept {
 }
 
 pub(super) fn look_up_kept(
-    scene: &Scene,
-    crowd: &mut Crowd,
-    reach: Reach,
+    scene: &Overlay,
+    crowd: &mut CrowdIndex,
+    reach: CandidateLimits,
     keys: &[&[u64]],
-) -> Result<Kept, DecideError> {
+) -> Result<KeptBuckets, DecideError> {
     let is_kept = |other| scene.is_kept(other);
     let (wanted, places) = sorted_keys(keys);
     let mut buckets = if crowd.knows_nothing() {
@@ -103,7 +103,7 @@ pub(super) fn look_up_kept(
         }
     }
     if reach.is_all() {
-        return Ok(Kept { buckets, places, beyond, partial: unheld });
+        return Ok(KeptBuckets { buckets, places, beyond, partial: unheld });
     }
     if !unheld.is_empty() {
         let read = scene.view.buckets_bulk(&unheld, reach.read, &is_kept)?;
@@ -113,14 +113,14 @@ pub(super) fn look_up_kept(
             }
         }
     }
-    Ok(Kept { buckets, places, beyond, partial: Vec::new() })
+    Ok(KeptBuckets { buckets, places, beyond, partial: Vec::new() })
 }
 
 /// Looks sorted buckets up: the members of those that the crowd does not know, and of the others whether
 /// there are any.
 fn look_up_unknown(
     view: &View,
-    crowd: &Crowd,
+    crowd: &CrowdIndex,
     wanted: &[(u8, u64)],
 ) -> Result<Vec<Option<Bucket>>, DecideError> {
     let (known, open): (Vec<_>, Vec<_>) =
@@ -135,7 +135,7 @@ fn look_up_unknown(
 }
 
 /// Buckets of many documents, each looked up once.
-pub(super) struct Found {
+pub(super) struct CommitBuckets {
     /// All distinct keys, ascending.
     pub(super) keys: Vec<(u8, u64)>,
     pub(super) buckets: Vec<Option<Bucket>>,
@@ -150,14 +150,14 @@ pub(super) fn look_up(
     is_open: &dyn Fn(u8, u64) -> bool,
     cap: usize,
     admit: &(dyn Fn(DocId) -> bool + Sync),
-) -> Result<Found, DecideError> {
+) -> Result<CommitBuckets, DecideError> {
     let (keys, places) = sorted_keys(keys);
     let open: Vec<(u8, u64)> =
         keys.iter().copied().filter(|(band, hash)| is_open(*band, *hash)).collect();
     let mut read = open.iter().zip(view.buckets_bulk(&open, cap, admit)?).peekable();
     let mut answer = |key: &(u8, u64)| read.next_if(|(other, _)| *other == key)?.1;
     let buckets = keys.iter().map(&mut answer).collect();
-    Ok(Found { keys, buckets, places })
+    Ok(CommitBuckets { keys, buckets, places })
 }
 
 /// All distinct bucket keys, ascending, and where in them those of each document are.

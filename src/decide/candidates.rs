@@ -1,10 +1,10 @@
 //! Candidates for being similar: found for many documents at once, then compared by sketch and by text.
 
-use super::buckets::{Reach, look_up_kept};
-use super::crowd::{Crowd, Entrant};
-use super::crowd_search::{Looked, Passed, Wanted, closest, pass};
+use super::buckets::{CandidateLimits, look_up_kept};
+use super::crowd::{CrowdIndex, CrowdMember};
+use super::crowd_search::{PartialSearch, SketchedDocument, SkippedCandidates, closest, pass};
 use super::error::DecideError;
-use super::overlay::Scene;
+use super::overlay::Overlay;
 use crate::dedup::{Fingerprinter, Sketch, estimate_floor, shared_at_least};
 use crate::model::{DocId, Interrupt, Match, MatchKind, Policy};
 use rayon::prelude::*;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 /// What the store says about one document that is to be decided, found before its decision.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Prefetched {
+pub(super) struct CandidateLookup {
     /// Bucket keys, by band.
     pub(super) bands: Vec<u64>,
     /// What the store holds of each bucket: first member, and whether it is marked as having more.
@@ -27,7 +27,7 @@ pub(super) struct Prefetched {
     /// Buckets of which members were passed over.
     pub(super) capped: u64,
     /// Candidates passed over though their sketches are close enough.
-    pub(super) passed: Passed,
+    pub(super) passed: SkippedCandidates,
     /// Candidates whose sketch was compared, and those whose text was.
     pub(super) compared: u64,
     pub(super) verified: u64,
@@ -36,13 +36,13 @@ pub(super) struct Prefetched {
 /// Looks documents up in the store, in parallel, with the standings of this moment. Buckets that are
 /// found crowded come into the crowd, which is asked at the decision itself.
 pub(super) fn prefetch(
-    scene: &Scene,
-    crowd: &mut Crowd,
-    reach: Reach,
-    wanted: Vec<Wanted>,
-    passed_by: &mut Looked,
+    scene: &Overlay,
+    crowd: &mut CrowdIndex,
+    reach: CandidateLimits,
+    wanted: Vec<SketchedDocument>,
+    passed_by: &mut PartialSearch,
     interrupt: &Interrupt,
-) -> Result<Vec<(DocId, Prefetched)>, DecideError> {
+) -> Result<Vec<(DocId, CandidateLookup)>, DecideError> {
     let policy = scene.view.policy();
     let keys: Vec<&[u64]> = wanted.iter().map(|wanted| wanted.bands.as_slice()).collect();
     let found = look_up_kept(scene, crowd, reach, &keys)?;
@@ -56,10 +56,10 @@ pub(super) fn prefetch(
         .map_init(
             || Fingerprinter::new(policy),
             |craft, (wanted, places)| {
-                let Wanted { document, sketch, bands } = wanted;
+                let SketchedDocument { document, sketch, bands } = wanted;
                 // The crowd tells of the members of these at the decision, whichever bucket they share.
                 let asked = crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
-                let mut answer = Prefetched { bands, ..Prefetched::default() };
+                let mut answer = CandidateLookup { bands, ..CandidateLookup::default() };
                 let own = scene.rank(document)?;
                 let (mut candidates, mut beyond) = (BTreeSet::new(), BTreeSet::new());
                 for place in places {
@@ -98,9 +98,9 @@ pub(super) fn prefetch(
                     }
                     answer.compared += 1;
                     match verifier.verify(candidate.document, craft)? {
-                        Verdict::Far => {}
-                        Verdict::Different => answer.verified += 1,
-                        Verdict::Similar(matched) => {
+                        SimilarityVerdict::Far => {}
+                        SimilarityVerdict::Different => answer.verified += 1,
+                        SimilarityVerdict::Similar(matched) => {
                             answer.verified += 1;
                             if outranks {
                                 answer.nearest = Some(matched);
@@ -117,7 +117,7 @@ pub(super) fn prefetch(
 }
 
 /// What a comparison with one candidate came to.
-pub(super) enum Verdict {
+pub(super) enum SimilarityVerdict {
     /// Too far apart by the sketches.
     Far,
     /// Below the threshold by the texts.
@@ -128,7 +128,7 @@ pub(super) enum Verdict {
 
 /// Compares one document with candidates; its own shingles are made once, when first needed.
 pub(super) struct Verifier<'a> {
-    pub(super) scene: &'a Scene,
+    pub(super) scene: &'a Overlay,
     pub(super) document: DocId,
     pub(super) sketch: &'a Sketch,
     pub(super) own: Option<Arc<[u64]>>,
@@ -139,7 +139,7 @@ impl Verifier<'_> {
         &mut self,
         candidate: DocId,
         craft: &mut Fingerprinter,
-    ) -> Result<Verdict, DecideError> {
+    ) -> Result<SimilarityVerdict, DecideError> {
         let policy = self.scene.view.policy();
         let floor = estimate_floor(policy);
         let is_close = self
@@ -147,14 +147,15 @@ impl Verifier<'_> {
             .sketch(candidate)?
             .is_some_and(|other| self.sketch.estimate(&other) >= floor);
         if !is_close {
-            return Ok(Verdict::Far);
+            return Ok(SimilarityVerdict::Far);
         }
         let own = match &mut self.own {
             Some(own) => own,
             none => none.insert(self.scene.shingles(self.document, craft)?),
         };
         let other = self.scene.shingles(candidate, craft)?;
-        Ok(near(policy, own, candidate, &other).map_or(Verdict::Different, Verdict::Similar))
+        Ok(near(policy, own, candidate, &other)
+            .map_or(SimilarityVerdict::Different, SimilarityVerdict::Similar))
     }
 }
 
@@ -176,12 +177,12 @@ pub(super) fn overlap(shared: u32, own: &[u64], witness: DocId, other: &[u64]) -
     }
 }
 
-impl Scene {
+impl Overlay {
     /// Reads stored documents and those of this commit with what is compared of them, in parallel; those too
     /// short for a sketch are left out.
-    pub(super) fn entrants(&self, documents: &[DocId]) -> Result<Vec<Entrant>, DecideError> {
+    pub(super) fn entrants(&self, documents: &[DocId]) -> Result<Vec<CrowdMember>, DecideError> {
         let policy = self.view.policy();
-        let read: Vec<Option<Entrant>> = documents
+        let read: Vec<Option<CrowdMember>> = documents
             .par_iter()
             .with_min_len(8)
             .map_init(
@@ -189,7 +190,7 @@ impl Scene {
                 |craft, document| {
                     let Some(sketch) = self.sketch(*document)? else { return Ok(None) };
                     let shingles = self.shingles(*document, craft)?;
-                    Ok(Some(Entrant { document: *document, sketch, shingles }))
+                    Ok(Some(CrowdMember { document: *document, sketch, shingles }))
                 },
             )
             .collect::<Result<_, DecideError>>()?;

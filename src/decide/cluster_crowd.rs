@@ -3,14 +3,14 @@
 //! A newcomer needs one link to each cluster that it touches, and mostly finds it to one of the first members. So
 //! of a large cluster the crowd holds some, and which buckets the others are in is noted by the cluster's name. Only
 //! when a document shares such a bucket and was not linked to the cluster are all of its members put in
-//! ([`Crowd::deepen`]), as a group that those who are linked to the cluster already do not ask.
+//! ([`CrowdIndex::deepen`]), as a group that those who are linked to the cluster already do not ask.
 //!
 //! Which documents of a commit are of one component, while links are found, is told here too.
 
-use super::cluster_labels::{Depth, Label};
-use super::crowd::{Crowd, Entrant, Read};
+use super::cluster_labels::{ClusterCoverage, ClusterLabel};
+use super::crowd::{CrowdIndex, CrowdMember, ReadMembers};
 use super::error::DecideError;
-use super::overlay::Scene;
+use super::overlay::Overlay;
 use crate::dedup::DisjointSets;
 use crate::model::{DocId, Standing};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -20,18 +20,18 @@ const STANDING: u32 = 64;
 const HERE: u32 = 8;
 /// Members read at once to be put in.
 const READ: usize = 1024;
-impl Crowd {
+impl CrowdIndex {
     /// Takes a bucket in, of whose eligible `members` `cluster` tells a document of the cluster.
     pub(super) fn absorb_clusters(
         &mut self,
         bucket: (u8, u64),
         members: &[DocId],
         mut cluster: impl FnMut(DocId) -> Result<DocId, DecideError>,
-        read: &Read<'_>,
+        read: &ReadMembers<'_>,
     ) -> Result<(), DecideError> {
-        let (mut taken, mut passed) = (Vec::new(), BTreeMap::<Label, Vec<DocId>>::new());
+        let (mut taken, mut passed) = (Vec::new(), BTreeMap::<ClusterLabel, Vec<DocId>>::new());
         // Of each cluster the members taken, and those of them that are not held yet.
-        let mut here: BTreeMap<Label, (u32, u32)> = BTreeMap::new();
+        let mut here: BTreeMap<ClusterLabel, (u32, u32)> = BTreeMap::new();
         for member in members {
             let cluster = cluster(*member)?;
             let label = self.labels.note(cluster);
@@ -69,9 +69,9 @@ impl Crowd {
     fn put_all(
         &mut self,
         family: u32,
-        label: Label,
+        label: ClusterLabel,
         members: &[DocId],
-        read: &Read<'_>,
+        read: &ReadMembers<'_>,
     ) -> Result<bool, DecideError> {
         let of = |crowd: &Self, one: &DocId| {
             crowd.family(Some(family)).is_some_and(|family| family.contains(*one))
@@ -96,13 +96,13 @@ impl Crowd {
         Ok(true)
     }
 
-    /// A document that is of the cluster it has a label of joined these buckets. What [`Crowd::join`] does
+    /// A document that is of the cluster it has a label of joined these buckets. What [`CrowdIndex::join`] does
     /// for those that are kept, for one that may stand for others.
     pub(super) fn join_cluster(
         &mut self,
         document: DocId,
         buckets: &[(u8, u64)],
-        entrant: impl Fn() -> Result<Entrant, DecideError>,
+        entrant: impl Fn() -> Result<CrowdMember, DecideError>,
     ) -> Result<(), DecideError> {
         self.is_changed = true;
         let label = self.labels.note(document);
@@ -144,9 +144,9 @@ impl Crowd {
         &self,
         document: DocId,
         buckets: &[(u8, u64)],
-    ) -> Vec<(u32, Label, Depth)> {
+    ) -> Vec<(u32, ClusterLabel, ClusterCoverage)> {
         let own = self.labels.of(document);
-        let mut found: BTreeMap<(u32, Label), Depth> = BTreeMap::new();
+        let mut found: BTreeMap<(u32, ClusterLabel), ClusterCoverage> = BTreeMap::new();
         for key in buckets {
             let Some(family) = self.held(key.0, key.1).and_then(|held| held.family) else {
                 continue;
@@ -157,15 +157,15 @@ impl Crowd {
                     continue;
                 }
                 let depth = if self.shallow.deep.contains(&(family, *name)) {
-                    Depth::All
+                    ClusterCoverage::All
                 } else if self.shallow.beyond.contains(&(family, *name)) {
-                    Depth::Full
+                    ClusterCoverage::Full
                 } else {
-                    Depth::Some
+                    ClusterCoverage::Some
                 };
                 // One name of it that is not all here is enough.
                 let known = found.entry((family, root)).or_insert(depth);
-                if *known == Depth::All || depth == Depth::Some {
+                if *known == ClusterCoverage::All || depth == ClusterCoverage::Some {
                     *known = depth;
                 }
             }
@@ -174,7 +174,7 @@ impl Crowd {
     }
 
     /// Members of a cluster that joined in this commit and were passed over.
-    pub(super) fn joined_cluster(&self, label: Label) -> BTreeSet<DocId> {
+    pub(super) fn joined_cluster(&self, label: ClusterLabel) -> BTreeSet<DocId> {
         let root = self.labels.root(label);
         let of = self.shallow.joined.iter().filter(|(label, _)| self.labels.root(*label) == root);
         of.map(|(_, document)| *document).collect()
@@ -184,9 +184,9 @@ impl Crowd {
     pub(super) fn deepen(
         &mut self,
         family: u32,
-        label: Label,
+        label: ClusterLabel,
         members: &[DocId],
-        read: &Read<'_>,
+        read: &ReadMembers<'_>,
     ) -> Result<bool, DecideError> {
         self.is_changed = true;
         let label = self.labels.root(label);
@@ -227,14 +227,14 @@ impl Crowd {
         }
     }
 
-    /// [`Crowd::freshen`] for clusters: their members are grouped anew.
+    /// [`CrowdIndex::freshen`] for clusters: their members are grouped anew.
     pub(super) fn freshen_clusters(
         &mut self,
         buckets: &[(u8, u64)],
-        read: &Read<'_>,
+        read: &ReadMembers<'_>,
     ) -> Result<(), DecideError> {
         let labels = std::mem::take(&mut self.labels);
-        let mut counts: BTreeMap<Label, u32> = BTreeMap::new();
+        let mut counts: BTreeMap<ClusterLabel, u32> = BTreeMap::new();
         let group_of = |document| {
             let label = labels.of(document)?;
             let count = counts.entry(label).or_default();
@@ -262,7 +262,7 @@ impl DocumentSets {
     }
 
     /// Joins the sets of two documents, also where the crowd knows them.
-    pub(super) fn link(&mut self, a: DocId, b: DocId, crowd: &mut Crowd) {
+    pub(super) fn link(&mut self, a: DocId, b: DocId, crowd: &mut CrowdIndex) {
         let (a, b) = (self.find(a), self.find(b));
         if a != b {
             crowd.link(a, b);
@@ -277,7 +277,7 @@ impl DocumentSets {
 }
 
 /// The document that stands for the component of an eligible one so far.
-pub(super) fn root_of(scene: &Scene, document: DocId) -> Result<DocId, DecideError> {
+pub(super) fn root_of(scene: &Overlay, document: DocId) -> Result<DocId, DecideError> {
     match scene.standing(document)? {
         Some(Standing::Exact | Standing::Near) => {
             Ok(scene.match_of(document)?.map_or(document, |found| found.witness))

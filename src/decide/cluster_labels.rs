@@ -6,39 +6,39 @@ use crate::model::{BucketMap, DocId};
 use std::collections::{BTreeSet, HashMap};
 
 /// A set by a name of it. Two sets that become one go on under the name of one of them; no name is given twice.
-pub(super) type Label = u32;
+pub(super) type ClusterLabel = u32;
 
 /// Disjoint sets of documents. Those of one set are of one cluster; those of two may be.
 #[derive(Default)]
-pub(super) struct Labels {
-    of: HashMap<DocId, Label>,
+pub(super) struct ClusterLabels {
+    of: HashMap<DocId, ClusterLabel>,
     /// Which names are of one set, whose size is the documents that ever were in it.
     sets: DisjointSets,
     /// Documents of the set that the crowd holds.
     held: Vec<u32>,
 }
 
-impl Labels {
+impl ClusterLabels {
     /// Bytes of a document, and of a name.
     const ROW: usize = 24;
     const NAME: usize = 12;
 
     /// The name in use of the set that another one names.
-    pub(super) fn root(&self, label: Label) -> Label {
-        Label::try_from(self.sets.root(label as usize)).unwrap_or(label)
+    pub(super) fn root(&self, label: ClusterLabel) -> ClusterLabel {
+        ClusterLabel::try_from(self.sets.root(label as usize)).unwrap_or(label)
     }
 
     /// The set that a document is in, if it is in any.
-    pub(super) fn of(&self, document: DocId) -> Option<Label> {
+    pub(super) fn of(&self, document: DocId) -> Option<ClusterLabel> {
         self.of.get(&document).map(|label| self.root(*label))
     }
 
     /// The set that a document is in, which may be one of its own from now on.
-    pub(super) fn note(&mut self, document: DocId) -> Label {
+    pub(super) fn note(&mut self, document: DocId) -> ClusterLabel {
         if let Some(label) = self.of(document) {
             return label;
         }
-        let label = Label::try_from(self.sets.add(())).unwrap_or(Label::MAX);
+        let label = ClusterLabel::try_from(self.sets.add(())).unwrap_or(ClusterLabel::MAX);
         self.held.push(0);
         self.of.insert(document, label);
         label
@@ -55,7 +55,7 @@ impl Labels {
     }
 
     /// A document is of a set.
-    pub(super) fn enter(&mut self, document: DocId, label: Label) {
+    pub(super) fn enter(&mut self, document: DocId, label: ClusterLabel) {
         let label = self.root(label);
         if self.of(document) != Some(label) {
             self.of.insert(document, label);
@@ -75,7 +75,7 @@ impl Labels {
     }
 
     /// The crowd holds one more document of a set.
-    pub(super) fn hold(&mut self, label: Label) {
+    pub(super) fn hold(&mut self, label: ClusterLabel) {
         let root = self.root(label) as usize;
         if let Some(held) = self.held.get_mut(root) {
             *held = held.saturating_add(1);
@@ -83,12 +83,12 @@ impl Labels {
     }
 
     /// How many documents of a set the crowd holds.
-    pub(super) fn held(&self, label: Label) -> u32 {
+    pub(super) fn held(&self, label: ClusterLabel) -> u32 {
         self.held.get(self.root(label) as usize).copied().unwrap_or(0)
     }
 
     /// The documents of a set, ascending.
-    pub(super) fn documents(&self, label: Label) -> Vec<DocId> {
+    pub(super) fn documents(&self, label: ClusterLabel) -> Vec<DocId> {
         let root = self.root(label);
         let of = self.of.iter().filter(|(_, label)| self.root(**label) == root);
         let mut documents: Vec<DocId> = of.map(|(document, _)| *document).collect();
@@ -97,9 +97,9 @@ impl Labels {
     }
 
     /// Every name that a set has had, ascending.
-    pub(super) fn names(&self, label: Label) -> Vec<Label> {
+    pub(super) fn names(&self, label: ClusterLabel) -> Vec<ClusterLabel> {
         let root = self.root(label);
-        let all = 0..Label::try_from(self.sets.len()).unwrap_or(Label::MAX);
+        let all = 0..ClusterLabel::try_from(self.sets.len()).unwrap_or(ClusterLabel::MAX);
         all.filter(|label| self.root(*label) == root).collect()
     }
 
@@ -124,19 +124,19 @@ const NOTE: usize = 64;
 
 /// Which clusters are held in part.
 #[derive(Default)]
-pub(super) struct Shallow {
+pub(super) struct PartialClusters {
     /// Of each bucket the clusters of whose members some were passed over.
-    pub(super) passed: BucketMap<Vec<Label>>,
+    pub(super) passed: BucketMap<Vec<ClusterLabel>>,
     /// Names in these, in all buckets.
     notes: usize,
     /// The clusters of which a family holds all members, and those for whose members it has no room.
-    pub(super) deep: BTreeSet<(u32, Label)>,
-    pub(super) beyond: BTreeSet<(u32, Label)>,
+    pub(super) deep: BTreeSet<(u32, ClusterLabel)>,
+    pub(super) beyond: BTreeSet<(u32, ClusterLabel)>,
     /// Of this commit: members that were passed over. The store does not have them in a cluster yet.
-    pub(super) joined: Vec<(Label, DocId)>,
+    pub(super) joined: Vec<(ClusterLabel, DocId)>,
 }
 
-impl Shallow {
+impl PartialClusters {
     /// Forgets what is of one commit.
     pub(super) fn end(&mut self) {
         self.joined = Vec::new();
@@ -149,11 +149,11 @@ impl Shallow {
 
     pub(super) fn bytes(&self) -> usize {
         (self.passed.len() + self.deep.len() + self.beyond.len()) * NOTE
-            + self.notes * size_of::<Label>()
-            + self.joined.len() * size_of::<(Label, DocId)>()
+            + self.notes * size_of::<ClusterLabel>()
+            + self.joined.len() * size_of::<(ClusterLabel, DocId)>()
     }
 
-    pub(super) fn note(&mut self, bucket: (u8, u64), label: Label) {
+    pub(super) fn note(&mut self, bucket: (u8, u64), label: ClusterLabel) {
         let noted = self.passed.entry(bucket).or_default();
         if !noted.contains(&label) {
             noted.push(label);
@@ -164,7 +164,7 @@ impl Shallow {
 
 /// How much of a cluster is in a family.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(super) enum ClusterCoverage {
     Some,
     All,
     /// There is no room for all.
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn sets_are_joined_forgotten_and_never_named_alike() {
-        let mut labels = Labels::default();
+        let mut labels = ClusterLabels::default();
         for number in 1..10 {
             labels.join(DocId(number / 3), DocId(number));
         }

@@ -1,13 +1,13 @@
 //! Mode `components`: a document's links to clusters through crowded buckets, one verified link to each cluster.
 
-use super::buckets::{Found, look_up};
-use super::candidates::{Verdict, Verifier};
+use super::buckets::{CommitBuckets, look_up};
+use super::candidates::{SimilarityVerdict, Verifier};
 use super::cluster_crowd::{DocumentSets, root_of};
-use super::cluster_labels::{Depth, Label};
-use super::crowd::{CROWDED, Crowd, Entrant, WHOLE, share_a_bucket};
+use super::cluster_labels::{ClusterCoverage, ClusterLabel};
+use super::crowd::{CROWDED, CrowdIndex, CrowdMember, WHOLE, share_a_bucket};
 use super::error::DecideError;
-use super::overlay::{Eligible, Scene};
-use super::session::Session;
+use super::overlay::{Eligible, Overlay};
+use super::session::DecisionSession;
 use crate::dedup::{FamilyQuery, Sketch, estimate_floor};
 use crate::model::{BucketMap, DocId, Standing};
 use roaring::RoaringTreemap;
@@ -18,7 +18,7 @@ use std::collections::{BTreeSet, HashMap};
 const ASKED: u32 = 16;
 
 /// A document that is being linked.
-pub(super) struct Linking<'l> {
+pub(super) struct LinkState<'l> {
     pub(super) document: DocId,
     pub(super) sketch: &'l Sketch,
     pub(super) bands: &'l [u64],
@@ -28,14 +28,14 @@ pub(super) struct Linking<'l> {
 }
 
 /// The documents that stand for the clusters of many members, read without a look-up for each.
-struct Roots<'s> {
-    scene: &'s Scene,
+struct ClusterRoots<'s> {
+    scene: &'s Overlay,
     asked: HashMap<DocId, u32>,
     read: Vec<(DocId, RoaringTreemap)>,
 }
 
-impl<'s> Roots<'s> {
-    fn new(scene: &'s Scene) -> Self {
+impl<'s> ClusterRoots<'s> {
+    fn new(scene: &'s Overlay) -> Self {
         Self { scene, asked: HashMap::new(), read: Vec::new() }
     }
 
@@ -61,7 +61,7 @@ impl<'s> Roots<'s> {
 }
 
 /// Whether links may lead to a document by now: those that are to be decided are met as they are.
-pub(super) fn is_met(scene: &Scene, document: DocId) -> bool {
+pub(super) fn is_met(scene: &Overlay, document: DocId) -> bool {
     match scene.standings.get(&document) {
         Some(change) => change.now.is_some_and(Standing::is_eligible),
         // An error counts as yes: it shows when the document is looked at.
@@ -72,10 +72,10 @@ pub(super) fn is_met(scene: &Scene, document: DocId) -> bool {
 /// Looks up the buckets that the crowd does not hold, and takes those into it that are crowded: these are left
 /// without members.
 pub(super) fn look_up_eligible(
-    scene: &Scene,
-    crowd: &mut Crowd,
+    scene: &Overlay,
+    crowd: &mut CrowdIndex,
     keys: &[&[u64]],
-) -> Result<Found, DecideError> {
+) -> Result<CommitBuckets, DecideError> {
     let eligible = Eligible::new(scene)?;
     let admit = |other: DocId| eligible.is_met(other);
     let is_open = |band, hash| crowd.held(band, hash).is_none();
@@ -87,7 +87,7 @@ pub(super) fn look_up_eligible(
             met.push(*key);
         }
     }
-    let mut roots = Roots::new(scene);
+    let mut roots = ClusterRoots::new(scene);
     for part in met.chunks(WHOLE) {
         let whole = scene.view.buckets_bulk(part, usize::MAX, &admit)?;
         for (key, bucket) in part.iter().zip(whole) {
@@ -101,7 +101,7 @@ pub(super) fn look_up_eligible(
     Ok(found)
 }
 
-impl Session {
+impl DecisionSession {
     /// Takes those of a document's buckets into the crowd that documents of this commit made crowded. `taken` tells
     /// how many members the store has in each.
     pub(super) fn absorb_joined(
@@ -124,7 +124,7 @@ impl Session {
                 stored.into_iter().flatten().flat_map(|bucket| bucket.members).collect();
             members.extend(joined);
             let members: Vec<DocId> = members.into_iter().collect();
-            let mut roots = Roots::new(scene);
+            let mut roots = ClusterRoots::new(scene);
             let cluster = |member| Ok(forest.find(roots.of(member)?));
             self.crowd.absorb_clusters(key, &members, cluster, &|part| scene.entrants(part))?;
         }
@@ -135,7 +135,7 @@ impl Session {
     /// out.
     pub(super) fn link_crowded(
         &mut self,
-        one: &mut Linking<'_>,
+        one: &mut LinkState<'_>,
         beyond: &mut BucketMap<(Vec<DocId>, bool)>,
     ) -> Result<bool, DecideError> {
         let keys = (0..=u8::MAX).zip(one.bands.iter().copied());
@@ -152,12 +152,12 @@ impl Session {
         }
         let mut is_open = false;
         for (family, label, depth) in self.crowd.passed_over(one.document, &held) {
-            if self.is_linked(one.document, label) || depth == Depth::All {
+            if self.is_linked(one.document, label) || depth == ClusterCoverage::All {
                 continue;
             }
             let members = self.cluster(label)?;
             let scene = &self.scene;
-            let is_whole = depth == Depth::Some
+            let is_whole = depth == ClusterCoverage::Some
                 && self.crowd.deepen(family, label, &members, &|part| scene.entrants(part))?;
             if !is_whole && self.reach.is_all() {
                 self.link_candidates(one, members)?;
@@ -188,12 +188,12 @@ impl Session {
         Ok(is_open)
     }
 
-    fn is_linked(&self, document: DocId, label: Label) -> bool {
+    fn is_linked(&self, document: DocId, label: ClusterLabel) -> bool {
         self.crowd.labels.of(document) == Some(self.crowd.labels.root(label))
     }
 
     /// The documents of a cluster that links may lead to.
-    fn cluster(&self, label: Label) -> Result<Vec<DocId>, DecideError> {
+    fn cluster(&self, label: ClusterLabel) -> Result<Vec<DocId>, DecideError> {
         let known = self.crowd.labels.documents(label);
         let mut members = self.crowd.joined_cluster(label);
         let mut roots = BTreeSet::new();
@@ -211,14 +211,14 @@ impl Session {
     /// Links a document to members of a family, of a group of it or of none.
     fn link_in(
         &mut self,
-        one: &mut Linking<'_>,
+        one: &mut LinkState<'_>,
         family: u32,
         group: Option<u32>,
     ) -> Result<(), DecideError> {
         let shingles = self.scene.shingles(one.document, &mut self.craft)?;
         let floor = estimate_floor(self.scene.view.policy());
         let sought = FamilyQuery { shingles: &shingles, sketch: one.sketch, floor };
-        let Crowd { families, labels, .. } = &mut self.crowd;
+        let CrowdIndex { families, labels, .. } = &mut self.crowd;
         let own = labels.of(one.document);
         // Who has no label is to be decided, or went.
         let admit = |other: DocId| {
@@ -234,7 +234,7 @@ impl Session {
     /// clusters that it is linked to already.
     fn link_candidates(
         &mut self,
-        one: &mut Linking<'_>,
+        one: &mut LinkState<'_>,
         candidates: impl IntoIterator<Item = DocId>,
     ) -> Result<(), DecideError> {
         let (scene, crowd) = (&self.scene, &mut self.crowd);
@@ -256,9 +256,9 @@ impl Session {
             }
             self.counts.compared += 1;
             match verifier.verify(other, &mut self.craft)? {
-                Verdict::Far => {}
-                Verdict::Different => self.counts.verified += 1,
-                Verdict::Similar(_) => {
+                SimilarityVerdict::Far => {}
+                SimilarityVerdict::Different => self.counts.verified += 1,
+                SimilarityVerdict::Similar(_) => {
                     self.counts.verified += 1;
                     one.touched.insert(root);
                     one.forest.link(one.document, root, crowd);
@@ -312,7 +312,7 @@ impl Session {
         let (scene, craft) = (&self.scene, std::cell::RefCell::new(&mut self.craft));
         self.crowd.join_cluster(document, &held, || {
             let shingles = scene.shingles(document, *craft.borrow_mut())?;
-            Ok(Entrant { document, sketch: sketch.clone(), shingles })
+            Ok(CrowdMember { document, sketch: sketch.clone(), shingles })
         })
     }
 }

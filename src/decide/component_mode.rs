@@ -6,20 +6,20 @@
 //! dissolved and put together again from buckets and texts, which is all that the links depend on.
 
 use super::buckets::look_up;
-use super::candidates::{Verdict, Verifier, overlap};
+use super::candidates::{SimilarityVerdict, Verifier, overlap};
 use super::cluster_crowd::{DocumentSets, root_of};
-use super::cluster_links::{Linking, look_up_eligible};
+use super::cluster_links::{LinkState, look_up_eligible};
 use super::decision::Decision;
 use super::error::DecideError;
 use super::overlay::Eligible;
-use super::session::Session;
+use super::session::DecisionSession;
 use crate::dedup::{Fingerprinter, Rank, Sketch, shared};
 use crate::model::{BucketMap, DedupMode, DocId};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A document whose component is to be found, with what the store links it to.
-struct Loose {
+struct UnlinkedDocument {
     document: DocId,
     sketch: Option<Sketch>,
     bands: Vec<u64>,
@@ -30,7 +30,7 @@ struct Loose {
     taken: Vec<usize>,
 }
 
-impl Session {
+impl DecisionSession {
     pub(super) fn settle_components(&mut self) -> Result<(), DecideError> {
         self.dissolve()?;
         let ids: BTreeSet<DocId> = self.queue.iter().map(|rank| rank.document).collect();
@@ -41,7 +41,7 @@ impl Session {
         let mut touched = BTreeSet::new();
         let mut beyond = BucketMap::default();
         for one in loose {
-            self.go_on()?;
+            self.check_interrupt()?;
             self.counts.compared += one.compared;
             self.counts.verified += one.verified;
             let twins = self.meet_texts(one.document)?;
@@ -57,9 +57,9 @@ impl Session {
                 }
                 self.link_in_commit(document, sketch, bands, &mut forest)?;
                 let (forest, touched) = (&mut forest, &mut touched);
-                let mut linking = Linking { document, sketch, bands, forest, touched };
+                let mut linking = LinkState { document, sketch, bands, forest, touched };
                 if self.link_crowded(&mut linking, &mut beyond)? {
-                    self.leave_open(document);
+                    self.mark_unsettled(document);
                 }
                 self.join_clusters(document, sketch, bands)?;
                 let crowd = &self.crowd;
@@ -100,7 +100,10 @@ impl Session {
     }
 
     /// Looks the documents up in the store, in parallel.
-    fn linked_in_store(&mut self, ids: &BTreeSet<DocId>) -> Result<Vec<Loose>, DecideError> {
+    fn linked_in_store(
+        &mut self,
+        ids: &BTreeSet<DocId>,
+    ) -> Result<Vec<UnlinkedDocument>, DecideError> {
         let mut loose = Vec::with_capacity(ids.len());
         for document in ids {
             let sketch = self.scene.sketch(*document)?;
@@ -109,7 +112,7 @@ impl Session {
                 None => Vec::new(),
             };
             let (document, links) = (*document, Vec::new());
-            loose.push(Loose {
+            loose.push(UnlinkedDocument {
                 document,
                 sketch,
                 bands,
@@ -165,8 +168,8 @@ impl Session {
                         }
                         one.compared += 1;
                         let verdict = verifier.verify(candidate, craft)?;
-                        one.verified += u64::from(!matches!(verdict, Verdict::Far));
-                        if matches!(verdict, Verdict::Similar(_)) {
+                        one.verified += u64::from(!matches!(verdict, SimilarityVerdict::Far));
+                        if matches!(verdict, SimilarityVerdict::Similar(_)) {
                             linked.insert(root);
                             one.links.push(candidate);
                         }
@@ -226,10 +229,10 @@ impl Session {
                 self.counts.compared += 1;
                 let linked = is_unverified
                     || match verifier.verify(*other, &mut self.craft)? {
-                        Verdict::Far => false,
+                        SimilarityVerdict::Far => false,
                         verdict => {
                             self.counts.verified += 1;
-                            matches!(verdict, Verdict::Similar(_))
+                            matches!(verdict, SimilarityVerdict::Similar(_))
                         }
                     };
                 if linked {
@@ -261,7 +264,7 @@ impl Session {
             let own = self.scene.shingles(document, &mut self.craft)?;
             let other = self.scene.shingles(kept, &mut self.craft)?;
             let matched = overlap(shared(&own, &other), &own, kept, &other);
-            let decision = self.standing_by(&self.scene.header(document)?, matched)?;
+            let decision = self.removal_decision(&self.scene.header(document)?, matched)?;
             self.conclude(document, decision)?;
         }
         Ok(())

@@ -5,7 +5,7 @@
 //! candidates are the kept members of its buckets, here or not. In mode `components` members are those that are
 //! eligible, and of a cluster of many only some are here until others are needed (`cluster_labels`).
 
-use super::cluster_labels::{Labels, Shallow};
+use super::cluster_labels::{ClusterLabels, PartialClusters};
 use super::error::DecideError;
 use crate::dedup::{FamilyIndex, FamilyQuery, Sketch};
 use crate::model::{BucketMap, DocId, Generation};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Kept members beyond which a bucket is crowded. Those of fewer are compared one by one, but for those that
 /// a crowded bucket of the same document has as well: the crowd tells which of them may be similar
-/// ([`Crowd::tells_of`]).
+/// ([`CrowdIndex::tells_of`]).
 pub(super) const CROWDED: usize = 128;
 /// Crowded buckets whose members are read whole at once: each may have as many as there are documents.
 pub(super) const WHOLE: usize = 8;
@@ -29,7 +29,7 @@ const ROW: usize = 32;
 
 /// What is known of a crowded bucket.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Held {
+pub(super) struct CrowdBucket {
     /// None when there was no room for a family of its members.
     pub(super) family: Option<u32>,
     /// All its kept members are here. If not, there was no room for them.
@@ -37,14 +37,14 @@ pub(super) struct Held {
 }
 
 /// The crowded buckets that were met, and their members.
-pub(super) struct Crowd {
+pub(super) struct CrowdIndex {
     generation: Generation,
     threshold: f64,
     budget: usize,
     /// It was made with more room than a commit has otherwise.
     is_wide: bool,
     pub(super) families: Vec<FamilyIndex>,
-    pub(super) buckets: BucketMap<Held>,
+    pub(super) buckets: BucketMap<CrowdBucket>,
     /// The family that each member came into first.
     pub(super) homes: HashMap<DocId, u32>,
     bytes: usize,
@@ -53,8 +53,8 @@ pub(super) struct Crowd {
     /// Something was put in since the last commit.
     pub(super) is_changed: bool,
     /// Where members stand for their clusters: who is of one, and which are here in part only.
-    pub(super) labels: Labels,
-    pub(super) shallow: Shallow,
+    pub(super) labels: ClusterLabels,
+    pub(super) shallow: PartialClusters,
     /// Of this commit: those that joined buckets that are not whole, when these are passed in parts.
     late: Option<FamilyIndex>,
     /// Of this commit: the kept members of buckets of many members of which few are kept, as they were read.
@@ -64,7 +64,7 @@ pub(super) struct Crowd {
     few_bytes: usize,
 }
 
-impl Crowd {
+impl CrowdIndex {
     /// The crowd that the last commit left, if it is of the generation that this one writes to.
     pub(super) fn of(left: Option<Self>, batch: &Batch<'_>) -> Self {
         let (view, budget) = (batch.view(), batch.memory_aside());
@@ -87,8 +87,8 @@ impl Crowd {
             bytes: 0,
             dead: 0,
             is_changed: false,
-            labels: Labels::default(),
-            shallow: Shallow::default(),
+            labels: ClusterLabels::default(),
+            shallow: PartialClusters::default(),
             late: None,
             few: BucketMap::default(),
             few_bytes: 0,
@@ -156,7 +156,7 @@ impl Crowd {
         self.buckets.is_empty() && self.few.is_empty()
     }
 
-    pub(super) fn held(&self, band: u8, hash: u64) -> Option<Held> {
+    pub(super) fn held(&self, band: u8, hash: u64) -> Option<CrowdBucket> {
         self.buckets.get(&(band, hash)).copied()
     }
 
@@ -202,7 +202,7 @@ impl Crowd {
         &mut self,
         bucket: (u8, u64),
         members: &[DocId],
-        read: &Read<'_>,
+        read: &ReadMembers<'_>,
     ) -> Result<(), DecideError> {
         self.is_changed = true;
         let mut home = self.home_of(members);
@@ -234,7 +234,7 @@ impl Crowd {
         {
             family.settle();
         }
-        self.buckets.insert(bucket, Held { family: home, is_whole });
+        self.buckets.insert(bucket, CrowdBucket { family: home, is_whole });
         Ok(())
     }
 
@@ -256,7 +256,7 @@ impl Crowd {
     }
 
     /// Makes a family for documents like these.
-    fn found(&mut self, entrants: &[Entrant]) -> u32 {
+    fn found(&mut self, entrants: &[CrowdMember]) -> u32 {
         let family = family_like(self.threshold, entrants);
         self.bytes += family.bytes();
         self.families.push(family);
@@ -264,7 +264,7 @@ impl Crowd {
     }
 
     /// Puts a document into a family; false when there is no room.
-    pub(super) fn put(&mut self, at: u32, group: Option<u32>, entrant: Entrant) -> bool {
+    pub(super) fn put(&mut self, at: u32, group: Option<u32>, entrant: CrowdMember) -> bool {
         let has_room = self.has_room();
         let Some(family) = self.families.get_mut(at as usize) else { return false };
         if family.contains(entrant.document) {
@@ -285,9 +285,9 @@ impl Crowd {
     pub(super) fn join(
         &mut self,
         buckets: &[(u8, u64)],
-        entrant: impl Fn() -> Result<Entrant, DecideError>,
+        entrant: impl Fn() -> Result<CrowdMember, DecideError>,
     ) -> Result<(), DecideError> {
-        let held = |crowd: &Self| -> Vec<Held> {
+        let held = |crowd: &Self| -> Vec<CrowdBucket> {
             buckets.iter().filter_map(|key| crowd.buckets.get(key)).copied().collect()
         };
         let whole = held(self).into_iter().filter(|held| held.is_whole);
@@ -306,7 +306,7 @@ impl Crowd {
             }
         }
         if self.late.is_some() && held(self).iter().any(|held| !held.is_whole) {
-            let Entrant { document, sketch, shingles } = entrant()?;
+            let CrowdMember { document, sketch, shingles } = entrant()?;
             if let Some(late) = &mut self.late {
                 late.insert(document, sketch, &shingles);
             }
@@ -327,7 +327,7 @@ impl Crowd {
         self.late.is_some()
     }
 
-    /// Whether [`Crowd::find_late`] tells of the document, if it may be similar.
+    /// Whether [`CrowdIndex::find_late`] tells of the document, if it may be similar.
     pub(super) fn tells_of_late(&self, document: DocId) -> bool {
         self.late.as_ref().is_some_and(|late| late.contains(document))
     }
@@ -369,7 +369,7 @@ impl Crowd {
         family.is_some_and(|family| family.contains(document))
     }
 
-    /// Whether one of these families has the document: then [`Crowd::find`] tells of it, if it may be
+    /// Whether one of these families has the document: then [`CrowdIndex::find`] tells of it, if it may be
     /// similar, and it need not be compared as a member of another bucket.
     pub(super) fn tells_of(&self, families: &BTreeSet<u32>, document: DocId) -> bool {
         let mut asked = families.iter().filter_map(|at| self.families.get(*at as usize));
@@ -382,7 +382,7 @@ impl Crowd {
         buckets: &[(u8, u64)],
         is_kept: impl Fn(DocId) -> bool,
         mut group_of: impl FnMut(DocId) -> Option<u32>,
-        read: &Read<'_>,
+        read: &ReadMembers<'_>,
     ) -> Result<(), DecideError> {
         for at in self.families_of(buckets.iter().copied()) {
             let Some(family) =
@@ -403,7 +403,7 @@ impl Crowd {
                 read(&sample)?.into_iter().map(|entrant| entrant.shingles).collect();
             let mut fresh = FamilyIndex::new(self.threshold, &sample);
             for part in members.chunks(READ) {
-                for Entrant { document, sketch, shingles } in read(part)? {
+                for CrowdMember { document, sketch, shingles } in read(part)? {
                     fresh.insert_in(group_of(document), document, sketch, &shingles);
                 }
             }
@@ -419,17 +419,17 @@ impl Crowd {
 }
 
 /// A document with what is compared of it.
-pub(super) struct Entrant {
+pub(super) struct CrowdMember {
     pub(super) document: DocId,
     pub(super) sketch: Sketch,
     pub(super) shingles: Arc<[u64]>,
 }
 
 /// Reads documents; those too short for a sketch are left out.
-pub(super) type Read<'r> = dyn Fn(&[DocId]) -> Result<Vec<Entrant>, DecideError> + 'r;
+pub(super) type ReadMembers<'r> = dyn Fn(&[DocId]) -> Result<Vec<CrowdMember>, DecideError> + 'r;
 
 /// An empty family in an order for documents like these.
-pub(super) fn family_like(threshold: f64, entrants: &[Entrant]) -> FamilyIndex {
+pub(super) fn family_like(threshold: f64, entrants: &[CrowdMember]) -> FamilyIndex {
     let sample: Vec<&[u64]> = entrants.iter().map(|one| &*one.shingles).collect();
     FamilyIndex::new(threshold, &sample)
 }
@@ -439,13 +439,13 @@ pub(super) fn family_like(threshold: f64, entrants: &[Entrant]) -> FamilyIndex {
 pub(super) fn gather(
     threshold: f64,
     budget: usize,
-    mut next: impl FnMut() -> Result<Option<Vec<Entrant>>, DecideError>,
+    mut next: impl FnMut() -> Result<Option<Vec<CrowdMember>>, DecideError>,
 ) -> Result<Option<FamilyIndex>, DecideError> {
     let mut gathered: Option<FamilyIndex> = None;
     while gathered.as_ref().is_none_or(|family| family.bytes() < budget) {
         let Some(entrants) = next()? else { break };
         let family = gathered.get_or_insert_with(|| family_like(threshold, &entrants));
-        for Entrant { document, sketch, shingles } in entrants {
+        for CrowdMember { document, sketch, shingles } in entrants {
             family.insert(document, sketch, &shingles);
         }
     }

@@ -1,9 +1,9 @@
 //! Looking through crowded buckets that memory does not hold: part by part, each part a family of its own; or, where that
 //! is too much, for the closest by their sketches.
 
-use super::crowd::{Crowd, WHOLE, gather, share_a_bucket};
+use super::crowd::{CrowdIndex, WHOLE, gather, share_a_bucket};
 use super::error::DecideError;
-use super::overlay::Scene;
+use super::overlay::Overlay;
 use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, Rank, Sketch, estimate_floor};
 use crate::model::{DocId, Interrupt};
 use roaring::RoaringTreemap;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 const READ: usize = 256;
 
 /// A sketched document to look up.
-pub(super) struct Wanted {
+pub(super) struct SketchedDocument {
     pub(super) document: DocId,
     pub(super) sketch: Sketch,
     pub(super) bands: Vec<u64>,
@@ -22,7 +22,7 @@ pub(super) struct Wanted {
 
 /// What was found by looking through crowded buckets in this commit.
 #[derive(Default)]
-pub(super) struct Looked {
+pub(super) struct PartialSearch {
     /// Those who were looked at last, and those who asked then.
     members: RoaringTreemap,
     asking: HashSet<DocId>,
@@ -32,7 +32,7 @@ pub(super) struct Looked {
     found: HashMap<DocId, (Vec<u8>, Vec<DocId>)>,
 }
 
-impl Looked {
+impl PartialSearch {
     /// The members that may be similar to a document, if it asked.
     pub(super) fn found(&self, document: DocId) -> &[DocId] {
         self.found.get(&document).map_or(&[], |(_, found)| found.as_slice())
@@ -47,11 +47,11 @@ impl Looked {
 /// Looks through the kept members of these buckets, sorted by key, for those of `wanted` that are in any and did not
 /// ask before, but for those that the crowd tells of. Each part is read once, and takes as much room as the crowd has.
 pub(super) fn pass(
-    scene: &Scene,
-    crowd: &mut Crowd,
+    scene: &Overlay,
+    crowd: &mut CrowdIndex,
     partial: &[(u8, u64)],
-    wanted: &[Wanted],
-    passed: &mut Looked,
+    wanted: &[SketchedDocument],
+    passed: &mut PartialSearch,
     interrupt: &Interrupt,
 ) -> Result<(), DecideError> {
     passed.members.clear();
@@ -60,7 +60,7 @@ pub(super) fn pass(
     let floor = estimate_floor(policy);
     let mut craft = Fingerprinter::new(policy);
     let is_partial: HashSet<&(u8, u64)> = partial.iter().collect();
-    let mut asking: Vec<&Wanted> = Vec::new();
+    let mut asking: Vec<&SketchedDocument> = Vec::new();
     for one in wanted {
         let keys = (0..=u8::MAX).zip(one.bands.iter().copied());
         let bands: Vec<u8> =
@@ -103,8 +103,8 @@ pub(super) fn pass(
 
 /// The kept members of the buckets that no look-up of theirs is told of by the crowd.
 fn members(
-    scene: &Scene,
-    crowd: &Crowd,
+    scene: &Overlay,
+    crowd: &CrowdIndex,
     partial: &[(u8, u64)],
 ) -> Result<RoaringTreemap, DecideError> {
     let mut members = RoaringTreemap::new();
@@ -122,8 +122,8 @@ fn members(
 
 /// The next members, as many as there is room for; none when there are no more.
 fn read_part(
-    scene: &Scene,
-    crowd: &Crowd,
+    scene: &Overlay,
+    crowd: &CrowdIndex,
     members: &mut impl Iterator<Item = DocId>,
     threshold: f64,
     interrupt: &Interrupt,
@@ -139,7 +139,7 @@ fn read_part(
 
 /// Candidates whose texts are not compared though their sketches are close enough.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Passed {
+pub(super) struct SkippedCandidates {
     pub(super) count: u64,
     /// The closest of them.
     pub(super) example: Option<DocId>,
@@ -148,11 +148,11 @@ pub(super) struct Passed {
 /// The `most` of these whose sketches agree best, of those that are close enough to be compared; and those
 /// passed over.
 pub(super) fn closest(
-    scene: &Scene,
+    scene: &Overlay,
     sketch: &Sketch,
     candidates: BTreeSet<Rank>,
     most: usize,
-) -> Result<(Vec<Rank>, Passed), DecideError> {
+) -> Result<(Vec<Rank>, SkippedCandidates), DecideError> {
     let floor = estimate_floor(scene.view.policy());
     let mut close = Vec::new();
     for candidate in candidates {
@@ -162,7 +162,7 @@ pub(super) fn closest(
         }
     }
     close.sort_by(|a, b| b.0.total_cmp(&a.0).then(a.1.cmp(&b.1)));
-    let passed = Passed {
+    let passed = SkippedCandidates {
         count: close.len().saturating_sub(most) as u64,
         example: close.get(most).map(|(_, candidate)| candidate.document),
     };

@@ -1,9 +1,9 @@
 //! The room that the crowd takes, from commit to commit.
 
-use super::cluster_labels::Depth;
-use super::crowd::{Crowd, Entrant};
+use super::cluster_labels::ClusterCoverage;
+use super::crowd::{CrowdIndex, CrowdMember};
 use super::error::DecideError;
-use super::writer_cache::{Twins, leave, take};
+use super::writer_cache::{TextTwins, WriterCache};
 use crate::dedup::{FamilyQuery, Sketch};
 use crate::model::{DedupMode, DocId, Generation, Policy};
 use crate::store::{CommitRecord, Memory, Writer, create};
@@ -18,21 +18,21 @@ fn writer(directory: &tempfile::TempDir, memory: u64) -> Writer {
 }
 
 /// A document like no other.
-fn entrant(document: DocId) -> Entrant {
+fn entrant(document: DocId) -> CrowdMember {
     let mut shingles: Vec<u64> =
         (0..300).map(|at| (document.0 * 300 + at).wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
     shingles.sort_unstable();
-    Entrant { document, sketch: Sketch::of(&shingles), shingles: shingles.into() }
+    CrowdMember { document, sketch: Sketch::of(&shingles), shingles: shingles.into() }
 }
 
-fn read(documents: &[DocId]) -> Result<Vec<Entrant>, DecideError> {
+fn read(documents: &[DocId]) -> Result<Vec<CrowdMember>, DecideError> {
     Ok(documents.iter().copied().map(entrant).collect())
 }
 
-fn commit(writer: &mut Writer, crowd: Crowd) {
+fn commit(writer: &mut Writer, crowd: CrowdIndex) {
     let mut batch = writer.begin().unwrap();
-    let twins = Twins::new(Generation(0), 0);
-    leave(&mut batch, crowd, twins, &[]);
+    let twins = TextTwins::new(Generation(0), 0);
+    WriterCache::put_back(&mut batch, crowd, twins, &[]);
     batch.commit(&CommitRecord::default()).unwrap();
 }
 
@@ -42,7 +42,7 @@ fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
     let mut writer = writer(&directory, 8 << 20);
     let room = writer.begin().unwrap().memory_aside();
     for number in 0..4_u64 {
-        let (mut crowd, _) = take(&writer.begin().unwrap());
+        let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
         assert_eq!(crowd.budget(), room, "commit {number}");
         crowd.widen();
         assert_eq!(crowd.budget(), 2 * room, "commit {number}");
@@ -53,7 +53,7 @@ fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
         commit(&mut writer, crowd);
     }
     // What comes after has the room that it had before.
-    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
     assert!(crowd.bytes() > room);
     crowd.shrink();
     assert!(crowd.bytes() < room && crowd.is_empty());
@@ -63,7 +63,7 @@ fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
     assert!(crowd.bytes() >= room && crowd.held(0, 0).is_some_and(|held| !held.is_whole));
     let full = crowd.bytes();
     commit(&mut writer, crowd);
-    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
     crowd.shrink();
     assert_eq!(crowd.bytes(), full);
 }
@@ -72,8 +72,8 @@ fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
 fn buckets_that_find_no_room_take_none_beside_their_row() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 800);
-    let (mut crowd, _) = take(&writer.begin().unwrap());
-    let absorb = |crowd: &mut Crowd, bucket: u64| {
+    let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
+    let absorb = |crowd: &mut CrowdIndex, bucket: u64| {
         let members: Vec<DocId> = (0..200).map(|at| DocId(bucket * 200 + at)).collect();
         crowd.absorb((0, bucket), &members, &read).unwrap();
         assert!(crowd.held(0, bucket).is_some_and(|held| !held.is_whole));
@@ -84,7 +84,7 @@ fn buckets_that_find_no_room_take_none_beside_their_row() {
     assert_eq!(crowd.bytes() - before, 1000 * ROW);
     // And these rows are forgotten when they are the most.
     commit(&mut writer, crowd);
-    let (crowd, _) = take(&writer.begin().unwrap());
+    let (crowd, _) = WriterCache::take(&writer.begin().unwrap());
     assert!((1..=1000).all(|bucket| crowd.held(0, bucket).is_none()));
 }
 
@@ -92,11 +92,11 @@ fn buckets_that_find_no_room_take_none_beside_their_row() {
 fn those_that_join_a_bucket_which_was_empty_when_it_was_taken_in_are_held() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 8 << 20);
-    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
     crowd.absorb((0, 7), &[], &read).unwrap();
     assert!(crowd.held(0, 7).is_some_and(|held| held.is_whole));
     crowd.join(&[(0, 7)], || Ok(entrant(DocId(3)))).unwrap();
-    let Entrant { sketch, shingles, .. } = entrant(DocId(3));
+    let CrowdMember { sketch, shingles, .. } = entrant(DocId(3));
     let sought = FamilyQuery { shingles: &shingles, sketch: &sketch, floor: 0.0 };
     assert!(crowd.find(&[(0, 7)], sought, |_| true).contains(&DocId(3)));
 }
@@ -105,7 +105,7 @@ fn those_that_join_a_bucket_which_was_empty_when_it_was_taken_in_are_held() {
 fn the_members_of_buckets_of_few_are_counted_while_they_are_held() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 8 << 20);
-    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
     let before = crowd.bytes();
     let members: Vec<DocId> = (0..100).map(DocId).collect();
     (0..50).for_each(|bucket| crowd.note_few((1, bucket), &members));
@@ -113,7 +113,7 @@ fn the_members_of_buckets_of_few_are_counted_while_they_are_held() {
     crowd.absorb((0, 7), &members[..3], &read).unwrap();
     let held = crowd.bytes();
     commit(&mut writer, crowd);
-    let (crowd, _) = take(&writer.begin().unwrap());
+    let (crowd, _) = WriterCache::take(&writer.begin().unwrap());
     assert!(crowd.bytes() + 50 * 800 <= held);
 }
 
@@ -121,7 +121,7 @@ fn the_members_of_buckets_of_few_are_counted_while_they_are_held() {
 fn of_a_large_cluster_some_members_are_held_until_all_are_needed() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 32 << 20);
-    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
     let members: Vec<DocId> = (0..1000).map(DocId).collect();
     for bucket in 0..8 {
         crowd.absorb_clusters((0, bucket), &members, |_| Ok(DocId(0)), &read).unwrap();
@@ -132,26 +132,26 @@ fn of_a_large_cluster_some_members_are_held_until_all_are_needed() {
     crowd.join_cluster(DocId(5000), &[(0, 3)], || Ok(entrant(DocId(5000)))).unwrap();
     assert!(crowd.homes.contains_key(&DocId(5000)), "one of another cluster");
     let passed = crowd.passed_over(DocId(5000), &[(0, 3)]);
-    let [(family, label, Depth::Some)] = passed[..] else { panic!("{passed:?}") };
+    let [(family, label, ClusterCoverage::Some)] = passed[..] else { panic!("{passed:?}") };
     assert!(crowd.passed_over(DocId(7), &[(0, 3)]).is_empty(), "one of the cluster");
     assert!(crowd.deepen(family, label, &members, &read).unwrap());
     assert_eq!(crowd.homes.len(), 1001);
     let passed = crowd.passed_over(DocId(5000), &[(0, 3), (0, 5)]);
-    assert!(matches!(passed[..], [(_, _, Depth::All)]), "{passed:?}");
+    assert!(matches!(passed[..], [(_, _, ClusterCoverage::All)]), "{passed:?}");
 }
 
 #[test]
 fn a_cluster_is_forgotten_when_it_is_put_together_again_though_no_bucket_is_held() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 800);
-    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
     let members: Vec<DocId> = (0..200).map(DocId).collect();
     crowd.absorb_clusters((0, 0), &members, |_| Ok(DocId(0)), &read).unwrap();
     (1..=1000).for_each(|bucket| {
         crowd.absorb_clusters((0, bucket), &members, |_| Ok(DocId(0)), &read).unwrap();
     });
     commit(&mut writer, crowd);
-    let (mut crowd, _) = take(&writer.begin().unwrap());
+    let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
     members.iter().for_each(|member| crowd.dissolve(*member));
     assert!(members.iter().all(|member| crowd.labels.of(*member).is_none()));
 }

@@ -1,14 +1,14 @@
 //! Asking the crowd for one document, and telling it of those that join.
 
-use super::crowd::{CROWDED, Entrant, WHOLE, share_a_bucket};
+use super::crowd::{CROWDED, CrowdMember, WHOLE, share_a_bucket};
 use super::crowd_search::closest;
 use super::error::DecideError;
-use super::session::Session;
+use super::session::DecisionSession;
 use crate::dedup::{FamilyQuery, Rank, Sketch, estimate_floor};
 use crate::model::DocId;
 use std::collections::BTreeSet;
 
-impl Session {
+impl DecisionSession {
     /// Kept documents that joined buckets of these in this commit, where all of them are looked at. `taken` tells
     /// how many members the store has in each; with these too many, the bucket comes into the crowd.
     pub(super) fn joined_before(
@@ -144,7 +144,7 @@ impl Session {
         let (scene, craft) = (&self.scene, std::cell::RefCell::new(&mut self.craft));
         self.crowd.join(keys, || {
             let shingles = scene.shingles(document, *craft.borrow_mut())?;
-            Ok(Entrant { document, sketch: sketch.clone(), shingles })
+            Ok(CrowdMember { document, sketch: sketch.clone(), shingles })
         })
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 /// What was decided about a document.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Given {
+pub enum ImportedDecision {
     /// It is kept.
     Kept,
     /// It is removed for the sake of its witness.
@@ -19,7 +19,7 @@ pub enum Given {
 
 /// Whose decisions are taken over, and what they do to stored documents.
 #[derive(Clone, Debug, Default)]
-pub struct Takeover {
+pub struct ImportContext {
     /// The first document that came with its decision, in this commit or an earlier one.
     pub first: DocId,
     /// Documents before it stand otherwise in the end, so that a witness may not be kept yet.
@@ -38,7 +38,7 @@ pub struct Arrival {
     pub sketch: Option<Sketch>,
     /// Its shingles.
     pub shingles: Arc<[u64]>,
-    /// Its number in the field of [`Session::order_field`](super::Session::order_field).
+    /// Its number in the field of [`DecisionSession::order_field`](super::DecisionSession::order_field).
     pub number: Option<i64>,
     /// The document that held its key.
     pub supersedes: Option<DocId>,
@@ -54,7 +54,7 @@ pub struct Stored {
     pub header: Header,
     /// Its sketch; none when too short for one.
     pub sketch: Option<Sketch>,
-    /// Its number in the field of [`Session::order_field`](super::Session::order_field).
+    /// Its number in the field of [`DecisionSession::order_field`](super::DecisionSession::order_field).
     pub number: Option<i64>,
     /// Standing and match that do not depend on the policy; none for an eligible document.
     pub carried: Option<(Standing, Option<Match>)>,

@@ -30,7 +30,7 @@ pub struct LoadedTokenizer {
 
 /// What one tokenizer makes of a document.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Encoded {
+pub struct EncodedText {
     /// Its ids.
     pub ids: Vec<u32>,
     /// The trained ones; none: all.
@@ -87,7 +87,7 @@ impl EncodedBatch {
     ///
     /// # Errors
     /// As [`EncodedBatch::push`].
-    pub fn push_made(
+    pub fn push_ids(
         &mut self,
         tokenizer: &Tokenizer,
         text: &str,
@@ -177,11 +177,11 @@ pub fn encode_text(
     encoder: &mut Encoder<'_>,
     text: &str,
     form: Option<&TextForm>,
-) -> Result<Encoded, TokenizerError> {
+) -> Result<EncodedText, TokenizerError> {
     let mut ids = Vec::with_capacity(text.len() / 3 + 1);
     match append_text(tokenizer, encoder, text, form, &mut ids) {
-        Ok(spans) => Ok(Encoded { ids, spans }),
-        Err(error) if error.refusal().is_some() => Ok(Encoded::default()),
+        Ok(spans) => Ok(EncodedText { ids, spans }),
+        Err(error) if error.refusal().is_some() => Ok(EncodedText::default()),
         Err(error) => Err(error),
     }
 }
@@ -267,7 +267,7 @@ pub fn encode_kept_again(
     tokenizer: &LoadedTokenizer,
     documents: &[DocId],
 ) -> Result<u64, DecideError> {
-    encode_again(batch, tokenizer, documents, &mut Refused::default())
+    encode_again(batch, tokenizer, documents, &mut RefusedTexts::default())
 }
 
 /// As [`encode_kept_again`]; adds to `refused` the texts that have no ids.
@@ -278,7 +278,7 @@ pub fn encode_again(
     batch: &mut Batch<'_>,
     tokenizer: &LoadedTokenizer,
     documents: &[DocId],
-    refused: &mut Refused,
+    refused: &mut RefusedTexts,
 ) -> Result<u64, DecideError> {
     let mut unencoded = Vec::new();
     for document in documents {
@@ -319,7 +319,7 @@ pub fn encode_again(
 
 /// Documents whose texts a tokenizer refused: they have no tokens of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Refused {
+pub struct RefusedTexts {
     /// How many documents the tokenizer refused.
     pub documents: u64,
     /// The first of them.
@@ -328,7 +328,7 @@ pub struct Refused {
     pub why: String,
 }
 
-impl Refused {
+impl RefusedTexts {
     /// Counts a document.
     pub fn add(&mut self, document: DocId, why: &str) {
         self.documents += 1;

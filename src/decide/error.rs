@@ -20,7 +20,7 @@ pub enum DecideError {
     Interrupted,
     /// A decision made elsewhere that cannot be true.
     #[error("document {}: {}", .0.document, .0.why)]
-    Untrue(Untrue),
+    InvalidDecision(InvalidDecision),
     /// Stored bytes that the craft cannot use.
     #[error(
         "document {document} has a sketch of {bytes} bytes, not as its policy says; run `corpusdb check --deep`"
@@ -35,7 +35,7 @@ pub enum DecideError {
 
 /// Of which document a decision cannot be true, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Untrue {
+pub struct InvalidDecision {
     /// The document.
     pub document: DocId,
     /// What is wrong, in words.

@@ -7,35 +7,35 @@
 //! Nothing is given about stored documents whose witness goes: these are decided here, as ever. So while a load comes
 //! in a document may be kept that is to go, because a better one is not back yet; whoever loads looks at the end.
 
-use super::decision::{Decision, Given, Takeover};
-use super::error::{DecideError, Untrue};
-use super::session::Session;
+use super::decision::{Decision, ImportContext, ImportedDecision};
+use super::error::{DecideError, InvalidDecision};
+use super::session::DecisionSession;
 use crate::dedup::{Fingerprinter, Rank, reaches, shared};
 use crate::model::{DedupMode, DocId, Match, Scope};
 use crate::store::Header;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
-impl Session {
-    /// Takes over what was decided about all that arrived, instead of [`Session::settle`]. What follows for stored
+impl DecisionSession {
+    /// Takes over what was decided about all that arrived, instead of [`DecisionSession::settle`]. What follows for stored
     /// documents is decided.
     ///
     /// # Errors
-    /// [`DecideError::Untrue`] for a decision that cannot be true; [`DecideError`] when the store cannot be read.
+    /// [`DecideError::InvalidDecision`] for a decision that cannot be true; [`DecideError`] when the store cannot be read.
     pub fn settle_given(
         &mut self,
-        given: BTreeMap<DocId, Given>,
-        takeover: Takeover,
+        given: BTreeMap<DocId, ImportedDecision>,
+        takeover: ImportContext,
     ) -> Result<(), DecideError> {
         let may_wait = takeover.changes;
         let removed = given.iter().filter_map(|(id, given)| match given {
-            Given::Removed(matched) => Some((*id, matched.witness)),
-            Given::Kept | Given::Later => None,
+            ImportedDecision::Removed(matched) => Some((*id, matched.witness)),
+            ImportedDecision::Kept | ImportedDecision::Later => None,
         });
         let removed: Vec<(DocId, DocId)> = removed.collect();
         self.takeover = Some(takeover);
         self.given = given;
-        self.set_out()?;
+        self.prepare()?;
         if self.mode().is_transitive() {
             self.settle_given_clusters()?;
         } else {
@@ -51,7 +51,7 @@ impl Session {
 
     fn settle_given_clusters(&mut self) -> Result<(), DecideError> {
         while let Some(rank) = self.queue.pop_first() {
-            self.go_on()?;
+            self.check_interrupt()?;
             let id = rank.document;
             let given = self.given.remove(&id);
             let given = given.ok_or_else(|| untrue(id, "nothing was decided about it"))?;
@@ -72,25 +72,25 @@ impl Session {
     }
 
     /// Whether a document came with its decision.
-    pub(super) fn came_decided(&self, document: DocId) -> bool {
+    pub(super) fn is_imported(&self, document: DocId) -> bool {
         self.takeover.as_ref().is_some_and(|takeover| document >= takeover.first)
     }
 
     /// Takes over what was decided about stored documents that stand otherwise until their witnesses are there.
     ///
     /// # Errors
-    /// As [`Session::settle_given`].
+    /// As [`DecisionSession::settle_given`].
     pub fn remove_given(
         &mut self,
         given: &BTreeMap<DocId, Match>,
-        takeover: Takeover,
+        takeover: ImportContext,
     ) -> Result<(), DecideError> {
         let follows = takeover.changes;
         self.takeover = Some(takeover);
-        self.set_out()?;
+        self.prepare()?;
         let mut gone = Vec::new();
         for (id, matched) in given {
-            self.go_on()?;
+            self.check_interrupt()?;
             let header = self.scene.header(*id)?;
             let decision = self.removed(*id, &header, *matched)?;
             if self.scene.is_kept(*id) {
@@ -119,31 +119,35 @@ impl Session {
 
     /// The decision that was given about a document, if it can be true: of one whose witness is not kept yet, that it
     /// stays until then.
-    pub(super) fn take(&mut self, rank: Rank, given: Given) -> Result<Decision, DecideError> {
+    pub(super) fn take(
+        &mut self,
+        rank: Rank,
+        given: ImportedDecision,
+    ) -> Result<Decision, DecideError> {
         let id = rank.document;
         let header = self.scene.header(id)?;
         let is_equal = self.lead_given(rank, &header)?;
         match given {
-            Given::Removed(matched) => {
+            ImportedDecision::Removed(matched) => {
                 let decision = self.removed(id, &header, matched)?;
                 let may_wait = self.takeover.as_ref().is_some_and(|takeover| takeover.changes);
                 let waits = may_wait && !self.scene.is_kept(matched.witness);
                 Ok(if waits { Decision::KEPT } else { decision })
             }
-            Given::Kept if is_equal => {
+            ImportedDecision::Kept if is_equal => {
                 let why = "it is said to be kept, and a better-ranked document has the same text";
                 Err(untrue(id, why))
             }
-            Given::Kept | Given::Later => Ok(Decision::KEPT),
+            ImportedDecision::Kept | ImportedDecision::Later => Ok(Decision::KEPT),
         }
     }
 
     /// Pairs, removed document and witness, whose texts do not share as many shingles as was given, the first of each.
     ///
     /// # Errors
-    /// [`DecideError::Untrue`] for the first pair whose overlap is another one; [`DecideError`] when the store cannot
+    /// [`DecideError::InvalidDecision`] for the first pair whose overlap is another one; [`DecideError`] when the store cannot
     /// be read.
-    pub fn compare_given(&self, pairs: &[(DocId, Match)]) -> Result<(), DecideError> {
+    pub fn check_overlaps(&self, pairs: &[(DocId, Match)]) -> Result<(), DecideError> {
         let policy = self.scene.view.policy();
         let wrong = pairs.par_iter().with_min_len(8).map_init(
             || Fingerprinter::new(policy),
@@ -228,12 +232,12 @@ impl Session {
             );
             return Err(untrue(id, why));
         }
-        self.standing_by(header, matched)
+        self.removal_decision(header, matched)
     }
 }
 
 const NOT_KEPT: &str = "its witness is not kept";
 
 fn untrue(document: DocId, why: impl Into<String>) -> DecideError {
-    DecideError::Untrue(Untrue { document, why: why.into() })
+    DecideError::InvalidDecision(InvalidDecision { document, why: why.into() })
 }

@@ -6,7 +6,7 @@
 //! witness's roots, without rows; a newcomer that is like nothing has its own.
 
 use super::error::DecideError;
-use super::session::Session;
+use super::session::DecisionSession;
 use crate::model::{DocId, Generation, Match, MatchKind, Standing};
 use crate::store::{Batch, Roots, View};
 use std::collections::BTreeMap;
@@ -85,7 +85,7 @@ pub(super) fn in_cluster(matched: Match) -> Option<DocId> {
     (matched.kind != MatchKind::Superseded).then_some(matched.witness)
 }
 
-impl Session {
+impl DecisionSession {
     /// A stored document's roots without this commit; none of a newcomer.
     pub(super) fn roots_before(
         &self,
@@ -95,7 +95,7 @@ impl Session {
         if self.scene.is_new(document) {
             return Ok(Roots::default());
         }
-        if self.came_decided(document) {
+        if self.is_imported(document) {
             return lineages.stored(document);
         }
         let matched = match self.scene.matches.get(&document) {
@@ -109,7 +109,7 @@ impl Session {
     /// Whether a document comes with this commit, or with the load that this commit is part of: which of its commits
     /// that was does not matter.
     fn is_newcomer(&self, document: DocId) -> bool {
-        self.scene.is_new(document) || self.came_decided(document)
+        self.scene.is_new(document) || self.is_imported(document)
     }
 
     /// What a document has by now, or has without this commit.
@@ -175,7 +175,7 @@ impl Session {
             lineages.join(next, own, &takes);
         }
         if let Some(leavers) = &mut leavers {
-            self.hand_down(leavers, &mut lineages, true)?;
+            self.pass_lineages_on(leavers, &mut lineages, true)?;
         }
         for (document, change) in &scene.matches {
             let Some(was) = change.before else { continue };
@@ -195,7 +195,7 @@ impl Session {
             }
         }
         if let Some(leavers) = &mut leavers {
-            self.hand_down(leavers, &mut lineages, false)?;
+            self.pass_lineages_on(leavers, &mut lineages, false)?;
         }
         for (document, roots) in lineages.rows()? {
             batch.descend(document, &roots)?;

@@ -1,8 +1,8 @@
 //! Which documents are kept: shared by the way in and by changes of mind.
 //!
-//! A [`Session`] decides within one commit. First everything that comes and goes is said: newcomers,
-//! superseded, removed and restored documents. Then [`Session::settle`] decides what follows, and
-//! [`Session::apply`] writes the outcome into the batch. So standing is a function of the eligible
+//! A [`DecisionSession`] decides within one commit. First everything that comes and goes is said: newcomers,
+//! superseded, removed and restored documents. Then [`DecisionSession::settle`] decides what follows, and
+//! [`DecisionSession::apply`] writes the outcome into the batch. So standing is a function of the eligible
 //! documents and the policy, not of the order or the commits in which they came.
 //!
 //! * `decision`: its words; `overlay`: the store as it will be after the decisions made so far;
@@ -43,14 +43,14 @@ mod text_leaders;
 mod witness_mode;
 mod writer_cache;
 
-pub use apply::Applied;
-pub use blocklist::{Blockable, Blockade, Reach};
-pub use decision::{Arrival, Decision, DecisionCounts, Given, Stored, Takeover};
+pub use apply::AppliedDecisions;
+pub use blocklist::{BlockKeys, BlockReach, Blocklist};
+pub use decision::{Arrival, Decision, DecisionCounts, ImportContext, ImportedDecision, Stored};
 pub use encode::{
-    Encoded, EncodedBatch, LoadedTokenizer, PIECE, Refused, encode_again, encode_document,
+    EncodedBatch, EncodedText, LoadedTokenizer, PIECE, RefusedTexts, encode_again, encode_document,
     encode_kept_again, encode_text, store_encoded,
 };
-pub use error::{DecideError, Untrue};
+pub use error::{DecideError, InvalidDecision};
 pub use lineage::Lineages;
 pub use overlay::stored_sketch;
-pub use session::{Orphans, Session};
+pub use session::{DecisionSession, Orphans};

@@ -25,20 +25,20 @@ pub(super) struct Newcomer {
 
 /// What a change is measured against, and what it came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Change<T> {
+pub(super) struct OverlayChange<T> {
     pub(super) before: T,
     pub(super) now: T,
 }
 
-pub(super) struct Scene {
+pub(super) struct Overlay {
     pub(super) view: View,
     pub(super) ranker: Ranker,
     kept: Arc<RoaringTreemap>,
     first_new: DocId,
     pub(super) newcomers: HashMap<DocId, Newcomer>,
     /// `now` is none for an eligible document that is still to be decided.
-    pub(super) standings: BTreeMap<DocId, Change<Option<Standing>>>,
-    pub(super) matches: BTreeMap<DocId, Change<Option<Match>>>,
+    pub(super) standings: BTreeMap<DocId, OverlayChange<Option<Standing>>>,
+    pub(super) matches: BTreeMap<DocId, OverlayChange<Option<Match>>>,
     members: HashMap<DocId, BTreeMap<DocId, bool>>,
     /// Clusters as they are stored, of those that were read before.
     pub(super) clusters: HashMap<DocId, Vec<DocId>>,
@@ -50,10 +50,10 @@ pub(super) struct Scene {
     /// All members, in the order they joined, of those with more.
     local_more: BucketMap<Vec<DocId>>,
     pub(super) indexed: BTreeMap<DocId, Vec<u64>>,
-    remembered: Mutex<Remembered>,
+    remembered: Mutex<DecisionRowCache>,
 }
 
-impl Scene {
+impl Overlay {
     /// `kept` are the documents that `view` has as kept, `first_new` the first that it has not decided.
     pub(super) fn new(view: View, kept: Arc<RoaringTreemap>, first_new: DocId) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl Scene {
             return Ok(());
         }
         let before = if self.is_new(document) { None } else { self.standing(document)? };
-        self.standings.insert(document, Change { before, now });
+        self.standings.insert(document, OverlayChange { before, now });
         Ok(())
     }
 
@@ -156,7 +156,7 @@ impl Scene {
         if let Some(new) = now.filter(in_cluster) {
             self.members.entry(new.witness).or_default().insert(document, true);
         }
-        self.matches.entry(document).or_insert(Change { before: was, now: None }).now = now;
+        self.matches.entry(document).or_insert(OverlayChange { before: was, now: None }).now = now;
         Ok(())
     }
 
@@ -221,7 +221,7 @@ impl Scene {
 
     // ---- rows, read once ----
 
-    fn remembered(&self) -> MutexGuard<'_, Remembered> {
+    fn remembered(&self) -> MutexGuard<'_, DecisionRowCache> {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -364,7 +364,7 @@ pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Dec
 
 /// Bounded; a part that is full is forgotten whole.
 #[derive(Default)]
-pub(super) struct Remembered {
+pub(super) struct DecisionRowCache {
     headers: HashMap<DocId, Header>,
     sketches: HashMap<DocId, Option<Sketch>>,
     shingles: HashMap<DocId, Arc<[u64]>>,
@@ -375,7 +375,7 @@ pub(super) struct Remembered {
     pub(super) standings_read: u64,
 }
 
-impl Remembered {
+impl DecisionRowCache {
     /// Documents whose headers or sketches are held: some 16 MB of each.
     const ROWS: usize = 1 << 16;
     /// Shingles held: 32 MB.
@@ -455,7 +455,7 @@ impl Remembered {
 
 /// Answers from any thread; an error is kept until the end.
 pub(super) struct Eligible<'s> {
-    scene: &'s Scene,
+    scene: &'s Overlay,
     /// Terms of the standings `exact` and `near`; kept documents are known.
     terms: Vec<TermId>,
     blocks: RwLock<HashMap<u64, Arc<RoaringBitmap>>>,
@@ -463,7 +463,7 @@ pub(super) struct Eligible<'s> {
 }
 
 impl<'s> Eligible<'s> {
-    pub(super) fn new(scene: &'s Scene) -> Result<Self, DecideError> {
+    pub(super) fn new(scene: &'s Overlay) -> Result<Self, DecideError> {
         let mut terms = Vec::new();
         for standing in [Standing::Exact, Standing::Near] {
             let value = fields::standing_value(scene.view.generation(), standing);
@@ -523,7 +523,7 @@ impl<'s> Eligible<'s> {
 }
 
 /// The removed members of buckets, each with the rank of its witness: the worst-ranked first.
-pub(super) type Followers = BucketMap<Arc<[(Rank, DocId)]>>;
+pub(super) type FollowerCache = BucketMap<Arc<[(Rank, DocId)]>>;
 
 /// Computes ranks under one policy.
 pub(super) enum Ranker {

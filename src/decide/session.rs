@@ -1,13 +1,13 @@
 //! Deciding within one commit: what comes and goes, then everything that follows, then the outcome.
 
-use super::buckets::Reach;
-use super::candidates::Prefetched;
-use super::crowd::Crowd;
-use super::crowd_search::{Looked, Passed};
-use super::decision::{Arrival, Decision, DecisionCounts, Given, Stored, Takeover};
+use super::buckets::CandidateLimits;
+use super::candidates::CandidateLookup;
+use super::crowd::CrowdIndex;
+use super::crowd_search::{PartialSearch, SkippedCandidates};
+use super::decision::{Arrival, Decision, DecisionCounts, ImportContext, ImportedDecision, Stored};
 use super::error::DecideError;
-use super::overlay::{Followers, Newcomer, Scene};
-use super::writer_cache::{self, Twins};
+use super::overlay::{FollowerCache, Newcomer, Overlay};
+use super::writer_cache::{TextTwins, WriterCache};
 use crate::dedup::{Fingerprinter, Rank};
 use crate::model::{
     Compared, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
@@ -16,24 +16,24 @@ use crate::store::{Batch, Header, TextKind};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// The decisions of one commit: first everything that comes ([`Session::arrive`], [`Session::admit`],
-/// [`Session::readmit`]) and goes ([`Session::exclude`]), then [`Session::settle`], then
-/// [`Session::apply`].
-pub struct Session {
-    pub(super) scene: Scene,
+/// The decisions of one commit: first everything that comes ([`DecisionSession::arrive`], [`DecisionSession::admit`],
+/// [`DecisionSession::readmit`]) and goes ([`DecisionSession::exclude`]), then [`DecisionSession::settle`], then
+/// [`DecisionSession::apply`].
+pub struct DecisionSession {
+    pub(super) scene: Overlay,
     pub(super) craft: Fingerprinter,
-    pub(super) prefetched: HashMap<DocId, Prefetched>,
+    pub(super) prefetched: HashMap<DocId, CandidateLookup>,
     pub(super) counts: DecisionCounts,
-    pub(super) crowd: Crowd,
-    pub(super) twins: Twins,
+    pub(super) crowd: CrowdIndex,
+    pub(super) twins: TextTwins,
     /// What was looked through because memory does not hold it.
-    pub(super) passes: Looked,
-    pub(super) followers: Followers,
+    pub(super) passes: PartialSearch,
+    pub(super) followers: FollowerCache,
     /// Members in these.
     pub(super) followers_held: usize,
-    pub(super) reach: Reach,
+    pub(super) reach: CandidateLimits,
     /// Candidates that the decision being made passed over.
-    pub(super) passed: Passed,
+    pub(super) passed: SkippedCandidates,
     /// Documents whose decision left candidates out, each with one of these if it is known.
     pub(super) open: BTreeMap<DocId, Option<DocId>>,
     /// Decided documents that are decided again though nothing changed about them.
@@ -52,20 +52,20 @@ pub struct Session {
     /// Members of buckets that were read through the view before.
     pub(super) members_before: u64,
     /// Where decisions are taken over, whose. What the writer has in memory beside the store is forgotten then.
-    pub(super) takeover: Option<Takeover>,
+    pub(super) takeover: Option<ImportContext>,
     /// Those that are not taken over yet.
-    pub(super) given: BTreeMap<DocId, Given>,
+    pub(super) given: BTreeMap<DocId, ImportedDecision>,
 }
 
-impl Session {
+impl DecisionSession {
     /// A session on top of the moment before `batch`.
     #[must_use]
     pub fn new(batch: &Batch<'_>) -> Self {
         let view = batch.view().clone();
         let craft = Fingerprinter::new(view.policy());
         let members_before = view.bucket_members_read();
-        let scene = Scene::new(view, batch.kept_before(), batch.undecided_from());
-        let (crowd, twins) = writer_cache::take(batch);
+        let scene = Overlay::new(view, batch.kept_before(), batch.undecided_from());
+        let (crowd, twins) = WriterCache::take(batch);
         Self {
             scene,
             craft,
@@ -73,11 +73,11 @@ impl Session {
             counts: DecisionCounts::default(),
             crowd,
             twins,
-            passes: Looked::default(),
-            followers: Followers::default(),
+            passes: PartialSearch::default(),
+            followers: FollowerCache::default(),
             followers_held: 0,
-            reach: Reach::BOUNDED,
-            passed: Passed::default(),
+            reach: CandidateLimits::BOUNDED,
+            passed: SkippedCandidates::default(),
             open: BTreeMap::new(),
             reconsidered: BTreeSet::new(),
             interrupt: Interrupt::default(),
@@ -92,12 +92,12 @@ impl Session {
         }
     }
 
-    /// Has an interrupt end the decisions: [`Session::settle`] then says [`DecideError::Interrupted`].
+    /// Has an interrupt end the decisions: [`DecisionSession::settle`] then says [`DecideError::Interrupted`].
     pub fn heed(&mut self, interrupt: &Interrupt) {
         self.interrupt = interrupt.clone();
     }
 
-    pub(super) fn go_on(&self) -> Result<(), DecideError> {
+    pub(super) fn check_interrupt(&self) -> Result<(), DecideError> {
         if self.interrupt.is_raised() { Err(DecideError::Interrupted) } else { Ok(()) }
     }
 
@@ -263,8 +263,8 @@ impl Session {
     }
 
     /// Compares with all candidates, however many they are.
-    pub fn exhaust(&mut self) {
-        self.reach = Reach::ALL;
+    pub fn compare_with_all(&mut self) {
+        self.reach = CandidateLimits::ALL;
         self.crowd.widen();
     }
 
@@ -294,7 +294,7 @@ impl Session {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn settle(&mut self) -> Result<(), DecideError> {
-        self.set_out()?;
+        self.prepare()?;
         match self.mode() {
             DedupMode::None => {
                 while let Some(rank) = self.queue.pop_first() {
@@ -308,16 +308,16 @@ impl Session {
     }
 
     /// What comes before the first decision: memory is that of one commit, and texts are led by those who stay.
-    pub(super) fn set_out(&mut self) -> Result<(), DecideError> {
+    pub(super) fn prepare(&mut self) -> Result<(), DecideError> {
         if !self.reach.is_all() {
             self.crowd.shrink();
         }
-        self.hand_on_texts()?;
+        self.reassign_leaders()?;
         self.remember_texts()
     }
 
     /// The kind of a match: equal raw bytes are told apart.
-    pub(super) fn standing_by(
+    pub(super) fn removal_decision(
         &self,
         header: &Header,
         matched: Match,
@@ -419,9 +419,9 @@ impl Orphans {
     }
 }
 
-impl Session {
+impl DecisionSession {
     /// Has clusters that were read already not read again.
-    pub fn know(&mut self, orphans: Orphans) {
+    pub fn cache_clusters(&mut self, orphans: Orphans) {
         self.scene.clusters = orphans.clusters;
     }
 }

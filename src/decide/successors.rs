@@ -4,12 +4,12 @@
 //! witness. So the side of a holdout that a text is on does not depend on how much goes into one commit. What
 //! left in an earlier commit is met by nobody.
 
-use super::candidates::{Verdict, Verifier};
+use super::candidates::{SimilarityVerdict, Verifier};
 use super::crowd::{gather, share_a_bucket};
 use super::crowd_search::closest;
 use super::error::DecideError;
 use super::lineage::{Lineages, in_cluster};
-use super::session::Session;
+use super::session::DecisionSession;
 use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
 use crate::model::{BucketMap, DedupMode, DocId, Standing};
 use crate::store::{Roots, TextKind};
@@ -25,7 +25,7 @@ const READ: usize = 1024;
 
 /// Documents that were kept before this commit and are not any more, by what others meet them under.
 #[derive(Default)]
-pub(super) struct Leavers {
+pub(super) struct Departures {
     texts: HashMap<(TextKind, [u8; 16]), DocId>,
     buckets: BucketMap<Vec<DocId>>,
     /// Those of full buckets, joined by what is rare among them.
@@ -41,22 +41,22 @@ pub(super) struct Leavers {
 }
 
 /// A document with those that it may be like.
-type Heir = (DocId, Vec<DocId>);
+type SuccessorCandidates = (DocId, Vec<DocId>);
 
-impl Session {
+impl DecisionSession {
     /// The documents that are not kept any more, when there are others that may go on with their lineages.
     pub(super) fn leavers(
         &self,
         gone: &[DocId],
         budget: usize,
-    ) -> Result<Option<Leavers>, DecideError> {
+    ) -> Result<Option<Departures>, DecideError> {
         // Of a load, what is kept until its witness is there was not kept.
-        let gone = gone.iter().copied().filter(|document| !self.came_decided(*document));
+        let gone = gone.iter().copied().filter(|document| !self.is_imported(*document));
         let gone: Vec<DocId> = gone.collect();
         if gone.is_empty() || self.mode() == DedupMode::None {
             return Ok(None);
         }
-        let mut leavers = Leavers::default();
+        let mut leavers = Departures::default();
         for (id, change) in &self.scene.standings {
             let was_kept = change.before == Some(Standing::Kept);
             if was_kept
@@ -98,7 +98,7 @@ impl Session {
         let scene = &self.scene;
         let is_one = |document: DocId| {
             let stays = !scene.is_new(document) && !scene.standings.contains_key(&document);
-            stays && self.came_decided(document) && scene.is_kept(document)
+            stays && self.is_imported(document) && scene.is_kept(document)
         };
         let mut found = BTreeSet::new();
         if self.takeover.is_none() {
@@ -137,7 +137,7 @@ impl Session {
 
     /// Members of buckets that are too full to compare with all of them are found by a join instead: of
     /// those that somebody meets, as many as `budget` bytes hold.
-    fn join_full(&self, leavers: &mut Leavers, budget: usize) -> Result<(), DecideError> {
+    fn join_full(&self, leavers: &mut Departures, budget: usize) -> Result<(), DecideError> {
         if self.mode() == DedupMode::Lsh {
             return Ok(());
         }
@@ -167,9 +167,9 @@ impl Session {
 
     /// Gives the lineages of those that leave to what is like them: to kept documents, or to duplicates. Nothing is
     /// compared whose roots a document has already.
-    pub(super) fn hand_down(
+    pub(super) fn pass_lineages_on(
         &self,
-        leavers: &mut Leavers,
+        leavers: &mut Departures,
         lineages: &mut Lineages<'_>,
         to_kept: bool,
     ) -> Result<(), DecideError> {
@@ -218,7 +218,7 @@ impl Session {
     /// Those that leave and have the document's text, and those that share a bucket with it.
     fn met(
         &self,
-        leavers: &mut Leavers,
+        leavers: &mut Departures,
         document: DocId,
         craft: &mut Fingerprinter,
     ) -> Result<(Vec<DocId>, Vec<DocId>), DecideError> {
@@ -263,7 +263,7 @@ impl Session {
     /// Of each its candidates that are similar, and how many texts that took.
     fn compared_with(
         &self,
-        heirs: Vec<Heir>,
+        heirs: Vec<SuccessorCandidates>,
     ) -> Result<Vec<(DocId, Vec<DocId>, u64)>, DecideError> {
         let scene = &self.scene;
         if self.mode() == DedupMode::Lsh {
@@ -282,9 +282,9 @@ impl Session {
                     let mut verifier = Verifier { scene, document, sketch: &sketch, own: None };
                     for candidate in candidates {
                         match verifier.verify(candidate, craft)? {
-                            Verdict::Far => {}
-                            Verdict::Different => verified += 1,
-                            Verdict::Similar(_) => {
+                            SimilarityVerdict::Far => {}
+                            SimilarityVerdict::Different => verified += 1,
+                            SimilarityVerdict::Similar(_) => {
                                 verified += 1;
                                 similar.push(candidate);
                             }
@@ -319,7 +319,7 @@ impl Session {
 
     fn roots_of_leaver(
         &self,
-        leavers: &mut Leavers,
+        leavers: &mut Departures,
         lineages: &Lineages<'_>,
         leaver: DocId,
     ) -> Result<Roots, DecideError> {

@@ -1,7 +1,7 @@
 //! Exact rows: the best-ranked eligible document of a text, while documents come and go.
 
 use super::error::DecideError;
-use super::session::Session;
+use super::session::DecisionSession;
 use super::writer_cache::text_of;
 use crate::dedup::Rank;
 use crate::model::DocId;
@@ -9,11 +9,11 @@ use crate::store::{Header, TextKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A text by its whole hash.
-type Text = (TextKind, [u8; 16]);
+type LeaderText = (TextKind, [u8; 16]);
 /// The best-ranked document of each text.
-type Heirs = BTreeMap<Text, Rank>;
+type NextLeaders = BTreeMap<LeaderText, Rank>;
 
-impl Session {
+impl DecisionSession {
     /// Reads the exact rows of everything that is to be decided at once.
     pub(super) fn remember_texts(&mut self) -> Result<(), DecideError> {
         for form in self.forms() {
@@ -28,15 +28,15 @@ impl Session {
 
     /// The exact rows that lead to documents that left lead to the next eligible document of the
     /// same text. Documents of one text share their fate, so it is of the same cluster.
-    pub(super) fn hand_on_texts(&mut self) -> Result<(), DecideError> {
-        let mut vacant: BTreeMap<DocId, BTreeSet<Text>> = BTreeMap::new();
+    pub(super) fn reassign_leaders(&mut self) -> Result<(), DecideError> {
+        let mut vacant: BTreeMap<DocId, BTreeSet<LeaderText>> = BTreeMap::new();
         for (document, kept) in &self.left {
             let header = self.scene.header(*document)?;
             for form in self.forms() {
                 let hash = self.scene.text_hash(*form, &header);
                 let leader = self.scene.exact(*form, hash)?;
                 // Who came decided may lead a text already that another one had yet to leave.
-                if leader.is_some_and(|one| one == *document || self.came_decided(one)) {
+                if leader.is_some_and(|one| one == *document || self.is_imported(one)) {
                     vacant.entry(*kept).or_default().insert((*form, hash));
                 }
             }
@@ -50,7 +50,7 @@ impl Session {
             for text in texts {
                 let mut heir = heirs.get(&text).copied();
                 if let Some(leader) = self.scene.exact(text.0, text.1)?
-                    && self.came_decided(leader)
+                    && self.is_imported(leader)
                     && self.scene.is_eligible(leader)?
                 {
                     let rank = self.scene.rank(leader)?;
@@ -64,8 +64,12 @@ impl Session {
     }
 
     /// The best-ranked eligible documents of these texts in a cluster.
-    fn heirs(&mut self, kept: DocId, texts: &BTreeSet<Text>) -> Result<Heirs, DecideError> {
-        let mut heirs = Heirs::new();
+    fn heirs(
+        &mut self,
+        kept: DocId,
+        texts: &BTreeSet<LeaderText>,
+    ) -> Result<NextLeaders, DecideError> {
+        let mut heirs = NextLeaders::new();
         for (form, hash) in texts {
             let Some(known) = self.twins.of_text(kept, text_of(*form, *hash)) else {
                 return self.read_heirs(kept, texts, true);
@@ -85,10 +89,10 @@ impl Session {
     fn read_heirs(
         &mut self,
         kept: DocId,
-        texts: &BTreeSet<Text>,
+        texts: &BTreeSet<LeaderText>,
         is_to_be_known: bool,
-    ) -> Result<Heirs, DecideError> {
-        let mut heirs = Heirs::new();
+    ) -> Result<NextLeaders, DecideError> {
+        let mut heirs = NextLeaders::new();
         let mut cluster = self.scene.members(kept)?;
         cluster.insert(kept);
         let mut known = (is_to_be_known && self.twins.admits(cluster.len())).then(Vec::new);
@@ -112,8 +116,8 @@ impl Session {
     fn consider(
         &self,
         heir: DocId,
-        texts: &BTreeSet<Text>,
-        heirs: &mut Heirs,
+        texts: &BTreeSet<LeaderText>,
+        heirs: &mut NextLeaders,
     ) -> Result<Header, DecideError> {
         let header = self.scene.header(heir)?;
         for form in self.forms() {

@@ -9,12 +9,12 @@
 //! is found: in keep orders other than `first` every one that was decided is, under `first` those that were kept once, or
 //! lost a witness.
 
-use super::candidates::{Verdict, Verifier, prefetch};
+use super::candidates::{SimilarityVerdict, Verifier, prefetch};
 use super::crowd::WHOLE;
-use super::crowd_search::{Passed, Wanted};
+use super::crowd_search::{SketchedDocument, SkippedCandidates};
 use super::decision::Decision;
 use super::error::DecideError;
-use super::session::Session;
+use super::session::DecisionSession;
 use super::writer_cache::text_of;
 use crate::dedup::{Rank, Sketch};
 use crate::model::{DedupMode, DocId, Match, MatchKind, Standing};
@@ -24,7 +24,7 @@ use std::collections::{BTreeSet, HashMap};
 /// Documents looked up at once when one turns out not to be.
 const AHEAD: usize = 512;
 
-impl Session {
+impl DecisionSession {
     pub(super) fn settle_independent(&mut self) -> Result<(), DecideError> {
         self.queue_orphans()?;
         let is_near = self.mode() == DedupMode::Witness;
@@ -32,7 +32,7 @@ impl Session {
             self.look_up(usize::MAX)?;
         }
         while let Some(rank) = self.queue.first().copied() {
-            self.go_on()?;
+            self.check_interrupt()?;
             let id = rank.document;
             let was_kept = self.scene.is_kept(id);
             let decision = match self.given.remove(&id) {
@@ -88,12 +88,12 @@ impl Session {
                 continue;
             }
             let bands = self.scene.band_keys(document, &sketch)?;
-            wanted.push(Wanted { document, sketch, bands });
+            wanted.push(SketchedDocument { document, sketch, bands });
         }
         self.take_in(wanted)
     }
 
-    fn take_in(&mut self, wanted: Vec<Wanted>) -> Result<(), DecideError> {
+    fn take_in(&mut self, wanted: Vec<SketchedDocument>) -> Result<(), DecideError> {
         let (scene, crowd, passes) = (&self.scene, &mut self.crowd, &mut self.passes);
         let found = prefetch(scene, crowd, self.reach, wanted, passes, &self.interrupt)?;
         for (document, answer) in found {
@@ -134,8 +134,8 @@ impl Session {
         {
             // What the twin's decision left out, this one leaves out.
             if self.mode() == DedupMode::Witness && self.is_open(twin)? {
-                self.passed = Passed::default();
-                self.leave_open(rank.document);
+                self.passed = SkippedCandidates::default();
+                self.mark_unsettled(rank.document);
             }
             self.lead_texts(rank, &header)?;
             return Ok(decision);
@@ -145,7 +145,7 @@ impl Session {
             return Ok(Decision::KEPT);
         }
         match self.nearest(rank)? {
-            Some(matched) => self.standing_by(&header, matched),
+            Some(matched) => self.removal_decision(&header, matched),
             None => Ok(Decision::KEPT),
         }
     }
@@ -160,7 +160,7 @@ impl Session {
                 self.twins.pair(text_of(*form, hash), leader, rank.document);
                 let other = self.scene.rank(leader)?;
                 let is_eligible = self.scene.is_eligible(leader)?;
-                let is_to_stay = self.came_decided(leader) && self.is_leaving(rank.document);
+                let is_to_stay = self.is_imported(leader) && self.is_leaving(rank.document);
                 leads = (other > rank && !is_to_stay) || !is_eligible;
                 if leads && is_eligible && self.scene.is_kept(leader) {
                     self.queue.insert(other);
@@ -190,7 +190,7 @@ impl Session {
                 _ => return Ok(None),
             }
         };
-        self.standing_by(header, witness).map(Some)
+        self.removal_decision(header, witness).map(Some)
     }
 
     /// The best-ranked kept document that is similar and outranks this one.
@@ -205,7 +205,7 @@ impl Session {
         }
         if !self.is_looked_up(id) {
             let bands = self.scene.band_keys(id, &sketch)?;
-            self.take_in(vec![Wanted { document: id, sketch: sketch.clone(), bands }])?;
+            self.take_in(vec![SketchedDocument { document: id, sketch: sketch.clone(), bands }])?;
         }
         let Some(found) = self.prefetched.remove(&id) else { return Ok(None) };
         self.passed = found.passed;
@@ -231,7 +231,7 @@ impl Session {
         self.prefetched.insert(id, found);
         let similar = self.first_similar(id, &sketch, candidates)?.or(nearest);
         if is_partial {
-            self.leave_open(id);
+            self.mark_unsettled(id);
         }
         Ok(similar)
     }
@@ -246,9 +246,9 @@ impl Session {
         for candidate in candidates {
             self.counts.compared += 1;
             match verifier.verify(candidate.document, &mut self.craft)? {
-                Verdict::Far => {}
-                Verdict::Different => self.counts.verified += 1,
-                Verdict::Similar(matched) => {
+                SimilarityVerdict::Far => {}
+                SimilarityVerdict::Different => self.counts.verified += 1,
+                SimilarityVerdict::Similar(matched) => {
                     self.counts.verified += 1;
                     return Ok(Some(matched));
                 }
@@ -276,7 +276,7 @@ impl Session {
         let before = (self.counts.capped, self.passed.count);
         let candidates = self.crowded(id, sketch, &keys, |other| other > rank)?;
         if before != (self.counts.capped, self.passed.count) {
-            self.leave_open(id);
+            self.mark_unsettled(id);
         }
         for candidate in candidates {
             if self.first_similar(id, sketch, BTreeSet::from([candidate]))?.is_some() {
@@ -313,9 +313,9 @@ impl Session {
 const REMEMBERED: usize = 1 << 20;
 
 /// Ranks of the witnesses of removed documents, while one document is looked at.
-type Witnesses = HashMap<DocId, Option<Rank>>;
+type WitnessRanks = HashMap<DocId, Option<Rank>>;
 
-impl Session {
+impl DecisionSession {
     /// Has those decided again that the document, kept now, is similar to and outranks the witness of.
     pub(super) fn queue_followers(
         &mut self,
@@ -335,7 +335,7 @@ impl Session {
                 _ => {}
             }
         }
-        let mut witnesses = Witnesses::new();
+        let mut witnesses = WitnessRanks::new();
         for keys in shared.chunks(WHOLE) {
             let unread: Vec<(u8, u64)> =
                 keys.iter().filter(|key| !self.followers.contains_key(*key)).copied().collect();
@@ -374,7 +374,7 @@ impl Session {
     fn removed_members(
         &self,
         members: Vec<DocId>,
-        witnesses: &mut Witnesses,
+        witnesses: &mut WitnessRanks,
     ) -> Result<Vec<(Rank, DocId)>, DecideError> {
         let mut found = Vec::new();
         for document in members {

@@ -1,35 +1,44 @@
 //! What a commit leaves in memory for the next one of the same writer: the crowd, and which documents of large clusters
 //! have equal texts. It is a memory of what the store says, never stored: a cluster that is not in it is read.
 
-use super::crowd::Crowd;
+use super::crowd::CrowdIndex;
 use crate::model::{DocId, Generation, hash_start};
 use crate::store::{Batch, TextKind};
 use std::collections::{BTreeSet, HashMap};
 
-/// None of it is stored: a commit that finds nothing reads it again.
-struct Left {
-    crowd: Option<Crowd>,
-    twins: Twins,
+/// What a commit leaves in memory for the next one of the same writer. None of it is stored: a commit that finds nothing
+/// reads it again.
+pub(super) struct WriterCache {
+    crowd: Option<CrowdIndex>,
+    twins: TextTwins,
 }
 
-/// Takes what the last commit left.
-pub(super) fn take(batch: &Batch<'_>) -> (Crowd, Twins) {
-    let (crowd, twins) = match batch.take_aside::<Left>() {
-        Some(Left { crowd, twins }) => (crowd, Some(twins)),
-        None => (None, None),
-    };
-    (Crowd::of(crowd, batch), Twins::of(twins, batch.view().generation(), batch.memory_aside()))
-}
+impl WriterCache {
+    /// Takes what the last commit left.
+    pub(super) fn take(batch: &Batch<'_>) -> (CrowdIndex, TextTwins) {
+        let (crowd, twins) = match batch.take_aside::<Self>() {
+            Some(Self { crowd, twins }) => (crowd, Some(twins)),
+            None => (None, None),
+        };
+        let (generation, room) = (batch.view().generation(), batch.memory_aside());
+        (CrowdIndex::of(crowd, batch), TextTwins::of(twins, generation, room))
+    }
 
-/// Leaves it to the next. `gone` are documents that are not kept any more.
-pub(super) fn leave(batch: &mut Batch<'_>, mut crowd: Crowd, twins: Twins, gone: &[DocId]) {
-    crowd.forget_gone(gone);
-    let is_changed = crowd.is_changed() || twins.is_changed();
-    let left = Left { crowd: crowd.leave(), twins };
-    if is_changed {
-        batch.leave_aside(left);
-    } else {
-        batch.return_aside(left);
+    /// Leaves it to the next. `gone` are documents that are not kept any more.
+    pub(super) fn put_back(
+        batch: &mut Batch<'_>,
+        mut crowd: CrowdIndex,
+        twins: TextTwins,
+        gone: &[DocId],
+    ) {
+        crowd.forget_gone(gone);
+        let is_changed = crowd.is_changed() || twins.is_changed();
+        let cache = Self { crowd: crowd.leave(), twins };
+        if is_changed {
+            batch.leave_aside(cache);
+        } else {
+            batch.return_aside(cache);
+        }
     }
 }
 
@@ -40,26 +49,26 @@ const TEXT: usize = 96;
 const DOCUMENT: usize = 16;
 
 /// A text, by the beginning of its hash: who asks compares the whole one.
-type Text = (TextKind, u64);
+type TwinText = (TextKind, u64);
 
 /// The documents of equal texts, of those clusters that were asked about.
-pub(super) struct Twins {
+pub(super) struct TextTwins {
     generation: Generation,
     budget: usize,
     /// By kept document.
     clusters: BTreeSet<DocId>,
     /// Documents with a text that another one has or had; those that left are still among them.
-    texts: HashMap<Text, Vec<DocId>>,
+    texts: HashMap<TwinText, Vec<DocId>>,
     documents: usize,
     is_changed: bool,
 }
 
 /// A text that clusters are asked about.
-pub(super) fn text_of(form: TextKind, hash: [u8; 16]) -> Text {
+pub(super) fn text_of(form: TextKind, hash: [u8; 16]) -> TwinText {
     (form, hash_start(&hash))
 }
 
-impl Twins {
+impl TextTwins {
     /// Nothing, with an eighth of `room` for what comes.
     pub(super) fn new(generation: Generation, room: usize) -> Self {
         Self {
@@ -92,7 +101,7 @@ impl Twins {
 
     /// The documents that have or had a text, beside one that has it alone; none when the cluster of this kept
     /// document is not remembered.
-    pub(super) fn of_text(&self, cluster: DocId, text: Text) -> Option<&[DocId]> {
+    pub(super) fn of_text(&self, cluster: DocId, text: TwinText) -> Option<&[DocId]> {
         let known = self.clusters.contains(&cluster);
         known.then(|| self.texts.get(&text).map_or(&[][..], Vec::as_slice))
     }
@@ -104,7 +113,7 @@ impl Twins {
     }
 
     /// Remembers a cluster by the texts of all its documents.
-    pub(super) fn remember(&mut self, cluster: DocId, mut texts: Vec<(Text, DocId)>) {
+    pub(super) fn remember(&mut self, cluster: DocId, mut texts: Vec<(TwinText, DocId)>) {
         texts.sort_unstable();
         texts.dedup();
         self.clusters.insert(cluster);
@@ -117,7 +126,7 @@ impl Twins {
     }
 
     /// Two documents have one text.
-    pub(super) fn pair(&mut self, text: Text, one: DocId, other: DocId) {
+    pub(super) fn pair(&mut self, text: TwinText, one: DocId, other: DocId) {
         if self.is_empty() {
             return;
         }

@@ -17,7 +17,7 @@ use super::options::{IngestOptions, RecordForm};
 use super::reader::{InputPart, PartKind};
 use super::report::IngestReport;
 use super::settlement::RejectSettlement;
-use crate::decide::{Blockade, LoadedTokenizer, Orphans, Session, encode_again};
+use crate::decide::{Blocklist, DecisionSession, LoadedTokenizer, Orphans, encode_again};
 use crate::model::{DocId, FileId, Interrupt, Reject, SourceId, Standing};
 use crate::store::{Batch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, Writer};
 use std::collections::BTreeSet;
@@ -116,7 +116,7 @@ impl Committer<'_> {
 
         let started = Instant::now();
         let view = batch.view().clone();
-        let mut blockade = Blockade::new(&view)?;
+        let mut blockade = Blocklist::new(&view)?;
         for document in &mut new {
             let made_with = (encoder.as_ref(), self.tokenizers);
             store_document(made_with, &mut batch, &mut session, &mut blockade, document)?;
@@ -181,13 +181,18 @@ impl Committer<'_> {
     }
 
     /// A session that decides about newcomers of these sources.
-    fn session(&self, batch: &Batch<'_>, sources: &ChunkSources, orphans: Orphans) -> Session {
-        let mut session = Session::new(batch);
+    fn session(
+        &self,
+        batch: &Batch<'_>,
+        sources: &ChunkSources,
+        orphans: Orphans,
+    ) -> DecisionSession {
+        let mut session = DecisionSession::new(batch);
         for (source, name) in sources.names(self.options) {
             session.name_source(source, name);
         }
         session.heed(self.interrupt);
-        session.know(orphans);
+        session.cache_clusters(orphans);
         session
     }
 
@@ -195,7 +200,7 @@ impl Committer<'_> {
     fn decide<'c>(
         &mut self,
         batch: &mut Batch<'_>,
-        mut session: Session,
+        mut session: DecisionSession,
         new: &[PendingDocument<'c>],
         counts: &mut ChunkCounts,
     ) -> Result<KeptDocuments<'c>, IngestError> {
@@ -212,7 +217,7 @@ impl Committer<'_> {
             }
             self.watch.count_decision(document.id, &outcome);
         }
-        self.watch.count_unsettled(session.left_open());
+        self.watch.count_unsettled(session.unsettled());
         self.watch.check_removed_share(&session, batch.view())?;
         let again = session.newly_kept(true);
         // The session ends, with the shingles of all newcomers: ids take their place.

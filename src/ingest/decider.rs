@@ -4,7 +4,7 @@ use super::encoder::store_text_form;
 use super::error::IngestError;
 use super::fingerprinter::FingerprintedRecord;
 use super::identify::PendingDocument;
-use crate::decide::{Arrival, Blockable, Blockade, DecideError, LoadedTokenizer, Session};
+use crate::decide::{Arrival, BlockKeys, Blocklist, DecideError, DecisionSession, LoadedTokenizer};
 use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, half};
 use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, TextEncoder};
 use rayon::prelude::*;
@@ -14,8 +14,8 @@ use std::collections::BTreeSet;
 pub(super) fn store_document(
     (encoder, tokenizers): (&TextEncoder, &[LoadedTokenizer]),
     batch: &mut Batch<'_>,
-    session: &mut Session,
-    blockade: &mut Blockade<'_>,
+    session: &mut DecisionSession,
+    blockade: &mut Blocklist<'_>,
     document: &mut PendingDocument<'_>,
 ) -> Result<(), IngestError> {
     let prepared = document.prepared;
@@ -52,7 +52,7 @@ pub(super) fn store_document(
 
 /// Names, for each document, the stored one that has its text.
 pub(super) fn find_equal_texts(
-    session: &mut Session,
+    session: &mut DecisionSession,
     new: &mut [PendingDocument<'_>],
 ) -> Result<(), IngestError> {
     let sources: BTreeSet<SourceId> = new.iter().map(|new| new.source).collect();
@@ -73,7 +73,7 @@ pub(super) fn find_equal_texts(
 /// Whether a stored document of the same text may lend its sketch too: always, but where something else than
 /// the text is compared.
 fn has_equal_compared_text(
-    session: &Session,
+    session: &DecisionSession,
     other: DocId,
     prepared: &FingerprintedRecord,
 ) -> Result<bool, IngestError> {
@@ -94,7 +94,7 @@ pub(super) fn compress_texts(
 
 /// The document whose stored text is this one's; none when it stores its own.
 fn text_owner(
-    session: &mut Session,
+    session: &mut DecisionSession,
     new: &PendingDocument<'_>,
 ) -> Result<Option<DocId>, IngestError> {
     let raw = new.prepared.raw;
@@ -118,7 +118,7 @@ fn text_owner(
 }
 
 /// The document's number in the field that ranks documents.
-fn number(session: &Session, prepared: &FingerprintedRecord) -> Option<i64> {
+fn number(session: &DecisionSession, prepared: &FingerprintedRecord) -> Option<i64> {
     let field = session.order_field()?;
     let found = prepared.indexed.numbers.iter().find(|(other, _)| *other == field);
     found.map(|(_, number)| *number)
@@ -126,13 +126,13 @@ fn number(session: &Session, prepared: &FingerprintedRecord) -> Option<i64> {
 
 /// Whether a document that the user removed keeps this one out.
 fn is_blocked(
-    blockade: &mut Blockade<'_>,
+    blockade: &mut Blocklist<'_>,
     prepared: &FingerprintedRecord,
 ) -> Result<bool, DecideError> {
     let fingerprint = &prepared.fingerprint;
     let is_keyed = matches!(prepared.record.key, RecordKey::Given(_));
     let sketch = fingerprint.sketch.as_ref().filter(|_| blockade.has(Blocked::Similar));
-    let of = Blockable {
+    let of = BlockKeys {
         raw: prepared.raw,
         identity: is_keyed.then_some(prepared.identity),
         normalised: (fingerprint.tokens > 0).then_some(fingerprint.normalised),

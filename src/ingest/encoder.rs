@@ -5,7 +5,9 @@ use super::fingerprinter::FingerprintedRecord;
 use super::identify::ChunkSources;
 use super::load_validator::LoadValidator;
 use super::options::OnError;
-use crate::decide::{EncodedBatch, LoadedTokenizer, PIECE, Refused, encode_text, store_encoded};
+use crate::decide::{
+    EncodedBatch, LoadedTokenizer, PIECE, RefusedTexts, encode_text, store_encoded,
+};
 use crate::model::DocId;
 use crate::store::Batch;
 use crate::tokenizer::Encoder;
@@ -40,7 +42,7 @@ pub(super) struct EncodedDocuments {
     /// How many documents spell each special token as text.
     pub(super) spelled: BTreeMap<String, u64>,
     /// Those that have no ids.
-    pub(super) refused: Refused,
+    pub(super) refused: RefusedTexts,
     /// Those whose ids came with a load.
     pub(super) brought: u64,
 }
@@ -106,7 +108,7 @@ pub(super) fn encode(
                         if judge.is_some_and(|judge| judge.is_compared(&prepared.identity)) {
                             check_supplied_ids(prepared, tokenizer, encoder, ids)?;
                         }
-                        out.push_made(&tokenizer.tokenizer, text, ids)?;
+                        out.push_ids(&tokenizer.tokenizer, text, ids)?;
                         continue;
                     }
                     out.push(&tokenizer.tokenizer, encoder, text, form)?;

@@ -8,7 +8,7 @@ use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedR
 use super::options::IngestOptions;
 use super::reader::{RecordIdentity, TornRecord};
 use super::report::IngestReport;
-use crate::decide::Blockable;
+use crate::decide::BlockKeys;
 use crate::model::{DocId, FileId, ReadRecord, RecordKey, Reject, SourceId, Standing};
 use crate::store::{Batch, Header, View};
 use roaring::RoaringTreemap;
@@ -214,7 +214,7 @@ impl PurgedContent {
             return Ok(false);
         }
         let fingerprint = &prepared.fingerprint;
-        let of = Blockable {
+        let of = BlockKeys {
             raw: prepared.raw,
             identity: given_key(prepared).map(|_| prepared.identity),
             normalised: (fingerprint.tokens > 0).then_some(fingerprint.normalised),

@@ -5,7 +5,9 @@ use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedR
 use super::identify::ChunkSources;
 use super::identify::{PendingDocument, RecordOutcome};
 use super::imported_row::{ImportedMatch, ImportedRow, TokenIdsColumn};
-use crate::decide::{DecideError, Decision, Given, Session, Takeover, Untrue};
+use crate::decide::{
+    DecideError, Decision, DecisionSession, ImportContext, ImportedDecision, InvalidDecision,
+};
 use crate::model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
 use crate::store::View;
 use roaring::RoaringTreemap;
@@ -64,9 +66,9 @@ impl LoadValidator {
     }
 
     /// What a session takes over.
-    pub(super) fn takeover(&self) -> Takeover {
+    pub(super) fn takeover(&self) -> ImportContext {
         let leaving = Arc::clone(&self.superseded);
-        Takeover { first: DocId(self.before), changes: self.changes, leaving }
+        ImportContext { first: DocId(self.before), changes: self.changes, leaving }
     }
 
     /// Every row of a chunk must be a document that the corpus does not have, behind those before it; of those that it
@@ -146,7 +148,7 @@ impl LoadValidator {
     /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when the store cannot be read.
     pub(super) fn apply(
         &mut self,
-        session: &mut Session,
+        session: &mut DecisionSession,
         view: &View,
         new: &[PendingDocument<'_>],
     ) -> Result<(), IngestError> {
@@ -156,7 +158,7 @@ impl LoadValidator {
             let decided = decided(prepared)?;
             let (key, source) = (key_of(prepared), self.source_of(prepared));
             let taken = match &decided.removal {
-                None => Given::Kept,
+                None => ImportedDecision::Kept,
                 Some(removal) => {
                     let witness = match removal.id {
                         Some(id) => {
@@ -171,18 +173,18 @@ impl LoadValidator {
                             if self.is_compared(&prepared.identity) {
                                 sample.push((*id, matched));
                             }
-                            Given::Removed(matched)
+                            ImportedDecision::Removed(matched)
                         }
                         None if session.keeps_first() => {
                             let why = "its witness does not come before it, as it must where the first is kept";
                             return Err(prepared.load_row(why));
                         }
-                        None => Given::Later,
+                        None => ImportedDecision::Later,
                     }
                 }
             };
             check_consistency(decided, key).map_err(|why| prepared.load_row(why))?;
-            later += u64::from(taken == Given::Later);
+            later += u64::from(taken == ImportedDecision::Later);
             given.insert(*id, taken);
         }
         let prepared_of = |id: DocId| new.iter().find(|new| new.id == id).map(|new| new.prepared);
@@ -200,12 +202,12 @@ impl LoadValidator {
                 continue;
             }
             match given.get(id) {
-                Some(Given::Later) => {}
+                Some(ImportedDecision::Later) => {}
                 Some(given) if self.changes && awaits_changes(*given, &found) => later += 1,
                 _ => check_standing(said, found.standing).map_err(|why| prepared.load_row(why))?,
             }
         }
-        session.compare_given(&sample).map_err(named)?;
+        session.check_overlaps(&sample).map_err(named)?;
         self.compared += sample.len() as u64;
         self.later += later;
         Ok(())
@@ -287,11 +289,11 @@ impl LoadValidator {
 
 /// Whether stored documents that are yet to change keep a document from standing as it is said to: it is kept, or there
 /// is another witness for it.
-fn awaits_changes(given: Given, found: &Decision) -> bool {
+fn awaits_changes(given: ImportedDecision, found: &Decision) -> bool {
     let witness = |matched: &Match| matched.witness;
     let said = match given {
-        Given::Removed(matched) => Some(matched.witness),
-        Given::Kept | Given::Later => None,
+        ImportedDecision::Removed(matched) => Some(matched.witness),
+        ImportedDecision::Kept | ImportedDecision::Later => None,
     };
     found.standing.is_eligible() && found.matched.as_ref().map(witness) != said
 }
@@ -336,7 +338,7 @@ pub(super) fn load_row_error(
     error: DecideError,
     row: impl Fn(DocId, &str) -> Option<IngestError>,
 ) -> IngestError {
-    if let DecideError::Untrue(Untrue { document, why }) = &error
+    if let DecideError::InvalidDecision(InvalidDecision { document, why }) = &error
         && let Some(of_row) = row(*document, why)
     {
         return of_row;

@@ -5,7 +5,7 @@ use super::fingerprinter::{FingerprintedChunk, FingerprintedItem};
 use super::options::{IngestOptions, RecordForm};
 use super::reject_tally::RejectTally;
 use super::report::{Alarm, AlarmPair, CrowdedPair};
-use crate::decide::{Decision, Session};
+use crate::decide::{Decision, DecisionSession};
 use crate::model::{CommitSeq, Compared, DocId, Standing};
 use crate::store::{StoreError, View, fields};
 use std::collections::BTreeMap;
@@ -154,7 +154,7 @@ impl IngestMonitor {
     /// Refuses the batch with which the share of removed documents would cross the limit.
     pub(super) fn check_removed_share(
         &self,
-        session: &Session,
+        session: &DecisionSession,
         view: &View,
     ) -> Result<(), IngestError> {
         let Some(limit) = self.max_removed else { return Ok(()) };

@@ -3,7 +3,7 @@
 //! Alarms of a report: what a careful person looks at before going on.
 
 use super::file_tally::FileTally;
-use crate::decide::{DecisionCounts, Refused};
+use crate::decide::{DecisionCounts, RefusedTexts};
 use crate::input::SkippedContent;
 use crate::model::{DocId, FieldKind, Origin, Standing, Tally};
 use crate::store::{StoreError, View};
@@ -79,7 +79,7 @@ pub struct IngestReport {
     pub special_tokens_in_text: BTreeMap<String, BTreeMap<String, u64>>,
     /// Documents whose texts a tokenizer refused, by tokenizer: they are stored, without ids of it.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub refused: BTreeMap<String, Refused>,
+    pub refused: BTreeMap<String, RefusedTexts>,
     /// Values of new documents that the types of their declared fields cannot hold, by field: they stay in the metadata
     /// and are null.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -107,7 +107,7 @@ const fn is_zero(count: &u64) -> bool {
 
 impl IngestReport {
     /// Counts what a tokenizer made of the documents of a commit.
-    pub(super) fn encoded(&mut self, tokenizer: &str, tokens: u64, refused: Refused) {
+    pub(super) fn encoded(&mut self, tokenizer: &str, tokens: u64, refused: RefusedTexts) {
         if refused.documents > 0 {
             self.refused.entry(tokenizer.to_owned()).or_default().and(refused);
         }

@@ -29,7 +29,7 @@ pub(crate) use certify::certify;
 use super::error::CurateError;
 use super::removal::Removal;
 use super::remove::remove;
-use crate::decide::{LoadedTokenizer, Reach};
+use crate::decide::{BlockReach, LoadedTokenizer};
 use crate::model::{Context, Standing};
 use crate::store::{CommitRecord, StoreError, UnendedPurge, Writer};
 use roaring::RoaringTreemap;
@@ -110,7 +110,7 @@ pub fn purge(
     removal: &Removal,
     context: &Context<'_>,
 ) -> Result<PurgeReport, CurateError> {
-    if removal.reach == Reach::Similar {
+    if removal.reach == BlockReach::Similar {
         return Err(CurateError::SimilarPurge);
     }
     let record = removal.record("purge")?;
@@ -154,9 +154,9 @@ fn finish(
 ) -> Result<(), CurateError> {
     let begun = writer.view().commit_record(unended.commit)?.unwrap_or_default();
     let reach = match unended.reach {
-        0 => Reach::Nothing,
-        1 => Reach::Exact,
-        _ => Reach::Normalised,
+        0 => BlockReach::Nothing,
+        1 => BlockReach::Exact,
+        _ => BlockReach::Normalised,
     };
     let CommitRecord { reason, condition, time, .. } = begun;
     let removal = Removal { reach, reason, condition, time };

@@ -3,7 +3,7 @@
 use super::PurgeReport;
 use super::runs;
 use crate::curate::error::CurateError;
-use crate::decide::{Blockable, Blockade, Reach};
+use crate::decide::{BlockKeys, BlockReach, Blocklist};
 use crate::dedup::Fingerprinter;
 use crate::model::{
     Compared, Context, DocId, MatchKind, compared_text, key_identity, position_identity, text_hash,
@@ -22,7 +22,7 @@ const OF_OTHERS: usize = 4;
 pub(super) fn erase(
     writer: &mut Writer,
     documents: &RoaringTreemap,
-    reach: Reach,
+    reach: BlockReach,
     record: &CommitRecord,
     context: &Context<'_>,
     report: &mut PurgeReport,
@@ -37,7 +37,7 @@ pub(super) fn erase(
         }
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
-        let mut blockade = Blockade::new(&view)?;
+        let mut blockade = Blocklist::new(&view)?;
         let mut traces = Vec::with_capacity(chunk.len());
         for document in &chunk {
             let header = view.expect_header(*document)?;
@@ -137,23 +137,23 @@ fn trace(
 /// can not be told without its text.
 fn block(
     view: &View,
-    blockade: &mut Blockade<'_>,
+    blockade: &mut Blocklist<'_>,
     document: DocId,
     header: &Header,
-    reach: Reach,
+    reach: BlockReach,
 ) -> Result<(), CurateError> {
     let with_sketch = blockade.has(Blocked::Similar);
     // A superseded document gave its key away.
     let matched = view.match_of(document)?;
     let gave_key_away = matched.is_some_and(|found| found.kind == MatchKind::Superseded);
-    for (what, hash) in Blockable::of(view, document, header, with_sketch)?.keys() {
+    for (what, hash) in BlockKeys::of(view, document, header, with_sketch)?.keys() {
         let is_meant = match what {
-            Blocked::Text => reach >= Reach::Exact,
-            Blocked::Identity => reach >= Reach::Exact && !gave_key_away,
-            Blocked::Normalised => reach >= Reach::Normalised,
+            Blocked::Text => reach >= BlockReach::Exact,
+            Blocked::Identity => reach >= BlockReach::Exact && !gave_key_away,
+            Blocked::Normalised => reach >= BlockReach::Normalised,
             Blocked::Similar => false,
         };
-        let is_lifted = reach == Reach::Nothing || what == Blocked::Similar;
+        let is_lifted = reach == BlockReach::Nothing || what == Blocked::Similar;
         blockade.change(what, hash, |by| {
             if is_meant {
                 by.insert(document);

@@ -11,7 +11,7 @@
 
 use super::LoadOptions;
 use super::manifest::LoadManifest;
-use crate::decide::{DecideError, LoadedTokenizer, Refused, Session, encode_again};
+use crate::decide::{DecideError, DecisionSession, LoadedTokenizer, RefusedTexts, encode_again};
 use crate::ingest::error::IngestError;
 use crate::ingest::imported_row::{
     ImportedMatch, StoredStatusChange, parse_status_change, split_imported_row,
@@ -147,7 +147,7 @@ impl LoadFinisher<'_> {
         let sample: Vec<(DocId, Match)> =
             sample.map(|(one, matched)| (one.document, matched)).collect();
         let mut batch = writer.begin()?;
-        let mut session = Session::new(&batch);
+        let mut session = DecisionSession::new(&batch);
         session.heed(context.interrupt);
         let failed = |error| row_error(error, part);
         session.remove_given(&given, judge.takeover()).map_err(failed)?;
@@ -158,11 +158,11 @@ impl LoadFinisher<'_> {
                 check_standing(one.standing, found.standing).map_err(|why| one.wrong(why))?;
             }
         }
-        session.compare_given(&sample).map_err(failed)?;
+        session.check_overlaps(&sample).map_err(failed)?;
         let again = session.newly_kept(true);
         session.apply(&mut batch)?;
         for tokenizer in self.tokenizers {
-            let mut refused = Refused::default();
+            let mut refused = RefusedTexts::default();
             let tokens = encode_again(&mut batch, tokenizer, &again, &mut refused)?;
             self.report.encoded(&tokenizer.name, tokens, refused);
         }

@@ -2,7 +2,7 @@
 
 use super::{World, corpus_writer, policy};
 use crate::support::{Page, Ran, Scratch, corpusdb, init, lines, sound};
-use corpusdb::curate::Reach;
+use corpusdb::curate::BlockReach;
 use corpusdb::dedup::Standing;
 use corpusdb::{DedupMode, DocId, Interrupt, Silent};
 
@@ -27,10 +27,10 @@ fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_remov
     use Standing::{Blocked, Kept};
     for mode in [DedupMode::Exact, DedupMode::Witness] {
         for (reach, expected) in [
-            (Reach::Nothing, [Kept, Kept, Kept, Kept]),
-            (Reach::Exact, [Blocked, Kept, Kept, Kept]),
-            (Reach::Normalised, [Blocked, Blocked, Kept, Kept]),
-            (Reach::Similar, [Blocked, Blocked, Blocked, Kept]),
+            (BlockReach::Nothing, [Kept, Kept, Kept, Kept]),
+            (BlockReach::Exact, [Blocked, Kept, Kept, Kept]),
+            (BlockReach::Normalised, [Blocked, Blocked, Kept, Kept]),
+            (BlockReach::Similar, [Blocked, Blocked, Blocked, Kept]),
         ] {
             let mut world = World::new(&policy(mode, 0.8));
             let original = text("a", 3);
@@ -60,7 +60,7 @@ fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_remov
                     "{mode:?}, {reach:?}, {id}"
                 );
             }
-            if reach != Reach::Similar {
+            if reach != BlockReach::Similar {
                 continue;
             }
             // Another threshold changes nothing about what is blocked.
@@ -92,8 +92,8 @@ fn what_resembles_a_removed_document_and_is_stored_already_is_blocked_with_it() 
         let ids = [2].into_iter().collect();
         let (silent, interrupt) = (Silent, Interrupt::default());
         // First as usual, then further: the second call extends the first.
-        world.writer.remove(&ids, Reach::Exact, &silent, &interrupt).unwrap();
-        let report = world.writer.remove(&ids, Reach::Similar, &silent, &interrupt).unwrap();
+        world.writer.remove(&ids, BlockReach::Exact, &silent, &interrupt).unwrap();
+        let report = world.writer.remove(&ids, BlockReach::Similar, &silent, &interrupt).unwrap();
         assert_eq!((report.changed, report.unchanged, report.blocked), (0, 1, 2), "{mode:?}");
         use Standing::{Blocked, Kept, Removed};
         let standings: Vec<_> = world.told().into_iter().map(|(standing, _)| standing).collect();
@@ -118,7 +118,7 @@ fn documents_restored_together_do_not_keep_each_other_out() {
     let before = world.told();
     let ids = (0..2300).collect();
     let (silent, interrupt) = (Silent, Interrupt::default());
-    let report = world.writer.remove(&ids, Reach::Similar, &silent, &interrupt).unwrap();
+    let report = world.writer.remove(&ids, BlockReach::Similar, &silent, &interrupt).unwrap();
     assert_eq!((report.changed, report.commits), (2300, 2));
     let commits = world.writer.view().commits().unwrap();
     let changed = |kind: &str| -> u64 {
