@@ -1,8 +1,8 @@
 //! Changes of mind about stored documents: what removing, deciding again, training and analysing answer.
 //!
 //! Use it to name what the verbs of [`CorpusWriter`](crate::CorpusWriter) take and answer once documents are stored:
-//! [`Removal`], [`BlockReach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy, [`SettleReport`] of
-//! decisions that left candidates out, [`TrainedOn`] and [`Training`] of a new tokenizer, [`AnalyseOptions`] of an
+//! [`Removal`], [`BlockReach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy, [`SettleReport`]
+//! of decisions that left candidates out, [`TrainedOn`] and [`Training`] of a new tokenizer, [`AnalyseOptions`] of an
 //! analysis.
 //!
 //! ```

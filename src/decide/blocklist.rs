@@ -2,7 +2,7 @@
 
 use super::error::DecideError;
 use super::overlay::stored_sketch;
-use crate::dedup::{Fingerprinter, Sketch, block_keys, shared_at_least};
+use crate::dedup::{Fingerprinter, Overlap, Sketch, block_keys};
 use crate::model::{DocId, key_identity};
 use crate::store::{Batch, Blocked, Header, View};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -191,7 +191,7 @@ impl<'v> Blocklist<'v> {
                 found
             }
         };
-        Ok(shared_at_least(shingles, &others, threshold).is_some())
+        Ok(Overlap::at_least(shingles, &others, threshold).is_some())
     }
 
     /// Writes what changed.

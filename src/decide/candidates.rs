@@ -5,8 +5,8 @@ use super::crowd::{CrowdIndex, CrowdMember};
 use super::crowd_search::{PartialSearch, SketchedDocument, SkippedCandidates, closest, pass};
 use super::error::DecideError;
 use super::overlay::Overlay;
-use crate::dedup::{Fingerprinter, Sketch, estimate_floor, shared_at_least};
-use crate::model::{DocId, Interrupt, Match, MatchKind, Policy};
+use crate::dedup::{Fingerprinter, Overlap, Sketch, estimate_floor};
+use crate::model::{DocId, Interrupt, Match};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -154,26 +154,10 @@ impl Verifier<'_> {
             none => none.insert(self.scene.shingles(self.document, craft)?),
         };
         let other = self.scene.shingles(candidate, craft)?;
-        Ok(near(policy, own, candidate, &other)
-            .map_or(SimilarityVerdict::Different, SimilarityVerdict::Similar))
-    }
-}
-
-/// The match of a document to a candidate, if they are similar.
-fn near(policy: &Policy, own: &[u64], candidate: DocId, other: &[u64]) -> Option<Match> {
-    let shared = shared_at_least(own, other, policy.threshold)?;
-    Some(overlap(shared, own, candidate, other))
-}
-
-/// The match of a document to another with `shared` shingles in common.
-pub(super) fn overlap(shared: u32, own: &[u64], witness: DocId, other: &[u64]) -> Match {
-    let count = |shingles: &[u64]| u32::try_from(shingles.len()).unwrap_or(u32::MAX);
-    Match {
-        kind: MatchKind::Near,
-        witness,
-        shared,
-        removed_shingles: count(own),
-        witness_shingles: count(other),
+        Ok(match Overlap::at_least(own, &other, policy.threshold) {
+            Some(overlap) => SimilarityVerdict::Similar(overlap.match_to(candidate)),
+            None => SimilarityVerdict::Different,
+        })
     }
 }
 

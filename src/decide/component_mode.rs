@@ -6,14 +6,14 @@
 //! dissolved and put together again from buckets and texts, which is all that the links depend on.
 
 use super::buckets::look_up;
-use super::candidates::{SimilarityVerdict, Verifier, overlap};
+use super::candidates::{SimilarityVerdict, Verifier};
 use super::cluster_crowd::{DocumentSets, root_of};
 use super::cluster_links::{LinkState, look_up_eligible};
 use super::decision::Decision;
 use super::error::DecideError;
 use super::overlay::Eligible;
 use super::session::DecisionSession;
-use crate::dedup::{Fingerprinter, Rank, Sketch, shared};
+use crate::dedup::{Fingerprinter, Overlap, Rank, Sketch};
 use crate::model::{BucketMap, DedupMode, DocId};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
@@ -263,7 +263,7 @@ impl DecisionSession {
             }
             let own = self.scene.shingles(document, &mut self.craft)?;
             let other = self.scene.shingles(kept, &mut self.craft)?;
-            let matched = overlap(shared(&own, &other), &own, kept, &other);
+            let matched = Overlap::of(&own, &other).match_to(kept);
             let decision = self.removal_decision(&self.scene.header(document)?, matched)?;
             self.conclude(document, decision)?;
         }

@@ -1,5 +1,5 @@
-//! Looking through crowded buckets that memory does not hold: part by part, each part a family of its own; or, where that
-//! is too much, for the closest by their sketches.
+//! Looking through crowded buckets that memory does not hold: part by part, each part a family of its own; or, where
+//! that is too much, for the closest by their sketches.
 
 use super::crowd::{CrowdIndex, WHOLE, gather, share_a_bucket};
 use super::error::DecideError;

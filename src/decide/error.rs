@@ -1,5 +1,5 @@
-//! What can go wrong while deciding: what the store says, what a tokenizer refuses, what was decided elsewhere and cannot
-//! be true.
+//! What can go wrong while deciding: what the store says, what a tokenizer refuses, what was decided elsewhere and
+//! cannot be true.
 
 use crate::model::DocId;
 use crate::store::StoreError;

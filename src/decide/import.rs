@@ -10,15 +10,15 @@
 use super::decision::{Decision, ImportContext, ImportedDecision};
 use super::error::{DecideError, InvalidDecision};
 use super::session::DecisionSession;
-use crate::dedup::{Fingerprinter, Rank, reaches, shared};
+use crate::dedup::{Fingerprinter, Overlap, Rank};
 use crate::model::{DedupMode, DocId, Match, Scope};
 use crate::store::Header;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
 impl DecisionSession {
-    /// Takes over what was decided about all that arrived, instead of [`DecisionSession::settle`]. What follows for stored
-    /// documents is decided.
+    /// Takes over what was decided about all that arrived, instead of [`DecisionSession::settle`]. What follows for
+    /// stored documents is decided.
     ///
     /// # Errors
     /// [`DecideError::InvalidDecision`] for a decision that cannot be true; [`DecideError`] when the store cannot be read.
@@ -145,8 +145,8 @@ impl DecisionSession {
     /// Pairs, removed document and witness, whose texts do not share as many shingles as was given, the first of each.
     ///
     /// # Errors
-    /// [`DecideError::InvalidDecision`] for the first pair whose overlap is another one; [`DecideError`] when the store cannot
-    /// be read.
+    /// [`DecideError::InvalidDecision`] for the first pair whose overlap is another one; [`DecideError`] when the store
+    /// cannot be read.
     pub fn check_overlaps(&self, pairs: &[(DocId, Match)]) -> Result<(), DecideError> {
         let policy = self.scene.view.policy();
         let wrong = pairs.par_iter().with_min_len(8).map_init(
@@ -154,7 +154,7 @@ impl DecisionSession {
             |craft, (document, matched)| {
                 let own = self.scene.shingles(*document, craft)?;
                 let other = self.scene.shingles(matched.witness, craft)?;
-                let found = shared(&own, &other);
+                let found = Overlap::of(&own, &other).shared;
                 if found == matched.shared {
                     return Ok(());
                 }
@@ -214,14 +214,13 @@ impl DecisionSession {
                 return Err(untrue(id, why));
             }
         }
-        let (own, other) = (header.shingles as usize, witness.shingles as usize);
+        let (own, other) = (header.shingles, witness.shingles);
+        let overlap = Overlap { shared: matched.shared, left: own, right: other };
         let is_equal = witness.raw == header.raw;
         let is_far = match self.mode() {
             DedupMode::None => return Err(untrue(id, "in mode `none` nothing is removed")),
             DedupMode::Exact => !is_equal,
-            DedupMode::Witness => {
-                !is_equal && !reaches(matched.shared as usize, own, other, policy.threshold)
-            }
+            DedupMode::Witness => !is_equal && !overlap.reaches(policy.threshold),
             DedupMode::Components | DedupMode::Lsh => false,
         };
         if is_far {

@@ -2,12 +2,13 @@
 //! read, the eligible documents and the ranks by which it is asked.
 
 use super::error::DecideError;
-use crate::dedup::{Fingerprinter, Rank, Sketch, band_keys};
+use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, band_keys};
 use crate::model::{
-    BucketMap, DocId, FieldId, KeepOrder, Match, MatchKind, Policy, Scope, SourceId, Standing,
-    TermId,
+    BucketMap, DocId, FieldId, KeepOrder, Match, MatchKind, Scope, SourceId, Standing, TermId,
 };
-use crate::store::{BlockStandings, ColumnBlock, Header, StoreError, TextKind, View, fields};
+use crate::store::{
+    BlockStandings, ColumnBlock, Header, SourceRecord, StoreError, TextKind, View, fields,
+};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -33,6 +34,10 @@ pub(super) struct OverlayChange<T> {
 pub(super) struct Overlay {
     pub(super) view: View,
     pub(super) ranker: Ranker,
+    /// The field whose number the keep order looks at.
+    pub(super) order_field: Option<FieldId>,
+    /// Places of the sources in the keep order, by source id.
+    source_places: Vec<u64>,
     kept: Arc<RoaringTreemap>,
     first_new: DocId,
     pub(super) newcomers: HashMap<DocId, Newcomer>,
@@ -56,8 +61,18 @@ pub(super) struct Overlay {
 impl Overlay {
     /// `kept` are the documents that `view` has as kept, `first_new` the first that it has not decided.
     pub(super) fn new(view: View, kept: Arc<RoaringTreemap>, first_new: DocId) -> Self {
+        let keep = &view.policy().keep;
+        let ranker = Ranker::new(keep);
+        let order_field = match keep {
+            KeepOrder::Field(name) => view.field_named(name).map(|field| field.id),
+            _ => None,
+        };
+        let place = |source: &SourceRecord| ranker.place_of_source(&source.name);
+        let source_places = view.sources().map(|(_, record)| place(record)).collect();
         Self {
-            ranker: Ranker::new(&view),
+            ranker,
+            order_field,
+            source_places,
             view,
             kept,
             first_new,
@@ -237,18 +252,35 @@ impl Overlay {
         Ok(found)
     }
 
+    /// The source of this commit that the view does not know yet.
+    pub(super) fn name_source(&mut self, source: SourceId, name: &str) {
+        let at = source.0 as usize;
+        if self.source_places.len() <= at {
+            self.source_places.resize(at + 1, self.ranker.place_of_others());
+        }
+        if let Some(place) = self.source_places.get_mut(at) {
+            *place = self.ranker.place_of_source(name);
+        }
+    }
+
     pub(super) fn rank(&self, document: DocId) -> Result<Rank, DecideError> {
         if self.ranker.is_first() {
             return Ok(Rank::first(document));
         }
         if let Some(newcomer) = self.newcomers.get(&document) {
-            return Ok(self.ranker.rank(document, &newcomer.header, newcomer.number));
+            return Ok(self.rank_of(document, &newcomer.header, newcomer.number));
         }
-        let number = match self.ranker.field() {
+        let number = match self.order_field {
             Some(field) => self.number(field, document)?,
             None => None,
         };
-        Ok(self.ranker.rank(document, &self.header(document)?, number))
+        Ok(self.rank_of(document, &self.header(document)?, number))
+    }
+
+    fn rank_of(&self, document: DocId, header: &Header, number: Option<i64>) -> Rank {
+        let place = self.source_places.get(header.source.0 as usize).copied();
+        let place = place.unwrap_or_else(|| self.ranker.place_of_others());
+        self.ranker.rank(document, &header.raw, header.chars, place, number)
     }
 
     fn number(&self, field: FieldId, document: DocId) -> Result<Option<i64>, DecideError> {
@@ -524,73 +556,3 @@ impl<'s> Eligible<'s> {
 
 /// The removed members of buckets, each with the rank of its witness: the worst-ranked first.
 pub(super) type FollowerCache = BucketMap<Arc<[(Rank, DocId)]>>;
-
-/// Computes ranks under one policy.
-pub(super) enum Ranker {
-    First,
-    Longest,
-    /// Places of the sources, by source id; sources beyond are not named by the order.
-    Sources {
-        places: Vec<u64>,
-        others: u64,
-    },
-    Field(Option<FieldId>),
-}
-
-impl Ranker {
-    pub(super) fn new(view: &View) -> Self {
-        let policy: &Policy = view.policy();
-        match &policy.keep {
-            KeepOrder::First => Self::First,
-            KeepOrder::Longest => Self::Longest,
-            KeepOrder::SourcePriority(names) => {
-                let others = names.len() as u64;
-                let place = |name: &str| Rank::place_of_source(names, name);
-                let places = view.sources().map(|(_, record)| place(&record.name)).collect();
-                Self::Sources { places, others }
-            }
-            KeepOrder::Field(name) => Self::Field(view.field_named(name).map(|field| field.id)),
-        }
-    }
-
-    /// Whether ids are ranks, so that a newcomer never outranks what is stored.
-    pub(super) const fn is_first(&self) -> bool {
-        matches!(self, Self::First)
-    }
-
-    /// The field whose number the order looks at.
-    pub(super) const fn field(&self) -> Option<FieldId> {
-        match self {
-            Self::Field(field) => *field,
-            _ => None,
-        }
-    }
-
-    /// The source of this commit that the view does not know yet.
-    pub(super) fn name_source(&mut self, policy: &Policy, source: usize, name: &str) {
-        let (Self::Sources { places, others }, KeepOrder::SourcePriority(names)) =
-            (self, &policy.keep)
-        else {
-            return;
-        };
-        if places.len() <= source {
-            places.resize(source + 1, *others);
-        }
-        if let Some(slot) = places.get_mut(source) {
-            *slot = Rank::place_of_source(names, name);
-        }
-    }
-
-    /// The rank of a document; `number` is its value in the order's field.
-    pub(super) fn rank(&self, document: DocId, header: &Header, number: Option<i64>) -> Rank {
-        let place = match self {
-            Self::First => return Rank::first(document),
-            Self::Longest => Rank::place_of_length(header.chars),
-            Self::Sources { places, others } => {
-                places.get(header.source.0 as usize).copied().unwrap_or(*others)
-            }
-            Self::Field(_) => Rank::place_of_number(number),
-        };
-        Rank::at(place, &header.raw, document)
-    }
-}

@@ -123,14 +123,13 @@ impl DecisionSession {
     /// The field whose number ranks documents, if one does.
     #[must_use]
     pub fn order_field(&self) -> Option<FieldId> {
-        self.scene.ranker.field()
+        self.scene.order_field
     }
 
     /// Tells the session the name that a new source will have, before its first document: the keep order
     /// `source-priority` ranks documents by it.
     pub fn name_source(&mut self, source: SourceId, name: &str) {
-        let policy = self.scene.view.policy().clone();
-        self.scene.ranker.name_source(&policy, source.0 as usize, name);
+        self.scene.name_source(source, name);
     }
 
     /// The documents that store the texts of a source with these hashes, when eligible ones have them.

@@ -4,10 +4,10 @@
 //! decision depends on documents of better rank only. What is to be decided waits in rank order; a
 //! document whose being kept changes puts those it may matter to behind itself: each is decided once.
 //!
-//! Removed documents that a document kept from now on explains better than their witness does are decided again, so that
-//! the witness named is the best-ranked similar kept document, whatever came first. Only a document that is in the buckets
-//! is found: in keep orders other than `first` every one that was decided is, under `first` those that were kept once, or
-//! lost a witness.
+//! Removed documents that a document kept from now on explains better than their witness does are decided again, so
+//! that the witness named is the best-ranked similar kept document, whatever came first. Only a document that is in the
+//! buckets is found: in keep orders other than `first` every one that was decided is, under `first` those that were
+//! kept once, or lost a witness.
 
 use super::candidates::{SimilarityVerdict, Verifier, prefetch};
 use super::crowd::WHOLE;
@@ -16,7 +16,7 @@ use super::decision::Decision;
 use super::error::DecideError;
 use super::session::DecisionSession;
 use super::writer_cache::text_of;
-use crate::dedup::{Rank, Sketch};
+use crate::dedup::{Overlap, Rank, Sketch};
 use crate::model::{DedupMode, DocId, Match, MatchKind, Standing};
 use crate::store::Header;
 use std::collections::{BTreeSet, HashMap};
@@ -176,14 +176,7 @@ impl DecisionSession {
     /// The decision of a document whose text, raw or normalised, is that of `twin`: that of the twin.
     fn follow(&self, header: &Header, twin: DocId) -> Result<Option<Decision>, DecideError> {
         let witness = if self.scene.is_kept(twin) {
-            let shingles = header.shingles;
-            Match {
-                kind: MatchKind::Near,
-                witness: twin,
-                shared: shingles,
-                removed_shingles: shingles,
-                witness_shingles: shingles,
-            }
+            Overlap::whole(header.shingles).match_to(twin)
         } else {
             match self.scene.match_of(twin)? {
                 Some(matched) if self.scene.is_kept(matched.witness) => matched,

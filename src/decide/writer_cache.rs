@@ -6,8 +6,8 @@ use crate::model::{DocId, Generation, hash_start};
 use crate::store::{Batch, TextKind};
 use std::collections::{BTreeSet, HashMap};
 
-/// What a commit leaves in memory for the next one of the same writer. None of it is stored: a commit that finds nothing
-/// reads it again.
+/// What a commit leaves in memory for the next one of the same writer. None of it is stored: a commit that finds
+/// nothing reads it again.
 pub(super) struct WriterCache {
     crowd: Option<CrowdIndex>,
     twins: TextTwins,

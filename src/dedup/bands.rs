@@ -59,7 +59,8 @@ pub fn band_keys(sketch: &Sketch, policy: &Policy, source: SourceId) -> Vec<Band
     hashes
 }
 
-/// Slots of a band of removals. A pair of similarity 0.5 shares one of 64 bands of four slots with a probability of 0.98, one of
+/// Slots of a band of removals. A pair of similarity 0.5 shares one of 64 bands of four slots with a probability of
+/// 0.98, one of
 /// 0.8 in all but 10^-15 of cases.
 const BLOCK_ROWS: usize = 4;
 

@@ -24,8 +24,8 @@
 //!    asks for a published signature;
 //! 4. `bands`: the sketch to the keys under which similar sketches meet ([`bands()`]);
 //! 5. `similarity`: two sets to their exact overlap, which alone decides ([`shared_at_least`]);
-//! 6. `family`: of very many sets that are much alike, the few that may be similar to another ([`FamilyIndex`]), by what is
-//!    rare among them (`rarity`).
+//! 6. `family`: of very many sets that are much alike, the few that may be similar to another ([`FamilyIndex`]), by
+//!    what is rare among them (`rarity`).
 //!
 //! [`Fingerprinter`] runs stages 1 to 3 with one set of buffers. Everything here is integer
 //! arithmetic on fixed constants, so a fingerprint is the same on every machine; what changes it must
@@ -60,6 +60,7 @@ pub use fingerprint::{Fingerprint, Fingerprinter};
 pub(crate) use normalise::is_decimal;
 pub use normalise::words;
 pub use rank::Rank;
+pub(crate) use rank::Ranker;
 pub use similarity::{Overlap, estimate_floor, reaches, shared, shared_at_least};
 pub use sketch::Sketch;
 pub(crate) use token_places::{TokenHashes, TokenPlaces};

@@ -1,6 +1,6 @@
 //! The keep order as numbers: which of two similar documents stays.
 
-use crate::model::{DocId, hash_start};
+use crate::model::{DocId, KeepOrder, hash_start};
 
 /// A document's place in the keep order; the smaller one stays. Ties of what the order looks at are broken by a hash of
 /// the text, so that the order of arrival does not decide, and then by id.
@@ -28,26 +28,6 @@ impl Rank {
         Self { place, text: hash_start(raw), document }
     }
 
-    /// The place under the order `longest`, of a text of so many characters.
-    #[must_use]
-    pub const fn place_of_length(chars: u64) -> u64 {
-        !chars
-    }
-
-    /// The place under the order `source-priority` of a source: where it is named, or behind all that are.
-    #[must_use]
-    pub fn place_of_source(named: &[String], source: &str) -> u64 {
-        let found = (0..).zip(named).find(|(_, name)| *name == source);
-        found.map_or(named.len() as u64, |(at, _)| at)
-    }
-
-    /// The place under the order `field`, of a number in the integer form of columns; those without one come last.
-    #[must_use]
-    pub fn place_of_number(number: Option<i64>) -> u64 {
-        // The sign bit turned makes the order of integers that of unsigned ones.
-        number.map_or(u64::MAX, |n| !(n.cast_unsigned() ^ (1 << 63)))
-    }
-
     /// Bytes in the order of ranks: place, text and document, each big-endian.
     #[must_use]
     pub fn to_bytes(self) -> [u8; Self::LEN] {
@@ -69,10 +49,88 @@ impl Rank {
     }
 }
 
+/// Computes ranks under one keep order.
+#[derive(Clone, Debug)]
+pub struct Ranker(KeepOrder);
+
+impl Ranker {
+    /// For documents under this order.
+    pub fn new(keep: &KeepOrder) -> Self {
+        Self(keep.clone())
+    }
+
+    /// Whether ids are ranks, so that a newcomer never outranks what is stored.
+    pub const fn is_first(&self) -> bool {
+        matches!(self.0, KeepOrder::First)
+    }
+
+    /// The place of a source under the order `source-priority`: where it is named, or behind all that are. Other orders
+    /// do not ask.
+    pub fn place_of_source(&self, source: &str) -> u64 {
+        let KeepOrder::SourcePriority(named) = &self.0 else { return 0 };
+        let found = (0..).zip(named).find(|(_, name)| *name == source);
+        found.map_or(self.place_of_others(), |(at, _)| at)
+    }
+
+    /// The place of a source that the order `source-priority` does not name.
+    pub const fn place_of_others(&self) -> u64 {
+        match &self.0 {
+            KeepOrder::SourcePriority(named) => named.len() as u64,
+            _ => 0,
+        }
+    }
+
+    /// The rank of a document with this hash of its raw bytes, this many characters, its source at this place, and this
+    /// number in the order's field, in the integer form of columns.
+    pub fn rank(
+        &self,
+        document: DocId,
+        raw: &[u8; 16],
+        chars: u64,
+        source: u64,
+        number: Option<i64>,
+    ) -> Rank {
+        let place = match &self.0 {
+            KeepOrder::First => return Rank::first(document),
+            KeepOrder::Longest => !chars,
+            KeepOrder::SourcePriority(_) => source,
+            KeepOrder::Field(_) => place_of_number(number),
+        };
+        Rank::at(place, raw, document)
+    }
+}
+
+/// Larger numbers come first, and documents without one last.
+fn place_of_number(number: Option<i64>) -> u64 {
+    // The sign bit turned makes the order of integers that of unsigned ones.
+    number.map_or(u64::MAX, |n| !(n.cast_unsigned() ^ (1 << 63)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn every_order_looks_at_its_own() {
+        let names = ["wiki", "web"].map(str::to_owned).to_vec();
+        let by_source = Ranker::new(&KeepOrder::SourcePriority(names));
+        assert_eq!(["web", "wiki", "code"].map(|name| by_source.place_of_source(name)), [1, 0, 2]);
+        assert_eq!(by_source.place_of_others(), 2);
+        for (order, is_before) in [
+            (KeepOrder::First, true),
+            (KeepOrder::Longest, false),
+            (KeepOrder::SourcePriority(vec![]), true),
+            (KeepOrder::Field("year".into()), false),
+        ] {
+            let ranker = Ranker::new(&order);
+            assert_eq!(ranker.is_first(), order == KeepOrder::First);
+            assert_eq!(ranker.place_of_source("web"), 0);
+            let short = ranker.rank(DocId(1), &[9; 16], 10, 1, None);
+            let long = ranker.rank(DocId(2), &[5; 16], 20, 2, Some(2020));
+            assert_eq!(short < long, is_before, "{order:?}");
+        }
+    }
 
     proptest! {
         #[test]
@@ -87,9 +145,9 @@ mod tests {
 
         #[test]
         fn larger_numbers_come_first_and_none_last(a in any::<i64>(), b in any::<i64>()) {
-            let place = |number| Rank::place_of_number(Some(number));
+            let place = |number| place_of_number(Some(number));
             prop_assert_eq!(place(a).cmp(&place(b)), b.cmp(&a));
-            prop_assert!(place(a) <= Rank::place_of_number(None));
+            prop_assert!(place(a) <= place_of_number(None));
         }
     }
 }

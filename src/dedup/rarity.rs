@@ -4,7 +4,8 @@
 use crate::model::PremixedState;
 use std::collections::{BTreeMap, HashMap};
 
-/// Shingles as keys of 32 bits that sort the rarest first, by their shares in a sample of sets. What is in none or one of them counts as rarest.
+/// Shingles as keys of 32 bits that sort the rarest first, by their shares in a sample of sets. What is in none or one
+/// of them counts as rarest.
 #[derive(Debug, Default)]
 pub(super) struct RarityOrder {
     shares: HashMap<u64, ShingleShare, PremixedState>,

@@ -1,6 +1,6 @@
 //! The exact overlap of two shingle sets, and the comparison that decides.
 
-use crate::model::{Policy, Signature, jaccard};
+use crate::model::{DocId, Match, MatchKind, Policy, Signature, jaccard};
 use std::cmp::Ordering;
 
 /// The overlap of the shingle sets of two texts.
@@ -20,6 +20,22 @@ impl Overlap {
     pub fn of(left: &[u64], right: &[u64]) -> Self {
         let count = |shingles: &[u64]| u32::try_from(shingles.len()).unwrap_or(u32::MAX);
         Self { shared: shared(left, right), left: count(left), right: count(right) }
+    }
+
+    /// The overlap of two sets of shingles, if it reaches the threshold.
+    #[must_use]
+    pub fn at_least(left: &[u64], right: &[u64], threshold: f64) -> Option<Self> {
+        let count = |shingles: &[u64]| u32::try_from(shingles.len()).unwrap_or(u32::MAX);
+        let shared = shared_at_least(left, right, threshold)?;
+        Some(Self { shared, left: count(left), right: count(right) })
+    }
+
+    /// The match of a document, whose shingles are the first, to its witness.
+    #[must_use]
+    pub const fn match_to(self, witness: DocId) -> Match {
+        let Self { shared, left, right } = self;
+        let kind = MatchKind::Near;
+        Match { kind, witness, shared, removed_shingles: left, witness_shingles: right }
     }
 
     /// The overlap of two equal sets.

@@ -1,7 +1,7 @@
 //! A set of shingles to a sketch that estimates its Jaccard similarity to another, in two forms.
 //!
-//! **Native**: 256 slots of 8 bits from shingle hashes. Every slot holds 8 bits of one member of the set, chosen so that
-//! in the union of two sets each member is equally likely to be the choice: two sketches agree in a slot with
+//! **Native**: 256 slots of 8 bits from shingle hashes. Every slot holds 8 bits of one member of the set, chosen so
+//! that in the union of two sets each member is equally likely to be the choice: two sketches agree in a slot with
 //! probability J, and by chance in 1/256 of the others. The choice, for slot s of a set of uniform 64-bit values x:
 //!
 //! 1. round 0: among the x whose low 8 bits are s, the smallest x; the slot is bits 8 to 15 of it;
@@ -13,11 +13,11 @@
 //! fills all slots in them. A slot is empty after a round or not by the set alone, so the sketch is a
 //! function of the set: order and repeats do not matter.
 //!
-//! **BigCode**: slots of 32 bits from the shingles themselves, byte for byte the function that the project publishes: of
-//! every n-gram of tokens joined by one space the first four bytes of SHA-1 as a little-endian number h; of
-//! `((h·a + b) mod 2^64 mod (2^61 - 1)) mod 2^32` the smallest over all n-grams, for each of the
-//! policy's permutations (a, b). The product wraps before the prime is taken, there as here. The permutations are drawn
-//! in turn, a from 1 and b from 0 to 2^61 - 2, by numpy's `NumpyRandom` of seed 42.
+//! **BigCode**: slots of 32 bits from the shingles themselves, byte for byte the function that the project publishes:
+//! of every n-gram of tokens joined by one space the first four bytes of SHA-1 as a little-endian number h; of
+//! `((h·a + b) mod 2^64 mod (2^61 - 1)) mod 2^32` the smallest over all n-grams, for each of the policy's permutations
+//! (a, b). The product wraps before the prime is taken, there as here. The permutations are drawn in turn, a from 1 and
+//! b from 0 to 2^61 - 2, by numpy's `RandomState` of seed 42.
 
 use super::sha1::sha1_32;
 use crate::model::{GOLDEN, MersenneTwister, Policy, Signature, mix32, mix64};

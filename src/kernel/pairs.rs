@@ -69,8 +69,8 @@ const SAMPLE: usize = 1024;
 /// transitive modes pairs of documents that others connect already are left out. With the pairs come the documents to
 /// which a live one beyond the first `most` is of interest.
 ///
-/// The texts are joined by what is rare among them (`dedup::FamilyIndex`), so that a family of texts below the threshold
-/// costs no comparison of each with each.
+/// The texts are joined by what is rare among them (`dedup::FamilyIndex`), so that a family of texts below the
+/// threshold costs no comparison of each with each.
 #[must_use]
 pub fn similar_in_bucket(
     seats: &[(BucketMember, &str)],

@@ -1,7 +1,7 @@
 //! What is compared of one text, and its place in the keep order.
 
-use crate::dedup::{BandHash, Fingerprinter, Rank, Sketch, bands};
-use crate::model::{DedupMode, DocId, KeepOrder, Policy, Scope, text_hash};
+use crate::dedup::{BandHash, Fingerprinter, Rank, Ranker, Sketch, bands};
+use crate::model::{DedupMode, DocId, Policy, Scope, text_hash};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What dedup has to know of one text of a source: a function of the two and the policy.
@@ -28,6 +28,7 @@ pub struct TextPrint {
 #[derive(Clone, Debug)]
 pub struct TextPrinter {
     policy: Policy,
+    ranker: Ranker,
     craft: Fingerprinter,
 }
 
@@ -35,7 +36,8 @@ impl TextPrinter {
     /// For texts under this policy. Where it compares turns, give what is said in them.
     #[must_use]
     pub fn new(policy: &Policy) -> Self {
-        Self { policy: policy.clone(), craft: Fingerprinter::new(policy) }
+        let ranker = Ranker::new(&policy.keep);
+        Self { policy: policy.clone(), ranker, craft: Fingerprinter::new(policy) }
     }
 
     /// The print of a text of a source.
@@ -86,12 +88,7 @@ impl TextPrinter {
         number: Option<i64>,
         document: DocId,
     ) -> Rank {
-        let place = match &self.policy.keep {
-            KeepOrder::First => return Rank::first(document),
-            KeepOrder::Longest => Rank::place_of_length(print.chars),
-            KeepOrder::SourcePriority(named) => Rank::place_of_source(named, source),
-            KeepOrder::Field(_) => Rank::place_of_number(number),
-        };
-        Rank::at(place, &print.raw, document)
+        let place = self.ranker.place_of_source(source);
+        self.ranker.rank(document, &print.raw, print.chars, place, number)
     }
 }

@@ -1,4 +1,5 @@
-//! Bits mixed with frozen constants, maps whose keys are mixed already, and the generator that published code draws from.
+//! Bits mixed with frozen constants, maps whose keys are mixed already, and the generator that published code draws
+//! from.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};

@@ -8,10 +8,11 @@
 //! **FineWeb**: what datatrove's `simplify_text` leaves of a text, split at spaces. In this order: lower case (a final
 //! sigma stays one); numbers, with at most one decimal separator inside, become `0`; listed punctuation and controls
 //! become spaces; NFD, and non-spacing marks are dropped. Which words a language's own tokenizer would find within that
-//! is not followed: tokens are what stands between spaces. Text of scripts written without spaces is few tokens, or one.
+//! is not followed: tokens are what stands between spaces. Text of scripts written without spaces is few tokens, or
+//! one.
 //!
-//! **SlimPajama**: characters of the text in NFC and lower case, without ASCII punctuation, with one space for every run
-//! of white space and none at the ends, in this order.
+//! **SlimPajama**: characters of the text in NFC and lower case, without ASCII punctuation, with one space for every
+//! run of white space and none at the ends, in this order.
 
 use super::categories::{is_decimal, is_nonspacing};
 use std::borrow::Cow;
