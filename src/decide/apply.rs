@@ -28,22 +28,22 @@ impl DecisionSession {
     /// [`DecideError`] when the store cannot be read.
     pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<AppliedDecisions, DecideError> {
         let no_longer_kept = self.no_longer_kept();
-        for (id, change) in &self.scene.standings {
+        for (id, change) in self.scene.standing_changes() {
             if let Some(now) = change.now
                 && change.before != Some(now)
             {
-                batch.stand(*id, &self.scene.header(*id)?, change.before, now)?;
+                batch.stand(id, &self.scene.header(id)?, change.before, now)?;
             }
         }
-        for (id, change) in &self.scene.matches {
-            batch.explain(*id, change.before.as_ref(), change.now.as_ref())?;
+        for (id, change) in self.scene.match_changes() {
+            batch.explain(id, change.before.as_ref(), change.now.as_ref())?;
         }
         // What a generation that is being filled changes is known when it becomes current.
         if batch.is_current() {
             self.counts.heirs = self.write_lineage(batch, &no_longer_kept)?;
         }
-        for ((kind, hash), document) in &self.scene.exact {
-            batch.exact(*kind, *hash, *document)?;
+        for (kind, hash, document) in self.scene.exact_changes() {
+            batch.exact(kind, hash, document)?;
         }
         self.leave_buckets(batch)?;
         self.write_joined(batch)?;
@@ -61,13 +61,13 @@ impl DecisionSession {
 
     /// Documents that were eligible and are not any more, ascending.
     fn no_longer_eligible(&self) -> Vec<DocId> {
-        let changes = self.scene.standings.iter();
+        let changes = self.scene.standing_changes();
         changes
             .filter(|(_, change)| {
                 change.before.is_some_and(Standing::is_eligible)
                     && change.now.is_some_and(|now| !now.is_eligible())
             })
-            .map(|(id, _)| *id)
+            .map(|(id, _)| id)
             .collect()
     }
 
@@ -99,12 +99,12 @@ impl DecisionSession {
     pub(super) fn buckets_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
         // Most successors differ in other fields only: what they joined need not be computed again.
         if let Some(found) = self.scene.match_of(document)?
-            && let Some(bands) = self.scene.indexed.get(&found.witness)
+            && let Some(bands) = self.scene.joined_buckets(found.witness)
         {
             let (own, other) = (self.scene.header(document)?, self.scene.header(found.witness)?);
             // Equal tokens make equal sketches; equal texts alone need not, where fields are compared too.
             if own.source == other.source && own.normalised == other.normalised {
-                return Ok(bands.clone());
+                return Ok(bands.to_vec());
             }
         }
         match self.scene.sketch(document)? {
@@ -117,23 +117,23 @@ impl DecisionSession {
     /// up before; of all others it is asked at once.
     fn write_joined(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
         let is_known = |id: &DocId| self.prefetched.contains_key(id);
-        let unknown = self.scene.indexed.iter().filter(|(id, _)| !is_known(id));
+        let unknown = self.scene.joined().filter(|(id, _)| !is_known(id));
         let mut keys: Vec<(u8, u64)> =
             unknown.flat_map(|(_, bands)| (0..=u8::MAX).zip(bands.iter().copied())).collect();
         keys.par_sort_unstable();
         keys.dedup();
         let firsts = self.scene.view.bucket_firsts(&keys)?;
         let found: BucketMap<_> = keys.into_iter().zip(firsts).collect();
-        for (id, bands) in &self.scene.indexed {
-            if let Some(known) = self.prefetched.get(id) {
-                batch.index(*id, bands, &known.buckets);
+        for (id, bands) in self.scene.joined() {
+            if let Some(known) = self.prefetched.get(&id) {
+                batch.index(id, bands, &known.buckets);
                 continue;
             }
             let stored: Vec<Option<(DocId, bool)>> = (0..=u8::MAX)
                 .zip(bands)
                 .map(|(band, hash)| found.get(&(band, *hash)).copied().flatten())
                 .collect();
-            batch.index(*id, bands, &stored);
+            batch.index(id, bands, &stored);
         }
         Ok(())
     }
@@ -152,7 +152,7 @@ impl DecisionSession {
     /// Whether the decision in force about a document left candidates out.
     pub(super) fn is_open(&mut self, document: DocId) -> Result<bool, DecideError> {
         let is_decided =
-            self.scene.standings.contains_key(&document) || self.reconsidered.contains(&document);
+            self.scene.standing_change(document).is_some() || self.reconsidered.contains(&document);
         Ok(match is_decided {
             true => self.open.contains_key(&document),
             false => self.marked()?.contains(document.0),
@@ -175,10 +175,11 @@ impl DecisionSession {
     pub(super) fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
         self.marked()?;
         let Some(marked) = self.marked.take() else { return Ok(()) };
-        let decided = self.scene.standings.keys().chain(&self.reconsidered);
+        let changed = self.scene.standing_changes().map(|(document, _)| document);
+        let decided = changed.chain(self.reconsidered.iter().copied());
         for document in decided.filter(|document| marked.contains(document.0)) {
-            if !self.open.contains_key(document) {
-                batch.mark_crowded(*document, false)?;
+            if !self.open.contains_key(&document) {
+                batch.mark_crowded(document, false)?;
             }
         }
         for document in self.open.keys() {

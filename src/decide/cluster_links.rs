@@ -62,7 +62,7 @@ impl<'s> ClusterRoots<'s> {
 
 /// Whether links may lead to a document by now: those that are to be decided are met as they are.
 pub(super) fn is_met(scene: &Overlay, document: DocId) -> bool {
-    match scene.standings.get(&document) {
+    match scene.standing_change(document) {
         Some(change) => change.now.is_some_and(Standing::is_eligible),
         // An error counts as yes: it shows when the document is looked at.
         None => scene.is_eligible(document).unwrap_or(true),

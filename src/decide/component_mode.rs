@@ -196,7 +196,7 @@ impl DecisionSession {
                 twins.push(twin);
             }
             if leads {
-                self.scene.exact.insert((*form, hash), Some(document));
+                self.scene.set_exact(*form, hash, Some(document));
             }
         }
         Ok(twins)

@@ -180,7 +180,7 @@ impl DecisionSession {
                 None => true,
             };
             if leads {
-                self.scene.exact.insert((*form, hash), Some(rank.document));
+                self.scene.set_exact(*form, hash, Some(rank.document));
             } else {
                 is_outranked = true;
             }

@@ -98,7 +98,7 @@ impl DecisionSession {
         if self.is_imported(document) {
             return lineages.stored(document);
         }
-        let matched = match self.scene.matches.get(&document) {
+        let matched = match self.scene.match_change(document) {
             Some(change) => change.before,
             // Only what is kept and stays so is asked for, which no match explains.
             None => None,
@@ -151,23 +151,23 @@ impl DecisionSession {
             let of_old = self.roots_or_itself(&lineages, *old)?;
             lineages.join(*new, Roots::default(), &of_old);
         }
-        for (document, change) in &scene.matches {
+        for (document, change) in scene.match_changes() {
             let next = change.now.and_then(in_cluster);
             let moved = next.filter(|_| change.before.and_then(in_cluster) != next);
             let Some(next) = moved else { continue };
-            let standing = scene.standings.get(document);
+            let standing = scene.standing_change(document);
             let was_kept = standing.is_some_and(|change| change.before == Some(Standing::Kept));
-            let takes = if self.is_newcomer(*document) {
-                let own = self.own_roots(&lineages, *document)?;
+            let takes = if self.is_newcomer(document) {
+                let own = self.own_roots(&lineages, document)?;
                 // Had it come alone, it would have been kept until its witness came.
-                let waited = self.is_newcomer(next) && *document < next;
+                let waited = self.is_newcomer(next) && document < next;
                 match own.is_empty() {
                     false => own,
-                    true if waited => Roots::of(*document),
+                    true if waited => Roots::of(document),
                     true => continue,
                 }
             } else if was_kept {
-                self.own_roots(&lineages, *document)?
+                self.own_roots(&lineages, document)?
             } else {
                 continue;
             };
@@ -177,21 +177,21 @@ impl DecisionSession {
         if let Some(leavers) = &mut leavers {
             self.pass_lineages_on(leavers, &mut lineages, true)?;
         }
-        for (document, change) in &scene.matches {
+        for (document, change) in scene.match_changes() {
             let Some(was) = change.before else { continue };
             let (witness, next) = (in_cluster(was), change.now.and_then(in_cluster));
-            let is_superseded = scene.standing(*document)? == Some(Standing::Superseded);
-            if self.is_newcomer(*document) || witness == next || is_superseded {
+            let is_superseded = scene.standing(document)? == Some(Standing::Superseded);
+            if self.is_newcomer(document) || witness == next || is_superseded {
                 continue;
             }
-            let own = before(&lineages, *document)?;
+            let own = before(&lineages, document)?;
             if witness.is_none() {
                 // It takes back the place of what superseded it.
                 let of_successor = before(&lineages, was.witness)?;
-                lineages.join(*document, own, &of_successor);
+                lineages.join(document, own, &of_successor);
             } else if !next.and_then(|next| lineages.now(next)).is_some_and(|now| now.holds(&own)) {
                 // Its witness went without one that takes its place: it goes on by itself.
-                lineages.join(*document, own, &Roots::default());
+                lineages.join(document, own, &Roots::default());
             }
         }
         if let Some(leavers) = &mut leavers {

@@ -35,26 +35,26 @@ pub(super) struct Overlay {
     pub(super) view: View,
     pub(super) ranker: Ranker,
     /// The field whose number the keep order looks at.
-    pub(super) order_field: Option<FieldId>,
+    order_field: Option<FieldId>,
     /// Places of the sources in the keep order, by source id.
     source_places: Vec<u64>,
     kept: Arc<RoaringTreemap>,
     first_new: DocId,
-    pub(super) newcomers: HashMap<DocId, Newcomer>,
+    newcomers: HashMap<DocId, Newcomer>,
     /// `now` is none for an eligible document that is still to be decided.
-    pub(super) standings: BTreeMap<DocId, OverlayChange<Option<Standing>>>,
-    pub(super) matches: BTreeMap<DocId, OverlayChange<Option<Match>>>,
+    standings: BTreeMap<DocId, OverlayChange<Option<Standing>>>,
+    matches: BTreeMap<DocId, OverlayChange<Option<Match>>>,
     members: HashMap<DocId, BTreeMap<DocId, bool>>,
     /// Clusters as they are stored, of those that were read before.
-    pub(super) clusters: HashMap<DocId, Vec<DocId>>,
+    clusters: HashMap<DocId, Vec<DocId>>,
     /// Exact rows that this commit changes, and rows as they are stored.
-    pub(super) exact: BTreeMap<(TextKind, [u8; 16]), Option<DocId>>,
+    exact: BTreeMap<(TextKind, [u8; 16]), Option<DocId>>,
     stored_exact: HashMap<(TextKind, [u8; 16]), Option<DocId>>,
     /// Buckets that documents joined in this commit, and are met in: most have one such member.
     local: BucketMap<DocId>,
     /// All members, in the order they joined, of those with more.
     local_more: BucketMap<Vec<DocId>>,
-    pub(super) indexed: BTreeMap<DocId, Vec<u64>>,
+    indexed: BTreeMap<DocId, Vec<u64>>,
     remembered: Mutex<DecisionRowCache>,
 }
 
@@ -89,6 +89,72 @@ impl Overlay {
             remembered: Mutex::default(),
         }
     }
+
+    // ---- what this commit changes ----
+
+    /// A document that this commit decides for the first time is there from now on.
+    pub(super) fn admit(&mut self, document: DocId, newcomer: Newcomer) {
+        self.newcomers.insert(document, newcomer);
+    }
+
+    /// Clusters as they are stored, which were read already.
+    pub(super) fn cache_clusters(&mut self, clusters: HashMap<DocId, Vec<DocId>>) {
+        self.clusters = clusters;
+    }
+
+    /// Documents whose standing this commit looks at, ascending; who is to be decided has none now.
+    pub(super) fn standing_changes(
+        &self,
+    ) -> impl Iterator<Item = (DocId, OverlayChange<Option<Standing>>)> {
+        self.standings.iter().map(|(document, change)| (*document, *change))
+    }
+
+    pub(super) fn standing_change(
+        &self,
+        document: DocId,
+    ) -> Option<OverlayChange<Option<Standing>>> {
+        self.standings.get(&document).copied()
+    }
+
+    /// Documents whose match this commit looks at, ascending.
+    pub(super) fn match_changes(
+        &self,
+    ) -> impl Iterator<Item = (DocId, OverlayChange<Option<Match>>)> {
+        self.matches.iter().map(|(document, change)| (*document, *change))
+    }
+
+    pub(super) fn match_change(&self, document: DocId) -> Option<OverlayChange<Option<Match>>> {
+        self.matches.get(&document).copied()
+    }
+
+    /// Exact rows that this commit writes, ascending.
+    pub(super) fn exact_changes(
+        &self,
+    ) -> impl Iterator<Item = (TextKind, [u8; 16], Option<DocId>)> {
+        self.exact.iter().map(|((kind, hash), leader)| (*kind, *hash, *leader))
+    }
+
+    /// Has an exact row lead to a document, or to none.
+    pub(super) fn set_exact(&mut self, kind: TextKind, hash: [u8; 16], leader: Option<DocId>) {
+        self.exact.insert((kind, hash), leader);
+    }
+
+    /// Documents that join their buckets in this commit, ascending, with the keys of these by band.
+    pub(super) fn joined(&self) -> impl Iterator<Item = (DocId, &[u64])> {
+        self.indexed.iter().map(|(document, bands)| (*document, bands.as_slice()))
+    }
+
+    /// The keys of the buckets that a document joins in this commit.
+    pub(super) fn joined_buckets(&self, document: DocId) -> Option<&[u64]> {
+        self.indexed.get(&document).map(Vec::as_slice)
+    }
+
+    /// The field whose number the keep order looks at.
+    pub(super) const fn order_field(&self) -> Option<FieldId> {
+        self.order_field
+    }
+
+    // ---- standings and matches ----
 
     pub(super) fn is_new(&self, document: DocId) -> bool {
         document >= self.first_new

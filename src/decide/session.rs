@@ -123,7 +123,7 @@ impl DecisionSession {
     /// The field whose number ranks documents, if one does.
     #[must_use]
     pub fn order_field(&self) -> Option<FieldId> {
-        self.scene.order_field
+        self.scene.order_field()
     }
 
     /// Tells the session the name that a new source will have, before its first document: the keep order
@@ -178,7 +178,7 @@ impl DecisionSession {
     pub fn arrive(&mut self, arrival: Arrival) -> Result<(), DecideError> {
         let Arrival { id, header, sketch, shingles, number, supersedes, is_blocked } = arrival;
         let newcomer = Newcomer { header, sketch, shingles: Some(shingles), number };
-        self.scene.newcomers.insert(id, newcomer);
+        self.scene.admit(id, newcomer);
         if let Some(old) = supersedes {
             self.superseded.insert(id, old);
             self.exclude(old, Standing::Superseded)?;
@@ -203,7 +203,7 @@ impl DecisionSession {
     /// [`DecideError`] when the store cannot be read.
     pub fn admit(&mut self, stored: Stored) -> Result<(), DecideError> {
         let Stored { id, header, sketch, number, carried } = stored;
-        self.scene.newcomers.insert(id, Newcomer { header, sketch, shingles: None, number });
+        self.scene.admit(id, Newcomer { header, sketch, shingles: None, number });
         match carried {
             Some((standing, matched)) => {
                 self.scene.set_standing(id, Some(standing))?;
@@ -336,26 +336,26 @@ impl DecisionSession {
     /// Documents that are kept now and were not, ascending; `stored_only` leaves newcomers out.
     #[must_use]
     pub fn newly_kept(&self, stored_only: bool) -> Vec<DocId> {
-        let changes = self.scene.standings.iter();
+        let changes = self.scene.standing_changes();
         changes
             .filter(|(id, change)| {
                 change.now == Some(Standing::Kept)
                     && change.before != Some(Standing::Kept)
-                    && !(stored_only && self.scene.is_new(**id))
+                    && !(stored_only && self.scene.is_new(*id))
             })
-            .map(|(id, _)| *id)
+            .map(|(id, _)| id)
             .collect()
     }
 
     /// Documents that were kept and are not any more, ascending.
     #[must_use]
     pub(super) fn no_longer_kept(&self) -> Vec<DocId> {
-        let changes = self.scene.standings.iter();
+        let changes = self.scene.standing_changes();
         changes
             .filter(|(_, change)| {
                 change.before == Some(Standing::Kept) && change.now != Some(Standing::Kept)
             })
-            .map(|(id, _)| *id)
+            .map(|(id, _)| id)
             .collect()
     }
 
@@ -421,6 +421,6 @@ impl Orphans {
 impl DecisionSession {
     /// Has clusters that were read already not read again.
     pub fn cache_clusters(&mut self, orphans: Orphans) {
-        self.scene.clusters = orphans.clusters;
+        self.scene.cache_clusters(orphans.clusters);
     }
 }

@@ -57,16 +57,16 @@ impl DecisionSession {
             return Ok(None);
         }
         let mut leavers = Departures::default();
-        for (id, change) in &self.scene.standings {
+        for (id, change) in self.scene.standing_changes() {
             let was_kept = change.before == Some(Standing::Kept);
             if was_kept
                 || !change.now.is_some_and(Standing::is_eligible)
-                || self.is_like_before(*id)?
+                || self.is_like_before(id)?
             {
                 continue;
             }
             let is_kept = change.now == Some(Standing::Kept);
-            if is_kept { &mut leavers.kept } else { &mut leavers.duplicates }.push(*id);
+            if is_kept { &mut leavers.kept } else { &mut leavers.duplicates }.push(id);
         }
         leavers.kept.extend(self.came_before(&gone)?);
         if leavers.kept.is_empty() && leavers.duplicates.is_empty() {
@@ -97,7 +97,7 @@ impl DecisionSession {
     fn came_before(&self, gone: &[DocId]) -> Result<BTreeSet<DocId>, DecideError> {
         let scene = &self.scene;
         let is_one = |document: DocId| {
-            let stays = !scene.is_new(document) && !scene.standings.contains_key(&document);
+            let stays = !scene.is_new(document) && scene.standing_change(document).is_none();
             stays && self.is_imported(document) && scene.is_kept(document)
         };
         let mut found = BTreeSet::new();
@@ -127,7 +127,7 @@ impl DecisionSession {
     /// Whether a document has the text of what it supersedes: then it is like nothing that this was not like.
     fn is_like_before(&self, document: DocId) -> Result<bool, DecideError> {
         let Some(old) = self.superseded.get(&document) else { return Ok(false) };
-        let was = self.scene.standings.get(old).and_then(|change| change.before);
+        let was = self.scene.standing_change(*old).and_then(|change| change.before);
         if !was.is_some_and(Standing::is_eligible) {
             return Ok(false);
         }
@@ -300,8 +300,8 @@ impl DecisionSession {
         if let Some(found) = self.prefetched.get(&document) {
             return Ok(found.bands.clone());
         }
-        match self.scene.indexed.get(&document) {
-            Some(bands) => Ok(bands.clone()),
+        match self.scene.joined_buckets(document) {
+            Some(bands) => Ok(bands.to_vec()),
             None => self.buckets_of(document),
         }
     }

@@ -57,7 +57,7 @@ impl DecisionSession {
                     let stays = heir.filter(|heir| !self.is_leaving(heir.document));
                     heir = Some(stays.map_or(rank, |heir| heir.min(rank)));
                 }
-                self.scene.exact.insert(text, heir.map(|rank| rank.document));
+                self.scene.set_exact(text.0, text.1, heir.map(|rank| rank.document));
             }
         }
         Ok(())

@@ -167,7 +167,7 @@ impl DecisionSession {
                 }
             }
             if leads {
-                self.scene.exact.insert((*form, hash), Some(rank.document));
+                self.scene.set_exact(*form, hash, Some(rank.document));
             }
         }
         Ok(())
