@@ -22,13 +22,13 @@ pub(super) struct Decided {
 /// `stored_only`: documents that the session saw come in are no news.
 pub(super) fn decide(
     batch: &mut Batch<'_>,
-    mut session: DecisionSession,
+    session: DecisionSession,
     tokenizers: &[LoadedTokenizer],
     stored_only: bool,
 ) -> Result<Decided, CurateError> {
-    session.settle()?;
-    let newly_kept = session.newly_kept(stored_only);
-    let AppliedDecisions { counts, no_longer_kept } = session.apply(batch)?;
+    let decisions = session.settle()?;
+    let newly_kept = decisions.newly_kept(stored_only);
+    let AppliedDecisions { counts, no_longer_kept } = decisions.apply(batch)?;
     for tokenizer in tokenizers {
         encode_kept_again(batch, tokenizer, &newly_kept)?;
     }

@@ -87,8 +87,7 @@ pub fn redo(
         let now = writer.view().clone();
         let mut batch =
             writer.begin_under(policy, generation, Arc::clone(&kept), DocId(record.next))?;
-        let mut session = DecisionSession::new(&batch);
-        session.heed(interrupt);
+        let mut session = DecisionSession::begin(&batch, interrupt);
         let numbers = Numbers::read(&now, session.order_field(), record.next..end)?;
         let read = |id: u64| stored(&now, policy, &carried, &numbers, DocId(id));
         let documents: Vec<Stored> =

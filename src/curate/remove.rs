@@ -67,8 +67,7 @@ pub fn remove(
         met.look_up(writer.view(), chunk, rest, selection)?;
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
-        let mut session = DecisionSession::new(&batch);
-        session.heed(context.interrupt);
+        let mut session = DecisionSession::begin(&batch, context.interrupt);
         let mut blockade = Blocklist::new(&view)?;
         let is_hit = |document: &&DocId| !before.contains(document.0);
         batch.put_removal(chunk.iter().filter(is_hit).copied())?;
@@ -137,8 +136,7 @@ pub fn restore(
         met.look_up(writer.view(), chunk, rest)?;
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
-        let mut session = DecisionSession::new(&batch);
-        session.heed(context.interrupt);
+        let mut session = DecisionSession::begin(&batch, context.interrupt);
         let mut blockade = Blocklist::new(&view)?;
         let with_sketch = blockade.has(Blocked::Similar);
         batch.put_removal(chunk.iter().copied())?;

@@ -81,8 +81,7 @@ fn settle_round(
         let mut batch = writer.begin()?;
         let size = (batch.memory_aside() / ROOM).clamp(*CHUNK.start(), *CHUNK.end());
         let chunk: Vec<DocId> = marked.by_ref().take(size).collect();
-        let mut session = DecisionSession::new(&batch);
-        session.heed(context.interrupt);
+        let mut session = DecisionSession::begin(&batch, context.interrupt);
         session.compare_with_all();
         for document in &chunk {
             session.reconsider(*document)?;

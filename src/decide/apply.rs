@@ -2,7 +2,7 @@
 
 use super::decision::DecisionCounts;
 use super::error::DecideError;
-use super::session::DecisionSession;
+use super::session::{CommitDecisions, DecisionSession};
 use super::writer_cache::WriterCache;
 use crate::model::{BucketMap, DocId, Standing};
 use crate::store::Batch;
@@ -20,45 +20,56 @@ pub struct AppliedDecisions {
     pub no_longer_kept: Vec<DocId>,
 }
 
-impl DecisionSession {
+impl CommitDecisions {
     /// Writes every change into the batch, each document once, and says what it came to. Newcomers must have
     /// been added.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<AppliedDecisions, DecideError> {
-        let no_longer_kept = self.no_longer_kept();
-        for (id, change) in self.scene.standing_changes() {
+    pub fn apply(self, batch: &mut Batch<'_>) -> Result<AppliedDecisions, DecideError> {
+        let mut session = self.0;
+        let no_longer_kept = session.no_longer_kept();
+        for (id, change) in session.scene.standing_changes() {
             if let Some(now) = change.now
                 && change.before != Some(now)
             {
-                batch.stand(id, &self.scene.header(id)?, change.before, now)?;
+                batch.stand(id, &session.scene.header(id)?, change.before, now)?;
             }
         }
-        for (id, change) in self.scene.match_changes() {
+        for (id, change) in session.scene.match_changes() {
             batch.explain(id, change.before.as_ref(), change.now.as_ref())?;
         }
         // What a generation that is being filled changes is known when it becomes current.
         if batch.is_current() {
-            self.counts.heirs = self.write_lineage(batch, &no_longer_kept)?;
+            session.counts.heirs = session.write_lineage(batch, &no_longer_kept)?;
         }
-        for (kind, hash, document) in self.scene.exact_changes() {
+        for (kind, hash, document) in session.scene.exact_changes() {
             batch.exact(kind, hash, document)?;
         }
-        self.leave_buckets(batch)?;
-        self.write_joined(batch)?;
-        self.mark_open(batch)?;
+        session.leave_buckets(batch)?;
+        session.write_joined(batch)?;
+        session.mark_open(batch)?;
         // A crowd of a transitive mode holds all that are eligible.
-        let no_longer_eligible = self.mode().is_transitive().then(|| self.no_longer_eligible());
+        let no_longer_eligible =
+            session.mode().is_transitive().then(|| session.no_longer_eligible());
         let gone = no_longer_eligible.as_ref().unwrap_or(&no_longer_kept);
-        if self.takeover.is_none() {
-            WriterCache::put_back(batch, self.crowd, self.twins, gone);
+        if session.takeover.is_none() {
+            WriterCache::put_back(batch, session.crowd, session.twins, gone);
         }
-        self.counts.members = batch.view().bucket_members_read() - self.members_before;
-        self.counts.standings = self.scene.standings_read();
-        Ok(AppliedDecisions { counts: self.counts, no_longer_kept })
+        session.counts.members = batch.view().bucket_members_read() - session.members_before;
+        session.counts.standings = session.scene.standings_read();
+        Ok(AppliedDecisions { counts: session.counts, no_longer_kept })
     }
 
+    /// How many decisions left candidates out, and a pair that was not compared, if one is known.
+    #[must_use]
+    pub fn unsettled(&self) -> (u64, Option<(DocId, DocId)>) {
+        let example = self.0.open.iter().find_map(|(id, other)| Some((*id, (*other)?)));
+        (self.0.open.len() as u64, example)
+    }
+}
+
+impl DecisionSession {
     /// Documents that were eligible and are not any more, ascending.
     fn no_longer_eligible(&self) -> Vec<DocId> {
         let changes = self.scene.standing_changes();
@@ -162,13 +173,6 @@ impl DecisionSession {
     /// Notes that the decision about a document left candidates out.
     pub(super) fn mark_unsettled(&mut self, document: DocId) {
         self.open.insert(document, self.passed.example);
-    }
-
-    /// How many decisions left candidates out, and a pair that was not compared, if one is known.
-    #[must_use]
-    pub fn unsettled(&self) -> (u64, Option<(DocId, DocId)>) {
-        let example = self.open.iter().find_map(|(id, other)| Some((*id, (*other)?)));
-        (self.open.len() as u64, example)
     }
 
     /// Marks those whose decision left candidates out, and takes the marks of all others that were decided.

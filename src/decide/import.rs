@@ -9,7 +9,7 @@
 
 use super::decision::{Decision, ImportContext, ImportedDecision};
 use super::error::{DecideError, InvalidDecision};
-use super::session::DecisionSession;
+use super::session::{CommitDecisions, DecisionSession};
 use crate::dedup::{Fingerprinter, Overlap, Rank};
 use crate::model::{DedupMode, DocId, Match, Scope};
 use crate::store::Header;
@@ -22,11 +22,11 @@ impl DecisionSession {
     ///
     /// # Errors
     /// [`DecideError::InvalidDecision`] for a decision that cannot be true; [`DecideError`] when the store cannot be read.
-    pub fn settle_given(
-        &mut self,
+    pub fn import(
+        mut self,
         given: BTreeMap<DocId, ImportedDecision>,
         takeover: ImportContext,
-    ) -> Result<(), DecideError> {
+    ) -> Result<CommitDecisions, DecideError> {
         let may_wait = takeover.changes;
         let removed = given.iter().filter_map(|(id, given)| match given {
             ImportedDecision::Removed(matched) => Some((*id, matched.witness)),
@@ -37,7 +37,7 @@ impl DecisionSession {
         self.given = given;
         self.prepare()?;
         if self.mode().is_transitive() {
-            self.settle_given_clusters()?;
+            self.import_clusters()?;
         } else {
             self.settle_independent()?;
         }
@@ -46,10 +46,10 @@ impl DecisionSession {
                 return Err(untrue(id, NOT_KEPT));
             }
         }
-        Ok(())
+        Ok(CommitDecisions(self))
     }
 
-    fn settle_given_clusters(&mut self) -> Result<(), DecideError> {
+    fn import_clusters(&mut self) -> Result<(), DecideError> {
         while let Some(rank) = self.queue.pop_first() {
             self.check_interrupt()?;
             let id = rank.document;
@@ -79,12 +79,12 @@ impl DecisionSession {
     /// Takes over what was decided about stored documents that stand otherwise until their witnesses are there.
     ///
     /// # Errors
-    /// As [`DecisionSession::settle_given`].
-    pub fn remove_given(
-        &mut self,
+    /// As [`DecisionSession::import`].
+    pub fn import_removals(
+        mut self,
         given: &BTreeMap<DocId, Match>,
         takeover: ImportContext,
-    ) -> Result<(), DecideError> {
+    ) -> Result<CommitDecisions, DecideError> {
         let follows = takeover.changes;
         self.takeover = Some(takeover);
         self.prepare()?;
@@ -105,7 +105,8 @@ impl DecisionSession {
         }
         if follows {
             gone.into_iter().try_for_each(|witness| self.queue_members(witness))?;
-            return self.settle_independent();
+            self.settle_independent()?;
+            return Ok(CommitDecisions(self));
         }
         for id in gone {
             if let Some(member) = self.scene.members(id)?.first() {
@@ -114,7 +115,7 @@ impl DecisionSession {
                 return Err(untrue(id, why));
             }
         }
-        Ok(())
+        Ok(CommitDecisions(self))
     }
 
     /// The decision that was given about a document, if it can be true: of one whose witness is not kept yet, that it
@@ -140,33 +141,6 @@ impl DecisionSession {
             }
             ImportedDecision::Kept | ImportedDecision::Later => Ok(Decision::KEPT),
         }
-    }
-
-    /// Pairs, removed document and witness, whose texts do not share as many shingles as was given, the first of each.
-    ///
-    /// # Errors
-    /// [`DecideError::InvalidDecision`] for the first pair whose overlap is another one; [`DecideError`] when the store
-    /// cannot be read.
-    pub fn check_overlaps(&self, pairs: &[(DocId, Match)]) -> Result<(), DecideError> {
-        let policy = self.scene.view.policy();
-        let wrong = pairs.par_iter().with_min_len(8).map_init(
-            || Fingerprinter::new(policy),
-            |craft, (document, matched)| {
-                let own = self.scene.shingles(*document, craft)?;
-                let other = self.scene.shingles(matched.witness, craft)?;
-                let found = Overlap::of(&own, &other).shared;
-                if found == matched.shared {
-                    return Ok(());
-                }
-                let why = format!(
-                    "it is said to share {} shingles with its witness, and shares {found}",
-                    matched.shared
-                );
-                Err(untrue(*document, why))
-            },
-        );
-        // The first of them in their order, whoever finds one first.
-        wrong.collect::<Vec<Result<(), DecideError>>>().into_iter().collect()
     }
 
     /// The document leads its texts if it outranks those that do, or these are to leave; answers whether one that stays
@@ -232,6 +206,35 @@ impl DecisionSession {
             return Err(untrue(id, why));
         }
         self.removal_decision(header, matched)
+    }
+}
+
+impl CommitDecisions {
+    /// Pairs, removed document and witness, whose texts do not share as many shingles as was given, the first of each.
+    ///
+    /// # Errors
+    /// [`DecideError::InvalidDecision`] for the first pair whose overlap is another one; [`DecideError`] when the store
+    /// cannot be read.
+    pub fn check_overlaps(&self, pairs: &[(DocId, Match)]) -> Result<(), DecideError> {
+        let policy = self.0.scene.view.policy();
+        let wrong = pairs.par_iter().with_min_len(8).map_init(
+            || Fingerprinter::new(policy),
+            |craft, (document, matched)| {
+                let own = self.0.scene.shingles(*document, craft)?;
+                let other = self.0.scene.shingles(matched.witness, craft)?;
+                let found = Overlap::of(&own, &other).shared;
+                if found == matched.shared {
+                    return Ok(());
+                }
+                let why = format!(
+                    "it is said to share {} shingles with its witness, and shares {found}",
+                    matched.shared
+                );
+                Err(untrue(*document, why))
+            },
+        );
+        // The first of them in their order, whoever finds one first.
+        wrong.collect::<Vec<Result<(), DecideError>>>().into_iter().collect()
     }
 }
 

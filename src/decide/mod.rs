@@ -2,7 +2,7 @@
 //!
 //! A [`DecisionSession`] decides within one commit. First everything that comes and goes is said: newcomers,
 //! superseded, removed and restored documents. Then [`DecisionSession::settle`] decides what follows, and
-//! [`DecisionSession::apply`] writes the outcome into the batch. So standing is a function of the eligible
+//! [`CommitDecisions::apply`] writes the outcome into the batch. So standing is a function of the eligible
 //! documents and the policy, not of the order or the commits in which they came.
 //!
 //! * `decision`: its words; `overlay`: the store as it will be after the decisions made so far;
@@ -53,4 +53,4 @@ pub use encode::{
 pub use error::{DecideError, InvalidDecision};
 pub use lineage::Lineages;
 pub use overlay::stored_sketch;
-pub use session::{DecisionSession, Orphans};
+pub use session::{CommitDecisions, DecisionSession, Orphans};

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// The decisions of one commit: first everything that comes ([`DecisionSession::arrive`], [`DecisionSession::admit`],
 /// [`DecisionSession::readmit`]) and goes ([`DecisionSession::exclude`]), then [`DecisionSession::settle`], then
-/// [`DecisionSession::apply`].
+/// [`CommitDecisions::apply`].
 pub struct DecisionSession {
     pub(super) scene: Overlay,
     pub(super) craft: Fingerprinter,
@@ -58,9 +58,10 @@ pub struct DecisionSession {
 }
 
 impl DecisionSession {
-    /// A session on top of the moment before `batch`.
+    /// A session on top of the moment before `batch`. An interrupt ends the decisions: [`DecisionSession::settle`] then
+    /// says [`DecideError::Interrupted`].
     #[must_use]
-    pub fn new(batch: &Batch<'_>) -> Self {
+    pub fn begin(batch: &Batch<'_>, interrupt: &Interrupt) -> Self {
         let view = batch.view().clone();
         let craft = Fingerprinter::new(view.policy());
         let members_before = view.bucket_members_read();
@@ -80,7 +81,7 @@ impl DecisionSession {
             passed: SkippedCandidates::default(),
             open: BTreeMap::new(),
             reconsidered: BTreeSet::new(),
-            interrupt: Interrupt::default(),
+            interrupt: interrupt.clone(),
             marked: None,
             queue: BTreeSet::new(),
             left: BTreeMap::new(),
@@ -90,11 +91,6 @@ impl DecisionSession {
             takeover: None,
             given: BTreeMap::new(),
         }
-    }
-
-    /// Has an interrupt end the decisions: [`DecisionSession::settle`] then says [`DecideError::Interrupted`].
-    pub fn heed(&mut self, interrupt: &Interrupt) {
-        self.interrupt = interrupt.clone();
     }
 
     pub(super) fn check_interrupt(&self) -> Result<(), DecideError> {
@@ -292,18 +288,18 @@ impl DecisionSession {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn settle(&mut self) -> Result<(), DecideError> {
+    pub fn settle(mut self) -> Result<CommitDecisions, DecideError> {
         self.prepare()?;
         match self.mode() {
             DedupMode::None => {
                 while let Some(rank) = self.queue.pop_first() {
                     self.scene.set_standing(rank.document, Some(Standing::Kept))?;
                 }
-                Ok(())
             }
-            DedupMode::Exact | DedupMode::Witness => self.settle_independent(),
-            DedupMode::Components | DedupMode::Lsh => self.settle_components(),
+            DedupMode::Exact | DedupMode::Witness => self.settle_independent()?,
+            DedupMode::Components | DedupMode::Lsh => self.settle_components()?,
         }
+        Ok(CommitDecisions(self))
     }
 
     /// What comes before the first decision: memory is that of one commit, and texts are led by those who stay.
@@ -333,20 +329,6 @@ impl DecisionSession {
         self.scene.set_match(id, decision.matched)
     }
 
-    /// Documents that are kept now and were not, ascending; `stored_only` leaves newcomers out.
-    #[must_use]
-    pub fn newly_kept(&self, stored_only: bool) -> Vec<DocId> {
-        let changes = self.scene.standing_changes();
-        changes
-            .filter(|(id, change)| {
-                change.now == Some(Standing::Kept)
-                    && change.before != Some(Standing::Kept)
-                    && !(stored_only && self.scene.is_new(*id))
-            })
-            .map(|(id, _)| id)
-            .collect()
-    }
-
     /// Documents that were kept and are not any more, ascending.
     #[must_use]
     pub(super) fn no_longer_kept(&self) -> Vec<DocId> {
@@ -358,14 +340,42 @@ impl DecisionSession {
             .map(|(id, _)| id)
             .collect()
     }
+}
 
+/// The decisions of one commit, with all that follows from them: they can be read, and no longer be changed. What they
+/// come to is written by [`CommitDecisions::apply`].
+pub struct CommitDecisions(pub(super) DecisionSession);
+
+impl CommitDecisions {
     /// A document's standing and match as decided.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn outcome(&self, id: DocId) -> Result<Decision, DecideError> {
-        let standing = self.scene.standing(id)?.unwrap_or(Standing::Kept);
-        Ok(Decision { standing, matched: self.scene.match_of(id)? })
+    pub fn decision(&self, id: DocId) -> Result<Decision, DecideError> {
+        let standing = self.0.scene.standing(id)?.unwrap_or(Standing::Kept);
+        Ok(Decision { standing, matched: self.0.scene.match_of(id)? })
+    }
+
+    /// Documents that are kept now and were not, ascending; `stored_only` leaves newcomers out.
+    #[must_use]
+    pub fn newly_kept(&self, stored_only: bool) -> Vec<DocId> {
+        let changes = self.0.scene.standing_changes();
+        changes
+            .filter(|(id, change)| {
+                change.now == Some(Standing::Kept)
+                    && change.before != Some(Standing::Kept)
+                    && !(stored_only && self.0.scene.is_new(*id))
+            })
+            .map(|(id, _)| id)
+            .collect()
+    }
+
+    /// The header of a document of the store or of this commit.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn header(&self, document: DocId) -> Result<Header, DecideError> {
+        self.0.header(document)
     }
 }
 

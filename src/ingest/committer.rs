@@ -187,11 +187,10 @@ impl Committer<'_> {
         sources: &ChunkSources,
         orphans: Orphans,
     ) -> DecisionSession {
-        let mut session = DecisionSession::new(batch);
+        let mut session = DecisionSession::begin(batch, self.interrupt);
         for (source, name) in sources.names(self.options) {
             session.name_source(source, name);
         }
-        session.heed(self.interrupt);
         session.cache_clusters(orphans);
         session
     }
@@ -200,28 +199,28 @@ impl Committer<'_> {
     fn decide<'c>(
         &mut self,
         batch: &mut Batch<'_>,
-        mut session: DecisionSession,
+        session: DecisionSession,
         new: &[PendingDocument<'c>],
         counts: &mut ChunkCounts,
     ) -> Result<KeptDocuments<'c>, IngestError> {
-        match &mut self.judge {
+        let decisions = match &mut self.judge {
             None => session.settle()?,
-            Some(judge) => judge.apply(&mut session, batch.view(), new)?,
-        }
+            Some(judge) => judge.apply(session, batch.view(), new)?,
+        };
         let mut newcomers = Vec::new();
         for document in new {
-            let outcome = session.outcome(document.id)?;
+            let outcome = decisions.decision(document.id)?;
             counts.standing(outcome.standing);
             if outcome.standing == Standing::Kept {
                 newcomers.push((document.id, document.prepared));
             }
             self.watch.count_decision(document.id, &outcome);
         }
-        self.watch.count_unsettled(session.unsettled());
-        self.watch.check_removed_share(&session, batch.view())?;
-        let again = session.newly_kept(true);
+        self.watch.count_unsettled(decisions.unsettled());
+        self.watch.check_removed_share(&decisions, batch.view())?;
+        let again = decisions.newly_kept(true);
         // The session ends, with the shingles of all newcomers: ids take their place.
-        self.report.dedup += session.apply(batch)?.counts;
+        self.report.dedup += decisions.apply(batch)?.counts;
         Ok(KeptDocuments { newcomers, again })
     }
 

@@ -6,7 +6,8 @@ use super::identify::ChunkSources;
 use super::identify::{PendingDocument, RecordOutcome};
 use super::imported_row::{ImportedMatch, ImportedRow, TokenIdsColumn};
 use crate::decide::{
-    DecideError, Decision, DecisionSession, ImportContext, ImportedDecision, InvalidDecision,
+    CommitDecisions, DecideError, Decision, DecisionSession, ImportContext, ImportedDecision,
+    InvalidDecision,
 };
 use crate::model::{DocId, Match, MatchKind, RecordKey, Standing, key_identity};
 use crate::store::View;
@@ -148,10 +149,10 @@ impl LoadValidator {
     /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when the store cannot be read.
     pub(super) fn apply(
         &mut self,
-        session: &mut DecisionSession,
+        session: DecisionSession,
         view: &View,
         new: &[PendingDocument<'_>],
-    ) -> Result<(), IngestError> {
+    ) -> Result<CommitDecisions, IngestError> {
         let witnesses = self.witnesses(view, new)?;
         let (mut given, mut sample, mut later) = (BTreeMap::new(), Vec::new(), 0);
         for PendingDocument { id, prepared, .. } in new {
@@ -193,9 +194,9 @@ impl LoadValidator {
                 prepared_of(document).map(|row| row.load_row(why))
             })
         };
-        session.settle_given(given.clone(), self.takeover()).map_err(named)?;
+        let decisions = session.import(given.clone(), self.takeover()).map_err(named)?;
         for PendingDocument { id, prepared, supersedes, .. } in new {
-            let (said, found) = (decided(prepared)?.standing, session.outcome(*id)?);
+            let (said, found) = (decided(prepared)?.standing, decisions.decision(*id)?);
             let holder = supersedes.map(|holder| view.standing(holder)).transpose()?;
             if found.standing == Standing::Blocked && holder.is_some_and(is_out) {
                 // As an ingest takes it: the removal keeps its key out.
@@ -207,10 +208,10 @@ impl LoadValidator {
                 _ => check_standing(said, found.standing).map_err(|why| prepared.load_row(why))?,
             }
         }
-        session.check_overlaps(&sample).map_err(named)?;
+        decisions.check_overlaps(&sample).map_err(named)?;
         self.compared += sample.len() as u64;
         self.later += later;
-        Ok(())
+        Ok(decisions)
     }
 
     /// The documents that the rows name as witnesses, of those that are there.

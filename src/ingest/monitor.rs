@@ -5,7 +5,7 @@ use super::fingerprinter::{FingerprintedChunk, FingerprintedItem};
 use super::options::{IngestOptions, RecordForm};
 use super::reject_tally::RejectTally;
 use super::report::{Alarm, AlarmPair, CrowdedPair};
-use crate::decide::{Decision, DecisionSession};
+use crate::decide::{CommitDecisions, Decision};
 use crate::model::{CommitSeq, Compared, DocId, Standing};
 use crate::store::{StoreError, View, fields};
 use std::collections::BTreeMap;
@@ -154,7 +154,7 @@ impl IngestMonitor {
     /// Refuses the batch with which the share of removed documents would cross the limit.
     pub(super) fn check_removed_share(
         &self,
-        session: &DecisionSession,
+        decisions: &CommitDecisions,
         view: &View,
     ) -> Result<(), IngestError> {
         let Some(limit) = self.max_removed else { return Ok(()) };
@@ -164,8 +164,8 @@ impl IngestMonitor {
         }
         let example = match self.last {
             Some((document, Decision { matched: Some(matched), .. })) => {
-                let key = session.header(document)?.key.unwrap_or_else(|| document.to_string());
-                let witness = session.header(matched.witness)?;
+                let key = decisions.header(document)?.key.unwrap_or_else(|| document.to_string());
+                let witness = decisions.header(matched.witness)?;
                 let witness_key = if matched.witness.0 < view.documents() {
                     view.display_key(&witness)?
                 } else {

@@ -147,20 +147,19 @@ impl LoadFinisher<'_> {
         let sample: Vec<(DocId, Match)> =
             sample.map(|(one, matched)| (one.document, matched)).collect();
         let mut batch = writer.begin()?;
-        let mut session = DecisionSession::new(&batch);
-        session.heed(context.interrupt);
+        let session = DecisionSession::begin(&batch, context.interrupt);
         let failed = |error| row_error(error, part);
-        session.remove_given(&given, judge.takeover()).map_err(failed)?;
+        let decisions = session.import_removals(&given, judge.takeover()).map_err(failed)?;
         for (one, matched) in of_given() {
-            let found = session.outcome(one.document)?;
+            let found = decisions.decision(one.document)?;
             // What followed may have brought back a better witness.
             if found.matched.is_some_and(|found| found.witness == matched.witness) {
                 check_standing(one.standing, found.standing).map_err(|why| one.wrong(why))?;
             }
         }
-        session.check_overlaps(&sample).map_err(failed)?;
-        let again = session.newly_kept(true);
-        session.apply(&mut batch)?;
+        decisions.check_overlaps(&sample).map_err(failed)?;
+        let again = decisions.newly_kept(true);
+        decisions.apply(&mut batch)?;
         for tokenizer in self.tokenizers {
             let mut refused = RefusedTexts::default();
             let tokens = encode_again(&mut batch, tokenizer, &again, &mut refused)?;
