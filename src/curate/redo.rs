@@ -4,7 +4,7 @@
 use super::decided::decide;
 use super::error::CurateError;
 use super::redo_lineage::descend;
-use crate::decide::{DecisionSession, LoadedTokenizer, Stored, stored_sketch};
+use crate::decide::{Decision, DecisionSession, LoadedTokenizer, Newcomer, stored_sketch};
 use crate::model::{
     BLOCK_SIZE, CommitSeq, Context, DocId, FieldId, Generation, Policy, SourceId, Standing,
 };
@@ -90,10 +90,10 @@ pub fn redo(
         let mut session = DecisionSession::begin(&batch, interrupt);
         let numbers = Numbers::read(&now, session.order_field(), record.next..end)?;
         let read = |id: u64| stored(&now, policy, &carried, &numbers, DocId(id));
-        let documents: Vec<Stored> =
+        let documents: Vec<(DocId, Newcomer, Option<Decision>)> =
             (record.next..end).into_par_iter().map(read).collect::<Result<_, _>>()?;
-        for document in documents {
-            session.admit(document)?;
+        for (document, newcomer, carried) in documents {
+            session.admit(document, newcomer, carried)?;
         }
         let decided = decide(&mut batch, session, tokenizers, false)?;
         record.capped += decided.counts.capped;
@@ -220,19 +220,19 @@ fn stored(
     carried: &Carried,
     numbers: &Numbers,
     id: DocId,
-) -> Result<Stored, CurateError> {
+) -> Result<(DocId, Newcomer, Option<Decision>), CurateError> {
     let header = view.expect_header(id)?;
     let standing = carried.0.iter().find(|(_, set)| set.contains(id.0)).map(|(found, _)| *found);
     let carried = match standing {
         None => None,
-        Some(standing) => Some((standing, view.match_of(id)?)),
+        Some(standing) => Some(Decision { standing, matched: view.match_of(id)? }),
     };
     let sketch = match policy.mode.is_near() && carried.is_none() {
         true => stored_sketch(view, id)?,
         false => None,
     };
     let number = numbers.0.get(&id.block()).and_then(|block| block.get(id.slot()));
-    Ok(Stored { id, header, sketch, number, carried })
+    Ok((id, Newcomer { header, sketch, shingles: None, number }, carried))
 }
 
 fn compare(

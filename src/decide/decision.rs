@@ -28,36 +28,16 @@ pub struct ImportContext {
     pub leaving: Arc<RoaringTreemap>,
 }
 
-/// A document on its way in.
-pub struct Arrival {
-    /// The id it will have: the batch's next.
-    pub id: DocId,
+/// A document that a commit decides for the first time: on its way in, or stored and before a new generation.
+pub struct Newcomer {
     /// Its header, `text_of` included.
     pub header: Header,
     /// Its sketch; none when too short for one.
     pub sketch: Option<Sketch>,
-    /// Its shingles.
-    pub shingles: Arc<[u64]>,
+    /// Its shingles. None when the text is stored already: then they are made of it when asked for.
+    pub shingles: Option<Arc<[u64]>>,
     /// Its number in the field of [`DecisionSession::order_field`](super::DecisionSession::order_field).
     pub number: Option<i64>,
-    /// The document that held its key.
-    pub supersedes: Option<DocId>,
-    /// A document that the user removed has its key or its text.
-    pub is_blocked: bool,
-}
-
-/// A stored document that a new generation decides about.
-pub struct Stored {
-    /// The id of the document.
-    pub id: DocId,
-    /// Its header.
-    pub header: Header,
-    /// Its sketch; none when too short for one.
-    pub sketch: Option<Sketch>,
-    /// Its number in the field of [`DecisionSession::order_field`](super::DecisionSession::order_field).
-    pub number: Option<i64>,
-    /// Standing and match that do not depend on the policy; none for an eligible document.
-    pub carried: Option<(Standing, Option<Match>)>,
 }
 
 /// What was decided about a document.

@@ -45,7 +45,7 @@ mod writer_cache;
 
 pub use apply::AppliedDecisions;
 pub use blocklist::{BlockKeys, BlockReach, Blocklist};
-pub use decision::{Arrival, Decision, DecisionCounts, ImportContext, ImportedDecision, Stored};
+pub use decision::{Decision, DecisionCounts, ImportContext, ImportedDecision, Newcomer};
 pub use encode::{
     EncodedBatch, EncodedText, LoadedTokenizer, PIECE, RefusedTexts, encode_again, encode_document,
     encode_kept_again, encode_text, store_encoded,

@@ -1,6 +1,7 @@
 //! The store as it will be after the decisions made so far in this commit: overlay over a view, with the rows that were
 //! read, the eligible documents and the ranks by which it is asked.
 
+use super::decision::Newcomer;
 use super::error::DecideError;
 use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, band_keys};
 use crate::model::{
@@ -13,16 +14,6 @@ use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
-
-/// A document that this commit decides about for the first time.
-pub(super) struct Newcomer {
-    pub(super) header: Header,
-    pub(super) sketch: Option<Sketch>,
-    /// None when the text is stored already: then they are made from it when asked for.
-    pub(super) shingles: Option<Arc<[u64]>>,
-    /// Its number in the field that ranks documents.
-    pub(super) number: Option<i64>,
-}
 
 /// What a change is measured against, and what it came to.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -4,9 +4,9 @@ use super::buckets::CandidateLimits;
 use super::candidates::CandidateLookup;
 use super::crowd::CrowdIndex;
 use super::crowd_search::{PartialSearch, SkippedCandidates};
-use super::decision::{Arrival, Decision, DecisionCounts, ImportContext, ImportedDecision, Stored};
+use super::decision::{Decision, DecisionCounts, ImportContext, ImportedDecision, Newcomer};
 use super::error::DecideError;
-use super::overlay::{FollowerCache, Newcomer, Overlay};
+use super::overlay::{FollowerCache, Overlay};
 use super::writer_cache::{TextTwins, WriterCache};
 use crate::dedup::{Fingerprinter, Rank};
 use crate::model::{
@@ -167,13 +167,18 @@ impl DecisionSession {
 
     // ---- what comes and goes ----
 
-    /// A document comes in; the one that held its key goes.
+    /// A document comes in, with the batch's next id; the one that held its key, which it `supersedes`, goes. It
+    /// `is_blocked` when a document that the user removed has its key or its text.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn arrive(&mut self, arrival: Arrival) -> Result<(), DecideError> {
-        let Arrival { id, header, sketch, shingles, number, supersedes, is_blocked } = arrival;
-        let newcomer = Newcomer { header, sketch, shingles: Some(shingles), number };
+    pub fn arrive(
+        &mut self,
+        id: DocId,
+        newcomer: Newcomer,
+        supersedes: Option<DocId>,
+        is_blocked: bool,
+    ) -> Result<(), DecideError> {
         self.scene.admit(id, newcomer);
         if let Some(old) = supersedes {
             self.superseded.insert(id, old);
@@ -193,15 +198,20 @@ impl DecisionSession {
         self.enter(id)
     }
 
-    /// A stored document comes before a new generation.
+    /// A stored document comes before a new generation; `carried` is what was decided about it that does not depend on
+    /// the policy.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn admit(&mut self, stored: Stored) -> Result<(), DecideError> {
-        let Stored { id, header, sketch, number, carried } = stored;
-        self.scene.admit(id, Newcomer { header, sketch, shingles: None, number });
+    pub fn admit(
+        &mut self,
+        id: DocId,
+        newcomer: Newcomer,
+        carried: Option<Decision>,
+    ) -> Result<(), DecideError> {
+        self.scene.admit(id, newcomer);
         match carried {
-            Some((standing, matched)) => {
+            Some(Decision { standing, matched }) => {
                 self.scene.set_standing(id, Some(standing))?;
                 self.scene.set_match(id, matched)
             }

@@ -4,7 +4,9 @@ use super::encoder::store_text_form;
 use super::error::IngestError;
 use super::fingerprinter::FingerprintedRecord;
 use super::identify::PendingDocument;
-use crate::decide::{Arrival, BlockKeys, Blocklist, DecideError, DecisionSession, LoadedTokenizer};
+use crate::decide::{
+    BlockKeys, Blocklist, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
+};
 use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, half};
 use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, TextEncoder};
 use rayon::prelude::*;
@@ -38,15 +40,15 @@ pub(super) fn store_document(
         batch.put_sightings(*suite, id, found)?;
     }
     store_text_form(batch, tokenizers, id, prepared)?;
-    session.arrive(Arrival {
-        id,
+    // It looks at the shingles, which the newcomer takes.
+    let is_out = is_blocked(blockade, prepared)?;
+    let newcomer = Newcomer {
         header,
         sketch: prepared.fingerprint.sketch.clone(),
         number: number(session, prepared),
-        supersedes: document.supersedes,
-        is_blocked: is_blocked(blockade, prepared)?,
-        shingles: prepared.shingles.take(),
-    })?;
+        shingles: Some(prepared.shingles.take()),
+    };
+    session.arrive(id, newcomer, document.supersedes, is_out)?;
     Ok(())
 }
 
