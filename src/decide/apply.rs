@@ -21,6 +21,13 @@ pub struct AppliedDecisions {
 }
 
 impl CommitDecisions {
+    /// Lets the shingles of newcomers go, unless some of the documents that leave now may be compared with them.
+    pub fn release_shingles(&mut self) {
+        if self.0.no_longer_kept().is_empty() {
+            self.0.scene.release_shingles();
+        }
+    }
+
     /// Writes every change into the batch, each document once, and says what it came to. Newcomers must have
     /// been added.
     ///

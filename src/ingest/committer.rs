@@ -3,9 +3,9 @@
 //! What of a chunk could not be read, and how far its files were: rejects and resume points. What a file gave as a reject
 //! before and does not give now is settled in the same commit.
 
-use super::decider::{compress_texts, find_equal_texts, store_document};
+use super::decider::{arrive, compress_texts, find_equal_texts, store_document};
 use super::decisions_file::DecisionsFile;
-use super::encoder::{EncodedDocuments, encode};
+use super::encoder::{EncodedDocuments, encode, store_ids};
 use super::error::IngestError;
 use super::field_tally::FieldTally;
 use super::file_state::{FileNumbers, reading_key_of_part};
@@ -17,9 +17,11 @@ use super::options::{IngestOptions, RecordForm};
 use super::reader::{InputPart, PartKind};
 use super::report::IngestReport;
 use super::settlement::RejectSettlement;
-use crate::decide::{Blocklist, DecisionSession, LoadedTokenizer, Orphans, encode_again};
+use crate::decide::{
+    CommitDecisions, DecisionSession, EncodedBatch, LoadedTokenizer, Orphans, encode_again,
+};
 use crate::model::{DocId, FileId, Interrupt, Reject, SourceId, Standing};
-use crate::store::{Batch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, Writer};
+use crate::store::{Batch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, View, Writer};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -68,6 +70,13 @@ pub(super) struct FileProgress {
     rejected: u64,
 }
 
+/// What some work gave, and the seconds that it took.
+fn timed<T>(work: impl FnOnce() -> T) -> (T, f64) {
+    let started = Instant::now();
+    let made = work();
+    (made, started.elapsed().as_secs_f64())
+}
+
 /// Documents that are kept by the decisions of a commit.
 struct KeptDocuments<'c> {
     newcomers: Vec<(DocId, &'c FingerprintedRecord)>,
@@ -109,24 +118,9 @@ impl Committer<'_> {
         find_equal_texts(&mut session, &mut new)?;
         self.report.stages.decide += started.elapsed().as_secs_f64();
 
-        let started = Instant::now();
-        let encoder = batch.encoder(new.iter().map(|new| new.prepared.record.text.as_str()))?;
-        compress_texts(&encoder, &mut new)?;
-        self.report.stages.encode += started.elapsed().as_secs_f64();
-
-        let started = Instant::now();
-        let view = batch.view().clone();
-        let mut blockade = Blocklist::new(&view)?;
-        for document in &mut new {
-            let made_with = (encoder.as_ref(), self.tokenizers);
-            store_document(made_with, &mut batch, &mut session, &mut blockade, document)?;
-        }
-        let kept = self.decide(&mut batch, session, &new, &mut counts)?;
-        self.report.stages.decide += started.elapsed().as_secs_f64();
-
-        let started = Instant::now();
-        self.encode(&mut batch, &sources, &kept)?;
-        self.report.stages.encode += started.elapsed().as_secs_f64();
+        let decisions = self.settle(&mut batch, session, &new)?;
+        let kept = self.kept(&decisions, batch.view(), &new, &mut counts)?;
+        self.apply(&mut batch, decisions, &sources, &kept)?;
 
         let started = Instant::now();
         let stored = self.store_progress(&mut batch, &sources, chunk)?;
@@ -195,18 +189,45 @@ impl Committer<'_> {
         session
     }
 
-    /// Decides about all that arrived, and puts the decisions into the batch.
-    fn decide<'c>(
+    /// Decides about all that arrives, and stores it. Texts are compressed beside: neither needs the other.
+    fn settle(
         &mut self,
         batch: &mut Batch<'_>,
-        session: DecisionSession,
+        mut session: DecisionSession,
+        new: &[PendingDocument<'_>],
+    ) -> Result<CommitDecisions, IngestError> {
+        let (view, judge) = (batch.view().clone(), &mut self.judge);
+        let (texts, decisions) = rayon::join(
+            || timed(|| compress_texts(batch, new)),
+            || {
+                timed(|| {
+                    arrive(&mut session, &view, new)?;
+                    match judge {
+                        None => Ok::<_, IngestError>(session.settle()?),
+                        Some(judge) => judge.apply(session, &view, new),
+                    }
+                })
+            },
+        );
+        self.report.stages.encode += texts.1;
+        self.report.stages.decide += decisions.1;
+        let (texts, decisions) = (texts.0?, decisions.0?);
+        let started = Instant::now();
+        for (document, text) in new.iter().zip(texts) {
+            store_document(batch, &decisions, self.tokenizers, document, text)?;
+        }
+        self.report.stages.commit += started.elapsed().as_secs_f64();
+        Ok(decisions)
+    }
+
+    /// What is kept by the decisions, which are counted and watched.
+    fn kept<'c>(
+        &mut self,
+        decisions: &CommitDecisions,
+        view: &View,
         new: &[PendingDocument<'c>],
         counts: &mut ChunkCounts,
     ) -> Result<KeptDocuments<'c>, IngestError> {
-        let decisions = match &mut self.judge {
-            None => session.settle()?,
-            Some(judge) => judge.apply(session, batch.view(), new)?,
-        };
         let mut newcomers = Vec::new();
         for document in new {
             let outcome = decisions.decision(document.id)?;
@@ -217,36 +238,60 @@ impl Committer<'_> {
             self.watch.count_decision(document.id, &outcome);
         }
         self.watch.count_unsettled(decisions.unsettled());
-        self.watch.check_removed_share(&decisions, batch.view())?;
-        let again = decisions.newly_kept(true);
-        // The session ends, with the shingles of all newcomers: ids take their place.
-        self.report.dedup += decisions.apply(batch)?.counts;
-        Ok(KeptDocuments { newcomers, again })
+        self.watch.check_removed_share(decisions, view)?;
+        Ok(KeptDocuments { newcomers, again: decisions.newly_kept(true) })
     }
 
-    /// Has every tokenizer encode what is kept now.
-    fn encode(
+    /// Puts the decisions into the batch, and has every tokenizer encode what is kept now: the first beside them.
+    fn apply(
         &mut self,
         batch: &mut Batch<'_>,
+        mut decisions: CommitDecisions,
         sources: &ChunkSources,
         kept: &KeptDocuments<'_>,
     ) -> Result<(), IngestError> {
-        let report = &mut self.report;
-        for tokenizer in self.tokenizers {
-            let how = (self.options.on_error, self.judge.as_deref());
-            let EncodedDocuments { tokens, spelled, mut refused, brought } =
-                encode(batch, tokenizer, sources, &kept.newcomers, how)?;
-            if let Some(judge) = &mut self.judge {
-                judge.brought += brought;
-            }
-            let again = encode_again(batch, tokenizer, &kept.again, &mut refused)?;
-            report.encoded(&tokenizer.name, tokens + again, refused);
-            if !spelled.is_empty() {
-                let known =
-                    report.special_tokens_in_text.entry(tokenizer.name.clone()).or_default();
-                for (special, documents) in spelled {
-                    *known.entry(special).or_default() += documents;
-                }
+        // Ids take the place of shingles.
+        decisions.release_shingles();
+        let (tokenizers, judge) = (self.tokenizers, self.judge.as_deref());
+        let newcomers = &kept.newcomers;
+        let (applied, mut first) = rayon::join(
+            || timed(|| decisions.apply(batch)),
+            || timed(|| tokenizers.first().map(|first| encode(first, newcomers, judge))),
+        );
+        self.report.stages.decide += applied.1;
+        self.report.stages.encode += first.1;
+        self.report.dedup += applied.0?.counts;
+        let started = Instant::now();
+        for tokenizer in tokenizers {
+            let judge = self.judge.as_deref();
+            let encoded = first.0.take().unwrap_or_else(|| encode(tokenizer, newcomers, judge))?;
+            self.store_ids(batch, tokenizer, sources, (kept, &encoded))?;
+        }
+        self.report.stages.encode += started.elapsed().as_secs_f64();
+        Ok(())
+    }
+
+    /// Stores the ids of newcomers, and those of stored documents that are kept again.
+    fn store_ids(
+        &mut self,
+        batch: &mut Batch<'_>,
+        tokenizer: &LoadedTokenizer,
+        sources: &ChunkSources,
+        (kept, encoded): (&KeptDocuments<'_>, &[EncodedBatch]),
+    ) -> Result<(), IngestError> {
+        let on_error = self.options.on_error;
+        let EncodedDocuments { tokens, spelled, mut refused, brought } =
+            store_ids(batch, tokenizer, sources, (&kept.newcomers, encoded), on_error)?;
+        if let Some(judge) = &mut self.judge {
+            judge.brought += brought;
+        }
+        let again = encode_again(batch, tokenizer, &kept.again, &mut refused)?;
+        self.report.encoded(&tokenizer.name, tokens + again, refused);
+        if !spelled.is_empty() {
+            let known = &mut self.report.special_tokens_in_text;
+            let known = known.entry(tokenizer.name.clone()).or_default();
+            for (special, documents) in spelled {
+                *known.entry(special).or_default() += documents;
             }
         }
         Ok(())

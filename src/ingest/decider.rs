@@ -5,32 +5,53 @@ use super::error::IngestError;
 use super::fingerprinter::FingerprintedRecord;
 use super::identify::PendingDocument;
 use crate::decide::{
-    BlockKeys, Blocklist, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
+    BlockKeys, Blocklist, CommitDecisions, DecideError, DecisionSession, LoadedTokenizer,
+    Newcomer,
 };
 use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, half};
-use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, TextEncoder};
+use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, View};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
-/// Stores a newcomer, and has it arrive in the session that decides about it.
-pub(super) fn store_document(
-    (encoder, tokenizers): (&TextEncoder, &[LoadedTokenizer]),
-    batch: &mut Batch<'_>,
+/// Has newcomers arrive in the session that decides about them.
+pub(super) fn arrive(
     session: &mut DecisionSession,
-    blockade: &mut Blocklist<'_>,
-    document: &mut PendingDocument<'_>,
+    view: &View,
+    new: &[PendingDocument<'_>],
+) -> Result<(), IngestError> {
+    let mut blocklist = Blocklist::new(view)?;
+    for document in new {
+        let prepared = document.prepared;
+        let owner = text_owner(session, document)?;
+        // It looks at the shingles, which the newcomer takes.
+        let is_out = is_blocked(&mut blocklist, prepared)?;
+        let newcomer = Newcomer {
+            header: header(prepared, document.source, document.file, owner),
+            sketch: prepared.fingerprint.sketch.clone(),
+            number: number(session, prepared),
+            shingles: Some(prepared.shingles.take()),
+        };
+        session.arrive(document.id, newcomer, document.supersedes, is_out)?;
+    }
+    Ok(())
+}
+
+/// Stores a newcomer that is decided, with its compressed text unless another document lends one.
+pub(super) fn store_document(
+    batch: &mut Batch<'_>,
+    decisions: &CommitDecisions,
+    tokenizers: &[LoadedTokenizer],
+    document: &PendingDocument<'_>,
+    text: Option<Vec<u8>>,
 ) -> Result<(), IngestError> {
     let prepared = document.prepared;
-    let owner = text_owner(session, document)?;
-    if owner.is_none() && document.text.is_none() {
-        document.text = Some(encoder.encode(&prepared.record.text)?);
-    }
-    let header = header(prepared, document.source, document.file, owner);
-    let sketch = prepared.fingerprint.sketch.as_ref().filter(|_| owner.is_none());
+    let header = decisions.header(document.id)?;
+    let owns_text = header.text_of.is_none();
+    let sketch = prepared.fingerprint.sketch.as_ref().filter(|_| owns_text);
     let id = batch.add(NewDocument {
-        header: header.clone(),
+        header,
         identity: prepared.identity,
-        text: document.text.take().filter(|_| owner.is_none()),
+        text: text.filter(|_| owns_text),
         sketch: sketch.map(|sketch| sketch.as_bytes().to_vec()),
         metadata: prepared.record.metadata.clone(),
         indexed: prepared.indexed.clone(),
@@ -39,17 +60,7 @@ pub(super) fn store_document(
     for (suite, found) in &prepared.sightings {
         batch.put_sightings(*suite, id, found)?;
     }
-    store_text_form(batch, tokenizers, id, prepared)?;
-    // It looks at the shingles, which the newcomer takes.
-    let is_out = is_blocked(blockade, prepared)?;
-    let newcomer = Newcomer {
-        header,
-        sketch: prepared.fingerprint.sketch.clone(),
-        number: number(session, prepared),
-        shingles: Some(prepared.shingles.take()),
-    };
-    session.arrive(id, newcomer, document.supersedes, is_out)?;
-    Ok(())
+    store_text_form(batch, tokenizers, id, prepared)
 }
 
 /// Names, for each document, the stored one that has its text.
@@ -83,15 +94,17 @@ fn has_equal_compared_text(
         || session.header(other)?.normalised == prepared.fingerprint.normalised)
 }
 
-/// Compresses, in parallel, the texts that no stored document has.
+/// The texts that no stored document has, compressed in parallel, in the order of the documents.
 pub(super) fn compress_texts(
-    encoder: &TextEncoder,
-    new: &mut [PendingDocument<'_>],
-) -> Result<(), StoreError> {
-    new.par_iter_mut().with_min_len(8).filter(|new| new.twin.is_none()).try_for_each(|new| {
-        new.text = Some(encoder.encode(&new.prepared.record.text)?);
-        Ok(())
-    })
+    batch: &mut Batch<'_>,
+    new: &[PendingDocument<'_>],
+) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
+    let encoder = batch.encoder(new.iter().map(|new| new.prepared.record.text.as_str()))?;
+    let compress = |new: &PendingDocument<'_>| {
+        let owns_text = new.twin.is_none();
+        owns_text.then(|| encoder.encode(&new.prepared.record.text)).transpose()
+    };
+    new.par_iter().with_min_len(8).map(compress).collect()
 }
 
 /// The document whose stored text is this one's; none when it stores its own.

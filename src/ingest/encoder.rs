@@ -80,26 +80,28 @@ fn check_supplied_ids(
     Err(prepared.load_row(why))
 }
 
-/// Encodes kept newcomers in parallel, stores their ids in order. A text that is refused may be an error.
+/// Whether a document brought its ids, which were stored with it.
+fn is_given(prepared: &FingerprintedRecord, tokenizer: &LoadedTokenizer) -> bool {
+    prepared.form.as_ref().is_some_and(|form| form.given == Some(tokenizer.id))
+}
+
+/// Encodes kept newcomers in parallel: [`PIECE`] of them in each batch.
+///
+/// # Errors
+/// [`IngestError::LoadRow`] when ids that came along are not those of the text; [`IngestError`] when the tokenizer
+/// cannot be used.
 pub(super) fn encode(
-    batch: &mut Batch<'_>,
     tokenizer: &LoadedTokenizer,
-    sources: &ChunkSources,
     kept: &[(DocId, &FingerprintedRecord)],
-    (on_error, judge): (OnError, Option<&LoadValidator>),
-) -> Result<EncodedDocuments, IngestError> {
-    let mut made = EncodedDocuments::default();
-    let is_given = |prepared: &FingerprintedRecord| {
-        prepared.form.as_ref().is_some_and(|form| form.given == Some(tokenizer.id))
-    };
-    let encoded: Vec<EncodedBatch> = kept
-        .par_chunks(PIECE)
+    judge: Option<&LoadValidator>,
+) -> Result<Vec<EncodedBatch>, IngestError> {
+    kept.par_chunks(PIECE)
         .map_init(
             || tokenizer.tokenizer.encoder(),
             |encoder, piece| {
                 let mut out = EncodedBatch::default();
                 for (_, prepared) in piece {
-                    if is_given(prepared) {
+                    if is_given(prepared, tokenizer) {
                         out.pass();
                         continue;
                     }
@@ -116,8 +118,19 @@ pub(super) fn encode(
                 Ok(out)
             },
         )
-        .collect::<Result<_, IngestError>>()?;
-    for (piece, encoded) in kept.chunks(PIECE).zip(&encoded) {
+        .collect()
+}
+
+/// Stores what [`encode`] made of kept newcomers, in their order. A text that was refused may be an error.
+pub(super) fn store_ids(
+    batch: &mut Batch<'_>,
+    tokenizer: &LoadedTokenizer,
+    sources: &ChunkSources,
+    (kept, encoded): (&[(DocId, &FingerprintedRecord)], &[EncodedBatch]),
+    on_error: OnError,
+) -> Result<EncodedDocuments, IngestError> {
+    let mut made = EncodedDocuments::default();
+    for (piece, encoded) in kept.chunks(PIECE).zip(encoded) {
         encoded.add_spelled(&tokenizer.tokenizer, &mut made.spelled);
         for (place, why) in encoded.refused() {
             let Some((document, prepared)) = piece.get(place) else { continue };
@@ -138,7 +151,7 @@ pub(super) fn encode(
     let encoded = encoded.iter().flat_map(EncodedBatch::iter);
     for ((id, prepared), encoded) in kept.iter().zip(encoded) {
         let source = sources.source(&prepared.record);
-        if is_given(prepared) {
+        if is_given(prepared, tokenizer) {
             // Stored with the document; a kept one's count for its source.
             let given = prepared.given.as_ref().map_or(0, |given| given.ids.len());
             let count = i64::try_from(given).unwrap_or(i64::MAX);

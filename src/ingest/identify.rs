@@ -35,7 +35,6 @@ pub(super) struct PendingDocument<'a> {
     pub(super) supersedes: Option<DocId>,
     /// The stored document whose text this one shares.
     pub(super) twin: Option<DocId>,
-    pub(super) text: Option<Vec<u8>>,
 }
 
 /// What the records of a chunk are.
@@ -151,7 +150,6 @@ pub(super) fn identify<'a>(
                 file,
                 supersedes: supersedes.map(|before| before.id),
                 twin: None,
-                text: None,
             });
             next = DocId(next.0 + 1);
         }

@@ -75,7 +75,6 @@ pub use rows::records::{
 pub(crate) use rows::records::{FileRecord, RedoRecord};
 pub(crate) use rows::removals::{HashedRun, RunOf, Trace};
 pub use rows::suites::SuiteRecord;
-pub(crate) use rows::texts::TextEncoder;
 pub(crate) use rows::values::{ColumnValues, Offsets};
 pub use topics::TemplateRecord;
 pub use topics::UnendedPurge;
