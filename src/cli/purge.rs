@@ -5,7 +5,7 @@ use super::setup::{self, Context, on_disk};
 use super::{Outcome, find, print};
 use corpusdb::curate::{BlockReach, Certificate, PurgeReport};
 use corpusdb::query::Selection;
-use corpusdb::{Corpus, ShownBy};
+use corpusdb::{Corpus, DocId, ShownBy};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -74,13 +74,16 @@ struct Proof<'a> {
 }
 
 pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
-    let (documents, selection, shown_by) = {
+    let (documents, selection, shown_by, unended) = {
         let corpus = context.read(&args.corpus)?;
         let (documents, selection) = select(&args, &corpus)?;
         let shown_by = corpus.shown_by(&documents)?;
-        (documents, selection, shown_by)
+        (documents, selection, shown_by, unended(&corpus)?)
     };
     tell_shown(&shown_by);
+    if let Some(unended) = &unended {
+        print::talk(unended);
+    }
     let target = context.target(&args.corpus, args.dry_run)?;
     let reach = if args.no_block { BlockReach::Nothing } else { args.block.reach() };
     let asked = removal(reach, args.reason.clone(), args.condition.as_deref());
@@ -136,6 +139,26 @@ fn select(args: &Args, corpus: &Corpus) -> anyhow::Result<(RoaringTreemap, Optio
     Ok((found, None))
 }
 
+/// Documents named of a purge that was stopped.
+const NAMED: usize = 5;
+
+/// What is finished first, whatever is asked for, while its documents still have keys.
+fn unended(corpus: &Corpus) -> anyhow::Result<Option<String>> {
+    let documents = corpus.unended_purge()?;
+    let mut keys = Vec::new();
+    for document in documents.iter().take(NAMED) {
+        keys.push(corpus.show(DocId(document))?.key);
+    }
+    let more = if documents.len() as usize > NAMED { ", .." } else { "" };
+    Ok((!documents.is_empty()).then(|| {
+        format!(
+            "a purge that was stopped is finished first: {} documents ({}{more}); `corpusdb restore` takes documents back that are not erased yet",
+            print::number(documents.len()),
+            keys.join(", ")
+        )
+    }))
+}
+
 fn tell_shown(shown_by: &ShownBy) {
     for (name, documents) in &shown_by.snapshots {
         print::talk(&format!(
@@ -156,6 +179,7 @@ fn show(report: &PurgeReport, dry_run: bool) -> anyhow::Result<()> {
     let verb = if dry_run { "would purge" } else { "purged" };
     print::line(&format!("{verb} {} documents", n(report.purged)))?;
     for (count, what) in [
+        (report.resumed, "are of a purge that had been stopped"),
         (report.unchanged, "were purged before"),
         (report.removed, "were removed for it"),
         (report.kept_again, "others are kept again"),
@@ -207,6 +231,13 @@ fn show_proof(file: &Path, found: &Certificate) -> anyhow::Result<()> {
     if found.shared_runs > 0 {
         let shared = n(found.shared_runs);
         print::line(&format!("  {shared} of the runs are of other stored documents too"))?;
+    }
+    if found.sketches > 0 {
+        let sketches = n(found.sketches);
+        print::line(&format!("  {sketches} sketches stay, since what is similar is blocked"))?;
+    }
+    for twin in &found.twins {
+        print::line(&format!("  {twin} is a dry run of another process, and is not searched"))?;
     }
     if found.without_runs > 0 {
         let short = n(found.without_runs);

@@ -204,6 +204,12 @@ fn show(is_removal: bool, report: &RemovalReport, dry_run: bool) -> anyhow::Resu
         n(report.no_longer_kept),
         n(report.kept_again)
     ))?;
+    if report.spared > 0 {
+        let spared = n(report.spared);
+        print::line(&format!(
+            "  {spared} were to be purged: the purge that was stopped spares them"
+        ))?;
+    }
     match (is_removal, report.blocked) {
         (_, 0) => Ok(()),
         (true, blocked) => print::line(&format!("  {} of such texts are blocked", n(blocked))),

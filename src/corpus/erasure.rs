@@ -29,6 +29,17 @@ impl Corpus {
         shown_by(self.view(), documents)
     }
 
+    /// The documents that are still to be erased by a purge that was stopped. The next purge erases them, whatever is
+    /// asked for, unless they are restored.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when rows cannot be read.
+    pub fn unended_purge(&self) -> Result<RoaringTreemap, Error> {
+        let view = self.view();
+        let Some(unended) = view.unended_purge()? else { return Ok(RoaringTreemap::new()) };
+        Ok(unended.documents - view.documents_standing(Standing::Purged)?)
+    }
+
     /// How many purged documents keep records of this key from coming in, in any source: the key itself is not stored.
     ///
     /// # Errors
@@ -96,7 +107,8 @@ impl CorpusOptions {
         opened.writer.flush()?;
         opened.writer.remove_old_reports();
         let context = Context::new(progress, interrupt, opened.memory);
-        let certificate = curate::certify(opened.view(), path, time, &context)?;
+        let twins = opened.writer.living_twins()?;
+        let certificate = curate::certify(opened.view(), path, twins, time, &context)?;
         if let Some(file) = file {
             curate::write_certificate(opened.view(), &certificate, file)?;
         }

@@ -208,7 +208,7 @@ impl Wanted {
         }
         let shingles = craft.shingles(&view.compared_text(document)?);
         for removed in candidates {
-            if blockade.is_similar(&shingles, removed)? {
+            if blockade.is_similar((&sketch, &shingles), removed)? {
                 return Ok(Some(removed));
             }
         }

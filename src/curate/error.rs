@@ -49,11 +49,6 @@ pub enum CurateError {
         /// The longest.
         most: usize,
     },
-    /// A purge that would have to compare with what it erases.
-    #[error(
-        "what is purged leaves no text to compare with: `--block similar` cannot be kept up; purge with `exact` or `normalised`, and first find and purge what resembles it (`corpusdb similar`)"
-    )]
-    SimilarPurge,
     /// Snapshots and plans that show documents that are to be purged.
     #[error(
         "{}; `--force` purges them all the same: the snapshots lose them, and the plans cannot be opened any more",

@@ -7,8 +7,8 @@ use super::removal::Removal;
 use crate::decide::{
     BlockKeys, BlockReach, Blocklist, DecisionCounts, DecisionSession, LoadedTokenizer,
 };
-use crate::model::{Context, DocId, MatchKind, Standing};
-use crate::store::{Batch, Blocked, CommitRecord, Writer};
+use crate::model::{Context, DocId, Standing};
+use crate::store::{Batch, Blocked, CommitRecord, View, Writer};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 
@@ -31,6 +31,8 @@ pub struct RemovalReport {
     pub blocked: u64,
     /// Documents that are kept now and were not: the restored ones, and others whose witness went.
     pub kept_again: u64,
+    /// On `restore`, of the restored ones: a purge that was stopped would have erased them, and goes on without them.
+    pub spared: u64,
     /// Documents that are not kept any more, the selected ones included.
     pub no_longer_kept: u64,
     /// Candidates, verifications and limits met.
@@ -40,8 +42,8 @@ pub struct RemovalReport {
 }
 
 /// Removes documents: they stay stored and are not kept. What the removal reaches is stored as `blocked` from now on,
-/// until they are restored: it keeps out what is stored already and what comes in. A removal that reaches further than
-/// an earlier one of the same documents extends that.
+/// until they are restored: it keeps out what is stored already and what comes in. What an earlier removal of the same
+/// documents did not reach is added to it; nothing that it blocked is let in again.
 ///
 /// # Errors
 /// [`CurateError`]; what was committed before it stays, and the same call goes on from there.
@@ -58,8 +60,8 @@ pub fn remove(
     let purged = writer.view().documents_standing(Standing::Purged)?;
     let before = writer.view().documents_standing(Standing::Removed)? | &purged;
     report.unchanged = selection.intersection_len(&before);
-    let documents =
-        if reach > BlockReach::Exact { selection - &purged } else { selection - &before };
+    let again = unblocked(writer.view(), &((selection & &before) - &purged), reach)?;
+    let documents = (selection - &before) | again;
     let mut met = equals::Removed::new(reach);
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
     in_chunks(writer, &documents, size, context, |writer, chunk, rest| {
@@ -76,26 +78,8 @@ pub fn remove(
             if !before.contains(document.0) {
                 session.exclude(*document, Standing::Removed)?;
             }
-            if reach == BlockReach::Nothing {
-                continue;
-            }
             let blockable = BlockKeys::of(&view, *document, &header, reach == BlockReach::Similar)?;
-            // A superseded document gave its key away.
-            let gave_key_away =
-                view.match_of(*document)?.is_some_and(|found| found.kind == MatchKind::Superseded);
-            for (what, hash) in blockable.keys() {
-                let is_meant = match what {
-                    Blocked::Text => true,
-                    Blocked::Identity => !gave_key_away,
-                    Blocked::Normalised => reach >= BlockReach::Normalised,
-                    Blocked::Similar => reach >= BlockReach::Similar,
-                };
-                if is_meant {
-                    blockade.change(what, hash, |by| {
-                        by.insert(*document);
-                    })?;
-                }
-            }
+            blockade.block(*document, &blockable, reach)?;
         }
         for document in met.take(chunk) {
             let standing = view.standing(document)?;
@@ -111,6 +95,27 @@ pub fn remove(
         finish(batch, session, tokenizers, &record, &mut report)
     })?;
     Ok(report)
+}
+
+/// Removed documents that do not block as far as `reach` says.
+fn unblocked(
+    view: &View,
+    removed: &RoaringTreemap,
+    reach: BlockReach,
+) -> Result<RoaringTreemap, CurateError> {
+    let mut found = RoaringTreemap::new();
+    if reach == BlockReach::Nothing {
+        return Ok(found);
+    }
+    let blockade = Blocklist::new(view)?;
+    for document in removed.iter().map(DocId) {
+        let header = view.expect_header(document)?;
+        let of = BlockKeys::of(view, document, &header, reach == BlockReach::Similar)?;
+        if blockade.lacks(document, &of, reach)? {
+            found.insert(document.0);
+        }
+    }
+    Ok(found)
 }
 
 /// Takes removals back: the documents and what they blocked are decided again.
@@ -135,30 +140,18 @@ pub fn restore(
     in_chunks(writer, &removed, size, context, |writer, chunk, rest| {
         met.look_up(writer.view(), chunk, rest)?;
         let mut batch = writer.begin()?;
-        let view = batch.view().clone();
         let mut session = DecisionSession::begin(&batch, context.interrupt);
-        let mut blockade = Blocklist::new(&view)?;
-        let with_sketch = blockade.has(Blocked::Similar);
         batch.put_removal(chunk.iter().copied())?;
-        for document in chunk {
-            let header = view.expect_header(*document)?;
-            let blockable = BlockKeys::of(&view, *document, &header, with_sketch)?;
-            for (what, hash) in blockable.keys() {
-                blockade.change(what, hash, |by| {
-                    by.remove(document);
-                })?;
+        if let Some(purge) = batch.view().unended_purge()? {
+            let restored: RoaringTreemap = chunk.iter().map(|document| document.0).collect();
+            let spared = restored & &purge.documents;
+            if !spared.is_empty() {
+                batch.spare(&purge, &spared)?;
+                report.spared += spared.len();
             }
         }
-        for document in chunk.iter().copied().chain(met.take(chunk)) {
-            let header = view.expect_header(document)?;
-            let blockable = BlockKeys::of(&view, document, &header, with_sketch)?;
-            let is_blocked = blockade.keeps_out(&blockable, Some(document), |craft| {
-                Ok(craft.shingles(&view.compared_text(document)?).into())
-            })?;
-            report.blocked += u64::from(is_blocked);
-            session.readmit(document, is_blocked)?;
-        }
-        blockade.write(&mut batch)?;
+        let decided_again = chunk.iter().copied().chain(met.take(chunk));
+        report.blocked += lift_blocks(&mut batch, &mut session, chunk, decided_again)?;
         let changed = chunk.len() as u64;
         report.changed += changed;
         let kind = "restore".to_owned();
@@ -166,6 +159,70 @@ pub fn restore(
         finish(batch, session, tokenizers, &record, &mut report)
     })?;
     Ok(report)
+}
+
+/// Takes away what removed documents block that are to be erased: those that they kept out are decided again.
+pub(super) fn lift(
+    writer: &mut Writer,
+    tokenizers: &[LoadedTokenizer],
+    removed: &RoaringTreemap,
+    record: &CommitRecord,
+    context: &Context<'_>,
+) -> Result<RemovalReport, CurateError> {
+    let mut report = RemovalReport::default();
+    let with_sketch = writer.view().has_blocks(Blocked::Similar)?;
+    let mut blocking = RoaringTreemap::new();
+    {
+        let view = writer.view();
+        let blockade = Blocklist::new(view)?;
+        for document in removed.iter().map(DocId) {
+            let header = view.expect_header(document)?;
+            let of = BlockKeys::of(view, document, &header, with_sketch)?;
+            if blockade.is_blocking(document, of.keys())? {
+                blocking.insert(document.0);
+            }
+        }
+    }
+    let mut met = equals::Restored::default();
+    let size = if with_sketch { SIMILAR_CHUNK } else { CHUNK };
+    in_chunks(writer, &blocking, size, context, |writer, chunk, rest| {
+        met.look_up(writer.view(), chunk, rest)?;
+        let mut batch = writer.begin()?;
+        let mut session = DecisionSession::begin(&batch, context.interrupt);
+        let kept_out = met.take(chunk).into_iter().filter(|one| !removed.contains(one.0));
+        report.blocked += lift_blocks(&mut batch, &mut session, chunk, kept_out)?;
+        finish(batch, session, tokenizers, record, &mut report)
+    })?;
+    Ok(report)
+}
+
+/// Removed documents block nothing any more, and others are decided again: how many are still blocked.
+fn lift_blocks(
+    batch: &mut Batch<'_>,
+    session: &mut DecisionSession,
+    removed: &[DocId],
+    decided_again: impl Iterator<Item = DocId>,
+) -> Result<u64, CurateError> {
+    let view = batch.view().clone();
+    let mut blockade = Blocklist::new(&view)?;
+    let with_sketch = blockade.has(Blocked::Similar);
+    for document in removed {
+        let header = view.expect_header(*document)?;
+        let blockable = BlockKeys::of(&view, *document, &header, with_sketch)?;
+        blockade.lift(*document, &blockable)?;
+    }
+    let mut still = 0;
+    for document in decided_again {
+        let header = view.expect_header(document)?;
+        let blockable = BlockKeys::of(&view, document, &header, with_sketch)?;
+        let is_blocked = blockade.keeps_out(&blockable, Some(document), |craft| {
+            Ok(craft.shingles(&view.compared_text(document)?).into())
+        })?;
+        still += u64::from(is_blocked);
+        session.readmit(document, is_blocked)?;
+    }
+    blockade.write(batch)?;
+    Ok(still)
 }
 
 /// Hands out documents chunk by chunk, with an iterator over those behind the chunk.

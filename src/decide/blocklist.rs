@@ -3,7 +3,7 @@
 use super::error::DecideError;
 use super::overlay::stored_sketch;
 use crate::dedup::{Fingerprinter, Overlap, Sketch, block_keys};
-use crate::model::{DocId, key_identity};
+use crate::model::{DocId, MatchKind, Standing, key_identity, text_hash};
 use crate::store::{Batch, Blocked, Header, View};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -34,8 +34,8 @@ impl From<bool> for BlockReach {
 /// What of a document can be blocked.
 #[derive(Clone, Debug)]
 pub struct BlockKeys {
-    /// Its raw text.
-    pub raw: [u8; 16],
+    /// Its raw text, unless it is empty: all empty texts are alike, and say nothing.
+    pub raw: Option<[u8; 16]>,
     /// Its identity, if a key was given.
     pub identity: Option<[u8; 16]>,
     /// Its normalised text, unless there is nothing left of it.
@@ -58,7 +58,7 @@ impl BlockKeys {
         let key = header.key.as_ref();
         let has_words = header.words > 0;
         Ok(Self {
-            raw: header.raw,
+            raw: (header.bytes > 0).then_some(header.raw),
             identity: key.map(|key| key_identity(view.source_name(header.source), key)),
             normalised: has_words.then_some(header.normalised),
             sketch: if with_sketch { stored_sketch(view, document)? } else { None },
@@ -69,8 +69,9 @@ impl BlockKeys {
     pub fn keys(&self) -> impl Iterator<Item = (Blocked, [u8; 16])> {
         let similar = self.sketch.as_ref().map(block_keys).unwrap_or_default();
         let identity = self.identity.map(|hash| (Blocked::Identity, hash));
+        let raw = self.raw.map(|hash| (Blocked::Text, hash));
         let normalised = self.normalised.map(|hash| (Blocked::Normalised, hash));
-        let texts = identity.into_iter().chain([(Blocked::Text, self.raw)]).chain(normalised);
+        let texts = identity.into_iter().chain(raw).chain(normalised);
         texts.chain(similar.into_iter().map(|hash| (Blocked::Similar, hash)))
     }
 }
@@ -107,11 +108,95 @@ impl<'v> Blocklist<'v> {
         self.ways.contains(&(what))
     }
 
-    /// Changes which removed documents block what has this hash.
+    /// A removed document blocks as far as `reach` says. What it blocks already stays blocked.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn change(
+    pub fn block(
+        &mut self,
+        document: DocId,
+        of: &BlockKeys,
+        reach: BlockReach,
+    ) -> Result<(), DecideError> {
+        for (what, hash) in self.meant(document, of, reach)? {
+            self.change(what, hash, |by| {
+                by.insert(document);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a removed document does not block yet as far as `reach` says.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn lacks(
+        &self,
+        document: DocId,
+        of: &BlockKeys,
+        reach: BlockReach,
+    ) -> Result<bool, DecideError> {
+        for (what, hash) in self.meant(document, of, reach)? {
+            if !self.by(what, hash)?.contains(&document) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// The rows in which a removed document is to stand.
+    fn meant(
+        &self,
+        document: DocId,
+        of: &BlockKeys,
+        reach: BlockReach,
+    ) -> Result<Vec<(Blocked, [u8; 16])>, DecideError> {
+        // A superseded document gave its key away.
+        let matched = self.view.match_of(document)?;
+        let gave_key_away = matched.is_some_and(|found| found.kind == MatchKind::Superseded);
+        let is_meant = |what: &Blocked| match what {
+            Blocked::Text => reach >= BlockReach::Exact,
+            Blocked::Identity => reach >= BlockReach::Exact && !gave_key_away,
+            Blocked::Normalised => reach >= BlockReach::Normalised,
+            Blocked::Similar => reach >= BlockReach::Similar,
+        };
+        Ok(of.keys().filter(|(what, _)| is_meant(what)).collect())
+    }
+
+    /// A removed document blocks nothing any more. Whoever calls decides about those that it kept out.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn lift(&mut self, document: DocId, of: &BlockKeys) -> Result<(), DecideError> {
+        // Earlier releases had empty texts block one another.
+        let empty = of.raw.is_none().then(|| (Blocked::Text, text_hash("")));
+        for (what, hash) in of.keys().chain(empty) {
+            self.change(what, hash, |by| {
+                by.remove(&document);
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Whether a removed document blocks anything of this.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn is_blocking(
+        &self,
+        document: DocId,
+        keys: impl IntoIterator<Item = (Blocked, [u8; 16])>,
+    ) -> Result<bool, DecideError> {
+        for (what, hash) in keys {
+            if self.by(what, hash)?.contains(&document) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Changes which removed documents block what has this hash.
+    fn change(
         &mut self,
         what: Blocked,
         hash: [u8; 16],
@@ -161,24 +246,33 @@ impl<'v> Blocklist<'v> {
                 return Ok(true);
             }
         }
-        if similar.is_empty() {
+        let Some(sketch) = of.sketch.as_ref().filter(|_| !similar.is_empty()) else {
             return Ok(false);
-        }
+        };
         let shingles = shingles(&mut self.craft)?;
         for other in similar {
-            if self.is_similar(&shingles, other)? {
+            if self.is_similar((sketch, &shingles), other)? {
                 return Ok(true);
             }
         }
         Ok(false)
     }
 
-    /// Whether the text with these shingles is similar to a stored document under the policy.
+    /// Whether the text with this sketch and these shingles is similar to a removed document under the policy. Of a
+    /// purged one there is nothing but its sketch: then the estimate decides.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn is_similar(&mut self, shingles: &[u64], other: DocId) -> Result<bool, DecideError> {
+    pub fn is_similar(
+        &mut self,
+        (sketch, shingles): (&Sketch, &[u64]),
+        other: DocId,
+    ) -> Result<bool, DecideError> {
         let threshold = self.view.policy().threshold;
+        if self.view.standing(other)? == Standing::Purged {
+            let stays = stored_sketch(self.view, other)?;
+            return Ok(stays.is_some_and(|stays| stays.estimate(sketch) >= threshold));
+        }
         let others = match self.shingles.get(&other) {
             Some(found) => Arc::clone(found),
             None => {

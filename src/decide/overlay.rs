@@ -83,11 +83,12 @@ impl Overlay {
 
     // ---- what this commit changes ----
 
-    /// A document that this commit decides for the first time is there from now on.
+    /// Those of newcomers go: nothing is compared with them any more.
     pub(super) fn release_shingles(&mut self) {
         self.newcomers.values_mut().for_each(|newcomer| newcomer.shingles = None);
     }
 
+    /// A document that this commit decides for the first time is there from now on.
     pub(super) fn admit(&mut self, document: DocId, newcomer: Newcomer) {
         self.newcomers.insert(document, newcomer);
     }

@@ -213,7 +213,7 @@ impl PurgedContent {
         }
         let fingerprint = &prepared.fingerprint;
         let of = BlockKeys {
-            raw: prepared.raw,
+            raw: (!prepared.record.text.is_empty()).then_some(prepared.raw),
             identity: given_key(prepared).map(|_| prepared.identity),
             normalised: (fingerprint.tokens > 0).then_some(fingerprint.normalised),
             sketch: None,

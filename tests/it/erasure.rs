@@ -387,3 +387,62 @@ fn a_dictionary_that_has_pieces_of_a_purged_text_is_replaced() {
     let texts = sql(&corpus, "SELECT count(*) AS n FROM documents WHERE bytes > 0");
     assert_eq!(texts[0]["n"], 1000);
 }
+
+#[test]
+fn rejected_records_go_that_quote_in_any_spelling() {
+    use base64::Engine;
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let text = "Иван said \"no\" and left; nobody knew why / or where to, 100% sure";
+    let key = "https://a.example/page/17?of=me";
+    let pages = [Page::keyed(key, text), Page::keyed("other", "words that nobody asked to erase")];
+    let path = scratch.write("pages.jsonl", lines(&pages));
+    ingest(&corpus, &[&path], &["--source", "web", "--id-field", "id"]);
+    let ascii: String = text.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect();
+    let percent: String = key.bytes().map(|byte| format!("%{byte:02X}")).collect();
+    let encoded = base64::engine::general_purpose::STANDARD.encode(text);
+    // None has a text where it is looked for.
+    let records = [
+        json!({ "body": text }).to_string(),
+        format!(r#"{{"body": "{ascii}"}}"#),
+        json!({ "body": json!({ "inner": text }).to_string() }).to_string(),
+        json!({ "body": format!("data:;base64,{encoded}") }).to_string(),
+        json!({ "link": format!("https://b.example/?to={percent}") }).to_string(),
+        format!(r#"{{"body": "cut, and csv: ""{}"""#, text.replace('"', "\"\"")),
+        json!({ "body": "what nobody asked to erase" }).to_string(),
+    ];
+    let bad = scratch.write("bad.jsonl", records.join("\n") + "\n");
+    corpusdb(&["ingest", &corpus, &bad, "--source", "bad"]).good();
+    let listed = |corpus: &str| corpusdb(&["rejects", corpus, "--json"]).good().json_lines();
+    assert_eq!(listed(&corpus).len(), records.len());
+    let proof = scratch.arg("proof.json");
+    let told = corpusdb(&["purge", &corpus, key, "--prove", &proof, "--json"]).good().json();
+    assert_eq!(numbers(&told, ["purged", "rejects"]), [1, records.len() as u64 - 1], "{told}");
+    let left = listed(&corpus);
+    assert_eq!(left.len(), 1);
+    assert!(left[0].to_string().contains("what nobody asked to erase"), "{left:?}");
+    let proof: Value = serde_json::from_slice(&std::fs::read(&proof).unwrap()).unwrap();
+    assert_eq!(proof["clean"], true);
+    assert_eq!(proof["decodings"], json!(["as it is", "JSON", "CSV", "percent", "base64"]));
+    sound(&corpus);
+}
+
+#[test]
+fn a_dry_run_under_way_refuses_the_certificate() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let path = scratch.write("pages.jsonl", lines(&[Page::keyed("a", "words of one document")]));
+    ingest(&corpus, &[&path], &["--source", "web", "--id-field", "id"]);
+    let twin = corpusdb::store::Twin::make(Path::new(&corpus)).unwrap();
+    let proof = scratch.arg("proof.json");
+    let told = corpusdb(&["purge", &corpus, "a", "--prove", &proof, "--json"]);
+    assert_eq!((told.code, &told.json()["proof"]["clean"]), (Some(1), &json!(false)), "{told}");
+    let found: Value = serde_json::from_slice(&std::fs::read(&proof).unwrap()).unwrap();
+    let name = twin.path().file_name().unwrap().to_str().unwrap();
+    assert_eq!(found["twins"], json!([name]));
+    drop(twin);
+    let told = corpusdb(&["purge", &corpus, "--prove", &proof, "--json"]).good().json();
+    assert_eq!(told["proof"]["clean"], true, "{told}");
+}

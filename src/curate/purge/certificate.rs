@@ -36,7 +36,15 @@ pub struct Certificate {
     pub families: Vec<SearchedFamily>,
     /// Files of the corpus directory that were searched as they lie there.
     pub files: Vec<SearchedFile>,
-    /// Runs that stored documents have too, which were not purged: they are theirs, wherever they were found.
+    /// The spellings in which runs were searched for in words of users and records: metadata, rejected records, values
+    /// of fields, records of commits. Texts and files were searched as they are.
+    pub decodings: &'static [&'static str],
+    /// Sketches of purged documents that stay, of 256 bytes each: what is similar to these documents is blocked.
+    pub sketches: u64,
+    /// Directories of dry runs under way, which show an earlier moment: their tables are not searched.
+    pub twins: Vec<String>,
+    /// Runs that stored documents have too, which were not purged: they are theirs, but where they were found in what
+    /// is a purged document's own.
     pub shared_runs: u64,
     /// The first of these.
     pub shared: Vec<Shared>,
@@ -49,10 +57,10 @@ pub struct Certificate {
 }
 
 impl Certificate {
-    /// Whether nothing of the purged documents was found that is not of others too.
+    /// Whether all was searched, and nothing of the purged documents was found that is not of others too.
     #[must_use]
     pub const fn is_clean(&self) -> bool {
-        self.found == 0
+        self.found == 0 && self.twins.is_empty()
     }
 }
 

@@ -3,6 +3,7 @@
 use super::RUN_BYTES;
 use super::certificate::{Certificate, Finding, SearchedFamily, SearchedFile, Shared};
 use super::search::{CARRIED, Search};
+use super::spellings::{self, DECODINGS};
 use crate::curate::error::CurateError;
 use crate::model::{Context, DocId, Standing, shown_timestamp};
 use crate::store::{HashedRun, RunOf, StoreError, StoredRow, View, format_version};
@@ -14,6 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Findings, and documents with what they share, that are listed; the rest is counted.
 const LISTED: usize = 1000;
+/// Families whose rows have words of users and records, which may quote in any spelling.
+const SPELLED: [&str; 6] = ["meta", "commits", "snapshots", "rejects", "metadata", "terms"];
 /// Bytes of a file that are read at a time.
 const BLOCK: usize = 1 << 20;
 
@@ -41,27 +44,37 @@ struct Met {
     with: Option<DocId>,
     /// Whether an item of a suite has it.
     in_suite: bool,
-    /// Elsewhere: all, and the first ones.
-    times: u64,
-    places: Vec<String>,
+    /// In rows of purged documents, which are nobody else's.
+    own: Places,
+    /// Elsewhere.
+    others: Places,
 }
 
-impl Met {
+/// How often a run was met, and where first.
+#[derive(Default)]
+struct Places {
+    times: u64,
+    first: Vec<String>,
+}
+
+impl Places {
     fn at(&mut self, place: impl FnOnce() -> String) {
         self.times += 1;
-        if self.places.len() < 3 {
-            self.places.push(place());
+        if self.first.len() < 3 {
+            self.first.push(place());
         }
     }
 }
 
 /// Searches every row of `view` and every file below `root`, which nobody may write to meanwhile, for what was purged.
+/// `twins` are directories below it that other processes write to.
 ///
 /// # Errors
 /// [`CurateError`] when rows or files cannot be read.
 pub fn certify(
     view: &View,
     root: &Path,
+    twins: Vec<String>,
     time: Option<i64>,
     context: &Context<'_>,
 ) -> Result<Certificate, CurateError> {
@@ -77,6 +90,9 @@ pub fn certify(
         commit: view.commit().0,
         time: time.map(shown_timestamp),
         purged: purged.len(),
+        decodings: &DECODINGS,
+        sketches: sketches(view, &purged)?,
+        twins,
         ..Certificate::default()
     };
     let most = (context.memory / 16 / RUN_BYTES).max(1 << 12) as usize;
@@ -98,6 +114,15 @@ pub fn certify(
     certificate.digest = crate::store::digest(view, context.progress)?;
     context.progress.end();
     Ok(certificate)
+}
+
+/// Purged documents whose sketches stay.
+fn sketches(view: &View, purged: &RoaringTreemap) -> Result<u64, CurateError> {
+    let mut count = 0;
+    for document in purged.iter().map(DocId) {
+        count += u64::from(view.sketch_of_owner(document)?.is_some());
+    }
+    Ok(count)
 }
 
 /// Hands out the runs of purged documents, a bounded number at a time.
@@ -134,6 +159,7 @@ impl Group {
         for (run, met) in self.met {
             let Some((document, of)) = self.owners.get(run) else { continue };
             let (document, of) = (document.0, name(*of));
+            certificate.find(document, of, met.own);
             if let Some(with) = met.with {
                 certificate.shared_runs += 1;
                 if certificate.shared.len() < LISTED {
@@ -145,11 +171,17 @@ impl Group {
                 certificate.suite_runs += 1;
                 continue;
             }
-            certificate.found += met.times;
-            for place in met.places {
-                if certificate.findings.len() < LISTED {
-                    certificate.findings.push(Finding { document, of, place });
-                }
+            certificate.find(document, of, met.others);
+        }
+    }
+}
+
+impl Certificate {
+    fn find(&mut self, document: u64, of: &'static str, places: Places) {
+        self.found += places.times;
+        for place in places.first {
+            if self.findings.len() < LISTED {
+                self.findings.push(Finding { document, of, place });
             }
         }
     }
@@ -179,22 +211,31 @@ fn search_rows(
             return Err(StoreError::Interrupted);
         }
         let mut here = Vec::new();
-        for bytes in [row.key, row.value] {
+        let mut find = |bytes: &[u8]| {
             group.search.within(bytes, 0, &mut |run, _| here.push(run));
+            false
+        };
+        find(row.key);
+        if SPELLED.contains(&row.family) {
+            spellings::any(row.value, &mut find);
+        } else {
+            find(row.value);
         }
         if here.is_empty() {
             return Ok(());
         }
-        let other = view.document_of(row)?.filter(|document| !purged.contains(document.0));
+        let document = view.document_of(row)?;
+        let place = || {
+            let key: String = row.key.iter().map(|byte| format!("{byte:02x}")).collect();
+            format!("row {key} of {}", row.family)
+        };
         for run in here {
             let met = group.met.entry(run).or_default();
             met.in_suite |= row.is_suite_item();
-            match other {
+            match document {
+                Some(document) if purged.contains(document.0) => met.own.at(place),
                 Some(other) => met.with = met.with.or(Some(other)),
-                None => met.at(|| {
-                    let key: String = row.key.iter().map(|byte| format!("{byte:02x}")).collect();
-                    format!("row {key} of {}", row.family)
-                }),
+                None => met.others.at(place),
             }
         }
         Ok(())
@@ -262,7 +303,7 @@ fn search_file(
         let Group { search, met, .. } = &mut *group;
         search.within(&buffer, carried, &mut |run, at| {
             let place = || format!("{shown} at byte {}", begins + at as u64);
-            met.entry(run).or_default().at(place);
+            met.entry(run).or_default().others.at(place);
         });
     }
     let bytes = begins + buffer.len() as u64;

@@ -21,6 +21,7 @@ mod rest;
 mod rows;
 mod runs;
 mod search;
+mod spellings;
 
 pub(crate) use certificate::write_certificate;
 pub use certificate::{Certificate, Finding, SearchedFamily, SearchedFile, Shared};
@@ -28,7 +29,7 @@ pub(crate) use certify::certify;
 
 use super::error::CurateError;
 use super::removal::Removal;
-use super::remove::remove;
+use super::remove::{lift, remove};
 use crate::decide::{BlockReach, LoadedTokenizer};
 use crate::model::{Context, Standing};
 use crate::store::{CommitRecord, StoreError, UnendedPurge, Writer};
@@ -67,6 +68,8 @@ pub struct PurgeReport {
     pub selected: u64,
     /// Documents erased now: with those of a purge that had been stopped.
     pub purged: u64,
+    /// Of these, documents of a purge that had been stopped.
+    pub resumed: u64,
     /// Of those asked for, purged before.
     pub unchanged: u64,
     /// Documents that were removed for it.
@@ -101,8 +104,7 @@ pub struct PurgeReport {
 /// Erases documents, and finishes a purge that was stopped before.
 ///
 /// # Errors
-/// [`CurateError::SimilarPurge`] for a reach that needs what is erased; [`CurateError`] otherwise. What was committed
-/// before it stays, and the next purge goes on from there.
+/// [`CurateError`]; what was committed before it stays, and the next purge goes on from there.
 pub fn purge(
     writer: &mut Writer,
     tokenizers: &[LoadedTokenizer],
@@ -110,12 +112,10 @@ pub fn purge(
     removal: &Removal,
     context: &Context<'_>,
 ) -> Result<PurgeReport, CurateError> {
-    if removal.reach == BlockReach::Similar {
-        return Err(CurateError::SimilarPurge);
-    }
     let record = removal.record("purge")?;
     let mut report = PurgeReport { selected: selection.len(), ..PurgeReport::default() };
     finish_all(writer, tokenizers, context, &mut report)?;
+    report.resumed = report.purged;
     let purged = writer.view().documents_standing(Standing::Purged)?;
     let documents = selection - &purged;
     report.unchanged = selection.len() - documents.len();
@@ -156,7 +156,8 @@ fn finish(
     let reach = match unended.reach {
         0 => BlockReach::Nothing,
         1 => BlockReach::Exact,
-        _ => BlockReach::Normalised,
+        2 => BlockReach::Normalised,
+        _ => BlockReach::Similar,
     };
     let CommitRecord { reason, condition, time, .. } = begun;
     let removal = Removal { reach, reason, condition, time };
@@ -168,10 +169,15 @@ fn finish(
         report.kept_again += removed.kept_again;
         report.blocked += removed.blocked;
         report.commits += removed.commits;
+        if reach == BlockReach::Nothing {
+            let lifted = lift(writer, tokenizers, &documents, &record, context)?;
+            report.kept_again += lifted.kept_again;
+            report.commits += lifted.commits;
+        }
         context.progress.begin("moving what was lent", None);
         lenders::move_texts(writer, &documents, &record, context, report)?;
         dictionaries::replace(writer, &documents, &record, context, report)?;
-        rows::erase(writer, &documents, reach, &record, context, report)?;
+        rows::erase(writer, &documents, &record, context, report)?;
     }
     context.progress.begin("forgetting what quotes them", None);
     rest::snapshots(writer, &unended.documents, &record, report)?;

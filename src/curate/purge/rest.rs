@@ -2,6 +2,7 @@
 
 use super::PurgeReport;
 use super::search::Search;
+use super::spellings;
 use crate::curate::error::CurateError;
 use crate::model::{CommitSeq, TermId};
 use crate::store::{CommitRecord, HashedRun, RunOf, View, Writer};
@@ -128,7 +129,8 @@ fn rejects(
         let mut quoting = Vec::new();
         for reject in writer.view().keyed_rejects()? {
             let (hash, reject) = reject?;
-            if search.any(&reject.raw) || search.any(reject.reason.as_bytes()) {
+            let mut has = |bytes: &[u8]| search.any(bytes);
+            if spellings::any(&reject.raw, &mut has) || has(reject.reason.as_bytes()) {
                 quoting.push(hash);
                 if quoting.len() >= CHUNK {
                     break;
@@ -155,7 +157,8 @@ fn words(
     report: &mut PurgeReport,
 ) -> Result<(), CurateError> {
     let redacted = |words: &mut Option<String>| {
-        let quotes = words.as_ref().is_some_and(|words| search.any(words.as_bytes()));
+        let mut has = |bytes: &[u8]| search.any(bytes);
+        let quotes = words.as_ref().is_some_and(|words| spellings::any(words.as_bytes(), &mut has));
         if quotes {
             *words = Some(REDACTED.to_owned());
         }

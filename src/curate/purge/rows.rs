@@ -3,10 +3,10 @@
 use super::PurgeReport;
 use super::runs;
 use crate::curate::error::CurateError;
-use crate::decide::{BlockKeys, BlockReach, Blocklist};
+use crate::decide::{BlockKeys, Blocklist};
 use crate::dedup::Fingerprinter;
 use crate::model::{
-    Compared, Context, DocId, MatchKind, compared_text, key_identity, position_identity, text_hash,
+    Compared, Context, DocId, compared_text, key_identity, position_identity, text_hash,
 };
 use crate::store::{Batch, Blocked, CommitRecord, Erased, Header, RunOf, Trace, View, Writer};
 use roaring::RoaringTreemap;
@@ -22,7 +22,6 @@ const OF_OTHERS: usize = 4;
 pub(super) fn erase(
     writer: &mut Writer,
     documents: &RoaringTreemap,
-    reach: BlockReach,
     record: &CommitRecord,
     context: &Context<'_>,
     report: &mut PurgeReport,
@@ -37,18 +36,18 @@ pub(super) fn erase(
         }
         let mut batch = writer.begin()?;
         let view = batch.view().clone();
-        let mut blockade = Blocklist::new(&view)?;
+        let blockade = Blocklist::new(&view)?;
         let mut traces = Vec::with_capacity(chunk.len());
         for document in &chunk {
             let header = view.expect_header(*document)?;
             let identity = identity(&view, &header)?;
             traces.push(trace(&view, *document, &header, identity)?);
-            block(&view, &mut blockade, *document, &header, reach)?;
+            let sketch = lasting_sketch(&view, &blockade, *document, &header)?;
             let stub = stub(&view, &header);
             let document = *document;
-            batch.erase(&Erased { document, header: &header, stub: &stub, identity })?;
+            let sketch = sketch.as_deref();
+            batch.erase(&Erased { document, header: &header, stub: &stub, identity, sketch })?;
         }
-        blockade.write(&mut batch)?;
         end(batch, &chunk, &traces, record)?;
         report.purged += chunk.len() as u64;
         report.commits += 1;
@@ -133,34 +132,18 @@ fn trace(
     Ok(Trace { document, raw: header.raw, identity, runs: found })
 }
 
-/// What a purged document blocks: as asked for, and what its removal blocked already, but for what is similar, which
-/// can not be told without its text.
-fn block(
+/// The sketch that stays of a purged document while what is similar to it is blocked: its text cannot tell any more.
+fn lasting_sketch(
     view: &View,
-    blockade: &mut Blocklist<'_>,
+    blockade: &Blocklist<'_>,
     document: DocId,
     header: &Header,
-    reach: BlockReach,
-) -> Result<(), CurateError> {
-    let with_sketch = blockade.has(Blocked::Similar);
-    // A superseded document gave its key away.
-    let matched = view.match_of(document)?;
-    let gave_key_away = matched.is_some_and(|found| found.kind == MatchKind::Superseded);
-    for (what, hash) in BlockKeys::of(view, document, header, with_sketch)?.keys() {
-        let is_meant = match what {
-            Blocked::Text => reach >= BlockReach::Exact,
-            Blocked::Identity => reach >= BlockReach::Exact && !gave_key_away,
-            Blocked::Normalised => reach >= BlockReach::Normalised,
-            Blocked::Similar => false,
-        };
-        let is_lifted = reach == BlockReach::Nothing || what == Blocked::Similar;
-        blockade.change(what, hash, |by| {
-            if is_meant {
-                by.insert(document);
-            } else if is_lifted {
-                by.remove(&document);
-            }
-        })?;
+) -> Result<Option<Vec<u8>>, CurateError> {
+    if !blockade.has(Blocked::Similar) {
+        return Ok(None);
     }
-    Ok(())
+    let of = BlockKeys::of(view, document, header, true)?;
+    let similar = of.keys().filter(|(what, _)| *what == Blocked::Similar);
+    let stays = blockade.is_blocking(document, similar)?;
+    Ok(of.sketch.filter(|_| stays).map(|sketch| sketch.as_bytes().to_vec()))
 }

@@ -19,7 +19,7 @@ pub struct ShownBlocker {
     pub key: String,
     /// What the two have in common: `text`, `key`, `normalised text` or `similarity`.
     pub by: &'static str,
-    /// Exact Jaccard similarity, where that is the reason.
+    /// Jaccard similarity, where that is the reason: exact, or estimated where the other document was purged.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub jaccard: Option<f64>,
 }
@@ -34,7 +34,7 @@ pub(in crate::query) fn blockers(
     let identity = key.map(|key| key_identity(view.source_name(header.source), key));
     let normalised = (header.words > 0).then_some(header.normalised);
     let ways = [
-        (Blocked::Text, Some(header.raw), "text"),
+        (Blocked::Text, (header.bytes > 0).then_some(header.raw), "text"),
         (Blocked::Identity, identity, "key"),
         (Blocked::Normalised, normalised, "normalised text"),
     ];

@@ -3,7 +3,7 @@
 use crate::dedup::{
     Fingerprint, Fingerprinter, Sketch, bands, block_keys, estimate_floor, shared, shared_at_least,
 };
-use crate::model::{DocId, Policy, Scope, SourceId};
+use crate::model::{DocId, Policy, Scope, SourceId, Standing};
 use crate::query::error::QueryError;
 use crate::store::{Blocked, TextKind, View};
 use roaring::RoaringTreemap;
@@ -52,7 +52,8 @@ pub(in crate::query) fn sketch(view: &View, document: DocId) -> Result<Option<Sk
     sketch.map(Some).ok_or(QueryError::Sketch { document, bytes: bytes.len() })
 }
 
-/// The removed documents that keep one out by similarity, with the exact similarity.
+/// The removed documents that keep one out by similarity, with the exact similarity; of a purged one, of which there is
+/// nothing but its sketch, with the estimate.
 pub(in crate::query) fn similar_blockers(
     view: &View,
     document: DocId,
@@ -70,6 +71,12 @@ pub(in crate::query) fn similar_blockers(
     }
     let own = craft.shingles(&view.compared_text(document)?);
     for other in candidates {
+        if view.standing(other)? == Standing::Purged {
+            let stays = self::sketch(view, other)?;
+            let estimate = stays.map_or(0.0, |stays| stays.estimate(&sketch));
+            found.extend((estimate >= view.policy().threshold).then_some((other, estimate)));
+            continue;
+        }
         let shingles = craft.shingles(&view.compared_text(other)?);
         if let Some(both) = shared_at_least(&own, &shingles, view.policy().threshold) {
             let union = own.len() + shingles.len() - both as usize;

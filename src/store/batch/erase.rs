@@ -26,6 +26,8 @@ pub struct Erased<'a> {
     pub stub: &'a Header,
     /// The identity under which a later ingest would recognise it.
     pub identity: [u8; 16],
+    /// What stays of its sketch: all, where what is similar is blocked on.
+    pub sketch: Option<&'a [u8]>,
 }
 
 impl Batch<'_> {
@@ -35,7 +37,7 @@ impl Batch<'_> {
     /// # Errors
     /// [`StoreError`] when rows cannot be read or encoded.
     pub fn erase(&mut self, erased: &Erased<'_>) -> Result<(), StoreError> {
-        let Erased { document, header, stub, identity } = *erased;
+        let Erased { document, header, stub, identity, sketch } = *erased;
         // What is remembered of equal texts may be of this one.
         self.aside.replace(None);
         let view = self.view().clone();
@@ -45,7 +47,10 @@ impl Batch<'_> {
         self.index_again(document, &indexed, &Indexed::default())?;
         self.put::<Documents>(&key, &stub.encode())?;
         self.put::<Texts>(&key, &TextEncoder::new(None).encode("")?)?;
-        self.delete::<Sketches>(&key)?;
+        match sketch {
+            Some(sketch) => self.put::<Sketches>(&key, sketch)?,
+            None => self.delete::<Sketches>(&key)?,
+        }
         self.delete::<Metadata>(&key)?;
         self.forget_sightings(document)?;
         for (tokenizer, record) in (0..).map(TokenizerId).zip(view.all_tokenizers()) {

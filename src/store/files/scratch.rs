@@ -66,6 +66,23 @@ pub(in crate::store) fn unnamed_file(place: &CorpusDirectory) -> Result<File, St
     file.map_err(StoreError::io("creating", &path))
 }
 
+/// The names of the directories of a kind.
+pub(in crate::store) fn named(
+    place: &CorpusDirectory,
+    kind: &str,
+) -> Result<Vec<String>, StoreError> {
+    let failed = || StoreError::io("reading", &place.root);
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(&place.root).map_err(failed())? {
+        let name = entry.map_err(failed())?.file_name().to_string_lossy().into_owned();
+        if name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')) {
+            found.push(name);
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
 /// Removes the directories of `kinds` whose owners are gone. What cannot be removed stays: it takes room, and
 /// harms nothing.
 pub(in crate::store) fn sweep(place: &CorpusDirectory, kinds: &[&str]) {

@@ -3,6 +3,7 @@
 use crate::model::Context;
 use crate::store::database::compact::{PIECE, compact};
 use crate::store::error::StoreError;
+use crate::store::files::{scratch, twin};
 use crate::store::opening::Writer;
 use crate::store::rows::records::CommitRecord;
 
@@ -45,6 +46,14 @@ impl Writer {
     /// Removes what RocksDB tells people of earlier openings.
     pub fn remove_old_reports(&self) {
         self.place().remove_old_reports();
+    }
+
+    /// Directories of dry runs: of processes that go on, since those of others were removed when this writer opened.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn living_twins(&self) -> Result<Vec<String>, StoreError> {
+        scratch::named(self.place(), twin::KIND)
     }
 
     /// Removes the checkpoints that migrations made beside the database; answers their names.

@@ -16,7 +16,7 @@ pub struct UnendedPurge {
     /// The commit that began it, whose record says why and when.
     pub commit: CommitSeq,
     /// What of it is kept from coming in again: 0 nothing, 1 equal texts and keys, 2 also what is equal when
-    /// normalised.
+    /// normalised, 3 also what is similar.
     pub reach: u8,
     /// All its documents.
     pub documents: RoaringTreemap,
@@ -123,6 +123,20 @@ impl Batch<'_> {
     /// [`StoreError`] when the family is absent.
     pub fn end_purge(&mut self, commit: CommitSeq) -> Result<(), StoreError> {
         self.delete::<Removals>(&RemovalKey { commit, part: RemovalPart::Unended })
+    }
+
+    /// A purge that has not ended goes on without these documents.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the bitmap cannot be written.
+    pub fn spare(
+        &mut self,
+        purge: &UnendedPurge,
+        documents: &RoaringTreemap,
+    ) -> Result<(), StoreError> {
+        let key = RemovalKey { commit: purge.commit, part: RemovalPart::Unended };
+        let bytes = bytes_of(&(&purge.documents - documents), vec![purge.reach])?;
+        self.put::<Removals>(&key, &bytes)
     }
 
     fn removal(&self, part: RemovalPart) -> RemovalKey {

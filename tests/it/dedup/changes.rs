@@ -2,6 +2,7 @@
 
 use super::{SOURCES, World, kin, page_of, policies, policy};
 use crate::support::{Page, Random, crawl};
+use corpusdb::curate::BlockReach;
 use corpusdb::dedup::{KeepOrder, Standing};
 use corpusdb::{DedupMode, Policy};
 
@@ -14,8 +15,12 @@ fn some(random: &mut Random, end: usize, most: usize) -> Vec<u64> {
     ids
 }
 
-/// Ingests, supersedes, reverts, ingests old files again, removes and restores at random; after each the corpus must
-/// stand as the model says. Answers removals looked at and those with another witness than the model's.
+/// Of each two removals one blocks equal texts and keys, the others nothing or more.
+const REACHES: [BlockReach; 4] =
+    [BlockReach::Nothing, BlockReach::Exact, BlockReach::Exact, BlockReach::Normalised];
+
+/// Ingests, supersedes, reverts, ingests old files again, removes, restores and purges at random; after each the corpus
+/// must stand as the model says. Answers removals looked at and those with another witness than the model's.
 fn wander(policy: &Policy, seed: u64, steps: usize) -> (usize, usize) {
     let mut random = Random::new(seed);
     let texts = kin(&mut random, 14);
@@ -43,12 +48,20 @@ fn wander(policy: &Policy, seed: u64, steps: usize) -> (usize, usize) {
             world.pour(source, &pages, batch);
         } else if choice < 72 {
             let ids = some(&mut random, stored, 4);
-            let block = random.chance(60);
-            log.push(format!("remove {ids:?}, block {block}"));
-            world.remove(&ids, block);
+            let reach = *random.pick(&REACHES);
+            log.push(format!("remove {ids:?}, block {reach:?}"));
+            world.remove(&ids, reach);
+        } else if choice < 80 {
+            let ids = some(&mut random, stored, 3);
+            let (reach, at) = (*random.pick(&REACHES), random.below(5) as u64);
+            log.push(format!("purge {ids:?}, block {reach:?}, stopped at {at}"));
+            world.purge(&ids, reach, at, &mut random);
         } else {
             let removed: Vec<u64> = (0..stored as u64)
-                .filter(|id| world.model.documents[*id as usize].removal.is_some())
+                .filter(|id| {
+                    let document = &world.model.documents[*id as usize];
+                    document.removal.is_some() && !document.is_purged
+                })
                 .filter(|_| random.chance(60))
                 .collect();
             log.push(format!("restore {removed:?}"));

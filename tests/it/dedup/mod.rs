@@ -27,7 +27,7 @@ mod takedown;
 use crate::support::{
     MEMORY, Page, Random, Scratch, edited, lines, pour, prose, reader, sound_digest, writer,
 };
-use corpusdb::curate::RemovalReport;
+use corpusdb::curate::{BlockReach, PurgeReport, RemovalReport};
 use corpusdb::dedup::shared;
 use corpusdb::dedup::{KeepOrder, MatchKind, Scope, Standing};
 use corpusdb::ingest::ReadOptions;
@@ -172,11 +172,50 @@ impl World {
         self.model.documents.iter().filter(|document| document.successor.is_some()).count()
     }
 
-    fn remove(&mut self, ids: &[u64], block: bool) -> RemovalReport {
+    fn remove(&mut self, ids: &[u64], reach: impl Into<BlockReach>) -> RemovalReport {
         self.is_plain = false;
-        self.model.remove(ids, block);
+        let reach = reach.into();
+        self.model.remove(ids, reach);
         let ids = ids.iter().copied().collect();
-        self.writer.remove(&ids, block, &Silent, &Interrupt::default()).unwrap()
+        self.writer.remove(&ids, reach, &Silent, &Interrupt::default()).unwrap()
+    }
+
+    /// Erases documents; stopped when `at` steps of one kind are done, if they are. Some of what is left then is taken
+    /// back, and the rest is erased by a purge of nothing.
+    fn purge(
+        &mut self,
+        ids: &[u64],
+        reach: BlockReach,
+        at: u64,
+        random: &mut Random,
+    ) -> PurgeReport {
+        self.is_plain = false;
+        let asked = ids.iter().copied().collect();
+        let interrupt = Interrupt::default();
+        let raise = Raise { interrupt: interrupt.clone(), at };
+        match self.writer.purge(&asked, reach, true, &raise, &interrupt) {
+            Ok(report) => {
+                self.model.purge(ids, reach);
+                return report;
+            }
+            Err(error) => assert!(error.is_interrupt(), "{error}"),
+        }
+        let unended = self.writer.corpus().unended_purge().unwrap();
+        let view = self.writer.view().clone();
+        let standing = |id: &u64| view.standing(DocId(*id)).unwrap();
+        let removed = ids.iter().copied().filter(|id| standing(id) == Standing::Removed);
+        let back: Vec<u64> = removed.filter(|_| random.chance(40)).collect();
+        let erased: Vec<u64> =
+            ids.iter().copied().filter(|id| standing(id) == Standing::Purged).collect();
+        self.model.purge(&erased, reach);
+        let spared = back.iter().filter(|id| unended.contains(**id)).count() as u64;
+        assert_eq!(self.restore(&back).spared, spared);
+        let left: Vec<u64> = unended.iter().filter(|id| !back.contains(id)).collect();
+        self.model.purge(&left, reach);
+        let nothing = roaring::RoaringTreemap::new();
+        let done = self.writer.purge(&nothing, true, true, &Silent, &Interrupt::default()).unwrap();
+        assert_eq!(done.resumed, done.purged);
+        done
     }
 
     fn restore(&mut self, ids: &[u64]) -> RemovalReport {
@@ -210,7 +249,8 @@ impl World {
                 (view.standing(DocId(id)).unwrap(), view.match_of(DocId(id)).unwrap());
             let found = matched.map(|matched| (matched.kind, matched.witness.0));
             let document = &self.model.documents[id as usize];
-            assert_eq!(view.text(DocId(id)).unwrap(), document.page.text, "{}", about());
+            let text = if document.is_purged { "" } else { &document.page.text };
+            assert_eq!(view.text(DocId(id)).unwrap(), text, "{}", about());
             let in_cluster = |found: &(MatchKind, u64)| found.0 != MatchKind::Superseded;
             let Some((_, witness)) = found.filter(in_cluster) else {
                 assert_eq!(

@@ -2,6 +2,7 @@
 //! computed from scratch, by the definitions.
 
 use crate::support::Page;
+use corpusdb::curate::BlockReach;
 use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, estimate_floor, shared_at_least};
 use corpusdb::dedup::{KeepOrder, MatchKind, Scope, Standing};
 use corpusdb::{DedupMode, Policy};
@@ -10,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// What a removal forbids.
 #[derive(Clone, Copy)]
 pub struct Removal {
-    text: bool,
+    reach: BlockReach,
     key: bool,
 }
 
@@ -25,6 +26,8 @@ pub struct Document {
     pub page: Page,
     pub successor: Option<u64>,
     pub removal: Option<Removal>,
+    /// Its text, fields and key are gone.
+    pub is_purged: bool,
 }
 
 /// Place in the keep order: the smaller one stays.
@@ -85,14 +88,20 @@ impl Model {
         let key = key(source, path, number, page);
         let id = self.documents.len() as u64;
         if let Some(before) = self.newest.get(&key).copied() {
-            let before = &mut self.documents[before as usize];
-            if content(&before.page) == content(page) {
+            if content(&self.documents[before as usize].page) == content(page) {
                 return false;
             }
+            if self.is_kept_away(source, page) {
+                return false;
+            }
+            let before = &mut self.documents[before as usize];
             before.successor = Some(id);
             if before.file != path {
                 self.overtaken.insert((before.file.clone(), path.to_owned()));
             }
+        }
+        if self.is_kept_away(source, page) {
+            return false;
         }
         self.newest.insert(key, id);
         let text = self.text(&page.text);
@@ -104,6 +113,7 @@ impl Model {
             page: page.clone(),
             successor: None,
             removal: None,
+            is_purged: false,
         });
         true
     }
@@ -126,17 +136,66 @@ impl Model {
         }
     }
 
-    pub fn remove(&mut self, ids: &[u64], block: bool) {
+    pub fn remove(&mut self, ids: &[u64], reach: BlockReach) {
         for id in ids {
             let document = &mut self.documents[*id as usize];
-            if document.removal.is_none() {
-                let key = block && document.successor.is_none() && document.page.id.is_some();
-                document.removal = Some(Removal { text: block, key });
+            if document.is_purged {
+                continue;
+            }
+            let has_key = document.successor.is_none() && document.page.id.is_some();
+            let key = reach >= BlockReach::Exact && has_key;
+            let before =
+                document.removal.unwrap_or(Removal { reach: BlockReach::Nothing, key: false });
+            let reach = reach.max(before.reach);
+            document.removal = Some(Removal { reach, key: key || before.key });
+        }
+    }
+
+    /// Erases documents. With a reach of nothing they block nothing any more; what they blocked stays blocked otherwise.
+    pub fn purge(&mut self, ids: &[u64], reach: BlockReach) {
+        self.remove(ids, reach);
+        for id in ids {
+            let document = &mut self.documents[*id as usize];
+            if document.is_purged {
+                continue;
+            }
+            document.is_purged = true;
+            if reach == BlockReach::Nothing {
+                document.removal = Some(Removal { reach, key: false });
+            }
+            let key = key(&document.source, &document.file, document.number, &document.page);
+            if self.newest.get(&key) == Some(id) {
+                self.newest.remove(&key);
             }
         }
     }
 
+    /// Whether a record is not even stored, since a purged document has its text or its key.
+    fn is_kept_away(&mut self, source: &str, page: &Page) -> bool {
+        let text = self.text(&page.text);
+        let purged = self.documents.iter().filter(|document| document.is_purged);
+        let blocks = |by: &Document| {
+            let has_key = page.id.is_some() && by.page.id == page.id && by.source == source;
+            by.removal.is_some_and(|removal| {
+                removal.key && has_key || self.is_same(removal.reach, by.text, text)
+            })
+        };
+        purged.into_iter().any(blocks)
+    }
+
+    /// Whether a text is as good as another one to a removal of that reach.
+    fn is_same(&self, reach: BlockReach, removed: usize, text: usize) -> bool {
+        let (own, other) = (&self.prints[text], &self.prints[removed]);
+        let is_empty = self.texts[text].is_empty();
+        reach >= BlockReach::Exact && removed == text && !is_empty
+            || reach >= BlockReach::Normalised
+                && own.tokens > 0
+                && own.normalised == other.normalised
+    }
+
     pub fn restore(&mut self, ids: &[u64]) {
+        let standing = |id: &&u64| !self.documents[**id as usize].is_purged;
+        let ids: Vec<u64> = ids.iter().filter(standing).copied().collect();
         ids.iter().for_each(|id| self.documents[*id as usize].removal = None);
     }
 
@@ -217,7 +276,7 @@ impl Model {
             let same_key = by.page.id == document.page.id && by.source == document.source;
             other != id
                 && by.removal.is_some_and(|removal| {
-                    removal.text && by.text == document.text || removal.key && same_key
+                    removal.key && same_key || self.is_same(removal.reach, by.text, document.text)
                 })
         })
     }
@@ -225,7 +284,9 @@ impl Model {
     /// Why deduplication does not decide about a document, if it does not.
     fn excluded(&self, id: usize) -> Option<Standing> {
         let document = &self.documents[id];
-        if document.removal.is_some() {
+        if document.is_purged {
+            Some(Standing::Purged)
+        } else if document.removal.is_some() {
             Some(Standing::Removed)
         } else if document.successor.is_some() {
             Some(Standing::Superseded)

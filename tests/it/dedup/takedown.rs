@@ -162,3 +162,47 @@ fn the_command_blocks_what_resembles_and_says_why() {
     assert!(!shown.contains("blocked"), "{shown}");
     sound(&corpus);
 }
+
+#[test]
+fn what_is_similar_stays_blocked_when_what_it_was_like_is_purged() {
+    for mode in [DedupMode::Witness, DedupMode::Components] {
+        for reach in [BlockReach::Exact, BlockReach::Similar] {
+            let mut world = World::new(&policy(mode, 0.8));
+            let original = text("a", 3);
+            world.pour("web", &[Page::new(original.clone())], 1 << 20);
+            let (nothing, first) = (Interrupt::default(), [0].into_iter().collect());
+            world.writer.remove(&first, BlockReach::Similar, &Silent, &nothing).unwrap();
+            let report = world.writer.purge(&first, reach, false, &Silent, &nothing).unwrap();
+            assert_eq!((report.purged, report.kept_again), (1, 0), "{mode:?}, {reach:?}");
+            let mut standings = Vec::new();
+            for page in comebacks(&original) {
+                let id = world.writer.view().documents();
+                world.pour("mirror", &[page], 1 << 20);
+                let view = world.writer.view();
+                // The very text, and what is it but for capitals where that was asked for, is not even stored.
+                standings.push((view.documents() > id).then(|| view.standing(DocId(id)).unwrap()));
+            }
+            let spelled = (reach == BlockReach::Exact).then_some(Standing::Blocked);
+            let similar = Some(Standing::Blocked);
+            assert_eq!(
+                standings,
+                [None, spelled, similar, Some(Standing::Kept)],
+                "{mode:?}, {reach:?}"
+            );
+            world.digest();
+            let blocked = world.writer.view().documents() - 2;
+            let corpus = crate::support::reader(&world.path);
+            let shown = corpus.show(DocId(blocked)).unwrap();
+            assert_eq!((shown.blocked_by[0].id, shown.blocked_by[0].by), (0, "similarity"));
+            drop((corpus, world.writer));
+            let options = corpusdb::Corpus::options();
+            let proof = options.prove_purge(&world.path, None, None, &Silent, &nothing).unwrap();
+            assert!(proof.is_clean() && proof.sketches == 1, "{proof:?}");
+            // Nothing blocks any more when the user says so, and the sketch goes with it.
+            world.writer = corpus_writer(&world.path, 1);
+            let second = [blocked].into_iter().collect();
+            world.writer.purge(&second, BlockReach::Nothing, false, &Silent, &nothing).unwrap();
+            world.digest();
+        }
+    }
+}
