@@ -120,6 +120,8 @@ class RemovalReport(Report):
     selected: int
     changed: int
     unchanged: int
+    #: Of the restored ones, documents that a stopped purge would have erased: it goes on without them.
+    spared: int
     no_longer_kept: int
     kept_again: int
     #: Documents that are kept out by removals.
@@ -147,6 +149,8 @@ class PurgeReport(Report):
 
     selected: int
     purged: int
+    #: Of these, documents of a purge that had been stopped.
+    resumed: int
     #: Of those asked for, purged before.
     unchanged: int
     removed: int
