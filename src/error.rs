@@ -101,6 +101,7 @@ impl Error {
                 IngestError::Interrupted { .. }
                     | IngestError::JoinInterrupted { .. }
                     | IngestError::Stopped
+                    | IngestError::Decide(DecideError::Interrupted)
             ) | Self::Store(StoreError::Interrupted)
                 | Self::Curate(CurateError::Interrupted)
                 | Self::Epoch(EpochError::Interrupted)

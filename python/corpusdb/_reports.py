@@ -186,6 +186,10 @@ class JoinReport(Report):
     #: Documents of which a value changed, and of which none did; counted once a commit.
     changed: int
     unchanged: int
+    #: Where the keep order goes by a field that was set: documents that are kept now and were not, and those that are
+    #: not any more; counted once a commit.
+    kept_again: int
+    no_longer_kept: int
     without_value: int
     #: By field, values that its type cannot hold, which were passed over; as those of `IngestReport`.
     misfits: dict[str, dict[str, object]]
@@ -209,6 +213,9 @@ class FieldReport(Report):
     ill_typed: int
     #: Documents whose value was changed by it.
     changed: int
+    #: As those of `JoinReport`.
+    kept_again: int
+    no_longer_kept: int
     commits: int
     dry_run: bool
 

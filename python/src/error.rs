@@ -121,6 +121,7 @@ fn of_store(error: &StoreError) -> &'static str {
         | StoreError::Missing { .. } => "Corrupt",
         StoreError::NewerFormat { .. } | StoreError::OlderFormat { .. } => "WrongFormat",
         StoreError::Name(_) => "BadName",
+        StoreError::ComparedFields { .. } => "BadInput",
         _ => "CorpusError",
     }
 }

@@ -2,11 +2,12 @@
 
 use super::{Corpus, CorpusWriter};
 use crate::curate::{self, ComputedField, FieldReport, NewField};
+use crate::decide::LoadedTokenizer;
 use crate::epoch;
 use crate::error::Error;
 use crate::ingest::{self, IngestError, IngestInput, JoinOptions, JoinReport};
 use crate::input::Records;
-use crate::model::{Context, Interrupt, Progress};
+use crate::model::{Context, FieldDeclaration, Interrupt, Progress};
 use crate::query::{self, FieldSummary};
 use crate::store::EpochRecord;
 
@@ -57,7 +58,8 @@ impl CorpusWriter {
     ) -> Result<FieldReport, Error> {
         let dependence = query::dependence(self.view(), &field.expression)?;
         let context = Context::new(progress, interrupt, self.memory);
-        Ok(curate::compute_field(&mut self.writer, field, &dependence, &context)?)
+        let tokenizers = self.encoders_if_ranked_by(&[&field.name])?;
+        Ok(curate::compute_field(&mut self.writer, field, &dependence, &tokenizers, &context)?)
     }
 
     /// Gives a field up: no query sees it any more, and what is indexed of it is deleted; metadata stay as they are.
@@ -94,7 +96,8 @@ impl CorpusWriter {
         let stopped = || IngestError::JoinInterrupted { report: Box::default() };
         let inlets = ingest::expand_inputs(paths, &options.read, interrupt, stopped)?;
         let context = Context::new(progress, interrupt, self.memory);
-        Ok(ingest::join(&mut self.writer, inlets.list, options, &context)?)
+        let tokenizers = self.encoders_of_join(options)?;
+        Ok(ingest::join(&mut self.writer, inlets.list, options, &tokenizers, &context)?)
     }
 
     /// As [`CorpusWriter::set_field`], with records that the program has.
@@ -111,6 +114,24 @@ impl CorpusWriter {
     ) -> Result<JoinReport, Error> {
         let inlets = vec![IngestInput::Memory(records)];
         let context = Context::new(progress, interrupt, self.memory);
-        Ok(ingest::join(&mut self.writer, inlets, options, &context)?)
+        let tokenizers = self.encoders_of_join(options)?;
+        Ok(ingest::join(&mut self.writer, inlets, options, &tokenizers, &context)?)
+    }
+
+    fn encoders_of_join(&mut self, options: &JoinOptions) -> Result<Vec<LoadedTokenizer>, Error> {
+        let names: Vec<&str> = options.columns.iter().map(|column| column.field.as_str()).collect();
+        self.encoders_if_ranked_by(&names)
+    }
+
+    /// The tokenizers, where one of these fields ranks documents: other values of it change what is kept.
+    fn encoders_if_ranked_by(&mut self, names: &[&str]) -> Result<Vec<LoadedTokenizer>, Error> {
+        let order = self.view().order_field();
+        let is_order = |field: &FieldDeclaration| {
+            Some(field.id) == order && names.contains(&field.name.as_str())
+        };
+        if !self.view().fields().iter().any(is_order) {
+            return Ok(Vec::new());
+        }
+        Ok(curate::load_to_write(&mut self.writer)?)
     }
 }

@@ -4,13 +4,15 @@ use super::contaminate::SuiteCheck;
 use super::error::CurateError;
 use crate::contamination::Looker;
 use crate::decide::{EncodedText, encode_text};
-use crate::dedup::{Fingerprinter, Sketch, TokenHashes, band_keys, shared};
+use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, TokenHashes, band_keys, shared};
 use crate::model::{
-    Compared, DedupMode, DocId, MatchKind, Progress, Standing, TextForm, TokenizerId, compared_text,
+    Compared, DedupMode, DocId, FieldId, MatchKind, Progress, Standing, TextForm, TokenizerId,
+    compared_text,
 };
-use crate::store::{Fault, Header, StoreError, StoredIds, TextKind, View};
+use crate::store::{ColumnBlock, Fault, Header, StoreError, StoredIds, TextKind, View, fields};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -18,6 +20,8 @@ use std::sync::Mutex;
 const PIECE: u64 = 1024;
 /// A text of more than this part of the memory of a query is a long one.
 const LONG: u64 = 64;
+/// Blocks of the column that ranks documents that a piece holds.
+const BLOCKS: usize = 16;
 /// Faults listed before the rest is only counted.
 const MOST: usize = 100;
 
@@ -68,6 +72,8 @@ fn check_piece(base: &Base<'_>, piece: u64) -> Vec<Fault> {
         tokenizers,
         suites,
         craft: Fingerprinter::new(view.policy()),
+        ranker: Ranker::new(&view.policy().keep),
+        numbers: HashMap::new(),
         words: TokenHashes::new(),
         looker: Looker::default(),
         faults: Vec::new(),
@@ -100,6 +106,9 @@ struct Checker<'a> {
     tokenizers: &'a [(TokenizerId, &'a Tokenizer)],
     suites: &'a SuiteCheck,
     craft: Fingerprinter,
+    ranker: Ranker,
+    /// Blocks of the column that ranks documents.
+    numbers: HashMap<u64, ColumnBlock>,
     words: TokenHashes,
     looker: Looker,
     faults: Vec<Fault>,
@@ -148,6 +157,7 @@ impl Checker<'_> {
         }
         if standing.is_eligible() {
             self.texts(document, header)?;
+            self.witness(document, header)?;
         }
         if standing == Standing::Kept {
             self.ids(document, &text)?;
@@ -256,6 +266,45 @@ impl Checker<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Who keeps a document out is kept, and stands before it by the values of this moment.
+    fn witness(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
+        let Some(matched) = self.view.match_of(document)? else { return Ok(()) };
+        if matched.kind == MatchKind::Superseded {
+            return Ok(());
+        }
+        let witness = matched.witness;
+        let other = self.view.expect_header(witness)?;
+        if self.rank(witness, &other)? > self.rank(document, header)? {
+            let keep = &self.view.policy().keep;
+            self.fault(
+                "matches",
+                format!("document {document} stands before its witness {witness} in the keep order {keep}; `corpusdb dedup redo` decides again"),
+            );
+        }
+        Ok(())
+    }
+
+    fn rank(&mut self, document: DocId, header: &Header) -> Result<Rank, CurateError> {
+        let number = match self.view.order_field() {
+            Some(field) => self.number(field, document)?,
+            None => None,
+        };
+        let place = self.ranker.place_of_source(self.view.source_name(header.source));
+        Ok(self.ranker.rank(document, &header.raw, header.chars, place, number))
+    }
+
+    fn number(&mut self, field: FieldId, document: DocId) -> Result<Option<i64>, CurateError> {
+        let block = document.block();
+        if !self.numbers.contains_key(&block) {
+            if self.numbers.len() >= BLOCKS {
+                self.numbers.clear();
+            }
+            let read = self.view.column_block(fields::column_of(field), block)?;
+            self.numbers.insert(block, read);
+        }
+        Ok(self.numbers.get(&block).and_then(|numbers| numbers.get(document.slot())))
     }
 
     /// Ids and trained tokens of a kept document are those of its text.

@@ -2,6 +2,7 @@
 
 use super::error::CurateError;
 use super::fields::{Begun, FieldReport, NewField, about, begun, finish_drops, in_commits};
+use crate::decide::LoadedTokenizer;
 use crate::model::{Context, DocId, FieldDeclaration, FieldKind};
 use crate::query::{Computed, Dependence, compute, kind_of, names_column};
 use crate::store::{Batch, ColumnBlock, FieldRecord, FieldState, View, Writer, fields};
@@ -24,7 +25,8 @@ pub struct ComputedField {
 /// Stores the values that an expression has for every document as a field, declaring it when it is not. One that is new
 /// is seen from the last commit on; one that is declared changes commit by commit. The same again goes on where an
 /// interrupt stopped, unless something else was committed meanwhile: then it begins anew. `dependence` is that of the
-/// expression.
+/// expression. Where the keep order goes by the field, each commit decides about the documents that it ranks otherwise,
+/// and `tokenizers` encode what is kept again.
 ///
 /// # Errors
 /// [`CurateError::Field`] for an expression that has another value each time or looks at several documents, and for a
@@ -33,6 +35,7 @@ pub fn compute_field(
     writer: &mut Writer,
     new: &ComputedField,
     dependence: &Dependence,
+    tokenizers: &[LoadedTokenizer],
     context: &Context<'_>,
 ) -> Result<FieldReport, CurateError> {
     finish_drops(writer, context)?;
@@ -60,7 +63,7 @@ pub fn compute_field(
         computing.values(range, |id, value| drop(values.insert(id, value))).map_err(select)?;
         store(batch, &field, record, &values)
     };
-    let mut report = in_commits(writer, &field, record, new.batch, context, fill)?;
+    let mut report = in_commits(writer, &field, record, (new.batch, tokenizers), context, fill)?;
     report.commits += u64::from(is_new);
     Ok(report)
 }

@@ -2,6 +2,7 @@
 //! which leaves a corpus without half a field.
 
 use super::error::CurateError;
+use crate::decide::{LoadedTokenizer, decide_reranked};
 use crate::model::{Context, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy};
 use crate::store::{
     Batch, CommitRecord, FieldRecord, FieldState, View, Writer, declaration, declare_field,
@@ -55,6 +56,10 @@ pub struct FieldReport {
     pub ill_typed: u64,
     /// Documents whose value was changed by it.
     pub changed: u64,
+    /// Where the keep order goes by the field: documents that are kept now and were not, counted once a commit.
+    pub kept_again: u64,
+    /// Likewise those that were kept and are not any more.
+    pub no_longer_kept: u64,
     /// How many commits were made.
     pub commits: u64,
 }
@@ -69,6 +74,8 @@ impl FieldReport {
             values: 0,
             ill_typed: 0,
             changed: 0,
+            kept_again: 0,
+            no_longer_kept: 0,
             commits: 0,
         }
     }
@@ -101,7 +108,7 @@ pub fn add_field(
         record.ill_typed += filled.ill_typed;
         Ok(0)
     };
-    in_commits(writer, &field, record, new.batch, context, index)
+    in_commits(writer, &field, record, (new.batch, &[]), context, index)
 }
 
 /// Goes through all documents from where the record of a field stands, `rows` of them a commit, and declares the field
@@ -111,7 +118,7 @@ pub(super) fn in_commits(
     writer: &mut Writer,
     field: &FieldDeclaration,
     mut record: FieldRecord,
-    rows: u64,
+    (rows, tokenizers): (u64, &[LoadedTokenizer]),
     context: &Context<'_>,
     mut fill: impl FnMut(&mut Batch<'_>, Range<u64>, &mut FieldRecord) -> Result<u64, CurateError>,
 ) -> Result<FieldReport, CurateError> {
@@ -121,6 +128,9 @@ pub(super) fn in_commits(
         let end = record.next.saturating_add(rows.max(1)).min(documents);
         let mut batch = writer.begin()?;
         report.changed += fill(&mut batch, record.next..end, &mut record)?;
+        let decided = decide_reranked(&mut batch, tokenizers, context.interrupt)?;
+        report.kept_again += decided.kept_again;
+        report.no_longer_kept += decided.no_longer_kept;
         record.next = end;
         if end == documents {
             record.state = FieldState::Declared;

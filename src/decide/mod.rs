@@ -37,6 +37,7 @@ mod error;
 mod import;
 mod lineage;
 mod overlay;
+mod rerank;
 mod session;
 mod successors;
 mod text_leaders;
@@ -53,4 +54,5 @@ pub use encode::{
 pub use error::{DecideError, InvalidDecision};
 pub use lineage::Lineages;
 pub use overlay::stored_sketch;
+pub use rerank::decide_reranked;
 pub use session::{CommitDecisions, DecisionSession, Orphans};

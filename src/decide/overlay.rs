@@ -5,7 +5,7 @@ use super::decision::Newcomer;
 use super::error::DecideError;
 use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, band_keys};
 use crate::model::{
-    BucketMap, DocId, FieldId, KeepOrder, Match, MatchKind, Scope, SourceId, Standing, TermId,
+    BucketMap, DocId, FieldId, Match, MatchKind, Scope, SourceId, Standing, TermId,
 };
 use crate::store::{
     BlockStandings, ColumnBlock, Header, SourceRecord, StoreError, TextKind, View, fields,
@@ -46,6 +46,8 @@ pub(super) struct Overlay {
     /// All members, in the order they joined, of those with more.
     local_more: BucketMap<Vec<DocId>>,
     indexed: BTreeMap<DocId, Vec<u64>>,
+    /// Numbers of stored documents that this commit changes.
+    numbers: HashMap<DocId, Option<i64>>,
     remembered: Mutex<DecisionRowCache>,
 }
 
@@ -54,10 +56,7 @@ impl Overlay {
     pub(super) fn new(view: View, kept: Arc<RoaringTreemap>, first_new: DocId) -> Self {
         let keep = &view.policy().keep;
         let ranker = Ranker::new(keep);
-        let order_field = match keep {
-            KeepOrder::Field(name) => view.field_named(name).map(|field| field.id),
-            _ => None,
-        };
+        let order_field = view.order_field();
         let place = |source: &SourceRecord| ranker.place_of_source(&source.name);
         let source_places = view.sources().map(|(_, record)| place(record)).collect();
         Self {
@@ -77,6 +76,7 @@ impl Overlay {
             local: BucketMap::default(),
             local_more: BucketMap::default(),
             indexed: BTreeMap::new(),
+            numbers: HashMap::new(),
             remembered: Mutex::default(),
         }
     }
@@ -86,6 +86,11 @@ impl Overlay {
     /// Those of newcomers go: nothing is compared with them any more.
     pub(super) fn release_shingles(&mut self) {
         self.newcomers.values_mut().for_each(|newcomer| newcomer.shingles = None);
+    }
+
+    /// A stored document has another number in the field that ranks documents.
+    pub(super) fn set_number(&mut self, document: DocId, number: Option<i64>) {
+        self.numbers.insert(document, number);
     }
 
     /// A document that this commit decides for the first time is there from now on.
@@ -346,6 +351,9 @@ impl Overlay {
     }
 
     fn number(&self, field: FieldId, document: DocId) -> Result<Option<i64>, DecideError> {
+        if let Some(number) = self.numbers.get(&document) {
+            return Ok(*number);
+        }
         if let Some(found) = self.remembered().number(document) {
             return Ok(found);
         }

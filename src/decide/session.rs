@@ -267,6 +267,21 @@ impl DecisionSession {
         Ok(())
     }
 
+    /// A stored document has another number in the field of [`DecisionSession::order_field`]: it is decided again, and
+    /// so are those that it stood before and those that it stands before now.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn rerank(&mut self, document: DocId, number: Option<i64>) -> Result<(), DecideError> {
+        if !self.scene.is_eligible(document)? {
+            self.scene.set_number(document, number);
+            return Ok(());
+        }
+        self.exclude(document, Standing::Removed)?;
+        self.scene.set_number(document, number);
+        self.readmit(document, false)
+    }
+
     /// Compares with all candidates, however many they are.
     pub fn compare_with_all(&mut self) {
         self.reach = CandidateLimits::ALL;

@@ -4,10 +4,11 @@ use super::error::IngestError;
 use super::field_tally::FieldTally;
 use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 use super::reader::{IngestInput, is_interrupt};
+use crate::decide::{LoadedTokenizer, decide_reranked};
 use crate::input::{InputReader, ReadItem, ReadOptions};
 use crate::model::{
-    Context, DocId, FieldDeclaration, FieldValue, Misfit, ReadRecord, RecordKey, key_identity,
-    value_excerpt,
+    Context, DocId, FieldDeclaration, FieldValue, Interrupt, Misfit, ReadRecord, RecordKey,
+    key_identity, value_excerpt,
 };
 use crate::store::{CommitRecord, View, Writer};
 use serde_json::value::RawValue;
@@ -39,7 +40,8 @@ struct JoinBatch {
 /// Reads records and sets fields of the documents that they name. Of several values for one field of a document the
 /// last counts; a `null` takes the value away, where a format tells it from no value at all (Parquet does not). A value
 /// that the type of its field cannot hold is passed over and counted: what the document has stays. With a key the
-/// newest document of it is meant. No more than the records of one commit are held.
+/// newest document of it is meant. No more than the records of one commit are held. Where the keep order goes by one of the
+/// fields, each commit decides about the documents that it ranks otherwise, and `tokenizers` encode what is kept again.
 ///
 /// # Errors
 /// [`IngestError::Join`] for a field that is not declared, for a record without a name, and where options say `strict`
@@ -48,6 +50,7 @@ pub fn join(
     writer: &mut Writer,
     inlets: Vec<IngestInput<'_>>,
     options: &JoinOptions,
+    tokenizers: &[LoadedTokenizer],
     context: &Context<'_>,
 ) -> Result<JoinReport, IngestError> {
     check_source(writer.view(), options)?;
@@ -56,7 +59,7 @@ pub fn join(
         .iter()
         .map(|column| declared(writer.view(), column))
         .collect::<Result<_, _>>()?;
-    let joining = FieldJoin { options, fields: &fields };
+    let joining = FieldJoin { options, fields: &fields, tokenizers, interrupt: context.interrupt };
     let mut tally = FieldTally::of(&fields);
     let read = ReadOptions {
         text_field: None,
@@ -80,7 +83,8 @@ pub fn join(
             let chunk = joining.chunk(&mut reader, most, &mut tally, &mut report);
             report.misfits = tally.misfits();
             let (chunk, is_over) = chunk.map_err(|error| stopped(error, &report))?;
-            joining.write(writer, &chunk, &mut report)?;
+            let written = joining.write(writer, &chunk, &mut report);
+            written.map_err(|error| stopped(error, &report))?;
             context.progress.advance(before + reader.input_bytes());
             if is_over {
                 break;
@@ -113,6 +117,8 @@ struct FieldJoin<'a> {
     options: &'a JoinOptions,
     /// Those of `options.columns`, in their order.
     fields: &'a [FieldDeclaration],
+    tokenizers: &'a [LoadedTokenizer],
+    interrupt: &'a Interrupt,
 }
 
 impl FieldJoin<'_> {
@@ -181,6 +187,9 @@ impl FieldJoin<'_> {
         if changed == 0 {
             return Ok(());
         }
+        let decided = decide_reranked(&mut batch, self.tokenizers, self.interrupt)?;
+        report.kept_again += decided.kept_again;
+        report.no_longer_kept += decided.no_longer_kept;
         batch.commit(&CommitRecord {
             kind: "field".to_owned(),
             subject: report.fields.join(", "),

@@ -253,6 +253,10 @@ pub struct JoinReport {
     pub matched: u64,
     /// Documents of which a value changed, counted once a commit.
     pub changed: u64,
+    /// Where the keep order goes by one of the fields: documents that are kept now and were not, counted once a commit.
+    pub kept_again: u64,
+    /// Likewise those that were kept and are not any more.
+    pub no_longer_kept: u64,
     /// Documents that had those values already, counted once a commit.
     pub unchanged: u64,
     /// Records without a value: passed over.

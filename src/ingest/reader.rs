@@ -4,6 +4,7 @@ use super::error::IngestError;
 use super::file_state::FileNumbers;
 use super::file_tally::FileTally;
 use super::options::{IngestOptions, OnDamagedFile};
+use crate::decide::DecideError;
 use crate::input::{
     InputFile, InputReader, LeftFile, LeftRole, RawRecord, ReadError, ReadOptions, Records,
     ResumePoint, SkippedContent, expand,
@@ -330,7 +331,11 @@ pub(super) fn expand_files(
 
 /// Whether reading ended because a stop was asked for.
 pub(super) const fn is_interrupt(error: &IngestError) -> bool {
-    matches!(error, IngestError::Read(ReadError::Remote(RemoteError::Interrupted)))
+    matches!(
+        error,
+        IngestError::Read(ReadError::Remote(RemoteError::Interrupted))
+            | IngestError::Decide(DecideError::Interrupted)
+    )
 }
 
 struct ChunkReader<'a> {

@@ -150,6 +150,17 @@ pub enum StoreError {
         "this process has an earlier moment of the corpus open, and its files are kept for that: drop it, and run the same again"
     )]
     Held,
+    /// Other values of the fields that a document is compared by.
+    #[error(
+        "document {document} is compared by what is said in its fields, `{}` among them: set another field, or ingest the conversation with its new words under its key",
+        fields.join("`, `")
+    )]
+    ComparedFields {
+        /// The document.
+        document: crate::model::DocId,
+        /// The members of its metadata that were to be set.
+        fields: Vec<String>,
+    },
     /// A name that is taken, unknown or malformed.
     #[error("{0}")]
     Name(String),

@@ -107,3 +107,25 @@ fn a_template_whose_turns_a_tokenizer_cannot_tell_is_refused_unless_asked_for() 
     assert!(ran.stderr.contains("<|im_end|>") && ran.stderr.contains("<|im_start|>"), "{ran}");
     sound(&corpus);
 }
+
+#[test]
+fn what_a_conversation_is_compared_by_is_not_set_from_outside() {
+    let scratch = Scratch::new();
+    let template = scratch.write("chatml.jinja", CHATML);
+    let corpus = scratch.arg("chats");
+    init(&corpus, &["--profile", "chat", "--field", "instruction:keyword", "--field", "n:int"]);
+    let record = json!({"id": "a", "instruction": words(1, 12), "output": words(2, 12)});
+    let path = scratch.write("a.jsonl", lines(&[record]));
+    let chat = ["--source", "chats", "--id-field", "id", "--chat", "alpaca", "--chat-template"];
+    ingest(&corpus, &[&path], &[&chat[..], &[&template]].concat());
+    let before = digest(&corpus);
+    let values =
+        scratch.write("values.jsonl", "{\"id\": 0, \"instruction\": \"other words\", \"n\": 3}\n");
+    let set = |columns: &str| {
+        corpusdb(&["field", "set", &corpus, "--from", &values, "--on", "id", "--columns", columns])
+    };
+    set("instruction").fails(&["document 0 is compared by what is said", "`instruction`"]);
+    assert_eq!(digest(&corpus), before);
+    set("n").good();
+    sound(&corpus);
+}

@@ -404,13 +404,13 @@ fn rejected_records_go_that_quote_in_any_spelling() {
     let encoded = base64::engine::general_purpose::STANDARD.encode(text);
     // None has a text where it is looked for.
     let records = [
-        json!({ "body": text }).to_string(),
-        format!(r#"{{"body": "{ascii}"}}"#),
-        json!({ "body": json!({ "inner": text }).to_string() }).to_string(),
-        json!({ "body": format!("data:;base64,{encoded}") }).to_string(),
+        json!({ "remark": text }).to_string(),
+        format!(r#"{{"remark": "{ascii}"}}"#),
+        json!({ "remark": json!({ "inner": text }).to_string() }).to_string(),
+        json!({ "remark": format!("data:;base64,{encoded}") }).to_string(),
         json!({ "link": format!("https://b.example/?to={percent}") }).to_string(),
-        format!(r#"{{"body": "cut, and csv: ""{}"""#, text.replace('"', "\"\"")),
-        json!({ "body": "what nobody asked to erase" }).to_string(),
+        format!(r#"{{"remark": "cut, and csv: ""{}"""#, text.replace('"', "\"\"")),
+        json!({ "remark": "what nobody asked to erase" }).to_string(),
     ];
     let bad = scratch.write("bad.jsonl", records.join("\n") + "\n");
     corpusdb(&["ingest", &corpus, &bad, "--source", "bad"]).good();

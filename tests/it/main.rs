@@ -25,6 +25,7 @@ mod dedup;
 mod demo;
 mod docs;
 mod epochs;
+mod erased;
 mod erasure;
 mod erasure_aside;
 mod examples;

@@ -112,5 +112,5 @@ fn told(report: &FieldReport) -> anyhow::Result<()> {
             n(report.ill_typed)
         ))?;
     }
-    Ok(())
+    super::decided_again(report.kept_again, report.no_longer_kept)
 }

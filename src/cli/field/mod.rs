@@ -120,3 +120,12 @@ fn list(fields: &[FieldSummary]) -> anyhow::Result<()> {
     }
     Ok(())
 }
+
+/// Documents that stand otherwise, since the keep order goes by a field that was changed.
+fn decided_again(kept_again: u64, no_longer_kept: u64) -> anyhow::Result<()> {
+    if kept_again + no_longer_kept == 0 {
+        return Ok(());
+    }
+    let (gone, back) = (print::number(no_longer_kept), print::number(kept_again));
+    print::line(&format!("  by the keep order {gone} are no longer kept, {back} are kept again"))
+}

@@ -135,6 +135,7 @@ fn show(report: &JoinReport, dry_run: bool) -> anyhow::Result<()> {
             n(report.without_value)
         ))?;
     }
+    super::decided_again(report.kept_again, report.no_longer_kept)?;
     misfits(&report.misfits)?;
     if report.unknown > 0 {
         print::line(&format!(

@@ -76,6 +76,8 @@ pub struct Batch<'w> {
     pub(in crate::store) aside: Aside,
     pub(in crate::store) left: Option<Box<dyn Any + Send>>,
     pub(in crate::store) memory_aside: usize,
+    /// Stored documents whose number in the field that ranks documents is another one now, with that.
+    reranked: BTreeMap<DocId, Option<i64>>,
     /// Purged documents before this batch, once they are asked for.
     purged: OnceCell<RoaringTreemap>,
     /// The block of token counts read last, as stored before this batch.
@@ -100,6 +102,7 @@ impl Batch<'_> {
             rows: WriteBatch::default(),
             bands: BandChanges::default(),
             forgotten: Vec::new(),
+            reranked: BTreeMap::new(),
             identities: SortedRows::default(),
             state,
             sources: BTreeMap::new(),

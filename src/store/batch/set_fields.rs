@@ -1,6 +1,8 @@
 //! Fields of a stored document get other values: its row of metadata, and what is indexed of it.
 
-use crate::model::{DocId, FieldDeclaration, FieldId, JsonMembers, JsonObject, json_string};
+use crate::model::{
+    Compared, DocId, FieldDeclaration, FieldId, JsonMembers, JsonObject, compared_text, json_string,
+};
 use crate::store::batch::Batch;
 use crate::store::columns::Metadata;
 use crate::store::error::StoreError;
@@ -9,6 +11,7 @@ use crate::store::rows::indexed::{Indexed, indexed};
 use crate::store::rows::keys::DocumentKey;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 impl Batch<'_> {
     /// Writes values into the metadata of a document that was stored before this batch, each under the name of a
@@ -19,7 +22,8 @@ impl Batch<'_> {
     /// At most once a document and batch.
     ///
     /// # Errors
-    /// [`StoreError`] when rows cannot be read, or for metadata that is no JSON object.
+    /// [`StoreError::ComparedFields`] for what the document is compared by; [`StoreError`] when rows cannot be read, or
+    /// for metadata that is no JSON object.
     pub fn set_fields(
         &mut self,
         document: DocId,
@@ -80,6 +84,13 @@ impl Batch<'_> {
         if !is_changed && unindexed.is_empty() {
             return Ok(false);
         }
+        let compared = view.policy().compared;
+        if compared != Compared::Text
+            && compared_text(compared, "", &before) != compared_text(compared, "", &now)
+        {
+            let fields = values.iter().map(|(name, _)| (*name).to_owned()).collect();
+            return Err(StoreError::ComparedFields { document, fields });
+        }
         let key = DocumentKey { document };
         if is_changed && now == "{}" {
             self.delete::<Metadata>(&key)?;
@@ -90,8 +101,24 @@ impl Batch<'_> {
         old.keywords.retain(|(field, _)| !unindexed.contains(field));
         old.numbers.retain(|(field, _)| !unindexed.contains(field));
         old.misfits.retain(|(field, _)| !unindexed.contains(field));
-        self.index_again(document, &old, &indexed(&now, &declared))?;
+        let new = indexed(&now, &declared);
+        if let Some(field) = view.order_field() {
+            let number = |of: &Indexed| {
+                of.numbers.iter().find(|(other, _)| *other == field).map(|(_, number)| *number)
+            };
+            if number(&old) != number(&new) {
+                self.reranked.insert(document, number(&new));
+            }
+        }
+        self.index_again(document, &old, &new)?;
         Ok(is_changed)
+    }
+
+    /// Stored documents whose number in the field that ranks documents this batch has changed, with that number. They
+    /// are to be decided again before it is committed.
+    #[must_use]
+    pub const fn reranked(&self) -> &BTreeMap<DocId, Option<i64>> {
+        &self.reranked
     }
 
     /// Writes the difference of what is indexed of a document into columns and postings.

@@ -1,7 +1,7 @@
 //! Fields that were added to a corpus: their records, and what stands in the metadata of a range for them.
 
 use super::View;
-use crate::model::{DocId, FieldDeclaration, FieldId};
+use crate::model::{DocId, FieldDeclaration, FieldId, KeepOrder};
 use crate::store::columns::{Meta, Metadata};
 use crate::store::database::Pinned;
 use crate::store::error::{Malformed, StoreError};
@@ -37,6 +37,14 @@ impl View {
     /// The declared field of that name.
     pub(crate) fn field_named(&self, name: &str) -> Option<&FieldDeclaration> {
         self.fields().iter().find(|field| field.name == name)
+    }
+
+    /// The field whose numbers rank documents, where the keep order goes by one.
+    pub(crate) fn order_field(&self) -> Option<FieldId> {
+        match &self.policy().keep {
+            KeepOrder::Field(name) => self.field_named(name).map(|field| field.id),
+            _ => None,
+        }
     }
 
     /// The field of that name that is being filled, and is not declared before it is.

@@ -46,6 +46,21 @@ fn wander(policy: &Policy, seed: u64, steps: usize) -> (usize, usize) {
             let batch = *random.pick(&[600, 1 << 20]);
             log.push(format!("ingest {} into {source}, {batch} B", pages.len()));
             world.pour(source, &pages, batch);
+        } else if choice < 55
+            && let KeepOrder::Field(name) = &policy.keep
+        {
+            let values = some(&mut random, stored, 6).into_iter().map(|id| {
+                let value = match (name.as_str(), random.chance(80)) {
+                    (_, false) => serde_json::Value::Null,
+                    ("year", _) => (1998 + random.below(4)).into(),
+                    _ => (random.below(5) as f64 / 10.0).into(),
+                };
+                (id, value)
+            });
+            let values: Vec<_> = values.collect();
+            let batch = random.between(1, 8);
+            log.push(format!("set {values:?}, {batch} a commit"));
+            world.set_field(name, &values, batch);
         } else if choice < 72 {
             let ids = some(&mut random, stored, 4);
             let reach = *random.pick(&REACHES);
@@ -94,7 +109,7 @@ fn any_sequence_of_changes_leaves_what_a_decision_from_scratch_would_keep() {
     }
     // Under `first` alone, and seldom: who came back explains better, and nobody looked.
     assert!(20 * others <= witnesses, "{others} of {witnesses} witnesses are not the best-ranked");
-    assert!(witnesses > 2_500, "{witnesses} removals are too few to mean anything");
+    assert!(witnesses > 1_800, "{witnesses} removals are too few to mean anything");
 }
 
 #[test]

@@ -30,12 +30,13 @@ use crate::support::{
 use corpusdb::curate::{BlockReach, PurgeReport, RemovalReport};
 use corpusdb::dedup::shared;
 use corpusdb::dedup::{KeepOrder, MatchKind, Scope, Standing};
-use corpusdb::ingest::ReadOptions;
+use corpusdb::ingest::{JoinBy, JoinOptions, ReadOptions};
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, IngestReport, Interrupt,
     Policy, Progress, Silent, Tally,
 };
 use model::Model;
+use serde_json::json;
 use std::path::PathBuf;
 
 const SOURCES: [&str; 3] = ["web", "mirror", "archive"];
@@ -223,6 +224,21 @@ impl World {
         self.model.restore(ids);
         let ids = ids.iter().copied().collect();
         self.writer.restore(&ids, &Silent, &Interrupt::default()).unwrap()
+    }
+
+    /// Sets the field that ranks documents from outside, `batch` records a commit.
+    fn set_field(&mut self, name: &str, values: &[(u64, serde_json::Value)], batch: usize) {
+        self.is_plain = false;
+        for (id, value) in values {
+            self.model.documents[*id as usize].ranked_by = Some(value.clone());
+        }
+        let records = values.iter().map(|(id, value)| json!({ "id": id, name: value }).to_string());
+        let path =
+            self.scratch.write("values.jsonl", records.collect::<Vec<_>>().join("\n") + "\n");
+        let options = JoinOptions { batch, ..JoinOptions::of(name, JoinBy::Id("id".to_owned())) };
+        let report =
+            self.writer.set_field(&[path], &options, &Silent, &Interrupt::default()).unwrap();
+        assert_eq!(report.unknown, 0);
     }
 
     /// Decides everything again and makes that current.

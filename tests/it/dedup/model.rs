@@ -26,6 +26,8 @@ pub struct Document {
     pub page: Page,
     pub successor: Option<u64>,
     pub removal: Option<Removal>,
+    /// What was set from outside of the field that ranks documents.
+    pub ranked_by: Option<serde_json::Value>,
     /// Its text, fields and key are gone.
     pub is_purged: bool,
 }
@@ -113,6 +115,7 @@ impl Model {
             page: page.clone(),
             successor: None,
             removal: None,
+            ranked_by: None,
             is_purged: false,
         });
         true
@@ -261,10 +264,12 @@ impl Model {
                 let place = names.iter().position(|name| *name == document.source);
                 place.unwrap_or(names.len()) as i64
             }
-            KeepOrder::Field(name) => match document.page.fields[name].as_f64() {
-                Some(number) => -(number * 1000.0).round() as i64,
-                None => i64::MAX,
-            },
+            KeepOrder::Field(name) => {
+                match document.ranked_by.as_ref().unwrap_or(&document.page.fields[name]).as_f64() {
+                    Some(number) => -(number * 1000.0).round() as i64,
+                    None => i64::MAX,
+                }
+            }
         };
         let hash = blake3::hash(text.as_bytes());
         (place, u64::from_le_bytes(hash.as_bytes()[..8].try_into().unwrap()), id)

@@ -1,0 +1,320 @@
+//! Erased is gone: histories drawn by chance of what comes, changes, is removed, restored and erased, killed on the way;
+//! afterwards a search that knows nothing of the one that is tested looks through every row and every file.
+
+use crate::erasure::{having, sql};
+use crate::support::{
+    Page, Random, Scratch, corpusdb, lines, pour, reader, seeds, sound_digest, writer,
+};
+use base64::Engine;
+use corpusdb::curate::BlockReach;
+use corpusdb::dedup::{Profile, Standing};
+use corpusdb::ingest::ReadOptions;
+use corpusdb::{
+    Corpus, CorpusWriter, DocId, IngestOptions, Interrupt, Policy, Progress, Silent, Tally,
+};
+use roaring::RoaringTreemap;
+use serde_json::json;
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+/// Words that no other call gives: letters alone, so that no escape changes them but where a test wants it.
+fn words(random: &mut Random, count: usize) -> String {
+    let letter = |random: &mut Random| char::from(b'a' + random.below(26) as u8);
+    let word = |random: &mut Random| (0..9).map(|_| letter(random)).collect::<String>();
+    (0..count).map(|_| word(random)).collect::<Vec<_>>().join(" ")
+}
+
+/// What a user gave, and whether somebody has it who was not erased.
+struct Secret {
+    text: String,
+    key: String,
+    note: String,
+    id: u64,
+    is_erased: bool,
+}
+
+struct Story {
+    scratch: Scratch,
+    path: PathBuf,
+    writer: CorpusWriter,
+    secrets: Vec<Secret>,
+    files: usize,
+    log: Vec<String>,
+}
+
+/// Raises the interrupt at the first step of some kind after so many.
+struct Kill(Interrupt, std::sync::atomic::AtomicU64);
+
+impl Progress for Kill {
+    fn begin(&self, _: &str, _: Option<u64>) {}
+    fn advance(&self, _: u64) {
+        if self.1.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) == 1 {
+            self.0.raise();
+        }
+    }
+    fn tally(&self, _: &Tally) {}
+    fn end(&self) {}
+    fn note(&self, _: &str) {}
+}
+
+impl Story {
+    fn new() -> Self {
+        let scratch = Scratch::new();
+        let path = scratch.path("corpus");
+        Corpus::init(&path, &Policy::of(Profile::Web), &[]).unwrap();
+        let writer = writer(&path);
+        Self { scratch, path, writer, secrets: Vec::new(), files: 0, log: Vec::new() }
+    }
+
+    fn ingest(&mut self, random: &mut Random) {
+        let mut pages = Vec::new();
+        for _ in 0..random.between(1, 5) {
+            let known = (!self.secrets.is_empty()).then(|| random.below(self.secrets.len()));
+            let of = |at: usize| &self.secrets[at];
+            let text = match known {
+                Some(at) if random.chance(25) => of(at).text.clone(),
+                _ => {
+                    let count = random.between(6, 40);
+                    words(random, count)
+                }
+            };
+            let key = match known {
+                Some(at) if random.chance(30) => of(at).key.clone(),
+                _ => format!("https://{}.example/{}", words(random, 1), words(random, 1)),
+            };
+            if pages.iter().any(|page: &Page| page.id.as_ref() == Some(&key)) {
+                continue;
+            }
+            let mut page = Page::keyed(key, text);
+            page.fields["note"] = words(random, 3).into();
+            pages.push(page);
+        }
+        let first = self.writer.view().documents();
+        self.pour(&lines(&pages), "jsonl", "web");
+        // What is kept out by something that was erased is not stored: the others have the next numbers, in order.
+        let view = self.writer.view().clone();
+        let mut stored =
+            (first..view.documents()).map(|id| (id, view.expect_header(DocId(id)).unwrap()));
+        let mut next = stored.next();
+        for page in pages {
+            let Some((id, header)) = &next else { break };
+            if header.key == page.id {
+                let note = page.fields["note"].as_str().unwrap().to_owned();
+                let (id, key) = (*id, page.id.unwrap());
+                self.secrets.push(Secret { text: page.text, key, note, id, is_erased: false });
+                next = stored.next();
+            }
+        }
+        assert!(next.is_none(), "{:#?}", self.log);
+    }
+
+    fn pour(&mut self, bytes: &str, end: &str, source: &str) {
+        self.files += 1;
+        let file = self.scratch.write(&format!("{}.{end}", self.files), bytes);
+        let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
+        pour(&mut self.writer, &[file], &IngestOptions { read, ..IngestOptions::new(source) });
+    }
+
+    /// Records without a text, which quote a secret in some spelling.
+    fn reject(&mut self, random: &mut Random) {
+        let at = random.below(self.secrets.len());
+        let secret = &self.secrets[at];
+        let quoted = [&secret.text, &secret.key][random.below(2)].clone();
+        let ascii =
+            || quoted.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<String>();
+        let percent = || quoted.bytes().map(|byte| format!("%{byte:02x}")).collect::<String>();
+        let record = match random.below(5) {
+            0 => json!({ "id": "bad", "remark": quoted }).to_string(),
+            1 => format!(r#"{{"id": "bad", "remark": "{}"}}"#, ascii()),
+            2 => json!({ "id": "bad", "link": percent() }).to_string(),
+            3 => json!({ "id": "bad", "remark": json!({ "a": quoted }).to_string() }).to_string(),
+            _ => {
+                let bytes = base64::engine::general_purpose::STANDARD.encode(&quoted);
+                json!({ "id": "bad", "remark": bytes }).to_string()
+            }
+        };
+        self.log.push(format!("reject about {at}"));
+        self.pour(&format!("{record}\n"), "jsonl", "bad");
+    }
+
+    /// Erases every version of a key, or a document, and marks what was asked for.
+    fn purge(&mut self, random: &mut Random) {
+        let at = random.below(self.secrets.len());
+        let Secret { key, id, .. } = &self.secrets[at];
+        let is_key = random.chance(60);
+        let asked: RoaringTreemap = match is_key {
+            true => reader(&self.path).find_key(key).unwrap().iter().map(|id| id.0).collect(),
+            false => [*id].into_iter().collect(),
+        };
+        let reach = *random.pick(&[BlockReach::Nothing, BlockReach::Exact, BlockReach::Similar]);
+        let kill = random.below(6) as u64;
+        self.log.push(format!("purge {asked:?}, block {reach:?}, killed at {kill}"));
+        let interrupt = Interrupt::default();
+        let progress = Kill(interrupt.clone(), kill.into());
+        let done = self.writer.purge(&asked, reach, true, &progress, &interrupt);
+        let mut spared = RoaringTreemap::new();
+        if let Err(error) = done {
+            assert!(error.is_interrupt(), "{error}");
+            if random.chance(50) {
+                self.close();
+                self.writer = writer(&self.path);
+            }
+            // Some come back that are not erased yet; of the rest the next purge makes an end.
+            let begun = self.writer.corpus().unended_purge().unwrap();
+            let standing = |id: &u64| self.writer.view().standing(DocId(*id)).unwrap();
+            spared = begun
+                .iter()
+                .filter(|id| standing(id) == Standing::Removed && random.chance(50))
+                .collect();
+            self.writer.restore(&spared, &Silent, &Interrupt::default()).unwrap();
+            let nothing = RoaringTreemap::new();
+            self.writer.purge(&nothing, reach, true, &Silent, &Interrupt::default()).unwrap();
+            if begun.is_empty() {
+                // Stopped before it began, or behind the last document.
+                spared = asked.clone();
+            }
+        }
+        let purged = self.writer.view().documents_standing(Standing::Purged).unwrap();
+        assert!((&asked - &spared).is_subset(&purged), "{:#?}", self.log);
+        for secret in &mut self.secrets {
+            secret.is_erased |= asked.contains(secret.id) && purged.contains(secret.id);
+        }
+    }
+
+    /// Lets go of the corpus, as a process that ends does.
+    fn close(&mut self) {
+        let path = self.scratch.path("aside");
+        if !path.exists() {
+            Corpus::init(&path, &Policy::of(Profile::Web), &[]).unwrap();
+        }
+        drop(std::mem::replace(&mut self.writer, writer(&path)));
+    }
+
+    fn remove_or_restore(&mut self, random: &mut Random) {
+        let at = random.below(self.secrets.len());
+        if self.secrets[at].is_erased {
+            return;
+        }
+        let ids: RoaringTreemap = [self.secrets[at].id].into_iter().collect();
+        let none = Interrupt::default();
+        if random.chance(60) {
+            let reach =
+                *random.pick(&[BlockReach::Nothing, BlockReach::Exact, BlockReach::Similar]);
+            self.log.push(format!("remove {ids:?}, block {reach:?}"));
+            self.writer.remove(&ids, reach, &Silent, &none).unwrap();
+        } else {
+            self.log.push(format!("restore {ids:?}"));
+            self.writer.restore(&ids, &Silent, &none).unwrap();
+        }
+    }
+
+    /// What was erased and is of nobody else.
+    fn gone(&self) -> Vec<String> {
+        let alive = || self.secrets.iter().filter(|secret| !secret.is_erased);
+        let texts: BTreeSet<&str> = alive().map(|secret| &*secret.text).collect();
+        let keys: BTreeSet<&str> = alive().map(|secret| &*secret.key).collect();
+        let erased = self.secrets.iter().filter(|secret| secret.is_erased);
+        let gone = erased.flat_map(|secret| {
+            [
+                (!texts.contains(&*secret.text)).then(|| secret.text.clone()),
+                (!keys.contains(&*secret.key)).then(|| secret.key.clone()),
+                Some(secret.note.clone()),
+            ]
+        });
+        gone.flatten().collect()
+    }
+
+    /// Nothing of what was erased is left that is not of somebody else too, and all others have what they had.
+    fn check(&mut self) {
+        self.writer.compact(&Silent, &Interrupt::default()).unwrap();
+        let corpus = reader(&self.path);
+        sound_digest(&corpus);
+        for secret in &self.secrets {
+            let view = corpus.view();
+            let standing = view.standing(DocId(secret.id)).unwrap();
+            assert_eq!(standing == Standing::Purged, secret.is_erased, "{:#?}", self.log);
+            let text = if secret.is_erased { "" } else { &secret.text };
+            assert_eq!(view.text(DocId(secret.id)).unwrap(), text, "{:#?}", self.log);
+        }
+        let gone = self.gone();
+        drop(corpus);
+        // What is listed of files is written anew when the corpus is opened.
+        self.close();
+        self.writer = writer(&self.path);
+        self.close();
+        let root = self.path.to_str().unwrap();
+        let words = everything(root);
+        for what in gone {
+            // The part of a text that most escapes leave as it is.
+            let part = &what[..what.len().min(30)];
+            for (place, words) in &words {
+                assert!(!words.contains(part), "{part} in {place}\n{:#?}", self.log);
+            }
+            assert_eq!(having(root, part.as_bytes()), [""; 0], "{part}\n{:#?}", self.log);
+        }
+        let proof = Corpus::options()
+            .prove_purge(&self.path, None, None, &Silent, &Interrupt::default())
+            .unwrap();
+        assert!(proof.is_clean(), "{:#?}\n{:#?}", proof.findings, self.log);
+        self.writer = writer(&self.path);
+    }
+}
+
+/// What the corpus says of documents, rejected records and commits, with all that they spell.
+fn everything(corpus: &str) -> [(&'static str, String); 3] {
+    let said = |rows: Vec<serde_json::Value>| {
+        rows.iter().map(|row| spelled(&row.to_string(), 4)).collect::<String>()
+    };
+    [
+        ("documents", said(sql(corpus, "SELECT key, text, metadata FROM documents"))),
+        ("removals", said(sql(corpus, "SELECT * FROM removals"))),
+        ("rejects", said(corpusdb(&["rejects", corpus, "--json"]).good().json_lines())),
+    ]
+}
+
+/// The words and what they spell, by other means than those that are tested.
+fn spelled(words: &str, depth: usize) -> String {
+    let mut all = words.to_owned();
+    if depth == 0 {
+        return all;
+    }
+    for part in words.split('"') {
+        if let Ok(serde_json::Value::String(inner)) = serde_json::from_str(&format!("\"{part}\""))
+            && inner != part
+        {
+            all.push_str(&spelled(&inner, depth - 1));
+        }
+        let trimmed = part.trim_end_matches('\\');
+        if let Ok(bytes) = base64::engine::general_purpose::STANDARD.decode(trimmed)
+            && trimmed.len() > 12
+        {
+            all.push_str(&String::from_utf8_lossy(&bytes));
+        }
+        if part.matches('%').count() > 3 {
+            let bytes =
+                part.split('%').filter_map(|hex| u8::from_str_radix(hex.get(..2)?, 16).ok());
+            all.push_str(&String::from_utf8_lossy(&bytes.collect::<Vec<_>>()));
+        }
+    }
+    all
+}
+
+#[test]
+fn what_is_erased_in_any_history_is_in_no_row_and_no_file() {
+    for seed in 0..seeds(12) {
+        let mut random = Random::new(seed + 7_000);
+        let mut story = Story::new();
+        story.log.push(format!("seed {seed}"));
+        story.ingest(&mut random);
+        for _ in 0..random.between(6, 14) {
+            match random.below(10) {
+                0..=3 => story.ingest(&mut random),
+                4 | 5 => story.reject(&mut random),
+                6 | 7 => story.remove_or_restore(&mut random),
+                _ => story.purge(&mut random),
+            }
+        }
+        story.purge(&mut random);
+        story.check();
+    }
+}
