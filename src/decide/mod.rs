@@ -9,8 +9,8 @@
 //! * `text_leaders`: the exact rows, while documents come and go;
 //! * `crowd`: the kept members of crowded buckets; `cluster_crowd`: of mode `components`, which holds clusters in part
 //!   (`cluster_labels`); `writer_cache`: what of it a commit leaves in memory for the next;
-//! * `buckets`: keys and members; `crowd_search`: members that memory does not hold; `candidates`: estimate and
-//!   verification; `crowded` asks the crowd;
+//! * `buckets`: keys and members; `crowd_search`: candidates of crowded buckets, also of those that memory does not
+//!   hold; `candidates`: all of them, with estimate and verification;
 //! * `session`: what comes and goes; `witness_mode`: modes `witness` and `exact`; `component_mode`: modes `components`
 //!   and `lsh`, with `cluster_links` through crowded buckets; `import`: decisions that were made elsewhere;
 //! * `lineage`: whose place each document took; `successors`: of those that leave as it comes;
@@ -30,7 +30,6 @@ mod crowd;
 mod crowd_search;
 #[cfg(test)]
 mod crowd_tests;
-mod crowded;
 mod decision;
 mod encode;
 mod error;

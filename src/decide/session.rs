@@ -3,7 +3,7 @@
 use super::buckets::CandidateLimits;
 use super::candidates::CandidateLookup;
 use super::crowd::CrowdIndex;
-use super::crowd_search::{PartialSearch, SkippedCandidates};
+use super::crowd_search::{CrowdSearch, PartialSearch, SkippedCandidates};
 use super::decision::{Decision, DecisionCounts, ImportContext, ImportedDecision, Newcomer};
 use super::error::DecideError;
 use super::overlay::{FollowerCache, Overlay};
@@ -95,6 +95,18 @@ impl DecisionSession {
 
     pub(super) fn check_interrupt(&self) -> Result<(), DecideError> {
         if self.interrupt.is_raised() { Err(DecideError::Interrupted) } else { Ok(()) }
+    }
+
+    /// What asks the crowd, for the decision being made.
+    pub(super) const fn crowd_search(&mut self) -> CrowdSearch<'_> {
+        CrowdSearch {
+            scene: &self.scene,
+            crowd: &mut self.crowd,
+            craft: &mut self.craft,
+            limits: self.reach,
+            skipped: &mut self.passed,
+            capped: &mut self.counts.capped,
+        }
     }
 
     pub(super) fn mode(&self) -> DedupMode {

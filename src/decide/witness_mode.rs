@@ -208,7 +208,7 @@ impl DecisionSession {
         let best = nearest.map(|found| self.scene.rank(found.witness)).transpose()?.unwrap_or(rank);
         let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(found.bands.iter().copied()).collect();
         let mut candidates = BTreeSet::new();
-        let joined = self.joined_before(&keys, &found.taken)?;
+        let joined = self.crowd_search().joined_before(&keys, &found.taken)?;
         let asked = self.crowd.families_of(keys.iter().copied());
         let asks_crowd = keys.iter().any(|(band, hash)| self.crowd.held(*band, *hash).is_some());
         for other in joined {
@@ -219,7 +219,7 @@ impl DecisionSession {
                 candidates.extend((other < best).then_some(other));
             }
         }
-        candidates.extend(self.crowded(id, &sketch, &keys, |other| other < best)?);
+        candidates.extend(self.crowd_search().ask(id, &sketch, &keys, |other| other < best)?);
         let is_partial = self.passed.count > 0 || found.capped > 0 || self.counts.capped > capped;
         self.prefetched.insert(id, found);
         let similar = self.first_similar(id, &sketch, candidates)?.or(nearest);
@@ -267,7 +267,7 @@ impl DecisionSession {
         }
         let stored = found.buckets.clone();
         let before = (self.counts.capped, self.passed.count);
-        let candidates = self.crowded(id, sketch, &keys, |other| other > rank)?;
+        let candidates = self.crowd_search().ask(id, sketch, &keys, |other| other > rank)?;
         if before != (self.counts.capped, self.passed.count) {
             self.mark_unsettled(id);
         }
@@ -291,7 +291,7 @@ impl DecisionSession {
         };
         if is_kept {
             let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands.iter().copied()).collect();
-            self.join_crowd(id, sketch, &keys)?;
+            self.crowd_search().join(id, sketch, &keys)?;
         }
         // Those of crowded buckets are met in the crowd, if it has room for them.
         let (crowd, awaits) = (&self.crowd, self.crowd.awaits_late());
