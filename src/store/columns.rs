@@ -103,7 +103,7 @@ columns! {
     /// The audit log. Written by every commit; read by queries and check.
     Commits = "commits", Small, keys::CommitKey, "commit u64" => CommitRecord, |_, bytes| codec::decode(bytes), "record: what the commit did";
     /// Which documents were removed, restored and purged by a commit. Written by these; read by queries and `purge`.
-    Removals = "removals", Small, keys::RemovalKey, "commit u64, part u8" => removals::RemovalRow, removals::RemovalRow::decode, "part 0: the documents it was about, roaring treemap; 1: what is left to know of those it purged, see below; 2, while a purge has not ended: u8 (what is blocked: 0 nothing, 1 equal texts and keys, 2 also normalised texts), all its documents, roaring treemap";
+    Removals = "removals", Small, keys::RemovalKey, "commit u64, part u8" => removals::RemovalRow, removals::RemovalRow::decode, "part 0: the documents it was about, roaring treemap; 1: what is left to know of those it purged, see below; 2, while a purge has not ended: u8 (what is blocked: 0 nothing, 1 equal texts and keys, 2 also normalised texts, 3 also similar ones), all its documents, roaring treemap";
     /// Sources with counters, and the paths of their files.
     Sources = "sources", Small, keys::SourceKey, "source u32, file u32" => named::SourceRow<'v>, named::source, "file 0: record of the source with its counters; else the file's absolute path";
     /// What was read of each file. Written by ingest, read by the next one.

@@ -111,7 +111,12 @@ impl Story {
     fn pour(&mut self, bytes: &str, end: &str, source: &str) {
         self.files += 1;
         let file = self.scratch.write(&format!("{}.{end}", self.files), bytes);
-        let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
+        let name = |name: &str| Some(name.to_owned());
+        let read = ReadOptions {
+            text_field: name("text"),
+            id_field: name("id"),
+            ..ReadOptions::default()
+        };
         pour(&mut self.writer, &[file], &IngestOptions { read, ..IngestOptions::new(source) });
     }
 
@@ -266,7 +271,7 @@ fn everything(corpus: &str) -> [(&'static str, String); 3] {
         rows.iter().map(|row| spelled(&row.to_string(), 4)).collect::<String>()
     };
     [
-        ("documents", said(sql(corpus, "SELECT key, text, metadata FROM documents"))),
+        ("documents", said(sql(corpus, "SELECT key, text, meta FROM documents"))),
         ("removals", said(sql(corpus, "SELECT * FROM removals"))),
         ("rejects", said(corpusdb(&["rejects", corpus, "--json"]).good().json_lines())),
     ]
