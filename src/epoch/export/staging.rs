@@ -22,7 +22,7 @@ const VERSION: u32 = 2;
 /// What is finished of a build.
 #[derive(Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Record {
+struct ShardRecord {
     version: u32,
     /// blake3 of the plan, in hexadecimal.
     plan: String,
@@ -110,7 +110,7 @@ impl Staging {
     /// What the record says; nothing when there is none of this plan and epoch.
     fn recorded(&self) -> Vec<RecordedShard> {
         let read = fs::read(self.path.join(PROGRESS_FILE)).ok();
-        let record = read.and_then(|bytes| serde_json::from_slice::<Record>(&bytes).ok());
+        let record = read.and_then(|bytes| serde_json::from_slice::<ShardRecord>(&bytes).ok());
         record
             .filter(|record| record.version == VERSION)
             .filter(|record| record.plan == self.plan && record.epoch == self.epoch)
@@ -133,7 +133,7 @@ impl Staging {
             counts: shard.counts.clone(),
             files: shard.files.clone(),
         };
-        let record = Record {
+        let record = ShardRecord {
             version: VERSION,
             plan: self.plan.clone(),
             epoch: self.epoch,

@@ -5,7 +5,7 @@ use super::coverage::Coverage;
 use super::findings::Findings;
 use super::ids::{Found, Ids};
 use super::read;
-use super::read::{FileLayout, ReadError, ReadRow};
+use super::read::{FileLayout, ReadRow, ShardReadError};
 use super::row::RowChecker;
 use crate::epoch::error::EpochError;
 use crate::epoch::export::{ExportCounts, RowCounts};
@@ -70,7 +70,7 @@ impl<'a> Audit<'a> {
     /// Checks the rows of one shard against those the epoch has next.
     ///
     /// # Errors
-    /// [`ReadError::Malformed`] when the shard's files are not of their format.
+    /// [`ShardReadError::Malformed`] when the shard's files are not of their format.
     pub fn read_shard(
         &mut self,
         dir: &Path,
@@ -78,7 +78,7 @@ impl<'a> Audit<'a> {
         ordered: &mut BatchCursor,
         checks: &mut Checks,
         progress: &dyn Progress,
-    ) -> Result<(), ReadError> {
+    ) -> Result<(), ShardReadError> {
         let mut reader = read::open(dir, shard, &FileLayout::of(self.opened))?;
         loop {
             let rows = reader.next_rows()?;

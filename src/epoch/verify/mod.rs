@@ -26,7 +26,7 @@ use crate::model::Context;
 use audit::Audit;
 use checks::{Checks, Property};
 use rayon::prelude::*;
-use read::{FileLayout, ReadError};
+use read::{FileLayout, ShardReadError};
 use std::fs;
 use std::path::Path;
 
@@ -73,11 +73,13 @@ pub fn verify(
         let before = audit.rows;
         if let Err(error) = audit.read_shard(dir, shard, &mut rows, &mut checks, progress) {
             match error {
-                ReadError::Malformed(why) => checks.fail(Property::Files, why),
-                ReadError::Failed(error @ (EpochError::Io { .. } | EpochError::Parquet { .. })) => {
+                ShardReadError::Malformed(why) => checks.fail(Property::Files, why),
+                ShardReadError::Failed(
+                    error @ (EpochError::Io { .. } | EpochError::Parquet { .. }),
+                ) => {
                     checks.fail(Property::Files, error.to_string());
                 }
-                ReadError::Failed(error) => return Err(error),
+                ShardReadError::Failed(error) => return Err(error),
             }
         }
         for file in files.iter_mut().filter(|file| names.contains(&file.name)) {

@@ -36,7 +36,7 @@ pub(super) struct Counted {
 
 /// Counts of a group: all, and kept.
 #[derive(Clone, Default)]
-struct Cell([Sum; 2]);
+struct GroupSums([Sum; 2]);
 
 #[derive(Clone, Default)]
 pub(super) struct Sum {
@@ -65,14 +65,14 @@ impl Sum {
     }
 }
 
-impl Cell {
+impl GroupSums {
     fn add(&mut self, other: &Self) {
         self.0.iter_mut().zip(&other.0).for_each(|(sum, other)| sum.add(other));
     }
 }
 
 /// By source and the value of the language.
-type Cells = BTreeMap<(SourceId, Option<i64>), Cell>;
+type Cells = BTreeMap<(SourceId, Option<i64>), GroupSums>;
 
 /// Counts the documents of a scope.
 pub(super) fn count(scope: &Scope<'_>) -> Result<Counted, QueryError> {
@@ -93,11 +93,11 @@ pub(super) fn count(scope: &Scope<'_>) -> Result<Counted, QueryError> {
             cells = merged;
         }
     }
-    let mut all = Cell::default();
+    let mut all = GroupSums::default();
     cells.values().for_each(|cell| all.add(cell));
     let names = language.map(|_| Groups::by(view, &["language".to_owned()])).transpose()?;
     let mut groups = Vec::with_capacity(cells.len());
-    for ((source, group), Cell([of_all, of_kept])) in &cells {
+    for ((source, group), GroupSums([of_all, of_kept])) in &cells {
         let language = match (&names, group) {
             (Some(names), Some(language)) => Some(names.shown(*language)?),
             _ => None,
@@ -111,7 +111,7 @@ pub(super) fn count(scope: &Scope<'_>) -> Result<Counted, QueryError> {
         });
     }
     groups.sort_by(|a, b| (&a.source, &a.language).cmp(&(&b.source, &b.language)));
-    let Cell([of_all, of_kept]) = &all;
+    let GroupSums([of_all, of_kept]) = &all;
     Ok(Counted { all: of_all.told(view), kept: of_kept.told(view), groups, is_by_source_alone })
 }
 
@@ -155,7 +155,7 @@ impl Block {
             let source = self.sources.get(slot).and_then(|source| u32::try_from(source).ok());
             let language = self.languages.as_ref().and_then(|column| column.get(slot));
             let key = (SourceId(source.unwrap_or(u32::MAX)), language);
-            let Cell([all, kept]) = cells.entry(key).or_default();
+            let GroupSums([all, kept]) = cells.entry(key).or_default();
             for sum in [Some(all), (*member == Member::Kept).then_some(kept)].into_iter().flatten()
             {
                 self.add_to(sum, slot);

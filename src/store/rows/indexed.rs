@@ -79,7 +79,7 @@ pub enum Found {
 /// What a JSON object has for one field.
 #[must_use]
 pub fn found(metadata: &str, field: &FieldDeclaration) -> Found {
-    let found = |members: &Members<'_>| {
+    let found = |members: &IndexedMembers<'_>| {
         spelled(members, field).map_or(Found::Nothing, |raw| of_kind(raw, field.kind))
     };
     look(metadata, found).unwrap_or(Found::Nothing)
@@ -93,25 +93,25 @@ pub fn is_of_earlier_release(
     field: &FieldDeclaration,
     stored: Option<i64>,
 ) -> bool {
-    let earlier = |members: &Members<'_>| {
+    let earlier = |members: &IndexedMembers<'_>| {
         spelled(members, field).and_then(|raw| earlier_column_number(raw, field.kind))
     };
     look(metadata, earlier).flatten() == stored
 }
 
 /// The members of an object by name, each as it is spelled.
-enum Members<'a> {
+enum IndexedMembers<'a> {
     Borrowed(BTreeMap<&'a str, &'a RawValue>),
     /// Where a name is spelled with escapes, which cannot be borrowed.
     Owned(BTreeMap<String, Box<RawValue>>),
 }
 
-impl Members<'_> {
-    fn of(object: &str) -> Option<Members<'_>> {
+impl IndexedMembers<'_> {
+    fn of(object: &str) -> Option<IndexedMembers<'_>> {
         if let Ok(members) = serde_json::from_str(object) {
-            return Some(Members::Borrowed(members));
+            return Some(IndexedMembers::Borrowed(members));
         }
-        serde_json::from_str(object).ok().map(Members::Owned)
+        serde_json::from_str(object).ok().map(IndexedMembers::Owned)
     }
 
     fn get(&self, name: &str) -> Option<&str> {
@@ -122,16 +122,16 @@ impl Members<'_> {
     }
 }
 
-fn look<T>(metadata: &str, at: impl FnOnce(&Members<'_>) -> T) -> Option<T> {
+fn look<T>(metadata: &str, at: impl FnOnce(&IndexedMembers<'_>) -> T) -> Option<T> {
     if metadata == "{}" {
         return None;
     }
-    Members::of(metadata).map(|members| at(&members))
+    IndexedMembers::of(metadata).map(|members| at(&members))
 }
 
 /// The value of a field as it is spelled: of its member, and where there is none of that very name, of members within
 /// one another.
-fn spelled<'m>(members: &'m Members<'_>, field: &FieldDeclaration) -> Option<&'m str> {
+fn spelled<'m>(members: &'m IndexedMembers<'_>, field: &FieldDeclaration) -> Option<&'m str> {
     if let Some(raw) = members.get(field.member()) {
         return Some(raw);
     }

@@ -3,7 +3,8 @@
 use super::parquet::rows;
 use super::table::{TableBatch, guard};
 use super::{
-    EpochError, FileLayout, ReadError, ReadRow, Reader, malformed, number, read_json, shard_files,
+    EpochError, FileLayout, ReadRow, Reader, ShardReadError, malformed, number, read_json,
+    shard_files,
 };
 use crate::epoch::recipe::ColumnKind;
 use arrow_ipc::reader::StreamReader;
@@ -30,7 +31,7 @@ pub(super) fn open(
     dir: &Path,
     shard: usize,
     layout: &FileLayout,
-) -> Result<Box<dyn Reader>, ReadError> {
+) -> Result<Box<dyn Reader>, ShardReadError> {
     let names = shard_files(dir, layout, shard);
     let name = match names.as_slice() {
         [name] => name,
@@ -54,7 +55,7 @@ pub(super) fn open(
 }
 
 /// Every message and its body lie within the file: the decoder makes room for what a message claims.
-fn check_frames(path: &Path) -> Result<(), ReadError> {
+fn check_frames(path: &Path) -> Result<(), ShardReadError> {
     let failed = || EpochError::io("reading", path);
     let mut file = BufReader::new(File::open(path).map_err(failed())?);
     let mut left = file.get_ref().metadata().map_err(failed())?.len();
@@ -113,7 +114,7 @@ fn check_directory(
     name: &str,
     shard: usize,
     layout: &FileLayout,
-) -> Result<(), ReadError> {
+) -> Result<(), ShardReadError> {
     let path = dir.join("state.json");
     let state = read_json(&path)?;
     let files = state.pointer("/_data_files").and_then(Value::as_array);
@@ -137,7 +138,7 @@ fn check_directory(
 }
 
 impl Reader for ArrowShard {
-    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
+    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ShardReadError> {
         let batch = match guard(|| self.batches.next().transpose()) {
             Some(Ok(batch)) => batch,
             Some(Err(error)) => return malformed(&self.path, error),

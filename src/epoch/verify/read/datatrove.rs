@@ -1,7 +1,7 @@
 //! Checks the index and the metadata beside a datatrove token file.
 
 use super::raw::{Beside, expect_end};
-use super::{EpochError, FileLayout, ReadError, ReadRow, malformed, number};
+use super::{EpochError, FileLayout, ReadRow, ShardReadError, malformed, number};
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -24,7 +24,7 @@ impl Ends {
         tokens: &Path,
         loss: Option<&Path>,
         layout: &FileLayout,
-    ) -> Result<Self, ReadError> {
+    ) -> Result<Self, ShardReadError> {
         let index = tokens.with_extension("ds.index");
         let file = File::open(&index).map_err(EpochError::io("opening", &index))?;
         let loss = loss.map(|path| {
@@ -44,7 +44,7 @@ impl Ends {
     }
 
     /// The next end must be `tokens` further.
-    fn expect(&mut self, tokens: u64) -> Result<(), ReadError> {
+    fn expect(&mut self, tokens: u64) -> Result<(), ShardReadError> {
         let mut end = Vec::new();
         (&mut self.ends)
             .take(8)
@@ -59,7 +59,7 @@ impl Ends {
 }
 
 impl Beside for Ends {
-    fn check(&mut self, row: &mut ReadRow) -> Result<(), ReadError> {
+    fn check(&mut self, row: &mut ReadRow) -> Result<(), ShardReadError> {
         let width = row.ids.len();
         let mut at = 0;
         for (start, end) in self.layout.spans(row).into_iter().chain([(width, width)]) {
@@ -84,7 +84,7 @@ impl Beside for Ends {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), ReadError> {
+    fn end(&mut self) -> Result<(), ShardReadError> {
         expect_end(&mut self.ends, &self.path)?;
         if let Some((path, loss)) = &mut self.loss {
             expect_end(loss, path)?;

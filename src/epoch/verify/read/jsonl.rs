@@ -1,6 +1,6 @@
 //! Reads JSON lines.
 
-use super::{EpochError, FileLayout, ReadError, ReadRow, Reader, gather, malformed};
+use super::{EpochError, FileLayout, ReadRow, Reader, ShardReadError, gather, malformed};
 use crate::epoch::export::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
 use serde::Deserialize;
@@ -21,7 +21,7 @@ pub(super) fn open(
     dir: &Path,
     shard: usize,
     layout: &FileLayout,
-) -> Result<Box<dyn Reader>, ReadError> {
+) -> Result<Box<dyn Reader>, ShardReadError> {
     let plain = layout.compression == Compression::None;
     let path = dir.join(layout.name(shard, if plain { "jsonl" } else { "jsonl.zst" }));
     let file = File::open(&path).map_err(EpochError::io("opening", &path))?;
@@ -73,7 +73,7 @@ impl Line {
 
 impl Jsonl {
     /// The next line's row; `text` is room for the line.
-    fn next_row(&mut self, text: &mut Vec<u8>) -> Result<Option<ReadRow>, ReadError> {
+    fn next_row(&mut self, text: &mut Vec<u8>) -> Result<Option<ReadRow>, ShardReadError> {
         text.clear();
         if let Err(error) = self.lines.read_until(b'\n', text) {
             return malformed(&self.path, error);
@@ -106,7 +106,7 @@ impl Jsonl {
 }
 
 impl Reader for Jsonl {
-    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
+    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ShardReadError> {
         let mut text = Vec::new();
         gather(|| self.next_row(&mut text))
     }

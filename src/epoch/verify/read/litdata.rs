@@ -1,7 +1,7 @@
 //! Reads litdata chunks: an index for all, and in each chunk a table of offsets before the ids.
 
 use super::raw::RawShard;
-use super::{EpochError, FileLayout, ReadError, Reader, malformed, number, read_json};
+use super::{EpochError, FileLayout, Reader, ShardReadError, malformed, number, read_json};
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Read;
@@ -12,7 +12,7 @@ pub(super) fn open(
     dir: &Path,
     shard: usize,
     layout: &FileLayout,
-) -> Result<Box<dyn Reader>, ReadError> {
+) -> Result<Box<dyn Reader>, ShardReadError> {
     let path = dir.join(layout.name(shard, "bin"));
     let row_bytes = layout.row_tokens.unwrap_or_default().saturating_mul(layout.id_bytes) as u64;
     let (rows, size) = check_table(&path, row_bytes)?;
@@ -33,7 +33,7 @@ pub(super) fn open(
 }
 
 /// Rows of a chunk and its size: offsets of rows of one length, end to end, up to the file's end.
-fn check_table(path: &Path, row_bytes: u64) -> Result<(u64, u64), ReadError> {
+fn check_table(path: &Path, row_bytes: u64) -> Result<(u64, u64), ShardReadError> {
     let failed = || EpochError::io("reading", path);
     let mut file = File::open(path).map_err(failed())?;
     let size = file.metadata().map_err(failed())?.len();
@@ -61,7 +61,7 @@ fn check_index(
     shard: usize,
     dir: &Path,
     layout: &FileLayout,
-) -> Result<(), ReadError> {
+) -> Result<(), ShardReadError> {
     let at = |pointer: &str| index.pointer(pointer);
     let code = if layout.id_bytes == 2 { 5 } else { 2 };
     let expected = [

@@ -1,6 +1,6 @@
 //! Checks the header of llm.c token files.
 
-use super::{EpochError, ReadError, malformed, number};
+use super::{EpochError, ShardReadError, malformed, number};
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 pub(super) const HEADER: u64 = 1024;
 
 /// The header holds magic, version and the number of tokens that follow, and nothing else.
-pub(super) fn check_header(path: &Path) -> Result<(), ReadError> {
+pub(super) fn check_header(path: &Path) -> Result<(), ShardReadError> {
     let failed = || EpochError::io("reading", path);
     let mut file = File::open(path).map_err(failed())?;
     let size = file.metadata().map_err(failed())?.len();

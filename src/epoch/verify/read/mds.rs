@@ -1,7 +1,7 @@
 //! Reads MDS shards by the byte table of the format, and checks what `index.json` says of them.
 
 use super::{
-    EpochError, FileLayout, ReadError, ReadRow, Reader, gather, malformed, number, read_json,
+    EpochError, FileLayout, ReadRow, Reader, ShardReadError, gather, malformed, number, read_json,
 };
 use crate::epoch::export::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
@@ -21,7 +21,7 @@ pub(super) struct MdsShard {
 }
 
 impl MdsShard {
-    pub fn open(dir: &Path, shard: usize, layout: &FileLayout) -> Result<Self, ReadError> {
+    pub fn open(dir: &Path, shard: usize, layout: &FileLayout) -> Result<Self, ShardReadError> {
         let compressed = layout.compression != Compression::None;
         let index_path = dir.join("index.json");
         let index = read_json(&index_path)?;
@@ -134,7 +134,7 @@ fn description(layout: &FileLayout) -> Value {
 }
 
 impl MdsShard {
-    fn next_row(&mut self) -> Result<Option<ReadRow>, ReadError> {
+    fn next_row(&mut self) -> Result<Option<ReadRow>, ShardReadError> {
         let (Some(start), Some(end)) = (self.offsets.next(), self.offsets.peek()) else {
             return Ok(None);
         };
@@ -151,7 +151,7 @@ impl MdsShard {
 }
 
 impl Reader for MdsShard {
-    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
+    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ShardReadError> {
         let rows = gather(|| self.next_row())?;
         // Nothing may follow the last sample.
         let more = rows.is_empty() && {

@@ -3,7 +3,7 @@
 
 use super::raw::{expect_end, read_ids};
 use super::segments::Segments;
-use super::{EpochError, FileLayout, ReadError, ReadRow, Reader, gather, malformed};
+use super::{EpochError, FileLayout, ReadRow, Reader, ShardReadError, gather, malformed};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -36,7 +36,7 @@ impl MegatronShard {
         idx: &Path,
         segments: &Path,
         layout: &FileLayout,
-    ) -> Result<Self, ReadError> {
+    ) -> Result<Self, ShardReadError> {
         let bytes = std::fs::read(idx).map_err(EpochError::io("reading", idx))?;
         let index = match MegatronIndex::parse(&bytes) {
             Ok(index) => index,
@@ -57,7 +57,7 @@ impl MegatronShard {
 }
 
 impl MegatronShard {
-    fn next_row(&mut self) -> Result<Option<ReadRow>, ReadError> {
+    fn next_row(&mut self) -> Result<Option<ReadRow>, ShardReadError> {
         let Some(mut row) = self.segments.next()? else { return Ok(None) };
         let length =
             self.index.lengths.get(self.next).and_then(|length| usize::try_from(*length).ok());
@@ -85,7 +85,7 @@ impl MegatronShard {
 }
 
 impl Reader for MegatronShard {
-    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
+    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ShardReadError> {
         let rows = gather(|| self.next_row())?;
         if rows.is_empty() {
             if self.next < self.index.lengths.len() {

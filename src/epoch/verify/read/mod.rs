@@ -47,14 +47,14 @@ pub(in crate::epoch) struct ReadRow {
 
 /// Why a file is not what its format says. The file system's own errors are apart.
 #[derive(Debug)]
-pub(in crate::epoch) enum ReadError {
+pub(in crate::epoch) enum ShardReadError {
     /// The bytes are wrong; where and how.
     Malformed(String),
     /// The file could not be read at all.
     Failed(EpochError),
 }
 
-impl From<EpochError> for ReadError {
+impl From<EpochError> for ShardReadError {
     fn from(error: EpochError) -> Self {
         Self::Failed(error)
     }
@@ -68,8 +68,8 @@ const TOKENS: usize = 1 << 19;
 
 /// As many rows of those that `next` gives as are read at a time; fewer only at the end.
 fn gather(
-    mut next: impl FnMut() -> Result<Option<ReadRow>, ReadError>,
-) -> Result<Vec<ReadRow>, ReadError> {
+    mut next: impl FnMut() -> Result<Option<ReadRow>, ShardReadError>,
+) -> Result<Vec<ReadRow>, ShardReadError> {
     let mut rows = Vec::new();
     let mut tokens = 0;
     while rows.len() < ROWS && tokens < TOKENS {
@@ -83,7 +83,7 @@ fn gather(
 /// The rows of one shard.
 pub(in crate::epoch) trait Reader {
     /// The next rows, at most about a thousand, of about [`TOKENS`] or one; empty at the end.
-    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError>;
+    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ShardReadError>;
 }
 
 /// What a reader needs to know: what the files do not say themselves.
@@ -226,7 +226,7 @@ pub(in crate::epoch) fn open(
     dir: &Path,
     shard: usize,
     layout: &FileLayout,
-) -> Result<Box<dyn Reader>, ReadError> {
+) -> Result<Box<dyn Reader>, ShardReadError> {
     let path = |extension: &str| -> PathBuf { dir.join(layout.name(shard, extension)) };
     let segments = path("segments.parquet");
     let raw = |tokens: &str, skip| raw::RawShard::open(&path(tokens), &segments, layout, skip);
@@ -256,13 +256,13 @@ pub(in crate::epoch) fn open(
     })
 }
 
-fn malformed<T>(path: &Path, what: impl std::fmt::Display) -> Result<T, ReadError> {
+fn malformed<T>(path: &Path, what: impl std::fmt::Display) -> Result<T, ShardReadError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Err(ReadError::Malformed(format!("{name}: {what}")))
+    Err(ShardReadError::Malformed(format!("{name}: {what}")))
 }
 
 /// A file of JSON that is small.
-fn read_json(path: &Path) -> Result<serde_json::Value, ReadError> {
+fn read_json(path: &Path) -> Result<serde_json::Value, ShardReadError> {
     let bytes = fs::read(path).map_err(EpochError::io("reading", path))?;
     serde_json::from_slice(&bytes).or_else(|error| malformed(path, error))
 }

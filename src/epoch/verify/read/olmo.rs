@@ -1,7 +1,7 @@
 //! Checks the lines beside an OLMo token file.
 
 use super::raw::{Beside, expect_end};
-use super::{EpochError, FileLayout, ReadError, ReadRow, malformed};
+use super::{EpochError, FileLayout, ReadRow, ShardReadError, malformed};
 use flate2::read::GzDecoder;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -17,15 +17,19 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    pub fn open(path: &Path, mask: Option<&Path>, layout: &FileLayout) -> Result<Self, ReadError> {
+    pub fn open(
+        path: &Path,
+        mask: Option<&Path>,
+        layout: &FileLayout,
+    ) -> Result<Self, ShardReadError> {
         let open = |path: &Path| File::open(path).map_err(EpochError::io("opening", path));
         let lines = BufReader::new(GzDecoder::new(open(path)?));
         let mask = mask.map(|path| Ok((path.to_path_buf(), BufReader::new(open(path)?))));
-        let mask = mask.transpose().map_err(|error: EpochError| ReadError::from(error))?;
+        let mask = mask.transpose().map_err(|error: EpochError| ShardReadError::from(error))?;
         Ok(Self { path: path.to_path_buf(), lines, mask, tokens: 0, layout: layout.clone() })
     }
 
-    fn next(&mut self) -> Result<String, ReadError> {
+    fn next(&mut self) -> Result<String, ShardReadError> {
         let mut line = Vec::new();
         match self.lines.read_until(b'\n', &mut line) {
             Ok(_) => Ok(String::from_utf8_lossy(&line).into_owned()),
@@ -35,7 +39,7 @@ impl Lines {
 }
 
 impl Beside for Lines {
-    fn check(&mut self, row: &mut ReadRow) -> Result<(), ReadError> {
+    fn check(&mut self, row: &mut ReadRow) -> Result<(), ShardReadError> {
         let source = if row.source.contains(['"', ',', '\r', '\n']) {
             format!("\"{}\"", row.source.replace('"', "\"\""))
         } else {
@@ -70,7 +74,7 @@ impl Beside for Lines {
         Ok(())
     }
 
-    fn end(&mut self) -> Result<(), ReadError> {
+    fn end(&mut self) -> Result<(), ShardReadError> {
         if let Some((path, mask)) = &mut self.mask {
             expect_end(mask, path)?;
         }

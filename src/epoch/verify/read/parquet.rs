@@ -1,7 +1,7 @@
 //! Reads Parquet shards.
 
 use super::table::{Table, TableBatch};
-use super::{FileLayout, ReadError, ReadRow, Reader, malformed};
+use super::{FileLayout, ReadRow, Reader, ShardReadError, malformed};
 use crate::epoch::export::Values;
 use crate::epoch::recipe::{Column, ColumnKind};
 use ::arrow::datatypes::{Float32Type, Int8Type, Int32Type, Int64Type};
@@ -13,13 +13,13 @@ pub(super) struct ParquetShard {
 }
 
 impl ParquetShard {
-    pub fn open(path: &Path, layout: &FileLayout) -> Result<Self, ReadError> {
+    pub fn open(path: &Path, layout: &FileLayout) -> Result<Self, ShardReadError> {
         Ok(Self { table: Table::open(path)?, layout: layout.clone() })
     }
 }
 
 impl Reader for ParquetShard {
-    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
+    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ShardReadError> {
         match self.table.next()? {
             None => Ok(Vec::new()),
             Some(batch) => rows(&batch, &self.layout),
@@ -28,7 +28,10 @@ impl Reader for ParquetShard {
 }
 
 /// The rows of a batch of the columns that the layout has.
-pub(super) fn rows(batch: &TableBatch<'_>, layout: &FileLayout) -> Result<Vec<ReadRow>, ReadError> {
+pub(super) fn rows(
+    batch: &TableBatch<'_>,
+    layout: &FileLayout,
+) -> Result<Vec<ReadRow>, ShardReadError> {
     let mut rows = segment_rows(batch)?;
     for (row, ids) in rows.iter_mut().zip(batch.lists::<Int32Type>("input_ids")?) {
         for id in ids {
@@ -50,7 +53,7 @@ pub(super) fn rows(batch: &TableBatch<'_>, layout: &FileLayout) -> Result<Vec<Re
 }
 
 /// The values of each row in a column.
-fn column_of(batch: &TableBatch<'_>, column: Column) -> Result<Vec<Values>, ReadError> {
+fn column_of(batch: &TableBatch<'_>, column: Column) -> Result<Vec<Values>, ShardReadError> {
     let name = column.name();
     Ok(match column.kind() {
         ColumnKind::I32 if column.is_one() => batch
@@ -65,7 +68,7 @@ fn column_of(batch: &TableBatch<'_>, column: Column) -> Result<Vec<Values>, Read
 }
 
 /// The segments of each row of a batch.
-pub(super) fn segment_rows(batch: &TableBatch<'_>) -> Result<Vec<ReadRow>, ReadError> {
+pub(super) fn segment_rows(batch: &TableBatch<'_>) -> Result<Vec<ReadRow>, ShardReadError> {
     let lengths = batch.lists::<Int32Type>("seq_lengths")?;
     let sources = batch.texts("source")?;
     let documents = batch.lists::<Int64Type>("doc_ids")?;

@@ -1,16 +1,16 @@
 //! Reads files of bare ids: end to end, cut by the segment table or by the rows' fixed length.
 
 use super::segments::Segments;
-use super::{EpochError, FileLayout, ReadError, ReadRow, Reader, gather, malformed, number};
+use super::{EpochError, FileLayout, ReadRow, Reader, ShardReadError, gather, malformed, number};
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Compares what stands beside the ids with the rows that were read.
 pub(super) trait Beside {
-    fn check(&mut self, row: &mut ReadRow) -> Result<(), ReadError>;
+    fn check(&mut self, row: &mut ReadRow) -> Result<(), ShardReadError>;
     /// After the last row.
-    fn end(&mut self) -> Result<(), ReadError>;
+    fn end(&mut self) -> Result<(), ShardReadError>;
 }
 
 pub(super) struct RawShard {
@@ -29,7 +29,7 @@ impl RawShard {
         segments: &Path,
         layout: &FileLayout,
         skip: u64,
-    ) -> Result<Self, ReadError> {
+    ) -> Result<Self, ShardReadError> {
         let mut tokens = File::open(bin).map_err(EpochError::io("opening", bin))?;
         tokens.seek(SeekFrom::Start(skip)).map_err(EpochError::io("reading", bin))?;
         Ok(Self {
@@ -49,7 +49,7 @@ impl RawShard {
 }
 
 impl RawShard {
-    fn next_row(&mut self) -> Result<Option<ReadRow>, ReadError> {
+    fn next_row(&mut self) -> Result<Option<ReadRow>, ShardReadError> {
         let Some(mut row) = self.segments.next()? else { return Ok(None) };
         let own: i64 = row.seq_lengths.iter().map(|length| i64::from(*length)).sum();
         let Some(tokens) = self.row_tokens.or_else(|| usize::try_from(own).ok()) else {
@@ -64,7 +64,7 @@ impl RawShard {
 }
 
 impl Reader for RawShard {
-    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ReadError> {
+    fn next_rows(&mut self) -> Result<Vec<ReadRow>, ShardReadError> {
         let rows = gather(|| self.next_row())?;
         if rows.is_empty() {
             expect_end(&mut self.tokens, &self.path)?;
@@ -82,7 +82,7 @@ pub(super) fn read_ids(
     tokens: usize,
     width: usize,
     path: &Path,
-) -> Result<Vec<u32>, ReadError> {
+) -> Result<Vec<u32>, ShardReadError> {
     let mut bytes = Vec::new();
     let wanted = tokens.saturating_mul(width);
     from.take(wanted as u64).read_to_end(&mut bytes).map_err(EpochError::io("reading", path))?;
@@ -93,7 +93,7 @@ pub(super) fn read_ids(
     Ok(bytes.chunks_exact(width).map(id).collect())
 }
 
-pub(super) fn expect_end(from: &mut impl Read, path: &Path) -> Result<(), ReadError> {
+pub(super) fn expect_end(from: &mut impl Read, path: &Path) -> Result<(), ShardReadError> {
     let mut byte = [0];
     match from.read(&mut byte).map_err(EpochError::io("reading", path))? {
         0 => Ok(()),

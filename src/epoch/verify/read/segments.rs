@@ -2,7 +2,7 @@
 
 use super::parquet::segment_rows;
 use super::table::Table;
-use super::{FileLayout, ReadError, ReadRow, malformed};
+use super::{FileLayout, ReadRow, ShardReadError, malformed};
 use ::arrow::datatypes::{Float32Type, Int32Type, UInt64Type};
 use std::collections::VecDeque;
 use std::path::Path;
@@ -16,19 +16,19 @@ pub(super) struct Segments {
 }
 
 impl Segments {
-    pub fn open(path: &Path, layout: &FileLayout) -> Result<Self, ReadError> {
+    pub fn open(path: &Path, layout: &FileLayout) -> Result<Self, ShardReadError> {
         Ok(Self { table: Table::open(path)?, said: layout.said, ahead: VecDeque::new() })
     }
 
     /// The next row, without ids; none at the end.
-    pub fn next(&mut self) -> Result<Option<ReadRow>, ReadError> {
+    pub fn next(&mut self) -> Result<Option<ReadRow>, ShardReadError> {
         if self.ahead.is_empty() {
             self.ahead = self.read()?.into();
         }
         Ok(self.ahead.pop_front())
     }
 
-    fn read(&mut self) -> Result<Vec<ReadRow>, ReadError> {
+    fn read(&mut self) -> Result<Vec<ReadRow>, ShardReadError> {
         let Some(batch) = self.table.next()? else { return Ok(Vec::new()) };
         let numbers = batch.numbers::<UInt64Type>("row")?;
         let mut rows = segment_rows(&batch)?;

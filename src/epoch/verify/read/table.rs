@@ -1,6 +1,6 @@
 //! Columns of a Parquet file by name, as plain vectors a row.
 
-use super::{EpochError, ROWS, ReadError, TOKENS, malformed};
+use super::{EpochError, ROWS, ShardReadError, TOKENS, malformed};
 use ::arrow::array::{Array, ArrowPrimitiveType, AsArray, RecordBatch};
 use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
@@ -22,7 +22,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
+    pub fn open(path: &Path) -> Result<Self, ShardReadError> {
         let file = File::open(path).map_err(EpochError::io("opening", path))?;
         // Parquet's own types are the contract; decoding Arrow's copy of the schema panics on damage.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
@@ -36,7 +36,7 @@ impl Table {
     }
 
     /// The next batch; none at the end.
-    pub fn next(&mut self) -> Result<Option<TableBatch<'_>>, ReadError> {
+    pub fn next(&mut self) -> Result<Option<TableBatch<'_>>, ShardReadError> {
         loop {
             if self.batches.is_none() && !self.enter_group()? {
                 return Ok(None);
@@ -52,7 +52,7 @@ impl Table {
     }
 
     /// Begins with the next row group; false where there is none.
-    fn enter_group(&mut self) -> Result<bool, ReadError> {
+    fn enter_group(&mut self) -> Result<bool, ShardReadError> {
         let Some(group) = self.metadata.metadata().row_groups().get(self.next) else {
             return Ok(false);
         };
@@ -100,7 +100,7 @@ impl<'a> TableBatch<'a> {
     pub fn lists<T: ArrowPrimitiveType>(
         &self,
         name: &str,
-    ) -> Result<Vec<Vec<T::Native>>, ReadError> {
+    ) -> Result<Vec<Vec<T::Native>>, ShardReadError> {
         let column = self.column(name)?;
         let Some(lists) = column.as_list_opt::<i32>().filter(|lists| lists.null_count() == 0)
         else {
@@ -122,7 +122,10 @@ impl<'a> TableBatch<'a> {
     }
 
     /// A number column.
-    pub fn numbers<T: ArrowPrimitiveType>(&self, name: &str) -> Result<Vec<T::Native>, ReadError> {
+    pub fn numbers<T: ArrowPrimitiveType>(
+        &self,
+        name: &str,
+    ) -> Result<Vec<T::Native>, ShardReadError> {
         match self.column(name)?.as_primitive_opt::<T>().filter(|values| values.null_count() == 0) {
             Some(values) => Ok(values.values().to_vec()),
             None => {
@@ -132,7 +135,7 @@ impl<'a> TableBatch<'a> {
     }
 
     /// A text column.
-    pub fn texts(&self, name: &str) -> Result<Vec<String>, ReadError> {
+    pub fn texts(&self, name: &str) -> Result<Vec<String>, ShardReadError> {
         match self.column(name)?.as_string_opt::<i32>().filter(|values| values.null_count() == 0) {
             Some(values) => Ok(values.iter().flatten().map(str::to_owned).collect()),
             None => malformed(self.path, format!("column {name} is not text without nulls")),
@@ -140,7 +143,7 @@ impl<'a> TableBatch<'a> {
     }
 
     /// There are these columns and no others.
-    pub fn expect_columns(&self, names: &[&str]) -> Result<(), ReadError> {
+    pub fn expect_columns(&self, names: &[&str]) -> Result<(), ShardReadError> {
         let schema = self.batch.schema_ref();
         let other = schema.fields().iter().find(|field| !names.contains(&field.name().as_str()));
         match other {
@@ -149,7 +152,7 @@ impl<'a> TableBatch<'a> {
         }
     }
 
-    fn column(&self, name: &str) -> Result<&::arrow::array::ArrayRef, ReadError> {
+    fn column(&self, name: &str) -> Result<&::arrow::array::ArrayRef, ShardReadError> {
         match self.batch.column_by_name(name) {
             Some(column) => Ok(column),
             None => malformed(self.path, format!("column {name} is missing")),

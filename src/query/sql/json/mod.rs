@@ -51,7 +51,7 @@ pub(super) fn register(registry: &mut dyn FunctionRegistry) -> Result<()> {
     for (name, answer, _) in FUNCTIONS {
         registry.register_udf(function(name, answer))?;
     }
-    registry.register_expr_planner(Arc::new(operators::Members {
+    registry.register_expr_planner(Arc::new(operators::MemberOperators {
         json: function("json_get", Answer::Json),
         text: function("json_as_text", Answer::Text),
     }))

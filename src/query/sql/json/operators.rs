@@ -10,14 +10,14 @@ use std::sync::Arc;
 
 /// Plans both operators.
 #[derive(Debug)]
-pub(super) struct Members {
+pub(super) struct MemberOperators {
     /// `->`.
     pub(super) json: Arc<ScalarUDF>,
     /// `->>`.
     pub(super) text: Arc<ScalarUDF>,
 }
 
-impl ExprPlanner for Members {
+impl ExprPlanner for MemberOperators {
     fn plan_binary_op(
         &self,
         expr: RawBinaryExpr,
