@@ -89,18 +89,9 @@ pub(super) struct ClientPool {
 
 #[derive(Default)]
 struct ClientCache {
-    buckets: BTreeMap<String, StoreHandles>,
+    buckets: BTreeMap<String, StoreClient>,
     web: Option<HttpClient>,
     runtime: Option<Arc<RequestRuntime>>,
-}
-
-/// The two clients of a bucket, and what else they can do.
-#[derive(Clone)]
-struct StoreHandles {
-    small: Arc<dyn ObjectStore>,
-    lists: Arc<dyn PaginatedListStore>,
-    bodies: Arc<dyn ObjectStore>,
-    multipart: Arc<dyn MultipartStore>,
 }
 
 /// Where objects of a bucket are asked for.
@@ -144,17 +135,12 @@ impl ClientPool {
         let mut made = self.made.lock().unwrap_or_else(PoisonError::into_inner);
         let runtime = made.runtime(address)?;
         let name = address.store();
-        let handles = match made.buckets.get(&name) {
-            Some(handles) => handles.clone(),
-            None => {
-                let handles =
-                    self.handles(address).map_err(|error| self.failed(address, &error))?;
-                made.buckets.entry(name).or_insert(handles).clone()
-            }
-        };
-        let StoreHandles { small, lists, bodies, multipart } = handles;
-        let (kind, secrets) = (address.kind, Arc::clone(&self.secrets));
-        Ok(StoreClient { small, lists, bodies, multipart, runtime, kind, secrets })
+        if let Some(client) = made.buckets.get(&name) {
+            return Ok(client.clone());
+        }
+        let client = self.client(address, runtime);
+        let client = client.map_err(|error| self.failed(address, &error))?;
+        Ok(made.buckets.entry(name).or_insert(client).clone())
     }
 
     /// The client for web servers, and the thread that it runs on.
@@ -195,72 +181,44 @@ impl ClientPool {
         }
     }
 
-    fn handles(&self, address: &ObjectAddress) -> Result<StoreHandles, Error> {
-        let small = self.options().with_timeout(SILENCE);
-        let bodies = self.options().with_timeout_disabled();
-        let once = RetryConfig { max_retries: 0, ..RetryConfig::default() };
-        let again = RetryConfig {
+    fn client(
+        &self,
+        address: &ObjectAddress,
+        runtime: Arc<RequestRuntime>,
+    ) -> Result<StoreClient, Error> {
+        let repeated = RetryConfig {
             max_retries: ATTEMPTS as usize - 1,
             retry_timeout: PATIENCE,
             ..RetryConfig::default()
         };
-        let connector = StoreConnector { is_google: address.kind == StoreKind::Google };
-        let url = address.store();
-        Ok(match address.kind {
-            StoreKind::S3 | StoreKind::Web => {
-                let builder = || AmazonS3Builder::new().with_url(url.clone());
-                let with = |builder: AmazonS3Builder, key: AmazonS3ConfigKey, value: &str| {
-                    builder.with_config(key, value)
+        let once = RetryConfig { max_retries: 0, ..RetryConfig::default() };
+        let (kind, url) = (address.kind, address.store());
+        let connector = StoreConnector { is_google: kind == StoreKind::Google };
+        /// The client of a store whose builder and keys of settings are of these types, as in
+        /// `client!("AWS_", AmazonS3Builder, AmazonS3ConfigKey)`: the builders have the same methods, and no trait.
+        macro_rules! client {
+            ($prefix:literal, $builder:ty, $key:ty) => {{
+                let builder = |options: ClientOptions, retry: RetryConfig| {
+                    let builder = <$builder>::new().with_url(url.clone());
+                    let builder = builder.with_client_options(options);
+                    let with =
+                        |builder: $builder, key: $key, value: &str| builder.with_config(key, value);
+                    let builder = self.settings($prefix, builder, with);
+                    builder.with_http_connector(connector).with_retry(retry)
                 };
-                let small = self.settings("AWS_", builder().with_client_options(small), with);
-                let small = small.with_http_connector(connector).with_retry(again).build()?;
-                let bodies = self.settings("AWS_", builder().with_client_options(bodies), with);
-                let keys = Arc::clone(small.credentials());
-                both(
-                    small,
-                    bodies
-                        .with_http_connector(connector)
-                        .with_credentials(keys)
-                        .with_retry(once)
-                        .build()?,
-                )
-            }
-            StoreKind::Google => {
-                let builder = || GoogleCloudStorageBuilder::new().with_url(url.clone());
-                let with = |builder: GoogleCloudStorageBuilder, key: GoogleConfigKey, v: &str| {
-                    builder.with_config(key, v)
-                };
-                let small = self.settings("GOOGLE_", builder().with_client_options(small), with);
-                let small = small.with_http_connector(connector).with_retry(again).build()?;
-                let bodies = self.settings("GOOGLE_", builder().with_client_options(bodies), with);
-                let keys = Arc::clone(small.credentials());
-                both(
-                    small,
-                    bodies
-                        .with_http_connector(connector)
-                        .with_credentials(keys)
-                        .with_retry(once)
-                        .build()?,
-                )
-            }
-            StoreKind::Azure => {
-                let builder = || MicrosoftAzureBuilder::new().with_url(url.clone());
-                let with = |builder: MicrosoftAzureBuilder, key: AzureConfigKey, value: &str| {
-                    builder.with_config(key, value)
-                };
-                let small = self.settings("AZURE_", builder().with_client_options(small), with);
-                let small = small.with_http_connector(connector).with_retry(again).build()?;
-                let bodies = self.settings("AZURE_", builder().with_client_options(bodies), with);
-                let keys = Arc::clone(small.credentials());
-                both(
-                    small,
-                    bodies
-                        .with_http_connector(connector)
-                        .with_credentials(keys)
-                        .with_retry(once)
-                        .build()?,
-                )
-            }
+                let small = builder(self.options().with_timeout(SILENCE), repeated).build()?;
+                let bodies = builder(self.options().with_timeout_disabled(), once);
+                let bodies = bodies.with_credentials(Arc::clone(small.credentials())).build()?;
+                let (small, bodies) = (Arc::new(small), Arc::new(bodies));
+                let secrets = Arc::clone(&self.secrets);
+                let (lists, multipart) = (small.clone(), bodies.clone());
+                StoreClient { small, lists, bodies, multipart, runtime, kind, secrets }
+            }};
+        }
+        Ok(match kind {
+            StoreKind::S3 | StoreKind::Web => client!("AWS_", AmazonS3Builder, AmazonS3ConfigKey),
+            StoreKind::Google => client!("GOOGLE_", GoogleCloudStorageBuilder, GoogleConfigKey),
+            StoreKind::Azure => client!("AZURE_", MicrosoftAzureBuilder, AzureConfigKey),
         })
     }
 
@@ -292,15 +250,5 @@ impl ClientCache {
             why: error.to_string(),
         })?;
         Ok(Arc::clone(self.runtime.insert(Arc::new(started))))
-    }
-}
-
-fn both<S: ObjectStore + PaginatedListStore + MultipartStore>(small: S, bodies: S) -> StoreHandles {
-    let (small, bodies) = (Arc::new(small), Arc::new(bodies));
-    StoreHandles {
-        lists: Arc::<S>::clone(&small),
-        multipart: Arc::<S>::clone(&bodies),
-        small,
-        bodies,
     }
 }
