@@ -117,7 +117,7 @@ const DELTA: &str = "the log of a Delta table: files that the table has removed 
 const DESCRIBES: &str = "it describes the data beside it";
 const BESIDE: &str = "it stands beside the parts of a dataset and is none of them";
 const UNLISTED: &str = "the dataset that is saved there does not list it";
-const HIDDEN: &str = "its name or that of a folder above it begins with a dot";
+pub(super) const HIDDEN: &str = "its name or that of a folder above it begins with a dot";
 
 /// Sorts the files of a folder out. `read` gives the first bytes of one, up to [`MOST_STATE`] and one more.
 pub(super) fn sort_out<T>(
@@ -332,8 +332,9 @@ fn join(folder: &str, name: &str) -> String {
     if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") }
 }
 
-fn is_hidden(name: &str) -> bool {
-    name.split('/').any(|part| part.starts_with('.'))
+/// Whether a name begins with a dot, or that of a folder above it.
+pub(super) fn is_hidden(name: &str) -> bool {
+    name.split('/').any(|part| part.starts_with('.') && !matches!(part, "." | ".."))
 }
 
 /// Why a file is a marker, where it is one.

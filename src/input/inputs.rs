@@ -92,11 +92,9 @@ pub fn expand(
             found.add(path)?;
         } else if is_remote(argument) {
             let (objects, unreachable) = options.stores.objects(argument, interrupt, matching)?;
-            found.left.extend(unreachable.into_iter().map(|path| LeftFile {
-                path,
-                role: LeftRole::Unreachable,
-                why: "no request can ask for it by its name (an empty part, `.`, `..` or a stroke at an end): copy it to another".to_owned(),
-            }));
+            found
+                .left
+                .extend(unreachable.into_iter().map(|path| unreachable_object(argument, path)));
             found.add_objects(argument, objects)?;
         } else if argument.contains(['*', '?', '[']) {
             for path in matches(argument)? {
@@ -107,6 +105,19 @@ pub fn expand(
         }
     }
     Ok(found)
+}
+
+/// An object of an address that no request can ask for.
+fn unreachable_object(address: &str, path: String) -> LeftFile {
+    let below = path.strip_prefix(address.trim_end_matches('/')).unwrap_or(&path);
+    let (role, why) = match folders::is_hidden(below) {
+        true => (LeftRole::Hidden, folders::HIDDEN),
+        false => (
+            LeftRole::Unreachable,
+            "no request can ask for it by its name (an empty part, `.`, `..` or a stroke at an end): copy it to another",
+        ),
+    };
+    LeftFile { path, role, why: why.to_owned() }
 }
 
 /// The files of paths alone.
@@ -196,10 +207,11 @@ impl InputList {
             FolderEntry { name, item: object }
         });
         let read = |object: &RemoteObject| first_bytes(RemoteCursor::new(object, MOST_STATE));
-        for object in self.sort_out(Path::new(folder), entries.collect(), read)? {
-            self.add_object(object)?;
+        let data = self.sort_out(Path::new(folder), entries.collect(), read)?;
+        if data.is_empty() {
+            return Err(ReadError::EmptyDirectory { path: folder.into() });
         }
-        Ok(())
+        data.into_iter().try_for_each(|object| self.add_object(object))
     }
 
     fn add_object(&mut self, object: RemoteObject) -> Result<(), ReadError> {
@@ -262,7 +274,7 @@ impl InputList {
                 Err(error) => return Err(walk_error(directory, error)),
             };
             let is_hidden =
-                entry.depth() > 0 && entry.file_name().as_encoded_bytes().first() == Some(&b'.');
+                entry.depth() > 0 && folders::is_hidden(&entry.file_name().to_string_lossy());
             let kind = entry.file_type();
             if is_hidden || kind.is_dir() && is_corpus(entry.path()) {
                 match is_hidden {

@@ -20,8 +20,8 @@ use std::sync::Arc;
 
 impl ObjectStores {
     /// The objects that an address stands for, in byte order of their names: one, all below a prefix, or what matches a
-    /// pattern, as `matches` says; a name that is there is no pattern. Hidden ones are passed over, unless they are given
-    /// by name. The addresses of those that cannot be asked for come second.
+    /// pattern, as `matches` says; a name that is there is no pattern. The addresses of those that cannot be asked for
+    /// come second.
     pub(crate) fn objects(
         &self,
         given: &str,
@@ -116,7 +116,7 @@ impl ObjectFinder<'_> {
         head(self.client, location, name).wait(self.interrupt)
     }
 
-    /// All objects with a prefix whose names match, hidden ones left out, and those that cannot be asked for.
+    /// All objects with a prefix whose names match, and those that cannot be asked for.
     fn below(
         &self,
         prefix: &str,
@@ -124,15 +124,10 @@ impl ObjectFinder<'_> {
     ) -> Result<(Vec<ObjectMeta>, Vec<String>), RemoteError> {
         let listing = list_below(self.client, prefix.to_owned(), self.address.name());
         let mut listing = listing.wait(self.interrupt)?;
-        let is_meant = |name: &str| {
-            let mut parts = name.strip_prefix(prefix).unwrap_or(name).split('/');
-            let is_hidden = |part: &str| part.starts_with('.') && part != "." && part != "..";
-            !parts.any(is_hidden) && matches(name)
-        };
         // A folder that a console made is an object without bytes.
-        listing.objects.retain(|meta| meta.size > 0 && is_meant(meta.location.as_ref()));
+        listing.objects.retain(|meta| meta.size > 0 && matches(meta.location.as_ref()));
         listing.left.sort();
-        let left = listing.left.iter().filter(|name| is_meant(name));
+        let left = listing.left.iter().filter(|name| matches(name));
         let left = left.map(|name| self.address.name_of(name)).collect();
         Ok((listing.objects, left))
     }

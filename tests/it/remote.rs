@@ -478,22 +478,27 @@ fn a_prefix_is_a_folder_with_the_rules_of_one() {
     let text = |n: usize| lines(&crawl(n as u64 + 1, 10, true)).into_bytes();
     let put = |name: &str, bytes: Vec<u8>| server.state().files.insert(format!("b/{name}"), bytes);
     put("set/_SUCCESS", b"x".to_vec());
+    put("set/.cache/x.jsonl", text(9));
     put("set/README.md", b"# About\n".to_vec());
     put("set/lang=de/part-00000-0a-c000.jsonl", text(1));
     put("set/lang=fr/part-00000-0a-c000.jsonl", text(2));
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "lang:keyword", "--mode", "none"]);
     let report = ingest(&server, &corpus, &["s3://b/set/"]);
-    assert_eq!(numbers(&report["files"], ["seen", "read", "left"]), [4, 2, 2], "{report}");
+    assert_eq!(numbers(&report["files"], ["seen", "read", "left"]), [5, 2, 3], "{report}");
     let left: Vec<_> = report["files"]["left_files"]
         .as_array()
         .unwrap()
         .iter()
         .map(|file| &file["path"])
         .collect();
-    assert_eq!(left, ["s3://b/set/README.md", "s3://b/set/_SUCCESS"]);
+    let expected = ["s3://b/set/.cache/x.jsonl", "s3://b/set/README.md", "s3://b/set/_SUCCESS"];
+    assert_eq!(left, expected);
     let count = corpusdb(&["count", &corpus, "--where", "lang = 'fr'"]).good().stdout;
     assert_ne!(count.trim(), "0", "a folder says the field");
+    put("none/.hidden.jsonl", text(4));
+    with(&server, &["ingest", &corpus, "s3://b/none", "--source", "web"])
+        .fails(&["s3://b/none: no files in this directory"]);
     // What a saved dataset lists must be there, and nothing else is read.
     let state = r#"{"_data_files":[{"filename":"a.arrow"}]}"#;
     put("saved/state.json", state.as_bytes().to_vec());
