@@ -6,7 +6,8 @@ use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::{arrow_json, keys, roles};
 use crate::model::{
-    NotFinite, Origin, ReadRecord, RecordKey, RejectReason, json_string, without_not_finite,
+    NotFinite, Origin, ReadRecord, RecordKey, RejectReason, json_string, with_members,
+    without_not_finite,
 };
 use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
 use arrow::compute::cast;
@@ -280,40 +281,32 @@ fn raw_row(
     text: Option<&[u8]>,
     metadata: &str,
 ) -> Vec<u8> {
-    let mut raw = b"{".to_vec();
-    if let (Some(IdColumn { name, is_number, .. }), Some(id)) = (&columns.id, id) {
-        raw.extend(json_string(name).bytes());
-        raw.push(b':');
-        raw.extend(if *is_number { id.to_owned() } else { json_string(id) }.bytes());
-        raw.push(b',');
-    }
-    if let (Some(TextColumn { name, is_json, .. }), Some(text)) = (&columns.text, text) {
-        raw.extend(json_string(name).bytes());
-        raw.push(b':');
-        match (std::str::from_utf8(text), is_json) {
-            (Ok(text), true) => raw.extend(text.bytes()),
-            (Ok(text), false) => raw.extend(json_string(text).bytes()),
-            (Err(_), _) => {
-                raw.push(b'"');
-                for byte in text {
-                    match byte {
-                        b'"' | b'\\' => raw.extend([b'\\', *byte]),
-                        0..0x20 => raw.extend(format!("\\u{byte:04x}").bytes()),
-                        byte => raw.push(*byte),
-                    }
-                }
-                raw.push(b'"');
-            }
+    let id = columns.id.as_ref().zip(id).map(|(IdColumn { name, is_number, .. }, id)| {
+        let json = if *is_number { id.to_owned() } else { json_string(id) };
+        (name.as_str(), json.into_bytes())
+    });
+    let text = columns.text.as_ref().zip(text).map(|(TextColumn { name, is_json, .. }, text)| {
+        let json = match (std::str::from_utf8(text), is_json) {
+            (Ok(_), true) => text.to_vec(),
+            (Ok(text), false) => json_string(text).into_bytes(),
+            (Err(_), _) => raw_string(text),
+        };
+        (name.as_str(), json)
+    });
+    with_members(id.into_iter().chain(text), metadata)
+}
+
+/// Bytes that are no UTF-8 between quotes, as JSON escapes them.
+fn raw_string(bytes: &[u8]) -> Vec<u8> {
+    let mut raw = b"\"".to_vec();
+    for byte in bytes {
+        match byte {
+            b'"' | b'\\' => raw.extend([b'\\', *byte]),
+            0..0x20 => raw.extend(format!("\\u{byte:04x}").bytes()),
+            byte => raw.push(*byte),
         }
-        raw.push(b',');
     }
-    match metadata.strip_prefix('{').unwrap_or_default() {
-        "}" | "" => {
-            raw.truncate(raw.len() - usize::from(raw.ends_with(b",")));
-            raw.push(b'}');
-        }
-        rest => raw.extend(rest.bytes()),
-    }
+    raw.push(b'"');
     raw
 }
 

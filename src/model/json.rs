@@ -55,6 +55,26 @@ pub fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
+/// The bytes of an object with members before its own: their names, and their values as JSON.
+pub fn with_members<'m>(
+    members: impl IntoIterator<Item = (&'m str, Vec<u8>)>,
+    object: &str,
+) -> Vec<u8> {
+    let mut all = b"{".to_vec();
+    for (name, value) in members {
+        let separator: &[u8] = if all.len() > 1 { b"," } else { b"" };
+        all.extend([separator, json_string(name).as_bytes(), b":", &value].concat());
+    }
+    match object.strip_prefix('{').unwrap_or_default() {
+        "}" | "" => all.push(b'}'),
+        own => {
+            all.extend(if all.len() > 1 { &b","[..] } else { b"" });
+            all.extend(own.bytes());
+        }
+    }
+    all
+}
+
 /// A JSON object that grows by a member at a time.
 #[derive(Clone)]
 pub struct JsonObject(String);

@@ -44,7 +44,7 @@ pub use identity::{
 pub use incoming::{Incoming, IncomingFilter, Verdict};
 pub use json::{
     CanonicalJson, JsonMembers, JsonName, JsonObject, JsonTree, NotFinite, canonical, is_number,
-    json_string, parse, parse_as, parse_object, without_not_finite,
+    json_string, parse, parse_as, parse_object, with_members, without_not_finite,
 };
 pub use loss::{LossSpan, TextForm};
 pub use policy::{

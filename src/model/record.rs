@@ -1,6 +1,6 @@
 //! A record as read from a file, before it is a document.
 
-use super::json::NotFinite;
+use super::json::{NotFinite, json_string, with_members};
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -146,23 +146,14 @@ impl Reject {
         reason: RejectReason,
     ) -> Self {
         let ReadRecord { key, text, metadata, origin, .. } = record;
-        let quoted = |text: &str| serde_json::Value::from(text).to_string();
-        let mut raw = String::from("{");
-        if let (RecordKey::Given(key), Some(field)) = (&key, id_field) {
-            raw.push_str(&format!("{}:{},", quoted(field), quoted(key)));
-        }
-        if !text.is_empty() {
-            raw.push_str(&format!("{}:{},", quoted(text_field.unwrap_or("text")), quoted(&text)));
-        }
-        match metadata.strip_prefix('{').unwrap_or_default() {
-            "}" => {
-                raw.truncate(raw.trim_end_matches(',').len());
-                raw.push('}');
-            }
-            rest => raw.push_str(rest),
-        }
-        let bytes = raw.as_bytes();
-        let kept = bytes.get(..Self::MAX_RAW).unwrap_or(bytes).to_vec();
+        let key = match (&key, id_field) {
+            (RecordKey::Given(key), Some(field)) => Some((field, json_string(key).into_bytes())),
+            _ => None,
+        };
+        let text = (!text.is_empty())
+            .then(|| (text_field.unwrap_or("text"), json_string(&text).into_bytes()));
+        let bytes = with_members(key.into_iter().chain(text), &metadata);
+        let kept = bytes.get(..Self::MAX_RAW).unwrap_or(&bytes).to_vec();
         let raw_bytes = u64::try_from(bytes.len()).unwrap_or(u64::MAX);
         Self { reason, origin, raw: kept, raw_bytes }
     }
