@@ -2,7 +2,7 @@
 //! truth or a timestamp.
 
 use super::field::{FieldKind, sortable_float};
-use super::number::{number_parts, whole};
+use super::number::{is_number, whole};
 use super::timestamp::{rfc3339, seconds_since_1970, timestamp_of_number, timestamp_of_text};
 use serde::Deserialize;
 use serde_json::Deserializer;
@@ -49,7 +49,6 @@ impl FieldValue {
         } else {
             None
         };
-        let is_number = || number_parts(raw).is_some();
         let value = match (kind, text) {
             (FieldKind::Keyword, Some(text)) => Some(Self::Keyword(text)),
             (FieldKind::Keyword, None) => {
@@ -64,7 +63,7 @@ impl FieldValue {
             (FieldKind::Bool, Some(text)) => truth(&text.to_ascii_lowercase()).map(Self::Bool),
             (FieldKind::Bool, None) => truth(raw).map(Self::Bool),
             (FieldKind::Timestamp, Some(text)) => timestamp_of_text(&text).map(Self::Timestamp),
-            (FieldKind::Timestamp, None) if is_number() => {
+            (FieldKind::Timestamp, None) if is_number(raw) => {
                 timestamp_of_number(raw).map(Self::Timestamp)
             }
             (FieldKind::Timestamp, None) => None,
@@ -121,7 +120,7 @@ fn truth(word: &str) -> Option<bool> {
 }
 
 fn float(spelled: &str) -> Option<f64> {
-    number_parts(spelled)?;
+    is_number(spelled).then_some(())?;
     f64::deserialize(&mut Deserializer::from_str(spelled)).ok().filter(|number| number.is_finite())
 }
 

@@ -513,12 +513,6 @@ impl<'l> MemberNames<'l> {
     }
 }
 
-/// Whether a text is spelled as JSON spells a number: no zeros before it, no sign but a minus, digits around a point.
-#[must_use]
-pub fn is_number(text: &str) -> bool {
-    number_parts(text).is_some()
-}
-
 /// The canonical spelling of a JSON number. A whole number is its digits, of any length, and zero has no sign. Any other
 /// is its own digits without zeros at the ends, laid out as the shortest spelling of a double is: `1.50` is `1.5`, `1e3`
 /// is `1000.0`, `100000000000000000000.0` is `1e20`; `1e400` and `0.10000000000000000001` stay what they are.
@@ -642,6 +636,7 @@ fn replace_not_finite(json: &str, with: impl Fn(&str) -> String) -> (String, u64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::is_number;
     use proptest::prelude::*;
 
     fn form(json: &str) -> Result<String, String> {

@@ -43,10 +43,11 @@ pub use identity::{
 };
 pub use incoming::{Incoming, IncomingFilter, Verdict};
 pub use json::{
-    CanonicalJson, JsonMembers, JsonName, JsonObject, JsonTree, NotFinite, canonical, is_number,
-    json_string, parse, parse_as, parse_object, with_members, without_not_finite,
+    CanonicalJson, JsonMembers, JsonName, JsonObject, JsonTree, NotFinite, canonical, json_string,
+    parse, parse_as, parse_object, with_members, without_not_finite,
 };
 pub use loss::{LossSpan, TextForm};
+pub use number::is_number;
 pub use policy::{
     Compared, DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION,
     Scope, Signature,

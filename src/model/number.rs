@@ -25,23 +25,41 @@ pub(super) fn whole(spelled: &str) -> Option<i128> {
     format!("{sign}{significant}{}", "0".repeat(zeros)).parse().ok()
 }
 
+/// Whether a text is spelled as JSON spells a number: no zeros before it, no sign but a minus, digits around a point.
+#[must_use]
+pub fn is_number(text: &str) -> bool {
+    let rest = match text.as_bytes() {
+        [b'-', rest @ ..] | rest => rest,
+    };
+    let rest = match rest {
+        [b'0', rest @ ..] => Some(rest),
+        rest => behind(rest),
+    };
+    let rest = match rest {
+        Some([b'.', rest @ ..]) => behind(rest),
+        rest => rest,
+    };
+    let rest = match rest {
+        Some([b'e' | b'E', b'+' | b'-', rest @ ..] | [b'e' | b'E', rest @ ..]) => behind(rest),
+        rest => rest,
+    };
+    matches!(rest, Some([]))
+}
+
+/// What stands behind one digit or more.
+fn behind(bytes: &[u8]) -> Option<&[u8]> {
+    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    bytes.get(digits..).filter(|_| digits > 0)
+}
+
 /// The digits of a JSON number before its point, with its sign, and behind it, and its exponent, which is none where it
 /// is too large for 64 bits. None for what is no number.
 pub(super) fn number_parts(spelled: &str) -> Option<(&str, &str, Option<i64>)> {
-    let is_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    is_number(spelled).then_some(())?;
     let (mantissa, exponent) = match spelled.split_once(['e', 'E']) {
         None => (spelled, Some(0)),
-        Some((mantissa, exponent)) => {
-            let digits = exponent.strip_prefix(['+', '-']).unwrap_or(exponent);
-            is_digits(digits).then_some(())?;
-            (mantissa, exponent.parse().ok())
-        }
+        Some((mantissa, exponent)) => (mantissa, exponent.parse().ok()),
     };
-    let (before, behind) = match mantissa.split_once('.') {
-        None => (mantissa, ""),
-        Some((before, behind)) => (before, is_digits(behind).then_some(behind)?),
-    };
-    let digits = before.strip_prefix('-').unwrap_or(before);
-    let is_number = is_digits(digits) && (digits == "0" || !digits.starts_with('0'));
-    is_number.then_some((before, behind, exponent))
+    let (before, behind) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    Some((before, behind, exponent))
 }
