@@ -190,14 +190,14 @@ fn find_torn(part: &mut InputPart, chunk: &mut IngestChunk, context: &Fingerprin
 }
 
 fn fingerprint_records(
-    records: Vec<RawRecord>,
+    records: Vec<RawRecord<'static>>,
     context: &FingerprintContext<'_>,
 ) -> Vec<FingerprintedItem> {
     let mut items = Vec::with_capacity(records.len());
     let mut records = records.into_iter();
     let builder = RecordBuilder::new(context.converter.read());
     loop {
-        let piece: Vec<RawRecord> = records.by_ref().take(PIECE).collect();
+        let piece: Vec<RawRecord<'static>> = records.by_ref().take(PIECE).collect();
         if piece.is_empty() {
             return items;
         }
@@ -206,7 +206,7 @@ fn fingerprint_records(
 }
 
 fn fingerprint_piece(
-    records: Vec<RawRecord>,
+    records: Vec<RawRecord<'static>>,
     builder: &RecordBuilder,
     context: &FingerprintContext<'_>,
 ) -> Vec<FingerprintedItem> {

@@ -27,7 +27,7 @@ pub(super) struct InputPart {
     /// The place of the input among all.
     pub(super) place: usize,
     /// Its records, undecoded; taken by whoever decodes them.
-    pub(super) records: Vec<RawRecord>,
+    pub(super) records: Vec<RawRecord<'static>>,
     /// The input up to the end of the part.
     pub(super) end: ResumePoint,
     /// The input is one document.
@@ -51,7 +51,7 @@ pub(super) struct TornRecord {
     /// Its number in the file.
     pub(super) number: u64,
     /// What it was, undecoded.
-    pub(super) raw: Option<RawRecord>,
+    pub(super) raw: Option<RawRecord<'static>>,
     /// What it was stored as; none: it was rejected.
     pub(super) stored: Vec<RecordIdentity>,
 }
@@ -491,7 +491,7 @@ impl ChunkReader<'_> {
                 self.end_part(input, reader, &mut records, (kind, false));
                 kind = PartKind::Next;
             }
-            let raw = match reader.next_raw() {
+            let raw = match reader.next_raw().map(|raw| raw.map(RawRecord::into_owned)) {
                 Ok(Some(raw)) => raw,
                 Ok(None) => {
                     self.end_part(input, reader, &mut records, (kind, true));
@@ -544,7 +544,7 @@ impl ChunkReader<'_> {
         &mut self,
         input: &InputFile,
         reader: &mut InputReader<'_>,
-        records: &mut Vec<RawRecord>,
+        records: &mut Vec<RawRecord<'static>>,
         (kind, is_last): (PartKind, bool),
     ) {
         self.chunk.passed += reader.take_skipped();

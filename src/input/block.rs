@@ -5,6 +5,7 @@ use super::error::ReadError;
 use super::item::{ReadItem, SkippedContent};
 use super::stream::ByteStream;
 use crate::model::Origin;
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -16,14 +17,15 @@ pub(super) struct RecordPlace {
     pub(super) number: u64,
 }
 
-/// What a reader cuts out of an input: where a record ends is known, what it says is not.
-pub enum RawRecord {
+/// What a reader cuts out of an input: where a record ends is known, what it says is not. Its bytes are those of the
+/// reader, until the next one is asked for.
+pub enum RawRecord<'s> {
     /// It is read already, but for the form of its fields: a text, a row of a table, a record of a program.
-    Read(ReadItem),
+    Read(Box<ReadItem>),
     /// A JSON object.
     Json {
         /// Its bytes.
-        object: Vec<u8>,
+        object: Cow<'s, [u8]>,
         /// The field of its text; none: it stays whole.
         text: Option<Arc<str>>,
         /// It may stand on several lines.
@@ -34,7 +36,7 @@ pub enum RawRecord {
     /// A row of separated values.
     Csv {
         /// Its bytes, without the line end.
-        row: Vec<u8>,
+        row: Cow<'s, [u8]>,
         /// The line that it begins on, counted from 1.
         line: u64,
         /// The row of names.
@@ -44,19 +46,36 @@ pub enum RawRecord {
     },
 }
 
-impl From<ReadItem> for RawRecord {
+impl From<ReadItem> for RawRecord<'_> {
     fn from(item: ReadItem) -> Self {
-        Self::Read(item)
+        Self::Read(Box::new(item))
     }
 }
 
-impl RawRecord {
+impl RawRecord<'_> {
+    /// The same with bytes of its own.
+    #[must_use]
+    pub fn into_owned(self) -> RawRecord<'static> {
+        let owned = |bytes: Cow<'_, [u8]>| Cow::Owned(bytes.into_owned());
+        match self {
+            Self::Read(item) => RawRecord::Read(item),
+            Self::Json { object, text, is_spread, origin } => {
+                RawRecord::Json { object: owned(object), text, is_spread, origin }
+            }
+            Self::Csv { row, line, header, origin } => {
+                RawRecord::Csv { row: owned(row), line, header, origin }
+            }
+        }
+    }
+
     /// Bytes that it holds.
     #[must_use]
-    pub const fn bytes(&self) -> usize {
+    pub fn bytes(&self) -> usize {
         match self {
-            Self::Read(ReadItem::Record(record)) => record.text.len() + record.metadata.len(),
-            Self::Read(ReadItem::Reject(reject)) => reject.raw.len(),
+            Self::Read(item) => match item.as_ref() {
+                ReadItem::Record(record) => record.text.len() + record.metadata.len(),
+                ReadItem::Reject(reject) => reject.raw.len(),
+            },
             Self::Json { object, .. } => object.len(),
             Self::Csv { row, .. } => row.len(),
         }
@@ -67,11 +86,11 @@ impl RawRecord {
 /// passes over the same bytes stands at the same place.
 pub(super) trait FormatReader: Send {
     /// What stands next, undecoded; none at the end.
-    fn next(
+    fn next<'s>(
         &mut self,
-        stream: &mut ByteStream,
+        stream: &'s mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<RawRecord>, ReadError>;
+    ) -> Result<Option<RawRecord<'s>>, ReadError>;
 
     /// Passes over what stands next without making a record of it; says whether there was something.
     fn skip(&mut self, stream: &mut ByteStream, place: RecordPlace) -> Result<bool, ReadError> {

@@ -40,10 +40,12 @@ impl RecordBuilder {
     }
 
     /// The record, or why it is none.
-    pub fn build(&mut self, raw: RawRecord) -> ReadItem {
+    pub fn build(&mut self, raw: RawRecord<'_>) -> ReadItem {
         match raw {
-            RawRecord::Read(ReadItem::Record(record)) => self.with_fields(record, None),
-            RawRecord::Read(reject @ ReadItem::Reject(_)) => reject,
+            RawRecord::Read(item) => match *item {
+                ReadItem::Record(record) => self.with_fields(record, None),
+                reject @ ReadItem::Reject(_) => reject,
+            },
             RawRecord::Json { object, text, is_spread, origin } => {
                 let seed = JsonRecordSeed {
                     text: text.as_deref(),

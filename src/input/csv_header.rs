@@ -65,49 +65,73 @@ impl CsvHeader {
         let id = options.id_field.as_deref().map(find).transpose()?;
         let columns = names;
         let names = columns.iter().map(|name| json_string(name)).collect();
-        let is_first_nameless = cells.first().is_some_and(|cell| cell.bytes.is_empty());
+        let is_first_nameless = cells.first().is_some_and(|cell| cell.bytes().is_empty());
         Ok(Self { dialect, columns, names, is_first_nameless, text, id })
     }
 
-    /// The values of a row in the order of the columns; none where a record of the row has no such field, or null. A
-    /// value is a number only as [`CsvOptions::numbers`](super::CsvOptions::numbers) says.
+    /// Names of the columns.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// Calls `take` with those values of a row of which `places` says where they belong, column by column as far as one is
+    /// wanted. Left are those that a record of the row would not have, or as null. A value is a number only as
+    /// [`CsvOptions::numbers`](super::CsvOptions::numbers) says.
     ///
     /// # Errors
-    /// Why it is no row of the table; `line` is the one it begins on.
-    pub fn values<'r>(
+    /// Why it is no row of the table, `line` being the one it begins on; else the first error of `take`.
+    pub fn each_value<'r>(
         &self,
         row: &'r [u8],
         line: u64,
         table: CsvOptions,
-    ) -> Result<Vec<Option<CsvValue<'r>>>, RejectReason> {
-        let cells = self.cells(row, line)?.into_iter().enumerate();
-        let value = |(at, cell): (usize, CsvCell<'r>)| {
-            let is_plain = !cell.is_quoted && table.numbers;
-            let value = text_of(cell.bytes);
-            match value {
-                _ if self.is_row_number(at, &value) || is_plain && value.is_empty() => None,
-                // What has no quotes stands in the row as it is.
-                Cow::Borrowed(spelled) if is_plain && is_number(spelled) => {
-                    Some(CsvValue::Number(spelled))
-                }
-                text => Some(CsvValue::Text(text)),
+        places: &[Option<usize>],
+        mut take: impl FnMut(usize, CsvValue<'r>) -> Result<(), String>,
+    ) -> Result<(), String> {
+        utf8(row).map_err(|why| why.to_string())?;
+        let (mut cells, mut looked_at, mut taken) = (self.dialect.cells(row), 0, Ok(()));
+        for (at, place) in places.iter().enumerate() {
+            let Some(cell) = cells.next() else { break };
+            looked_at += 1;
+            if let Some(place) = place.filter(|_| taken.is_ok())
+                && let Some(value) = self.value(at, cell, table)
+            {
+                taken = take(place, value);
             }
-        };
-        Ok(cells.map(value).collect())
+        }
+        // What has another number of values may have them at the places of others.
+        let count = looked_at + cells.count();
+        self.check_count(count, line).map_err(|why| why.to_string())?;
+        taken
+    }
+
+    fn value<'r>(&self, at: usize, cell: CsvCell<'r>, table: CsvOptions) -> Option<CsvValue<'r>> {
+        let is_plain = !cell.is_quoted && table.numbers;
+        let value = cell.text();
+        match value {
+            _ if self.is_row_number(at, &value) || is_plain && value.is_empty() => None,
+            // What has no quotes stands in the row as it is.
+            Cow::Borrowed(spelled) if is_plain && is_number(spelled) => {
+                Some(CsvValue::Number(spelled))
+            }
+            text => Some(CsvValue::Text(text)),
+        }
     }
 
     /// The cells of a row, of which there are as many as names.
     fn cells<'r>(&self, row: &'r [u8], line: u64) -> Result<Vec<CsvCell<'r>>, RejectReason> {
-        let not_utf8 =
-            |error: std::str::Utf8Error| RejectReason::NotUtf8(byte_len(error.valid_up_to()));
-        std::str::from_utf8(row).map_err(not_utf8)?;
-        let cells = self.dialect.cells(row);
-        match cells.len() == self.names.len() {
-            true => Ok(cells),
-            false => Err(RejectReason::Form(format!(
-                "the row on line {line} has {} values, the row of names has {}",
-                cells.len(),
-                self.names.len()
+        utf8(row)?;
+        let mut cells = Vec::with_capacity(self.names.len());
+        cells.extend(self.dialect.cells(row));
+        self.check_count(cells.len(), line).map(|()| cells)
+    }
+
+    fn check_count(&self, cells: usize, line: u64) -> Result<(), RejectReason> {
+        match self.names.len() {
+            names if names == cells => Ok(()),
+            names => Err(RejectReason::Form(format!(
+                "the row on line {line} has {cells} values, the row of names has {names}"
             ))),
         }
     }
@@ -134,7 +158,7 @@ impl CsvHeader {
         let mut record = ReadRecord::new(RecordKey::Position, String::new(), String::new(), origin);
         let (mut fields, mut earlier) = (JsonObject::default(), None);
         for (at, (cell, name)) in cells.into_iter().zip(&self.names).enumerate() {
-            let value = String::from_utf8_lossy(&cell.bytes);
+            let value = cell.text();
             let is_plain = !cell.is_quoted && options.table.numbers;
             if let Some((_, field)) = self.text.as_ref().filter(|_| at_text == Some(at)) {
                 if value.is_empty() && is_plain {
@@ -179,12 +203,8 @@ impl CsvHeader {
     }
 }
 
-/// Bytes of a row that was seen to be UTF-8.
-fn text_of(bytes: Cow<'_, [u8]>) -> Cow<'_, str> {
-    match bytes {
-        Cow::Borrowed(bytes) => String::from_utf8_lossy(bytes),
-        Cow::Owned(bytes) => Cow::Owned(String::from_utf8_lossy(&bytes).into_owned()),
-    }
+fn utf8(row: &[u8]) -> Result<&str, RejectReason> {
+    std::str::from_utf8(row).map_err(|error| RejectReason::NotUtf8(byte_len(error.valid_up_to())))
 }
 
 fn is_whole(value: &str) -> bool {
@@ -204,7 +224,7 @@ fn is_within_64_bits(number: &str) -> bool {
 fn names(cells: &[CsvCell<'_>]) -> Vec<String> {
     let mut names: Vec<String> = Vec::with_capacity(cells.len());
     for (at, cell) in cells.iter().enumerate() {
-        let given = String::from_utf8_lossy(&cell.bytes).into_owned();
+        let given = cell.text().into_owned();
         let mut name = if given.is_empty() { format!("column_{}", at + 1) } else { given.clone() };
         let mut number = at + 1;
         while names.contains(&name) {

@@ -3,12 +3,13 @@
 use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::csv_header::CsvHeader;
 use super::csv_rows::{
-    CsvDialect, CsvRowEnd, likely_delimiter, row_end, said_delimiter, without_line_end,
+    CsvCell, CsvDialect, CsvRowEnd, likely_delimiter, row_end, said_delimiter, without_line_end,
 };
 use super::error::{ReadError, way_to_text};
 use super::item::{CsvOptions, ReadOptions, byte_len, line_limit, reject};
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
 use crate::model::{Reject, RejectReason};
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -66,7 +67,7 @@ impl CsvReader {
         &mut self,
         stream: &mut ByteStream,
         place: &RecordPlace,
-    ) -> Result<Option<RawRecord>, ReadError> {
+    ) -> Result<Option<RawRecord<'static>>, ReadError> {
         let dialect = self.dialect(stream)?;
         let limit = line_limit(&self.options);
         let row = next_row(stream, dialect, limit, &mut self.lines)?;
@@ -85,9 +86,10 @@ impl CsvReader {
             Some(CsvRow::OpenQuote(line)) => return Err(open_quote(place.path(), line)),
         };
         let row = without_line_end(row);
-        let Ok(cells) = std::str::from_utf8(row).map(|row| dialect.cells(row.as_bytes())) else {
+        if std::str::from_utf8(row).is_err() {
             return Err(damaged(place.path(), at, "the row of names is not UTF-8".to_owned()));
-        };
+        }
+        let cells: Vec<CsvCell<'_>> = dialect.cells(row).collect();
         match CsvHeader::of(&cells, dialect, place.path(), &self.options) {
             Ok(header) => {
                 self.header = Some(Arc::new(header));
@@ -110,11 +112,11 @@ impl CsvReader {
 }
 
 impl FormatReader for CsvReader {
-    fn next(
+    fn next<'s>(
         &mut self,
-        stream: &mut ByteStream,
+        stream: &'s mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<RawRecord>, ReadError> {
+    ) -> Result<Option<RawRecord<'s>>, ReadError> {
         if self.header.is_none() && !self.is_done {
             let refused = self.open(stream, &place)?;
             if refused.is_some() {
@@ -122,9 +124,9 @@ impl FormatReader for CsvReader {
             }
         }
         let Some(header) = self.header.as_ref().filter(|_| !self.is_done) else { return Ok(None) };
-        loop {
+        let (limit, comment) = (line_limit(&self.options), self.options.table.comment);
+        let (line, at, length) = loop {
             let line = self.lines + 1;
-            let limit = line_limit(&self.options);
             let row = match next_row(stream, header.dialect, limit, &mut self.lines)? {
                 None => return Ok(None),
                 Some(CsvRow::Piece(row)) => row,
@@ -135,13 +137,9 @@ impl FormatReader for CsvReader {
             };
             match row.bytes {
                 BoundedBytes::Whole(bytes) => {
-                    let bytes = without_line_end(bytes);
-                    let comment = self.options.table.comment;
-                    let is_comment = comment.is_some_and(|byte| bytes.first() == Some(&byte));
-                    if !bytes.is_empty() && !is_comment {
-                        let (row, origin) = (bytes.to_vec(), place.at(row.at));
-                        let header = Arc::clone(header);
-                        return Ok(Some(RawRecord::Csv { row, line, header, origin }));
+                    let begin = without_line_end(bytes).first();
+                    if begin.is_some() && begin != comment.as_ref() {
+                        break (line, row.at, bytes.len());
                     }
                 }
                 BoundedBytes::TooLong { head, bytes } => {
@@ -149,7 +147,10 @@ impl FormatReader for CsvReader {
                     return Ok(Some(reject(reason, place.at(row.at), head, bytes).into()));
                 }
             }
-        }
+        };
+        let row = Cow::Borrowed(without_line_end(stream.consumed(length)));
+        let header = Arc::clone(header);
+        Ok(Some(RawRecord::Csv { row, line, header, origin: place.at(at) }))
     }
 
     fn columns(&self) -> &[String] {

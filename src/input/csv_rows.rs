@@ -2,8 +2,9 @@
 //!
 //! What the beginning of a text looks like: a table of separated values, a list of JSON objects.
 
-use super::item::CsvOptions;
+use super::item::{CsvOptions, byte_len};
 use super::roles;
+use memchr::{memchr, memchr_iter, memchr2};
 use std::borrow::Cow;
 
 /// What stands between values and around them.
@@ -17,92 +18,142 @@ pub(super) struct CsvDialect {
 }
 
 /// A value of a row.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct CsvCell<'r> {
-    pub(super) bytes: Cow<'r, [u8]>,
+    /// The value; where it `has_quotes`, what follows its first quote.
+    spelled: &'r [u8],
     pub(super) is_quoted: bool,
+    /// Whether there are quotes behind the first that end the value, or of which two stand for one.
+    has_quotes: bool,
 }
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+impl<'r> CsvCell<'r> {
+    /// The value. One that goes on behind its closing quote has what follows too, as other readers have it.
+    #[inline]
+    pub(super) fn bytes(&self) -> Cow<'r, [u8]> {
+        match self.has_quotes {
+            true => self.without_quotes().into(),
+            false => self.spelled.into(),
+        }
+    }
+
+    fn without_quotes(&self) -> Vec<u8> {
+        let mut value = Vec::with_capacity(self.spelled.len());
+        let mut rest = self.spelled;
+        while let (inside, Some(behind)) = up_to(rest, b'"') {
+            value.extend_from_slice(inside);
+            rest = behind;
+            let [b'"', doubled @ ..] = behind else { break };
+            value.push(b'"');
+            rest = doubled;
+        }
+        value.extend_from_slice(rest);
+        value
+    }
+
+    /// The value as a text.
+    pub(super) fn text(&self) -> Cow<'r, str> {
+        match self.bytes() {
+            Cow::Borrowed(bytes) => match std::str::from_utf8(bytes) {
+                Ok(text) => text.into(),
+                Err(_) => String::from_utf8_lossy(bytes),
+            },
+            Cow::Owned(bytes) => match String::from_utf8(bytes) {
+                Ok(text) => text.into(),
+                Err(error) => String::from_utf8_lossy(error.as_bytes()).into_owned().into(),
+            },
+        }
+    }
+}
+
+/// The values of a row, one after the other.
+pub(super) struct CsvCells<'r> {
+    dialect: CsvDialect,
+    /// From the next value on; none behind the last.
+    rest: Option<&'r [u8]>,
+}
+
+impl CsvDialect {
+    /// The values of a row, which has its line end no more.
+    pub(super) const fn cells(self, row: &[u8]) -> CsvCells<'_> {
+        CsvCells { dialect: self, rest: Some(row) }
+    }
+}
+
+impl<'r> Iterator for CsvCells<'r> {
+    type Item = CsvCell<'r>;
+
+    #[inline]
+    fn next(&mut self) -> Option<CsvCell<'r>> {
+        let row = self.rest.take()?;
+        let CsvDialect { delimiter, quotes, .. } = self.dialect;
+        let inside = match row {
+            [b'"', inside @ ..] if quotes => inside,
+            _ => {
+                let (spelled, rest) = up_to(row, delimiter);
+                self.rest = rest;
+                return Some(CsvCell { spelled, is_quoted: false, has_quotes: false });
+            }
+        };
+        let ((spelled, rest), has_quotes) = match up_to(inside, b'"') {
+            (value, None | Some([])) => ((value, None), false),
+            (value, Some([first, rest @ ..])) if *first == delimiter => {
+                ((value, Some(rest)), false)
+            }
+            _ => (quoted(inside, delimiter), true),
+        };
+        self.rest = rest;
+        Some(CsvCell { spelled, is_quoted: true, has_quotes })
+    }
+
+    /// Faster than to look at each.
+    fn count(mut self) -> usize {
+        let CsvDialect { delimiter, quotes, .. } = self.dialect;
+        match self.rest {
+            Some(row) if quotes && memchr(b'"', row).is_some() => {
+                std::iter::from_fn(|| self.next()).count()
+            }
+            Some(row) => memchr_iter(delimiter, row).count() + 1,
+            None => 0,
+        }
+    }
+}
+
+/// What stands before the first such byte, and what behind it, if there is one.
+#[inline]
+fn up_to(bytes: &[u8], end: u8) -> (&[u8], Option<&[u8]>) {
+    match memchr(end, bytes) {
+        Some(at) => (bytes.get(..at).unwrap_or(bytes), bytes.get(at + 1..)),
+        None => (bytes, None),
+    }
+}
+
+/// What belongs to the quoted value with which `row` begins, without its first quote, and what stands behind the
+/// delimiter.
+fn quoted(row: &[u8], delimiter: u8) -> (&[u8], Option<&[u8]>) {
+    let mut rest = row;
+    while let (_, Some(behind)) = up_to(rest, b'"') {
+        match behind {
+            [b'"', doubled @ ..] => rest = doubled,
+            _ => {
+                let (_, next) = up_to(behind, delimiter);
+                let length = next.map_or(row.len(), |next| row.len() - next.len() - 1);
+                return (row.get(..length).unwrap_or(row), next);
+            }
+        }
+    }
+    (row, None)
+}
+
+/// Where the bytes of a row end that were looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CsvState {
     /// Before the first byte of a value.
-    #[default]
     Start,
     Plain,
     Quoted,
     /// Behind a quote in a quoted value: it ends it, or is the first of two that stand for one.
     Closing,
-}
-
-/// What a byte is to the row.
-enum CsvStep {
-    /// A byte of a value.
-    Value,
-    /// A mark that is no part of it.
-    Mark,
-    /// The end of a value.
-    Between,
-    /// The end of the row.
-    End,
-}
-
-impl CsvDialect {
-    fn step(self, state: &mut CsvState, byte: u8) -> CsvStep {
-        let (next, step) = match (*state, byte) {
-            (CsvState::Quoted, b'"') => (CsvState::Closing, CsvStep::Mark),
-            (CsvState::Quoted, _) => (CsvState::Quoted, CsvStep::Value),
-            (CsvState::Closing, b'"') => (CsvState::Quoted, CsvStep::Value),
-            (CsvState::Start, b'"') if self.quotes => (CsvState::Quoted, CsvStep::Mark),
-            (_, byte) if byte == self.end => (CsvState::Start, CsvStep::End),
-            (_, byte) if byte == self.delimiter => (CsvState::Start, CsvStep::Between),
-            _ => (CsvState::Plain, CsvStep::Value),
-        };
-        *state = next;
-        step
-    }
-
-    /// The values of a row, which has its line end no more. A value that goes on behind its closing quote has what
-    /// follows too, as other readers have it.
-    pub(super) fn cells(self, row: &[u8]) -> Vec<CsvCell<'_>> {
-        let mut cells = Vec::new();
-        let mut state = CsvState::Start;
-        // The value so far: a stretch of the row, until a quote in it makes it one of its own.
-        let (mut from, mut to, mut owned, mut is_quoted) = (0, 0, None::<Vec<u8>>, false);
-        for (at, byte) in row.iter().enumerate() {
-            match self.step(&mut state, *byte) {
-                CsvStep::Value | CsvStep::End => match &mut owned {
-                    Some(owned) => owned.push(*byte),
-                    None if to == at => to = at + 1,
-                    None => {
-                        let mut value = row.get(from..to).unwrap_or_default().to_vec();
-                        value.push(*byte);
-                        owned = Some(value);
-                    }
-                },
-                CsvStep::Mark => {
-                    if !is_quoted {
-                        (from, to, is_quoted) = (at + 1, at + 1, true);
-                    }
-                }
-                CsvStep::Between => {
-                    cells.push(cell(row, from..to, owned.take(), is_quoted));
-                    (from, to, is_quoted) = (at + 1, at + 1, false);
-                }
-            }
-        }
-        cells.push(cell(row, from..to, owned, is_quoted));
-        cells
-    }
-}
-
-fn cell(
-    row: &[u8],
-    stretch: std::ops::Range<usize>,
-    owned: Option<Vec<u8>>,
-    is_quoted: bool,
-) -> CsvCell<'_> {
-    let bytes = owned.map_or_else(|| row.get(stretch).unwrap_or_default().into(), Cow::Owned);
-    CsvCell { bytes, is_quoted }
 }
 
 /// Finds the end of a row in bytes that come stretch by stretch.
@@ -122,12 +173,38 @@ impl CsvRowEnd {
 
     /// How many of `bytes`, which follow those it has seen, belong to the row, if it ends among them.
     pub(super) fn find(&mut self, bytes: &[u8]) -> Option<usize> {
-        for (at, byte) in bytes.iter().enumerate() {
-            self.lines += u64::from(*byte == self.dialect.end);
-            match self.dialect.step(&mut self.state, *byte) {
-                CsvStep::End => return Some(at + 1),
-                CsvStep::Mark if self.state == CsvState::Quoted => self.quote_line = self.lines,
-                _ => {}
+        let CsvDialect { delimiter, quotes, end } = self.dialect;
+        let mut rest = bytes;
+        while let Some(first) = rest.first() {
+            match self.state {
+                CsvState::Quoted => {
+                    let (inside, behind) = up_to(rest, b'"');
+                    self.lines += byte_len(memchr_iter(end, inside).count());
+                    rest = behind?;
+                    self.state = CsvState::Closing;
+                }
+                CsvState::Closing if *first == b'"' => {
+                    self.state = CsvState::Quoted;
+                    rest = rest.get(1..)?;
+                }
+                CsvState::Closing => self.state = CsvState::Plain,
+                CsvState::Start | CsvState::Plain => {
+                    let found = if quotes { memchr2(b'"', end, rest) } else { memchr(end, rest) };
+                    let (before, behind) = rest.split_at_checked(found.unwrap_or(rest.len()))?;
+                    if let Some(last) = before.last() {
+                        let is_start = *last == delimiter;
+                        self.state = if is_start { CsvState::Start } else { CsvState::Plain };
+                    }
+                    let (found, behind) = behind.split_first()?;
+                    if *found == end {
+                        (self.state, self.lines) = (CsvState::Start, self.lines + 1);
+                        return Some(bytes.len() - behind.len());
+                    }
+                    if self.state == CsvState::Start {
+                        (self.state, self.quote_line) = (CsvState::Quoted, self.lines);
+                    }
+                    rest = behind;
+                }
             }
         }
         None
@@ -141,8 +218,9 @@ impl CsvRowEnd {
 
 /// A row without its line end: a line feed, a carriage return, or both.
 pub(super) fn without_line_end(row: &[u8]) -> &[u8] {
-    let row = row.strip_suffix(b"\n").unwrap_or(row);
-    row.strip_suffix(b"\r").unwrap_or(row)
+    match row {
+        [row @ .., b'\r', b'\n'] | [row @ .., b'\n' | b'\r'] | row => row,
+    }
 }
 
 /// Delimiters that are looked for, the likelier first.
@@ -213,9 +291,8 @@ pub(super) fn is_table(text: &str, is_all: bool, options: CsvOptions) -> bool {
     let delimiter = delimiter.unwrap_or_else(|| likely_delimiter(first.as_bytes()));
     let dialect = CsvDialect { delimiter, quotes: options.quotes, end };
     let Some(names) = next_row(&mut rest, dialect, true) else { return false };
-    let cells = dialect.cells(names);
-    let names: Vec<&str> =
-        cells.iter().filter_map(|cell| std::str::from_utf8(&cell.bytes).ok()).collect();
+    let names: Vec<Cow<'_, str>> = dialect.cells(names).map(|cell| cell.text()).collect();
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     let has_text = roles::vote_text_field(names.iter().copied()).is_some();
     if !are_names(&names) || (names.len() == 1 && !has_text) {
         return false;
@@ -226,7 +303,7 @@ pub(super) fn is_table(text: &str, is_all: bool, options: CsvOptions) -> bool {
         if row.is_empty() {
             continue;
         }
-        let cells = dialect.cells(row);
+        let cells: Vec<CsvCell<'_>> = dialect.cells(row).collect();
         if cells.len() != names.len() {
             return false;
         }
@@ -271,11 +348,11 @@ fn next_row<'t>(rest: &mut &'t [u8], dialect: CsvDialect, is_all: bool) -> Optio
 #[cfg(test)]
 mod cells_tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn values(row: &str) -> Vec<String> {
         let dialect = CsvDialect { delimiter: b',', quotes: true, end: b'\n' };
-        let cells = dialect.cells(row.as_bytes());
-        cells.iter().map(|cell| String::from_utf8_lossy(&cell.bytes).into_owned()).collect()
+        dialect.cells(row.as_bytes()).map(|cell| cell.text().into_owned()).collect()
     }
 
     #[test]
@@ -288,9 +365,9 @@ mod cells_tests {
         assert_eq!(values("say \"so\",5\""), ["say \"so\"", "5\""]);
         assert_eq!(values("\"a\"b\"c\",d"), ["ab\"c\"", "d"]);
         let plain = CsvDialect { delimiter: b'\t', quotes: false, end: b'\n' };
-        let cells = plain.cells(b"\"a\t5\"");
-        assert_eq!(cells[0], CsvCell { bytes: Cow::Borrowed(b"\"a"), is_quoted: false });
-        assert_eq!(cells[1].bytes.as_ref(), b"5\"");
+        let cells: Vec<CsvCell<'_>> = plain.cells(b"\"a\t5\"").collect();
+        assert_eq!((cells[0].bytes().as_ref(), cells[0].is_quoted), (&b"\"a"[..], false));
+        assert_eq!(cells[1].bytes().as_ref(), b"5\"");
     }
 
     #[test]
@@ -306,6 +383,31 @@ mod cells_tests {
         let mut open = CsvRowEnd::new(dialect);
         assert_eq!(open.find(b"a,\"b\nc,\nd"), None);
         assert!(open.is_open());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(crate::model::cases(256)))]
+        /// What is written with quotes comes back, wherever the bytes are cut, and is counted without a look at each.
+        #[test]
+        fn values_that_are_quoted_come_back(
+            written in prop::collection::vec("[ab,\"\n;\r]{0,5}", 1..6),
+            cut in 0_usize..40,
+        ) {
+            let dialect = CsvDialect { delimiter: b',', quotes: true, end: b'\n' };
+            let is_plain = |value: &&String| !value.contains([',', '"', '\n', '\r']);
+            let quoted = |value: &String| match Some(value).filter(is_plain) {
+                Some(plain) => plain.clone(),
+                None => format!("\"{}\"", value.replace('"', "\"\"")),
+            };
+            let row = written.iter().map(quoted).collect::<Vec<_>>().join(",");
+            let rows = format!("{row}\nnext");
+            let (head, tail) = rows.as_bytes().split_at(cut.min(rows.len()));
+            let mut end = CsvRowEnd::new(dialect);
+            let found = end.find(head).or_else(|| end.find(tail).map(|at| head.len() + at));
+            prop_assert_eq!(found, Some(row.len() + 1));
+            prop_assert_eq!(values(&row), &written[..]);
+            prop_assert_eq!(dialect.cells(row.as_bytes()).count(), written.len());
+        }
     }
 }
 

@@ -47,6 +47,18 @@ impl<'m> InputReader<'m> {
         Self::open_within(input, options, &Interrupt::default())
     }
 
+    /// The same of an input that is read once: nothing tells later whether it begins with the same bytes.
+    ///
+    /// # Errors
+    /// As [`InputReader::open`].
+    pub fn open_once(input: &InputFile, options: &ReadOptions) -> Result<Self, ReadError> {
+        let mut reader = Self::open(input, options)?;
+        if let ReaderBody::Stream(stream, _) = &mut reader.body {
+            stream.leave_hash();
+        }
+        Ok(reader)
+    }
+
     /// The same of an input that is a pipe, perhaps: whoever waits for its bytes hears the request to stop.
     ///
     /// # Errors
@@ -117,7 +129,10 @@ impl<'m> InputReader<'m> {
     ///
     /// # Errors
     /// As [`InputReader::next_raw`].
-    pub fn resume_torn(&mut self, point: &ResumePoint) -> Result<Option<RawRecord>, ReadError> {
+    pub fn resume_torn(
+        &mut self,
+        point: &ResumePoint,
+    ) -> Result<Option<RawRecord<'static>>, ReadError> {
         let last = point.records.checked_sub(1);
         let is_file = self.input.object.is_none() && self.input.is_file();
         let Some(last) = last.filter(|_| is_file) else { return Ok(None) };
@@ -131,7 +146,7 @@ impl<'m> InputReader<'m> {
         let skipped = skip_records(&mut stream, sequence.as_mut(), place.clone(), last);
         let Ok(number) = skipped else { return Ok(None) };
         let torn = sequence.next(&mut stream, RecordPlace { number, ..place });
-        let Ok(torn) = torn else { return Ok(None) };
+        let Ok(torn) = torn.map(|torn| torn.map(RawRecord::into_owned)) else { return Ok(None) };
         let is_same = stream.offset() == point.offset && stream.prefix() == point.prefix;
         if sequence.is_single() || !is_same {
             return Ok(None);
@@ -150,7 +165,7 @@ impl<'m> InputReader<'m> {
     /// # Errors
     /// As [`InputReader::next_raw`].
     pub fn next(&mut self) -> Result<Option<ReadItem>, ReadError> {
-        let raw = self.next_raw()?;
+        let raw = self.next_raw()?.map(RawRecord::into_owned);
         Ok(raw.map(|raw| self.builder.build(raw)))
     }
 
@@ -176,16 +191,16 @@ impl<'m> InputReader<'m> {
     /// # Errors
     /// [`ReadError::Corrupt`] on a truncated or damaged file, [`ReadError::NoTextField`] when the
     /// text field cannot be guessed, [`ReadError::Io`]. What stood before was given.
-    pub fn next_raw(&mut self) -> Result<Option<RawRecord>, ReadError> {
+    pub fn next_raw(&mut self) -> Result<Option<RawRecord<'_>>, ReadError> {
         let place = self.place();
         let raw = match &mut self.body {
             ReaderBody::Stream(stream, sequence) => sequence.next(stream, place)?,
             ReaderBody::Arrow(batches) => {
                 let row = place.number;
-                batches.next(&self.options, place.at(row))?.map(RawRecord::Read)
+                batches.next(&self.options, place.at(row))?.map(RawRecord::from)
             }
             ReaderBody::Parquet(parquet) => {
-                parquet.next(|offset| place.at(offset))?.map(RawRecord::Read)
+                parquet.next(|offset| place.at(offset))?.map(RawRecord::from)
             }
             ReaderBody::Memory(memory) => {
                 let number = place.number;

@@ -8,6 +8,8 @@ use super::item::{ReadOptions, byte_len, line_limit, reject};
 use super::json_record::guess_field;
 use super::stream::{BoundedBytes, ByteStream};
 use crate::model::{Origin, Reject, RejectReason};
+use memchr::memchr2;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// The objects of a JSON file.
@@ -79,11 +81,11 @@ impl JsonValuesReader {
 }
 
 impl FormatReader for JsonValuesReader {
-    fn next(
+    fn next<'s>(
         &mut self,
-        stream: &mut ByteStream,
+        stream: &'s mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<RawRecord>, ReadError> {
+    ) -> Result<Option<RawRecord<'s>>, ReadError> {
         if self.is_done {
             return Ok(None);
         }
@@ -132,20 +134,32 @@ struct JsonValueEnd {
 
 impl JsonValueEnd {
     fn find(&mut self, bytes: &[u8]) -> Option<usize> {
-        for (at, byte) in bytes.iter().enumerate() {
+        let mut at = 0;
+        while let Some(byte) = bytes.get(at) {
+            if std::mem::take(&mut self.is_escaped) {
+                at += 1;
+                continue;
+            }
             if self.in_string {
-                match byte {
-                    _ if self.is_escaped => self.is_escaped = false,
-                    b'\\' => self.is_escaped = true,
-                    b'"' => {
-                        self.in_string = false;
-                        if self.depth == 0 {
-                            return Some(at + 1);
-                        }
-                    }
-                    _ => {}
+                at += string_mark(bytes.get(at..)?)?;
+                self.is_escaped = bytes.get(at) == Some(&b'\\');
+                self.in_string = self.is_escaped;
+                at += 1;
+                if !self.in_string && self.depth == 0 {
+                    return Some(at);
                 }
                 continue;
+            }
+            if self.depth > 0 {
+                // Numbers, words, colons and commas of a list or an object.
+                let is_mark = |byte: &u8| matches!(byte, b'"' | b'{' | b'}' | b'[' | b']');
+                match bytes.get(at..)?.iter().position(is_mark)? {
+                    0 => {}
+                    skipped => {
+                        at += skipped;
+                        continue;
+                    }
+                }
             }
             match byte {
                 b'"' if self.depth == 0 && self.has_begun => return Some(at),
@@ -165,9 +179,18 @@ impl JsonValueEnd {
                 _ => {}
             }
             self.has_begun = true;
+            at += 1;
         }
         None
     }
+}
+
+/// Where in a JSON string its end or an escape stands.
+fn string_mark(bytes: &[u8]) -> Option<usize> {
+    /// Most names are found sooner than a search for longer ones begins.
+    const SHORT: usize = 12;
+    let short = bytes.iter().take(SHORT).position(|byte| matches!(byte, b'"' | b'\\'));
+    short.or_else(|| Some(SHORT + memchr2(b'"', b'\\', bytes.get(SHORT..)?)?))
 }
 
 /// Lines with one object each.
@@ -182,11 +205,11 @@ impl JsonLinesReader {
 }
 
 impl FormatReader for JsonLinesReader {
-    fn next(
+    fn next<'s>(
         &mut self,
-        stream: &mut ByteStream,
+        stream: &'s mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<RawRecord>, ReadError> {
+    ) -> Result<Option<RawRecord<'s>>, ReadError> {
         match stream.next_line(self.objects.limit(), Reject::MAX_RAW)? {
             Some((offset, line)) => self.objects.raw(&line, place.at(offset), false).map(Some),
             None => Ok(None),
@@ -236,12 +259,12 @@ impl JsonObjects {
     ///
     /// # Errors
     /// [`ReadError::NoTextField`] when no field is named and none has a usual name.
-    pub(super) fn raw(
+    pub(super) fn raw<'s>(
         &mut self,
-        object: &BoundedBytes<'_>,
+        object: &BoundedBytes<'s>,
         origin: Origin,
         is_spread: bool,
-    ) -> Result<RawRecord, ReadError> {
+    ) -> Result<RawRecord<'s>, ReadError> {
         let object = match object {
             BoundedBytes::Whole(object) => *object,
             BoundedBytes::TooLong { head, bytes } => {
@@ -261,7 +284,7 @@ impl JsonObjects {
             }
         }
         let text = self.text_field.clone().filter(|_| !self.whole);
-        Ok(RawRecord::Json { object: object.to_vec(), text, is_spread, origin })
+        Ok(RawRecord::Json { object: Cow::Borrowed(object), text, is_spread, origin })
     }
 }
 

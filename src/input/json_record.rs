@@ -6,6 +6,7 @@ use crate::model::{
     JsonMembers, JsonName, JsonObject, NotFinite, RecordKey, RejectReason, canonical, json_string,
     without_not_finite,
 };
+use memchr::memmem;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -111,6 +112,12 @@ fn not_json(json: &str, error: &serde_json::Error) -> RejectReason {
             None => words,
         },
     )
+}
+
+/// Whether an object spells halves of surrogate pairs, of which one may stand alone.
+pub fn may_have_half_pairs(object: &[u8]) -> bool {
+    let mut escapes = memmem::find_iter(object, b"\\u");
+    escapes.any(|at| matches!(object.get(at + 2), Some(b'd' | b'D')))
 }
 
 /// Where a text has half of a surrogate pair, which no reader of JSON but Python's takes.

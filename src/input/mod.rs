@@ -58,6 +58,7 @@ pub use inputs::{InputFile, expand};
 pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,
 };
+pub(crate) use json_record::may_have_half_pairs;
 pub use records::{Record, Records};
 #[cfg(test)]
 pub(crate) use stream::HASHED_AGAIN;

@@ -182,7 +182,7 @@ impl<'m> RecordsReader<'m> {
         &mut self,
         options: &ReadOptions,
         origin: Origin,
-    ) -> Result<Option<RawRecord>, ReadError> {
+    ) -> Result<Option<RawRecord<'static>>, ReadError> {
         let path = Arc::clone(&origin.path);
         let number = origin.number;
         let failed = |source| failed(&path, number, source);
@@ -200,11 +200,12 @@ impl<'m> RecordsReader<'m> {
                 }
                 Ok(Some(Ok(json))) => {
                     let objects = objects.get_or_insert_with(|| JsonObjects::new(options));
-                    objects.raw(&BoundedBytes::Whole(json.as_bytes()), origin, false).map(Some)
+                    let raw = objects.raw(&BoundedBytes::Whole(json.as_bytes()), origin, false);
+                    raw.map(|raw| Some(raw.into_owned()))
                 }
             },
             Some(RecordSupply::Batches(batches)) => {
-                batches.next(options, origin).map(|row| row.map(RawRecord::Read))
+                batches.next(options, origin).map(|row| row.map(RawRecord::from))
             }
         };
         match &raw {

@@ -4,7 +4,8 @@ use super::decompress::Decompressor;
 use super::error::ReadError;
 use super::item::{byte_len, to_usize};
 use crate::remote::RemoteError;
-use std::io::{BufRead, Read};
+use memchr::memchr;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -45,7 +46,8 @@ pub(super) struct ByteStream {
     buffer: Vec<u8>,
     start: usize,
     base: u64,
-    hasher: blake3::Hasher,
+    /// None: nobody asks for a hash.
+    hasher: Option<blake3::Hasher>,
     ended: bool,
     fault: Option<std::io::Error>,
     head: Vec<u8>,
@@ -74,7 +76,7 @@ impl ByteStream {
             buffer: Vec::new(),
             start: 0,
             base: 0,
-            hasher: blake3::Hasher::new(),
+            hasher: Some(blake3::Hasher::new()),
             ended: false,
             fault: None,
             head: Vec::new(),
@@ -95,6 +97,11 @@ impl ByteStream {
     /// Position of the next unread byte in the decompressed stream.
     pub(super) fn offset(&self) -> u64 {
         self.base + byte_len(self.start)
+    }
+
+    /// Hashes nothing any more: every hash is zeros.
+    pub(super) fn leave_hash(&mut self) {
+        self.hasher = None;
     }
 
     /// Hash of all bytes before [`Stream::offset`]. Hashes what is consumed of the buffer: up to some
@@ -118,7 +125,7 @@ impl ByteStream {
         let consumed = self.buffer.get(..end).unwrap_or_default();
         #[cfg(test)]
         HASHED_AGAIN.with(|bytes| bytes.set(bytes.get() + byte_len(consumed.len())));
-        let mut hasher = self.hasher.clone();
+        let Some(mut hasher) = self.hasher.clone() else { return [0; 32] };
         hasher.update(consumed);
         *hasher.finalize().as_bytes()
     }
@@ -215,6 +222,11 @@ impl ByteStream {
             };
             return Ok(Some((at, piece)));
         }
+    }
+
+    /// The last so many bytes of those that were consumed, as long as nothing was asked of the stream since.
+    pub(super) fn consumed(&self, length: usize) -> &[u8] {
+        self.buffer.get(self.start.saturating_sub(length)..self.start).unwrap_or_default()
     }
 
     /// What comes next up to the end that `find` sees, or all that is left; `None` at the end of the input. `find`
@@ -362,7 +374,9 @@ impl ByteStream {
         if self.start > 0 {
             self.marked = self.marked();
             self.marked_at = None;
-            self.hasher.update(self.buffer.get(..self.start).unwrap_or_default());
+            if let Some(hasher) = &mut self.hasher {
+                hasher.update(self.buffer.get(..self.start).unwrap_or_default());
+            }
             self.base += byte_len(self.start);
             self.buffer.drain(..self.start);
             self.start = 0;
@@ -417,9 +431,6 @@ thread_local! {
 }
 
 /// Length of the line at the start of `bytes`, its line feed counted.
-fn line_end(mut bytes: &[u8]) -> Option<usize> {
-    // Reading from a slice cannot fail; this is the standard library's fast search for a byte.
-    let whole = bytes;
-    let end = bytes.skip_until(b'\n').ok()?;
-    (whole.get(..end)?.last() == Some(&b'\n')).then_some(end)
+fn line_end(bytes: &[u8]) -> Option<usize> {
+    memchr(b'\n', bytes).map(|at| at + 1)
 }

@@ -53,11 +53,11 @@ pub(super) fn foreign_reader(why: String, file_bytes: u64) -> Box<dyn FormatRead
 }
 
 impl FormatReader for WholeTextReader {
-    fn next(
+    fn next<'s>(
         &mut self,
-        stream: &mut ByteStream,
+        stream: &'s mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<RawRecord>, ReadError> {
+    ) -> Result<Option<RawRecord<'s>>, ReadError> {
         if self.is_done {
             return Ok(None);
         }
@@ -83,11 +83,11 @@ impl FormatReader for WholeTextReader {
 }
 
 impl FormatReader for TextPartsReader {
-    fn next(
+    fn next<'s>(
         &mut self,
-        stream: &mut ByteStream,
+        stream: &'s mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<RawRecord>, ReadError> {
+    ) -> Result<Option<RawRecord<'s>>, ReadError> {
         let limit = to_usize(self.max_doc_bytes);
         if self.by_line {
             let Some((offset, line)) = stream.next_line(limit, Reject::MAX_RAW)? else {
@@ -111,11 +111,11 @@ impl FormatReader for TextPartsReader {
 }
 
 impl FormatReader for ForeignFileReader {
-    fn next(
+    fn next<'s>(
         &mut self,
-        stream: &mut ByteStream,
+        stream: &'s mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<RawRecord>, ReadError> {
+    ) -> Result<Option<RawRecord<'s>>, ReadError> {
         let Some(why) = self.why.take() else { return Ok(None) };
         let origin = place.at(stream.offset());
         let head = stream.peek(HEAD)?;

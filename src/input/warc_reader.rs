@@ -192,11 +192,11 @@ impl WarcReader {
 }
 
 impl FormatReader for WarcReader {
-    fn next(
+    fn next<'s>(
         &mut self,
-        stream: &mut ByteStream,
+        stream: &'s mut ByteStream,
         place: RecordPlace,
-    ) -> Result<Option<RawRecord>, ReadError> {
+    ) -> Result<Option<RawRecord<'s>>, ReadError> {
         while !self.is_done {
             stream.skip_while(|byte| matches!(byte, b'\r' | b'\n'))?;
             if stream.peek(1)?.is_empty() {

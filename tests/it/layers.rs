@@ -120,6 +120,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("futures", &["src/query/", "src/remote/"]),
     ("async_trait", &["src/query/", "src/remote/"]),
     ("unicode_width", &["src/query/"]),
+    ("memchr", &["src/input/"]),
     ("glob", &["src/input/"]),
     ("flate2", &["src/input/", "src/epoch/", "src/output/"]),
     ("minijinja", &["src/ingest/chat/"]),

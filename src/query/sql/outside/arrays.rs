@@ -1,185 +1,233 @@
-//! Values of rows as columns of the engine.
+//! Values of rows as columns of the engine, one value after the other.
 
-use super::kinds::{Cell, ValueKind, double, elements, members};
+use super::kinds::{CellValue, ValueKind, double, elements, members};
 use crate::model::canonical;
 use arrow::array::{
-    ArrayRef, BooleanArray, Float64Array, Int64Array, ListArray, StringViewArray, StructArray,
+    ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, ListArray,
+    StringViewBuilder, StructArray,
 };
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::DataType;
-use std::borrow::Cow;
+use arrow::error::ArrowError;
+use serde::de::{DeserializeSeed, Deserializer, Visitor};
+use std::fmt;
 use std::sync::Arc;
 
 /// Characters of a value that are shown.
 const SHOWN: usize = 60;
 
-/// A value that its column does not hold.
-#[derive(Debug)]
-pub(super) struct Misfit {
-    /// The row of the batch.
-    pub(super) row: usize,
-    /// The value and what was expected, in words.
-    pub(super) words: String,
+/// A column of values of a kind, which takes one after the other.
+pub(super) struct ColumnBuilder {
+    kind: ValueKind,
+    rows: ColumnRows,
 }
 
-impl Misfit {
-    fn new(row: usize, found: &Cell<'_>, expected: &ValueKind) -> Self {
-        let found = match found {
-            Cell::Json(json) => Cow::Borrowed(json.as_ref()),
-            Cell::Number(spelled) => Cow::Borrowed(*spelled),
-            Cell::Text(text) => Cow::Owned(format!("\"{text}\"")),
+enum ColumnRows {
+    Texts(StringViewBuilder),
+    Truths(BooleanBuilder),
+    Whole(Int64Builder),
+    Doubles(Float64Builder),
+    /// The elements of all lists; how many each has, and whether it is there.
+    Lists(Box<ColumnBuilder>, Vec<usize>, Vec<bool>),
+    /// The members, and whether each object is there.
+    Objects(Vec<(String, ColumnBuilder)>, Vec<bool>),
+}
+
+impl ColumnBuilder {
+    pub(super) fn new(kind: &ValueKind) -> Self {
+        let rows = match kind {
+            ValueKind::Null | ValueKind::Text => ColumnRows::Texts(StringViewBuilder::new()),
+            ValueKind::Bool => ColumnRows::Truths(BooleanBuilder::new()),
+            ValueKind::Int | ValueKind::Long => ColumnRows::Whole(Int64Builder::new()),
+            ValueKind::Float => ColumnRows::Doubles(Float64Builder::new()),
+            ValueKind::List(of) => {
+                ColumnRows::Lists(Box::new(Self::new(of)), Vec::new(), Vec::new())
+            }
+            ValueKind::Object(of) => {
+                let of = of.iter().map(|(name, kind)| (name.clone(), Self::new(kind)));
+                ColumnRows::Objects(of.collect(), Vec::new())
+            }
         };
-        let shown: String = found.chars().take(SHOWN).collect();
-        let more = if shown.len() < found.len() { ".." } else { "" };
-        Self { row, words: format!("found {shown}{more}, expected {}", expected.words()) }
+        Self { kind: kind.clone(), rows }
     }
-}
 
-/// The column of these values, one a row.
-///
-/// # Errors
-/// The first value that is not of the kind.
-pub(super) fn array(kind: &ValueKind, cells: &[Option<Cell<'_>>]) -> Result<ArrayRef, Misfit> {
-    let truth = |json: &str| match json {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    };
-    Ok(match kind {
-        ValueKind::Null | ValueKind::Text => {
-            let texts = cells.iter().map(|cell| cell.as_ref().and_then(text));
-            Arc::new(StringViewArray::from_iter(texts))
-        }
-        ValueKind::Bool => Arc::new(BooleanArray::from(values(kind, cells, truth)?)),
-        ValueKind::Int | ValueKind::Long => {
-            Arc::new(Int64Array::from(values(kind, cells, |json| json.parse().ok())?))
-        }
-        ValueKind::Float => Arc::new(Float64Array::from(values(kind, cells, double)?)),
-        ValueKind::List(of) => lists(kind, of, cells)?,
-        ValueKind::Object(of) => objects(kind, of, cells)?,
-    })
-}
-
-/// The text that a value is, or that spells it.
-fn text<'c>(cell: &'c Cell<'_>) -> Option<Cow<'c, str>> {
-    let json: &'c str = match cell {
-        Cell::Text(text) => return Some(Cow::Borrowed(text)),
-        Cell::Number(spelled) => return Some(Cow::Borrowed(spelled)),
-        Cell::Json(json) => json,
-    };
-    match json.as_bytes().first() {
-        None | Some(b'n') => None,
-        Some(b'"') => match serde_json::from_str::<&str>(json) {
-            Ok(plain) => Some(Cow::Borrowed(plain)),
-            Err(_) => serde_json::from_str(json).ok().map(Cow::Owned),
-        },
-        // As an ingest stores a number.
-        Some(b'-' | b'0'..=b'9') => {
-            let spelled = canonical(json).map(|canonical| Cow::Owned(canonical.json));
-            Some(spelled.unwrap_or(Cow::Borrowed(json)))
-        }
-        Some(_) => Some(Cow::Borrowed(json)),
-    }
-}
-
-/// What spells a value that is no text; none for null.
-fn spelled<'c>(
-    row: usize,
-    cell: &'c Option<Cell<'_>>,
-    kind: &ValueKind,
-) -> Result<Option<&'c str>, Misfit> {
-    match cell {
-        None => Ok(None),
-        Some(Cell::Json(json)) => Ok(Some(json.as_ref()).filter(|json| *json != "null")),
-        Some(Cell::Number(spelled)) => Ok(Some(spelled)),
-        Some(text @ Cell::Text(_)) => Err(Misfit::new(row, text, kind)),
-    }
-}
-
-/// The values that `read` makes of what spells them.
-fn values<T>(
-    kind: &ValueKind,
-    cells: &[Option<Cell<'_>>],
-    read: impl Fn(&str) -> Option<T>,
-) -> Result<Vec<Option<T>>, Misfit> {
-    let value = |(row, cell): (usize, &Option<Cell<'_>>)| {
-        let Some(json) = spelled(row, cell, kind)? else { return Ok(None) };
-        match read(json) {
-            Some(value) => Ok(Some(value)),
-            None => Err(Misfit::new(row, &Cell::Json(json.into()), kind)),
-        }
-    };
-    cells.iter().enumerate().map(value).collect()
-}
-
-/// What spells a list or an object, which begins so; none for null.
-fn nested<'c>(
-    row: usize,
-    cell: &'c Option<Cell<'_>>,
-    begins: char,
-    kind: &ValueKind,
-) -> Result<Option<&'c str>, Misfit> {
-    match spelled(row, cell, kind)? {
-        Some(json) if !json.starts_with(begins) => {
-            Err(Misfit::new(row, &Cell::Json(json.into()), kind))
-        }
-        json => Ok(json),
-    }
-}
-
-fn lists(kind: &ValueKind, of: &ValueKind, cells: &[Option<Cell<'_>>]) -> Result<ArrayRef, Misfit> {
-    let (mut inner, mut rows, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
-    let mut are_there = Vec::with_capacity(cells.len());
-    for (row, cell) in cells.iter().enumerate() {
-        let list = nested(row, cell, '[', kind)?;
-        are_there.push(list.is_some());
-        let found = list.map(elements).unwrap_or_default();
-        lengths.push(found.len());
-        rows.extend(std::iter::repeat_n(row, found.len()));
-        inner.extend(found.into_iter().map(|json| Some(Cell::Json(json.into()))));
-    }
-    let inner = array(of, &inner).map_err(|misfit| within(misfit, &rows))?;
-    let offsets = OffsetBuffer::from_lengths(lengths);
-    let DataType::List(field) = kind.data_type() else { return Ok(inner) };
-    let nulls = Some(NullBuffer::from(are_there));
-    let lists = ListArray::try_new(field, offsets, inner, nulls);
-    Ok(Arc::new(lists.map_err(|error| Misfit { row: 0, words: error.to_string() })?))
-}
-
-fn objects(
-    kind: &ValueKind,
-    of: &[(String, ValueKind)],
-    cells: &[Option<Cell<'_>>],
-) -> Result<ArrayRef, Misfit> {
-    let mut columns: Vec<Vec<Option<Cell<'_>>>> = vec![vec![None; cells.len()]; of.len()];
-    let mut are_there = Vec::with_capacity(cells.len());
-    for (row, cell) in cells.iter().enumerate() {
-        let object = nested(row, cell, '{', kind)?;
-        are_there.push(object.is_some());
-        for (name, json) in object.map(members).unwrap_or_default() {
-            let at = of.iter().position(|(known, _)| *known == name);
-            let place = at.and_then(|at| columns.get_mut(at)?.get_mut(row));
-            match place {
-                Some(place) => *place = Some(Cell::Json(json.into())),
-                None if json == "null" => {}
-                None => {
-                    let member = format!("member `{name}`, {json}");
-                    return Err(Misfit::new(row, &Cell::Json(member.into()), kind));
-                }
+    /// Rows that it has.
+    pub(super) fn len(&self) -> usize {
+        match &self.rows {
+            ColumnRows::Texts(texts) => texts.len(),
+            ColumnRows::Truths(truths) => truths.len(),
+            ColumnRows::Whole(numbers) => numbers.len(),
+            ColumnRows::Doubles(numbers) => numbers.len(),
+            ColumnRows::Lists(_, _, are_there) | ColumnRows::Objects(_, are_there) => {
+                are_there.len()
             }
         }
     }
-    let arrays = of.iter().zip(&columns).map(|((_, kind), cells)| array(kind, cells));
-    let arrays = arrays.collect::<Result<Vec<_>, _>>()?;
-    let DataType::Struct(fields) = kind.data_type() else { return array(&ValueKind::Text, cells) };
-    let nulls = Some(NullBuffer::from(are_there));
-    let objects = StructArray::try_new(fields, arrays, nulls);
-    Ok(Arc::new(objects.map_err(|error| Misfit { row: 0, words: error.to_string() })?))
+
+    /// Adds a row without a value.
+    ///
+    /// # Errors
+    /// As [`ColumnBuilder::push`].
+    pub(super) fn push_null(&mut self) -> Result<(), String> {
+        self.push(&CellValue::Json("null".into()))
+    }
+
+    /// Adds a row.
+    ///
+    /// # Errors
+    /// In words, what was found and what expected, where the value is not of the kind.
+    pub(super) fn push(&mut self, value: &CellValue<'_>) -> Result<(), String> {
+        if let ColumnRows::Texts(texts) = &mut self.rows {
+            return push_text(texts, value).map_err(|error| error.to_string());
+        }
+        let json = match value {
+            CellValue::Json(json) => Some(json.as_ref()).filter(|json| *json != "null"),
+            CellValue::Number(spelled) => Some(*spelled),
+            CellValue::Text(text) => return Err(misfit(&format!("\"{text}\""), &self.kind)),
+        };
+        let is_taken = match &mut self.rows {
+            ColumnRows::Texts(_) => true,
+            ColumnRows::Truths(truths) => {
+                let truth = json.and_then(|json| json.parse().ok());
+                truths.append_option(truth);
+                truth.is_some()
+            }
+            ColumnRows::Whole(numbers) => {
+                let number = json.and_then(|json| json.parse().ok());
+                numbers.append_option(number);
+                number.is_some()
+            }
+            ColumnRows::Doubles(numbers) => {
+                let number = json.and_then(double);
+                numbers.append_option(number);
+                number.is_some()
+            }
+            ColumnRows::Lists(of, lengths, are_there) => {
+                let list = json.filter(|json| json.starts_with('['));
+                let found = list.map(elements).unwrap_or_default();
+                found.iter().try_for_each(|json| of.push(&CellValue::Json((*json).into())))?;
+                lengths.push(found.len());
+                are_there.push(list.is_some());
+                list.is_some()
+            }
+            ColumnRows::Objects(of, are_there) => {
+                let object = json.filter(|json| json.starts_with('{'));
+                push_members(of, object, &self.kind)?;
+                are_there.push(object.is_some());
+                object.is_some()
+            }
+        };
+        match json.filter(|_| !is_taken) {
+            Some(json) => Err(misfit(json, &self.kind)),
+            None => Ok(()),
+        }
+    }
+
+    /// The column, and none of its rows is left.
+    ///
+    /// # Errors
+    /// In words, when there are more than a column has.
+    pub(super) fn finish(&mut self) -> Result<ArrayRef, String> {
+        let nulls = |are_there: &mut Vec<bool>| Some(NullBuffer::from(std::mem::take(are_there)));
+        let made: Result<ArrayRef, ArrowError> = match (&mut self.rows, self.kind.data_type()) {
+            (ColumnRows::Texts(texts), _) => Ok(Arc::new(texts.finish())),
+            (ColumnRows::Truths(truths), _) => Ok(Arc::new(truths.finish())),
+            (ColumnRows::Whole(numbers), _) => Ok(Arc::new(numbers.finish())),
+            (ColumnRows::Doubles(numbers), _) => Ok(Arc::new(numbers.finish())),
+            (ColumnRows::Lists(of, lengths, are_there), DataType::List(field)) => {
+                let offsets = OffsetBuffer::from_lengths(std::mem::take(lengths));
+                let lists = ListArray::try_new(field, offsets, of.finish()?, nulls(are_there));
+                lists.map(|lists| Arc::new(lists) as ArrayRef)
+            }
+            (ColumnRows::Objects(of, are_there), DataType::Struct(fields)) => {
+                let members = of.iter_mut().map(|(_, column)| column.finish());
+                let members = members.collect::<Result<_, _>>()?;
+                let objects = StructArray::try_new(fields, members, nulls(are_there));
+                objects.map(|objects| Arc::new(objects) as ArrayRef)
+            }
+            (ColumnRows::Lists(..) | ColumnRows::Objects(..), kind) => {
+                Err(ArrowError::SchemaError(format!("no {kind} has elements")))
+            }
+        };
+        made.map_err(|error| error.to_string())
+    }
 }
 
-/// A misfit among the elements of lists, by the row of its list.
-fn within(misfit: Misfit, rows: &[usize]) -> Misfit {
-    Misfit { row: rows.get(misfit.row).copied().unwrap_or_default(), ..misfit }
+/// What was found and what was expected.
+fn misfit(found: &str, expected: &ValueKind) -> String {
+    let shown: String = found.chars().take(SHOWN).collect();
+    let more = if shown.len() < found.len() { ".." } else { "" };
+    format!("found {shown}{more}, expected {}", expected.words())
+}
+
+/// Adds the text that a value is, or that spells it.
+fn push_text(texts: &mut StringViewBuilder, value: &CellValue<'_>) -> Result<(), ArrowError> {
+    let json = match value {
+        CellValue::Text(text) => return texts.try_append_value(text),
+        CellValue::Number(spelled) => return texts.try_append_value(spelled),
+        CellValue::Json(json) => json.as_ref(),
+    };
+    match json.as_bytes().first() {
+        None | Some(b'n') => texts.append_null(),
+        Some(b'"') => {
+            let mut text = serde_json::Deserializer::from_str(json);
+            match JsonTextSeed(texts).deserialize(&mut text) {
+                Ok(appended) => appended?,
+                Err(_) => texts.append_null(),
+            }
+        }
+        // As an ingest stores a number.
+        Some(b'-' | b'0'..=b'9') => match canonical(json) {
+            Ok(canonical) => texts.try_append_value(canonical.json)?,
+            Err(_) => texts.try_append_value(json)?,
+        },
+        Some(_) => texts.try_append_value(json)?,
+    }
+    Ok(())
+}
+
+/// Appends a JSON string as soon as it is decoded.
+struct JsonTextSeed<'b>(&'b mut StringViewBuilder);
+
+impl<'j> DeserializeSeed<'j> for JsonTextSeed<'_> {
+    type Value = Result<(), ArrowError>;
+
+    fn deserialize<D: Deserializer<'j>>(self, json: D) -> Result<Self::Value, D::Error> {
+        json.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for JsonTextSeed<'_> {
+    type Value = Result<(), ArrowError>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+        Ok(self.0.try_append_value(text))
+    }
+}
+
+/// Adds a row to the columns of members.
+fn push_members(
+    columns: &mut [(String, ColumnBuilder)],
+    object: Option<&str>,
+    kind: &ValueKind,
+) -> Result<(), String> {
+    let mut values: Vec<Option<&str>> = vec![None; columns.len()];
+    for (name, json) in object.map(members).unwrap_or_default() {
+        let at = columns.iter().position(|(known, _)| *known == name);
+        match at.and_then(|at| values.get_mut(at)) {
+            Some(value) => *value = Some(json),
+            None if json == "null" => {}
+            None => return Err(misfit(&format!("member `{name}`, {json}"), kind)),
+        }
+    }
+    columns.iter_mut().zip(values).try_for_each(|((_, column), json)| match json {
+        Some(json) => column.push(&CellValue::Json(json.into())),
+        None => column.push_null(),
+    })
 }
 
 #[cfg(test)]
@@ -188,12 +236,14 @@ mod tests {
     use arrow::array::{Array, AsArray};
     use arrow::datatypes::Int64Type;
 
-    fn column(rows: &[&'static str], more: &[&'static str]) -> Result<ArrayRef, Misfit> {
-        let kinds = rows.iter().map(|json| ValueKind::of(&Cell::Json((*json).into())));
-        let kind = kinds.fold(ValueKind::Null, ValueKind::with);
-        let cells: Vec<_> =
-            rows.iter().chain(more).map(|json| Some(Cell::Json((*json).into()))).collect();
-        array(&kind, &cells)
+    /// The column of `rows` and `more`, of the kind that `rows` are.
+    fn column(rows: &[&'static str], more: &[&'static str]) -> Result<ArrayRef, (usize, String)> {
+        let kinds = rows.iter().map(|json| ValueKind::of(&CellValue::Json((*json).into())));
+        let mut column = ColumnBuilder::new(&kinds.fold(ValueKind::Null, ValueKind::with));
+        for (row, json) in rows.iter().chain(more).enumerate() {
+            column.push(&CellValue::Json((*json).into())).map_err(|words| (row, words))?;
+        }
+        column.finish().map_err(|words| (rows.len() + more.len(), words))
     }
 
     #[test]
@@ -210,10 +260,21 @@ mod tests {
             (&["true"], "\"x\"", "found \"x\", expected true or false"),
             (&["[1]", "[1,2]"], "[3,\"x\"]", "found \"x\", expected a whole number"),
             (&["{\"a\":1}"], "{\"b\":2}", "found member `b`, 2, expected an object with `a`"),
+            (&["[1]"], "2", "found 2, expected a list"),
         ] {
-            let misfit = column(rows, &[later]).unwrap_err();
-            assert_eq!(misfit.row, rows.len());
-            assert!(misfit.words.contains(words), "{}", misfit.words);
+            let (row, found) = column(rows, &[later]).unwrap_err();
+            assert_eq!(row, rows.len());
+            assert!(found.contains(words), "{found}");
         }
+    }
+
+    #[test]
+    fn texts_are_decoded_and_other_values_spelled() {
+        let texts = column(&["\"a\\n\\u00e9\"", "1e2", "true", "null", "\"plain\"", "[ 1 ]"], &[]);
+        let texts = texts.unwrap();
+        let texts: Vec<Option<&str>> = texts.as_string_view().iter().collect();
+        let expected =
+            [Some("a\né"), Some("100.0"), Some("true"), None, Some("plain"), Some("[ 1 ]")];
+        assert_eq!(texts, expected);
     }
 }

@@ -15,7 +15,7 @@ const EXACT: i64 = 9_007_199_254_740_992;
 
 /// One value of a row; null is none.
 #[derive(Clone, Debug)]
-pub(super) enum Cell<'r> {
+pub(super) enum CellValue<'r> {
     /// As JSON spells it; lists and objects in canonical form.
     Json(Cow<'r, str>),
     /// A number of a table, as it was written there.
@@ -43,11 +43,11 @@ pub(super) enum ValueKind {
 }
 
 impl ValueKind {
-    pub(super) fn of(cell: &Cell<'_>) -> Self {
+    pub(super) fn of(cell: &CellValue<'_>) -> Self {
         match cell {
-            Cell::Text(_) => Self::Text,
-            Cell::Number(spelled) => Self::of_number(spelled),
-            Cell::Json(json) => Self::of_json(json, DEEPEST),
+            CellValue::Text(_) => Self::Text,
+            CellValue::Number(spelled) => Self::of_number(spelled),
+            CellValue::Json(json) => Self::of_json(json, DEEPEST),
         }
     }
 
@@ -78,7 +78,7 @@ impl ValueKind {
     }
 
     fn of_number(spelled: &str) -> Self {
-        if !spelled.contains(['.', 'e', 'E']) {
+        if is_spelled_whole(spelled) {
             return match spelled.parse::<i64>() {
                 Ok(whole) if (-EXACT..=EXACT).contains(&whole) => Self::Int,
                 Ok(_) => Self::Long,
@@ -146,11 +146,16 @@ impl ValueKind {
     }
 }
 
+/// Whether a number has neither a fraction nor an exponent.
+fn is_spelled_whole(number: &str) -> bool {
+    !number.bytes().any(|byte| matches!(byte, b'.' | b'e' | b'E'))
+}
+
 /// The number, where a double holds it.
 pub(super) fn double(spelled: &str) -> Option<f64> {
-    matches!(ValueKind::of_number(spelled), ValueKind::Int | ValueKind::Float)
-        .then(|| spelled.parse().ok())
-        .flatten()
+    let number = spelled.parse().ok().filter(|number: &f64| number.is_finite())?;
+    let is_held = !is_spelled_whole(spelled) || ValueKind::of_number(spelled) == ValueKind::Int;
+    is_held.then_some(number)
 }
 
 /// Elements of a list, each as it is spelled.
@@ -170,7 +175,7 @@ mod tests {
     use super::*;
 
     fn kind(rows: &[&str]) -> ValueKind {
-        let kinds = rows.iter().map(|json| ValueKind::of(&Cell::Json((*json).into())));
+        let kinds = rows.iter().map(|json| ValueKind::of(&CellValue::Json((*json).into())));
         kinds.fold(ValueKind::Null, ValueKind::with)
     }
 

@@ -1,24 +1,26 @@
 //! Rows of CSV and JSON as batches of the engine, by the reader of an ingest: the columns that the beginnings of the
 //! files have, then the rows of each.
 
-use super::arrays::{Misfit, array};
+use super::arrays::ColumnBuilder;
 use super::files::{DataFile, FileKind};
-use super::kinds::{Cell, ValueKind};
+use super::kinds::{CellValue, ValueKind};
 use crate::input::{
     CsvHeader, CsvOptions, CsvValue, InputFormat, InputReader, RawRecord, ReadError, ReadItem,
-    ReadOptions, RecordBuilder,
+    ReadOptions, RecordBuilder, may_have_half_pairs,
 };
-use crate::model::{JsonMembers, RejectReason, canonical};
+use crate::model::{JsonName, RejectReason, canonical};
 use crate::query::error::QueryError;
 use crate::query::sql::producer::Sink;
-use arrow::array::ArrayRef;
+use arrow::array::{ArrayRef, StringViewArray};
 use arrow::datatypes::SchemaRef;
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
+use std::fmt;
+use std::iter::repeat_n;
 use std::ops::{ControlFlow, Range};
-use std::string::FromUtf8Error;
 use std::sync::Arc;
 
 /// Bytes that are looked at of the beginning of a file, at most, and of the beginnings of all files; of each at least
@@ -26,6 +28,7 @@ use std::sync::Arc;
 const HEAD: usize = 4 << 20;
 const ALL_HEADS: usize = 64 << 20;
 const HEAD_RECORDS: usize = 64;
+const FEW: usize = 8;
 /// A line may be so many times longer than the longest text.
 const LINE: u64 = 4;
 
@@ -60,7 +63,11 @@ impl KindColumns {
     }
 
     fn place(&self, name: &str) -> Option<usize> {
-        self.places.get(name).copied()
+        // A few names are compared faster than they are hashed.
+        match self.columns.len() <= FEW {
+            true => self.columns.iter().position(|(known, _)| known == name),
+            false => self.places.get(name).copied(),
+        }
     }
 
     /// Whether there is a column of the name.
@@ -103,17 +110,17 @@ pub(super) fn head(
     let mut head = FileHead::default();
     while head.bytes < HEAD && (head.records < HEAD_RECORDS || head.bytes < enough) {
         let Some(row) = rows.next(|name| Some(head.columns.place_or_new(name)))? else { break };
-        if head.records == 0 {
-            rows.names().iter().for_each(|name| head.columns.add(name, ValueKind::Null));
-        }
         head.records += 1;
         head.bytes += row.bytes();
         // The columns of a table come in the order of its names.
-        row.each(options.table, |at, cell| head.columns.widen(at, ValueKind::of(&cell)))
-            .map_err(|why| row.fault(file, &why))?;
+        let kinds = row.each(options.table, |at, value| {
+            head.columns.widen(at, ValueKind::of(&value));
+            Ok(())
+        });
+        kinds.map_err(|why| row.place.fault(file, &why))?;
     }
     if head.records == 0 {
-        rows.names().iter().for_each(|name| head.columns.add(name, ValueKind::Null));
+        rows.reader.columns().iter().for_each(|name| head.columns.add(name, ValueKind::Null));
     }
     Ok(head)
 }
@@ -140,20 +147,20 @@ impl RecordScan {
         sink: &mut Sink<'_>,
     ) -> Result<ControlFlow<()>, QueryError> {
         let mut reader = FileRows::open(file, &self.options)?;
-        let cells = self.wanted.columns.len().saturating_mul(size_of::<Option<Cell<'_>>>());
-        let (mut held, mut bytes) = (Vec::new(), 0_usize);
+        let mut batch = BatchBuilder::new(&self.wanted, file);
+        let values = self.wanted.columns.len().saturating_mul(size_of::<CellValue<'_>>());
+        let mut bytes = 0_usize;
         loop {
-            let row = reader.next(|name| self.wanted.place(name))?;
+            let row = reader.next(|name| batch.place(name))?;
             let is_end = row.is_none();
             if let Some(row) = row {
-                bytes = bytes.saturating_add(row.bytes() + cells);
-                held.push(row);
+                bytes = bytes.saturating_add(row.bytes() + values);
+                batch.push(&row, self.options.table)?;
             }
-            if held.len() >= rows || bytes >= self.bytes || is_end {
-                if !held.is_empty() && sink(self.batch(file, &held, reader.names())?).is_break() {
+            if batch.rows >= rows || bytes >= self.bytes || is_end {
+                if batch.rows > 0 && sink(batch.finish(&self.schema)?).is_break() {
                     return Ok(ControlFlow::Break(()));
                 }
-                held.clear();
                 bytes = 0;
             }
             if is_end {
@@ -161,39 +168,59 @@ impl RecordScan {
             }
         }
     }
+}
 
-    fn batch(
-        &self,
-        file: &DataFile,
-        rows: &[Row],
-        names: &[String],
-    ) -> Result<RecordBatch, QueryError> {
-        let wanted = &self.wanted;
-        let at: Vec<Option<usize>> = names.iter().map(|name| wanted.place(name)).collect();
-        let mut columns: Vec<Vec<Option<Cell<'_>>>> =
-            vec![vec![None; rows.len()]; wanted.columns.len()];
-        for (number, row) in rows.iter().enumerate() {
-            let taken = row.each(self.options.table, |place, cell| {
-                let at =
-                    if row.is_table() { at.get(place).copied().flatten() } else { Some(place) };
-                let place = at.and_then(|at| columns.get_mut(at)?.get_mut(number));
-                place.into_iter().for_each(|place| *place = Some(cell.clone()));
-            });
-            taken.map_err(|why| row.fault(file, &why))?;
-        }
-        let made = wanted.columns.iter().zip(columns).map(|((name, kind), mut cells)| {
-            if let Some(value) = file.partition(name) {
-                let value = value.map(|value| Cell::Text(value.into()));
-                cells.iter_mut().for_each(|cell| cell.clone_from(&value));
-            }
-            array(kind, &cells).map_err(|Misfit { row, words }| {
-                let why = format!("column `{name}`: {words}, as the files begin with");
-                rows.get(row).map_or_else(|| file.fault(&why), |row| row.fault(file, &why))
-            })
+/// Rows of a file that become a batch.
+struct BatchBuilder<'f> {
+    file: &'f DataFile,
+    wanted: &'f KindColumns,
+    columns: Vec<ColumnBuilder>,
+    rows: usize,
+}
+
+impl<'f> BatchBuilder<'f> {
+    fn new(wanted: &'f KindColumns, file: &'f DataFile) -> Self {
+        let columns = wanted.columns.iter().map(|(_, kind)| ColumnBuilder::new(kind)).collect();
+        Self { file, wanted, columns, rows: 0 }
+    }
+
+    /// Where the values of a name belong: to no column, if the directories of the file say its value.
+    fn place(&self, name: &str) -> Option<usize> {
+        self.wanted.place(name).filter(|_| self.file.partition(name).is_none())
+    }
+
+    fn push(&mut self, row: &FileRow<'_>, table: CsvOptions) -> Result<(), QueryError> {
+        let (columns, names) = (&mut self.columns, &self.wanted.columns);
+        let pushed = row.each(table, |at, value| match columns.get_mut(at) {
+            Some(column) => column.push(&value).map_err(|words| {
+                let name = names.get(at).map_or("", |(name, _)| name);
+                format!("column `{name}`: {words}, as the files begin with")
+            }),
+            None => Ok(()),
         });
-        let made = made.collect::<Result<Vec<ArrayRef>, QueryError>>()?;
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
-        RecordBatch::try_new_with_options(Arc::clone(&self.schema), made, &options)
+        self.rows += 1;
+        let rows = self.rows;
+        // What has no value in the row.
+        let mut short = self.columns.iter_mut().filter(|column| column.len() < rows);
+        let filled = pushed.and_then(|()| short.try_for_each(ColumnBuilder::push_null));
+        filled.map_err(|why| row.place.fault(self.file, &why))
+    }
+
+    /// The batch of the rows so far.
+    fn finish(&mut self, schema: &SchemaRef) -> Result<RecordBatch, QueryError> {
+        let rows = std::mem::take(&mut self.rows);
+        let columns =
+            self.wanted.columns.iter().zip(&mut self.columns).map(|((name, _), column)| {
+                let built = column.finish()?;
+                Ok(match self.file.partition(name) {
+                    Some(value) => Arc::new(StringViewArray::from_iter(repeat_n(value, rows))),
+                    None => built,
+                })
+            });
+        let columns = columns.collect::<Result<Vec<ArrayRef>, String>>();
+        let columns = columns.map_err(|why| self.file.fault(&why))?;
+        let options = RecordBatchOptions::new().with_row_count(Some(rows));
+        RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)
             .map_err(QueryError::arrow)
     }
 }
@@ -204,76 +231,85 @@ struct FileRows<'f> {
     reader: InputReader<'static>,
     builder: RecordBuilder,
     number: u64,
+    /// Where the columns of a table belong, up to the last that belongs anywhere.
+    places: Vec<Option<usize>>,
+    /// Where in the object that was read last the values of columns stand, by the place of the column.
+    values: Vec<Option<Range<usize>>>,
 }
 
 /// A row that was cut out of its file.
-struct Row {
-    /// Counted from 1.
-    number: u64,
-    values: RowValues,
+struct FileRow<'r> {
+    place: RowPlace,
+    values: RowValues<'r>,
 }
 
-enum RowValues {
-    Csv {
-        row: Vec<u8>,
-        line: u64,
-        header: Arc<CsvHeader>,
-    },
-    /// An object, and where in it the values of columns stand.
-    Json {
-        object: String,
-        values: Vec<(usize, Range<usize>)>,
-    },
+/// Where a row stands.
+#[derive(Clone, Copy)]
+struct RowPlace {
+    /// Counted from 1.
+    number: u64,
+    /// The line that a row of a table begins on.
+    line: Option<u64>,
+}
+
+enum RowValues<'r> {
+    Csv { row: Cow<'r, [u8]>, header: Arc<CsvHeader>, places: &'r [Option<usize>] },
+    Json { object: Cow<'r, str>, values: &'r [Option<Range<usize>>] },
 }
 
 impl<'f> FileRows<'f> {
     fn open(file: &'f DataFile, options: &ReadOptions) -> Result<Self, QueryError> {
         let reader =
-            InputReader::open(&file.input, options).map_err(|why| read_fault(file, &why))?;
-        Ok(Self { file, reader, builder: RecordBuilder::new(options), number: 0 })
+            InputReader::open_once(&file.input, options).map_err(|why| read_fault(file, &why))?;
+        let builder = RecordBuilder::new(options);
+        Ok(Self { file, reader, builder, number: 0, places: Vec::new(), values: Vec::new() })
     }
 
-    /// Names of the columns of a CSV file, once a row was asked for.
-    fn names(&self) -> &[String] {
-        self.reader.columns()
-    }
-
-    /// The next row. `place` says which column has the values of a name of JSON, if one.
+    /// The next row. `place` says where the values of a name belong, if anywhere.
     fn next(
         &mut self,
         mut place: impl FnMut(&str) -> Option<usize>,
-    ) -> Result<Option<Row>, QueryError> {
-        let raw = self.reader.next_raw().map_err(|why| read_fault(self.file, &why))?;
+    ) -> Result<Option<FileRow<'_>>, QueryError> {
+        let file = self.file;
+        let raw = self.reader.next_raw().map_err(|why| read_fault(file, &why))?;
         let Some(raw) = raw else { return Ok(None) };
         self.number += 1;
         let number = self.number;
         let raw = match raw {
             RawRecord::Csv { row, line, header, .. } => {
-                return Ok(Some(Row { number, values: RowValues::Csv { row, line, header } }));
+                if number == 1 {
+                    self.places = header.names().iter().map(|name| place(name)).collect();
+                    let wanted = self.places.iter().rposition(Option::is_some);
+                    self.places.truncate(wanted.map_or(0, |last| last + 1));
+                }
+                let values = RowValues::Csv { row, header, places: &self.places };
+                let place = RowPlace { number, line: Some(line) };
+                return Ok(Some(FileRow { place, values }));
             }
-            RawRecord::Json { object, text, is_spread, origin } => match plain(object) {
-                Ok(object) => match placed(&object, &mut place) {
-                    Some(values) => {
-                        return Ok(Some(Row {
-                            number,
-                            values: RowValues::Json { object, values },
-                        }));
+            RawRecord::Json { object, text, is_spread, origin } => {
+                match plain(object).and_then(|object| {
+                    match placed(&object, &mut place, &mut self.values) {
+                        true => Ok(object),
+                        false => Err(bytes_of(object)),
                     }
-                    None => {
-                        let object = object.into_bytes();
-                        RawRecord::Json { object, text, is_spread, origin }
+                }) {
+                    Ok(object) => {
+                        let values = RowValues::Json { object, values: &self.values };
+                        let place = RowPlace { number, line: None };
+                        return Ok(Some(FileRow { place, values }));
                     }
-                },
-                Err(object) => RawRecord::Json { object, text, is_spread, origin },
-            },
+                    Err(object) => RawRecord::Json { object, text, is_spread, origin },
+                }
+            }
             other => other,
         };
         // What is odd is a record or none by the rules of an ingest.
         let why = match self.builder.build(raw) {
             ReadItem::Record(record) => {
-                let object = record.metadata;
-                let values = placed(&object, &mut place).unwrap_or_default();
-                return Ok(Some(Row { number, values: RowValues::Json { object, values } }));
+                let object = Cow::Owned(record.metadata);
+                placed(&object, &mut place, &mut self.values);
+                let values = RowValues::Json { object, values: &self.values };
+                return Ok(Some(FileRow { place: RowPlace { number, line: None }, values }));
             }
             ReadItem::Reject(reject) => match reject.reason {
                 RejectReason::TooLong { bytes, .. } => {
@@ -282,35 +318,86 @@ impl<'f> FileRows<'f> {
                 other => other.to_string(),
             },
         };
-        Err(self.file.fault(&format!("row {number}: {why}")))
+        Err(file.fault(&format!("row {number}: {why}")))
     }
 }
 
 /// The text of an object without halves of surrogate pairs, which are no text.
-fn plain(object: Vec<u8>) -> Result<String, Vec<u8>> {
-    let is_half = |part: &[u8]| matches!(part, [b'\\', b'u', b'd' | b'D']);
-    let is_odd = object.contains(&b'\\') && object.windows(3).any(is_half);
-    if is_odd {
-        return Err(object);
+fn plain(object: Cow<'_, [u8]>) -> Result<Cow<'_, str>, Cow<'_, [u8]>> {
+    match object {
+        object if may_have_half_pairs(&object) => Err(object),
+        Cow::Borrowed(object) => {
+            std::str::from_utf8(object).map(Cow::Borrowed).map_err(|_| Cow::Borrowed(object))
+        }
+        Cow::Owned(object) => {
+            String::from_utf8(object).map(Cow::Owned).map_err(|error| error.into_bytes().into())
+        }
     }
-    String::from_utf8(object).map_err(FromUtf8Error::into_bytes)
 }
 
-/// Where the values of columns stand in an object; none where it is no JSON.
+fn bytes_of(text: Cow<'_, str>) -> Cow<'_, [u8]> {
+    match text {
+        Cow::Borrowed(text) => Cow::Borrowed(text.as_bytes()),
+        Cow::Owned(text) => Cow::Owned(text.into_bytes()),
+    }
+}
+
+/// Finds out where the values of columns stand in an object; says whether it is JSON.
 fn placed(
     object: &str,
     place: &mut impl FnMut(&str) -> Option<usize>,
-) -> Option<Vec<(usize, Range<usize>)>> {
-    let JsonMembers(members) = serde_json::from_str(object).ok()?;
-    let place = |(name, value): (Cow<'_, str>, &RawValue)| {
-        let at = place(&name)?;
-        let from = value.get().as_ptr().addr().checked_sub(object.as_ptr().addr())?;
-        Some((at, from..from + value.get().len()))
-    };
-    Some(members.into_iter().filter_map(place).collect())
+    values: &mut Vec<Option<Range<usize>>>,
+) -> bool {
+    values.fill(None);
+    let members = PlacedMembers { object, place, values };
+    let mut json = serde_json::Deserializer::from_str(object);
+    members.deserialize(&mut json).and_then(|()| json.end()).is_ok()
 }
 
-impl Row {
+/// Which members of an object are wanted, and where the value of each stands in it.
+struct PlacedMembers<'o, P> {
+    object: &'o str,
+    place: &'o mut P,
+    values: &'o mut Vec<Option<Range<usize>>>,
+}
+
+impl<'j, P: FnMut(&str) -> Option<usize>> DeserializeSeed<'j> for PlacedMembers<'_, P> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'j>>(self, json: D) -> Result<(), D::Error> {
+        json.deserialize_map(self)
+    }
+}
+
+impl<'j, P: FnMut(&str) -> Option<usize>> Visitor<'j> for PlacedMembers<'_, P> {
+    type Value = ();
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'j>>(self, mut map: A) -> Result<(), A::Error> {
+        let start = self.object.as_ptr().addr();
+        while let Some(JsonName(name)) = map.next_key()? {
+            let Some(at) = (self.place)(&name) else {
+                map.next_value::<IgnoredAny>()?;
+                continue;
+            };
+            let value = map.next_value::<&RawValue>()?.get();
+            if self.values.len() <= at {
+                self.values.resize(at + 1, None);
+            }
+            // Of a doubled name the last value counts.
+            if let Some(place) = self.values.get_mut(at) {
+                let from = value.as_ptr().addr().saturating_sub(start);
+                *place = Some(from..from + value.len());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl FileRow<'_> {
     fn bytes(&self) -> usize {
         match &self.values {
             RowValues::Csv { row, .. } => row.len(),
@@ -318,47 +405,45 @@ impl Row {
         }
     }
 
-    /// Whether places of its values are those of the names of a table, not of columns.
-    const fn is_table(&self) -> bool {
-        matches!(self.values, RowValues::Csv { .. })
-    }
-
-    /// Calls `take` with every value that is not null, and its place.
-    fn each<'r>(
-        &'r self,
+    /// Calls `take` with the values that were asked for, but for those of CSV that are null, and where they belong.
+    ///
+    /// # Errors
+    /// Why it is no row; else the first error of `take`.
+    fn each(
+        &self,
         table: CsvOptions,
-        mut take: impl FnMut(usize, Cell<'r>),
+        mut take: impl FnMut(usize, CellValue<'_>) -> Result<(), String>,
     ) -> Result<(), String> {
         match &self.values {
-            RowValues::Csv { row, line, header } => {
-                let values = header.values(row, *line, table).map_err(|why| why.to_string())?;
-                for (at, value) in values.into_iter().enumerate() {
-                    match value {
-                        Some(CsvValue::Number(spelled)) => take(at, Cell::Number(spelled)),
-                        Some(CsvValue::Text(text)) => take(at, Cell::Text(text)),
-                        None => {}
-                    }
-                }
+            RowValues::Csv { row, header, places } => {
+                let line = self.place.line.unwrap_or_default();
+                header.each_value(row, line, table, places, |at, value| match value {
+                    CsvValue::Number(spelled) => take(at, CellValue::Number(spelled)),
+                    CsvValue::Text(text) => take(at, CellValue::Text(text)),
+                })
             }
             RowValues::Json { object, values } => {
-                for (at, range) in values {
-                    let json = object.get(range.clone()).unwrap_or_default();
+                for (at, range) in values.iter().enumerate() {
+                    let Some(range) = range.clone() else { continue };
+                    let json = object.get(range).unwrap_or_default();
                     let json = match json.starts_with(['[', '{']) {
                         true => Cow::Owned(canonical(json)?.json),
                         false => Cow::Borrowed(json),
                     };
-                    take(*at, Cell::Json(json));
+                    take(at, CellValue::Json(json))?;
                 }
+                Ok(())
             }
         }
-        Ok(())
     }
+}
 
-    fn fault(&self, file: &DataFile, why: &str) -> QueryError {
+impl RowPlace {
+    fn fault(self, file: &DataFile, why: &str) -> QueryError {
         let number = self.number;
-        file.fault(&match &self.values {
-            RowValues::Csv { line, .. } => format!("row {number}, on line {line}: {why}"),
-            RowValues::Json { .. } => format!("row {number}: {why}"),
+        file.fault(&match self.line {
+            Some(line) => format!("row {number}, on line {line}: {why}"),
+            None => format!("row {number}: {why}"),
         })
     }
 }
