@@ -323,10 +323,15 @@ impl RandomAccessFile {
         decoded: std::result::Result<T, String>,
         fault: impl FnOnce(String) -> ReadError,
     ) -> std::result::Result<T, ReadError> {
-        decoded.map_err(|why| match self {
-            Self::Remote(file) => file.fault().map_or_else(|| fault(why), ReadError::Remote),
-            Self::Local(_) => fault(why),
-        })
+        decoded.map_err(|why| self.store_fault().unwrap_or_else(|| fault(why)))
+    }
+
+    /// What a store answered in place of bytes.
+    pub(super) fn store_fault(&self) -> Option<ReadError> {
+        match self {
+            Self::Remote(file) => file.fault().map(ReadError::Remote),
+            Self::Local(_) => None,
+        }
     }
 }
 

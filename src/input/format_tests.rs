@@ -12,17 +12,17 @@ use std::io::Write;
 use std::path::Path;
 
 /// Files that reference libraries wrote, and what they were made of.
-fn golden(name: &str) -> Vec<InputFile> {
+pub(super) fn golden(name: &str) -> Vec<InputFile> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpora/inputs");
     expand_local(&[folder.join(name).to_string_lossy().into_owned()]).expect("expands")
 }
 
-fn golden_items(name: &str) -> Vec<ReadItem> {
+pub(super) fn golden_items(name: &str) -> Vec<ReadItem> {
     golden(name).iter().flat_map(read).collect()
 }
 
 /// Records as objects; what is null or empty in one format is absent in another.
-fn objects(items: &[ReadItem]) -> Vec<Map<String, Value>> {
+pub(super) fn objects(items: &[ReadItem]) -> Vec<Map<String, Value>> {
     let object = |item: &ReadItem| {
         let record = record(item);
         let mut fields: Map<String, Value> =
@@ -324,107 +324,6 @@ proptest! {
 }
 
 #[test]
-fn arrow_files_feather_and_streams_are_read_as_what_they_were_made_of() {
-    let expected = objects(&golden_items("records.jsonl"));
-    for name in ["lz4.feather", "zstd.feather", "plain.arrow", "stream.arrow"] {
-        assert_eq!(objects(&golden_items(name)), expected, "{name}");
-        let dir = Dir::new();
-        let bytes = std::fs::read(golden(name)[0].path.as_ref()).expect("reads");
-        let packed = zstd::encode_all(&bytes[..], 3).expect("compresses");
-        assert_eq!(objects(&read(&dir.write("no-name", packed))), expected, "{name} compressed");
-        let options = ReadOptions { format: InputFormat::Arrow, ..ReadOptions::default() };
-        assert_eq!(objects(&read_with(&golden(name)[0], &options)), expected, "{name} insisted");
-    }
-    let old = golden_items("v1.feather");
-    assert!(rejected(&old[0]).reason.to_string().contains("write_feather"));
-}
-
-/// Two batches of texts as an Arrow file, aligned and described as writers do.
-fn arrow_file(alignment: usize, is_legacy: bool) -> Vec<u8> {
-    use arrow_ipc::{MetadataVersion, writer};
-    let version = if is_legacy { MetadataVersion::V4 } else { MetadataVersion::V5 };
-    let options = writer::IpcWriteOptions::try_new(alignment, is_legacy, version).expect("options");
-    let batch = |texts: [&str; 2]| {
-        let column: arrow::array::ArrayRef =
-            std::sync::Arc::new(arrow::array::StringArray::from(texts.to_vec()));
-        arrow::array::RecordBatch::try_from_iter([("text", column)]).expect("a batch")
-    };
-    let first = batch(["alpha", "beta"]);
-    let mut file = writer::FileWriter::try_new_with_options(Vec::new(), &first.schema(), options)
-        .expect("a writer");
-    file.write(&first).expect("writes");
-    file.write(&batch(["gamma", "delta"])).expect("writes");
-    file.into_inner().expect("ends")
-}
-
-#[test]
-fn arrow_files_are_read_whatever_they_are_aligned_to_and_against_their_table_of_contents() {
-    let dir = Dir::new();
-    for alignment in [8, 16, 32, 64] {
-        for is_legacy in [false, true] {
-            let bytes = arrow_file(alignment, is_legacy);
-            let items = read(&dir.write("a.arrow", &bytes));
-            let found = texts(&items);
-            assert_eq!(found, ["alpha", "beta", "gamma", "delta"], "{alignment} {is_legacy}");
-        }
-    }
-    // Polars describes the columns without a length before the description.
-    let items = golden_items("polars.arrow");
-    assert_eq!(texts(&items), ["alpha one", "beta two", "gamma three"]);
-    assert_eq!(record(&items[2]).metadata, r#"{"id":"3","lang":"de"}"#);
-    let bytes = arrow_file(8, false);
-    let bare = dir.write("bare.arrow", [&bytes[..8], &bytes[16..]].concat());
-    assert_eq!(texts(&read(&bare)), ["alpha", "beta", "gamma", "delta"]);
-    let bytes = arrow_file(64, false);
-    // A writer that does not say that its messages end.
-    let end = [&[0xff; 4][..], &[0; 4]].concat();
-    let at = bytes.windows(8).rposition(|eight| eight == end).expect("the messages end");
-    let unsaid = [&bytes[..at], &bytes[at + 8..]].concat();
-    assert_eq!(texts(&read(&dir.write("unsaid.arrow", &unsaid))).len(), 4);
-    // One that says so too early: the table of contents knows better.
-    let schema_end = 64 + 8 + u32::from_le_bytes(bytes[68..72].try_into().expect("four")) as usize;
-    let early = [&bytes[..schema_end], &bytes[at..]].concat();
-    let input = dir.write("early.arrow", &early);
-    let (items, error) =
-        drain(&mut InputReader::open(&input, &ReadOptions::default()).expect("opens"))
-            .expect_err("batches are missing");
-    assert!(items.is_empty() && error.to_string().contains("which says 2"), "{error}");
-}
-
-#[test]
-fn arrow_data_that_is_cut_damaged_or_too_long_is_an_error_with_its_place() {
-    let dir = Dir::new();
-    for name in ["lz4.feather", "plain.arrow", "stream.arrow"] {
-        let bytes = std::fs::read(golden(name)[0].path.as_ref()).expect("reads");
-        let is_stream = name == "stream.arrow";
-        let mut counts = Vec::new();
-        for cut in (16..bytes.len()).step_by(8).chain([bytes.len() - 1]) {
-            let input = dir.write("cut.arrow", &bytes[..cut]);
-            let options = ReadOptions { format: InputFormat::Arrow, ..ReadOptions::default() };
-            let mut reader = InputReader::open(&input, &options).expect("opens");
-            match drain(&mut reader) {
-                // A stream may end behind any message.
-                Ok(items) => {
-                    assert!(is_stream, "{name} {cut}");
-                    counts.push(items.len());
-                }
-                Err((items, ReadError::Damaged { offset, .. })) => {
-                    assert!(offset <= cut as u64 && items.len() <= 4, "{name} {cut}");
-                    assert!(reader.next().is_err(), "the fault stays");
-                    counts.push(items.len());
-                }
-                Err((_, error)) => panic!("{name} {cut}: {error}"),
-            }
-        }
-        assert!(counts.is_sorted() && counts.first() < counts.last(), "{name}: {counts:?}");
-        let small = ReadOptions { max_batch_bytes: 64, ..ReadOptions::default() };
-        let mut reader = InputReader::open(&golden(name)[0], &small).expect("opens");
-        let error = drain(&mut reader).expect_err("too long").1;
-        assert!(matches!(error, ReadError::Batch { row: 0, limit: 64, .. }), "{error}");
-    }
-}
-
-#[test]
 fn folders_of_datasets_are_their_records_and_not_what_describes_them() {
     let expected = objects(&golden_items("records.jsonl"));
     for (name, order) in
@@ -513,7 +412,7 @@ proptest! {
     #[test]
     fn a_byte_that_is_changed_in_arrow_or_compressed_data_never_panics(
         name in prop::sample::select(vec![
-            "lz4.feather", "zstd.feather", "plain.arrow", "stream.arrow",
+            "lz4.feather", "zstd.feather", "plain.arrow", "stream.arrow", "polars-categories.arrow",
             "pandas.csv.bz2", "pandas.csv.xz", "pandas.csv.lz4",
         ]),
         place in any::<prop::sample::Index>(),

@@ -419,9 +419,25 @@ fn open_stream<'m>(
     match detect_format(&mut stream, input, options)? {
         DetectedFormat::Parquet => Err(ReadError::ParquetPipe { path: input.path.to_path_buf() }),
         DetectedFormat::Arrow => {
-            let messages = ArrowReader::new(Box::new(stream), options.max_batch_bytes)?;
+            let file = if stream.is_compressed() { None } else { any_place(input, options) };
+            let mut messages = ArrowReader::new(Box::new(stream), options.max_batch_bytes)?;
+            if let Some(file) = file {
+                messages = messages.by_contents(file)?;
+            }
             Ok(ReaderBody::Arrow(Box::new(BatchRows::new(messages))))
         }
         DetectedFormat::Sequence(sequence) => Ok(ReaderBody::Stream(Box::new(stream), sequence)),
+    }
+}
+
+/// The input once more, where any place of it can be read.
+fn any_place(input: &InputFile, options: &ReadOptions) -> Option<RandomAccessFile> {
+    match &input.object {
+        Some(object) => {
+            let file = RemoteReader::new(object, read_ahead_bytes(options)).ok()?;
+            Some(RandomAccessFile::Remote(file))
+        }
+        None if input.is_stdin || !input.path.is_file() => None,
+        None => File::open(input.path.as_ref()).ok().map(RandomAccessFile::Local),
     }
 }

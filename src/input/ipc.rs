@@ -2,29 +2,30 @@
 //!
 //! A file is a stream between marks, with a table of contents behind it that says where the batches are. It is read as
 //! the stream that it is, so that it may be compressed or come through a pipe; the table is compared with what was read.
+//! Where dictionaries stand behind the batches that need them, and any place of the file can be read, the messages come
+//! in the order of the table.
 
+use super::arrow_contents::{
+    ArrowBlocks, ArrowContents, ArrowDamage, ArrowMessage, CONTINUATION, FILE_MARK, MOST_METADATA,
+    NextMessage, body_bytes,
+};
 use super::arrow_rows::BatchReader;
+use super::columnar_reader::RandomAccessFile;
 use super::error::ReadError;
 use super::item::{byte_len, to_usize};
 use super::stream::{BoundedBytes, ByteStream};
 use crate::model::{Origin, contain};
 use arrow::array::RecordBatch;
 use arrow::buffer::{Buffer, MutableBuffer};
+use arrow::datatypes::{DataType, Field, Schema};
+use arrow_ipc::convert::fb_to_schema;
 use arrow_ipc::reader::StreamDecoder;
-use arrow_ipc::{
-    CompressionType, Message, RecordBatch as BatchHeader, root_as_footer, root_as_message,
-};
-use std::collections::VecDeque;
+use arrow_ipc::{CompressionType, Message, RecordBatch as BatchHeader, root_as_message};
+use std::collections::{BTreeMap, VecDeque};
 use std::io::Read;
 
-/// What an Arrow file begins with, padded with zeros to a multiple of eight bytes, and ends with.
-const FILE_MARK: &[u8; 8] = b"ARROW1\0\0";
 /// Writers pad the mark at the beginning to as much as they align buffers to: 8 bytes, 64, or a page.
 const PADDING: [u8; 8] = [0; 8];
-/// What stands before the length of a message.
-const CONTINUATION: [u8; 4] = [0xff; 4];
-/// The description of a message, or of columns, is no longer than this.
-const MOST_METADATA: u64 = 64 << 20;
 /// How far the first message is looked for behind a description of columns that stands bare, and how many places that
 /// look like its beginning are tried.
 const MOST_SCHEMA: usize = 4 << 20;
@@ -46,31 +47,43 @@ pub(super) fn is_arrow(stream: &mut ByteStream) -> Result<bool, ReadError> {
 
 /// The batches of an Arrow file or stream.
 pub(super) struct ArrowReader {
-    stream: Box<ByteStream>,
+    source: MessageSource,
     decoder: StreamDecoder,
     /// Batches that were decoded and not given.
     ready: VecDeque<RecordBatch>,
-    is_file: bool,
     is_done: bool,
-    /// The words before lengths are there, as since version 0.15.
-    has_continuations: bool,
     /// Record batches so far.
     batches: usize,
-    /// Most bytes that a batch may have, decompressed.
+    /// Columns, those in others too, whose values stand in a dictionary; none before the columns are described.
+    dictionary_columns: Option<usize>,
+    /// Bytes of the dictionaries that are held, by their numbers.
+    dictionaries: BTreeMap<i64, u64>,
+    /// Most bytes that a batch may have, decompressed, and that all dictionaries may have.
     limit: u64,
     fault: Option<ArrowDamage>,
 }
 
-/// Why the reading stops.
-#[derive(Clone)]
-enum ArrowDamage {
-    Damaged { at: u64, what: String },
-    TooLong { bytes: u64 },
+/// Where the messages come from.
+enum MessageSource {
+    Stream(MessageStream),
+    Blocks(Box<ArrowBlocks>),
 }
 
-impl ArrowReader {
-    /// The batches of `stream`, which stands at its beginning. `limit`: most bytes of one.
-    pub(super) fn new(mut stream: Box<ByteStream>, limit: u64) -> Result<Self, ReadError> {
+/// The messages of a file or stream as they stand.
+struct MessageStream {
+    stream: Box<ByteStream>,
+    is_file: bool,
+    /// The words before lengths are there, as since version 0.15.
+    has_continuations: bool,
+    /// Where the message behind the description of the columns begins.
+    first: u64,
+    /// Where the last message ends, and what was read behind it.
+    end: (u64, Vec<u8>),
+}
+
+impl MessageStream {
+    /// The stream at its first message.
+    fn new(mut stream: Box<ByteStream>) -> Result<Self, ReadError> {
         let is_file = stream.peek(FILE_MARK.len())? == FILE_MARK;
         if is_file {
             take(&mut stream, byte_len(FILE_MARK.len()))?;
@@ -78,56 +91,36 @@ impl ArrowReader {
                 take(&mut stream, byte_len(PADDING.len()))?;
             }
         }
-        let mut reader = Self {
-            stream,
-            decoder: StreamDecoder::new(),
-            ready: VecDeque::new(),
-            is_file,
-            is_done: false,
-            has_continuations: false,
-            batches: 0,
-            limit,
-            fault: None,
-        };
-        if let Some(bytes) = reader.bare_schema()? {
-            let at = reader.stream.offset();
-            if let Some(schema) = take(&mut reader.stream, byte_len(bytes))? {
-                let decoded = reader.decode(framed(&schema).into());
-                reader.fault = decoded.err().map(|what| ArrowDamage::Damaged { at, what });
-            }
-        }
-        Ok(reader)
+        Ok(Self { stream, is_file, has_continuations: false, first: 0, end: (0, Vec::new()) })
     }
 
-    /// Bytes up to the first message of a file where the description of its columns stands bare, without a length before
-    /// it, as Polars writes it.
-    fn bare_schema(&mut self) -> Result<Option<usize>, ReadError> {
+    /// The description of the columns of a file where it stands bare, without a length before it, as Polars writes it.
+    fn bare_schema(&mut self) -> Result<Option<ArrowMessage>, ReadError> {
         if !self.is_file || self.stream.peek(CONTINUATION.len())? == CONTINUATION {
             return Ok(None);
         }
         let ahead = self.stream.peek(MOST_SCHEMA)?;
         let marks =
             ahead.chunks_exact(8).enumerate().filter(|(_, eight)| eight.starts_with(&CONTINUATION));
-        Ok(marks.map(|(at, _)| at * 8).take(TRIED_MARKS).find(|bytes| {
+        let bytes = marks.map(|(at, _)| at * 8).take(TRIED_MARKS).find(|bytes| {
             let schema = root_as_message(ahead.get(..*bytes).unwrap_or_default());
             schema.is_ok_and(|message| message.header_as_schema().is_some())
-        }))
+        });
+        let Some(bytes) = bytes else { return Ok(None) };
+        let at = self.stream.offset();
+        let metadata = take(&mut self.stream, byte_len(bytes))?;
+        self.first = self.stream.offset();
+        Ok(metadata.map(|metadata| ArrowMessage { at, metadata, body: MutableBuffer::new(0) }))
     }
 
-    /// Bytes of the file as stored that were consumed.
-    pub(super) fn input_bytes(&self) -> u64 {
-        self.stream.input_bytes()
-    }
-
-    /// Reads one message and has it decoded; says whether there was one.
-    fn message(&mut self) -> Result<Result<bool, ArrowDamage>, ReadError> {
+    fn next(&mut self, limit: u64) -> Result<NextMessage, ReadError> {
         let at = self.stream.offset();
         let damaged = |what: String| Ok(Err(ArrowDamage::Damaged { at, what }));
         let cut = || damaged("a message is cut off".to_owned());
         let Some(mut word) = take(&mut self.stream, 4)? else {
             // A stream may end without saying so, at the end of a message.
             let is_over = self.stream.offset() == at && !self.is_file;
-            return if is_over { Ok(Ok(false)) } else { cut() };
+            return if is_over { Ok(Ok(None)) } else { cut() };
         };
         // Before version 0.15 nothing stood before the length.
         if word.as_slice() == CONTINUATION {
@@ -136,34 +129,157 @@ impl ArrowReader {
             word = next;
         } else if self.is_file && self.has_continuations {
             // Some writers do not say that the messages end before the table of contents begins.
-            return self.end(at, &word);
+            self.end = (at, word.to_vec());
+            return Ok(Ok(None));
         }
         let bytes =
             u64::from(u32::from_le_bytes(<[u8; 4]>::try_from(word.as_slice()).unwrap_or_default()));
         if bytes == 0 {
-            return self.end(at, &[]);
+            self.end = (at, Vec::new());
+            return Ok(Ok(None));
         }
         if bytes > MOST_METADATA {
             return damaged(format!("a message says that it is described by {bytes} bytes"));
         }
         let Some(metadata) = take(&mut self.stream, bytes)? else { return cut() };
-        let body_bytes = match root_as_message(&metadata) {
-            Ok(message) => u64::try_from(message.bodyLength()).unwrap_or(u64::MAX),
-            Err(error) => return damaged(format!("a message cannot be read: {error}")),
+        let body = match body_bytes(&metadata, at, limit) {
+            Ok(bytes) => take(&mut self.stream, bytes)?,
+            Err(fault) => return Ok(Err(fault)),
         };
-        if body_bytes > self.limit {
-            return Ok(Err(ArrowDamage::TooLong { bytes: body_bytes }));
+        let Some(body) = body else { return cut() };
+        if self.first == 0 {
+            self.first = self.stream.offset();
         }
-        let Some(body) = take(&mut self.stream, body_bytes)? else { return cut() };
-        if let Err(fault) = check(&metadata, &body, self.limit, at) {
-            return Ok(Err(fault));
+        Ok(Ok(Some(ArrowMessage { at, metadata, body })))
+    }
+
+    /// Behind the last message a file has a table of contents, and its mark once more: what is wrong with it, against the
+    /// number of batches that were read.
+    fn check_contents(&mut self, batches: usize) -> Result<Result<(), ArrowDamage>, ReadError> {
+        if !self.is_file {
+            return Ok(Ok(()));
         }
-        let is_batch = |message: Message<'_>| message.header_as_record_batch().is_some();
-        self.batches += usize::from(root_as_message(&metadata).is_ok_and(is_batch));
-        Ok(self
-            .decode(framed(&metadata).into())
-            .and_then(|()| self.decode(body.into()))
-            .map_or_else(|what| Err(ArrowDamage::Damaged { at, what }), |()| Ok(true)))
+        let (messages_end, mut contents) = std::mem::take(&mut self.end);
+        while let Some(next) = take_up_to(&mut self.stream, 64 << 10)? {
+            contents.extend_from_slice(&next);
+            contents.drain(..contents.len().saturating_sub(to_usize(MOST_METADATA)));
+        }
+        let at = self.stream.offset();
+        let checked =
+            ArrowContents::parse(&contents).and_then(|contents| match contents.batches() {
+                said if said != batches => Err(format!(
+                    "{batches} record batches stand before its table of contents, which says {said}"
+                )),
+                _ => contents.check(self.first..messages_end),
+            });
+        Ok(checked.map_err(|what| ArrowDamage::Damaged { at, what }))
+    }
+}
+
+impl ArrowReader {
+    /// The batches of `stream`, which stands at its beginning. `limit`: most bytes of one, and of all dictionaries.
+    pub(super) fn new(stream: Box<ByteStream>, limit: u64) -> Result<Self, ReadError> {
+        let mut messages = MessageStream::new(stream)?;
+        let schema = messages.bare_schema()?;
+        let mut reader = Self {
+            source: MessageSource::Stream(messages),
+            decoder: StreamDecoder::new(),
+            ready: VecDeque::new(),
+            is_done: false,
+            batches: 0,
+            dictionary_columns: None,
+            dictionaries: BTreeMap::new(),
+            limit,
+            fault: None,
+        };
+        if let Some(schema) = schema {
+            reader.fault = reader.take_message(schema).err();
+        }
+        Ok(reader)
+    }
+
+    /// The batches in the order of the table of contents where that is another one than the order in which they stand.
+    /// `file` is the file whose first bytes were given.
+    pub(super) fn by_contents(mut self, file: RandomAccessFile) -> Result<Self, ReadError> {
+        let is_file = matches!(&self.source, MessageSource::Stream(stream) if stream.is_file);
+        if !is_file || self.fault.is_some() {
+            return Ok(self);
+        }
+        if self.dictionary_columns.is_none() {
+            match self.message()? {
+                Ok(is_more) => self.is_done = !is_more,
+                Err(fault) => self.fault = Some(fault),
+            }
+        }
+        if self.dictionary_columns.is_none_or(|columns| columns == 0) {
+            return Ok(self);
+        }
+        if let MessageSource::Stream(messages) = &self.source
+            && let Some(blocks) = ArrowBlocks::out_of_order(file, messages.first)?
+        {
+            self.source = MessageSource::Blocks(Box::new(blocks));
+        }
+        Ok(self)
+    }
+
+    /// Bytes of the file as stored that were consumed.
+    pub(super) fn input_bytes(&self) -> u64 {
+        match &self.source {
+            MessageSource::Stream(messages) => messages.stream.input_bytes(),
+            MessageSource::Blocks(blocks) => blocks.input_bytes(),
+        }
+    }
+
+    /// Reads one message and has it decoded; says whether there was one.
+    fn message(&mut self) -> Result<Result<bool, ArrowDamage>, ReadError> {
+        let (limit, batches) = (self.limit, self.batches);
+        let next = match &mut self.source {
+            MessageSource::Stream(messages) => messages.next(limit)?,
+            MessageSource::Blocks(blocks) => blocks.next(limit)?,
+        };
+        match next {
+            Ok(Some(message)) => return Ok(self.take_message(message).map(|()| true)),
+            Ok(None) => {}
+            Err(fault) => return Ok(Err(fault)),
+        }
+        // What needed another message behind it is decoded.
+        let end = [CONTINUATION, [0; 4]].concat();
+        let ended = self.decode(end.into());
+        let MessageSource::Stream(messages) = &mut self.source else {
+            return Ok(ended.map(|()| false).map_err(|what| ArrowDamage::Damaged { at: 0, what }));
+        };
+        if let Err(what) = ended {
+            return Ok(Err(ArrowDamage::Damaged { at: messages.end.0, what }));
+        }
+        Ok(messages.check_contents(batches)?.map(|()| false))
+    }
+
+    fn take_message(&mut self, message: ArrowMessage) -> Result<(), ArrowDamage> {
+        let ArrowMessage { at, metadata, body } = message;
+        let bytes = check(&metadata, &body, self.limit, at)?;
+        let parsed = root_as_message(&metadata).ok();
+        let dictionary = parsed.and_then(|message| message.header_as_dictionary_batch());
+        if let Some(dictionary) = dictionary {
+            let held = self.dictionaries.entry(dictionary.id()).or_default();
+            *held = bytes.saturating_add(if dictionary.isDelta() { *held } else { 0 });
+            let bytes = self.dictionaries.values().fold(0_u64, |sum, one| sum.saturating_add(*one));
+            if bytes > self.limit {
+                return Err(ArrowDamage::TooLong { bytes });
+            }
+        }
+        // The decoder takes the description of columns in with the message behind it.
+        if let Some(schema) = parsed.and_then(|message| message.header_as_schema()) {
+            self.dictionary_columns = contain(|| dictionary_columns(&fb_to_schema(schema))).ok();
+        }
+        let is_batch = parsed.is_some_and(|message| message.header_as_record_batch().is_some());
+        self.batches += usize::from(is_batch);
+        let decoded = self.decode(framed(&metadata).into()).and_then(|()| self.decode(body.into()));
+        decoded.map_err(|mut what| {
+            if is_batch && self.dictionary_columns > Some(self.dictionaries.len()) {
+                what.push_str(BEHIND);
+            }
+            ArrowDamage::Damaged { at, what }
+        })
     }
 
     /// The decoder checks less than all that a damaged file can claim; its panic is such a file.
@@ -175,35 +291,14 @@ impl ArrowReader {
         }
         Ok(())
     }
+}
 
-    /// Behind the last message: what it needed another one for is decoded. A file has a table of contents there, of
-    /// which `first` was read, and its mark once more.
-    fn end(&mut self, at: u64, first: &[u8]) -> Result<Result<bool, ArrowDamage>, ReadError> {
-        let end = [CONTINUATION, [0; 4]].concat();
-        if let Err(what) = self.decode(end.into()) {
-            return Ok(Err(ArrowDamage::Damaged { at, what }));
-        }
-        if !self.is_file {
-            return Ok(Ok(false));
-        }
-        let mut contents = first.to_vec();
-        while let Some(next) = take_up_to(&mut self.stream, 64 << 10)? {
-            contents.extend_from_slice(&next);
-            contents.drain(..contents.len().saturating_sub(to_usize(MOST_METADATA)));
-        }
-        let at = self.stream.offset();
-        Ok(match batches_of(&contents) {
-            Ok(batches) if batches == self.batches => Ok(false),
-            Ok(batches) => {
-                let read = self.batches;
-                let what = format!(
-                    "{read} record batches stand before its table of contents, which says {batches}"
-                );
-                Err(ArrowDamage::Damaged { at, what })
-            }
-            Err(what) => Err(ArrowDamage::Damaged { at, what }),
-        })
-    }
+/// Said of a batch before whose dictionaries it stands.
+const BEHIND: &str = "; a dictionary is missing before it: one that stands behind the batches is found in an Arrow file on disk or in a bucket that is not compressed";
+
+fn dictionary_columns(schema: &Schema) -> usize {
+    let is_coded = |field: &&&Field| matches!(field.data_type(), DataType::Dictionary(..));
+    schema.flattened_fields().iter().filter(is_coded).count()
 }
 
 /// A message with what stands before one.
@@ -213,20 +308,6 @@ fn framed(message: &[u8]) -> Vec<u8> {
     framed.extend_from_slice(&u32::try_from(message.len()).unwrap_or_default().to_le_bytes());
     framed.extend_from_slice(message);
     framed
-}
-
-/// Record batches that the table of contents of a file says there are: it stands last, with its length and the mark
-/// behind it.
-fn batches_of(end: &[u8]) -> Result<usize, String> {
-    let mark = FILE_MARK.get(..6).unwrap_or_default();
-    let cut = || "the table of contents at its end is cut off".to_owned();
-    let sized = end.strip_suffix(mark).and_then(|rest| rest.split_last_chunk::<4>());
-    let (contents, bytes) = sized.ok_or_else(cut)?;
-    let bytes = to_usize(u64::from(u32::from_le_bytes(*bytes)));
-    let from = contents.len().checked_sub(bytes).ok_or_else(cut)?;
-    let contents = root_as_footer(contents.get(from..).unwrap_or_default())
-        .map_err(|error| format!("the table of contents at its end cannot be read: {error}"))?;
-    Ok(contents.recordBatches().map_or(0, |blocks| blocks.len()))
 }
 
 impl BatchReader for ArrowReader {
@@ -250,27 +331,15 @@ impl BatchReader for ArrowReader {
     }
 }
 
-impl ArrowDamage {
-    fn error(self, origin: &Origin, limit: u64) -> ReadError {
-        let path = origin.path.to_path_buf();
-        match self {
-            Self::Damaged { at, what } => {
-                let what = format!("Arrow data, row {} or after it: {what}", origin.number);
-                ReadError::Damaged { path, offset: at, what }
-            }
-            Self::TooLong { bytes } => ReadError::Batch { path, row: origin.number, bytes, limit },
-        }
-    }
-}
-
-/// Whether a message becomes no more than `limit` bytes when it is decompressed: its buffers say so themselves, and
-/// of LZ4, which the decoder believes, it is tried where it could be more.
-fn check(metadata: &[u8], body: &[u8], limit: u64, at: u64) -> Result<(), ArrowDamage> {
+/// Bytes that a message becomes when it is decompressed, no more than `limit`: its buffers say so themselves, and of LZ4,
+/// which the decoder believes, it is tried where it could be more.
+fn check(metadata: &[u8], body: &[u8], limit: u64, at: u64) -> Result<u64, ArrowDamage> {
     let damaged = |what: &str| ArrowDamage::Damaged { at, what: what.to_owned() };
     let message = root_as_message(metadata).map_err(|error| damaged(&error.to_string()))?;
-    let Some(batch) = header(&message) else { return Ok(()) };
+    let stored = byte_len(body.len());
+    let Some(batch) = header(&message) else { return Ok(stored) };
     let (Some(compression), Some(buffers)) = (batch.compression(), batch.buffers()) else {
-        return Ok(());
+        return Ok(stored);
     };
     let is_lz4 = compression.codec() == CompressionType::LZ4_FRAME;
     let mut bytes = 0_u64;
@@ -283,8 +352,8 @@ fn check(metadata: &[u8], body: &[u8], limit: u64, at: u64) -> Result<(), ArrowD
         if long == 0 {
             continue;
         }
-        let stored = from.checked_add(long).and_then(|to| body.get(from..to));
-        let Some((said, data)) = stored.and_then(|stored| stored.split_first_chunk::<8>()) else {
+        let buffer = from.checked_add(long).and_then(|to| body.get(from..to));
+        let Some((said, data)) = buffer.and_then(|buffer| buffer.split_first_chunk::<8>()) else {
             return Err(damaged("a buffer reaches beyond its message"));
         };
         // -1: as it is.
@@ -295,7 +364,7 @@ fn check(metadata: &[u8], body: &[u8], limit: u64, at: u64) -> Result<(), ArrowD
             return Err(damaged("a buffer is longer than it says"));
         }
     }
-    if bytes > limit { Err(ArrowDamage::TooLong { bytes }) } else { Ok(()) }
+    if bytes > limit { Err(ArrowDamage::TooLong { bytes }) } else { Ok(bytes.max(stored)) }
 }
 
 fn header<'m>(message: &Message<'m>) -> Option<BatchHeader<'m>> {

@@ -16,6 +16,7 @@
 //! * `keys` what identifies a record: one rule for all of them
 //! * `builder` makes records of what readers cut out, by `json_record` and `csv_header`: keeps the fields that are asked for, in canonical form
 
+mod arrow_contents;
 mod arrow_json;
 mod arrow_rows;
 mod block;
@@ -63,6 +64,8 @@ pub use records::{Record, Records};
 #[cfg(test)]
 pub(crate) use stream::HASHED_AGAIN;
 
+#[cfg(test)]
+mod arrow_tests;
 #[cfg(test)]
 mod format_tests;
 #[cfg(test)]

@@ -83,6 +83,27 @@ fn a_file_is_recognised_whatever_its_first_record_is() {
     assert_eq!(mac, ["one", "two\r2"], "a quote holds a line end of any kind");
 }
 
+/// An Arrow file of Polars has the dictionaries of its categories behind its batches. It is read in the order of its
+/// table of contents where it has places; as a pipe it is damaged, and the way out is said.
+#[test]
+fn an_arrow_file_is_read_in_the_order_of_its_table_of_contents() {
+    let scratch = Scratch::new();
+    let file = repository("tests/corpora/inputs/polars-categories.arrow");
+    let corpus = fresh(&scratch, "corpus");
+    let file = file.display().to_string();
+    for expected in [[3, 0], [0, 3]] {
+        let report = ingest(&corpus, &[&file], &["--source", "web", "--reread"]);
+        assert_eq!(numbers(&report, ["added", "unchanged"]), expected, "{report}");
+    }
+    let query = "SELECT lang, meta FROM documents ORDER BY id LIMIT 1";
+    let rows = corpusdb(&["sql", &corpus, query, "--format", "json"]).good().json_lines();
+    assert_eq!(rows[0]["lang"], "de", "{rows:?}");
+    let piped = fresh(&scratch, "piped");
+    let bytes = std::fs::read(&file).unwrap();
+    corpusdb_reading(&["ingest", &piped, "-", "--source", "web"], &bytes)
+        .fails(&["behind the batches"]);
+}
+
 /// What is no text in UTF-8 is named, with the way out, and none of it becomes a text; so is JSON that is no lines.
 #[test]
 fn what_is_not_read_is_named_with_the_way_out() {

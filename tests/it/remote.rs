@@ -153,6 +153,32 @@ fn a_parquet_object_is_read_from_its_end_and_needs_ranges() {
     with(&server, &[&["ingest", &remote, &url], &id[..]].concat()).fails(&words);
 }
 
+/// Regression: an Arrow file of Polars has the dictionaries of its categories behind its batches.
+#[test]
+fn an_arrow_object_is_read_in_the_order_of_its_table_of_contents() {
+    let scratch = Scratch::new();
+    let file = repository("tests/corpora/inputs/polars-categories.arrow");
+    let server = Server::start(State { cuts: (2, 100), ..State::default() });
+    server.state().files.insert("x/rows.arrow".to_owned(), std::fs::read(&file).unwrap());
+    let (local, remote) = (scratch.arg("local"), scratch.arg("remote"));
+    let id = ["--source", "web", "--id-field", "id"];
+    init(&local, &[]);
+    crate::support::ingest(&local, &[&file.display().to_string()], &id);
+    for path in [server.url("x/rows.arrow"), "s3://x/rows.arrow".to_owned()] {
+        let _ = std::fs::remove_dir_all(&remote);
+        init(&remote, &[]);
+        with(&server, &[&["ingest", &remote, &path], &id[..]].concat()).good();
+        assert_eq!(rows(&remote), rows(&local), "{path}");
+    }
+    // Without ranges it comes from its beginning on, as from a pipe.
+    server.state().no_ranges = true;
+    let words = ["rows.arrow", "behind the batches"];
+    let url = server.url("x/rows.arrow");
+    let fresh = scratch.arg("fresh");
+    init(&fresh, &[]);
+    with(&server, &[&["ingest", &fresh, &url], &id[..]].concat()).fails(&words);
+}
+
 #[test]
 fn an_object_that_is_replaced_while_it_is_read_is_told_and_read_anew() {
     let scratch = Scratch::new();

@@ -119,19 +119,23 @@ def warc(writer: WARCWriter) -> None:
             url, "request", http_headers=request, warc_headers_dict=header(url)))
 
 
-def polars_file() -> None:
-    """An Arrow file whose description of the columns has no length before it."""
+def polars_files() -> None:
+    """Arrow files whose description of the columns has no length before it."""
     import polars as pl
 
     columns = {"id": ["1", "2", "3"], "text": ["alpha one", "beta two", "gamma three"], "lang": ["de", "fr", "de"]}
     pl.DataFrame(columns).write_ipc(HERE / "polars.arrow", compression="zstd")
+    # Dictionaries behind the batches.
+    categories = {"lang": pl.Categorical, "kind": pl.Enum(["news", "web"])}
+    table = pl.DataFrame(columns | {"kind": ["web", "news", "web"]}).cast(categories)
+    table.write_ipc(HERE / "polars-categories.arrow", compression="lz4", record_batch_size=2)
 
 
 def main() -> None:
     (HERE / "records.jsonl").write_text("".join(json.dumps(record, ensure_ascii=False) + "\n" for record in RECORDS))
     tables()
     arrow()
-    polars_file()
+    polars_files()
     folders()
     archive("wet.warc", False, wet)
     archive("wet.warc.gz", True, wet)
