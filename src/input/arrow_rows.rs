@@ -81,12 +81,17 @@ impl RecordColumns {
         let text_name = match &options.text_field {
             _ if options.whole => None,
             Some(name) => Some(name.as_str()),
-            None => Some(roles::vote_text_field(names.clone()).ok_or_else(|| {
-                ReadError::NoTextField {
+            None => {
+                let holds = |kind: &DataType| kind.is_string() || kind.is_binary();
+                let fields = schema.fields().iter();
+                let fields = fields
+                    .map(|field| (field.name().as_str(), holds(value_type(field.data_type()))));
+                let guess = roles::guess_text_field(fields);
+                Some(guess.ok_or_else(|| ReadError::NoTextField {
                     path: path.to_path_buf(),
                     found: roles::field_names_for_message(names.clone()),
-                }
-            })?),
+                })?)
+            }
         };
         let text = match text_name {
             Some(name) => {

@@ -54,11 +54,11 @@ impl CsvHeader {
             _ if options.whole => None,
             Some(name) => Some(find(name)?),
             None => {
-                let found =
-                    roles::vote_text_field(listed()).ok_or_else(|| ReadError::NoTextField {
-                        path: path.to_path_buf(),
-                        found: roles::field_names_for_message(listed()),
-                    })?;
+                let guess = roles::guess_text_field(listed().map(|name| (name, true)));
+                let found = guess.ok_or_else(|| ReadError::NoTextField {
+                    path: path.to_path_buf(),
+                    found: roles::field_names_for_message(listed()),
+                })?;
                 Some(find(found)?)
             }
         };

@@ -14,6 +14,7 @@ use super::item::{InputFormat, ReadOptions};
 use super::json_reader::JsonLinesReader;
 use super::json_reader::JsonValuesReader;
 use super::json_record;
+use super::roles::{VOTE_BYTES, VOTES};
 use super::stream::ByteStream;
 use super::text_reader::{foreign_reader, sequence};
 use super::warc_reader;
@@ -22,8 +23,6 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-/// How far lines are looked for that say what a file is.
-const PEEK: usize = 4 << 20;
 /// The longest mark of byte order.
 const MARK: usize = 4;
 /// How much of a file is looked at to tell what it is if not records.
@@ -33,8 +32,6 @@ const TABLE_HEAD: usize = 64 << 10;
 pub(super) const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 /// Ends of names of JSON lines.
 const LINES: [&str; 3] = [".jsonl", ".ndjson", ".json"];
-/// Lines that vote on what a file is.
-const VOTES: usize = 64;
 
 /// What an input is read as.
 pub(super) enum DetectedFormat {
@@ -113,7 +110,7 @@ fn detect_by_content(
     if stream.peek(warc_reader::MARK.len())? == warc_reader::MARK {
         return sequence_of(Box::new(WarcReader::new(options)));
     }
-    if let Some(line) = stream.peek_line(PEEK)?
+    if let Some(line) = stream.peek_line(VOTE_BYTES)?
         && line.starts_with(b"{")
         && matches!(json_record::guess_field(line), Ok(Ok(_)))
     {
@@ -172,7 +169,7 @@ fn json_lines_win(stream: &mut ByteStream) -> Result<bool, ReadError> {
     }
     let mut bytes = TABLE_HEAD;
     let mut whole = 0;
-    while whole < VOTES && bytes < PEEK {
+    while whole < VOTES && bytes < VOTE_BYTES {
         bytes *= 2;
         let ahead = stream.peek(bytes)?;
         whole = ahead.iter().filter(|byte| **byte == b'\n').count();

@@ -96,6 +96,47 @@ fn every_format_of_a_stream_goes_on_behind_any_record() {
     assert_eq!(texts(&read_with(&lines, &by(TextUnit::Line))), ["a\n\nb"]);
 }
 
+/// Regression: the first object decided, and a header, an id or an empty text cost the records of the whole file.
+#[test]
+fn the_first_records_vote_on_the_text_field() {
+    let dir = Dir::new();
+    let rows = |field: &str, count: usize| -> Vec<String> {
+        (0..count).map(|n| format!("{{\"id\":{n},\"{field}\":\"text {n}\"}}")).collect()
+    };
+    let after =
+        |first: &str, field: &str, count| [vec![first.to_owned()], rows(field, count)].concat();
+    for (objects, read, rejected) in [
+        (after(r#"{"version":1}"#, "text", 3), 3, 1),
+        (after(r#"{"content":"a list of pages"}"#, "text", 3), 3, 1),
+        (after(r#"{"id":7}"#, "body", 2), 2, 1),
+        (after(r#"{"text":"","body":"first"}"#, "body", 3), 4, 0),
+        (after(r#"{"text":" ","body":"first"}"#, "body", 3), 4, 0),
+        (after(r#"{"text":5,"content":"first"}"#, "content", 3), 4, 0),
+        (after(r#"{"text":null,"score":NaN,"raw_content":"first"}"#, "raw_content", 1), 2, 0),
+        // Where all have one it decides, empty or not; of two with as many votes the first.
+        (vec![r#"{"text":""}"#.to_owned()], 1, 0),
+        (after(r#"{"body":"first"}"#, "text", 1), 1, 1),
+        // Those that come later have no vote.
+        ([rows("body", 64), rows("text", 100)].concat(), 64, 100),
+        ([rows("body", 31), rows("text", 33)].concat(), 33, 31),
+        (after(&format!(r#"{{"content":"{}"}}"#, "long ".repeat(100_000)), "text", 20), 20, 1),
+    ] {
+        let few = objects.len() < 10;
+        let lines = dir.write("a.jsonl", objects.join("\n"));
+        let list = dir.write("a.json", format!("[{}]", objects.join(" ,\n")));
+        let spread = dir.write("spread", objects.join("\n\n").replace(",\"", ",\n\""));
+        let options = ReadOptions::default();
+        let objects = ReadOptions { format: InputFormat::Json, ..ReadOptions::default() };
+        for (input, options) in [(&lines, &options), (&list, &options), (&spread, &objects)] {
+            let read_here = if few { goes_on_everywhere } else { read_with };
+            let items = read_here(input, options);
+            let is_read = |item: &&ReadItem| matches!(item, ReadItem::Record(_));
+            let found = items.iter().filter(is_read).count();
+            assert_eq!((found, items.len() - found), (read, rejected), "{input:?}: {items:?}");
+        }
+    }
+}
+
 #[test]
 fn a_table_or_a_text_that_has_grown_is_read_on_from_its_end() {
     let dir = Dir::new();

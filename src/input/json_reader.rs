@@ -1,15 +1,17 @@
 //! JSON objects: a line each, in arrays, or one behind the other over any number of lines.
 //!
-//! The text field is guessed from the first good object, wherever it stands.
+//! The first objects vote on the text field.
 
 use super::block::{FormatReader, RawRecord, RecordPlace};
 use super::error::{ReadError, way_to_text};
 use super::item::{ReadOptions, byte_len, line_limit, reject};
 use super::json_record::guess_field;
-use super::stream::{BoundedBytes, ByteStream};
+use super::roles;
+use super::stream::{BoundedBytes, ByteStream, line_end};
 use crate::model::{Origin, Reject, RejectReason};
 use memchr::memchr2;
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The objects of a JSON file.
@@ -89,6 +91,7 @@ impl FormatReader for JsonValuesReader {
         if self.is_done {
             return Ok(None);
         }
+        self.objects.vote(stream, value_in)?;
         if place.number > 0 {
             stream.mark();
         }
@@ -210,15 +213,17 @@ impl FormatReader for JsonLinesReader {
         stream: &'s mut ByteStream,
         place: RecordPlace,
     ) -> Result<Option<RawRecord<'s>>, ReadError> {
+        self.objects.vote(stream, line_in)?;
         match stream.next_line(self.objects.limit(), Reject::MAX_RAW)? {
             Some((offset, line)) => self.objects.raw(&line, place.at(offset), false).map(Some),
             None => Ok(None),
         }
     }
 
-    /// Line by line, so that the text field is guessed from the same record as the first time, and a last line that
-    /// has grown since is noticed.
+    /// Line by line, so that the text field is the same as the first time, and a last line that has grown since is
+    /// noticed.
     fn skip(&mut self, stream: &mut ByteStream, _: RecordPlace) -> Result<bool, ReadError> {
+        self.objects.vote(stream, line_in)?;
         match stream.next_line(self.objects.limit(), 0)? {
             Some((_, BoundedBytes::Whole(line))) => self.objects.learn(line),
             Some(_) => {}
@@ -228,17 +233,49 @@ impl FormatReader for JsonLinesReader {
     }
 }
 
+/// The place of the next line that is not blank.
+fn line_in(ahead: &[u8], is_all: bool) -> Option<Range<usize>> {
+    let from = ahead.iter().position(|byte| !byte.is_ascii_whitespace())?;
+    let line = ahead.get(from..)?;
+    let end = line_end(line).or(is_all.then_some(line.len()))?;
+    Some(from..from + end)
+}
+
+/// The place of the next value, in a list or behind another one.
+fn value_in(ahead: &[u8], _: bool) -> Option<Range<usize>> {
+    let is_between = |byte: &u8| byte.is_ascii_whitespace() || b"[,]".contains(byte);
+    let from = ahead.iter().position(|byte| !is_between(byte))?;
+    let end = JsonValueEnd::default().find(ahead.get(from..)?)?;
+    Some(from..from + end)
+}
+
 /// Objects that come one after the other, and which of their fields is the text.
 pub(super) struct JsonObjects {
     text_field: Option<Arc<str>>,
     whole: bool,
     limit: usize,
+    has_voted: bool,
 }
 
 impl JsonObjects {
     pub(super) fn new(options: &ReadOptions) -> Self {
         let text_field = options.text_field.as_deref().map(Arc::from);
-        Self { text_field, whole: options.whole, limit: line_limit(options) }
+        Self { text_field, whole: options.whole, limit: line_limit(options), has_voted: false }
+    }
+
+    /// Has the first objects of a stream that stands at its beginning vote on the text field, where none is named.
+    fn vote(
+        &mut self,
+        stream: &mut ByteStream,
+        object_in: impl Fn(&[u8], bool) -> Option<Range<usize>>,
+    ) -> Result<(), ReadError> {
+        if self.has_voted || self.whole || self.text_field.is_some() {
+            return Ok(());
+        }
+        self.has_voted = true;
+        let guess = |object: &[u8]| guess_field(object).ok().and_then(Result::ok);
+        self.text_field = roles::vote_text_field(stream, object_in, guess)?.map(Arc::from);
+        Ok(())
     }
 
     /// How long an object may be.
@@ -246,7 +283,7 @@ impl JsonObjects {
         self.limit
     }
 
-    /// Guesses the text field from an object that is passed over.
+    /// Guesses the text field from an object that is passed over, where none of those that voted had one.
     fn learn(&mut self, object: &[u8]) {
         if self.text_field.is_none()
             && let Ok(guess) = guess_field(object)

@@ -76,21 +76,28 @@ pub(super) fn parse(
     }
 }
 
-/// The text field of an object: `Ok(Err(fields it has))` when it has none of the usual names, an error when it is none.
+/// The text field of an object: one of the usual names, with a text if any has; `Ok(Err(fields it has))` when it has none
+/// of them, an error when it is none.
 pub(super) fn guess_field(object: &[u8]) -> Result<Result<&'static str, String>, RejectReason> {
     let json = utf8(object)?;
     let vote = |json: &str| {
         let members = serde_json::from_str::<JsonMembers<'_>>(json);
         members.map_err(|error| not_json(json, &error)).map(|JsonMembers(members)| {
             let names = members.iter().map(|(name, _)| name.as_ref());
-            let field = roles::vote_text_field(names.clone());
-            field.ok_or_else(|| roles::field_names_for_message(names))
+            let fields = members.iter().map(|(name, value)| (name.as_ref(), has_text(value)));
+            roles::guess_text_field(fields).ok_or_else(|| roles::field_names_for_message(names))
         })
     };
     vote(json).or_else(|reason| match without_not_finite(json) {
         Some((json, _)) => vote(&json),
         None => Err(reason),
     })
+}
+
+/// Whether a value is a text that is not blank.
+fn has_text(value: &RawValue) -> bool {
+    let quoted = value.get().strip_prefix('"');
+    quoted.is_some_and(|text| !text.trim_end_matches('"').trim_ascii().is_empty())
 }
 
 /// The text of an object, without the mark of byte order that files put together have before one.

@@ -2,9 +2,12 @@
 //!
 //! The text field of an input whose user named none.
 
+use super::error::ReadError;
 use super::item::ReadOptions;
+use super::stream::ByteStream;
 use crate::model::{JsonMembers, JsonObject, RejectReason, json_string};
 use std::borrow::Cow;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The longest name of a source, in bytes.
@@ -89,11 +92,63 @@ impl FieldRoles {
 /// Usual names, best first.
 const USUAL: [&str; 5] = ["text", "content", "raw_content", "document", "body"];
 
-/// The best of the usual names among `fields`.
-pub(super) fn vote_text_field<'a>(
-    fields: impl Iterator<Item = &'a str> + Clone,
+/// The best of the usual names among fields, of which each is said to hold a text or not: one that holds a text goes
+/// before those that hold none.
+pub(super) fn guess_text_field<'a>(
+    fields: impl Iterator<Item = (&'a str, bool)> + Clone,
 ) -> Option<&'static str> {
-    USUAL.into_iter().find(|usual| fields.clone().any(|field| field == *usual))
+    let best = |is_wanted: &dyn Fn(bool) -> bool| {
+        let is = |usual: &str| {
+            fields.clone().any(|(field, has_text)| field == usual && is_wanted(has_text))
+        };
+        USUAL.into_iter().find(|usual| is(usual))
+    };
+    best(&|has_text| has_text).or_else(|| best(&|_| true))
+}
+
+/// Records that vote on the text field, and how far they are looked for: as many as tell what a file is.
+pub(super) const VOTES: usize = 64;
+pub(super) const VOTE_BYTES: usize = 4 << 20;
+
+/// The text field that most of the first records have, none where none of them has one; of two that as many have the one
+/// that came first. Nothing is consumed. A pipe may say no more for hours: there the first record that has one decides.
+///
+/// `record_in` gives the place of the next record in what is ahead, which may go on (`false`); `guess` the field that one
+/// has.
+pub(super) fn vote_text_field(
+    stream: &mut ByteStream,
+    record_in: impl Fn(&[u8], bool) -> Option<Range<usize>>,
+    guess: impl Fn(&[u8]) -> Option<&'static str>,
+) -> Result<Option<&'static str>, ReadError> {
+    let needed = if stream.is_pipe() { 1 } else { VOTES / 2 + 1 };
+    let mut votes: Vec<(&str, usize)> = Vec::new();
+    let (mut records, mut looked_at) = (0, 0);
+    stream.look_ahead(VOTE_BYTES, |ahead, is_all| {
+        while records < VOTES {
+            let rest = ahead.get(looked_at..).unwrap_or_default();
+            let Some(place) = record_in(rest, is_all) else { return is_all };
+            looked_at += place.end;
+            records += 1;
+            let Some(field) = guess(rest.get(place).unwrap_or_default()) else { continue };
+            let known = votes.iter_mut().find(|(voted, _)| *voted == field);
+            let count = match known {
+                Some((_, count)) => {
+                    *count += 1;
+                    *count
+                }
+                None => {
+                    votes.push((field, 1));
+                    1
+                }
+            };
+            if count >= needed {
+                return true;
+            }
+        }
+        true
+    })?;
+    // The last of equals is what `max_by_key` gives.
+    Ok(votes.iter().rev().max_by_key(|(_, count)| *count).map(|(field, _)| *field))
 }
 
 /// Field names for an error message.

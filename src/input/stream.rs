@@ -135,6 +135,24 @@ impl ByteStream {
         self.source.is_compressed()
     }
 
+    /// Whether the bytes come through a pipe, which may say no more for hours.
+    pub(super) const fn is_pipe(&self) -> bool {
+        self.is_pipe
+    }
+
+    /// Has `look` at what comes next, and whether that is all, until it says that it saw enough, or that is more than
+    /// `limit`; nothing is consumed.
+    pub(super) fn look_ahead(
+        &mut self,
+        limit: usize,
+        mut look: impl FnMut(&[u8], bool) -> bool,
+    ) -> Result<(), ReadError> {
+        while !look(self.ahead(), self.ended) && !self.ended && self.ahead().len() < limit {
+            self.fill()?;
+        }
+        Ok(())
+    }
+
     /// Bytes of the file as stored that were consumed.
     pub(super) fn input_bytes(&self) -> u64 {
         self.source.consumed()
@@ -431,6 +449,6 @@ thread_local! {
 }
 
 /// Length of the line at the start of `bytes`, its line feed counted.
-fn line_end(bytes: &[u8]) -> Option<usize> {
+pub(super) fn line_end(bytes: &[u8]) -> Option<usize> {
     memchr(b'\n', bytes).map(|at| at + 1)
 }

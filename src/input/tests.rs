@@ -270,7 +270,7 @@ fn line_ends_byte_order_marks_and_blank_lines_are_no_content() {
 }
 
 #[test]
-fn the_text_field_is_guessed_in_order_from_the_first_good_line() {
+fn the_text_field_is_guessed_in_order_whatever_stands_before_it() {
     let dir = Dir::new();
     let names = ["text", "content", "raw_content", "document", "body"];
     for from in 0..names.len() {

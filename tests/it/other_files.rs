@@ -1,7 +1,7 @@
 //! Files of other people: what each is read as, what damage costs, what of a folder is left and why.
 
 use crate::support::{
-    Scratch, corpusdb, corpusdb_reading, ingest, init, json_lines, numbers, repository,
+    Scratch, corpusdb, corpusdb_reading, digest, ingest, init, json_lines, numbers, repository,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -81,6 +81,33 @@ fn a_file_is_recognised_whatever_its_first_record_is() {
     }
     let mac = texts(&scratch.arg("c-old-mac.csv"));
     assert_eq!(mac, ["one", "two\r2"], "a quote holds a line end of any kind");
+}
+
+/// The first records vote on the text field: no number of threads and no cut into batches changes that. A pipe may say no
+/// more for hours: there the first record that has one decides.
+#[test]
+fn a_header_before_the_records_does_not_decide_their_text_field() {
+    let scratch = Scratch::new();
+    let records: String = (0..200).map(line).collect();
+    let with_header = |header: &str| format!("{header}\n{records}");
+    let header = with_header("{\"name\":\"pages\",\"body\":\"what they are\"}");
+    let path = scratch.write("in/pages.jsonl", &header);
+    let mut digests = Vec::new();
+    for more in [["--threads", "1"], ["--threads", "8"], ["--batch-bytes", "1"]] {
+        let corpus = fresh(&scratch, &format!("corpus{}{}", more[0], more[1]));
+        let report = ingest(&corpus, &[&path], &[&["--source", "web"], &more[..]].concat());
+        assert_eq!(numbers(&report, ["added", "rejected"]), [200, 1], "{report}");
+        digests.push(digest(&corpus));
+    }
+    digests.dedup();
+    assert_eq!(digests.len(), 1);
+    for (header, added) in [("{\"name\":\"pages\"}", 200), ("{\"body\":\"what they are\"}", 1)] {
+        let corpus = fresh(&scratch, &format!("piped-{added}"));
+        let input = with_header(header);
+        let arguments = ["ingest", &corpus, "-", "--source", "web", "--json"];
+        let report = corpusdb_reading(&arguments, input.as_bytes()).good().json();
+        assert_eq!(numbers(&report, ["added"]), [added], "{report}");
+    }
 }
 
 /// An Arrow file of Polars has the dictionaries of its categories behind its batches. It is read in the order of its
