@@ -18,6 +18,7 @@ use minijinja::value::{Kwargs, ObjectRepr, Rest, Value, ValueKind, from_args};
 use minijinja::{Environment, Error, ErrorKind, State, context, functions};
 use minijinja_contrib::pycompat::unknown_method_callback;
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// Names of filters that no template can spell.
@@ -210,158 +211,153 @@ pub(super) fn unknown(name: &str) -> Error {
 /// What bounds a filter.
 #[derive(Clone, Copy)]
 enum FilterRule {
-    /// Gives a number, a truth value, an item, or what it was given.
-    Refers,
-    /// Gives a text at most three times as long as its own, which a capital letter can be.
-    Text,
-    /// The same, six times as long, which a letter written for HTML can be.
-    Escaped,
-    /// Gives a list of the items.
-    Items,
-    /// Gives a list of lists of the items.
-    Nested,
-    /// Gives pieces of a text, which together are as long as the text.
-    Pieces,
-    /// Goes through items that it makes on the way; they are made once.
-    Passing,
-    /// Takes off what it makes by itself.
-    Itself,
-    /// Is told beforehand what it will make.
-    Told(fn(&[Value]) -> Result<usize, Error>),
-    /// Is written anew.
-    Anew(fn(&State<'_, '_>, &[Value]) -> Result<Value, Error>),
+    /// It is told beforehand how many bytes it will make.
+    Estimate(fn(&[Value]) -> Result<usize, Error>),
+    /// It is called by a function here, with its name.
+    Function(fn(&State<'_, '_>, &'static str, &[Value]) -> Result<Value, Error>),
 }
 
-/// A filter's name, the name of its checked form, which no template can spell, and what bounds it.
-struct CheckedFilter(&'static str, &'static str, FilterRule);
-
-const FILTERS: &[CheckedFilter] = &[
-    CheckedFilter("abs", "checked:abs", FilterRule::Refers),
-    CheckedFilter("attr", "checked:attr", FilterRule::Refers),
-    CheckedFilter("batch", "checked:batch", FilterRule::Told(in_batches)),
-    CheckedFilter("bool", "checked:bool", FilterRule::Refers),
-    CheckedFilter("capitalize", "checked:capitalize", FilterRule::Text),
-    CheckedFilter("chain", "checked:chain", FilterRule::Anew(chain)),
-    CheckedFilter("count", "checked:count", FilterRule::Refers),
-    CheckedFilter("d", "checked:d", FilterRule::Refers),
-    CheckedFilter("default", "checked:default", FilterRule::Refers),
-    CheckedFilter("dictsort", "checked:dictsort", FilterRule::Nested),
-    CheckedFilter("e", "checked:e", FilterRule::Escaped),
-    CheckedFilter("escape", "checked:escape", FilterRule::Escaped),
-    CheckedFilter("first", "checked:first", FilterRule::Refers),
-    CheckedFilter("float", "checked:float", FilterRule::Refers),
-    CheckedFilter("format", "checked:format", FilterRule::Told(in_format)),
-    CheckedFilter("generation", "checked:generation", FilterRule::Text),
-    CheckedFilter("groupby", "checked:groupby", FilterRule::Nested),
-    CheckedFilter("indent", "checked:indent", FilterRule::Told(indented)),
-    CheckedFilter("int", "checked:int", FilterRule::Anew(int)),
-    CheckedFilter("items", "checked:items", FilterRule::Passing),
-    CheckedFilter("join", "checked:join", FilterRule::Told(in_one)),
-    CheckedFilter("last", "checked:last", FilterRule::Refers),
-    CheckedFilter("length", "checked:length", FilterRule::Refers),
-    CheckedFilter("lines", "checked:lines", FilterRule::Pieces),
-    CheckedFilter("list", "checked:list", FilterRule::Items),
-    CheckedFilter("lower", "checked:lower", FilterRule::Text),
-    CheckedFilter("map", "checked:map", FilterRule::Anew(map)),
-    CheckedFilter("max", "checked:max", FilterRule::Items),
-    CheckedFilter("min", "checked:min", FilterRule::Items),
-    CheckedFilter("pprint", "checked:pprint", FilterRule::Told(in_lines)),
-    CheckedFilter("reject", "checked:reject", FilterRule::Items),
-    CheckedFilter("rejectattr", "checked:rejectattr", FilterRule::Items),
-    CheckedFilter("replace", "checked:replace", FilterRule::Told(with_others)),
-    CheckedFilter("reverse", "checked:reverse", FilterRule::Passing),
-    CheckedFilter("round", "checked:round", FilterRule::Anew(round)),
-    CheckedFilter("safe", "checked:safe", FilterRule::Text),
-    CheckedFilter("select", "checked:select", FilterRule::Items),
-    CheckedFilter("selectattr", "checked:selectattr", FilterRule::Items),
-    CheckedFilter("slice", "checked:columns", FilterRule::Told(in_columns)),
-    CheckedFilter("sort", "checked:sort", FilterRule::Items),
-    CheckedFilter("split", "checked:split", FilterRule::Pieces),
-    CheckedFilter("string", "checked:string", FilterRule::Text),
-    CheckedFilter("sum", "checked:sum", FilterRule::Refers),
-    CheckedFilter("title", "checked:title", FilterRule::Text),
-    CheckedFilter("tojson", "checked:tojson", FilterRule::Itself),
-    CheckedFilter("trim", "checked:trim", FilterRule::Text),
-    CheckedFilter("unique", "checked:unique", FilterRule::Items),
-    CheckedFilter("upper", "checked:upper", FilterRule::Text),
-    CheckedFilter("zip", "checked:zip", FilterRule::Passing),
+/// The filters by what bounds them. None that is not here can be called.
+const FILTERS: &[(FilterRule, &[&str])] = &[
+    (
+        FilterRule::Function(as_it_is),
+        &[
+            "abs", "attr", "bool", "count", "d", "default", "first", "float", "last", "length",
+            "sum", "tojson",
+        ],
+    ),
+    (
+        FilterRule::Function(as_text),
+        &[
+            "capitalize",
+            "e",
+            "escape",
+            "generation",
+            "lower",
+            "safe",
+            "string",
+            "title",
+            "trim",
+            "upper",
+        ],
+    ),
+    (
+        FilterRule::Function(of_items),
+        &["list", "max", "min", "reject", "rejectattr", "select", "selectattr", "sort", "unique"],
+    ),
+    (FilterRule::Function(in_groups), &["dictsort", "groupby"]),
+    (FilterRule::Function(in_pieces), &["lines", "split"]),
+    (FilterRule::Function(made_once), &["items", "reverse", "zip"]),
+    (FilterRule::Function(chain), &["chain"]),
+    (FilterRule::Function(int), &["int"]),
+    (FilterRule::Function(map), &["map"]),
+    (FilterRule::Function(round), &["round"]),
+    (FilterRule::Estimate(in_batches), &["batch"]),
+    (FilterRule::Estimate(in_columns), &["slice"]),
+    (FilterRule::Estimate(in_format), &["format"]),
+    (FilterRule::Estimate(in_lines), &["pprint"]),
+    (FilterRule::Estimate(in_one), &["join"]),
+    (FilterRule::Estimate(indented), &["indent"]),
+    (FilterRule::Estimate(with_others), &["replace"]),
 ];
+
+/// The names of the checked forms, which no template can spell, by those of the filters.
+static CHECKED: LazyLock<BTreeMap<&'static str, String>> =
+    LazyLock::new(|| names().map(|name| (name, format!("filter:{name}"))).collect());
 
 const UNKNOWN: &str = "checked:unknown";
 
 /// The checked form of a filter; `Err` is the name of a filter that refuses, with the name as its argument.
 pub(super) fn checked(name: &str) -> Result<&'static str, &'static str> {
     // As the engine reads it: a name may be written with spaces around dots.
-    let same = |filter: &&CheckedFilter| {
-        filter.0.chars().eq(name.chars().filter(|letter| !letter.is_ascii_whitespace()))
-    };
-    FILTERS.iter().find(same).map(|filter| filter.1).ok_or(UNKNOWN)
+    let name: String = name.chars().filter(|letter| !letter.is_ascii_whitespace()).collect();
+    CHECKED.get(name.as_str()).map(String::as_str).ok_or(UNKNOWN)
 }
 
 /// Names of all that is listed.
-#[cfg(test)]
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    FILTERS.iter().map(|filter| filter.0)
+    FILTERS.iter().flat_map(|(_, names)| names.iter().copied())
 }
 
 fn add_filters(environment: &mut Environment<'static>) {
-    for CheckedFilter(name, checked, rule) in FILTERS {
-        environment.add_filter(*checked, move |state: &State<'_, '_>, values: Rest<Value>| {
-            apply(state, name, *rule, &values)
-        });
+    for (rule, names) in FILTERS {
+        for name in *names {
+            let apply = move |state: &State<'_, '_>, values: Rest<Value>| {
+                apply(state, name, *rule, &values)
+            };
+            environment.add_filter(format!("filter:{name}"), apply);
+        }
     }
     environment.add_filter(UNKNOWN, |name: String, _: Rest<Value>| Err::<Value, _>(unknown(&name)));
 }
 
 fn apply(
     state: &State<'_, '_>,
-    name: &str,
+    name: &'static str,
     rule: FilterRule,
     values: &[Value],
 ) -> Result<Value, Error> {
     let values = &written_values(name, values)?[..];
-    let first = values.first().cloned().unwrap_or_default();
     match rule {
-        FilterRule::Refers | FilterRule::Itself => state.apply_filter(name, values),
-        FilterRule::Text | FilterRule::Escaped => {
-            let times = if matches!(rule, FilterRule::Escaped) { 6 } else { 3 };
-            let most = longest(values)?.saturating_mul(times);
-            // What is far from the allowance is not worth a look.
-            if most >= bytes_left() {
-                check_room(most / times)?;
-            }
-            let made_of = state.apply_filter(name, values)?;
-            charge_made(made_of.as_str().map_or(0, str::len))?;
-            Ok(made_of)
-        }
-        FilterRule::Items => {
-            charge_made(weight(&first)?)?;
-            state.apply_filter(name, values)
-        }
-        FilterRule::Nested => {
-            charge_made(weight(&first)?.saturating_mul(2))?;
-            nested(state.apply_filter(name, values)?)
-        }
-        FilterRule::Pieces => {
-            let (length, pieces) = pieces(&first, values.get(1))?;
-            charge_made(length.saturating_add(pieces.saturating_mul(2 * ITEM)))?;
-            state.apply_filter(name, values)
-        }
-        FilterRule::Passing => {
-            let made_of = state.apply_filter(name, values)?;
-            if made_of.kind() == ValueKind::Iterable {
-                return nested(flat(&made_of)?);
-            }
-            charge_made(made_of.as_str().map_or(0, str::len))?;
-            Ok(made_of)
-        }
-        FilterRule::Told(tell) => {
+        FilterRule::Estimate(tell) => {
             let escaped = if state.auto_escape() == minijinja::AutoEscape::None { 1 } else { 6 };
             charge_made(tell(values)?.saturating_mul(escaped))?;
             nested(state.apply_filter(name, values)?)
         }
-        FilterRule::Anew(call) => call(state, values),
+        FilterRule::Function(call) => call(state, name, values),
     }
+}
+
+/// Gives a number, a truth value, an item, or what it was given; or takes off what it makes by itself.
+fn as_it_is(state: &State<'_, '_>, name: &str, values: &[Value]) -> Result<Value, Error> {
+    state.apply_filter(name, values)
+}
+
+/// Gives a text at most six times as long as its own, which a letter written for HTML can be.
+fn as_text(state: &State<'_, '_>, name: &str, values: &[Value]) -> Result<Value, Error> {
+    let longest = values
+        .iter()
+        .try_fold(0, |longest, value| Ok::<_, Error>(longest.max(text_len(value)?)))?;
+    check_room(longest)?;
+    charge_text(state.apply_filter(name, values)?)
+}
+
+/// Gives some of the items, or one.
+fn of_items(state: &State<'_, '_>, name: &str, values: &[Value]) -> Result<Value, Error> {
+    charge_made(weight(&first(values))?)?;
+    state.apply_filter(name, values)
+}
+
+/// Gives a list of lists of the items.
+fn in_groups(state: &State<'_, '_>, name: &str, values: &[Value]) -> Result<Value, Error> {
+    charge_made(weight(&first(values))?.saturating_mul(2))?;
+    nested(state.apply_filter(name, values)?)
+}
+
+/// Gives pieces of a text, which together are as long as the text.
+fn in_pieces(state: &State<'_, '_>, name: &str, values: &[Value]) -> Result<Value, Error> {
+    let (length, pieces) = pieces(&first(values), values.get(1))?;
+    charge_made(length.saturating_add(pieces.saturating_mul(2 * ITEM)))?;
+    state.apply_filter(name, values)
+}
+
+/// Goes through items that it makes on the way; they are made once.
+fn made_once(state: &State<'_, '_>, name: &str, values: &[Value]) -> Result<Value, Error> {
+    let made_of = state.apply_filter(name, values)?;
+    if made_of.kind() == ValueKind::Iterable {
+        return nested(flat(&made_of)?);
+    }
+    charge_text(made_of)
+}
+
+/// A value; if it is a text, that is taken off.
+fn charge_text(value: Value) -> Result<Value, Error> {
+    charge_made(value.as_str().map_or(0, str::len))?;
+    Ok(value)
+}
+
+fn first(values: &[Value]) -> Value {
+    values.first().cloned().unwrap_or_default()
 }
 
 /// What a filter is given, as Python's texts where it would write what is no text.
@@ -388,11 +384,6 @@ fn written_values<'v>(name: &str, values: &'v [Value]) -> Result<Cow<'v, [Value]
         _ => return Ok(Cow::Borrowed(values)),
     };
     Ok(Cow::Owned(std::iter::once(first).chain(others.iter().cloned()).collect()))
-}
-
-/// The longest of what a filter is given, as text.
-fn longest(values: &[Value]) -> Result<usize, Error> {
-    values.iter().try_fold(0, |longest, value| Ok(longest.max(text_len(value)?)))
 }
 
 /// What a list of the same items takes, with their texts: what looks at all of them writes some anew.
@@ -432,7 +423,7 @@ fn with_others(values: &[Value]) -> Result<usize, Error> {
 }
 
 fn in_one(values: &[Value]) -> Result<usize, Error> {
-    joined(values.first().unwrap_or(&Value::UNDEFINED), &text(values.get(1))?)
+    joined(&first(values), &text(values.get(1))?)
 }
 
 fn in_format(values: &[Value]) -> Result<usize, Error> {
@@ -454,7 +445,7 @@ fn in_batches(values: &[Value]) -> Result<usize, Error> {
     if values.iter().skip(1).any(is_namespace) {
         return Err(held());
     }
-    let of = weight(values.first().unwrap_or(&Value::UNDEFINED))?;
+    let of = weight(&first(values))?;
     let size = number(values, "linecount").unwrap_or(0).saturating_mul(ITEM);
     Ok(of.saturating_mul(2).saturating_add(size.saturating_mul(2)))
 }
@@ -463,7 +454,7 @@ fn in_columns(values: &[Value]) -> Result<usize, Error> {
     if values.iter().skip(1).any(is_namespace) {
         return Err(held());
     }
-    let of = weight(values.first().unwrap_or(&Value::UNDEFINED))?;
+    let of = weight(&first(values))?;
     let lists = number(values, "slices").unwrap_or(0).saturating_mul(4 * ITEM);
     Ok(of.saturating_add(lists))
 }
@@ -476,7 +467,7 @@ fn number(values: &[Value], name: &str) -> Option<usize> {
 }
 
 /// Maps become one map, which the engine would ask one after the other; lists become one list.
-fn chain(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
+fn chain(state: &State<'_, '_>, _: &str, values: &[Value]) -> Result<Value, Error> {
     let all = state.apply_filter("chain", values)?;
     let entries = values
         .iter()
@@ -495,7 +486,7 @@ fn chain(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
 }
 
 /// The engine rounds what it has multiplied, halves away from zero.
-fn round(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
+fn round(state: &State<'_, '_>, _: &str, values: &[Value]) -> Result<Value, Error> {
     let first = values.first().cloned().unwrap_or_default();
     let (decimals, options): (Option<i32>, Kwargs) =
         from_args(values.get(1..).unwrap_or_default())?;
@@ -509,7 +500,7 @@ fn round(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
 }
 
 /// The engine takes the largest number that it has for a larger one.
-fn int(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
+fn int(state: &State<'_, '_>, _: &str, values: &[Value]) -> Result<Value, Error> {
     let first = values.first();
     let truncated = first
         .and_then(|first| truncated(first).or_else(|| is_integer(first).then(|| first.clone())));
@@ -517,7 +508,7 @@ fn int(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
 }
 
 /// Another filter on every item: its checked form.
-fn map(state: &State<'_, '_>, values: &[Value]) -> Result<Value, Error> {
+fn map(state: &State<'_, '_>, _: &str, values: &[Value]) -> Result<Value, Error> {
     let of = values.first().cloned().unwrap_or_default();
     charge_made(count(&of)?.saturating_mul(ITEM))?;
     let (arguments, _): (&[Value], Kwargs) = from_args(values.get(1..).unwrap_or_default())?;
@@ -585,9 +576,7 @@ pub(super) fn call(
         // At most three times as long, which a capital letter can be.
         "capitalize" | "lower" | "lstrip" | "rstrip" | "strip" | "title" | "upper" => {
             check_room(text.len())?;
-            let made_of = plain()?;
-            charge_made(made_of.as_str().map_or(0, str::len))?;
-            Ok(made_of)
+            charge_text(plain()?)
         }
         "split" | "splitlines" => {
             let by = if method == "split" { values.first() } else { None };
