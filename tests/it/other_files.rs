@@ -50,6 +50,7 @@ fn a_file_is_recognised_whatever_its_first_record_is() {
     let scratch = Scratch::new();
     let lines: String = (0..20).map(line).collect();
     let long = format!("{{\"id\":\"long\",\"text\":\"{}\"}}\n", "word ".repeat(1 << 20));
+    let longer = format!("{{\"id\":\"longer\",\"text\":\"{}\"}}\n", "word ".repeat(1 << 22));
     let bad = |first: &[u8]| [first, lines.as_bytes()].concat();
     for (name, bytes, records, rejects) in [
         ("bad-byte.jsonl", bad(b"{\"text\":\"a\xff\"}\n"), 20, 1),
@@ -60,6 +61,7 @@ fn a_file_is_recognised_whatever_its_first_record_is() {
         ("lines.txt", lines.clone().into_bytes(), 20, 0),
         ("lines.json", lines.clone().into_bytes(), 20, 0),
         ("long-first", [long.as_bytes(), lines.as_bytes()].concat(), 21, 0),
+        ("longer.jsonl", [lines.as_bytes(), longer.as_bytes(), b"bad\n"].concat(), 21, 1),
         ("long-first.gz", gzip(&[long.as_bytes(), lines.as_bytes()].concat()), 21, 0),
         ("bad-row.csv", b"id,text\n1,a\xff\n2,good\n3,good too\n".to_vec(), 2, 1),
         ("nul.csv", b"id,text\n1,with \0 in it\n2,good\n".to_vec(), 2, 0),
@@ -419,5 +421,102 @@ fn what_is_exported_is_read_again() {
         let again = fresh(&scratch, &format!("answer-{format}"));
         ingest(&again, &[&answer], &["--source", "web", "--id-field", "key"]);
         assert_eq!(texts(&again), texts(&corpus), "answer as {format}");
+    }
+}
+
+/// The rows of "Case by case" in the page of inputs, by how they begin, and where the test of each stands.
+const CASES: [(&str, &str, &str); 19] = [
+    ("with `--format`", "tests/it/other_files.rs", "what_is_not_read_is_named_with_the_way_out"),
+    (
+        "with an ending",
+        "tests/it/other_files.rs",
+        "a_file_is_recognised_whatever_its_first_record_is",
+    ),
+    (
+        "with the first bytes",
+        "src/input/arrow_tests.rs",
+        "arrow_files_feather_and_streams_are_read_as_what_they_were_made_of",
+    ),
+    (
+        "with objects on",
+        "tests/it/other_files.rs",
+        "a_file_is_recognised_whatever_its_first_record_is",
+    ),
+    (
+        "standard input",
+        "tests/it/inputs.rs",
+        "a_table_is_ingested_by_its_columns_from_a_file_and_from_a_pipe",
+    ),
+    (
+        "gzip members",
+        "src/input/tests.rs",
+        "compression_is_recognised_by_content_in_members_and_frames",
+    ),
+    (
+        "with zeros",
+        "tests/it/other_files.rs",
+        "what_stands_behind_compressed_frames_is_padding_or_is_said",
+    ),
+    (
+        "without an ending",
+        "tests/it/other_files.rs",
+        "a_file_is_recognised_whatever_its_first_record_is",
+    ),
+    (
+        "without a byte",
+        "tests/it/other_files.rs",
+        "an_input_without_a_byte_adds_nothing_and_is_named",
+    ),
+    (
+        "with a line of 20 MB",
+        "tests/it/other_files.rs",
+        "a_file_is_recognised_whatever_its_first_record_is",
+    ),
+    ("in UTF-16", "tests/it/other_files.rs", "what_is_not_read_is_named_with_the_way_out"),
+    (
+        "a table with carriage",
+        "tests/it/other_files.rs",
+        "a_file_is_recognised_whatever_its_first_record_is",
+    ),
+    ("ARC", "tests/it/other_files.rs", "what_is_not_read_is_named_with_the_way_out"),
+    (
+        "a web archive",
+        "src/input/warc_reader.rs",
+        "chunks_are_put_together_and_what_is_not_in_chunks_is_left",
+    ),
+    (
+        "a folder that Spark",
+        "tests/it/other_files.rs",
+        "of_a_folder_the_data_are_read_and_the_rest_is_left_with_its_reason",
+    ),
+    (
+        "folders of partitions",
+        "tests/it/other_files.rs",
+        "folders_of_partitions_are_fields_of_their_records",
+    ),
+    (
+        "a clone",
+        "src/input/format_tests.rs",
+        "folders_of_datasets_are_their_records_and_not_what_describes_them",
+    ),
+    (
+        "a dataset",
+        "src/input/format_tests.rs",
+        "folders_of_datasets_are_their_records_and_not_what_describes_them",
+    ),
+    ("a prefix of a bucket", "tests/it/remote.rs", "a_prefix_is_a_folder_with_the_rules_of_one"),
+];
+
+#[test]
+fn every_case_of_the_page_of_inputs_has_its_test() {
+    let read = |path: &str| std::fs::read_to_string(repository(path)).unwrap();
+    let page = read("docs/reference/inputs.md");
+    let section = page.split("### Case by case").nth(1).unwrap().split("\n#").next().unwrap();
+    let rows: Vec<&str> =
+        section.lines().filter_map(|line| line.strip_prefix("| ")).skip(1).collect();
+    assert_eq!(rows.len(), CASES.len(), "{rows:?}");
+    for (row, (case, file, test)) in rows.iter().zip(CASES) {
+        assert!(row.starts_with(case), "{row}: {case}");
+        assert!(read(file).contains(&format!("fn {test}()")), "{file}: {test}");
     }
 }
