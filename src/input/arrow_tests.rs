@@ -190,7 +190,7 @@ fn a_table_of_contents_that_lies_damages_the_file_behind_what_is_read() {
         ("no description", |block| block[12..16].fill(0)),
         ("a body below zero", |block| block[20..28].fill(0xff)),
         ("a body of all there is", |block| block[20..28].copy_from_slice(&i64::MAX.to_le_bytes())),
-        ("a body that overlaps the next message", |block| block[21] = 1),
+        ("a body that overlaps the next message", |block| block[21] += 1),
         ("millions of batches", |block| block[..4].copy_from_slice(&5_000_000_u32.to_le_bytes())),
     ];
     for (lie, change) in lies {
