@@ -89,9 +89,9 @@ fn undoubled(bytes: &[u8]) -> Option<Vec<u8>> {
     (out.len() < bytes.len()).then_some(out)
 }
 
-/// Without the escapes of addresses and forms.
+/// Without the escapes of addresses, and behind that without those of forms, which write a space as `+`.
 fn unquoted(bytes: &[u8]) -> Option<Vec<u8>> {
-    let mut out = Vec::with_capacity(bytes.len());
+    let (mut out, mut form) = (Vec::with_capacity(bytes.len()), Vec::with_capacity(bytes.len()));
     let mut rest = bytes;
     while let Some((first, behind)) = rest.split_first() {
         let digits = behind.get(..2).and_then(|digits| str::from_utf8(digits).ok());
@@ -99,10 +99,12 @@ fn unquoted(bytes: &[u8]) -> Option<Vec<u8>> {
         match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) => {
                 out.push(byte);
+                form.push(byte);
                 rest = behind.get(2..).unwrap_or_default();
             }
             None => {
                 out.push(*first);
+                form.push(if *first == b'+' { b' ' } else { *first });
                 rest = behind;
             }
         }
@@ -110,8 +112,6 @@ fn unquoted(bytes: &[u8]) -> Option<Vec<u8>> {
     if out.len() == bytes.len() {
         return None;
     }
-    // A form writes spaces so, and an address may: both are looked for.
-    let form: Vec<u8> = out.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte }).collect();
     if form != out {
         out.push(b'\n');
         out.extend(form);
