@@ -71,7 +71,7 @@ impl CsvHeader {
 
     /// Names of the columns.
     #[must_use]
-    pub fn names(&self) -> &[String] {
+    pub fn columns(&self) -> &[String] {
         &self.columns
     }
 

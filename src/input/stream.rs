@@ -141,13 +141,16 @@ impl ByteStream {
     }
 
     /// Has `look` at what comes next, and whether that is all, until it says that it saw enough, or that is more than
-    /// `limit`; nothing is consumed.
+    /// `limit`; nothing is consumed. What comes before a fault is all, too: whoever reads on meets the fault.
     pub(super) fn look_ahead(
         &mut self,
         limit: usize,
         mut look: impl FnMut(&[u8], bool) -> bool,
     ) -> Result<(), ReadError> {
         while !look(self.ahead(), self.ended) && !self.ended && self.ahead().len() < limit {
+            if self.fault.is_some() {
+                break;
+            }
             self.fill()?;
         }
         Ok(())

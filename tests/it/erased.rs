@@ -124,6 +124,10 @@ impl Story {
     fn reject(&mut self, random: &mut Random) {
         let at = random.below(self.secrets.len());
         let secret = &self.secrets[at];
+        if secret.is_erased {
+            // What comes in behind a purge is of whoever brings it.
+            return;
+        }
         let quoted = [&secret.text, &secret.key][random.below(2)].clone();
         let ascii =
             || quoted.encode_utf16().map(|unit| format!("\\u{unit:04x}")).collect::<String>();

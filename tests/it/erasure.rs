@@ -413,7 +413,8 @@ fn rejected_records_go_that_quote_in_any_spelling() {
         json!({ "remark": "what nobody asked to erase" }).to_string(),
     ];
     let bad = scratch.write("bad.jsonl", records.join("\n") + "\n");
-    ingest(&corpus, &[&bad], &["--source", "bad", "--text-field", "text"]);
+    let ran = corpusdb(&["ingest", &corpus, &bad, "--source", "bad", "--text-field", "text"]);
+    assert_eq!(ran.code, Some(1), "{ran}");
     let listed = |corpus: &str| corpusdb(&["rejects", corpus, "--json"]).good().json_lines();
     assert_eq!(listed(&corpus).len(), records.len());
     let proof = scratch.arg("proof.json");

@@ -278,7 +278,7 @@ impl<'f> FileRows<'f> {
         let raw = match raw {
             RawRecord::Csv { row, line, header, .. } => {
                 if number == 1 {
-                    self.places = header.names().iter().map(|name| place(name)).collect();
+                    self.places = header.columns().iter().map(|name| place(name)).collect();
                     let wanted = self.places.iter().rposition(Option::is_some);
                     self.places.truncate(wanted.map_or(0, |last| last + 1));
                 }
