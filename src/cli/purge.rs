@@ -145,9 +145,9 @@ const NAMED: usize = 5;
 /// What is finished first, whatever is asked for, while its documents still have keys.
 fn unended(corpus: &Corpus) -> anyhow::Result<Option<String>> {
     let documents = corpus.unended_purge()?;
-    let mut keys = Vec::new();
+    let (view, mut keys) = (corpus.view(), Vec::new());
     for document in documents.iter().take(NAMED) {
-        keys.push(corpus.show(DocId(document))?.key);
+        keys.push(view.display_key(&view.expect_header(DocId(document))?)?);
     }
     let more = if documents.len() as usize > NAMED { ", .." } else { "" };
     Ok((!documents.is_empty()).then(|| {

@@ -44,7 +44,6 @@
 //! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is
 //!   stored; `judge`: what people decide about these
 //! * `texts` that these look at in one commit
-//! * `decided`: what a commit of these does once it is said what comes and goes
 //! * `tokens` of one document, to be shown
 //! * `check` sketches, bands, similarities and ids, recomputed from the texts
 
@@ -52,7 +51,6 @@ mod analyse;
 mod check;
 mod compute;
 mod contaminate;
-mod decided;
 mod encode;
 mod equals;
 mod error;

@@ -1,10 +1,9 @@
 //! Deciding again under another policy, from stored sketches and texts: a generation beside the
 //! current one is filled commit by commit, and one small commit makes it current.
 
-use super::decided::decide;
 use super::error::CurateError;
 use super::redo_lineage::descend;
-use crate::decide::{Decision, DecisionSession, LoadedTokenizer, Newcomer, stored_sketch};
+use crate::decide::{Decision, DecisionSession, LoadedTokenizer, Newcomer, decide, stored_sketch};
 use crate::model::{
     BLOCK_SIZE, CommitSeq, Context, DocId, FieldId, Generation, Policy, SourceId, Standing,
 };
@@ -95,7 +94,7 @@ pub fn redo(
         for (document, newcomer, carried) in documents {
             session.admit(document, newcomer, carried)?;
         }
-        let decided = decide(&mut batch, session, tokenizers, false)?;
+        let (newly_kept, decided) = decide(&mut batch, session, tokenizers, false)?;
         record.capped += decided.counts.capped;
         record.next = end;
         batch.put_redo(Some(&record))?;
@@ -105,7 +104,7 @@ pub fn redo(
             ..CommitRecord::default()
         })?;
         let kept = Arc::make_mut(&mut kept);
-        kept.extend(decided.newly_kept.iter().map(|id| id.0));
+        kept.extend(newly_kept.iter().map(|id| id.0));
         decided.no_longer_kept.iter().for_each(|id| {
             kept.remove(id.0);
         });

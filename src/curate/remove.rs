@@ -1,11 +1,11 @@
 //! Removing documents and taking that back: eligibility changes, the rest follows.
 
-use super::decided::decide;
 use super::equals;
 use super::error::CurateError;
 use super::removal::Removal;
 use crate::decide::{
-    BlockKeys, BlockReach, Blocklist, DecisionCounts, DecisionSession, LoadedTokenizer,
+    BlockKeys, BlockReach, Blocklist, DecideError, DecisionCounts, DecisionSession,
+    LoadedTokenizer, decide,
 };
 use crate::model::{Context, DocId, Standing};
 use crate::store::{Batch, Blocked, CommitRecord, View, Writer};
@@ -60,8 +60,15 @@ pub fn remove(
     let purged = writer.view().documents_standing(Standing::Purged)?;
     let before = writer.view().documents_standing(Standing::Removed)? | &purged;
     report.unchanged = selection.intersection_len(&before);
-    let again = unblocked(writer.view(), &((selection & &before) - &purged), reach)?;
-    let documents = (selection - &before) | again;
+    let mut documents = selection - &before;
+    if reach > BlockReach::Nothing {
+        let removed = (selection & &before) - &purged;
+        let with_sketch = reach == BlockReach::Similar;
+        documents |=
+            removed_that(writer.view(), &removed, with_sketch, |blockade, document, of| {
+                blockade.lacks(document, of, reach)
+            })?;
+    }
     let mut met = equals::Removed::new(reach);
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
     in_chunks(writer, &documents, size, context, |writer, chunk, rest| {
@@ -97,21 +104,19 @@ pub fn remove(
     Ok(report)
 }
 
-/// Removed documents that do not block as far as `reach` says.
-fn unblocked(
+/// Those of removed documents for which `is_one` holds.
+fn removed_that(
     view: &View,
     removed: &RoaringTreemap,
-    reach: BlockReach,
+    with_sketch: bool,
+    is_one: impl Fn(&Blocklist<'_>, DocId, &BlockKeys) -> Result<bool, DecideError>,
 ) -> Result<RoaringTreemap, CurateError> {
-    let mut found = RoaringTreemap::new();
-    if reach == BlockReach::Nothing {
-        return Ok(found);
-    }
     let blockade = Blocklist::new(view)?;
+    let mut found = RoaringTreemap::new();
     for document in removed.iter().map(DocId) {
         let header = view.expect_header(document)?;
-        let of = BlockKeys::of(view, document, &header, reach == BlockReach::Similar)?;
-        if blockade.lacks(document, &of, reach)? {
+        let of = BlockKeys::of(view, document, &header, with_sketch)?;
+        if is_one(&blockade, document, &of)? {
             found.insert(document.0);
         }
     }
@@ -135,6 +140,7 @@ pub fn restore(
     }
     let removed = selection & writer.view().documents_standing(Standing::Removed)?;
     report.unchanged = selection.len() - removed.len();
+    let mut unended = writer.view().unended_purge()?;
     let mut met = equals::Restored::default();
     let size = if writer.view().has_blocks(Blocked::Similar)? { SIMILAR_CHUNK } else { CHUNK };
     in_chunks(writer, &removed, size, context, |writer, chunk, rest| {
@@ -142,12 +148,15 @@ pub fn restore(
         let mut batch = writer.begin()?;
         let mut session = DecisionSession::begin(&batch, context.interrupt);
         batch.put_removal(chunk.iter().copied())?;
-        if let Some(purge) = batch.view().unended_purge()? {
-            let restored: RoaringTreemap = chunk.iter().map(|document| document.0).collect();
-            let spared = restored & &purge.documents;
-            if !spared.is_empty() {
-                batch.spare(&purge, &spared)?;
-                report.spared += spared.len();
+        if let Some(purge) = &mut unended {
+            let before = purge.documents.len();
+            for document in chunk {
+                purge.documents.remove(document.0);
+            }
+            let spared = before - purge.documents.len();
+            if spared > 0 {
+                batch.go_on_with(purge)?;
+                report.spared += spared;
             }
         }
         let decided_again = chunk.iter().copied().chain(met.take(chunk));
@@ -171,18 +180,9 @@ pub(super) fn lift(
 ) -> Result<RemovalReport, CurateError> {
     let mut report = RemovalReport::default();
     let with_sketch = writer.view().has_blocks(Blocked::Similar)?;
-    let mut blocking = RoaringTreemap::new();
-    {
-        let view = writer.view();
-        let blockade = Blocklist::new(view)?;
-        for document in removed.iter().map(DocId) {
-            let header = view.expect_header(document)?;
-            let of = BlockKeys::of(view, document, &header, with_sketch)?;
-            if blockade.is_blocking(document, of.keys())? {
-                blocking.insert(document.0);
-            }
-        }
-    }
+    let blocking = removed_that(writer.view(), removed, with_sketch, |blockade, document, of| {
+        blockade.is_blocking(document, of.keys())
+    })?;
     let mut met = equals::Restored::default();
     let size = if with_sketch { SIMILAR_CHUNK } else { CHUNK };
     in_chunks(writer, &blocking, size, context, |writer, chunk, rest| {
@@ -265,8 +265,8 @@ fn finish(
     record: &CommitRecord,
     report: &mut RemovalReport,
 ) -> Result<(), CurateError> {
-    let decided = decide(&mut batch, session, tokenizers, true)?;
-    report.kept_again += decided.newly_kept.len() as u64;
+    let (newly_kept, decided) = decide(&mut batch, session, tokenizers, true)?;
+    report.kept_again += newly_kept.len() as u64;
     report.no_longer_kept += decided.no_longer_kept.len() as u64;
     report.dedup += decided.counts;
     batch.commit(record)?;

@@ -1,8 +1,7 @@
 //! Settling: documents whose decision left candidates out are decided again with all of them.
 
-use super::decided::decide;
 use super::error::CurateError;
-use crate::decide::{DecisionCounts, DecisionSession, LoadedTokenizer};
+use crate::decide::{DecisionCounts, DecisionSession, LoadedTokenizer, decide};
 use crate::model::{Context, DocId};
 use crate::store::{CommitRecord, Writer};
 use roaring::RoaringTreemap;
@@ -86,8 +85,8 @@ fn settle_round(
         for document in &chunk {
             session.reconsider(*document)?;
         }
-        let decided = decide(&mut batch, session, tokenizers, true)?;
-        report.kept_again += decided.newly_kept.len() as u64;
+        let (newly_kept, decided) = decide(&mut batch, session, tokenizers, true)?;
+        report.kept_again += newly_kept.len() as u64;
         report.no_longer_kept += decided.no_longer_kept.len() as u64;
         report.dedup += decided.counts;
         batch.commit(&CommitRecord {

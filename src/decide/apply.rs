@@ -1,10 +1,11 @@
 //! The outcome of a commit's decisions, written into its batch, with the marks of those that left candidates out.
 
 use super::decision::DecisionCounts;
+use super::encode::{LoadedTokenizer, encode_kept_again};
 use super::error::DecideError;
 use super::session::{CommitDecisions, DecisionSession};
 use super::writer_cache::WriterCache;
-use crate::model::{BucketMap, DocId, Standing};
+use crate::model::{BucketMap, DocId, Interrupt, Standing};
 use crate::store::Batch;
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -18,6 +19,57 @@ pub struct AppliedDecisions {
     pub counts: DecisionCounts,
     /// Documents that were kept and are not any more, ascending.
     pub no_longer_kept: Vec<DocId>,
+}
+
+/// Settles a session, puts the decisions into the batch, and has every tokenizer encode what is kept again. Answers what
+/// is kept now and was not, ascending; with `stored_only` without documents that the session saw come in.
+///
+/// # Errors
+/// [`DecideError`] when the store cannot be read, or a stop was asked for.
+pub fn decide(
+    batch: &mut Batch<'_>,
+    session: DecisionSession,
+    tokenizers: &[LoadedTokenizer],
+    stored_only: bool,
+) -> Result<(Vec<DocId>, AppliedDecisions), DecideError> {
+    let decisions = session.settle()?;
+    let newly_kept = decisions.newly_kept(stored_only);
+    let applied = decisions.apply(batch)?;
+    for tokenizer in tokenizers {
+        encode_kept_again(batch, tokenizer, &newly_kept)?;
+    }
+    Ok((newly_kept, applied))
+}
+
+/// Documents that stand otherwise because their values rank them otherwise.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RerankCounts {
+    /// Documents that are kept now and were not.
+    pub kept_again: u64,
+    /// Documents that were kept and are not any more.
+    pub no_longer_kept: u64,
+}
+
+/// Decides about the documents that the batch ranks otherwise, so that decisions are by the values of their moment.
+///
+/// # Errors
+/// As [`decide`].
+pub fn decide_reranked(
+    batch: &mut Batch<'_>,
+    tokenizers: &[LoadedTokenizer],
+    interrupt: &Interrupt,
+) -> Result<RerankCounts, DecideError> {
+    let reranked = batch.reranked().clone();
+    if reranked.is_empty() {
+        return Ok(RerankCounts::default());
+    }
+    let mut session = DecisionSession::begin(batch, interrupt);
+    for (document, number) in reranked {
+        session.rerank(document, number)?;
+    }
+    let (kept_again, applied) = decide(batch, session, tokenizers, true)?;
+    let no_longer_kept = applied.no_longer_kept.len() as u64;
+    Ok(RerankCounts { kept_again: kept_again.len() as u64, no_longer_kept })
 }
 
 impl CommitDecisions {

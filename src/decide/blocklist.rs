@@ -151,12 +151,15 @@ impl<'v> Blocklist<'v> {
         of: &BlockKeys,
         reach: BlockReach,
     ) -> Result<Vec<(Blocked, [u8; 16])>, DecideError> {
+        if reach == BlockReach::Nothing {
+            return Ok(Vec::new());
+        }
         // A superseded document gave its key away.
         let matched = self.view.match_of(document)?;
         let gave_key_away = matched.is_some_and(|found| found.kind == MatchKind::Superseded);
         let is_meant = |what: &Blocked| match what {
-            Blocked::Text => reach >= BlockReach::Exact,
-            Blocked::Identity => reach >= BlockReach::Exact && !gave_key_away,
+            Blocked::Text => true,
+            Blocked::Identity => !gave_key_away,
             Blocked::Normalised => reach >= BlockReach::Normalised,
             Blocked::Similar => reach >= BlockReach::Similar,
         };

@@ -36,22 +36,20 @@ mod error;
 mod import;
 mod lineage;
 mod overlay;
-mod rerank;
 mod session;
 mod successors;
 mod text_leaders;
 mod witness_mode;
 mod writer_cache;
 
-pub use apply::AppliedDecisions;
+pub use apply::{decide, decide_reranked};
 pub use blocklist::{BlockKeys, BlockReach, Blocklist};
 pub use decision::{Decision, DecisionCounts, ImportContext, ImportedDecision, Newcomer};
 pub use encode::{
     EncodedBatch, EncodedText, LoadedTokenizer, PIECE, RefusedTexts, encode_again, encode_document,
-    encode_kept_again, encode_text, store_encoded,
+    encode_text, store_encoded,
 };
 pub use error::{DecideError, InvalidDecision};
 pub use lineage::Lineages;
 pub use overlay::stored_sketch;
-pub use rerank::decide_reranked;
 pub use session::{CommitDecisions, DecisionSession, Orphans};

@@ -5,7 +5,7 @@ use super::error::IngestError;
 use super::fingerprinter::FingerprintedRecord;
 use super::identify::PendingDocument;
 use crate::decide::{
-    BlockKeys, Blocklist, CommitDecisions, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
+    Blocklist, CommitDecisions, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
 };
 use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, half};
 use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, View};
@@ -143,15 +143,7 @@ fn is_blocked(
     blockade: &mut Blocklist<'_>,
     prepared: &FingerprintedRecord,
 ) -> Result<bool, DecideError> {
-    let fingerprint = &prepared.fingerprint;
-    let is_keyed = matches!(prepared.record.key, RecordKey::Given(_));
-    let sketch = fingerprint.sketch.as_ref().filter(|_| blockade.has(Blocked::Similar));
-    let of = BlockKeys {
-        raw: (!prepared.record.text.is_empty()).then_some(prepared.raw),
-        identity: is_keyed.then_some(prepared.identity),
-        normalised: (fingerprint.tokens > 0).then_some(fingerprint.normalised),
-        sketch: sketch.cloned(),
-    };
+    let of = prepared.block_keys(blockade.has(Blocked::Similar));
     blockade.keeps_out(&of, None, |_| Ok(prepared.shingles.shared()))
 }
 

@@ -12,12 +12,13 @@ use super::options::OnError;
 use super::pretokenized::SuppliedTokens;
 use super::reader::{IngestChunk, InputPart, PartKind, RecordIdentity};
 use crate::contamination::{Looker, Seeds};
+use crate::decide::BlockKeys;
 use crate::dedup::{Fingerprint, Fingerprinter, TokenHashes};
 use crate::input::{InputReader, RawRecord, ReadItem, RecordBuilder};
 use crate::model::{
-    Compared, FieldDeclaration, LossSpan, Normaliser, Policy, ReadRecord, Reject, RejectReason,
-    Sightings, Signature, SuiteId, TextForm, compared_text, half, record_identity, reject_identity,
-    text_hash,
+    Compared, FieldDeclaration, LossSpan, Normaliser, Policy, ReadRecord, RecordKey, Reject,
+    RejectReason, Sightings, Signature, SuiteId, TextForm, compared_text, half, record_identity,
+    reject_identity, text_hash,
 };
 use crate::signals::{Signal, scores, spelled};
 use crate::store::{Indexed, View, indexed, with_fields};
@@ -55,6 +56,18 @@ impl FingerprintedRecord {
     pub(super) fn load_row(&self, why: impl Into<String>) -> IngestError {
         let origin = &self.record.origin;
         IngestError::load_row(&origin.path, origin.number, why)
+    }
+
+    /// What of it a removal can have blocked; `with_sketch` when similarity matters.
+    pub(super) fn block_keys(&self, with_sketch: bool) -> BlockKeys {
+        let Fingerprint { tokens, normalised, sketch, .. } = &self.fingerprint;
+        let is_keyed = matches!(self.record.key, RecordKey::Given(_));
+        BlockKeys {
+            raw: (!self.record.text.is_empty()).then_some(self.raw),
+            identity: is_keyed.then_some(self.identity),
+            normalised: (*tokens > 0).then_some(*normalised),
+            sketch: sketch.as_ref().filter(|_| with_sketch).cloned(),
+        }
     }
 }
 

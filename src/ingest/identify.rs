@@ -8,7 +8,6 @@ use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedR
 use super::options::IngestOptions;
 use super::reader::{RecordIdentity, TornRecord};
 use super::report::IngestReport;
-use crate::decide::BlockKeys;
 use crate::model::{DocId, FileId, ReadRecord, RecordKey, Reject, SourceId, Standing};
 use crate::store::{Batch, Header, View};
 use roaring::RoaringTreemap;
@@ -211,14 +210,7 @@ impl PurgedContent {
         if self.0.is_empty() {
             return Ok(false);
         }
-        let fingerprint = &prepared.fingerprint;
-        let of = BlockKeys {
-            raw: (!prepared.record.text.is_empty()).then_some(prepared.raw),
-            identity: given_key(prepared).map(|_| prepared.identity),
-            normalised: (fingerprint.tokens > 0).then_some(fingerprint.normalised),
-            sketch: None,
-        };
-        for (what, hash) in of.keys() {
+        for (what, hash) in prepared.block_keys(false).keys() {
             if view.blockers(what, hash)?.iter().any(|by| self.0.contains(by.0)) {
                 return Ok(true);
             }

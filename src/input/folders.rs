@@ -7,7 +7,7 @@
 //! * `lang=de/` says a field of all records below: see [`path_fields`].
 
 use super::decompress::without_compression;
-use crate::model::HIVE_NULL;
+use crate::model::{HIVE_NULL, percent_decoded};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -272,24 +272,7 @@ fn partition(part: &str) -> Option<(String, Option<String>)> {
 
 /// Writers escape what no name of a folder can hold as `%2F`.
 fn unescape(value: &str) -> String {
-    let mut bytes = Vec::with_capacity(value.len());
-    let mut rest = value.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).filter(|_| *first == b'%');
-        let code = code.filter(|code| code.iter().all(u8::is_ascii_hexdigit));
-        let code = code.and_then(|code| std::str::from_utf8(code).ok());
-        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| value.to_owned())
+    String::from_utf8(percent_decoded(value.as_bytes())).unwrap_or_else(|_| value.to_owned())
 }
 
 /// What a saved dataset says of its files.

@@ -15,6 +15,7 @@ mod incoming;
 mod json;
 mod loss;
 mod number;
+mod percent;
 mod policy;
 mod policy_settings;
 mod progress;
@@ -48,6 +49,7 @@ pub use json::{
 };
 pub use loss::{LossSpan, TextForm};
 pub use number::is_number;
+pub use percent::percent_decoded;
 pub use policy::{
     Compared, DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION,
     Scope, Signature,

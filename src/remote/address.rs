@@ -1,6 +1,7 @@
 //! Addresses of objects, taken apart, and what of them is secret.
 
 use super::error::RemoteError;
+use crate::model::percent_decoded;
 
 /// Kinds of stores, by what addresses begin with.
 const SCHEMES: [(&str, StoreKind); 9] = [
@@ -264,7 +265,10 @@ impl ObjectAddress {
     pub(super) fn login(&self) -> Option<Vec<u8>> {
         let login = self.login.as_deref()?;
         let (name, password) = login.split_once(':').unwrap_or((login, ""));
-        Some([percent_decoded(name), b":".to_vec(), percent_decoded(password)].concat())
+        Some(
+            [percent_decoded(name.as_bytes()), b":".to_vec(), percent_decoded(password.as_bytes())]
+                .concat(),
+        )
     }
 
     /// The name of an object of the same store: what is secret in an address is no part of it.
@@ -319,7 +323,7 @@ fn public_query(query: &str) -> Option<String> {
 /// The name of a parameter as names are compared here, and its value as it is spelled.
 fn parameter(pair: &str) -> (String, &str) {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-    let name = String::from_utf8_lossy(&percent_decoded(name)).to_ascii_lowercase();
+    let name = String::from_utf8_lossy(&percent_decoded(name.as_bytes())).to_ascii_lowercase();
     (name.chars().filter(|c| !matches!(c, '-' | '_' | '.' | ' ' | '+')).collect(), value)
 }
 
@@ -331,27 +335,6 @@ fn is_secret_parameter(name: &str, value: &str) -> bool {
 
 fn is_of_signature(name: &str) -> bool {
     SIGNED_NAMES.contains(&name) || SIGNED_BEGINNINGS.iter().any(|word| name.starts_with(word))
-}
-
-/// The bytes that a text stands for: `%2F` for a stroke.
-fn percent_decoded(text: &str) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, behind)) = rest.split_first() {
-        let digit = |at: usize| behind.get(at).and_then(|b| char::from(*b).to_digit(16));
-        let coded = (*first == b'%').then(|| Some(digit(0)? * 16 + digit(1)?)).flatten();
-        match coded.and_then(|coded| u8::try_from(coded).ok()) {
-            Some(coded) => {
-                bytes.push(coded);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = behind;
-            }
-        }
-    }
-    bytes
 }
 
 #[cfg(test)]

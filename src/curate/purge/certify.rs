@@ -34,30 +34,30 @@ struct Group {
     owners: Vec<(DocId, RunOf)>,
     search: Search,
     /// By place in the list of runs.
-    met: BTreeMap<usize, Met>,
+    met: BTreeMap<usize, TraceHits>,
 }
 
 /// Where a run was met.
 #[derive(Default)]
-struct Met {
+struct TraceHits {
     /// A document that was not purged and has it.
     with: Option<DocId>,
     /// Whether an item of a suite has it.
     in_suite: bool,
     /// In rows of purged documents, which are nobody else's.
-    own: Places,
+    own: HitPlaces,
     /// Elsewhere.
-    others: Places,
+    others: HitPlaces,
 }
 
 /// How often a run was met, and where first.
 #[derive(Default)]
-struct Places {
+struct HitPlaces {
     times: u64,
     first: Vec<String>,
 }
 
-impl Places {
+impl HitPlaces {
     fn at(&mut self, place: impl FnOnce() -> String) {
         self.times += 1;
         if self.first.len() < 3 {
@@ -177,7 +177,7 @@ impl Group {
 }
 
 impl Certificate {
-    fn find(&mut self, document: u64, of: &'static str, places: Places) {
+    fn find(&mut self, document: u64, of: &'static str, places: HitPlaces) {
         self.found += places.times;
         for place in places.first {
             if self.findings.len() < LISTED {

@@ -1,6 +1,7 @@
 //! The spellings in which what was purged may be quoted: as it is, and behind the escapes of JSON, CSV, addresses and
 //! base64, one inside the other.
 
+use crate::model::percent_decoded;
 use base64::Engine;
 use base64::alphabet;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
@@ -91,30 +92,14 @@ fn undoubled(bytes: &[u8]) -> Option<Vec<u8>> {
 
 /// Without the escapes of addresses, and behind that without those of forms, which write a space as `+`.
 fn unquoted(bytes: &[u8]) -> Option<Vec<u8>> {
-    let (mut out, mut form) = (Vec::with_capacity(bytes.len()), Vec::with_capacity(bytes.len()));
-    let mut rest = bytes;
-    while let Some((first, behind)) = rest.split_first() {
-        let digits = behind.get(..2).and_then(|digits| str::from_utf8(digits).ok());
-        let digits = digits.filter(|_| *first == b'%');
-        match digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                out.push(byte);
-                form.push(byte);
-                rest = behind.get(2..).unwrap_or_default();
-            }
-            None => {
-                out.push(*first);
-                form.push(if *first == b'+' { b' ' } else { *first });
-                rest = behind;
-            }
-        }
-    }
+    let mut out = percent_decoded(bytes);
     if out.len() == bytes.len() {
         return None;
     }
-    if form != out {
+    if bytes.contains(&b'+') {
+        let form = bytes.iter().map(|byte| if *byte == b'+' { b' ' } else { *byte });
         out.push(b'\n');
-        out.extend(form);
+        out.extend(percent_decoded(&form.collect::<Vec<_>>()));
     }
     Some(out)
 }

@@ -66,6 +66,11 @@ pub(in crate::store) fn unnamed_file(place: &CorpusDirectory) -> Result<File, St
     file.map_err(StoreError::io("creating", &path))
 }
 
+/// Whether a directory of that name is of that kind.
+fn is_of_kind(name: &str, kind: &str) -> bool {
+    name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-'))
+}
+
 /// The names of the directories of a kind.
 pub(in crate::store) fn named(
     place: &CorpusDirectory,
@@ -75,7 +80,7 @@ pub(in crate::store) fn named(
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&place.root).map_err(failed())? {
         let name = entry.map_err(failed())?.file_name().to_string_lossy().into_owned();
-        if name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')) {
+        if is_of_kind(&name, kind) {
             found.push(name);
         }
     }
@@ -89,12 +94,8 @@ pub(in crate::store) fn sweep(place: &CorpusDirectory, kinds: &[&str]) {
     let Ok(entries) = std::fs::read_dir(&place.root) else { return };
     for entry in entries.flatten() {
         let name = entry.file_name();
-        let is_one = name.to_str().is_some_and(|name| {
-            kinds
-                .iter()
-                .any(|kind| name.strip_prefix(kind).is_some_and(|rest| rest.starts_with('-')))
-        });
-        if !is_one {
+        let is_one = |name: &str| kinds.iter().any(|kind| is_of_kind(name, kind));
+        if !name.to_str().is_some_and(is_one) {
             continue;
         }
         let path = entry.path();

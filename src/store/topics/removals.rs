@@ -125,17 +125,13 @@ impl Batch<'_> {
         self.delete::<Removals>(&RemovalKey { commit, part: RemovalPart::Unended })
     }
 
-    /// A purge that has not ended goes on without these documents.
+    /// A purge that has not ended goes on with these documents of its own alone.
     ///
     /// # Errors
     /// [`StoreError`] when the bitmap cannot be written.
-    pub fn spare(
-        &mut self,
-        purge: &UnendedPurge,
-        documents: &RoaringTreemap,
-    ) -> Result<(), StoreError> {
+    pub fn go_on_with(&mut self, purge: &UnendedPurge) -> Result<(), StoreError> {
         let key = RemovalKey { commit: purge.commit, part: RemovalPart::Unended };
-        let bytes = bytes_of(&(&purge.documents - documents), vec![purge.reach])?;
+        let bytes = bytes_of(&purge.documents, vec![purge.reach])?;
         self.put::<Removals>(&key, &bytes)
     }
 

@@ -239,13 +239,13 @@ struct FileRows<'f> {
 
 /// A row that was cut out of its file.
 struct FileRow<'r> {
-    place: RowPlace,
+    place: FileRowPlace,
     values: RowValues<'r>,
 }
 
 /// Where a row stands.
 #[derive(Clone, Copy)]
-struct RowPlace {
+struct FileRowPlace {
     /// Counted from 1.
     number: u64,
     /// The line that a row of a table begins on.
@@ -283,7 +283,7 @@ impl<'f> FileRows<'f> {
                     self.places.truncate(wanted.map_or(0, |last| last + 1));
                 }
                 let values = RowValues::Csv { row, header, places: &self.places };
-                let place = RowPlace { number, line: Some(line) };
+                let place = FileRowPlace { number, line: Some(line) };
                 return Ok(Some(FileRow { place, values }));
             }
             RawRecord::Json { object, text, is_spread, origin } => {
@@ -295,7 +295,7 @@ impl<'f> FileRows<'f> {
                 }) {
                     Ok(object) => {
                         let values = RowValues::Json { object, values: &self.values };
-                        let place = RowPlace { number, line: None };
+                        let place = FileRowPlace { number, line: None };
                         return Ok(Some(FileRow { place, values }));
                     }
                     Err(object) => RawRecord::Json { object, text, is_spread, origin },
@@ -309,7 +309,7 @@ impl<'f> FileRows<'f> {
                 let object = Cow::Owned(record.metadata);
                 placed(&object, &mut place, &mut self.values);
                 let values = RowValues::Json { object, values: &self.values };
-                return Ok(Some(FileRow { place: RowPlace { number, line: None }, values }));
+                return Ok(Some(FileRow { place: FileRowPlace { number, line: None }, values }));
             }
             ReadItem::Reject(reject) => match reject.reason {
                 RejectReason::TooLong { bytes, .. } => {
@@ -438,7 +438,7 @@ impl FileRow<'_> {
     }
 }
 
-impl RowPlace {
+impl FileRowPlace {
     fn fault(self, file: &DataFile, why: &str) -> QueryError {
         let number = self.number;
         file.fault(&match self.line {
