@@ -106,6 +106,7 @@ pub fn encode_stored(
     if writer.view().tokenizers().any(is_complete) {
         return Ok(total);
     }
+    tokenizer.build_encoder();
     let shown = kept_in_snapshots(writer.view())?;
     let base = BaseIds::of(writer.view(), id)?;
     let commit_bytes = writer.batch_bytes();

@@ -35,7 +35,9 @@ pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, CurateEr
         (None, Some(first)) => first,
         (None, None) => return Err(TokenizerError::unknown("", &[]).into()),
     };
-    load_record(view, id, record)
+    let loaded = load_record(view, id, record)?;
+    loaded.tokenizer.build_encoder();
+    Ok(loaded)
 }
 
 /// All tokenizers of a corpus, to read by.
@@ -43,16 +45,22 @@ pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, CurateEr
 /// # Errors
 /// [`CurateError`] when a file is absent or damaged.
 pub fn load_all(view: &View) -> Result<Vec<LoadedTokenizer>, CurateError> {
-    view.tokenizers().map(|(id, record)| load_record(view, id, record)).collect()
+    let build = |loaded: LoadedTokenizer| {
+        loaded.tokenizer.build_encoder();
+        loaded
+    };
+    view.tokenizers().map(|(id, record)| load_record(view, id, record).map(build)).collect()
 }
 
 /// All tokenizers of a corpus, to add ids by: those of another reference library are proven to be the
-/// same first, on documents that are stored.
+/// same first, on documents that are stored. Their encoders are built when there is something to encode.
 ///
 /// # Errors
 /// [`CurateError::OtherLineage`]; [`CurateError`] when a file is absent or damaged.
 pub fn load_to_write(writer: &mut Writer) -> Result<Vec<LoadedTokenizer>, CurateError> {
-    let loaded = load_all(writer.view())?;
+    let view = writer.view();
+    let loaded = view.tokenizers().map(|(id, record)| load_record(view, id, record));
+    let loaded = loaded.collect::<Result<Vec<_>, _>>()?;
     for tokenizer in &loaded {
         prove(writer, tokenizer)?;
     }

@@ -6,9 +6,10 @@ use super::error::DecideError;
 use super::session::{CommitDecisions, DecisionSession};
 use super::writer_cache::WriterCache;
 use crate::model::{BucketMap, DocId, Interrupt, Standing};
-use crate::store::Batch;
+use crate::store::{Batch, BucketMember};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
+use std::borrow::Cow;
 
 /// A document and the keys of its buckets, by band.
 type DocumentBuckets = (DocId, Vec<u64>);
@@ -194,17 +195,18 @@ impl DecisionSession {
         keys.dedup();
         let firsts = self.scene.view.bucket_firsts(&keys)?;
         let found: BucketMap<_> = keys.into_iter().zip(firsts).collect();
-        for (id, bands) in self.scene.joined() {
-            if let Some(known) = self.prefetched.get(&id) {
-                batch.index(id, bands, &known.buckets);
-                continue;
-            }
-            let stored: Vec<Option<(DocId, bool)>> = (0..=u8::MAX)
+        let stored = |id, bands: &[u64]| match self.prefetched.get(&id) {
+            Some(known) => Cow::Borrowed(known.buckets.as_slice()),
+            None => (0..=u8::MAX)
                 .zip(bands)
                 .map(|(band, hash)| found.get(&(band, *hash)).copied().flatten())
-                .collect();
-            batch.index(id, bands, &stored);
-        }
+                .collect(),
+        };
+        let joined = self.scene.joined().map(|(document, hashes)| {
+            let stored = stored(document, hashes);
+            BucketMember { document, hashes, stored }
+        });
+        batch.index(&joined.collect::<Vec<_>>());
         Ok(())
     }
 }

@@ -289,6 +289,9 @@ pub fn encode_again(
         }
     }
     let view = batch.view().clone();
+    if !unencoded.is_empty() {
+        tokenizer.tokenizer.build_encoder();
+    }
     let encoded: Vec<EncodedBatch> = unencoded
         .par_chunks(PIECE)
         .map_init(

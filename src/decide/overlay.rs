@@ -418,6 +418,12 @@ impl Overlay {
         }
     }
 
+    /// Makes room for the buckets of so many documents, so that they need not be moved while there come more.
+    pub(super) fn reserve_buckets(&mut self, documents: usize) {
+        let bands = usize::try_from(self.view.policy().bands).unwrap_or(0);
+        self.local.reserve(documents.saturating_mul(bands));
+    }
+
     /// Notes that the document belongs into its buckets from now on, and that it is among the members that
     /// joined those of them that `is_met` lets pass.
     pub(super) fn index(

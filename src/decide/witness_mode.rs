@@ -30,6 +30,7 @@ impl DecisionSession {
         let is_near = self.mode() == DedupMode::Witness;
         if is_near {
             self.look_up(usize::MAX)?;
+            self.scene.reserve_buckets(self.queue.len());
         }
         while let Some(rank) = self.queue.first().copied() {
             self.check_interrupt()?;

@@ -34,7 +34,7 @@ use crate::model::{Context, DocId, IncomingFilter, Progress};
 use crate::store::Writer;
 use rayon::ThreadPool;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::mpsc::sync_channel;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -196,7 +196,11 @@ fn in_stages(
     let (send_raw, receive_raw) = sync_channel::<IngestChunk>(1);
     let (send_ready, receive_ready) = sync_channel::<FingerprintedChunk>(1);
     let flight = InFlightBudget::of(options.batch_bytes);
+    let tokenizers = commits.tokenizers;
     std::thread::scope(|scope| {
+        // Beside the reading of the first chunk.
+        let building = (pool.current_num_threads() > 1)
+            .then(|| scope.spawn(|| tokenizers.iter().for_each(|it| it.tokenizer.build_encoder())));
         let (policy, feed, flight, interrupt) = (&policy, &feed, &flight, &interrupt);
         let reading = scope.spawn(move || {
             read_chunks(inputs, options, former.read(), interrupt, &mut |chunk| {
@@ -228,7 +232,11 @@ fn in_stages(
             seconds
         });
         let taker = flight.guard();
-        let written = drain(writer, receive_ready, commits, pool, progress, flight);
+        let chunks = receive_ready.into_iter().inspect({
+            let mut building = building;
+            move |_| building.take().map_or((), |building| building.join().unwrap_or_default())
+        });
+        let written = drain(writer, chunks, commits, pool, progress, flight);
         drop(taker);
         // Whoever waits for a pipe waits in vain.
         interrupt.raise();
@@ -244,7 +252,7 @@ fn in_stages(
 /// Writes the chunks that come, one after the other.
 fn drain(
     writer: &mut Writer,
-    chunks: Receiver<FingerprintedChunk>,
+    mut chunks: impl Iterator<Item = FingerprintedChunk>,
     commits: &mut Committer<'_>,
     pool: &ThreadPool,
     progress: &dyn Progress,
@@ -252,7 +260,6 @@ fn drain(
 ) -> Result<(), IngestError> {
     let options = commits.options;
     let mut waiting = ChunkMerger::new(options, writer.batch_bytes());
-    let mut chunks = chunks.into_iter();
     loop {
         let next = chunks.next();
         let is_last = next.is_none();

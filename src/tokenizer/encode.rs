@@ -39,8 +39,8 @@ pub struct Tokenizer {
     json: Box<[u8]>,
     /// Loaded when first asked, if the fast encoder is proven already.
     oracle: OnceLock<Oracle>,
-    fast: Option<Fast>,
-    backend: Backend,
+    /// Built when first asked, if the fast encoder is proven already.
+    chosen: OnceLock<ChosenEncoder>,
     vocabulary: Vocabulary,
     vocab_size: u32,
     spellings: OnceLock<Spellings>,
@@ -50,6 +50,30 @@ pub struct Tokenizer {
     is_fast_with_specials: OnceLock<bool>,
     /// Where long texts are cut; looked at when the first one comes.
     cuts: OnceLock<Option<Cuts>>,
+}
+
+/// Which encoder gives the ids.
+struct ChosenEncoder {
+    fast: Option<Fast>,
+    backend: Backend,
+}
+
+impl ChosenEncoder {
+    fn of(fast: Result<Fast, String>) -> Self {
+        match fast {
+            Ok(fast) => Self { fast: Some(fast), backend: Backend::Fast },
+            Err(reason) => Self { fast: None, backend: Backend::Oracle { reason } },
+        }
+    }
+
+    /// The fast encoder of a file that was proven before, if it can be built here.
+    fn proven(json: &[u8]) -> Self {
+        let readings = unigram::readings(json).map_err(|error| error.to_string());
+        let fast = readings
+            .and_then(|readings| Fast::load(readings.as_ref().map_or(json, |it| &it.fast)))
+            .map_err(|why| format!("the fast encoder cannot load the file: {why}"));
+        Self::of(fast)
+    }
 }
 
 impl Tokenizer {
@@ -73,50 +97,37 @@ impl Tokenizer {
                 }
                 self_test::compare(&fast, &oracle, &vocabulary, sample).map(|()| fast)
             });
-        let (fast, backend) = match proven {
-            Ok(fast) => (Some(fast), Backend::Fast),
-            Err(reason) => (None, Backend::Oracle { reason }),
-        };
-        Self::of(json, Some(oracle), fast, backend, vocabulary)
+        Self::of(json, Some(oracle), Some(ChosenEncoder::of(proven)), vocabulary)
     }
 
     /// Loads a file that [`Tokenizer::load`] was given before, by its verdict then: `fast` is whether
-    /// the fast encoder was proven. Nothing is compared, and the oracle is loaded when it is needed.
+    /// the fast encoder was proven. Nothing is compared, and either encoder is built when it is needed.
     ///
     /// # Errors
     /// As [`Tokenizer::load`].
     pub fn load_proven(json: &[u8], fast: bool) -> Result<Self, TokenizerError> {
-        let refused = match (fast, unigram::readings(json)?) {
-            (false, _) => "the fast encoder was not proven when the tokenizer was added".to_owned(),
-            (true, readings) => {
-                let loaded = Fast::load(readings.as_ref().map_or(json, |readings| &readings.fast));
-                match (loaded, Vocabulary::read(json)) {
-                    (Ok(fast), Some(vocabulary)) => {
-                        return Self::of(json, None, Some(fast), Backend::Fast, vocabulary);
-                    }
-                    (Err(why), _) => format!("the fast encoder cannot load the file: {why}"),
-                    (_, None) => "its tokens cannot be numbered without the oracle".to_owned(),
-                }
-            }
+        let refused = match Vocabulary::read(json) {
+            Some(vocabulary) if fast => return Self::of(json, None, None, vocabulary),
+            None if fast => "its tokens cannot be numbered without the oracle",
+            _ => "the fast encoder was not proven when the tokenizer was added",
         };
         let oracle = Oracle::load(json)?;
         let vocabulary = Vocabulary::of(&oracle);
-        Self::of(json, Some(oracle), None, Backend::Oracle { reason: refused }, vocabulary)
+        let chosen = ChosenEncoder::of(Err(refused.to_owned()));
+        Self::of(json, Some(oracle), Some(chosen), vocabulary)
     }
 
     fn of(
         json: &[u8],
         oracle: Option<Oracle>,
-        fast: Option<Fast>,
-        backend: Backend,
+        chosen: Option<ChosenEncoder>,
         vocabulary: Vocabulary,
     ) -> Result<Self, TokenizerError> {
         let vocab_size = vocabulary.size().ok_or(TokenizerError::EmptyVocabulary)?;
         Ok(Self {
             json: json.into(),
             oracle: oracle.map(OnceLock::from).unwrap_or_default(),
-            fast,
-            backend,
+            chosen: chosen.map(OnceLock::from).unwrap_or_default(),
             vocabulary,
             vocab_size,
             spellings: OnceLock::new(),
@@ -126,9 +137,24 @@ impl Tokenizer {
         })
     }
 
+    /// Builds the encoder now that the first text would wait for.
+    pub fn build_encoder(&self) {
+        self.chosen();
+    }
+
+    fn chosen(&self) -> &ChosenEncoder {
+        if let Some(chosen) = self.chosen.get() {
+            return chosen;
+        }
+        // Not within the lock: threads of a pool that waited for it could keep what builds there from ending.
+        let built = ChosenEncoder::proven(&self.json);
+        self.chosen.get_or_init(|| built)
+    }
+
     #[cfg(test)]
     pub(super) fn without_fast(self) -> Self {
-        Self { fast: None, ..self }
+        let chosen = ChosenEncoder::of(Err("a test wants the oracle".to_owned()));
+        Self { chosen: OnceLock::from(chosen), ..self }
     }
 
     fn oracle(&self) -> Result<&Oracle, TokenizerError> {
@@ -168,7 +194,7 @@ impl Tokenizer {
     /// Which encoder gives the ids.
     #[must_use]
     pub fn backend(&self) -> &Backend {
-        &self.backend
+        &self.chosen().backend
     }
 
     /// One more than the largest id, added tokens included.
@@ -243,7 +269,7 @@ impl Tokenizer {
 
     /// By the fast encoder, if it is to be trusted and its ids spell the text byte for byte.
     pub(super) fn fast_offsets(&self, text: &str, specials: bool) -> Option<(Vec<u32>, Offsets)> {
-        let fast = self.fast.as_ref()?;
+        let fast = self.chosen().fast.as_ref()?;
         let (mut ids, mut scratch) =
             (Vec::with_capacity(text.len() / 3 + 1), FastScratch::default());
         if specials {
@@ -328,7 +354,7 @@ impl<'a> Encoder<'a> {
     }
 
     fn encode_whole(&mut self, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
-        if let Some(fast) = &self.tokenizer.fast
+        if let Some(fast) = &self.tokenizer.chosen().fast
             && fast.encode(text, &mut self.scratch, out).is_ok()
         {
             return Ok(());

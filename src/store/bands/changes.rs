@@ -5,10 +5,27 @@ use crate::model::{BucketMap, DocId};
 use crate::store::rows::band_firsts::bucket_of;
 use crate::store::rows::band_runs::{Entry, First};
 use rayon::prelude::*;
+use std::borrow::Cow;
 
 /// The buckets that a commit changes, of one generation, as it leaves them.
 #[derive(Default)]
 pub struct BandChanges {
+    /// Of even and of odd bands: no change concerns both, so they are made side by side.
+    halves: [HalfChanges; 2],
+}
+
+/// A document with the hashes of its bands, and of each bucket what the store holds of it.
+pub struct BucketMember<'a> {
+    /// Who joins.
+    pub document: DocId,
+    /// One a band.
+    pub hashes: &'a [u64],
+    /// First member, and whether there are more; as many as hashes.
+    pub stored: Cow<'a, [Option<First>]>,
+}
+
+#[derive(Default)]
+struct HalfChanges {
     buckets: BucketMap<Head>,
     /// Further members that join or leave.
     members: Vec<Entry>,
@@ -34,8 +51,7 @@ pub(super) struct Sorted {
 }
 
 impl BandChanges {
-    /// Members leave a bucket. `found` is the bucket as stored, with two of the members that stay, or as
-    /// many as there are.
+    /// Members leave a bucket; see [`HalfChanges::leave`].
     pub(in crate::store) fn leave(
         &mut self,
         band: u8,
@@ -43,6 +59,45 @@ impl BandChanges {
         found: &Bucket,
         leaving: impl Iterator<Item = DocId>,
     ) {
+        let [even, odd] = &mut self.halves;
+        let half = if band % 2 == 0 { even } else { odd };
+        half.leave(band, hash, found, leaving);
+    }
+
+    /// Documents join their buckets, in this order.
+    pub(in crate::store) fn join(&mut self, members: &[BucketMember<'_>]) {
+        let [even, odd] = &mut self.halves;
+        rayon::join(|| even.join(members, 0), || odd.join(members, 1));
+    }
+
+    /// Entries that the changes come to.
+    pub(super) fn entries(&self) -> usize {
+        self.halves.iter().map(|half| half.buckets.len() + half.members.len()).sum()
+    }
+
+    pub(super) fn into_sorted(self) -> Sorted {
+        let bands = self.halves.iter().map(|half| half.bands).max().unwrap_or(0);
+        let (mut gained, mut firsts, mut members) = (0, Vec::new(), Vec::new());
+        firsts.reserve(self.halves.iter().map(|half| half.buckets.len()).sum());
+        for half in self.halves {
+            for ((band, hash), head) in half.buckets {
+                gained += i64::from(head.now.is_some()) - i64::from(head.was_held);
+                if head.now.is_some() || head.was_held {
+                    firsts.push(Entry::of_first(bucket_of(band, hash), head.now));
+                }
+            }
+            members.extend(half.members);
+        }
+        rayon::join(|| firsts.par_sort_unstable(), || members.par_sort_unstable());
+        members.dedup();
+        Sorted { firsts, members, gained, bands }
+    }
+}
+
+impl HalfChanges {
+    /// Members leave a bucket. `found` is the bucket as stored, with two of the members that stay, or as
+    /// many as there are.
+    fn leave(&mut self, band: u8, hash: u64, found: &Bucket, leaving: impl Iterator<Item = DocId>) {
         let mut first_leaves = false;
         for document in leaving {
             if document == found.first {
@@ -66,27 +121,30 @@ impl BandChanges {
         }
     }
 
-    /// A document joins its buckets. `stored` says of each what the store holds.
-    pub(in crate::store) fn join(
-        &mut self,
-        document: DocId,
-        hashes: &[u64],
-        stored: &[Option<First>],
-    ) {
-        for (band, (hash, stored)) in (0..=u8::MAX).zip(hashes.iter().zip(stored)) {
-            let known = self.buckets.get(&(band, *hash)).copied();
-            let Head { now, was_held } =
-                known.unwrap_or(Head { now: *stored, was_held: stored.is_some() });
-            match now {
-                None => self.set(band, *hash, Head { now: Some((document, false)), was_held }),
-                Some((first, _)) if first == document => {}
-                Some((first, marked)) => {
-                    if !marked {
-                        self.set(band, *hash, Head { now: Some((first, true)), was_held });
-                    }
-                    let bucket = bucket_of(band, *hash);
-                    self.members.push(Entry::of_member(bucket, document, false));
+    /// Documents join those of their buckets whose bands leave this `rest` when halved.
+    fn join(&mut self, members: &[BucketMember<'_>], rest: usize) {
+        let joins = members.iter().map(|it| it.hashes.len().saturating_sub(rest).div_ceil(2)).sum();
+        self.buckets.reserve(joins);
+        for BucketMember { document, hashes, stored } in members {
+            let buckets = (0..=u8::MAX).zip(hashes.iter().zip(stored.iter()));
+            for (band, (hash, stored)) in buckets.skip(rest).step_by(2) {
+                self.join_one(*document, (band, *hash), *stored);
+            }
+        }
+    }
+
+    fn join_one(&mut self, document: DocId, (band, hash): (u8, u64), stored: Option<First>) {
+        let known = self.buckets.get(&(band, hash)).copied();
+        let Head { now, was_held } =
+            known.unwrap_or(Head { now: stored, was_held: stored.is_some() });
+        match now {
+            None => self.set(band, hash, Head { now: Some((document, false)), was_held }),
+            Some((first, _)) if first == document => {}
+            Some((first, marked)) => {
+                if !marked {
+                    self.set(band, hash, Head { now: Some((first, true)), was_held });
                 }
+                self.members.push(Entry::of_member(bucket_of(band, hash), document, false));
             }
         }
     }
@@ -94,24 +152,5 @@ impl BandChanges {
     fn set(&mut self, band: u8, hash: u64, head: Head) {
         self.buckets.insert((band, hash), head);
         self.bands = self.bands.max(u32::from(band) + 1);
-    }
-
-    /// Entries that the changes come to.
-    pub(super) fn entries(&self) -> usize {
-        self.buckets.len() + self.members.len()
-    }
-
-    pub(super) fn into_sorted(mut self) -> Sorted {
-        let mut gained = 0;
-        let mut firsts = Vec::with_capacity(self.buckets.len());
-        for ((band, hash), head) in &self.buckets {
-            gained += i64::from(head.now.is_some()) - i64::from(head.was_held);
-            if head.now.is_some() || head.was_held {
-                firsts.push(Entry::of_first(bucket_of(*band, *hash), head.now));
-            }
-        }
-        rayon::join(|| firsts.par_sort_unstable(), || self.members.par_sort_unstable());
-        self.members.dedup();
-        Sorted { firsts, members: self.members, gained, bands: self.bands }
     }
 }

@@ -30,6 +30,7 @@ impl BandWriter {
         let mut staged = staged.unwrap_or_else(|| Staged {
             counts: self.counts.clone(),
             runs: Vec::new(),
+            as_rows: false,
             forgotten: Vec::new(),
         });
         let family = family::<BandRuns>(&self.db)?;

@@ -92,7 +92,7 @@ impl Gate {
         state.filter.clone()
     }
 
-    /// Notes the entries of a commit before it is written, `counts` being those after it: what is too
+    /// Notes the entries of a commit before a view sees it, `counts` being those after it: what is too
     /// much only costs a look-up.
     pub(super) fn add(&self, counts: &BandCounters, added: &[(Generation, &[Entry])]) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);

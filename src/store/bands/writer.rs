@@ -56,6 +56,8 @@ pub(in crate::store) struct BandWriter {
 pub(in crate::store) struct Staged {
     pub(super) counts: BandCounters,
     pub(super) runs: Vec<Arc<Run>>,
+    /// The runs go as rows.
+    pub(super) as_rows: bool,
     /// Generations of which nothing is left.
     pub(super) forgotten: Vec<Range<u32>>,
 }
@@ -115,9 +117,6 @@ impl BandWriter {
         let cut = Run::cut(commit, 0, generation, counts.chain, firsts, members);
         counts.chain = cut.last().map_or(counts.chain, |(run, _)| run.chain);
         let family = family::<BandRuns>(&self.db)?;
-        let added: Vec<_> =
-            cut.iter().map(|(run, _)| (run.generation, run.firsts.as_slice())).collect();
-        self.gate.add(&counts, &added);
         let mut runs = Vec::new();
         for (run, bytes) in cut {
             if as_rows {
@@ -125,11 +124,20 @@ impl BandWriter {
             } else {
                 let key = BandRunKey { commit, part: run.part };
                 batch.put_cf(&family, key.to_bytes(), bytes);
-                runs.push(Arc::new(run));
             }
+            runs.push(Arc::new(run));
         }
         batch.put_cf(&family, BandCounters::KEY.to_bytes(), counts.encode());
-        Ok(Some(Staged { counts, runs, forgotten: Vec::new() }))
+        Ok(Some(Staged { counts, runs, as_rows, forgotten: Vec::new() }))
+    }
+
+    /// The filter learns of a commit, beside its write: no view sees that before.
+    pub(in crate::store) fn announce(&self, staged: Option<&Staged>) {
+        if let Some(Staged { counts, runs, .. }) = staged {
+            let added: Vec<_> =
+                runs.iter().map(|run| (run.generation, run.firsts.as_slice())).collect();
+            self.gate.add(counts, &added);
+        }
     }
 
     /// The commit stands; folds when its runs were one too many.
@@ -137,7 +145,9 @@ impl BandWriter {
         let Some(staged) = staged else { return Ok(()) };
         self.counts = staged.counts;
         self.let_go(&staged.forgotten);
-        self.runs.extend(staged.runs);
+        if !staged.as_rows {
+            self.runs.extend(staged.runs);
+        }
         if self.entries() >= self.fold_at || self.runs.len() > MOST_RUNS {
             self.fold()?;
         }

@@ -1,6 +1,7 @@
 //! Documents join their band buckets and leave them, as part of a commit.
 
 use crate::model::DocId;
+use crate::store::bands::BucketMember;
 use crate::store::batch::Batch;
 use crate::store::error::StoreError;
 
@@ -35,9 +36,9 @@ impl Batch<'_> {
         Ok(())
     }
 
-    /// Puts a document into its band buckets, one hash a band. `stored` says of each bucket what the store
-    /// holds ([`crate::store::View::bucket_firsts`]): its first member and whether it has more.
-    pub fn index(&mut self, document: DocId, hashes: &[u64], stored: &[Option<(DocId, bool)>]) {
-        self.bands.join(document, hashes, stored);
+    /// Puts documents into their band buckets, in this order: of two that come new to a bucket the first leads it.
+    /// What the store holds of each bucket is known by [`crate::store::View::bucket_firsts`].
+    pub fn index(&mut self, members: &[BucketMember<'_>]) {
+        self.bands.join(members);
     }
 }

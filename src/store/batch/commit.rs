@@ -51,7 +51,9 @@ impl Batch<'_> {
 
         // From here until the end the writer's memory and the disk may differ.
         self.writer.is_torn = true;
-        self.writer.db.write_opt(std::mem::take(&mut self.rows), &synced())?;
+        let (rows, writer) = (std::mem::take(&mut self.rows), &*self.writer);
+        let write = || writer.db.write_opt(rows, &synced());
+        rayon::join(write, || writer.bands.announce(bands.as_ref())).0?;
         self.writer.acknowledge(Entry { commit: commit.0, documents: self.state.documents })?;
         // Let go of, so that the writer's bitmap is changed in its place.
         self.kept_before = Arc::default();

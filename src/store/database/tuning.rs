@@ -47,6 +47,14 @@ impl Memory {
     }
 }
 
+/// As many threads for flushes as for compactions: of its own, RocksDB gives flushes a quarter of the jobs, so that the
+/// families of an ingest that ends were flushed one after the other.
+#[expect(deprecated, reason = "RocksDB's own share is one thread of two")]
+fn background_threads(options: &mut Options, threads: i32) {
+    options.set_max_background_flushes(threads);
+    options.set_max_background_compactions(threads);
+}
+
 /// Options of the whole database.
 pub(in crate::store) fn database(memory: Memory, threads: usize) -> Options {
     let mut options = Options::default();
@@ -59,7 +67,7 @@ pub(in crate::store) fn database(memory: Memory, threads: usize) -> Options {
     options.set_paranoid_checks(true);
     // Tuning.
     let threads = i32::try_from(threads.max(2)).unwrap_or(2);
-    options.set_max_background_jobs(threads);
+    background_threads(&mut options, threads);
     options.set_write_buffer_manager(&WriteBufferManager::new_write_buffer_manager(
         memory.buffers,
         false,
