@@ -155,7 +155,8 @@ fn of_ingest(error: &IngestError) -> &'static str {
 fn of_query(error: &QueryError) -> &'static str {
     match error {
         QueryError::Store(error) => of_store(error),
-        QueryError::Where { .. }
+        QueryError::Ambiguous { .. }
+        | QueryError::Where { .. }
         | QueryError::Incoming { .. }
         | QueryError::Statement { .. }
         | QueryError::NotAQuery { .. }

@@ -16,7 +16,8 @@ pub(super) struct Args {
     /// The corpus
     corpus: PathBuf,
     /// Its id or its key; all documents that had the key are shown, newest last. A document without a key
-    /// has `PATH:NUMBER` for one, with the records of the file counted from 0
+    /// has `PATH:NUMBER@ID` for one, with the records of the file counted from 0; `PATH:NUMBER` alone does
+    /// where one document was read there
     #[arg(value_name = "ID|KEY", required_unless_present = "key", conflicts_with = "key")]
     document: Option<String>,
     /// Its key, also one made of digits

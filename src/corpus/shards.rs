@@ -62,7 +62,7 @@ impl Corpus {
     /// [`Error::Epoch`] when its corpus is not among these; [`Error::Store`] when there is no such document.
     pub fn key_of(&self, document: DocId) -> Result<String, Error> {
         let (view, inside) = self.corpora().find(document)?;
-        Ok(view.display_key(&view.expect_header(inside)?)?)
+        Ok(view.display_key(inside, &view.expect_header(inside)?)?)
     }
 }
 

@@ -110,7 +110,7 @@ impl DecisionSession {
         }
         for id in gone {
             if let Some(member) = self.scene.members(id)?.first() {
-                let key = self.scene.view.display_key(&self.scene.header(*member)?)?;
+                let key = self.scene.view.display_key(*member, &self.scene.header(*member)?)?;
                 let why = format!("it is removed, and the witness of a document, {key:?}");
                 return Err(untrue(id, why));
             }

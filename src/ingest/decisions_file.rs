@@ -113,14 +113,17 @@ fn has_decisions(path: &Path) -> bool {
 fn decision(view: &View, id: DocId) -> Result<String, IngestError> {
     let header = view.expect_header(id)?;
     let matched = view.match_of(id)?;
-    let witness = matched.map(|matched| view.expect_header(matched.witness)).transpose()?;
+    let witness = match matched {
+        Some(matched) => Some((matched.witness, view.expect_header(matched.witness)?)),
+        None => None,
+    };
     Ok(json(&DecisionLine {
-        key: Some(view.display_key(&header)?),
+        key: Some(view.display_key(id, &header)?),
         id: Some(id.0),
         kind: matched.map(|matched| matched.kind.name()),
         witness: matched.map(|matched| matched.witness.0),
-        witness_key: witness.as_ref().map(|header| view.display_key(header)).transpose()?,
-        witness_source: witness.as_ref().map(|header| view.source_name(header.source)),
+        witness_key: witness.as_ref().map(|(id, header)| view.display_key(*id, header)).transpose()?,
+        witness_source: witness.as_ref().map(|(_, header)| view.source_name(header.source)),
         jaccard: matched.map(|matched| matched.jaccard()),
         ..DecisionLine::of(view.standing(id)?.name())
     }))

@@ -266,11 +266,12 @@ impl LoadValidator {
             return Err(wrong(why));
         }
         let header = view.expect_header(DocId(id))?;
-        let (key, found) = (view.display_key(&header)?, view.source_name(header.source));
+        let found = view.source_name(header.source);
         let said = removal.source.as_deref().unwrap_or(source);
-        if (removal.witness.as_str(), said) == (key.as_str(), found) {
+        if said == found && view.is_shown_as(DocId(id), &header, &removal.witness)? {
             return Ok(DocId(id));
         }
+        let key = view.display_key(DocId(id), &header)?;
         Err(wrong(format!(
             "its witness is said to be {:?} of `{said}`, and document {id} of the corpus is {key:?} of `{found}`",
             removal.witness

@@ -167,7 +167,7 @@ impl IngestMonitor {
                 let key = decisions.header(document)?.key.unwrap_or_else(|| document.to_string());
                 let witness = decisions.header(matched.witness)?;
                 let witness_key = if matched.witness.0 < view.documents() {
-                    view.display_key(&witness)?
+                    view.display_key(matched.witness, &witness)?
                 } else {
                     witness.key.unwrap_or_else(|| matched.witness.to_string())
                 };
@@ -346,7 +346,7 @@ fn example(view: &View, document: DocId) -> Result<Option<AlarmPair>, StoreError
         removed: document.0,
         removed_text: excerpt_of(&view.text(document)?),
         witness: matched.witness.0,
-        witness_key: view.display_key(&view.expect_header(matched.witness)?)?,
+        witness_key: view.display_key(matched.witness, &view.expect_header(matched.witness)?)?,
         witness_text: excerpt_of(&view.text(matched.witness)?),
         jaccard: matched.jaccard(),
     }))

@@ -19,6 +19,20 @@ pub enum QueryError {
     /// Rows that cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A place at which several documents without a key were read.
+    #[error(
+        "{documents} documents were read at `{place}`: name one by its key ({}{})",
+        keys.join(", "),
+        if keys.len() < *documents { ", .." } else { "" }
+    )]
+    Ambiguous {
+        /// `PATH` or `PATH:NUMBER`.
+        place: String,
+        /// How many.
+        documents: usize,
+        /// Keys of the first.
+        keys: Vec<String>,
+    },
     /// A suite that does not fit into memory.
     #[error(
         "evidence of suite `{suite}` takes some {bytes} bytes in memory, and there are {most} for it: raise --memory to {} or more",

@@ -8,6 +8,8 @@ use std::collections::{BTreeSet, HashMap};
 
 /// Files remembered while keys are shown; a corpus of one file a document would otherwise hold all.
 const REMEMBERED: usize = 4096;
+/// Documents named of those that were read at one place.
+const NAMED: usize = 3;
 
 /// Shows keys, and remembers the files it has seen.
 #[derive(Default)]
@@ -18,41 +20,58 @@ pub(super) struct Keys {
 
 impl Keys {
     /// As [`View::display_key`].
-    pub(super) fn shown(&mut self, view: &View, header: &Header) -> Result<String, QueryError> {
+    pub(super) fn shown(
+        &mut self,
+        view: &View,
+        document: DocId,
+        header: &Header,
+    ) -> Result<String, QueryError> {
         if let Some(key) = &header.key {
             return Ok(key.clone());
         }
         let file = (header.source, header.file);
         if let Some((path, numbered)) = self.files.get(&file) {
-            return Ok(if *numbered { format!("{path}:{}", header.number) } else { path.clone() });
+            let number = if *numbered { format!(":{}", header.number) } else { String::new() };
+            return Ok(format!("{path}{number}@{document}"));
         }
-        let shown = view.display_key(header)?;
+        let place = view.display_place(header)?;
         if self.files.len() >= REMEMBERED {
             self.files.clear();
         }
         // The one document of a file is shown alike whether or not its path ends in `:0`.
-        let path = shown.strip_suffix(&format!(":{}", header.number)).map(str::to_owned);
+        let path = place.strip_suffix(&format!(":{}", header.number)).map(str::to_owned);
         let numbered = path.is_some();
-        self.files.insert(file, (path.unwrap_or_else(|| shown.clone()), numbered));
+        let shown = format!("{place}@{document}");
+        self.files.insert(file, (path.unwrap_or(place), numbered));
         Ok(shown)
     }
 }
 
-/// Documents of that key in any source, oldest first: the key the user gave, or else the `PATH` or
-/// `PATH:NUMBER` shown for a document without one, spelled as it is shown. A given key is looked up; only where it is
-/// known, or may have been before a purge, are the headers read of documents that gave way to others. For a path, those
-/// of the sources that have the file.
+/// Documents of that key in any source, oldest first: the key the user gave, or else the `PATH:NUMBER@ID` shown for a
+/// document without one. Where none has the key, the one document that was read at this place, `PATH` or `PATH:NUMBER`.
+/// For a place the headers are read of the sources that have the file.
+///
+/// # Errors
+/// [`QueryError::Ambiguous`] when several were read at this place; [`QueryError::Store`] when a row cannot be read.
+pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
+    let found = find_keys(view, &[key.to_owned()])?;
+    if !found.is_empty() {
+        return Ok(found);
+    }
+    let found = read_at(view, key)?;
+    if found.len() > 1 {
+        let shown = |id: &DocId| Ok(view.display_key(*id, &view.expect_header(*id)?)?);
+        let keys = found.iter().take(NAMED).map(shown).collect::<Result<Vec<_>, QueryError>>()?;
+        return Err(QueryError::Ambiguous { place: key.to_owned(), documents: found.len(), keys });
+    }
+    Ok(found)
+}
+
+/// Documents of any of these keys, as they are shown. A given key is looked up; only where it is known, or may have been
+/// before a purge, are the headers read of documents that gave way to others: once for all.
 ///
 /// # Errors
 /// [`QueryError::Store`] when a row cannot be read.
-pub fn find_key(view: &View, key: &str) -> Result<Vec<DocId>, QueryError> {
-    find_keys(view, &[key.to_owned()])
-}
-
-/// Documents of any of these keys, as [`find_key`] has those of one: what has to be read is read once for all.
-///
-/// # Errors
-/// As [`find_key`].
 pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, QueryError> {
     let wanted: BTreeSet<&str> = keys.iter().map(String::as_str).collect();
     let mut gave_way: Option<RoaringTreemap> = None;
@@ -83,18 +102,34 @@ pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, Quer
         let is_wanted =
             |header: &Header| header.key.as_deref().is_some_and(|key| wanted.contains(key));
         collect(view, &candidates, &mut found, is_wanted)?;
-        let mut positions: BTreeSet<(FileId, Option<u64>)> = BTreeSet::new();
-        for key in &wanted {
-            let whole = view.files_shown_as(source, key)?.into_iter().filter(|file| file.single);
-            positions.extend(whole.map(|file| (FileId(file.file), None)));
-            if let Some((path, number)) = numbered(key) {
-                let parts = view.files_shown_as(source, path)?;
-                let parts = parts.into_iter().filter(|file| !file.single);
-                positions.extend(parts.map(|file| (FileId(file.file), Some(number))));
+    }
+    for key in &wanted {
+        if let Some((_, document)) = numbered(key, '@').filter(|(_, id)| *id < view.documents()) {
+            let document = DocId(document);
+            let header = view.expect_header(document)?;
+            if header.key.is_none() && view.display_key(document, &header)? == *key {
+                found.insert(document);
             }
         }
+    }
+    Ok(found.into_iter().collect())
+}
+
+/// Documents without a key that were read at a place, oldest first.
+fn read_at(view: &View, place: &str) -> Result<Vec<DocId>, QueryError> {
+    let mut found = BTreeSet::new();
+    for (source, _) in view.sources() {
+        let whole = view.files_shown_as(source, place)?.into_iter().filter(|file| file.single);
+        let mut positions: BTreeSet<(FileId, Option<u64>)> =
+            whole.map(|file| (FileId(file.file), None)).collect();
+        if let Some((path, number)) = numbered(place, ':') {
+            let parts = view.files_shown_as(source, path)?;
+            let parts = parts.into_iter().filter(|file| !file.single);
+            positions.extend(parts.map(|file| (FileId(file.file), Some(number))));
+        }
         if !positions.is_empty() {
-            collect(view, &of_source()?, &mut found, |header| {
+            let of_source = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+            collect(view, &of_source, &mut found, |header| {
                 let at = |number| positions.contains(&(header.file, number));
                 header.key.is_none() && (at(None) || at(Some(header.number)))
             })?;
@@ -103,9 +138,9 @@ pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, Quer
     Ok(found.into_iter().collect())
 }
 
-/// The path and the number of `PATH:NUMBER`, where the number is spelled as it is shown.
-fn numbered(key: &str) -> Option<(&str, u64)> {
-    let (path, spelled) = key.rsplit_once(':')?;
+/// What stands before and behind the last sign of a key, where a number as it is shown is behind it.
+fn numbered(key: &str, sign: char) -> Option<(&str, u64)> {
+    let (path, spelled) = key.rsplit_once(sign)?;
     let number: u64 = spelled.parse().ok()?;
     (number.to_string() == spelled).then_some((path, number))
 }

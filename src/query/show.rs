@@ -178,7 +178,7 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
     };
     Ok(Shown {
         id: document.0,
-        key: view.display_key(&header)?,
+        key: view.display_key(document, &header)?,
         source: view.source_name(header.source).to_owned(),
         path: view.file_path(header.source, header.file)?,
         number: header.number,
@@ -224,7 +224,7 @@ fn found(view: &View, document: DocId) -> Result<Option<ShownMatch>, QueryError>
     Ok(Some(ShownMatch {
         kind: found.kind.name(),
         witness: found.witness.0,
-        witness_key: view.display_key(&witness)?,
+        witness_key: view.display_key(found.witness, &witness)?,
         witness_source: view.source_name(witness.source).to_owned(),
         jaccard: similar.then(|| found.jaccard()),
         containment_removed: similar.then(|| found.containment_removed()),

@@ -327,9 +327,13 @@ impl StatusChangeFiles {
         self.rows(interrupt, |row, file, number| {
             let document = DocId(row.id);
             let header = view.expect_header(document)?;
-            let (key, source) = (view.display_key(&header)?, view.source_name(header.source));
-            let is_it = row.key.as_ref().is_none_or(|said| *said == key)
-                && row.source.as_ref().is_none_or(|said| said == source);
+            let source = view.source_name(header.source);
+            let key = view.display_key(document, &header)?;
+            let is_key = match &row.key {
+                Some(said) => view.is_shown_as(document, &header, said)?,
+                None => true,
+            };
+            let is_it = is_key && row.source.as_ref().is_none_or(|said| said == source);
             if !is_it {
                 let said = (row.key.unwrap_or(key.clone()), row.source);
                 let why = format!(

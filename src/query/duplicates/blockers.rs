@@ -52,7 +52,7 @@ pub(in crate::query) fn blockers(
     let mut shown: Vec<ShownBlocker> = Vec::new();
     for (id, by, jaccard) in found {
         if shown.len() < LISTED && id != document && shown.iter().all(|other| other.id != id.0) {
-            let key = view.display_key(&view.expect_header(id)?)?;
+            let key = view.display_key(id, &view.expect_header(id)?)?;
             shown.push(ShownBlocker { id: id.0, key, by, jaccard });
         }
     }

@@ -158,6 +158,6 @@ impl<'a> Pairs<'a> {
     ) -> Result<(String, String), QueryError> {
         let header = self.view.expect_header(document)?;
         let source = self.view.source_name(header.source).to_owned();
-        Ok((self.keys.shown(self.view, &header)?, source))
+        Ok((self.keys.shown(self.view, document, &header)?, source))
     }
 }

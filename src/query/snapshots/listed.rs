@@ -71,7 +71,7 @@ impl ChangedDocuments<'_> {
         let witness_key = witness.map(|witness| self.key(witness)).transpose()?;
         Ok(Some(ChangedDocument {
             id: document.0,
-            key: self.keys.shown(self.view, &header)?,
+            key: self.keys.shown(self.view, document, &header)?,
             source: self.view.source_name(header.source).to_owned(),
             change: change.name(),
             reason: loss.map(|loss| loss.reason.name()),
@@ -83,7 +83,7 @@ impl ChangedDocuments<'_> {
 
     fn key(&mut self, document: DocId) -> Result<String, QueryError> {
         let header = self.view.expect_header(document)?;
-        self.keys.shown(self.view, &header)
+        self.keys.shown(self.view, document, &header)
     }
 }
 

@@ -22,7 +22,7 @@ const TABLES: [Table; 10] = [
             ("id", "its number, from 0 in the order of commits; never given twice"),
             (
                 "key",
-                "its id in your data (`--id-field`), or else `PATH:NUMBER`, with records counted from 0",
+                "its id in your data (`--id-field`), or else `PATH:NUMBER@ID`, with records counted from 0",
             ),
             ("source", "the source it was ingested into"),
             ("language", "the field `language` of its record; null without one"),

@@ -240,8 +240,10 @@ impl<'a> Filler<'a> {
             }
             Content::ClusterSize => self.cluster_sizes(rows)?,
             Content::Key => {
+                let documents = rows.slots.iter().map(|slot| rows.open.block.document(*slot));
+                let shown = |(id, header)| self.keys.shown(self.view, id, header);
                 let keys: Result<Vec<String>, QueryError> =
-                    rows.headers.iter().map(|header| self.keys.shown(self.view, header)).collect();
+                    documents.zip(&rows.headers).map(shown).collect();
                 Arc::new(StringArray::from(keys?))
             }
             Content::ContaminatedBy => Arc::new(StringArray::new_null(rows.slots.len())),

@@ -30,15 +30,39 @@ impl View {
         })
     }
 
-    /// The key a user sees: the given one; else the path, with the record's number unless the file
-    /// was read as one text.
+    /// The key a user sees: the given one; else the place where the document was read with its id, `PATH:NUMBER@ID`. So
+    /// no two documents share one, and what an export wrote comes back as the same documents.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn display_key(&self, header: &Header) -> Result<String, StoreError> {
-        if let Some(key) = &header.key {
-            return Ok(key.clone());
+    pub fn display_key(&self, document: DocId, header: &Header) -> Result<String, StoreError> {
+        match &header.key {
+            Some(key) => Ok(key.clone()),
+            None => Ok(format!("{}@{document}", self.display_place(header)?)),
         }
+    }
+
+    /// Whether a document is the one that is called so: by its key, or by the place alone, as files of decisions of
+    /// earlier releases call one without a key.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn is_shown_as(
+        &self,
+        document: DocId,
+        header: &Header,
+        said: &str,
+    ) -> Result<bool, StoreError> {
+        Ok(self.display_key(document, header)? == said
+            || header.key.is_none() && self.display_place(header)? == said)
+    }
+
+    /// Where a document was read: the path, with the record's number unless the file was read as one text. Files that
+    /// were read again have several documents of one place, and so have paths that differ in bytes that are no UTF-8.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn display_place(&self, header: &Header) -> Result<String, StoreError> {
         let key = SourceKey { source: header.source, file: header.file };
         let path = |row: SourceRow<'_>| row.beside().map(<[u8]>::to_vec);
         let Some(path) = self.pinned().read_with::<Sources, _>("path", &key, path)? else {

@@ -213,7 +213,7 @@ impl<'a> Walk<'a> {
             let text = self.view.text_of_owner(header.text_owner(near.document))?;
             Ok(QualityExample {
                 id: near.document.0,
-                key: self.view.display_key(&header)?,
+                key: self.view.display_key(near.document, &header)?,
                 source: self.view.source_name(header.source).to_owned(),
                 value: match self.is_whole(score) {
                     true => StatsValue::Int(near.value as i64),
