@@ -1,8 +1,8 @@
 //! The one rule for the value of a declared field: what a JSON value, as it is spelled, is as a keyword, a number, a
 //! truth or a timestamp.
 
-use super::field::{FieldKind, sortable_float};
-use super::number::{is_number, whole};
+use super::id::{FieldKind, sortable_float};
+use super::json_number::{is_number, whole};
 use super::timestamp::{rfc3339, seconds_since_1970, timestamp_of_number, timestamp_of_text};
 use serde::Deserialize;
 use serde_json::Deserializer;

@@ -1,5 +1,6 @@
-//! Newtypes for every numeric id, with the block arithmetic of document ids.
+//! Newtypes for every numeric id, with the block arithmetic of document ids, and what a declared field holds.
 
+use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Documents per block: one block is one roaring container and one column block.
@@ -80,6 +81,86 @@ impl DocId {
     }
 }
 
+/// What stands in the name of a folder (`lang=..`) where a field has no value, as Hive and Spark write it.
+pub const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
+
+/// What a declared field holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum FieldKind {
+    /// Text, indexed by exact value.
+    Keyword,
+    /// 64-bit signed integers.
+    Int,
+    /// Numbers of 64 bits with a fraction.
+    Float,
+    /// `true` and `false`.
+    Bool,
+    /// Timestamps: microseconds since 1970 in UTC.
+    Timestamp,
+}
+
+impl FieldKind {
+    /// All kinds.
+    pub const ALL: [Self; 5] = [Self::Keyword, Self::Int, Self::Float, Self::Bool, Self::Timestamp];
+
+    /// The word used on the command line and in reports.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Keyword => "keyword",
+            Self::Int => "int",
+            Self::Float => "float",
+            Self::Bool => "bool",
+            Self::Timestamp => "timestamp",
+        }
+    }
+
+    /// The kind of that name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+}
+
+/// A field the user declared: its values are indexed or kept in a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldDeclaration {
+    /// Its number in the store.
+    pub id: FieldId,
+    /// Its name in the user's records and in queries.
+    pub name: String,
+    /// The type of its values.
+    pub kind: FieldKind,
+    /// Where in the records its values stand, when that is not the member of its name: a member, or members within
+    /// one another with dots between them.
+    pub path: Option<String>,
+}
+
+impl FieldDeclaration {
+    /// The member of the records that has its values; what is set from outside is written there.
+    #[must_use]
+    pub fn member(&self) -> &str {
+        self.path.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// Maps a float to an integer of the same order, so that float columns share the integer code.
+/// Not-a-number has no place in an order: callers store it as null.
+#[must_use]
+pub fn sortable_float(value: f64) -> i64 {
+    let bits = value.to_bits().cast_signed();
+    bits ^ (((bits >> 63) as u64) >> 1) as i64
+}
+
+/// The inverse of [`sortable_float`], but for the negative zero, which is read as zero: they are one number, and who
+/// compares bits would take them for two.
+#[must_use]
+pub fn unsortable_float(value: i64) -> f64 {
+    let float = f64::from_bits((value ^ (((value >> 63) as u64) >> 1) as i64).cast_unsigned());
+    if float == 0.0 { 0.0 } else { float }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,6 +170,19 @@ mod tests {
         for id in [0, 1, 65_535, 65_536, 131_071, u64::from(u32::MAX) + 9] {
             let doc = DocId(id);
             assert_eq!(DocId::at(doc.block(), doc.slot()), doc);
+        }
+    }
+
+    #[test]
+    fn float_order_survives_the_integer_form() {
+        let values = [f64::NEG_INFINITY, -1e300, -1.5, -0.0, 0.0, 1e-300, 0.25, 7.0, f64::INFINITY];
+        for pair in values.windows(2) {
+            let (a, b) = (sortable_float(pair[0]), sortable_float(pair[1]));
+            assert!(a < b, "{} {}", pair[0], pair[1]);
+        }
+        for value in values {
+            let read = if value == 0.0 { 0.0 } else { value };
+            assert_eq!(unsortable_float(sortable_float(value)).to_bits(), read.to_bits());
         }
     }
 }

@@ -1,67 +1,65 @@
 //! The words every layer shares: ids, records, standings, policy, fields, progress, contexts. No I/O.
 
-#[cfg(test)]
-mod cases;
-mod compared;
-mod contain;
+mod compared_text;
 mod context;
-mod error_words;
-mod field;
+mod error;
 mod field_value;
 mod hash;
 mod id;
 mod identity;
-mod incoming;
 mod json;
-mod loss;
-mod number;
+mod json_number;
+mod panic;
 mod percent;
 mod policy;
 mod policy_settings;
-mod progress;
 mod record;
 mod standing;
 mod suite;
-mod time_unit;
 mod timestamp;
 
-#[cfg(test)]
-pub use cases::cases;
-pub use compared::compared_text;
-pub use contain::{contain, is_contained};
-pub use context::Context;
-pub use error_words::error_words;
-pub use field::{FieldDeclaration, FieldKind, HIVE_NULL, sortable_float, unsortable_float};
+pub use compared_text::compared_text;
+pub use context::{Context, Interrupt, Progress, Silent, Tally};
+pub use error::error_words;
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
 pub use hash::{BucketMap, GOLDEN, MersenneTwister, PremixedState, mix32, mix64};
 pub use id::{
-    BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, SuiteId, TermId,
-    TokenizerId,
+    BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldDeclaration, FieldId, FieldKind, FileId,
+    Generation, HIVE_NULL, SourceId, SuiteId, TermId, TokenizerId, sortable_float,
+    unsortable_float,
 };
 pub use identity::{
     half, hash_start, key_identity, position_identity, record_identity, reject_identity,
     reject_identity_at, text_hash,
 };
-pub use incoming::{Incoming, IncomingFilter, Verdict};
 pub use json::{
     CanonicalJson, JsonMembers, JsonName, JsonObject, JsonTree, NotFinite, canonical, json_string,
     parse, parse_as, parse_object, with_members, without_not_finite,
 };
-pub use loss::{LossSpan, TextForm};
-pub use number::is_number;
+pub use json_number::is_number;
+pub use panic::{contain, is_contained};
 pub use percent::percent_decoded;
 pub use policy::{
     Compared, DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION,
     Scope, Signature,
 };
 pub use policy_settings::PolicySettings;
-pub use progress::{Interrupt, Progress, Silent, Tally};
-pub use record::{Origin, ReadRecord, RecordKey, Reject, RejectReason, SpelledMetadata};
+pub use record::{
+    Incoming, IncomingFilter, LossSpan, Origin, ReadRecord, RecordKey, Reject, RejectReason,
+    SpelledMetadata, TextForm, Verdict,
+};
 pub use standing::{Match, MatchKind, Standing, StandingsDigest, jaccard};
 pub use suite::{
     ByteSpan, GramPlace, GramRun, Piece, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
     SuiteVerdict, WholeItem,
 };
-pub use time_unit::TimeUnit;
-pub use timestamp::shown_timestamp;
 pub(crate) use timestamp::timestamp_of_text;
+pub use timestamp::{TimeUnit, shown_timestamp};
+
+/// How many cases a random search of the unit tests takes: `few`, as many times as `CORPUSDB_SEEDS` says
+/// (`make soak SEEDS=25`).
+#[cfg(test)]
+pub fn cases(few: u32) -> u32 {
+    let times: u32 = std::env::var("CORPUSDB_SEEDS").map_or(1, |text| text.parse().unwrap());
+    few.saturating_mul(times)
+}

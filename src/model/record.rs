@@ -1,5 +1,7 @@
-//! A record as read from a file, before it is a document.
+//! A record as read from a file, before it is a document: where it stood, which of its tokens are trained on, and
+//! what decides whether it comes in.
 
+use super::id::TokenizerId;
 use super::json::{NotFinite, json_string, with_members};
 use std::fmt;
 use std::path::PathBuf;
@@ -160,4 +162,61 @@ impl Reject {
 
     /// Raw bytes kept of a rejected record: 1 MiB.
     pub const MAX_RAW: usize = 1 << 20;
+}
+
+/// A half-open range that counts in the loss, with its weight. What no span covers is read, not trained on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LossSpan {
+    /// First token, or first byte of the text.
+    pub start: u32,
+    /// One past the last.
+    pub end: u32,
+    /// Above 0; 1 is the plain weight.
+    pub weight: f32,
+}
+
+/// How the text of a document is to be encoded, and which bytes of it are trained on. A document
+/// without one is plain text, all of it trained on.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct TextForm {
+    /// Special tokens spelled in the text are special tokens: a chat template wrote them.
+    pub specials: bool,
+    /// The tokenizer whose ids came with the record; no encoder gave them.
+    pub given: Option<TokenizerId>,
+    /// Trained bytes of the text, ascending; none: all of them.
+    pub spans: Option<Vec<LossSpan>>,
+}
+
+/// A record as it comes: what a filter may look at.
+#[derive(Clone, Copy, Debug)]
+pub struct Incoming<'r> {
+    /// The key that it was given; none, it has its place.
+    pub key: Option<&'r str>,
+    /// The name of its source.
+    pub source: &'r str,
+    /// Its text; none, it is made of its fields later.
+    pub text: Option<&'r str>,
+    /// Its other fields as one JSON object.
+    pub fields: &'r str,
+}
+
+/// What a filter says of a record.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// It comes in.
+    In,
+    /// It does not.
+    Out,
+    /// The question has no answer for it; why, in words.
+    Unanswered(String),
+}
+
+/// Decides which records come in. The verdict on a record depends on that record alone, whichever others it is asked
+/// with.
+pub trait IncomingFilter: Send + Sync {
+    /// The verdict on each record, in their order.
+    fn verdicts(&self, records: &[Incoming<'_>]) -> Vec<Verdict>;
+
+    /// Fields that the filter names and that no record had so far.
+    fn unseen(&self) -> Vec<String>;
 }

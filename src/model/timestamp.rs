@@ -1,10 +1,11 @@
-//! Timestamps as microseconds since 1970 in UTC: read from the spellings that programs write, and shown in one.
+//! Timestamps as microseconds since 1970 in UTC: read from the spellings that programs write, shown in one, and
+//! counted by the year, quarter, month, week, day or hour that each lies in.
 
-use super::number::whole;
+use super::json_number::whole;
 use std::ops::Range;
 
-pub(super) const MICROSECONDS: i64 = 1_000_000;
-pub(super) const DAY: i64 = 86_400;
+const MICROSECONDS: i64 = 1_000_000;
+const DAY: i64 = 86_400;
 /// Days from the first of March of the year 0 to the first of January of 1970.
 const BEFORE_1970: i64 = 719_468;
 /// Days of 400 years.
@@ -274,7 +275,7 @@ const fn days(year: i64, month: i64) -> i64 {
 }
 
 /// Days of the Gregorian calendar, with years that begin in March so that the leap day comes last.
-pub(super) const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     let year = if month <= 2 { year - 1 } else { year };
     let (era, of_era) = (year.div_euclid(400), year.rem_euclid(400));
     let of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
@@ -282,7 +283,7 @@ pub(super) const fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
 }
 
 /// Year, month and day: the inverse of [`days_since_1970`].
-pub(super) const fn date(days: i64) -> (i64, i64, i64) {
+const fn date(days: i64) -> (i64, i64, i64) {
     let days = days + BEFORE_1970;
     let (era, of_era) = (days.div_euclid(ERA), days.rem_euclid(ERA));
     let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
@@ -293,159 +294,99 @@ pub(super) const fn date(days: i64) -> (i64, i64, i64) {
     (year + era * 400 + if month <= 2 { 1 } else { 0 }, month, day)
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
+/// Days of a week.
+const WEEK: i64 = 7;
 
-    #[test]
-    fn texts_of_the_standard_are_read() {
-        for (text, microseconds) in [
-            ("1970-01-01T00:00:00Z", 0),
-            ("1970-01-01", 0),
-            ("1969-12-31T23:59:59.999999Z", -1),
-            ("2024-02-29T12:00:00+02:00", 1_709_200_800_000_000),
-            ("2024-02-29t10:00:00.5z", 1_709_200_800_500_000),
-            ("2024-02-29 10:00:00.1234567", 1_709_200_800_123_456),
-            ("1990-12-31T15:59:60-08:00", 662_688_000_000_000),
-            ("0001-01-01T00:00:00Z", YEARS.start),
-            ("9999-12-31T23:59:59.999999999Z", YEARS.end - 1),
-        ] {
-            assert_eq!(timestamp_of_text(text), Some(microseconds), "{text}");
-            assert_eq!(rfc3339(text), Some(microseconds), "{text}");
+/// A unit of time. Its moments are known by the first one, in microseconds since 1970.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeUnit {
+    /// From the first of January on.
+    Year,
+    /// From the first of January, April, July or October on.
+    Quarter,
+    /// From the first of a month on.
+    Month,
+    /// From a Monday on (ISO 8601).
+    Week,
+    /// From midnight on.
+    Day,
+    /// From a full hour on.
+    Hour,
+}
+
+impl TimeUnit {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Year, Self::Quarter, Self::Month, Self::Week, Self::Day, Self::Hour];
+
+    /// Its word, as `date_trunc` of SQL has it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Year => "year",
+            Self::Quarter => "quarter",
+            Self::Month => "month",
+            Self::Week => "week",
+            Self::Day => "day",
+            Self::Hour => "hour",
         }
     }
 
-    #[test]
-    fn one_moment_is_read_from_every_spelling_that_programs_write() {
-        for text in [
-            "2024-03-31T01:30:00Z",
-            "2024-03-31T03:30:00+0200",
-            "2024-03-31T03:30:00+02",
-            "2024-03-31 03:30:00 +0200",
-            "2024-03-31 03:30:00 +02:00",
-            "2024-03-30T20:00:00-05:30",
-            "2024-03-31 01:30:00 UTC",
-            "2024-03-31 01:30:00 GMT",
-            "2024-03-31 01:30:00UTC",
-            "2024-03-31 01:30:00.000 Z",
-            "2024-03-31T01:30:00,000Z",
-            "2024-03-31T01:30",
-            "2024-03-31T01:30Z",
-            "2024-03-31 03:30+02:00",
-            "2024-03-31T01:30:00.000000000Z",
-            "20240331T013000Z",
-            "20240331T0130Z",
-            "20240331T033000+0200",
-            "20240331013000",
-            "Sun, 31 Mar 2024 01:30:00 GMT",
-            "Sun, 31 Mar 2024 03:30:00 +0200",
-            "31 Mar 2024 01:30:00 UT",
-            "31 Mar 2024 01:30 GMT",
-            "Sunday, 31-Mar-24 01:30:00 GMT",
-            "Sun, 31-Mar-2024 01:30:00 GMT",
-            "Sun Mar 31 01:30:00 2024",
-            "Sun Mar 31 01:30:00 UTC 2024",
-            "Sun Mar 31 03:30:00 +0200 2024",
-        ] {
-            assert_eq!(timestamp_of_text(text), Some(1_711_848_600_000_000), "{text}");
-        }
-        for (text, same) in [
-            ("Fri Mar  1 01:30:00 2024", "2024-03-01T01:30:00Z"),
-            ("Fri, 1 Mar 2024 01:30:00 GMT", "2024-03-01T01:30:00Z"),
-            ("Sunday, 06-Nov-94 08:49:37 GMT", "1994-11-06T08:49:37Z"),
-            ("2024-03-31T01:30:00.123456789+0000", "2024-03-31T01:30:00.123456Z"),
-        ] {
-            assert_eq!(timestamp_of_text(text), rfc3339(same), "{text}");
-            assert!(timestamp_of_text(text).is_some(), "{text}");
-        }
+    /// The unit of that name, if there is one.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|unit| unit.name() == name)
     }
 
-    #[test]
-    fn what_may_be_another_moment_is_none() {
-        for text in [
-            "",
-            "2023-02-29",
-            "2024-02-30T00:00:00Z",
-            "2024-13-01",
-            "2024-00-01",
-            "2024-01-32",
-            "2024-1-1",
-            "2024-01-01T24:00:00Z",
-            "2024-01-01T00:60:00Z",
-            "2024-01-01T00:00:61Z",
-            "2024-01-01T00:00:00.Z",
-            "2024-01-01T00:00:00+2",
-            "2024-01-01T00:00:00+020",
-            "2024-01-01T00:00:00+24",
-            "2024-01-01T00:00:00 CET",
-            "2024-01-01T00",
-            "2024-01-01X00:00:00Z",
-            "01/02/2024",
-            "2024/03/31",
-            "2024-03",
-            "20240331",
-            "202403310130",
-            "1711848600",
-            "20241331013000",
-            "0000",
-            "0000-03-01T00:00:00Z",
-            "yesterday!",
-            "+024-01-01",
-            "20\u{e9}4-01-01",
-            "Sun, 31 Mar 2024 01:30:00 EST",
-            "Sun, 31 Mars 2024 01:30:00 GMT",
-            "Sun, 30 Feb 2024 01:30:00 GMT",
-            "Foo, 31 Mar 2024 01:30:00 GMT",
-            "Sun, 31 Mar 2024 0130 GMT",
-            "31 Mar 2024",
-        ] {
-            assert_eq!(timestamp_of_text(text), None, "{text}");
-        }
+    /// The first moment of the unit that a moment lies in.
+    #[must_use]
+    pub fn begin(self, microseconds: i64) -> i64 {
+        let seconds = microseconds.div_euclid(MICROSECONDS);
+        let day = seconds.div_euclid(DAY);
+        let (year, month, _) = date(day);
+        let day = match self {
+            Self::Hour => {
+                return (seconds - seconds.rem_euclid(3600)).saturating_mul(MICROSECONDS);
+            }
+            Self::Year => days_since_1970(year, 1, 1),
+            Self::Quarter => days_since_1970(year, (month - 1) / 3 * 3 + 1, 1),
+            Self::Month => days_since_1970(year, month, 1),
+            Self::Week => day - weekday(day),
+            Self::Day => day,
+        };
+        (day * DAY).saturating_mul(MICROSECONDS)
     }
 
-    #[test]
-    fn the_size_of_a_number_says_what_it_counts() {
-        for number in [
-            "1711848600",
-            "1711848600.0",
-            "1.7118486e9",
-            "1711848600000",
-            "1711848600000000",
-            "1711848600000000999",
-            "1711848600000.2e-3",
-        ] {
-            let moment = timestamp_of_number(number).unwrap();
-            assert_eq!(moment - moment % MICROSECONDS, 1_711_848_600_000_000, "{number}");
-        }
-        for (number, moment) in [
-            ("0", 0),
-            ("2024", 2_024_000_000),
-            ("-0.25", -250_000),
-            ("-1711848600000", -1_711_848_600_000_000),
-            ("99999999999", 99_999_999_999_000_000),
-            ("100000000000", 100_000_000_000_000),
-            ("-62135596800", YEARS.start),
-            ("20000000000000000000", 20_000_000_000_000_000),
-            ("-1000000000000000001", -1_000_000_000_000_001),
-        ] {
-            assert_eq!(timestamp_of_number(number), Some(moment), "{number}");
-        }
-        for none in ["-62135596801", "1e30", "1e300", "1e400", "NaN", "\"1\"", "true", ""] {
-            assert_eq!(timestamp_of_number(none), None, "{none}");
-        }
-    }
-
-    proptest! {
-        #[test]
-        fn what_is_shown_reads_back(microseconds in YEARS) {
-            let shown = shown_timestamp(microseconds);
-            prop_assert_eq!(timestamp_of_text(&shown), Some(microseconds), "{}", shown);
-        }
-
-        #[test]
-        fn no_text_panics(text in "[0-9TZSunMar:+., -]{0,30}|.{0,20}") {
-            let _ = (timestamp_of_text(&text), timestamp_of_number(&text));
+    /// The unit that a moment lies in, as people write it; what is earlier sorts first.
+    #[must_use]
+    pub fn shown(self, microseconds: i64) -> String {
+        let seconds = microseconds.div_euclid(MICROSECONDS);
+        let days = seconds.div_euclid(DAY);
+        let (year, month, day) = date(days);
+        match self {
+            Self::Year => format!("{year:04}"),
+            Self::Quarter => format!("{year:04}-Q{}", (month - 1) / 3 + 1),
+            Self::Month => format!("{year:04}-{month:02}"),
+            Self::Week => {
+                // A week is of the year that its Thursday lies in.
+                let thursday = days - weekday(days) + 3;
+                let (year, _, _) = date(thursday);
+                let week = (thursday - days_since_1970(year, 1, 1)) / WEEK + 1;
+                format!("{year:04}-W{week:02}")
+            }
+            Self::Day => format!("{year:04}-{month:02}-{day:02}"),
+            Self::Hour => {
+                format!("{year:04}-{month:02}-{day:02}T{:02}", seconds.rem_euclid(DAY) / 3600)
+            }
         }
     }
 }
+
+/// Days since Monday; the first of January of 1970 was a Thursday.
+const fn weekday(days: i64) -> i64 {
+    (days + 3).rem_euclid(WEEK)
+}
+
+#[cfg(test)]
+#[path = "timestamp_tests.rs"]
+mod tests;
