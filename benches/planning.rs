@@ -13,7 +13,7 @@
 
 use corpusdb::epoch::Planned;
 use corpusdb::epoch::measured::{self, OpenedPlan};
-use corpusdb::{Corpus, CorpusWriter, DedupMode, Interrupt, Policy, Recipe, Silent};
+use corpusdb::{Corpus, CorpusWriter, DedupMode, Interrupt, NoProgress, Policy, Recipe};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
@@ -163,7 +163,7 @@ fn generate(arguments: &Arguments, n: u64) -> Answer<()> {
     let started = Instant::now();
     Corpus::init(&corpus, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
     let mut writer = Corpus::options().memory(MEMORY).threads(2).open_writer(&corpus)?;
-    let (silent, interrupt) = (Silent, Interrupt::default());
+    let (silent, interrupt) = (NoProgress, Interrupt::default());
     writer.add_tokenizer("generated", TOKENIZER.as_bytes(), "", &silent, &interrupt)?;
     let names: Vec<&str> = ["web", "books", "code"].into_iter().take(arguments.sources).collect();
     let mut lengths = Lengths::new();
@@ -237,7 +237,7 @@ fn plan(arguments: &Arguments) -> Answer<()> {
     let (corpus, opening) = timed(|| Corpus::options().memory(MEMORY).open(&path));
     let corpus = corpus?;
     let recipe = recipe(arguments)?;
-    let (planned, whole) = timed(|| corpus.plan(&recipe, &Silent));
+    let (planned, whole) = timed(|| corpus.plan(&recipe, &NoProgress));
     let planned = planned?;
     let peak = peak_memory();
     let sum = |of: &dyn Fn(&corpusdb::epoch::PlannedSource) -> u64| -> u64 {

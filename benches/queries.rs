@@ -11,7 +11,7 @@
 use corpusdb::arrow::array::AsArray;
 use corpusdb::arrow::datatypes::Int64Type;
 use corpusdb::ingest::{Record, Records};
-use corpusdb::{Corpus, DedupMode, FieldKind, IngestOptions, Interrupt, Policy, Silent};
+use corpusdb::{Corpus, DedupMode, FieldKind, IngestOptions, Interrupt, NoProgress, Policy};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::collections::BTreeSet;
 use std::hint::black_box;
@@ -63,7 +63,7 @@ fn make(path: &Path, documents: u64) {
     let records = Records::new("pages", records);
     let options = IngestOptions::new("web");
     let report = writer
-        .ingest_records(records, &options, &[], &Silent, &Interrupt::default())
+        .ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())
         .expect("an ingest");
     assert_eq!(report.kept, documents);
 }

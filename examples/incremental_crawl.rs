@@ -5,7 +5,7 @@
 
 use corpusdb::ingest::{Record, Records};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport, Interrupt, Policy, Silent,
+    Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport, Interrupt, NoProgress, Policy,
 };
 use std::error::Error;
 
@@ -73,5 +73,5 @@ fn crawl(
     let records = pages.iter().map(|(url, text)| Record::new(*text).with_key(*url));
     let records = Records::new("crawl", records);
     let options = IngestOptions::new("web");
-    writer.ingest_records(records, &options, &[], &Silent, &Interrupt::default())
+    writer.ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())
 }

@@ -5,7 +5,7 @@
 
 use corpusdb::arrow::array::{ArrayRef, RecordBatch, RecordBatchIterator, StringArray};
 use corpusdb::ingest::{ReadOptions, Record, Records};
-use corpusdb::{Corpus, DedupMode, FieldKind, IngestOptions, Interrupt, Policy, Silent};
+use corpusdb::{Corpus, DedupMode, FieldKind, IngestOptions, Interrupt, NoProgress, Policy};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -27,7 +27,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     });
     let options = IngestOptions::new("lamps");
     let records = Records::new("the lamp keepers", pages);
-    let report = writer.ingest_records(records, &options, &[], &Silent, &interrupt)?;
+    let report = writer.ingest_records(records, &options, &[], &NoProgress, &interrupt)?;
     println!("one by one: {} read, {} kept", report.read, report.kept);
     assert_eq!(report.added, 1000);
 
@@ -49,7 +49,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     for expected in [(3, 0), (0, 3)] {
         let batches = RecordBatchIterator::new([Ok(batch.clone())], batch.schema());
         let records = Records::batches("the boats", batches);
-        let report = writer.ingest_records(records, &options, &[], &Silent, &interrupt)?;
+        let report = writer.ingest_records(records, &options, &[], &NoProgress, &interrupt)?;
         println!("as batches: {} added, {} unchanged", report.added, report.unchanged);
         assert_eq!((report.added, report.unchanged), expected);
     }

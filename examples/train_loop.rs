@@ -7,7 +7,7 @@ use corpusdb::curate::TrainedOn;
 use corpusdb::epoch::EpochBatch;
 use corpusdb::ingest::{Record, Records};
 use corpusdb::tokenizer::TrainOptions;
-use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Recipe, Silent};
+use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, NoProgress, Policy, Recipe};
 use std::error::Error;
 use std::path::Path;
 
@@ -68,12 +68,12 @@ fn plan(path: &Path) -> Result<u32, Box<dyn Error>> {
     let interrupt = Interrupt::default();
     let logs = (0..2000).map(|n| Record::new(format!("Ship {n} passes the light at {}.", n % 24)));
     let (records, options) = (Records::new("log", logs), IngestOptions::new("log"));
-    writer.ingest_records(records, &options, &[], &Silent, &interrupt)?;
+    writer.ingest_records(records, &options, &[], &NoProgress, &interrupt)?;
     let specials = vec!["<|endoftext|>".to_owned()];
     let options = TrainOptions { vocab_size: 400, specials, ..TrainOptions::default() };
     let on = TrainedOn::default();
-    let trained = writer.train_tokenizer(&options, &on, &Silent, &interrupt)?;
-    writer.add_tokenizer("own", &trained.json, "trained here", &Silent, &interrupt)?;
-    let (record, _) = writer.plan(&Recipe::parse(RECIPE)?, &Silent)?;
+    let trained = writer.train_tokenizer(&options, &on, &NoProgress, &interrupt)?;
+    writer.add_tokenizer("own", &trained.json, "trained here", &NoProgress, &interrupt)?;
+    let (record, _) = writer.plan(&Recipe::parse(RECIPE)?, &NoProgress)?;
     Ok(record.number)
 }

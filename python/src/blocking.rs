@@ -2,7 +2,7 @@
 
 use crate::error::raise;
 use crate::process::run;
-use corpusdb::{Interrupt, Progress, Tally};
+use corpusdb::{Interrupt, Progress, ProgressTally};
 use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -58,7 +58,7 @@ struct Standing {
     stage: String,
     total: Option<u64>,
     done: u64,
-    tally: Option<Tally>,
+    tally: Option<ProgressTally>,
     notes: Vec<String>,
     changed: bool,
 }
@@ -93,7 +93,7 @@ impl Progress for Kept {
     fn advance(&self, done: u64) {
         self.change(|standing| standing.done = done);
     }
-    fn tally(&self, tally: &Tally) {
+    fn tally(&self, tally: &ProgressTally) {
         self.change(|standing| standing.tally = Some(*tally));
     }
     fn end(&self) {}
@@ -206,7 +206,7 @@ fn tell(listener: Option<&Bound<'_, PyAny>>, kept: &Kept) -> PyResult<()> {
     let (Some(listener), Some(standing)) = (listener, kept.take()) else { return Ok(()) };
     let Standing { stage, total, done, tally, notes, .. } = standing;
     let tally = tally.map(|tally| {
-        let Tally { input_bytes, bytes, records, kept, duplicates } = tally;
+        let ProgressTally { input_bytes, bytes, records, kept, duplicates } = tally;
         (input_bytes, bytes, records, kept, duplicates)
     });
     listener.call1((stage, done, total, tally, notes)).map(|_| ())

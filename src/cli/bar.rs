@@ -3,7 +3,7 @@
 //! What matters most stands first, since a narrow terminal cuts the end of the line.
 
 use super::print::{number, size, talk};
-use corpusdb::{Progress, Tally};
+use corpusdb::{Progress, ProgressTally};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -75,7 +75,7 @@ impl Progress for Bar {
         });
     }
 
-    fn tally(&self, tally: &Tally) {
+    fn tally(&self, tally: &ProgressTally) {
         self.with(|bar| bar.set_message(tally_words(tally, bar.elapsed().as_secs_f64())));
     }
 
@@ -103,7 +103,7 @@ impl Progress for Bar {
 const INGESTING: &str = "ingesting";
 
 /// The rate of text, as the report has it, then the counts.
-fn tally_words(tally: &Tally, seconds: f64) -> String {
+fn tally_words(tally: &ProgressTally, seconds: f64) -> String {
     let megabytes = tally.bytes as f64 / seconds.max(0.001) / 1e6;
     format!(
         "{megabytes:.1} MB/s of text, {} documents/s, {} kept, {} duplicates, {} of input",
@@ -172,7 +172,12 @@ mod tests {
         bar.begin(INGESTING, Some(1_000_000));
         std::thread::sleep(Duration::from_millis(30));
         bar.advance(430_000);
-        let tally = Tally { bytes: 9_000_000, records: 5_000, kept: 4_000, ..Tally::default() };
+        let tally = ProgressTally {
+            bytes: 9_000_000,
+            records: 5_000,
+            kept: 4_000,
+            ..ProgressTally::default()
+        };
         bar.tally(&tally);
         bar.with(ProgressBar::tick);
         bar.end();
@@ -200,11 +205,11 @@ mod tests {
     fn rates_are_read_at_a_glance() {
         assert_eq!(rate(45_965, 2.0), "22,983");
         assert_eq!(rate(9, 2.0), "4.5");
-        let tally = Tally {
+        let tally = ProgressTally {
             bytes: 25_000_000,
             records: 10_000,
             input_bytes: 4_000_000,
-            ..Tally::default()
+            ..ProgressTally::default()
         };
         assert_eq!(
             tally_words(&tally, 2.0),

@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
 use corpusdb::store::{StoreError, Twin};
-use corpusdb::{Corpus, CorpusWriter, Error, Interrupt, Progress, Silent};
+use corpusdb::{Corpus, CorpusWriter, Error, Interrupt, NoProgress, Progress};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -68,8 +68,11 @@ impl Context {
             }
         })
         .context("cannot handle Ctrl-C")?;
-        let progress: Box<dyn Progress> =
-            if setup.no_progress || setup.json { Box::new(Silent) } else { Box::new(Bar::new()) };
+        let progress: Box<dyn Progress> = if setup.no_progress || setup.json {
+            Box::new(NoProgress)
+        } else {
+            Box::new(Bar::new())
+        };
         let threads = setup.threads.map_or(Corpus::options().thread_count(), usize::from);
         // Parallel work outside of an ingest uses the global pool.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();

@@ -2,7 +2,7 @@
 
 use super::index::SuiteIndex;
 use super::{GAP, SEED};
-use crate::model::{ByteSpan, GramPlace, Piece, Sightings, SuitePart};
+use crate::model::{ByteSpan, GramPlace, Sightings, SuitePart, SuitePiece};
 
 /// How much of a part of an item stands in a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,7 +66,9 @@ impl SuiteIndex {
         }
         let pieces = found.pieces.iter().filter(|piece| self.says(piece));
         hits.extend(
-            pieces.map(|piece: &Piece| Hit::of(piece.token, piece.place, piece.tokens, piece.span)),
+            pieces.map(|piece: &SuitePiece| {
+                Hit::of(piece.token, piece.place, piece.tokens, piece.span)
+            }),
         );
         hits.sort_unstable();
         let mut all = Vec::new();

@@ -2,7 +2,7 @@
 
 use super::common::Common;
 use super::{MOST_ITEMS, SEED};
-use crate::model::{GramPlace, Piece, SuiteGram, SuitePart};
+use crate::model::{GramPlace, SuiteGram, SuitePart, SuitePiece};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A suite, with the weights of its tokens.
@@ -118,7 +118,7 @@ impl SuiteIndex {
     }
 
     /// Whether a piece says anything: no token of it is common, by itself or with the n-grams that have it.
-    pub(super) fn says(&self, piece: &Piece) -> bool {
+    pub(super) fn says(&self, piece: &SuitePiece) -> bool {
         let from = piece.place.position as usize;
         let weights = self
             .part(piece.place.item, piece.place.part)

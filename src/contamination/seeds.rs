@@ -5,7 +5,7 @@ use super::pieces::Pieces;
 use super::{MOST_ITEMS, MOST_RUNS, NEAR, PIECE, SEED, SHORTEST};
 use crate::dedup::{TokenHashes, TokenPlaces};
 use crate::model::{
-    ByteSpan, GramPlace, GramRun, Piece, ShortItem, Sightings, SuiteGram, SuiteId, WholeItem,
+    ByteSpan, GramPlace, GramRun, ShortItem, Sightings, SuiteGram, SuiteId, SuitePiece, WholeItem,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -270,7 +270,7 @@ impl Found {
         });
         let pieces = pieces.iter().map(|piece| {
             let (token, place, tokens) = (piece.token, piece.place, piece.tokens);
-            Piece { token, place, tokens, span: span(token, tokens.into()) }
+            SuitePiece { token, place, tokens, span: span(token, tokens.into()) }
         });
         let whole = self.whole.iter().map(|(item, [question, answer])| WholeItem {
             item: *item,

@@ -124,7 +124,7 @@ impl CorpusWriter {
     ///
     /// ```
     /// # use corpusdb::ingest::{Record, Records};
-    /// # use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+    /// # use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
     /// use corpusdb::contamination::{Rule, SuiteFields};
     /// use corpusdb::ingest::ReadOptions;
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -135,13 +135,13 @@ impl CorpusWriter {
     /// let question = "How many apples has Ann left when she gives three of her eleven apples to Ben?";
     /// # let page = Record::new(format!("Homework of today. {question} Hand it in by noon."));
     /// # let (pages, options) = (Records::new("pages", [page]), IngestOptions::new("web"));
-    /// # writer.ingest_records(pages, &options, &[], &Silent, &Interrupt::default())?;
+    /// # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
     /// let file = directory.path().join("apples.jsonl");
     /// std::fs::write(&file, format!(r#"{{"id": "a1", "question": "{question}", "answer": "8"}}"#))?;
     ///
     /// let (read, fields) = (ReadOptions::default(), SuiteFields::default());
     /// let files = [file.display().to_string()];
-    /// let told = (&Silent as _, &Interrupt::default());
+    /// let told = (&NoProgress as _, &Interrupt::default());
     /// let report = writer.add_suite("apples", &files, &read, &fields, told)?;
     /// assert_eq!((report.items, report.searched, report.sighted), (1, 1, 1));
     ///

@@ -5,7 +5,7 @@ use crate::curate::{NewField, TrainedOn};
 use crate::epoch::{BuildJob, Recipe};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions};
 use crate::input::ReadOptions;
-use crate::model::{DedupMode, FieldKind, Interrupt, KeepOrder, Policy, Silent};
+use crate::model::{DedupMode, FieldKind, Interrupt, KeepOrder, NoProgress, Policy};
 use crate::store::counted;
 use crate::tokenizer::TrainOptions;
 use roaring::RoaringTreemap;
@@ -62,7 +62,7 @@ impl CountedCorpus {
         let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
         let options = IngestOptions { threads: 1, read, ..IngestOptions::new("web") };
         let file = [file.display().to_string()];
-        writer.ingest(&file, &options, &[], &Silent, &Interrupt::default()).unwrap();
+        writer.ingest(&file, &options, &[], &NoProgress, &Interrupt::default()).unwrap();
     }
 }
 
@@ -105,7 +105,7 @@ fn a_member_of_a_large_cluster_that_goes_reads_no_more_of_a_larger_one() {
             gone.map(|id| {
                 let rows = rows(|| {
                     let one = [id].into_iter().collect();
-                    writer.remove(&one, false, &Silent, &Interrupt::default()).unwrap();
+                    writer.remove(&one, false, &NoProgress, &Interrupt::default()).unwrap();
                 });
                 (of(&rows, "documents"), of(&rows, "members"))
             })
@@ -123,7 +123,7 @@ fn removing_and_restoring_one_document_reads_no_more_headers_of_a_larger_corpus(
         let place = CountedCorpus::new(DedupMode::Witness, documents);
         let mut writer = place.writer();
         let one: RoaringTreemap = [5].into_iter().collect();
-        let (silent, interrupt) = (Silent, Interrupt::default());
+        let (silent, interrupt) = (NoProgress, Interrupt::default());
         let removed = rows(|| {
             writer.remove(&one, true, &silent, &interrupt).unwrap();
         });
@@ -144,10 +144,10 @@ fn removing_a_share_of_a_corpus_reads_headers_in_proportion() {
         let mut writer = place.writer();
         let half: RoaringTreemap = (0..documents).step_by(2).collect();
         let removed = rows(|| {
-            writer.remove(&half, reach, &Silent, &Interrupt::default()).unwrap();
+            writer.remove(&half, reach, &NoProgress, &Interrupt::default()).unwrap();
         });
         let restored = rows(|| {
-            writer.restore(&half, &Silent, &Interrupt::default()).unwrap();
+            writer.restore(&half, &NoProgress, &Interrupt::default()).unwrap();
         });
         of(&removed, "documents") + of(&restored, "documents")
     };
@@ -204,7 +204,7 @@ fn a_commit_of_connected_components_reads_standings_of_the_documents_it_meets() 
 /// A writer with a tokenizer of its own over what is stored.
 fn with_tokenizer(place: &CountedCorpus) -> CorpusWriter {
     let mut writer = place.writer();
-    let (silent, interrupt) = (Silent, Interrupt::default());
+    let (silent, interrupt) = (NoProgress, Interrupt::default());
     let options = TrainOptions { vocab_size: 300, ..TrainOptions::default() };
     let trained = writer.train_tokenizer(&options, &TrainedOn::default(), &silent, &interrupt);
     let file = trained.unwrap().json;
@@ -222,7 +222,7 @@ fn verifying_reads_a_document_once_however_many_rows_it_is_cut_into() {
         .unwrap();
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
     let options = IngestOptions { threads: 1, read, ..IngestOptions::new("web") };
-    let (silent, interrupt) = (Silent, Interrupt::default());
+    let (silent, interrupt) = (NoProgress, Interrupt::default());
     let file = [file.display().to_string()];
     place.writer().ingest(&file, &options, &[], &silent, &interrupt).unwrap();
     drop(with_tokenizer(&place));
@@ -251,7 +251,7 @@ fn verifying_reads_a_document_once_however_many_rows_it_is_cut_into() {
 fn extending_walks_each_epoch_once() {
     let place = CountedCorpus::new(DedupMode::None, 60);
     let mut writer = with_tokenizer(&place);
-    let (silent, interrupt) = (Silent, Interrupt::default());
+    let (silent, interrupt) = (NoProgress, Interrupt::default());
     let text = "version = 1\n[pack]\nkind = \"concat\"\nlength = 64\n[[source]]\nname = \"web\"\nmax_repeats = 100\n";
     let (record, planned) = writer.plan(&Recipe::parse(text).unwrap(), &silent).unwrap();
     let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
@@ -279,7 +279,7 @@ fn opening_a_plan_reads_nothing_of_the_others() {
             if seed == 0 {
                 writer.create_snapshot("then").unwrap();
             }
-            writer.plan(&Recipe::parse(&text).unwrap(), &Silent).unwrap();
+            writer.plan(&Recipe::parse(&text).unwrap(), &NoProgress).unwrap();
         }
         let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
         let opened = rows(|| {
@@ -301,7 +301,7 @@ fn changes_since_a_snapshot_cost_what_differs_and_not_what_is_equal() {
         let place = CountedCorpus::new(DedupMode::Witness, documents);
         let mut writer = place.writer();
         writer.create_snapshot("then").unwrap();
-        let (silent, interrupt) = (Silent, Interrupt::default());
+        let (silent, interrupt) = (NoProgress, Interrupt::default());
         let gone: RoaringTreemap = (0..others).collect();
         writer.remove(&gone, true, &silent, &interrupt).unwrap();
         // What is kept, and a copy of each under a key of its own.
@@ -345,7 +345,7 @@ fn verbs_about_fields_read_metadata_once_a_document() {
             format!("{record}\n")
         };
         place.ingest(&mut writer, &(0..documents).map(record).collect::<String>());
-        let (silent, interrupt) = (Silent, Interrupt::default());
+        let (silent, interrupt) = (NoProgress, Interrupt::default());
         let added = rows(|| {
             let field = NewField { batch, ..NewField::new("grade", FieldKind::Keyword) };
             let report = writer.add_field(&field, &silent, &interrupt).unwrap();
@@ -385,7 +385,7 @@ fn a_matrix_reads_columns_block_by_block_and_no_document() {
     let place = CountedCorpus::under(&Policy::new(DedupMode::Exact, 0.8).unwrap());
     let mut writer = place.writer();
     writer
-        .add_field(&NewField::new("grade", FieldKind::Int), &Silent, &Interrupt::default())
+        .add_field(&NewField::new("grade", FieldKind::Int), &NoProgress, &Interrupt::default())
         .unwrap();
     // Every page, and then every page again in another order.
     let page = |key: u64, n: u64| {
@@ -416,7 +416,7 @@ fn a_matrix_reads_columns_block_by_block_and_no_document() {
 /// Every file was looked up under every source, and what any file had overtaken was read whole.
 #[test]
 fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
-    let (silent, interrupt) = (Silent, Interrupt::default());
+    let (silent, interrupt) = (NoProgress, Interrupt::default());
     let options = |source_field: Option<&str>| {
         let source_field = source_field.map(str::to_owned);
         let read =

@@ -128,7 +128,7 @@ impl Corpus {
     /// use corpusdb::query::{StatsOptions, StatsValue};
     ///
     /// # use corpusdb::ingest::{Record, Records};
-    /// # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+    /// # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let path = directory.path().join("corpus");
@@ -136,7 +136,7 @@ impl Corpus {
     /// # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
     /// # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
     /// # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-    /// # writer.ingest_records(pages, &options, &[], &Silent, &Interrupt::default())?;
+    /// # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
     /// let stats = writer.corpus().stats(&StatsOptions::default())?;
     /// assert_eq!((stats.groups[0].source.as_str(), stats.kept.documents), ("web", 3));
     /// let bytes = stats.columns.iter().find(|it| it.column == "bytes" && it.of_kept).unwrap();
@@ -458,7 +458,7 @@ impl CorpusWriter {
     /// same records over again, and those that are stored are passed over.
     ///
     /// ```
-    /// # use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+    /// # use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
     /// use corpusdb::ingest::{Record, Records};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
@@ -468,7 +468,7 @@ impl CorpusWriter {
     /// # let options = IngestOptions::new("web");
     /// let pages = (0..3).map(|n| Record::new(format!("page {n}")).with_key(format!("https://a.example/{n}")));
     /// let records = Records::new("crawl", pages);
-    /// let report = writer.ingest_records(records, &options, &[], &Silent, &Interrupt::default())?;
+    /// let report = writer.ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())?;
     /// assert_eq!(report.added, 3);
     /// # Ok(())
     /// # }

@@ -18,7 +18,7 @@ impl Corpus {
     /// ```
     /// use corpusdb::Recipe;
     /// # use corpusdb::ingest::{Record, Records};
-    /// # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+    /// # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let (first, second) = (directory.path().join("first"), directory.path().join("second"));
@@ -30,12 +30,12 @@ impl Corpus {
     /// #     let mut writer = options.open_writer(path)?;
     /// #     let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
     /// #     let pages = Records::new("pages", (from..from + 2).map(page));
-    /// #     writer.ingest_records(pages, &IngestOptions::new("web"), &[], &Silent, &Interrupt::default())?;
-    /// #     writer.add_tokenizer("words", file, "", &Silent, &Interrupt::default())?;
+    /// #     writer.ingest_records(pages, &IngestOptions::new("web"), &[], &NoProgress, &Interrupt::default())?;
+    /// #     writer.add_tokenizer("words", file, "", &NoProgress, &Interrupt::default())?;
     /// # }
     /// let mut writer = options.open_writer_with(&first, &[&second])?;
     /// let recipe = Recipe::parse("version = 1\n[pack]\nkind = \"concat\"\nlength = 4")?;
-    /// let (_, planned) = writer.plan(&recipe, &Silent)?;
+    /// let (_, planned) = writer.plan(&recipe, &NoProgress)?;
     /// // Two texts of five tokens in each corpus, in rows of four.
     /// assert_eq!(writer.corpus().epoch(&planned, 0, &Interrupt::default())?.rows(), 5);
     /// # Ok(())

@@ -2,7 +2,7 @@
 //! have equal texts. It is a memory of what the store says, never stored: a cluster that is not in it is read.
 
 use super::crowd::CrowdIndex;
-use crate::model::{DocId, Generation, hash_start};
+use crate::model::{DocId, Generation, hash64};
 use crate::store::{Batch, TextKind};
 use std::collections::{BTreeSet, HashMap};
 
@@ -65,7 +65,7 @@ pub(super) struct TextTwins {
 
 /// A text that clusters are asked about.
 pub(super) fn text_of(form: TextKind, hash: [u8; 16]) -> TwinText {
-    (form, hash_start(&hash))
+    (form, hash64(&hash))
 }
 
 impl TextTwins {

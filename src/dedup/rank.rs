@@ -1,6 +1,6 @@
 //! The keep order as numbers: which of two similar documents stays.
 
-use crate::model::{DocId, KeepOrder, hash_start};
+use crate::model::{DocId, KeepOrder, hash64};
 
 /// A document's place in the keep order; the smaller one stays. Ties of what the order looks at are broken by a hash of
 /// the text, so that the order of arrival does not decide, and then by id.
@@ -25,7 +25,7 @@ impl Rank {
     /// The rank under an order that gives the document this place; `raw` is the hash of its raw bytes.
     #[must_use]
     pub const fn at(place: u64, raw: &[u8; 16], document: DocId) -> Self {
-        Self { place, text: hash_start(raw), document }
+        Self { place, text: hash64(raw), document }
     }
 
     /// Bytes in the order of ranks: place, text and document, each big-endian.

@@ -10,7 +10,7 @@
 //! use corpusdb::Recipe;
 //!
 //! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("corpus");
@@ -18,12 +18,12 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &Silent, &Interrupt::default())?;
+//! # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
 //! # let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
 //! #     {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
-//! # writer.add_tokenizer("words", file, "", &Silent, &Interrupt::default())?;
+//! # writer.add_tokenizer("words", file, "", &NoProgress, &Interrupt::default())?;
 //! let recipe = "version = 1\n[pack]\nkind = \"concat\"\nlength = 4\n[batch]\nrows = 2";
-//! let (_, planned) = writer.plan(&Recipe::parse(recipe)?, &Silent)?;
+//! let (_, planned) = writer.plan(&Recipe::parse(recipe)?, &NoProgress)?;
 //! let epoch = writer.corpus().epoch(&planned, 0, &Interrupt::default())?;
 //! // From batch 0 on, those of rank 0 of 1, with 1 batch read ahead.
 //! let mut tokens = 0;

@@ -35,7 +35,7 @@ pub struct AnswerOptions {
 /// ```
 /// use corpusdb::export::{AnswerOptions, ExportJob, write_answer};
 ///
-/// # use corpusdb::{Corpus, DedupMode, Interrupt, Policy, Silent};
+/// # use corpusdb::{Corpus, DedupMode, Interrupt, Policy, NoProgress};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("corpus");
@@ -43,7 +43,7 @@ pub struct AnswerOptions {
 /// # let corpus = Corpus::open(&path)?;
 /// let (to, interrupt) = (directory.path().join("sources.csv"), Interrupt::default());
 /// let rows = corpus.sql("SELECT name, kept FROM sources")?;
-/// let written = write_answer(rows, AnswerOptions::default(), &ExportJob::new(&to, &Silent, &interrupt))?;
+/// let written = write_answer(rows, AnswerOptions::default(), &ExportJob::new(&to, &NoProgress, &interrupt))?;
 /// assert_eq!((written.rows, std::fs::read_to_string(&to)?.as_str()), (0, "name,kept\n"));
 /// # Ok(())
 /// # }

@@ -7,7 +7,7 @@ use super::identify::PendingDocument;
 use crate::decide::{
     Blocklist, CommitDecisions, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
 };
-use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, half};
+use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, hash128};
 use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, View};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -124,7 +124,7 @@ fn text_owner(
     let shared = match session.compared() {
         Compared::Text => raw,
         Compared::Turns => {
-            half(&blake3::hash(&[raw, new.prepared.fingerprint.normalised].concat()))
+            hash128(&blake3::hash(&[raw, new.prepared.fingerprint.normalised].concat()))
         }
     };
     let owner = session.text_owner(new.id, new.source, shared);

@@ -1,7 +1,7 @@
 //! What the records of an ingest have for declared fields: how many values, and which ones their types cannot hold.
 
 use super::report::{Alarm, FieldMisfits};
-use crate::model::{DocId, FieldDeclaration, FieldId, Origin};
+use crate::model::{DocId, FieldDeclaration, FieldId, RecordOrigin};
 use crate::store::{Indexed, StoreError, View};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,7 +39,7 @@ impl FieldTally {
     }
 
     /// Counts what a new document has.
-    pub(super) fn count(&mut self, indexed: &Indexed, origin: &Origin) {
+    pub(super) fn count(&mut self, indexed: &Indexed, origin: &RecordOrigin) {
         self.documents += 1;
         for count in &mut self.counts {
             let is_of = |id: FieldId| id == count.field.id;
@@ -54,7 +54,12 @@ impl FieldTally {
     }
 
     /// Counts a value of one field; a `misfit` is one of another type, as JSON spells its beginning.
-    pub(super) fn count_value(&mut self, field: FieldId, misfit: Option<&str>, origin: &Origin) {
+    pub(super) fn count_value(
+        &mut self,
+        field: FieldId,
+        misfit: Option<&str>,
+        origin: &RecordOrigin,
+    ) {
         let mut counts = self.counts.iter_mut();
         let Some(count) = counts.find(|count| count.field.id == field) else { return };
         match misfit {
@@ -123,7 +128,7 @@ impl FieldTally {
 }
 
 impl FieldCount {
-    fn misfit(&mut self, value: &str, origin: &Origin) {
+    fn misfit(&mut self, value: &str, origin: &RecordOrigin) {
         self.values += 1;
         let first = || FieldMisfits::of(self.field.kind, value, origin);
         self.misfits.get_or_insert_with(first).misfits += 1;

@@ -2,7 +2,9 @@
 
 use super::options::{IngestOptions, RecordForm};
 use crate::input::{ReadItem, ReadOptions};
-use crate::model::{Incoming, IncomingFilter, ReadRecord, RecordKey, RejectReason, Verdict};
+use crate::model::{
+    Incoming, IncomingFilter, IncomingVerdict, ReadRecord, RecordKey, RejectReason,
+};
 use rayon::prelude::*;
 use std::sync::Arc;
 
@@ -38,16 +40,16 @@ impl IngestFilter {
     /// What comes in of `items`, in their order. A record about which the question has no answer is one that could not
     /// be read.
     pub(super) fn apply(&self, items: Vec<ReadItem>) -> Vec<ReadItem> {
-        let verdicts: Vec<Verdict> =
+        let verdicts: Vec<IncomingVerdict> =
             items.par_chunks(TOGETHER).flat_map_iter(|items| self.verdicts(items)).collect();
         let told = items.into_iter().zip(verdicts);
         told.filter_map(|(item, verdict)| self.keep_or_reject(item, verdict)).collect()
     }
 
-    fn keep_or_reject(&self, item: ReadItem, verdict: Verdict) -> Option<ReadItem> {
+    fn keep_or_reject(&self, item: ReadItem, verdict: IncomingVerdict) -> Option<ReadItem> {
         match (item, verdict) {
-            (ReadItem::Record(_), Verdict::Out) => None,
-            (ReadItem::Record(record), Verdict::Unanswered(why)) => {
+            (ReadItem::Record(_), IncomingVerdict::Out) => None,
+            (ReadItem::Record(record), IncomingVerdict::Unanswered(why)) => {
                 let why = RejectReason::Form(format!("the condition has no answer for it: {why}"));
                 Some(ReadItem::Reject(self.read.reject(record, why)))
             }
@@ -56,7 +58,7 @@ impl IngestFilter {
     }
 
     /// One an item; a reject passes.
-    fn verdicts(&self, items: &[ReadItem]) -> Vec<Verdict> {
+    fn verdicts(&self, items: &[ReadItem]) -> Vec<IncomingVerdict> {
         let records: Vec<Incoming<'_>> = items
             .iter()
             .filter_map(|item| match item {
@@ -66,8 +68,8 @@ impl IngestFilter {
             .collect();
         let mut verdicts = self.filter.verdicts(&records).into_iter();
         let of_item = |item: &ReadItem| match item {
-            ReadItem::Record(_) => verdicts.next().unwrap_or(Verdict::In),
-            ReadItem::Reject(_) => Verdict::In,
+            ReadItem::Record(_) => verdicts.next().unwrap_or(IncomingVerdict::In),
+            ReadItem::Reject(_) => IncomingVerdict::In,
         };
         items.iter().map(of_item).collect()
     }

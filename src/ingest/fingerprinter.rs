@@ -17,7 +17,7 @@ use crate::dedup::{Fingerprint, Fingerprinter, TokenHashes};
 use crate::input::{InputReader, RawRecord, ReadItem, RecordBuilder};
 use crate::model::{
     Compared, FieldDeclaration, LossSpan, Normaliser, Policy, ReadRecord, RecordKey, Reject,
-    RejectReason, Sightings, Signature, SuiteId, TextForm, compared_text, half, record_identity,
+    RejectReason, Sightings, Signature, SuiteId, TextForm, compared_text, hash128, record_identity,
     reject_identity, text_hash,
 };
 use crate::signals::{Signal, scores, spelled};
@@ -327,7 +327,7 @@ fn content_hash(
             hasher.update(&id.to_le_bytes());
         }
     }
-    half(&hasher.finalize())
+    hash128(&hasher.finalize())
 }
 
 fn spans(hasher: &mut blake3::Hasher, spans: &[LossSpan]) {

@@ -5,7 +5,7 @@
 use super::file_tally::FileTally;
 use crate::decide::{DecisionCounts, RefusedTexts};
 use crate::input::SkippedContent;
-use crate::model::{DocId, FieldKind, Origin, Standing, Tally};
+use crate::model::{DocId, FieldKind, ProgressTally, RecordOrigin, Standing};
 use crate::store::{StoreError, View};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -130,8 +130,8 @@ impl IngestReport {
         Ok(())
     }
 
-    pub(super) fn tally(&self, input_bytes: u64) -> Tally {
-        Tally {
+    pub(super) fn tally(&self, input_bytes: u64) -> ProgressTally {
+        ProgressTally {
             input_bytes,
             bytes: self.bytes,
             records: self.read,
@@ -161,7 +161,7 @@ pub struct FieldMisfits {
 
 impl FieldMisfits {
     /// With a first value that is not counted yet.
-    pub(super) fn of(kind: FieldKind, value: &str, origin: &Origin) -> Self {
+    pub(super) fn of(kind: FieldKind, value: &str, origin: &RecordOrigin) -> Self {
         Self {
             kind: kind.name(),
             misfits: 0,

@@ -4,7 +4,7 @@ use super::error::IngestError;
 use super::reader::{IngestInput, is_interrupt};
 use crate::contamination::{SuiteFields, SuiteItem, item_of};
 use crate::input::{ReadItem, ReadOptions};
-use crate::model::{Context, Origin, RecordKey, parse_object};
+use crate::model::{Context, RecordKey, RecordOrigin, parse_object};
 
 /// What was read of files that are a suite.
 #[derive(Debug, Default)]
@@ -77,7 +77,7 @@ pub fn each_text(
 }
 
 type RecordVisitor<'a> =
-    &'a mut dyn FnMut(&RecordKey, &Origin, &str, &str) -> Result<(), IngestError>;
+    &'a mut dyn FnMut(&RecordKey, &RecordOrigin, &str, &str) -> Result<(), IngestError>;
 
 fn each(
     inlets: Vec<IngestInput<'_>>,

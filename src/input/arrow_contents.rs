@@ -7,7 +7,7 @@
 use super::columnar_reader::RandomAccessFile;
 use super::error::ReadError;
 use super::item::to_usize;
-use crate::model::Origin;
+use crate::model::RecordOrigin;
 use crate::remote::RemoteError;
 use arrow::buffer::MutableBuffer;
 use arrow_ipc::{Block, root_as_footer, root_as_message};
@@ -45,7 +45,7 @@ pub(super) enum ArrowDamage {
 pub(super) type NextMessage = Result<Option<ArrowMessage>, ArrowDamage>;
 
 impl ArrowDamage {
-    pub(super) fn error(self, origin: &Origin, limit: u64) -> ReadError {
+    pub(super) fn error(self, origin: &RecordOrigin, limit: u64) -> ReadError {
         let path = origin.path.to_path_buf();
         match self {
             Self::Damaged { at, what } => {

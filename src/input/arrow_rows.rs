@@ -6,7 +6,7 @@ use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::{arrow_json, keys, roles};
 use crate::model::{
-    NotFinite, Origin, ReadRecord, RecordKey, RejectReason, json_string, with_members,
+    NotFinite, ReadRecord, RecordKey, RecordOrigin, RejectReason, json_string, with_members,
     without_not_finite,
 };
 use arrow::array::{Array, AsArray, GenericByteArray, LargeStringArray, RecordBatch};
@@ -219,7 +219,7 @@ impl ArrowRows {
         &mut self,
         columns: &RecordColumns,
         max_doc_bytes: u64,
-        origin: Origin,
+        origin: RecordOrigin,
     ) -> ReadItem {
         let row = self.next;
         self.next += 1;
@@ -332,7 +332,7 @@ const BYTES: u64 = 16 << 20;
 /// Who gives record batches.
 pub(super) trait BatchReader {
     /// The next batch, none at the end. `origin` is where its first row stands.
-    fn next_batch(&mut self, origin: &Origin) -> Result<Option<RecordBatch>, ReadError>;
+    fn next_batch(&mut self, origin: &RecordOrigin) -> Result<Option<RecordBatch>, ReadError>;
 }
 
 /// The rows of batches, one after the other.
@@ -373,7 +373,7 @@ impl<S: BatchReader> BatchRows<S> {
     pub(super) fn skip_rows(
         &mut self,
         options: &ReadOptions,
-        origin: &Origin,
+        origin: &RecordOrigin,
         rows: u64,
     ) -> Result<u64, ReadError> {
         let mut left = usize::try_from(rows).unwrap_or(usize::MAX);
@@ -390,7 +390,7 @@ impl<S: BatchReader> BatchRows<S> {
     }
 
     /// Takes the next batch; whether there is one.
-    fn open(&mut self, options: &ReadOptions, origin: &Origin) -> Result<bool, ReadError> {
+    fn open(&mut self, options: &ReadOptions, origin: &RecordOrigin) -> Result<bool, ReadError> {
         let Some(batch) = self.supply.next_batch(origin)? else { return Ok(false) };
         // Whoever gives batches may give some that do not have the columns that were promised.
         let columns = RecordColumns::of(&batch.schema(), &origin.path, options)?;
@@ -402,7 +402,7 @@ impl<S: BatchReader> BatchRows<S> {
     pub(super) fn next(
         &mut self,
         options: &ReadOptions,
-        origin: Origin,
+        origin: RecordOrigin,
     ) -> Result<Option<ReadItem>, ReadError> {
         loop {
             let Some(held) = &mut self.held else {

@@ -4,7 +4,7 @@ use super::csv_header::CsvHeader;
 use super::error::ReadError;
 use super::item::{ReadItem, SkippedContent};
 use super::stream::ByteStream;
-use crate::model::Origin;
+use crate::model::RecordOrigin;
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub enum RawRecord<'s> {
         /// It may stand on several lines.
         is_spread: bool,
         /// Where it stands.
-        origin: Origin,
+        origin: RecordOrigin,
     },
     /// A row of separated values.
     Csv {
@@ -42,7 +42,7 @@ pub enum RawRecord<'s> {
         /// The row of names.
         header: Arc<CsvHeader>,
         /// Where it stands.
-        origin: Origin,
+        origin: RecordOrigin,
     },
 }
 
@@ -125,8 +125,8 @@ pub(super) trait FormatReader: Send {
 
 impl RecordPlace {
     /// With its position.
-    pub(super) fn at(self, offset: u64) -> Origin {
-        Origin { path: self.path, number: self.number, offset }
+    pub(super) fn at(self, offset: u64) -> RecordOrigin {
+        RecordOrigin { path: self.path, number: self.number, offset }
     }
 
     /// The path, for errors.

@@ -6,7 +6,7 @@ use super::arrow_json;
 use super::arrow_rows::{ArrowRows, RecordColumns};
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len};
-use crate::model::{Origin, contain};
+use crate::model::{RecordOrigin, catch_panic};
 use crate::remote::RemoteReader;
 use arrow::array::RecordBatch;
 use arrow::datatypes::{Fields, Schema};
@@ -112,7 +112,7 @@ impl ColumnarReader {
 
     pub(super) fn next(
         &mut self,
-        origin: impl FnOnce(u64) -> Origin,
+        origin: impl FnOnce(u64) -> RecordOrigin,
     ) -> Result<Option<ReadItem>, ReadError> {
         loop {
             if let Some(batch) = &mut self.batch
@@ -284,7 +284,7 @@ fn runs(metadata: &ParquetMetaData) -> Vec<RowGroupRun> {
 
 /// The decoder checks less than all that a damaged file can claim; its panic is such a file.
 fn guard<T>(run: impl FnOnce() -> T) -> Result<T, String> {
-    contain(run).map_err(|why| format!("the decoder gave up: {why}"))
+    catch_panic(run).map_err(|why| format!("the decoder gave up: {why}"))
 }
 
 fn corrupt(path: &Path, offset: u64, what: String) -> ReadError {

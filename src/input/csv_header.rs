@@ -5,7 +5,7 @@ use super::error::ReadError;
 use super::item::{CsvOptions, ReadOptions, byte_len};
 use super::{keys, roles};
 use crate::model::{
-    JsonObject, Origin, ReadRecord, RecordKey, RejectReason, SpelledMetadata, is_number,
+    JsonObject, ReadRecord, RecordKey, RecordOrigin, RejectReason, SpelledMetadata, is_number,
     json_string,
 };
 use std::borrow::Cow;
@@ -150,7 +150,7 @@ impl CsvHeader {
         row: &[u8],
         line: u64,
         options: &ReadOptions,
-        origin: Origin,
+        origin: RecordOrigin,
     ) -> Result<ReadRecord, RejectReason> {
         let cells = self.cells(row, line)?;
         let place = |column: &Option<(usize, String)>| column.as_ref().map(|(at, _)| *at);

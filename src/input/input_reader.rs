@@ -15,7 +15,7 @@ use super::item::{
 use super::pipe::PipeReader;
 use super::records::{Records, RecordsReader};
 use super::stream::ByteStream;
-use crate::model::{Interrupt, Origin};
+use crate::model::{Interrupt, RecordOrigin};
 use crate::remote::{RemoteCursor, RemoteObject, RemoteReader};
 use std::fs::File;
 use std::io::Read;
@@ -234,9 +234,9 @@ impl<'m> InputReader<'m> {
     pub fn point_at(
         input: &InputFile,
         options: &ReadOptions,
-        record: &Origin,
+        record: &RecordOrigin,
     ) -> Result<ResumePoint, ReadError> {
-        let Origin { number, .. } = *record;
+        let RecordOrigin { number, .. } = *record;
         let by_number = ResumePoint { offset: number, records: number, prefix: [0; 32] };
         if input.object.is_some() || !input.is_file() || !input.path.is_file() {
             // Read from the start the next time, whatever stands here.

@@ -14,7 +14,7 @@ use super::columnar_reader::RandomAccessFile;
 use super::error::ReadError;
 use super::item::{byte_len, to_usize};
 use super::stream::{BoundedBytes, ByteStream};
-use crate::model::{Origin, contain};
+use crate::model::{RecordOrigin, catch_panic};
 use arrow::array::RecordBatch;
 use arrow::buffer::{Buffer, MutableBuffer};
 use arrow::datatypes::{DataType, Field, Schema};
@@ -269,7 +269,8 @@ impl ArrowReader {
         }
         // The decoder takes the description of columns in with the message behind it.
         if let Some(schema) = parsed.and_then(|message| message.header_as_schema()) {
-            self.dictionary_columns = contain(|| dictionary_columns(&fb_to_schema(schema))).ok();
+            self.dictionary_columns =
+                catch_panic(|| dictionary_columns(&fb_to_schema(schema))).ok();
         }
         let is_batch = parsed.is_some_and(|message| message.header_as_record_batch().is_some());
         self.batches += usize::from(is_batch);
@@ -285,7 +286,7 @@ impl ArrowReader {
     /// The decoder checks less than all that a damaged file can claim; its panic is such a file.
     fn decode(&mut self, mut bytes: Buffer) -> Result<(), String> {
         while !bytes.is_empty() {
-            let decoded = contain(|| self.decoder.decode(&mut bytes))
+            let decoded = catch_panic(|| self.decoder.decode(&mut bytes))
                 .map_err(|why| format!("the decoder gave up: {why}"))?;
             self.ready.extend(decoded.map_err(|error| error.to_string())?);
         }
@@ -311,7 +312,7 @@ fn framed(message: &[u8]) -> Vec<u8> {
 }
 
 impl BatchReader for ArrowReader {
-    fn next_batch(&mut self, origin: &Origin) -> Result<Option<RecordBatch>, ReadError> {
+    fn next_batch(&mut self, origin: &RecordOrigin) -> Result<Option<RecordBatch>, ReadError> {
         while self.ready.is_empty() && !self.is_done {
             let read = match self.fault.take() {
                 Some(fault) => Err(fault),

@@ -1,6 +1,6 @@
 //! What a reader is asked, and what it gives.
 
-use crate::model::{Origin, ReadRecord, Reject, RejectReason};
+use crate::model::{ReadRecord, RecordOrigin, Reject, RejectReason};
 use crate::remote::ObjectStores;
 
 /// A line may be this many times longer than the longest text: escapes and other fields.
@@ -258,7 +258,12 @@ pub(super) fn byte_len(bytes: usize) -> u64 {
 }
 
 /// A reject with as much of its raw bytes as is kept.
-pub(super) fn reject(reason: RejectReason, origin: Origin, raw: &[u8], raw_bytes: u64) -> ReadItem {
+pub(super) fn reject(
+    reason: RejectReason,
+    origin: RecordOrigin,
+    raw: &[u8],
+    raw_bytes: u64,
+) -> ReadItem {
     let raw = raw.get(..Reject::MAX_RAW).unwrap_or(raw).to_vec();
     ReadItem::Reject(Reject { reason, origin, raw, raw_bytes })
 }

@@ -8,7 +8,7 @@ use super::item::{ReadOptions, byte_len, line_limit, reject};
 use super::json_record::guess_field;
 use super::roles;
 use super::stream::{BoundedBytes, ByteStream, line_end};
-use crate::model::{Origin, Reject, RejectReason};
+use crate::model::{RecordOrigin, Reject, RejectReason};
 use memchr::memchr2;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -299,7 +299,7 @@ impl JsonObjects {
     pub(super) fn raw<'s>(
         &mut self,
         object: &BoundedBytes<'s>,
-        origin: Origin,
+        origin: RecordOrigin,
         is_spread: bool,
     ) -> Result<RawRecord<'s>, ReadError> {
         let object = match object {

@@ -8,7 +8,7 @@ use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::json_reader::JsonObjects;
 use super::keys;
 use super::stream::BoundedBytes;
-use crate::model::{Origin, ReadRecord, RecordKey, RejectReason};
+use crate::model::{ReadRecord, RecordKey, RecordOrigin, RejectReason};
 use arrow::array::{RecordBatch, RecordBatchReader};
 use serde_json::{Map, Value};
 use std::path::{Path, PathBuf};
@@ -181,7 +181,7 @@ impl<'m> RecordsReader<'m> {
     pub(super) fn next(
         &mut self,
         options: &ReadOptions,
-        origin: Origin,
+        origin: RecordOrigin,
     ) -> Result<Option<RawRecord<'static>>, ReadError> {
         let path = Arc::clone(&origin.path);
         let number = origin.number;
@@ -231,7 +231,7 @@ impl<'m> RecordsReader<'m> {
 }
 
 /// A record as it goes on, or why it cannot.
-fn item(record: Record, options: &ReadOptions, origin: Origin) -> ReadItem {
+fn item(record: Record, options: &ReadOptions, origin: RecordOrigin) -> ReadItem {
     let Record { key, text, mut fields } = record;
     let bytes = byte_len(text.len());
     if bytes > options.max_doc_bytes {
@@ -266,7 +266,7 @@ fn item(record: Record, options: &ReadOptions, origin: Origin) -> ReadItem {
 struct SchemaBatches<'m>(Box<dyn RecordBatchReader + Send + 'm>);
 
 impl BatchReader for SchemaBatches<'_> {
-    fn next_batch(&mut self, origin: &Origin) -> Result<Option<RecordBatch>, ReadError> {
+    fn next_batch(&mut self, origin: &RecordOrigin) -> Result<Option<RecordBatch>, ReadError> {
         let next = self.0.next().transpose();
         next.map_err(|error| failed(&origin.path, origin.number, error.into()))
     }

@@ -5,7 +5,7 @@ use super::error::ReadError;
 use super::foreign::is_html;
 use super::item::{InputFormat, ReadItem, ReadOptions, TextUnit, byte_len, reject, to_usize};
 use super::stream::{BoundedBytes, ByteStream};
-use crate::model::{Origin, ReadRecord, RecordKey, Reject, RejectReason};
+use crate::model::{ReadRecord, RecordKey, RecordOrigin, Reject, RejectReason};
 
 /// How much of a file that is no text is kept.
 const HEAD: usize = 4096;
@@ -162,7 +162,7 @@ fn without_line_ends(text: &[u8]) -> &[u8] {
 }
 
 /// The document that a stretch is, or why it is none.
-fn document(text: &BoundedBytes<'_>, max_doc_bytes: u64, origin: Origin) -> ReadItem {
+fn document(text: &BoundedBytes<'_>, max_doc_bytes: u64, origin: RecordOrigin) -> ReadItem {
     let raw = match text {
         BoundedBytes::Whole(raw) => *raw,
         BoundedBytes::TooLong { head, bytes } => {

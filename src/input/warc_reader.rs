@@ -7,7 +7,7 @@ use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, SkippedContent, byte_len, line_limit, reject, to_usize};
 use super::keys;
 use super::stream::{BoundedBytes, ByteStream, StreamPiece};
-use crate::model::{JsonObject, Origin, ReadRecord, RecordKey, Reject, RejectReason};
+use crate::model::{JsonObject, ReadRecord, RecordKey, RecordOrigin, Reject, RejectReason};
 use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
@@ -99,7 +99,7 @@ impl WarcReader {
         &self,
         header: &WarcHeader,
         payload: &BoundedBytes<'_>,
-        origin: Origin,
+        origin: RecordOrigin,
     ) -> (PayloadKind, Option<ReadItem>) {
         let max_doc_bytes = self.options.max_doc_bytes;
         let raw = match payload {
@@ -148,7 +148,7 @@ impl WarcReader {
         header: &WarcHeader,
         text: &[u8],
         content_type: &str,
-        origin: Origin,
+        origin: RecordOrigin,
     ) -> Result<ReadRecord, RejectReason> {
         let text = std::str::from_utf8(text)
             .map_err(|error| RejectReason::NotUtf8(byte_len(error.valid_up_to())))?;

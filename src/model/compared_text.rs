@@ -15,14 +15,14 @@ const LEFT_OUT: [&str; 2] = ["system", "developer"];
 pub fn compared_text<'t>(compared: Compared, text: &'t str, metadata: &str) -> Cow<'t, str> {
     match compared {
         Compared::Text => Cow::Borrowed(text),
-        Compared::Turns => match said(metadata) {
+        Compared::Turns => match spoken_text(metadata) {
             Some(said) if !said.is_empty() => Cow::Owned(said),
             _ => Cow::Borrowed(text),
         },
     }
 }
 
-fn said(metadata: &str) -> Option<String> {
+fn spoken_text(metadata: &str) -> Option<String> {
     if metadata == "{}" {
         return None;
     }

@@ -34,7 +34,7 @@ impl<'a> Context<'a> {
 
 /// What an ingest has done so far.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct ProgressTally {
     /// Bytes of input consumed, as stored in the files (compressed).
     pub input_bytes: u64,
     /// Bytes of text read from it.
@@ -54,7 +54,7 @@ pub trait Progress: Send + Sync {
     /// `done` of the stage's total are done.
     fn advance(&self, done: u64);
     /// What the ingest has done so far.
-    fn tally(&self, tally: &Tally);
+    fn tally(&self, tally: &ProgressTally);
     /// The operation is over: nothing of it need be shown any more.
     fn end(&self);
     /// Something a user should read, such as a fall-back that was taken.
@@ -63,12 +63,12 @@ pub trait Progress: Send + Sync {
 
 /// A [`Progress`] that says nothing.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Silent;
+pub struct NoProgress;
 
-impl Progress for Silent {
+impl Progress for NoProgress {
     fn begin(&self, _stage: &str, _total: Option<u64>) {}
     fn advance(&self, _done: u64) {}
-    fn tally(&self, _tally: &Tally) {}
+    fn tally(&self, _tally: &ProgressTally) {}
     fn end(&self) {}
     fn note(&self, _message: &str) {}
 }

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 
 /// The first 128 bits of a hash.
 #[must_use]
-pub fn half(hash: &blake3::Hash) -> [u8; 16] {
+pub fn hash128(hash: &blake3::Hash) -> [u8; 16] {
     let [half @ .., _, _, _, _, _, _, _, _, _, _, _, _, _, _, _, _] = *hash.as_bytes();
     half
 }
@@ -13,12 +13,12 @@ pub fn half(hash: &blake3::Hash) -> [u8; 16] {
 /// Hash of the raw bytes of a text: equal for equal texts, and for no others.
 #[must_use]
 pub fn text_hash(text: &str) -> [u8; 16] {
-    half(&blake3::hash(text.as_bytes()))
+    hash128(&blake3::hash(text.as_bytes()))
 }
 
 /// The first 64 bits of the hash of a text: they order texts, and find the hashes that are worth comparing.
 #[must_use]
-pub const fn hash_start(hash: &[u8; 16]) -> u64 {
+pub const fn hash64(hash: &[u8; 16]) -> u64 {
     let [a, b, c, d, e, f, g, h, ..] = *hash;
     u64::from_le_bytes([a, b, c, d, e, f, g, h])
 }
@@ -26,7 +26,7 @@ pub const fn hash_start(hash: &[u8; 16]) -> u64 {
 /// Identity of the records of `source` with this key.
 #[must_use]
 pub fn key_identity(source: &str, key: &str) -> [u8; 16] {
-    let mut hasher = Parts::new(source);
+    let mut hasher = IdentityParts::new(source);
     hasher.part(b"key");
     hasher.part(key.as_bytes());
     hasher.end()
@@ -45,7 +45,7 @@ pub fn record_identity(record: &ReadRecord, source: &str, content: &[u8; 16]) ->
 /// Identity of a record of `source` that no key was given for: record `number` of that file, with that content.
 #[must_use]
 pub fn position_identity(source: &str, path: &[u8], number: u64, content: &[u8; 16]) -> [u8; 16] {
-    let mut hasher = Parts::new(source);
+    let mut hasher = IdentityParts::new(source);
     hasher.part(b"position");
     hasher.part(path);
     hasher.part(&number.to_le_bytes());
@@ -64,7 +64,7 @@ pub fn reject_identity(reject: &Reject, source: &str) -> [u8; 16] {
 /// as is kept.
 #[must_use]
 pub fn reject_identity_at(source: &str, path: &[u8], number: u64, raw: &[u8]) -> [u8; 16] {
-    let mut hasher = Parts::new(source);
+    let mut hasher = IdentityParts::new(source);
     hasher.part(b"reject");
     hasher.part(path);
     hasher.part(&number.to_le_bytes());
@@ -73,9 +73,9 @@ pub fn reject_identity_at(source: &str, path: &[u8], number: u64, raw: &[u8]) ->
 }
 
 /// Hashes parts with their lengths, so that no two lists of parts run together.
-struct Parts(blake3::Hasher);
+struct IdentityParts(blake3::Hasher);
 
-impl Parts {
+impl IdentityParts {
     fn new(source: &str) -> Self {
         let mut parts = Self(blake3::Hasher::new());
         parts.part(source.as_bytes());
@@ -88,6 +88,6 @@ impl Parts {
     }
 
     fn end(self) -> [u8; 16] {
-        half(&self.0.finalize())
+        hash128(&self.0.finalize())
     }
 }

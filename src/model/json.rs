@@ -126,7 +126,7 @@ pub fn canonical(json: &str) -> Result<CanonicalJson, String> {
     let written = |is_doubled| {
         let out = String::with_capacity(json.len());
         let from = JsonCursor { from: json, at: 0 };
-        let mut writer = Writer { from, out, is_doubled, is_other_value: is_doubled };
+        let mut writer = CanonicalWriter { from, out, is_doubled, is_other_value: is_doubled };
         writer.from.skip_space();
         writer.value(0)?;
         Ok(CanonicalJson { json: writer.out, is_other_value: writer.is_other_value })
@@ -257,7 +257,7 @@ impl<'l> JsonCursor<'l> {
     }
 }
 
-struct Writer<'l> {
+struct CanonicalWriter<'l> {
     from: JsonCursor<'l>,
     out: String,
     /// Whether names may come twice: members are put together before they are written.
@@ -265,7 +265,7 @@ struct Writer<'l> {
     is_other_value: bool,
 }
 
-impl Writer<'_> {
+impl CanonicalWriter<'_> {
     fn value(&mut self, depth: usize) -> Result<(), JsonFault> {
         match self.from.peek() {
             Some(b'{') if self.is_doubled => self.object_of_doubles(depth),

@@ -19,7 +19,7 @@ mod suite;
 mod timestamp;
 
 pub use compared_text::compared_text;
-pub use context::{Context, Interrupt, Progress, Silent, Tally};
+pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
 pub use error::error_words;
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
 pub use hash::{BucketMap, GOLDEN, MersenneTwister, PremixedState, mix32, mix64};
@@ -29,7 +29,7 @@ pub use id::{
     unsortable_float,
 };
 pub use identity::{
-    half, hash_start, key_identity, position_identity, record_identity, reject_identity,
+    hash64, hash128, key_identity, position_identity, record_identity, reject_identity,
     reject_identity_at, text_hash,
 };
 pub use json::{
@@ -37,7 +37,7 @@ pub use json::{
     parse, parse_as, parse_object, with_members, without_not_finite,
 };
 pub use json_number::is_number;
-pub use panic::{contain, is_contained};
+pub use panic::{catch_panic, is_panic_caught};
 pub use percent::percent_decoded;
 pub use policy::{
     Compared, DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION,
@@ -45,13 +45,13 @@ pub use policy::{
 };
 pub use policy_settings::PolicySettings;
 pub use record::{
-    Incoming, IncomingFilter, LossSpan, Origin, ReadRecord, RecordKey, Reject, RejectReason,
-    SpelledMetadata, TextForm, Verdict,
+    Incoming, IncomingFilter, IncomingVerdict, LossSpan, ReadRecord, RecordKey, RecordOrigin,
+    Reject, RejectReason, SpelledMetadata, TextForm,
 };
 pub use standing::{Match, MatchKind, Standing, StandingsDigest, jaccard};
 pub use suite::{
-    ByteSpan, GramPlace, GramRun, Piece, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
-    SuiteVerdict, WholeItem,
+    ByteSpan, GramPlace, GramRun, ShortItem, Sightings, SuiteGram, SuiteItem, SuitePart,
+    SuitePiece, SuiteVerdict, WholeItem,
 };
 pub(crate) use timestamp::timestamp_of_text;
 pub use timestamp::{TimeUnit, shown_timestamp};

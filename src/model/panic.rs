@@ -12,7 +12,7 @@ thread_local! {
 ///
 /// # Errors
 /// The words of the panic.
-pub fn contain<T>(run: impl FnOnce() -> T) -> Result<T, String> {
+pub fn catch_panic<T>(run: impl FnOnce() -> T) -> Result<T, String> {
     DEPTH.set(DEPTH.get() + 1);
     let ran = catch_unwind(AssertUnwindSafe(run));
     DEPTH.set(DEPTH.get().saturating_sub(1));
@@ -25,7 +25,7 @@ pub fn contain<T>(run: impl FnOnce() -> T) -> Result<T, String> {
 
 /// Whether a panic of this thread, now, would become an error value. A panic hook need not tell such a one.
 #[must_use]
-pub fn is_contained() -> bool {
+pub fn is_panic_caught() -> bool {
     DEPTH.get() > 0
 }
 
@@ -35,11 +35,12 @@ mod tests {
 
     #[test]
     fn a_panic_is_a_value_and_known_to_be_one() {
-        assert!(!is_contained());
-        assert_eq!(contain(|| contain(is_contained)), Ok(Ok(true)));
-        let seen: Result<(), String> =
-            contain(|| std::panic::resume_unwind(Box::new(format!("seen: {}", is_contained()))));
+        assert!(!is_panic_caught());
+        assert_eq!(catch_panic(|| catch_panic(is_panic_caught)), Ok(Ok(true)));
+        let seen: Result<(), String> = catch_panic(|| {
+            std::panic::resume_unwind(Box::new(format!("seen: {}", is_panic_caught())))
+        });
         assert_eq!(seen, Err("seen: true".to_owned()));
-        assert!(!is_contained());
+        assert!(!is_panic_caught());
     }
 }

@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 /// Where in the input a record stood.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct RecordOrigin {
     /// Absolute path of the file; `-` for standard input.
     pub path: Arc<PathBuf>,
     /// Records before this one in the file; rejected ones count.
@@ -18,7 +18,7 @@ pub struct Origin {
     pub offset: u64,
 }
 
-impl Origin {
+impl RecordOrigin {
     /// File and number, as messages say them.
     pub(crate) fn record(&self) -> String {
         format!("{}: record {} (counted from 0)", self.path.display(), self.number)
@@ -55,7 +55,7 @@ pub struct ReadRecord {
     /// Numbers of it that JSON does not know.
     pub not_finite: NotFinite,
     /// Where it stood.
-    pub origin: Origin,
+    pub origin: RecordOrigin,
 }
 
 /// Metadata as an input spelled it.
@@ -70,7 +70,7 @@ pub struct SpelledMetadata {
 impl ReadRecord {
     /// A record whose metadata were not put into their canonical form yet.
     #[must_use]
-    pub fn new(key: RecordKey, text: String, metadata: String, origin: Origin) -> Self {
+    pub fn new(key: RecordKey, text: String, metadata: String, origin: RecordOrigin) -> Self {
         let not_finite = NotFinite::default();
         Self { key, source: None, text, metadata, spelled: None, not_finite, origin }
     }
@@ -130,7 +130,7 @@ pub struct Reject {
     /// Why it could not be stored.
     pub reason: RejectReason,
     /// Where it stood.
-    pub origin: Origin,
+    pub origin: RecordOrigin,
     /// Its raw bytes, cut at [`Reject::MAX_RAW`].
     pub raw: Vec<u8>,
     /// Length of the raw bytes before the cut.
@@ -202,7 +202,7 @@ pub struct Incoming<'r> {
 
 /// What a filter says of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum IncomingVerdict {
     /// It comes in.
     In,
     /// It does not.
@@ -215,7 +215,7 @@ pub enum Verdict {
 /// with.
 pub trait IncomingFilter: Send + Sync {
     /// The verdict on each record, in their order.
-    fn verdicts(&self, records: &[Incoming<'_>]) -> Vec<Verdict>;
+    fn verdicts(&self, records: &[Incoming<'_>]) -> Vec<IncomingVerdict>;
 
     /// Fields that the filter names and that no record had so far.
     fn unseen(&self) -> Vec<String>;

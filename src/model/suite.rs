@@ -115,7 +115,7 @@ pub struct GramRun {
 /// A run of fewer tokens than an n-gram that a text and a part of an item have, at the same distance as others of the
 /// part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct SuitePiece {
     /// Tokens of the text before it.
     pub token: u64,
     /// Where it stands in the suite.
@@ -126,7 +126,7 @@ pub struct Piece {
     pub span: ByteSpan,
 }
 
-impl Piece {
+impl SuitePiece {
     /// Where each of its tokens stands in the suite.
     pub(crate) fn places(&self) -> impl Iterator<Item = GramPlace> {
         let Self { place, tokens, .. } = *self;
@@ -152,7 +152,7 @@ pub struct Sightings {
     /// Runs of n-grams, in the order of the text.
     pub runs: Vec<GramRun>,
     /// Pieces, in the order of the text.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<SuitePiece>,
     /// Short questions with their answers: the first of each item, ascending by item.
     pub whole: Vec<WholeItem>,
     /// Runs and pieces that are not listed, since there are too many: the shortest.

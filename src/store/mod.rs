@@ -8,7 +8,7 @@
 //! use corpusdb::store::Depth;
 //!
 //! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, Silent};
+//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("corpus");
@@ -16,14 +16,14 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &Silent, &Interrupt::default())?;
+//! # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
 //! let corpus = writer.corpus();
 //! let view = corpus.view();
 //! for row in view.headers(0..view.documents())? {
 //!     let (document, header) = row?;
 //!     assert_eq!(header.bytes, view.text(document)?.len() as u64);
 //! }
-//! assert!(corpus.check(Depth::Quick, &Silent)?.is_empty());
+//! assert!(corpus.check(Depth::Quick, &NoProgress)?.is_empty());
 //! # Ok(())
 //! # }
 //! ```

@@ -2,7 +2,7 @@
 
 use super::error::{ENCODING, TokenizerError};
 use super::unigram::{self, Readings};
-use crate::model::contain;
+use crate::model::catch_panic;
 use std::sync::OnceLock;
 use tokenizers::models::ModelWrapper;
 
@@ -103,5 +103,5 @@ fn read(json: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
 /// Runs third-party code so that its panic is an error of ours. Sound to resume after: the
 /// tokenizer is never changed by encoding, and its caches are cleared or keyed by whole words.
 pub(super) fn guard<T>(doing: &'static str, run: impl FnOnce() -> T) -> Result<T, TokenizerError> {
-    contain(run).map_err(|why| TokenizerError::Panicked { doing, why })
+    catch_panic(run).map_err(|why| TokenizerError::Panicked { doing, why })
 }

@@ -1,7 +1,7 @@
 //! Compaction: what is stored stays the same, and a stop is heard between its pieces.
 
 use crate::support::{Scratch, crawl, digest, lines, make, pour, sound_digest, writer};
-use corpusdb::{DedupMode, IngestOptions, Interrupt, Progress, Silent, Tally};
+use corpusdb::{DedupMode, IngestOptions, Interrupt, NoProgress, Progress, ProgressTally};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Asks for a stop once so many pieces are done; counts those that were.
@@ -30,7 +30,7 @@ impl Progress for Stopping {
             self.interrupt.raise();
         }
     }
-    fn tally(&self, _: &Tally) {}
+    fn tally(&self, _: &ProgressTally) {}
     fn end(&self) {}
     fn note(&self, _: &str) {}
 }
@@ -69,7 +69,7 @@ fn a_compaction_that_is_stopped_loses_nothing_and_can_be_run_again() {
     let whole = Stopping::after(u64::MAX);
     writer.compact(&whole, &whole.interrupt).unwrap();
     assert_eq!(whole.done.into_inner(), whole.total.into_inner());
-    writer.compact(&Silent, &Interrupt::default()).unwrap();
+    writer.compact(&NoProgress, &Interrupt::default()).unwrap();
     assert_eq!(sound_digest(&writer.corpus()), grown);
     assert_eq!(writer.view().commit().0, commit.0 + 2);
     drop(writer);

@@ -9,7 +9,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use corpusdb::contamination::SuiteFields;
 use corpusdb::dedup::{Normaliser, words};
 use corpusdb::ingest::ReadOptions;
-use corpusdb::{Interrupt, Progress, Silent, Tally};
+use corpusdb::{Interrupt, NoProgress, Progress, ProgressTally};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -308,7 +308,7 @@ impl Progress for Stopping {
             self.interrupt.raise();
         }
     }
-    fn tally(&self, _: &Tally) {}
+    fn tally(&self, _: &ProgressTally) {}
     fn end(&self) {}
     fn note(&self, _: &str) {}
 }
@@ -335,7 +335,7 @@ fn an_interrupted_search_goes_on_by_itself_and_with_the_next_ingest() {
     let items = scratch.write("suite.jsonl", suite());
     let files = [items.clone()];
     let (read, fields) = (ReadOptions::default(), SuiteFields::default());
-    let told = (&Silent as &dyn Progress, &Interrupt::default());
+    let told = (&NoProgress as &dyn Progress, &Interrupt::default());
     let report = writer(&whole).add_suite("ours", &files, &read, &fields, told).unwrap();
     assert_eq!((report.searched, report.sighted), (12, 4));
     assert!(report.commits > 2, "{report:?}");

@@ -4,7 +4,7 @@ use crate::splits::trained;
 use crate::support::{Random, Scratch, copy, corpusdb, crawl, lines, make, writer};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::Depth;
-use corpusdb::{Corpus, DedupMode, DocId, Error, IngestOptions, Interrupt, Silent};
+use corpusdb::{Corpus, DedupMode, DocId, Error, IngestOptions, Interrupt, NoProgress};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -21,9 +21,11 @@ fn make_corpus(path: &Path, scratch: &Scratch) {
         IngestOptions { batch_bytes: 8 << 10, threads: 1, read, ..IngestOptions::new("web") };
     for (at, part) in pages.chunks(80).enumerate() {
         let file = scratch.write(&format!("{at}.jsonl"), format!("{}bad line\n", lines(part)));
-        writer.ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
+        writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default()).unwrap();
         if at == 0 {
-            writer.add_tokenizer("own", &trained(), "", &Silent, &Interrupt::default()).unwrap();
+            writer
+                .add_tokenizer("own", &trained(), "", &NoProgress, &Interrupt::default())
+                .unwrap();
         }
     }
     writer.create_snapshot("now").unwrap();
@@ -66,7 +68,7 @@ const QUESTIONS: [Question; 9] = [
             corpus.view().snapshots()?
         ))
     }),
-    ("digest", |corpus| corpus.digest(&Silent)),
+    ("digest", |corpus| corpus.digest(&NoProgress)),
 ];
 
 fn rows(corpus: &Corpus, statement: &str) -> Result<String, Error> {
@@ -96,7 +98,10 @@ fn ask(path: &Path) -> Answers {
         Ok(corpus) => Answers {
             opened: Ok(()),
             answers: QUESTIONS.iter().map(|(_, ask)| ask(&corpus).map_err(words)).collect(),
-            faults: corpus.check(Depth::Deep, &Silent).map(|faults| faults.len()).map_err(words),
+            faults: corpus
+                .check(Depth::Deep, &NoProgress)
+                .map(|faults| faults.len())
+                .map_err(words),
         },
     }
 }
@@ -255,8 +260,8 @@ fn a_damaged_band_run_is_an_error_or_harmless() {
     let options = IngestOptions { read, ..IngestOptions::new("web") };
     {
         let mut writer = writer(&corpus);
-        writer.add_tokenizer("own", &trained(), "", &Silent, &Interrupt::default()).unwrap();
-        writer.ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
+        writer.add_tokenizer("own", &trained(), "", &NoProgress, &Interrupt::default()).unwrap();
+        writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default()).unwrap();
     }
     let bytes_of = |family: &str| {
         let corpus = Corpus::options().memory(MEMORY).open(&corpus).unwrap();
@@ -317,7 +322,9 @@ fn a_manifest_cut_anywhere_is_an_error_or_harmless() {
 /// A corpus whose newest commits are in the log only: its writer was killed.
 fn killed(scratch: &Scratch, corpus: &Path) {
     make(corpus, DedupMode::Witness, 0.7);
-    writer(corpus).add_tokenizer("own", &trained(), "", &Silent, &Interrupt::default()).unwrap();
+    writer(corpus)
+        .add_tokenizer("own", &trained(), "", &NoProgress, &Interrupt::default())
+        .unwrap();
     let file = scratch.write("a.jsonl", lines(&crawl(92, 700, true)));
     let arguments = [
         "ingest",

@@ -10,7 +10,8 @@ use corpusdb::curate::BlockReach;
 use corpusdb::dedup::{Profile, Standing};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::{
-    Corpus, CorpusWriter, DocId, IngestOptions, Interrupt, Policy, Progress, Silent, Tally,
+    Corpus, CorpusWriter, DocId, IngestOptions, Interrupt, NoProgress, Policy, Progress,
+    ProgressTally,
 };
 use roaring::RoaringTreemap;
 use serde_json::json;
@@ -52,7 +53,7 @@ impl Progress for Kill {
             self.0.raise();
         }
     }
-    fn tally(&self, _: &Tally) {}
+    fn tally(&self, _: &ProgressTally) {}
     fn end(&self) {}
     fn note(&self, _: &str) {}
 }
@@ -175,9 +176,9 @@ impl Story {
                 .iter()
                 .filter(|id| standing(id) == Standing::Removed && random.chance(50))
                 .collect();
-            self.writer.restore(&spared, &Silent, &Interrupt::default()).unwrap();
+            self.writer.restore(&spared, &NoProgress, &Interrupt::default()).unwrap();
             let nothing = RoaringTreemap::new();
-            self.writer.purge(&nothing, reach, true, &Silent, &Interrupt::default()).unwrap();
+            self.writer.purge(&nothing, reach, true, &NoProgress, &Interrupt::default()).unwrap();
             if begun.is_empty() {
                 // Stopped before it began, or behind the last document.
                 spared = asked.clone();
@@ -210,10 +211,10 @@ impl Story {
             let reach =
                 *random.pick(&[BlockReach::Nothing, BlockReach::Exact, BlockReach::Similar]);
             self.log.push(format!("remove {ids:?}, block {reach:?}"));
-            self.writer.remove(&ids, reach, &Silent, &none).unwrap();
+            self.writer.remove(&ids, reach, &NoProgress, &none).unwrap();
         } else {
             self.log.push(format!("restore {ids:?}"));
-            self.writer.restore(&ids, &Silent, &none).unwrap();
+            self.writer.restore(&ids, &NoProgress, &none).unwrap();
         }
     }
 
@@ -235,7 +236,7 @@ impl Story {
 
     /// Nothing of what was erased is left that is not of somebody else too, and all others have what they had.
     fn check(&mut self) {
-        self.writer.compact(&Silent, &Interrupt::default()).unwrap();
+        self.writer.compact(&NoProgress, &Interrupt::default()).unwrap();
         let corpus = reader(&self.path);
         sound_digest(&corpus);
         for secret in &self.secrets {
@@ -262,7 +263,7 @@ impl Story {
             assert_eq!(having(root, part.as_bytes()), [""; 0], "{part}\n{:#?}", self.log);
         }
         let proof = Corpus::options()
-            .prove_purge(&self.path, None, None, &Silent, &Interrupt::default())
+            .prove_purge(&self.path, None, None, &NoProgress, &Interrupt::default())
             .unwrap();
         assert!(proof.is_clean(), "{:#?}\n{:#?}", proof.findings, self.log);
         self.writer = writer(&self.path);

@@ -6,8 +6,8 @@ use corpusdb::curate::{ComputedField, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions};
 use corpusdb::query::{Format, Printer};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, Interrupt, Policy, Progress,
-    Silent, Tally,
+    Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, Interrupt, NoProgress,
+    Policy, Progress, ProgressTally,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ impl Progress for Stop {
             self.interrupt.raise();
         }
     }
-    fn tally(&self, _: &Tally) {}
+    fn tally(&self, _: &ProgressTally) {}
     fn end(&self) {}
     fn note(&self, _: &str) {}
 }
@@ -349,15 +349,15 @@ impl Place {
             }
             Step::Remove(ids) => {
                 let ids = ids.iter().copied().collect();
-                writer.remove(&ids, false, &Silent, &Interrupt::default())?;
+                writer.remove(&ids, false, &NoProgress, &Interrupt::default())?;
             }
             Step::Restore(ids) => {
                 let ids = ids.iter().copied().collect();
-                writer.restore(&ids, &Silent, &Interrupt::default())?;
+                writer.restore(&ids, &NoProgress, &Interrupt::default())?;
             }
             Step::Redo(threshold) => {
                 let policy = Policy::new(DedupMode::Witness, *threshold).unwrap();
-                writer.redo(&policy, &Silent, &Interrupt::default())?;
+                writer.redo(&policy, &NoProgress, &Interrupt::default())?;
                 writer.switch(&policy)?;
             }
             Step::Snapshot(name) => {
@@ -390,7 +390,7 @@ impl Place {
                 }
                 drop(corpus);
                 self.writer = Some(writer(&self.path));
-                self.take(step, file, &Silent, &Interrupt::default()).unwrap();
+                self.take(step, file, &NoProgress, &Interrupt::default()).unwrap();
             }
         }
     }
@@ -467,7 +467,7 @@ fn whatever_happens_fields_are_what_the_records_and_the_values_given_come_to() {
                 }
                 _ => String::new(),
             };
-            whole.take(&step, &file, &Silent, &Interrupt::default()).unwrap();
+            whole.take(&step, &file, &NoProgress, &Interrupt::default()).unwrap();
             parts.take_in_parts(&step, &file, &mut random);
             model_step(&mut model, &step);
             let (one, two) = (whole.writer().corpus(), parts.writer().corpus());

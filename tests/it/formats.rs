@@ -6,7 +6,7 @@ use crate::support::{
     repository, sound_digest, writer,
 };
 use corpusdb::tokenizer::Tokenizer;
-use corpusdb::{Interrupt, Silent};
+use corpusdb::{Interrupt, NoProgress};
 use std::path::Path;
 
 /// The digest that the golden store of `format` had when it was made.
@@ -163,7 +163,7 @@ fn make_a_golden_store() {
                 "own",
                 &trained(),
                 "trained on a test's crawl",
-                &Silent,
+                &NoProgress,
                 &Interrupt::default(),
             )
             .unwrap();

@@ -6,7 +6,7 @@ use crate::shards::{Row, files, manifest, numbered, rows};
 use crate::support::MEMORY;
 use corpusdb::epoch::BuildJob;
 use corpusdb::store::TokenizerId;
-use corpusdb::{Corpus, DocId, Interrupt, Progress, Silent, Tally};
+use corpusdb::{Corpus, DocId, Interrupt, NoProgress, Progress, ProgressTally};
 use std::path::Path;
 
 /// The `[output]` of every format and layout.
@@ -180,7 +180,7 @@ impl Progress for StopAt<'_> {
         }
     }
 
-    fn tally(&self, _: &Tally) {}
+    fn tally(&self, _: &ProgressTally) {}
 
     fn end(&self) {}
 
@@ -253,7 +253,7 @@ fn an_interrupted_build_goes_on_and_gives_the_same_bytes() {
                     epoch: 0,
                     out: &out,
                     threads: 1,
-                    progress: &Silent,
+                    progress: &NoProgress,
                     interrupt: &interrupt,
                 };
                 corpus.build(&planned, &job).unwrap_err();
@@ -264,7 +264,7 @@ fn an_interrupted_build_goes_on_and_gives_the_same_bytes() {
                         epoch: 0,
                         out: &out,
                         threads: 2,
-                        progress: &Silent,
+                        progress: &NoProgress,
                         interrupt: &Interrupt::default(),
                     },
                 );
@@ -302,7 +302,7 @@ fn two_builds_of_one_output_do_not_meet() {
     let out = place.path("out");
     let interrupt = Interrupt::default();
     let job =
-        BuildJob { epoch: 0, out: &out, threads: 1, progress: &Silent, interrupt: &interrupt };
+        BuildJob { epoch: 0, out: &out, threads: 1, progress: &NoProgress, interrupt: &interrupt };
     let error = corpus.build(&planned, &job).unwrap_err().to_string();
     assert!(error.contains("another build"), "{error}");
     drop(lock);
@@ -331,21 +331,21 @@ fn damage_to_any_file_of_any_format_is_found() {
                 damaged[at] ^= 1 << random.below(8);
                 std::fs::write(&path, &damaged).unwrap();
                 let passed = corpus_now
-                    .verify(&planned, &out, &Silent, &Interrupt::default())
+                    .verify(&planned, &out, &NoProgress, &Interrupt::default())
                     .is_ok_and(|verification| verification.passed());
                 assert!(!passed, "byte {at} of {file} of {output}");
             }
             for cut in [0, 1, bytes.len() / 2, bytes.len() - 1] {
                 std::fs::write(&path, &bytes[..cut]).unwrap();
                 let passed = corpus_now
-                    .verify(&planned, &out, &Silent, &Interrupt::default())
+                    .verify(&planned, &out, &NoProgress, &Interrupt::default())
                     .is_ok_and(|verification| verification.passed());
                 assert!(!passed, "{file} of {output} cut at {cut}");
             }
             std::fs::write(&path, &bytes).unwrap();
         }
         assert!(
-            corpus_now.verify(&planned, &out, &Silent, &Interrupt::default()).unwrap().passed()
+            corpus_now.verify(&planned, &out, &NoProgress, &Interrupt::default()).unwrap().passed()
         );
     }
     drop(corpus);

@@ -5,7 +5,7 @@ use crate::support::{
     sound_digest,
 };
 use corpusdb::ingest::{OnError, ReadOptions};
-use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Silent};
+use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, NoProgress};
 use serde_json::{Value, json};
 
 const COUNTS: [&str; 4] = ["read", "added", "filtered", "rejected"];
@@ -161,7 +161,7 @@ fn no_cut_of_the_input_changes_what_comes_in() {
         for part in parts {
             let file = scratch.write("a.jsonl", part);
             let report =
-                writer.ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
+                writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default()).unwrap();
             sums[0] += report.added;
             sums[1] += report.filtered;
             sums[2] += report.rejected;
@@ -188,7 +188,7 @@ fn an_ingest_that_stops_at_a_bad_record_goes_on_behind_what_did_not_come_in() {
     };
     let ingest = |writer: &mut corpusdb::CorpusWriter, bytes: String| {
         let file = scratch.write("a.jsonl", bytes);
-        writer.ingest(&[file], &options, &[], &Silent, &Interrupt::default())
+        writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default())
     };
     let error = ingest(&mut writer, format!("{good}broken\n{more}")).unwrap_err().to_string();
     assert!(error.contains("record 20000"), "{error}");

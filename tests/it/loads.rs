@@ -11,8 +11,8 @@ use corpusdb::dedup::{KeepOrder, MatchKind, Standing, StandingsDigest};
 use corpusdb::ingest::{InputFormat, LoadOptions, LoadReport, ReadOptions};
 use corpusdb::tokenizer::Tokenizer;
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Interrupt, Policy,
-    Silent,
+    Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Interrupt, NoProgress,
+    Policy,
 };
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
@@ -213,7 +213,7 @@ pub fn load(
     options: &LoadOptions,
 ) -> Result<LoadReport, Error> {
     let directory = directory.display().to_string();
-    writer.bulk_load(&directory, options, &Silent, &Interrupt::default())
+    writer.bulk_load(&directory, options, &NoProgress, &Interrupt::default())
 }
 
 /// The ingest that a load stands for.
@@ -270,7 +270,7 @@ fn a_load_is_what_the_ingest_would_have_been_and_what_follows_too() {
         let again = load(&mut loaded, &directory, &options).unwrap();
         same_ingest(&mut loaded, &directory);
         assert_eq!((again.ingest.added, again.ingest.commits), (0, 0));
-        assert_eq!(loaded.corpus().digest(&Silent).unwrap(), expected);
+        assert_eq!(loaded.corpus().digest(&NoProgress).unwrap(), expected);
 
         // What comes next finds the same texts, buckets and clusters.
         let more = scratch.write("more.jsonl", lines(&crawl(seed + 500, 220, false)));
@@ -282,7 +282,7 @@ fn a_load_is_what_the_ingest_would_have_been_and_what_follows_too() {
             let keep = if policy.keep == first { year } else { first };
             let near = if policy.mode.is_near() { policy.mode } else { other.mode };
             let redone = Policy { keep, mode: near, ..policy.clone() };
-            writer.redo(&redone, &Silent, &Interrupt::default()).unwrap();
+            writer.redo(&redone, &NoProgress, &Interrupt::default()).unwrap();
             (before, sound_digest(&writer.corpus()))
         });
         assert_eq!(digests[0], digests[1], "{policy}");
@@ -504,7 +504,7 @@ fn token_ids_come_with_their_documents_and_are_not_made_again() {
     });
     let made = |name: &str| {
         let mut writer = make(&scratch.path(name), &policy);
-        writer.add_tokenizer("own", &file, "", &Silent, &Interrupt::default()).unwrap();
+        writer.add_tokenizer("own", &file, "", &NoProgress, &Interrupt::default()).unwrap();
         writer
     };
     let mut ingested = made("ingested");

@@ -6,7 +6,7 @@ use crate::support::{
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::{Depth, StoreError};
-use corpusdb::{Corpus, DedupMode, Error, IngestOptions, Silent};
+use corpusdb::{Corpus, DedupMode, Error, IngestOptions, NoProgress};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -92,7 +92,10 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
                     corpus.info().unwrap().standings.iter().map(|count| count.documents).sum();
                 assert_eq!(standings, documents, "every document stands somewhere");
                 let faults = corpus
-                    .check(if seen.len() % 4 == 0 { Depth::Deep } else { Depth::Quick }, &Silent)
+                    .check(
+                        if seen.len() % 4 == 0 { Depth::Deep } else { Depth::Quick },
+                        &NoProgress,
+                    )
                     .unwrap();
                 assert!(faults.is_empty(), "{faults:?}");
                 // Held while the writer goes on, it stays what it was.

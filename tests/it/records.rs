@@ -14,7 +14,7 @@ use corpusdb::ingest::{
 };
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, DocId, Error, IngestOptions, IngestReport, Interrupt,
-    Progress, Silent, Tally,
+    NoProgress, Progress, ProgressTally,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -71,7 +71,7 @@ fn hand_over(
     records: Records<'_>,
     options: &IngestOptions,
 ) -> Result<IngestReport, Error> {
-    writer.ingest_records(records, options, &[], &Silent, &Interrupt::default())
+    writer.ingest_records(records, options, &[], &NoProgress, &Interrupt::default())
 }
 
 fn made(path: &Path) -> CorpusWriter {
@@ -310,7 +310,7 @@ struct StopAtOnce<'a>(&'a Interrupt);
 impl Progress for StopAtOnce<'_> {
     fn begin(&self, _stage: &str, _total: Option<u64>) {}
     fn advance(&self, _done: u64) {}
-    fn tally(&self, _tally: &Tally) {
+    fn tally(&self, _tally: &ProgressTally) {
         self.0.raise();
     }
     fn end(&self) {}

@@ -6,7 +6,8 @@ use crate::support::{
 use corpusdb::dedup::Standing;
 use corpusdb::ingest::{InputFormat, ReadOptions, TextUnit};
 use corpusdb::{
-    CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, Progress, Silent, Tally,
+    CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, NoProgress, Progress,
+    ProgressTally,
 };
 
 fn options(batch_bytes: u64) -> IngestOptions {
@@ -125,7 +126,7 @@ impl Progress for StopEarly {
     fn advance(&self, _: u64) {
         self.0.raise();
     }
-    fn tally(&self, _: &Tally) {}
+    fn tally(&self, _: &ProgressTally) {}
     fn end(&self) {}
     fn note(&self, _: &str) {}
 }
@@ -332,9 +333,9 @@ fn what_was_removed_is_found_again_when_it_is_restored() {
     let kept: roaring::RoaringTreemap = writer.view().kept().unwrap().iter().take(30).collect();
     let before = sound_digest(&reader(&corpus));
     let interrupt = Interrupt::default();
-    writer.remove(&kept, false, &Silent, &interrupt).unwrap();
+    writer.remove(&kept, false, &NoProgress, &interrupt).unwrap();
     sound_digest(&reader(&corpus));
-    writer.restore(&kept, &Silent, &interrupt).unwrap();
+    writer.restore(&kept, &NoProgress, &interrupt).unwrap();
     assert_eq!(sound_digest(&reader(&corpus)), before);
     // Near copies that come now are duplicates of what was restored.
     let mut random = Random::new(10);

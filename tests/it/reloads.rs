@@ -13,7 +13,9 @@ use crate::support::{
 use arrow::datatypes::{DataType, Field, Schema};
 use corpusdb::dedup::{KeepOrder, StandingsDigest};
 use corpusdb::ingest::LoadOptions;
-use corpusdb::{CorpusWriter, DedupMode, DocId, Interrupt, Policy, Progress, Silent, Tally};
+use corpusdb::{
+    CorpusWriter, DedupMode, DocId, Interrupt, NoProgress, Policy, Progress, ProgressTally,
+};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -145,7 +147,7 @@ fn crawls(seed: u64, policy: &Policy, (rounds, size): (usize, usize), batches: &
     let tokenizer = trained();
     let mut corpora = ["decides", "ingests", "loads"].map(|name| {
         let mut writer = make(&scratch.path(name), policy);
-        writer.add_tokenizer("own", &tokenizer, "", &Silent, &Interrupt::default()).unwrap();
+        writer.add_tokenizer("own", &tokenizer, "", &NoProgress, &Interrupt::default()).unwrap();
         writer
     });
     let (mut held, mut names) = (Vec::new(), Vec::new());
@@ -341,7 +343,7 @@ impl Progress for StopAfter {
     fn advance(&self, _done: u64) {
         self.step();
     }
-    fn tally(&self, _tally: &Tally) {}
+    fn tally(&self, _tally: &ProgressTally) {}
     fn end(&self) {
         self.step();
     }

@@ -3,7 +3,7 @@
 use crate::support::{Page, Scratch, corpusdb, crawl, digest, ingest, init, lines, sound, writer};
 use corpusdb::curate::NewSignals;
 use corpusdb::signals::{Signal, SignalSet};
-use corpusdb::{Interrupt, Progress, Tally};
+use corpusdb::{Interrupt, Progress, ProgressTally};
 use serde_json::{Value, json};
 
 fn asked(corpus: &str, expression: &str) -> Value {
@@ -84,7 +84,7 @@ impl Progress for Stop {
     fn advance(&self, _: u64) {
         self.0.raise();
     }
-    fn tally(&self, _: &Tally) {}
+    fn tally(&self, _: &ProgressTally) {}
     fn end(&self) {}
     fn note(&self, _: &str) {}
 }

@@ -5,7 +5,9 @@ use crate::support::{
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::Depth;
-use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport, Interrupt, Silent};
+use corpusdb::{
+    Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport, Interrupt, NoProgress,
+};
 
 /// A tokenizer that belongs to the tests, trained on a made-up crawl.
 pub fn trained() -> Vec<u8> {
@@ -15,7 +17,7 @@ pub fn trained() -> Vec<u8> {
     let file = scratch.write("a.jsonl", lines(&crawl(2, 120, false)));
     let mut writer = writer(&path);
     writer
-        .ingest(&[file], &IngestOptions::new("web"), &[], &Silent, &Interrupt::default())
+        .ingest(&[file], &IngestOptions::new("web"), &[], &NoProgress, &Interrupt::default())
         .unwrap();
     train(&writer, 400, &["<|endoftext|>"])
 }
@@ -95,7 +97,9 @@ impl Input {
                 register(writer, tokenizer);
             }
             ingests += 1;
-            sums.add(&writer.ingest(paths, &options, &[], &Silent, &Interrupt::default()).unwrap());
+            sums.add(
+                &writer.ingest(paths, &options, &[], &NoProgress, &Interrupt::default()).unwrap(),
+            );
         };
         let files = (0..self.files.len()).map(|at| format!("{at:03}.jsonl"));
         match way.cut {
@@ -141,7 +145,7 @@ fn register(writer: &mut CorpusWriter, tokenizer: &[u8]) {
             "own",
             tokenizer,
             "trained on a test's crawl",
-            &Silent,
+            &NoProgress,
             &Interrupt::default(),
         )
         .unwrap();
@@ -242,5 +246,5 @@ fn a_digest_tells_one_corpus_from_another() {
     digests.sort();
     digests.dedup();
     assert!(digests.len() >= 3, "{digests:?}");
-    assert!(reader(&scratch.path("whole")).check(Depth::Full, &Silent).unwrap().is_empty());
+    assert!(reader(&scratch.path("whole")).check(Depth::Full, &NoProgress).unwrap().is_empty());
 }

@@ -5,8 +5,8 @@ use corpusdb::dedup::{KeepOrder, Scope};
 use corpusdb::store::Depth;
 use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, IngestReport, Interrupt, Policy,
-    Silent,
+    Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, IngestReport, Interrupt, NoProgress,
+    Policy,
 };
 use serde_json::{Value, json};
 use std::ffi::OsStr;
@@ -326,12 +326,12 @@ pub fn train(writer: &CorpusWriter, vocab_size: u32, specials: &[&str]) -> Vec<u
     let specials = specials.iter().map(|token| (*token).to_owned()).collect();
     let options = TrainOptions { vocab_size, specials, ..TrainOptions::default() };
     let on = TrainedOn::default();
-    writer.train_tokenizer(&options, &on, &Silent, &Interrupt::default()).unwrap().json
+    writer.train_tokenizer(&options, &on, &NoProgress, &Interrupt::default()).unwrap().json
 }
 
 /// Ingests through the library.
 pub fn pour(writer: &mut CorpusWriter, paths: &[String], options: &IngestOptions) -> IngestReport {
-    writer.ingest(paths, options, &[], &Silent, &Interrupt::default()).unwrap()
+    writer.ingest(paths, options, &[], &NoProgress, &Interrupt::default()).unwrap()
 }
 
 /// A tokenizer.json of 500 ids, the first of which are ChatML's special tokens.
@@ -348,9 +348,9 @@ pub fn tokenizer_of_chats(seed: u64) -> Vec<u8> {
 /// The digest of a corpus that is found sound at every depth.
 #[track_caller]
 pub fn sound_digest(corpus: &Corpus) -> String {
-    let faults = corpus.check(Depth::Deep, &Silent).unwrap();
+    let faults = corpus.check(Depth::Deep, &NoProgress).unwrap();
     assert!(faults.is_empty(), "{faults:?}");
-    corpus.digest(&Silent).unwrap()
+    corpus.digest(&NoProgress).unwrap()
 }
 
 // ---- made-up documents ----

@@ -5,7 +5,8 @@ use crate::cli::page::tests::elements;
 use corpusdb::ingest::{Record, Records};
 use corpusdb::report::{CorpusReport, ReportOptions};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, Interrupt, Policy, Recipe, Silent,
+    Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, Interrupt, NoProgress, Policy,
+    Recipe,
 };
 
 const HOSTILE: &str = "</title><script>alert('x')</script>&\"\u{202e}";
@@ -49,16 +50,18 @@ impl Place {
             };
             let records = Records::new(HOSTILE, (0..30).map(record));
             let options = IngestOptions::new(source);
-            writer.ingest_records(records, &options, &[], &Silent, &Interrupt::default()).unwrap();
+            writer
+                .ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())
+                .unwrap();
         }
         let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
             {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
-        writer.add_tokenizer("words", file, HOSTILE, &Silent, &Interrupt::default()).unwrap();
+        writer.add_tokenizer("words", file, HOSTILE, &NoProgress, &Interrupt::default()).unwrap();
         let recipe = format!(
             "version = 1\n[[source]]\nname = \"web\"\nweight = 0.5\n[[source]]\nname = '''{HOSTILE}'''\n\
              weight = 0.5\n[pack]\nkind = \"concat\"\nlength = 8\n"
         );
-        let (record, _) = writer.plan(&Recipe::parse(&recipe).unwrap(), &Silent).unwrap();
+        let (record, _) = writer.plan(&Recipe::parse(&recipe).unwrap(), &NoProgress).unwrap();
         Self { _directory: directory, plan: record.number, writer }
     }
 

@@ -1,7 +1,7 @@
 //! A suite as evidence is made with it: what is common in the corpus counts for nothing, what was rejected is marked.
 
 use crate::contamination::{Common, Evidence, Rule, SuiteIndex};
-use crate::model::{DocId, Sightings, SuiteId, SuiteVerdict, hash_start, text_hash};
+use crate::model::{DocId, Sightings, SuiteId, SuiteVerdict, hash64, text_hash};
 use crate::query::error::QueryError;
 use crate::store::{SuiteRecord, TextAndItem, View};
 use roaring::RoaringTreemap;
@@ -130,7 +130,7 @@ fn common(
             continue;
         }
         let header = view.expect_header(document)?;
-        let is_copy = !texts.insert(hash_start(&header.raw));
+        let is_copy = !texts.insert(hash64(&header.raw));
         let (bytes, most) = (texts.len() as u64 * TEXT_BYTES, view.query_memory() as u64);
         if bytes > most {
             return Err(QueryError::Suites { suite: name.to_owned(), bytes, most });

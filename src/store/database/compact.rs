@@ -74,7 +74,7 @@ fn pieces(files: &[LiveFile], family: &'static str, piece: u64) -> Vec<Piece> {
 #[expect(clippy::disallowed_methods, reason = "a database of this test, which is whole")]
 mod tests {
     use super::*;
-    use crate::model::{Interrupt, Progress, Tally};
+    use crate::model::{Interrupt, Progress, ProgressTally};
     use rocksdb::{FlushOptions, IteratorMode, Options};
     use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -112,7 +112,7 @@ mod tests {
                 self.interrupt.raise();
             }
         }
-        fn tally(&self, _: &Tally) {}
+        fn tally(&self, _: &ProgressTally) {}
         fn end(&self) {}
         fn note(&self, _: &str) {}
     }

@@ -138,7 +138,7 @@ fn attempt(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Context, DedupMode, Interrupt, Policy, Silent};
+    use crate::model::{Context, DedupMode, Interrupt, NoProgress, Policy};
     use crate::store::{Writer, create};
 
     const MEMORY: u64 = 16 << 20;
@@ -182,7 +182,7 @@ mod tests {
         let memory = Memory::within(MEMORY);
         let mut writer = Writer::open(&place.root, memory, 2).unwrap();
         let interrupt = Interrupt::default();
-        let context = Context::new(&Silent, &interrupt, MEMORY);
+        let context = Context::new(&NoProgress, &interrupt, MEMORY);
         commit(&mut writer);
         // Between a reader's look at the journal and its opening, every log and most tables go.
         let found = patient(&place, |database, journal, is_held| {

@@ -1,6 +1,6 @@
 //! Values of the family `contamination`: what a text has of a suite, hand-packed.
 
-use crate::model::{ByteSpan, GramPlace, GramRun, Piece, Sightings, SuitePart, WholeItem};
+use crate::model::{ByteSpan, GramPlace, GramRun, Sightings, SuitePart, SuitePiece, WholeItem};
 use crate::store::error::Malformed;
 use crate::store::rows::bytes::{Cursor, put_varint};
 use std::ops::RangeInclusive;
@@ -37,7 +37,7 @@ pub(in crate::store) fn encode(sightings: &Sightings) -> Vec<u8> {
     out
 }
 
-fn put_pieces(out: &mut Vec<u8>, pieces: &[Piece]) {
+fn put_pieces(out: &mut Vec<u8>, pieces: &[SuitePiece]) {
     put_varint(out, pieces.len() as u64);
     let mut token = 0;
     for piece in pieces {
@@ -84,7 +84,7 @@ pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Sightings, Malformed> {
     Ok(found)
 }
 
-fn pieces(cursor: &mut Cursor<'_>) -> Result<Vec<Piece>, Malformed> {
+fn pieces(cursor: &mut Cursor<'_>) -> Result<Vec<SuitePiece>, Malformed> {
     let (mut found, mut before) = (Vec::new(), 0);
     for _ in 0..cursor.varint()? {
         let at = cursor.offset();
@@ -97,7 +97,7 @@ fn pieces(cursor: &mut Cursor<'_>) -> Result<Vec<Piece>, Malformed> {
             return Err(Malformed::at(at, format!("a piece of {tokens} tokens from {position}")));
         }
         let place = GramPlace { item, part, position };
-        found.push(Piece { token, place, tokens, span: span(cursor)? });
+        found.push(SuitePiece { token, place, tokens, span: span(cursor)? });
         before = token;
     }
     Ok(found)
@@ -142,8 +142,8 @@ mod tests {
         assert_eq!(bytes, expected);
         assert_eq!(decode(&bytes), Ok(found.clone()));
         let place = GramPlace { item: 7, part: SuitePart::Answer, position: 300 };
-        let piece = Piece { token: 20, place, tokens: 5, span: (400, 430) };
-        found.pieces = vec![piece, Piece { token: 26, ..piece }];
+        let piece = SuitePiece { token: 20, place, tokens: 5, span: (400, 430) };
+        found.pieces = vec![piece, SuitePiece { token: 26, ..piece }];
         let bytes = encode(&found);
         let pieces = [2, 20, 7, 1, 0xac, 2, 5, 0x90, 3, 30, 6, 7, 1, 0xac, 2, 5, 0x90, 3, 30];
         assert_eq!(bytes, [&[2][..], &expected[1..16], &pieces, &expected[16..]].concat());

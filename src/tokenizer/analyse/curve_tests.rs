@@ -5,7 +5,7 @@ use super::super::{
     tokens_by_group, train,
 };
 use super::*;
-use crate::model::{Interrupt, Silent};
+use crate::model::{Interrupt, NoProgress};
 use serde_json::{Value, json};
 
 /// Words of syllables that three languages share in part, the first ones commonest.
@@ -53,7 +53,7 @@ fn assert_trained(options: &TrainOptions, fewest: usize) -> VocabularyCurve {
     let table = counted(&pipeline(options).expect("pipeline"), &texts());
     let trained = |vocab_size: u32| {
         let options = TrainOptions { vocab_size, ..options.clone() };
-        train(&table, &groups(), &options, &Silent).expect("trains")
+        train(&table, &groups(), &options, &NoProgress).expect("trains")
     };
     let Trained { json, report } = trained(options.vocab_size);
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
@@ -130,7 +130,7 @@ fn the_curve_of_a_unigram_has_its_bytes_and_its_named_tokens() {
 fn the_curve_of_an_unknown_unigram_is_of_the_defaults() {
     let options = TrainOptions { model: ModelKind::Unigram, vocab_size: 200, ..Default::default() };
     let table = counted(&pipeline(&options).expect("pipeline"), &texts());
-    let json = train(&table, &groups(), &options, &Silent).expect("trains").json;
+    let json = train(&table, &groups(), &options, &NoProgress).expect("trains").json;
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
     let subject = || Subject::new(&tokenizer, &json).expect("is made ready");
     let curve = |subject: Subject<'_>| {

@@ -7,7 +7,7 @@ use super::reach::is_within_utf8;
 use super::statistics::{gini, renyi, shannon};
 use super::text_words::{WordCounts, align};
 use super::*;
-use crate::model::{Interrupt, Silent};
+use crate::model::{Interrupt, NoProgress};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -343,7 +343,7 @@ theory of other things: another mother, their brothers, and the weather there: t
     let limit = PretokenCounter::DEFAULT_LIMIT;
     let mut counter = PretokenCounter::new(&pipeline, 1, limit).expect("splits");
     texts.iter().for_each(|text| counter.feed(0, text).expect("counts"));
-    let trained = train(&counter.finish(), &names(&["all"]), options, &Silent).expect("trains");
+    let trained = train(&counter.finish(), &names(&["all"]), options, &NoProgress).expect("trains");
     let json = trained.json;
     let full = loaded(json.clone());
     let table = pretokens(&full, &texts.map(str::to_owned));

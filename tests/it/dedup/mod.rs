@@ -33,7 +33,7 @@ use corpusdb::dedup::{KeepOrder, MatchKind, Scope, Standing};
 use corpusdb::ingest::{JoinBy, JoinOptions, ReadOptions};
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, IngestReport, Interrupt,
-    Policy, Progress, Silent, Tally,
+    NoProgress, Policy, Progress, ProgressTally,
 };
 use model::Model;
 use serde_json::json;
@@ -54,7 +54,7 @@ impl Progress for Raise {
             self.interrupt.raise();
         }
     }
-    fn tally(&self, _: &Tally) {}
+    fn tally(&self, _: &ProgressTally) {}
     fn end(&self) {}
     fn note(&self, _: &str) {}
 }
@@ -178,7 +178,7 @@ impl World {
         let reach = reach.into();
         self.model.remove(ids, reach);
         let ids = ids.iter().copied().collect();
-        self.writer.remove(&ids, reach, &Silent, &Interrupt::default()).unwrap()
+        self.writer.remove(&ids, reach, &NoProgress, &Interrupt::default()).unwrap()
     }
 
     /// Erases documents; stopped when `at` steps of one kind are done, if they are. Some of what is left then is taken
@@ -214,7 +214,8 @@ impl World {
         let left: Vec<u64> = unended.iter().filter(|id| !back.contains(id)).collect();
         self.model.purge(&left, reach);
         let nothing = roaring::RoaringTreemap::new();
-        let done = self.writer.purge(&nothing, true, true, &Silent, &Interrupt::default()).unwrap();
+        let done =
+            self.writer.purge(&nothing, true, true, &NoProgress, &Interrupt::default()).unwrap();
         assert_eq!(done.resumed, done.purged);
         done
     }
@@ -223,7 +224,7 @@ impl World {
         self.is_plain = false;
         self.model.restore(ids);
         let ids = ids.iter().copied().collect();
-        self.writer.restore(&ids, &Silent, &Interrupt::default()).unwrap()
+        self.writer.restore(&ids, &NoProgress, &Interrupt::default()).unwrap()
     }
 
     /// Sets the field that ranks documents from outside, `batch` records a commit.
@@ -237,7 +238,7 @@ impl World {
             self.scratch.write("values.jsonl", records.collect::<Vec<_>>().join("\n") + "\n");
         let options = JoinOptions { batch, ..JoinOptions::of(name, JoinBy::Id("id".to_owned())) };
         let report =
-            self.writer.set_field(&[path], &options, &Silent, &Interrupt::default()).unwrap();
+            self.writer.set_field(&[path], &options, &NoProgress, &Interrupt::default()).unwrap();
         assert_eq!(report.unknown, 0);
     }
 
@@ -245,7 +246,7 @@ impl World {
     fn redo(&mut self, policy: &Policy) {
         self.is_plain = false;
         self.model.change(policy);
-        self.writer.redo(policy, &Silent, &Interrupt::default()).unwrap();
+        self.writer.redo(policy, &NoProgress, &Interrupt::default()).unwrap();
         self.writer.switch(policy).unwrap();
     }
 

@@ -3,7 +3,7 @@
 use super::{Raise, SOURCES, World, kin, orders, page_of, policies, policy};
 use crate::support::{Page, Random, crawl, pour};
 use corpusdb::dedup::{KeepOrder, Profile, Scope};
-use corpusdb::{DedupMode, Interrupt, Policy, Silent};
+use corpusdb::{DedupMode, Interrupt, NoProgress, Policy};
 
 /// Three files of pages that have something for every order and scope.
 fn files(seed: u64, keyed: bool) -> Vec<Vec<Page>> {
@@ -64,7 +64,7 @@ fn a_policy_that_came_later_decides_as_if_it_had_been_there_first() {
             }
         }
         let report = |policy: &Policy, world: &mut World| {
-            world.writer.redo(policy, &Silent, &Interrupt::default()).unwrap()
+            world.writer.redo(policy, &NoProgress, &Interrupt::default()).unwrap()
         };
         let policy = policy(DedupMode::Witness, 0.5);
         let found = report(&policy, &mut world);
@@ -179,7 +179,7 @@ fn an_interrupted_redo_goes_on_and_one_with_an_ingest_between_begins_anew() {
     world.agrees("ingested between");
     world.redo(&second);
     world.agrees("begun anew");
-    world.writer.redo(&first, &Silent, &Interrupt::default()).unwrap();
+    world.writer.redo(&first, &NoProgress, &Interrupt::default()).unwrap();
     world.pour("mirror", &many(5, 30), 1 << 20);
     let stale = world.writer.switch(&first).unwrap_err().to_string();
     assert!(stale.contains("dedup redo"), "{stale}");
@@ -192,7 +192,7 @@ fn a_policy_of_other_sketches_is_refused() {
     let mut world = filled(&policy(DedupMode::Witness, 0.8), &files(1, false), 1 << 20);
     let told = world.told();
     for profile in [Profile::Code, Profile::Bigcode, Profile::Fineweb, Profile::Slimpajama] {
-        let error = world.writer.redo(&Policy::of(profile), &Silent, &Interrupt::default());
+        let error = world.writer.redo(&Policy::of(profile), &NoProgress, &Interrupt::default());
         assert!(error.unwrap_err().to_string().contains("fixed at `init`"), "{profile:?}");
     }
     assert_eq!(world.told(), told);
@@ -210,7 +210,7 @@ fn what_was_decided_before_takes_no_room_after_the_switch() {
         // Enough entries for a run a re-decision, which a later folding would make rows of.
         world.redo(&policy(DedupMode::Witness, if round % 2 == 0 { 0.7 } else { 0.8 }));
         if round % 2 == 0 {
-            world.writer.compact(&Silent, &Interrupt::default()).unwrap();
+            world.writer.compact(&NoProgress, &Interrupt::default()).unwrap();
             let found = world.writer.view().disk_usage().unwrap();
             let of_bands = found.iter().filter(|(name, _)| name.starts_with("band"));
             sizes.push(of_bands.map(|(_, bytes)| bytes).sum::<u64>());

@@ -6,7 +6,7 @@ use super::{Raise, init, options, policy};
 use crate::support::{MEMORY, Page, Scratch, lines, reader, sound_digest};
 use corpusdb::dedup::{KeepOrder, Standing};
 use corpusdb::ingest::Alarm;
-use corpusdb::{Corpus, DedupMode, DocId, IngestReport, Interrupt, Policy, Silent};
+use corpusdb::{Corpus, DedupMode, DocId, IngestReport, Interrupt, NoProgress, Policy};
 use std::path::Path;
 
 /// So little that a crowd of some hundred does not fit.
@@ -17,7 +17,7 @@ fn ingest(path: &Path, policy: &Policy, file: &str, pages: &[Page], memory: u64)
     let mut writer = Corpus::options().memory(memory).threads(2).open_writer(path).unwrap();
     let files = [file.to_owned()];
     writer
-        .ingest(&files, &options("web", 100 << 10, pages), &[], &Silent, &Interrupt::default())
+        .ingest(&files, &options("web", 100 << 10, pages), &[], &NoProgress, &Interrupt::default())
         .unwrap()
 }
 
@@ -66,11 +66,11 @@ fn what_a_crowd_without_room_leaves_out_is_told_and_settled() {
                 Corpus::options().memory(LITTLE).threads(2).open_writer(&small).unwrap();
             let stopped = Interrupt::default();
             stopped.raise();
-            assert!(writer.settle(&Silent, &stopped).unwrap_err().is_interrupt());
+            assert!(writer.settle(&NoProgress, &stopped).unwrap_err().is_interrupt());
             assert_eq!(writer.view().crowded().unwrap().len(), marked);
-            let report = writer.settle(&Silent, &Interrupt::default()).unwrap();
+            let report = writer.settle(&NoProgress, &Interrupt::default()).unwrap();
             assert_eq!((report.crowded, report.settled), (marked, marked), "{policy}");
-            let again = writer.settle(&Silent, &Interrupt::default()).unwrap();
+            let again = writer.settle(&NoProgress, &Interrupt::default()).unwrap();
             assert_eq!((again.crowded, again.commits), (0, 0));
             drop(writer);
             assert_eq!(crowded(&small), 0);
@@ -117,7 +117,7 @@ fn settling_passes_what_does_not_fit_in_parts_and_goes_on_after_an_interrupt() {
         ingest(&undisturbed, &policy, &file, &pages, LITTLE);
         let mut writer =
             Corpus::options().memory(LITTLE).threads(2).open_writer(&undisturbed).unwrap();
-        let report = writer.settle(&Silent, &Interrupt::default()).unwrap();
+        let report = writer.settle(&NoProgress, &Interrupt::default()).unwrap();
         assert!(report.commits > 3, "{policy}: {} commits", report.commits);
         // Not with every kept member of the family, of which some hundred are close enough. In other orders
         // removed ones are compared besides, which a document that is kept may explain better.

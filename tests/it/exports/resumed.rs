@@ -3,7 +3,7 @@
 use super::{corpus, export, files, names};
 use crate::support::{Random, Scratch, command, corpusdb, crawl, reader};
 use corpusdb::export::{ExportFormat, ExportJob, ExportOptions};
-use corpusdb::{Corpus, Error, Interrupt, Progress, Tally};
+use corpusdb::{Corpus, Error, Interrupt, Progress, ProgressTally};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Mutex;
@@ -82,7 +82,7 @@ impl Progress for Stopping<'_> {
             self.interrupt.raise();
         }
     }
-    fn tally(&self, _: &Tally) {}
+    fn tally(&self, _: &ProgressTally) {}
     fn end(&self) {}
     fn note(&self, _: &str) {}
 }
@@ -182,12 +182,12 @@ fn two_exports_of_the_same_do_not_disturb_each_other() {
     impl Progress for Second<'_> {
         fn begin(&self, _: &str, _: Option<u64>) {
             let never = Interrupt::default();
-            let job = ExportJob::new(self.to, &corpusdb::Silent, &never);
+            let job = ExportJob::new(self.to, &corpusdb::NoProgress, &never);
             let refused = self.corpus.export(&ExportOptions::default(), &job).unwrap_err();
             *self.told.lock().unwrap() = Some(refused.to_string());
         }
         fn advance(&self, _: u64) {}
-        fn tally(&self, _: &Tally) {}
+        fn tally(&self, _: &ProgressTally) {}
         fn end(&self) {}
         fn note(&self, _: &str) {}
     }

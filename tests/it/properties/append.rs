@@ -5,7 +5,7 @@ use super::place::{Document, Place, THREE, built, open, pages, recipe, rows, sto
 use super::row::Rules;
 use crate::support::Random;
 use corpusdb::epoch::{EpochRow, Planned};
-use corpusdb::{Corpus, Interrupt, Silent};
+use corpusdb::{Corpus, Interrupt, NoProgress};
 use std::collections::BTreeMap;
 
 const SPECIALS: &str =
@@ -175,7 +175,7 @@ fn check_case(number: usize, case: &Case) {
     };
     let mut writer = place.writer();
     let parent = text([0.5, 0.35, 0.15], 4, case.pack, "tokens = 4000");
-    let (parent, planned) = writer.plan(&parent, &Silent).unwrap();
+    let (parent, planned) = writer.plan(&parent, &NoProgress).unwrap();
     let corpus = place.reader();
     let told = corpus.explain(&planned, &Interrupt::default()).unwrap();
     let last = open(&corpus, &planned, told.epochs - 1);
@@ -202,7 +202,7 @@ fn check_case(number: usize, case: &Case) {
         };
         let child = text([0.2, 0.3, 0.5], 60, &pack, "tokens = 3000");
         let (child, child_planned) = writer
-            .extend(parent.number, k as u64, Some(&child), &Silent, &Interrupt::default())
+            .extend(parent.number, k as u64, Some(&child), &NoProgress, &Interrupt::default())
             .unwrap_or_else(|error| panic!("{error}, case {number}, row {k}"));
         let now = place.reader();
         let all = stored(&now);
@@ -226,7 +226,13 @@ fn check_case(number: usize, case: &Case) {
         place.pour(&mut writer, "code", &pages(&mut random, "code", 5, (1, 40)));
         let grandchild = text([0.4, 0.3, 0.3], 60, case.pack, "tokens = 5000");
         let (_, grandchild) = writer
-            .extend(child.number, some as u64, Some(&grandchild), &Silent, &Interrupt::default())
+            .extend(
+                child.number,
+                some as u64,
+                Some(&grandchild),
+                &NoProgress,
+                &Interrupt::default(),
+            )
             .unwrap_or_else(|error| panic!("{error}, case {number}, rows {k} and {some}"));
         let now = place.reader();
         let all = stored(&now);
@@ -236,7 +242,7 @@ fn check_case(number: usize, case: &Case) {
         check_all(&counts, &rules, &all, known, &over, case.copies);
     }
     let beyond =
-        writer.extend(parent.number, end as u64 + 5000, None, &Silent, &Interrupt::default());
+        writer.extend(parent.number, end as u64 + 5000, None, &NoProgress, &Interrupt::default());
     assert!(beyond.unwrap_err().to_string().contains("ends before row"));
 }
 

@@ -150,7 +150,7 @@ fn an_epoch_without_rows_is_an_error_that_says_why() {
                     epoch: 0,
                     out: &place.scratch.path("out"),
                     threads: 1,
-                    progress: &corpusdb::Silent,
+                    progress: &corpusdb::NoProgress,
                     interrupt: &interrupt,
                 },
             )

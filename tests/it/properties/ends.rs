@@ -5,7 +5,7 @@ use super::place::{Document, Place, THREE, built, content, open, plan, recipe, r
 use super::row::Rules;
 use corpusdb::epoch::recipe::OrderKind;
 use corpusdb::epoch::{EpochRow, Planned};
-use corpusdb::{Corpus, Interrupt, Silent};
+use corpusdb::{Corpus, Interrupt, NoProgress};
 use std::collections::BTreeMap;
 
 const EOS: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\" }\n";
@@ -212,7 +212,7 @@ fn extensions_take_up_rows_that_overlap_and_passes_that_leave_out() {
         (EOS, "", "[output]\nformat = \"megatron\"\n"),
     ] {
         let parent = recipe(&text(specials, "tokens = 12000", pack, more, 12));
-        let (parent, planned) = writer.plan(&parent, &Silent).unwrap();
+        let (parent, planned) = writer.plan(&parent, &NoProgress).unwrap();
         let corpus = place.reader();
         let all = stored(&corpus);
         let rules = Rules::of(&planned, &all);
@@ -237,7 +237,7 @@ fn extensions_take_up_rows_that_overlap_and_passes_that_leave_out() {
                     parent.number,
                     consumed as u64,
                     Some(&child),
-                    &Silent,
+                    &NoProgress,
                     &Interrupt::default(),
                 )
                 .unwrap_or_else(|error| panic!("{error}, row {consumed}"));

@@ -5,7 +5,7 @@ use super::trained::pour_chats;
 use super::worlds::same;
 use crate::support::Random;
 use corpusdb::epoch::{BuildJob, Epoch, EpochError, EpochRow, Manifest, Planned, TensorForm};
-use corpusdb::{Corpus, Interrupt, Silent};
+use corpusdb::{Corpus, Interrupt, NoProgress};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -32,7 +32,7 @@ fn recipe(pack: &str, batch: &str, output: &str) -> String {
 
 fn build(corpus: &Corpus, planned: &Planned, epoch: u64, out: &Path) {
     let interrupt = Interrupt::default();
-    let job = BuildJob { epoch, out, threads: 2, progress: &Silent, interrupt: &interrupt };
+    let job = BuildJob { epoch, out, threads: 2, progress: &NoProgress, interrupt: &interrupt };
     corpus.build(planned, &job).unwrap();
 }
 

@@ -4,7 +4,8 @@ use super::place::{plan, recipe};
 use crate::support::{MEMORY, Page, Random, Scratch, corpusdb, edited, lines, prose, seeds, train};
 use corpusdb::dedup::{KeepOrder, MatchKind};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, Policy, Silent,
+    Corpus, CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, NoProgress,
+    Policy,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -40,10 +41,11 @@ impl Pages {
         let mut options = IngestOptions::new("web");
         options.read.id_field = Some("id".to_owned());
         let mut writer = self.writer();
-        let told = writer.ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
+        let told =
+            writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default()).unwrap();
         if self.poured == 1 {
             let file = train(&writer, 420, &[]);
-            writer.add_tokenizer("own", &file, "", &Silent, &Interrupt::default()).unwrap();
+            writer.add_tokenizer("own", &file, "", &NoProgress, &Interrupt::default()).unwrap();
         }
         told
     }
@@ -250,16 +252,16 @@ fn random_history(keep: &KeepOrder, seed: u64) {
                 removed.extend(&some);
                 let mut writer = pages.writer();
                 let selection = some.into_iter().collect();
-                writer.remove(&selection, false, &Silent, &Interrupt::default()).unwrap();
+                writer.remove(&selection, false, &NoProgress, &Interrupt::default()).unwrap();
             }
             4 if !removed.is_empty() => {
                 let some = removed.drain(..removed.len().div_ceil(2)).collect();
-                pages.writer().restore(&some, &Silent, &Interrupt::default()).unwrap();
+                pages.writer().restore(&some, &NoProgress, &Interrupt::default()).unwrap();
             }
             _ => {
                 let policy = policy(keep, [0.6, 0.7, 0.8][random.below(3)]);
                 let mut writer = pages.writer();
-                writer.redo(&policy, &Silent, &Interrupt::default()).unwrap();
+                writer.redo(&policy, &NoProgress, &Interrupt::default()).unwrap();
                 writer.switch(&policy).unwrap();
             }
         }
@@ -310,7 +312,7 @@ fn the_sides_of_a_snapshot_never_change() {
     let text = format!("snapshot = \"then\"\n[select]\nholdout = {{ share = {SHARE} }}\n");
     let hash = |pages: &Pages| {
         let corpus = Corpus::options().memory(MEMORY).open(&pages.path).unwrap();
-        corpus.plan(&recipe(&text), &Silent).unwrap().plan.hash()
+        corpus.plan(&recipe(&text), &NoProgress).unwrap().plan.hash()
     };
     let before = hash(&pages);
     for page in &mut crawl {

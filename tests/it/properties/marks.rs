@@ -4,7 +4,7 @@ use super::laws::{drawn, feasible};
 use super::place::{Place, THREE, content, open, recipe, rows};
 use crate::support::Random;
 use corpusdb::store::Depth;
-use corpusdb::{Corpus, Interrupt, Silent};
+use corpusdb::{Corpus, Interrupt, NoProgress};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -26,7 +26,8 @@ fn epochs_with_stored_marks_are_those_that_are_walked() {
         drop(corpus);
         // The one that `feasible` lowered, where it did.
         let planned = recipe(&text);
-        let Ok((record, stored)) = writer.plan_epochs(&planned, epochs, &Silent, &interrupt) else {
+        let Ok((record, stored)) = writer.plan_epochs(&planned, epochs, &NoProgress, &interrupt)
+        else {
             continue;
         };
         assert_eq!(stored.number(), Some(record.number));
@@ -34,7 +35,7 @@ fn epochs_with_stored_marks_are_those_that_are_walked() {
         let corpus = writer.corpus();
         let stored = corpus.stored_plan(record.number).unwrap();
         assert_eq!(stored.number(), Some(record.number));
-        let walked = corpus.plan(&planned, &Silent).unwrap();
+        let walked = corpus.plan(&planned, &NoProgress).unwrap();
         assert_eq!((walked.number(), walked.plan.hash()), (None, record.hash));
         for number in 0..epochs {
             let (Ok(by), Ok(anew)) = (
@@ -70,12 +71,12 @@ fn epochs_with_stored_marks_are_those_that_are_walked() {
     assert_eq!(met, 14, "recipes of {tried} that could be met");
     // Marks are compared with a walk there.
     let corpus = writer.corpus();
-    assert_eq!(corpus.check(Depth::Deep, &Silent).unwrap(), []);
+    assert_eq!(corpus.check(Depth::Deep, &NoProgress).unwrap(), []);
     let last = corpus.epochs().unwrap().last().unwrap().number;
     drop(corpus);
-    assert_eq!(writer.mark_epochs(last, 1, &Silent, &interrupt).unwrap(), 0, "they are there");
+    assert_eq!(writer.mark_epochs(last, 1, &NoProgress, &interrupt).unwrap(), 0, "they are there");
     writer.drop_plan(last).unwrap();
-    assert!(writer.mark_epochs(last, 1, &Silent, &interrupt).is_err());
+    assert!(writer.mark_epochs(last, 1, &NoProgress, &interrupt).is_err());
 }
 
 /// What was planned without marks gets them later, and an extension of it goes on at the same row.
@@ -85,7 +86,7 @@ fn plans_without_marks_go_on_working_and_get_them_when_asked() {
     let mut writer = place.writer();
     let interrupt = Interrupt::default();
     let text = "seed = 5\n[mix]\ntokens = 900\n[pack]\nlength = 24\nkind = \"concat\"\n[batch]\nrows = 5\ntail = \"carry\"\n[tokenizer]\nspecials = { pad = \"<|pad|>\" }\n";
-    let (record, _) = writer.plan_epochs(&recipe(text), 0, &Silent, &interrupt).unwrap();
+    let (record, _) = writer.plan_epochs(&recipe(text), 0, &NoProgress, &interrupt).unwrap();
     let numbers = |writer: &corpusdb::CorpusWriter| {
         let corpus = writer.corpus();
         let planned = corpus.stored_plan(record.number).unwrap();
@@ -96,24 +97,24 @@ fn plans_without_marks_go_on_working_and_get_them_when_asked() {
     };
     let before = numbers(&writer);
     let extend = |writer: &mut corpusdb::CorpusWriter| {
-        writer.extend(record.number, before.1, None, &Silent, &interrupt).unwrap()
+        writer.extend(record.number, before.1, None, &NoProgress, &interrupt).unwrap()
     };
     let commits = |writer: &corpusdb::CorpusWriter| writer.view().commit().0;
     let (child, _) = extend(&mut writer);
     writer.drop_plan(child.number).unwrap();
     let at = commits(&writer);
-    assert_eq!(writer.mark_epochs(record.number, 2, &Silent, &interrupt).unwrap(), 2);
+    assert_eq!(writer.mark_epochs(record.number, 2, &NoProgress, &interrupt).unwrap(), 2);
     assert_eq!(commits(&writer), at + 1);
     assert_eq!(numbers(&writer), before, "the third epoch begins at the end of the second");
-    assert_eq!(writer.mark_epochs(record.number, 3, &Silent, &interrupt).unwrap(), 1);
-    assert_eq!(writer.mark_epochs(record.number, 3, &Silent, &interrupt).unwrap(), 0);
+    assert_eq!(writer.mark_epochs(record.number, 3, &NoProgress, &interrupt).unwrap(), 1);
+    assert_eq!(writer.mark_epochs(record.number, 3, &NoProgress, &interrupt).unwrap(), 0);
     assert_eq!(commits(&writer), at + 2, "what is there is not written again");
     assert_eq!(numbers(&writer), before);
     let (again, _) = extend(&mut writer);
     assert_eq!(again.hash, child.hash);
-    let error = writer.mark_epochs(record.number, 1000, &Silent, &interrupt).unwrap_err();
+    let error = writer.mark_epochs(record.number, 1000, &NoProgress, &interrupt).unwrap_err();
     assert!(error.to_string().contains("epoch 999"), "{error}");
-    assert_eq!(writer.corpus().check(Depth::Deep, &Silent).unwrap(), []);
+    assert_eq!(writer.corpus().check(Depth::Deep, &NoProgress).unwrap(), []);
 }
 
 /// Every file of a directory, with its length and when it was written to last.
@@ -136,7 +137,7 @@ fn whoever_reads_an_epoch_writes_nothing_into_the_corpus() {
     let place = Place::of(7, &THREE);
     let mut writer = place.writer();
     let text = "[mix]\ntokens = 900\n[pack]\nlength = 24\n[batch]\nrows = 5\n";
-    let (record, _) = writer.plan(&recipe(text), &Silent).unwrap();
+    let (record, _) = writer.plan(&recipe(text), &NoProgress).unwrap();
     drop(writer);
     let before = files(&place.path);
     let corpus = Corpus::options().memory(32 << 20).open(&place.path).unwrap();
@@ -146,7 +147,7 @@ fn whoever_reads_an_epoch_writes_nothing_into_the_corpus() {
     }
     corpus.explain(&planned, &Interrupt::default()).unwrap();
     assert!(corpus.count(Some("kept")).unwrap() > 0);
-    assert_eq!(corpus.check(Depth::Deep, &Silent).unwrap(), []);
+    assert_eq!(corpus.check(Depth::Deep, &NoProgress).unwrap(), []);
     assert_eq!(files(&place.path), before);
     drop(corpus);
     assert_eq!(files(&place.path), before);

@@ -9,7 +9,7 @@ use arrow::datatypes::{Float32Type, Int32Type};
 use corpusdb::epoch::recipe::Column;
 use corpusdb::epoch::views::{self, Normalise};
 use corpusdb::epoch::{EpochRow, Planned, StreamFormat, StreamViews};
-use corpusdb::{Corpus, Interrupt, Silent};
+use corpusdb::{Corpus, Interrupt, NoProgress};
 use serde_json::Value;
 use std::path::Path;
 
@@ -217,7 +217,7 @@ fn damaged(corpus: &Corpus, planned: &Planned, out: &Path) {
     let said =
         said.replace(&format!("\"bytes\": {}", text.len()), &format!("\"bytes\": {}", other.len()));
     std::fs::write(&manifest, said).unwrap();
-    let found = corpus.verify(planned, out, &Silent, &Interrupt::default()).unwrap();
+    let found = corpus.verify(planned, out, &NoProgress, &Interrupt::default()).unwrap();
     let failed: Vec<&str> =
         found.checks.iter().filter(|check| !check.passed).map(|check| &*check.name).collect();
     assert_eq!(failed, ["labels"], "{found}");

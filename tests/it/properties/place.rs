@@ -4,8 +4,8 @@ use crate::support::{MEMORY, Page, Random, Scratch, lines, prose, train};
 use corpusdb::epoch::{BuildJob, Epoch, EpochRow, Planned};
 use corpusdb::store::{LossSpan, TokenizerId};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Interrupt, Policy,
-    Recipe, Silent,
+    Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Interrupt, NoProgress,
+    Policy, Recipe,
 };
 use serde_json::json;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ impl Place {
     }
 
     pub fn register(&self, writer: &mut CorpusWriter, file: &[u8]) {
-        writer.add_tokenizer("own", file, "of a test", &Silent, &Interrupt::default()).unwrap();
+        writer.add_tokenizer("own", file, "of a test", &NoProgress, &Interrupt::default()).unwrap();
     }
 
     pub fn writer(&self) -> CorpusWriter {
@@ -70,7 +70,7 @@ impl Place {
         let file = self.scratch.write(&name, text);
         let mut options = IngestOptions::new(source);
         options.read.id_field = Some("id".to_owned());
-        writer.ingest(&[file], &options, &[], &Silent, &Interrupt::default()).unwrap();
+        writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default()).unwrap();
     }
 }
 
@@ -137,7 +137,7 @@ pub fn recipe(text: &str) -> Recipe {
 
 /// Plans without storing.
 pub fn plan(corpus: &Corpus, text: &str) -> Result<Planned, Error> {
-    corpus.plan(&recipe(text), &Silent)
+    corpus.plan(&recipe(text), &NoProgress)
 }
 
 pub fn open(corpus: &Corpus, planned: &Planned, epoch: u64) -> Epoch {
@@ -169,11 +169,11 @@ pub fn built(
 ) -> PathBuf {
     let out = place.scratch.path(name);
     let interrupt = Interrupt::default();
-    let job = BuildJob { epoch, out: &out, threads, progress: &Silent, interrupt: &interrupt };
+    let job = BuildJob { epoch, out: &out, threads, progress: &NoProgress, interrupt: &interrupt };
     corpus
         .build(planned, &job)
         .unwrap_or_else(|error| panic!("{error}\n{:?}", planned.plan.recipe));
-    let found = corpus.verify(planned, &out, &Silent, &interrupt).unwrap();
+    let found = corpus.verify(planned, &out, &NoProgress, &interrupt).unwrap();
     for check in &found.checks {
         assert!(check.passed, "{check:?}\n{:#?}", planned.plan.recipe);
     }

@@ -153,7 +153,7 @@ fn bytes_depend_on_neither_threads_nor_compaction_nor_reopening() {
         assert_eq!(files(&one), files(&two));
         assert!(files(&one).len() > 1, "shards and a manifest");
         drop(corpus);
-        place.writer().compact(&corpusdb::Silent, &corpusdb::Interrupt::default()).unwrap();
+        place.writer().compact(&corpusdb::NoProgress, &corpusdb::Interrupt::default()).unwrap();
         let corpus = place.reader();
         let again = plan(&corpus, &text).unwrap();
         assert_eq!(again.plan.hash(), planned.plan.hash());

@@ -9,7 +9,7 @@ mod tests;
 
 use super::present::is_of_chance;
 use super::{growing, lists, operands, parser, presets, quality, runtime, session};
-use crate::model::{Incoming, IncomingFilter, Verdict, contain};
+use crate::model::{Incoming, IncomingFilter, IncomingVerdict, catch_panic};
 use crate::query::error::{QueryError, shown, words};
 use arrow::array::{Array, AsArray, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType, Field, Schema};
@@ -163,7 +163,7 @@ impl IncomingCondition {
     }
 
     /// The verdicts on rows of the same types.
-    fn ask(&self, kinds: &[Kind], rows: &[&[Cell<'_>]]) -> Result<Vec<Verdict>, String> {
+    fn ask(&self, kinds: &[Kind], rows: &[&[Cell<'_>]]) -> Result<Vec<IncomingVerdict>, String> {
         let plan = self.plan(kinds)?;
         let columns = plan.kinds.iter().enumerate().map(|(at, kind)| {
             let cells: Vec<&Cell<'_>> = rows.iter().filter_map(|row| row.get(at)).collect();
@@ -173,29 +173,29 @@ impl IncomingCondition {
         let schema = Arc::new(schema(&self.names, &plan.kinds));
         let batch = RecordBatch::try_new_with_options(schema, columns.collect(), &options);
         let batch = batch.map_err(|error| error.to_string())?;
-        let answered = contain(|| {
+        let answered = catch_panic(|| {
             plan.expression.evaluate(&batch).and_then(|answer| answer.into_array(rows.len()))
         })?;
         let answers = answered.map_err(|error| words(&error))?;
         let truths = answers.as_boolean_opt();
         let is_in = |row| truths.is_some_and(|truths| truths.is_valid(row) && truths.value(row));
-        let verdict = |row| if is_in(row) { Verdict::In } else { Verdict::Out };
+        let verdict = |row| if is_in(row) { IncomingVerdict::In } else { IncomingVerdict::Out };
         Ok((0..rows.len()).map(verdict).collect())
     }
 
     /// The same; where one of the rows has no answer, each is asked by itself.
-    fn answer(&self, kinds: &[Kind], rows: &[&[Cell<'_>]]) -> Vec<Verdict> {
+    fn answer(&self, kinds: &[Kind], rows: &[&[Cell<'_>]]) -> Vec<IncomingVerdict> {
         match self.ask(kinds, rows) {
             Ok(verdicts) => verdicts,
-            Err(why) if rows.len() <= 1 => vec![Verdict::Unanswered(why); rows.len()],
+            Err(why) if rows.len() <= 1 => vec![IncomingVerdict::Unanswered(why); rows.len()],
             Err(_) => rows.iter().flat_map(|row| self.answer(kinds, &[*row])).collect(),
         }
     }
 }
 
 impl IncomingFilter for IncomingCondition {
-    fn verdicts(&self, records: &[Incoming<'_>]) -> Vec<Verdict> {
-        let mut verdicts = vec![Verdict::Out; records.len()];
+    fn verdicts(&self, records: &[Incoming<'_>]) -> Vec<IncomingVerdict> {
+        let mut verdicts = vec![IncomingVerdict::Out; records.len()];
         let mut alike: BTreeMap<Vec<Kind>, Vec<(usize, Vec<Cell<'_>>)>> = BTreeMap::new();
         for (at, record) in records.iter().enumerate() {
             match row(record, &self.names) {
@@ -203,7 +203,7 @@ impl IncomingFilter for IncomingCondition {
                     let kinds = cells.iter().map(Cell::kind).collect();
                     alike.entry(kinds).or_default().push((at, cells));
                 }
-                Err(why) => put(&mut verdicts, at, Verdict::Unanswered(why)),
+                Err(why) => put(&mut verdicts, at, IncomingVerdict::Unanswered(why)),
             }
         }
         for (kinds, rows) in &alike {
@@ -239,7 +239,7 @@ impl IncomingCondition {
     }
 }
 
-fn put(verdicts: &mut [Verdict], at: usize, verdict: Verdict) {
+fn put(verdicts: &mut [IncomingVerdict], at: usize, verdict: IncomingVerdict) {
     if let Some(slot) = verdicts.get_mut(at) {
         *slot = verdict;
     }

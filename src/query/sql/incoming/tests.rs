@@ -3,7 +3,7 @@
 use super::*;
 use proptest::prelude::*;
 
-fn verdicts(condition: &str, records: &[&str]) -> Vec<Verdict> {
+fn verdicts(condition: &str, records: &[&str]) -> Vec<IncomingVerdict> {
     let condition = IncomingCondition::new(condition, 64 << 20).unwrap();
     condition.verdicts(&records.iter().map(|fields| incoming(fields)).collect::<Vec<_>>())
 }
@@ -14,8 +14,8 @@ fn incoming(fields: &str) -> Incoming<'_> {
 
 fn comes_in(condition: &str, fields: &str) -> bool {
     match &verdicts(condition, &[fields])[..] {
-        [Verdict::In] => true,
-        [Verdict::Out] => false,
+        [IncomingVerdict::In] => true,
+        [IncomingVerdict::Out] => false,
         other => panic!("{condition} of {fields}: {other:?}"),
     }
 }
@@ -75,8 +75,14 @@ fn what_is_no_condition_is_told_at_once() {
 fn a_record_without_an_answer_is_told_by_itself() {
     let records = [r#"{"score":1}"#, r#"{"score":"many"}"#, r#"{"score":"3"}"#, r#"{"score":0}"#];
     let found = verdicts("CAST(score AS DOUBLE) > 0.5", &records);
-    assert_eq!((&found[0], &found[2], &found[3]), (&Verdict::In, &Verdict::In, &Verdict::Out));
-    assert!(matches!(&found[1], Verdict::Unanswered(why) if why.contains("many")), "{found:?}");
+    assert_eq!(
+        (&found[0], &found[2], &found[3]),
+        (&IncomingVerdict::In, &IncomingVerdict::In, &IncomingVerdict::Out)
+    );
+    assert!(
+        matches!(&found[1], IncomingVerdict::Unanswered(why) if why.contains("many")),
+        "{found:?}"
+    );
 }
 
 #[test]
@@ -106,8 +112,8 @@ proptest! {
         let sql = "CAST(score AS DOUBLE) >= 0.75 AND lang <> 'en'";
         let together = IncomingCondition::new(sql, 0).unwrap();
         let alone = IncomingCondition::new(sql, 0).unwrap();
-        let each: Vec<Verdict> = records.iter().flat_map(|it| alone.verdicts(&[*it])).collect();
-        let all: Vec<Verdict> =
+        let each: Vec<IncomingVerdict> = records.iter().flat_map(|it| alone.verdicts(&[*it])).collect();
+        let all: Vec<IncomingVerdict> =
             records.chunks(cut).flat_map(|records| together.verdicts(records)).collect();
         prop_assert_eq!(all, each);
     }

@@ -3,7 +3,7 @@
 use super::columns::{converted, table_type};
 use super::files::DataFile;
 use crate::input::is_row_number;
-use crate::model::contain;
+use crate::model::catch_panic;
 use crate::query::error::QueryError;
 use crate::query::sql::producer::Sink;
 use arrow::array::{ArrayRef, UInt64Array, new_null_array};
@@ -79,7 +79,7 @@ fn with_type(field: &FieldRef, kind: DataType) -> FieldRef {
 
 /// What the decoder answers; it checks less than all that a damaged file can claim, and its panic is such a file.
 fn decoded<T>(run: impl FnOnce() -> parquet::errors::Result<T>) -> Result<T, String> {
-    let ran = contain(run).map_err(|why| format!("the decoder gave up: {why}"))?;
+    let ran = catch_panic(run).map_err(|why| format!("the decoder gave up: {why}"))?;
     ran.map_err(|error| error.to_string())
 }
 
@@ -161,7 +161,7 @@ impl ParquetScan {
             let mut from = before.sum::<i64>().saturating_add(1);
             let fault = |why: String, from: i64| file.fault(&format!("rows from {from} on: {why}"));
             let mut reader = decoded(|| builder.build()).map_err(|why| fault(why, from))?;
-            let mut next = || contain(|| reader.next().transpose());
+            let mut next = || catch_panic(|| reader.next().transpose());
             loop {
                 let read = next().map_err(|why| format!("the decoder gave up: {why}"));
                 let read = read.and_then(|read| read.map_err(|error| error.to_string()));
