@@ -1,7 +1,7 @@
 //! Analyses tokenizers on a sample of the kept texts: one scan, any number of tokenizers.
 
 use super::error::CurateError;
-use super::groups::{Grouping, Groups};
+use super::sample::{Grouping, Groups};
 use super::sample::{Sample, for_each_block};
 use super::train::TrainDecisions;
 use crate::decide::{LoadedTokenizer, encode_text};

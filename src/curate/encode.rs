@@ -1,11 +1,11 @@
-//! Encodes the documents that a later tokenizer has not seen, kept now or in a snapshot, in resumable commits.
+//! Encodes the documents that a later tokenizer has not seen, kept now or in a snapshot, in resumable commits. Ids of a
+//! tokenizer that extends a stored one are taken over from its base where nothing new stands.
 
 use super::error::CurateError;
-use super::extend::{BaseIds, IdsOfStored};
-use crate::decide::{EncodedBatch, PIECE, RefusedTexts, store_encoded};
+use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
 use crate::model::{Context, DocId, TokenizerId};
 use crate::store::{Batch, CommitRecord, Header, TokenizerRecord, View, Writer};
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::{Affected, AffectedScratch, Encoder, Tokenizer};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -13,29 +13,6 @@ use std::collections::BTreeMap;
 /// Sample for the self-test of an encoder: texts, and bytes of each.
 const SAMPLE: u64 = 256;
 const SAMPLE_BYTES: usize = 16 << 10;
-
-/// Kept documents, evenly spaced over the corpus.
-pub(super) fn spread(view: &View) -> Result<Vec<DocId>, CurateError> {
-    let kept = view.kept()?;
-    let count = SAMPLE.min(kept.len());
-    let documents = (0..count).filter_map(|at| kept.select(at * kept.len() / count));
-    Ok(documents.map(DocId).collect())
-}
-
-/// Texts of kept documents, evenly spaced over the corpus, for the self-test of an encoder.
-///
-/// # Errors
-/// [`CurateError::Store`] when a text cannot be read.
-pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
-    let mut texts = Vec::new();
-    for document in spread(view)? {
-        let mut text = view.text(document)?;
-        let end = (0..=SAMPLE_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-        text.truncate(end.unwrap_or(0));
-        texts.push(text);
-    }
-    Ok(texts)
-}
 
 /// Counts of a backfill: stored documents that a tokenizer encoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,6 +60,115 @@ pub struct Added {
     /// What the templates of stored conversations set turns apart with that is ordinary text to it, each with
     /// how many tokens it becomes.
     pub ordinary_markers: Vec<(String, usize)>,
+}
+
+/// The stored ids of the base of an extended tokenizer, and which of them still hold.
+pub struct BaseIds {
+    base: TokenizerId,
+    affected: Affected,
+}
+
+/// Gives the ids of stored documents, on one thread: its buffers are used again.
+pub struct IdsOfStored<'a> {
+    view: &'a View,
+    tokenizer: &'a Tokenizer,
+    base: Option<&'a BaseIds>,
+    encoder: Encoder<'a>,
+    affected: AffectedScratch,
+}
+
+impl<'a> IdsOfStored<'a> {
+    /// Ids of `tokenizer`, which extends the one of `base` if there is any.
+    #[must_use]
+    pub fn of(view: &'a View, tokenizer: &'a Tokenizer, base: Option<&'a BaseIds>) -> Self {
+        let (encoder, affected) = (tokenizer.encoder(), AffectedScratch::default());
+        Self { view, tokenizer, base, encoder, affected }
+    }
+
+    /// Puts the ids of a document behind others: copied from the base when they are stored there and have
+    /// nothing new in them; else its text is encoded. Answers whether they were copied.
+    ///
+    /// # Errors
+    /// [`CurateError`] when the store cannot be read or the tokenizer cannot be used.
+    pub fn take(
+        &mut self,
+        document: DocId,
+        header: &Header,
+        out: &mut EncodedBatch,
+    ) -> Result<bool, CurateError> {
+        let Self { view, tokenizer, base, encoder, affected } = self;
+        if let Some(base) = base
+            && out.push_with(|ids| base.take(view, affected, document, ids))?
+        {
+            return Ok(true);
+        }
+        encode_document(view, tokenizer, encoder, document, header, out)?;
+        Ok(false)
+    }
+}
+
+impl BaseIds {
+    /// The base of a stored tokenizer, when it extends one whose ids are all stored here.
+    ///
+    /// # Errors
+    /// [`CurateError::Tokenizer`] when the one is no extension of the other, so that ids of the one mean
+    /// nothing to the other; [`CurateError::Store`].
+    pub fn of(view: &View, extended: TokenizerId) -> Result<Option<Self>, CurateError> {
+        let found = |id: TokenizerId| view.tokenizers().find(|(other, _)| *other == id);
+        let base = found(extended).and_then(|(_, record)| record.base).map(TokenizerId);
+        // Dropped, or not encoded to its end: then there is nothing to take over.
+        let Some((base, _)) = base.and_then(found).filter(|(_, base)| base.encoded_to == u64::MAX)
+        else {
+            return Ok(None);
+        };
+        let (old, new) = (view.tokenizer_file(base)?, view.tokenizer_file(extended)?);
+        Ok(Some(Self { base, affected: Affected::between(&old, &new)? }))
+    }
+
+    /// Appends the ids of a document, if they hold for the extended tokenizer too.
+    fn take(
+        &self,
+        view: &View,
+        affected: &mut AffectedScratch,
+        document: DocId,
+        out: &mut Vec<u32>,
+    ) -> Result<bool, CurateError> {
+        // The trained tokens of a chat, or of given spans, are found by its text.
+        if view.text_form(document)?.is_some() {
+            return Ok(false);
+        }
+        let start = out.len();
+        let is_stored = view.tokens(self.base, document, out)?;
+        let ids = out.get(start..).unwrap_or_default();
+        // A text that the base refused has none, which says nothing of this one.
+        if !is_stored || ids.is_empty() || self.affected.is_affected(ids, affected) {
+            return Ok(false);
+        }
+        Ok(!(self.affected.needs_text() && self.affected.is_text_affected(&view.text(document)?)))
+    }
+}
+
+/// Kept documents, evenly spaced over the corpus.
+pub(super) fn spread(view: &View) -> Result<Vec<DocId>, CurateError> {
+    let kept = view.kept()?;
+    let count = SAMPLE.min(kept.len());
+    let documents = (0..count).filter_map(|at| kept.select(at * kept.len() / count));
+    Ok(documents.map(DocId).collect())
+}
+
+/// Texts of kept documents, evenly spaced over the corpus, for the self-test of an encoder.
+///
+/// # Errors
+/// [`CurateError::Store`] when a text cannot be read.
+pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
+    let mut texts = Vec::new();
+    for document in spread(view)? {
+        let mut text = view.text(document)?;
+        let end = (0..=SAMPLE_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
+        text.truncate(end.unwrap_or(0));
+        texts.push(text);
+    }
+    Ok(texts)
 }
 
 /// Encodes every document that is kept, or was in a snapshot, from where the tokenizer's record says that

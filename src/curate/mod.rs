@@ -29,82 +29,68 @@
 //!
 //! Inside:
 //!
-//! * `registered`: the tokenizers of a corpus, found, loaded, registered and dropped
-//! * `encode` token ids of a tokenizer that came after the documents
-//! * `extend`: those of a tokenizer that extends a stored one; `extended`: what decided it
-//! * `train` a tokenizer on the stored texts
-//! * `analyse` tokenizers on a sample of them
-//! * `sample` and `groups` (languages, sources): which texts, and how counts of them are kept apart
-//! * `remove` and restore documents; `removal`: what is asked for and kept on record
-//! * `purge`: erase documents, and prove it
+//! * `commits`: the texts that one commit looks at
+//! * `remove` and restore documents: what is asked for and kept on record; `block_reach`: which stored documents a block
+//!   reaches or a lift frees
+//! * `redo` all decisions under another policy; `settle` those that left candidates out
+//! * `erase`: purge documents, and prove it
 //! * `rejects`: forget records that could not be read
-//! * `redo` all decisions under another policy
-//! * `settle` decisions that left candidates out
-//! * `fields` that are declared and given up later, and `compute`: those that have the values of an expression
+//! * `fields` that are declared, computed and given up later
 //! * `signals`: scores of texts, stored as fields; `contaminate`: suites of evaluation items, searched for in what is
-//!   stored; `judge`: what people decide about these
-//! * `texts` that these look at in one commit
-//! * `tokens` of one document, to be shown
+//!   stored, and what people decide about these
+//! * `tokenizers` of a corpus, found, loaded, registered and dropped; `encode`: token ids of one that came after the
+//!   documents; `tokens` of one document, to be shown
+//! * `train` a tokenizer on the stored texts, or extend one; `analyse` tokenizers on a sample of them
+//! * `sample`: which texts, and how counts of them are kept apart (languages, sources)
 //! * `check` sketches, bands, similarities and ids, recomputed from the texts
 
 mod analyse;
+mod block_reach;
 mod check;
-mod compute;
+mod commits;
 mod contaminate;
 mod encode;
-mod equals;
+mod erase;
 mod error;
-mod extend;
-mod extended;
 mod fields;
-mod groups;
-mod judge;
-mod purge;
 mod redo;
-mod redo_lineage;
-mod registered;
 mod rejects;
-mod removal;
 mod remove;
 mod sample;
 mod settle;
 mod signals;
-mod texts;
+mod tokenizers;
 mod tokens;
 mod train;
 
+pub(crate) use self::tokenizers::{
+    drop_tokenizer, find, load, load_all, load_to_write, prove, register,
+};
 pub use crate::decide::{BlockReach, DecideError, DecisionCounts, LoadedTokenizer, RefusedTexts};
 pub use analyse::AnalyseOptions;
 pub(crate) use analyse::analyse;
 pub(crate) use check::check;
-pub use compute::ComputedField;
-pub(crate) use compute::compute_field;
-pub use contaminate::SuiteReport;
-pub(crate) use contaminate::{add_suite, drop_suite, load_seeds, search_stored};
+pub use contaminate::{JudgeReport, Judgement, SuiteReport};
+pub(crate) use contaminate::{add_suite, drop_suite, judge, load_seeds, search_stored};
 pub use encode::{Added, Backfilled};
 pub(crate) use encode::{encode_stored, sample_texts};
+pub use erase::{Certificate, Finding, PurgeReport, SearchedFamily, SearchedFile, Shared};
+pub(crate) use erase::{certify, purge, write_certificate};
 pub use error::CurateError;
-pub use extended::{ExtendDecisions, ExtendedBy};
-pub use fields::{FieldReport, NewField};
-pub(crate) use fields::{add_field, drop_field};
-pub use groups::Grouping;
-pub(crate) use judge::judge;
-pub use judge::{JudgeReport, Judgement};
-pub use purge::{Certificate, Finding, PurgeReport, SearchedFamily, SearchedFile, Shared};
-pub(crate) use purge::{certify, purge, write_certificate};
+pub use fields::{ComputedField, FieldReport, NewField};
+pub(crate) use fields::{add_field, compute_field, drop_field};
 pub use redo::{RedoReport, RedoSource};
 pub(crate) use redo::{redo, switch};
-pub(crate) use registered::{drop_tokenizer, find, load, load_all, load_to_write, prove, register};
 pub(crate) use rejects::drop_rejects;
 pub use rejects::{DropRejectsReport, RejectSelection};
-pub use removal::Removal;
-pub use remove::RemovalReport;
+pub use remove::{Removal, RemovalReport};
 pub(crate) use remove::{remove, restore};
+pub use sample::Grouping;
 pub use settle::SettleReport;
 pub(crate) use settle::settle;
 pub use signals::{NewSignals, SignalsReport};
 pub(crate) use signals::{add_signals, drop_signals};
 pub use tokens::{ShownToken, ShownTokens};
 pub(crate) use tokens::{other_ids, shown_tokens, token_ends};
-pub use train::{TrainDecisions, TrainedOn, Training};
+pub use train::{ExtendDecisions, ExtendedBy, TrainDecisions, TrainedOn, Training};
 pub(crate) use train::{grow, train_tokenizer};

@@ -1,8 +1,8 @@
 //! Scores of texts as fields: those of stored documents in one pass, and every ingest from then on gives its own.
 
+use super::commits::next_texts;
 use super::error::CurateError;
 use super::fields::{about, drop_field, finish_drops, with};
-use super::texts::next_texts;
 use crate::model::{Context, DocId, FieldDeclaration, FieldId};
 use crate::signals::{ScoreValue, Signal, scores, spelled};
 use crate::store::{Batch, FieldRecord, FieldState, View, Writer, declaration, declare_field};

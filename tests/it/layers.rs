@@ -105,7 +105,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tokenizers", &["src/tokenizer/"]),
     ("tokenizers_fast", &["src/tokenizer/"]),
     ("quick_protobuf", &["src/tokenizer/"]),
-    ("base64", &["src/curate/purge/", "src/tokenizer/", "src/remote/"]),
+    ("base64", &["src/curate/erase/", "src/tokenizer/", "src/remote/"]),
     ("dary_heap", &["src/tokenizer/"]),
     ("whatlang", &["src/signals/"]),
     ("aho_corasick", &["src/tokenizer/"]),

@@ -5,30 +5,25 @@
 //! again:
 //!
 //! * the documents are removed, as `remove` does it
-//! * `lenders`: texts that they lent to others move on
+//! * `rows`: texts that they lent to others move on
 //! * `dictionaries` that have pieces of their texts are replaced
-//! * `rows`: hashes of them are kept (`runs`), their rows are erased
-//! * `rest`: snapshots, values of fields, verdicts, rejected records and words on record that quote them (`search`)
+//! * `rows`: hashes of them are kept (`traces`), their rows are erased
+//! * `quotes`: snapshots, values of fields, verdicts, rejected records and words on record that quote them
 //! * the files of the families are rewritten, and checkpoints of earlier formats removed
 //!
-//! `certify` searches every row and every file for what was erased, `certificate` is what it tells.
+//! `certificate` searches every row and every file for what was erased, and tells what it found.
 
 mod certificate;
-mod certify;
 mod dictionaries;
-mod lenders;
-mod rest;
+mod quotes;
 mod rows;
-mod runs;
-mod search;
-mod spellings;
+mod traces;
 
-pub(crate) use certificate::write_certificate;
 pub use certificate::{Certificate, Finding, SearchedFamily, SearchedFile, Shared};
-pub(crate) use certify::certify;
+pub(crate) use certificate::{certify, write_certificate};
 
 use super::error::CurateError;
-use super::removal::Removal;
+use super::remove::Removal;
 use super::remove::{lift, remove};
 use crate::decide::{BlockReach, LoadedTokenizer};
 use crate::model::{Context, Standing};
@@ -175,16 +170,16 @@ fn finish(
             report.commits += lifted.commits;
         }
         context.progress.begin("moving what was lent", None);
-        lenders::move_texts(writer, &documents, &record, context, report)?;
+        rows::move_texts(writer, &documents, &record, context, report)?;
         dictionaries::replace(writer, &documents, &record, context, report)?;
         rows::erase(writer, &documents, &record, context, report)?;
     }
     context.progress.begin("forgetting what quotes them", None);
-    rest::snapshots(writer, &unended.documents, &record, report)?;
-    rest::values(writer, &record, report)?;
-    rest::verdicts(writer, &record, report)?;
+    quotes::snapshots(writer, &unended.documents, &record, report)?;
+    quotes::values(writer, &record, report)?;
+    quotes::verdicts(writer, &record, report)?;
     let most = (context.memory / 16 / RUN_BYTES).max(1 << 12) as usize;
-    rest::quotes(writer, unended.commit, &mut record, most, report)?;
+    quotes::quotes(writer, unended.commit, &mut record, most, report)?;
     context.progress.end();
     match writer.rewrite(&TOUCHED, context) {
         Err(StoreError::Held) => {

@@ -1,7 +1,6 @@
-//! The rows of purged documents: what is left to know of them is hashed, then they are erased.
+//! The rows of purged documents: texts that they lent move on, what is left to know of them is hashed, then they are erased.
 
-use super::PurgeReport;
-use super::runs;
+use super::{PurgeReport, traces};
 use crate::curate::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
 use crate::dedup::Fingerprinter;
@@ -10,6 +9,7 @@ use crate::model::{
 };
 use crate::store::{Batch, Blocked, CommitRecord, Erased, Header, RunOf, Trace, View, Writer};
 use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
 
 /// Documents erased in one commit.
 const CHUNK: usize = 1 << 10;
@@ -17,6 +17,11 @@ const CHUNK: usize = 1 << 10;
 const OF_TEXT: usize = 12;
 const OF_TOKENS: usize = 6;
 const OF_OTHERS: usize = 4;
+
+/// Headers of borrowers written in one commit.
+const HEADERS: usize = 1 << 13;
+/// Bytes that a lender with its heir takes, about.
+const HELD: u64 = 64;
 
 /// Erases documents that are removed, some in a commit.
 pub(super) fn erase(
@@ -118,14 +123,14 @@ fn trace(
 ) -> Result<Trace, CurateError> {
     let mut found = Vec::new();
     let text = view.text_of_owner(header.text_owner(document))?;
-    runs::add(text.as_bytes(), RunOf::Text, OF_TEXT, &mut found);
-    runs::add(view.metadata(document)?.as_bytes(), RunOf::Metadata, OF_OTHERS, &mut found);
+    traces::add(text.as_bytes(), RunOf::Text, OF_TEXT, &mut found);
+    traces::add(view.metadata(document)?.as_bytes(), RunOf::Metadata, OF_OTHERS, &mut found);
     if let Some(key) = &header.key {
-        runs::add(key.as_bytes(), RunOf::Key, OF_OTHERS, &mut found);
+        traces::add(key.as_bytes(), RunOf::Key, OF_OTHERS, &mut found);
     }
     for (tokenizer, _) in view.tokenizers() {
         if let Some(tokens) = view.token_bytes(tokenizer, document)? {
-            runs::add(&tokens, RunOf::Tokens, OF_TOKENS, &mut found);
+            traces::add(&tokens, RunOf::Tokens, OF_TOKENS, &mut found);
         }
     }
     let identity = header.key.as_ref().map(|_| identity);
@@ -146,4 +151,85 @@ fn lasting_sketch(
     let similar = of.keys().filter(|(what, _)| *what == Blocked::Similar);
     let stays = blockade.is_blocking(document, similar)?;
     Ok(of.sketch.filter(|_| stays).map(|sketch| sketch.as_bytes().to_vec()))
+}
+
+/// Moves what the documents have lent. One scan of all headers, or several, where there are more lenders than memory is
+/// for. Stopped and run again, it goes on: what has moved is lent no more.
+pub(super) fn move_texts(
+    writer: &mut Writer,
+    documents: &RoaringTreemap,
+    record: &CommitRecord,
+    context: &Context<'_>,
+    report: &mut PurgeReport,
+) -> Result<(), CurateError> {
+    let most = (context.memory / 16 / HELD).max(1 << 10) as usize;
+    let mut lenders = documents.iter();
+    loop {
+        let some: RoaringTreemap = lenders.by_ref().take(most).collect();
+        if some.is_empty() {
+            return Ok(());
+        }
+        let view = writer.view().clone();
+        let mut moving = Moving { writer, record, report, rows: Vec::new(), bytes: 0 };
+        let mut heirs: BTreeMap<DocId, DocId> = BTreeMap::new();
+        for row in view.headers(0..view.documents())? {
+            let (document, header) = row?;
+            let lender = header.text_of.filter(|of| some.contains(of.0));
+            let Some(lender) = lender.filter(|_| !documents.contains(document.0)) else { continue };
+            let heir = *heirs.entry(lender).or_insert(document);
+            moving.row(Row { document, header, lender, heir })?;
+            if context.interrupt.is_raised() {
+                moving.commit()?;
+                return Err(CurateError::Interrupted);
+            }
+        }
+        moving.commit()?;
+    }
+}
+
+/// A borrower, whom it borrowed from, and who has the text now.
+struct Row {
+    document: DocId,
+    header: Header,
+    lender: DocId,
+    heir: DocId,
+}
+
+struct Moving<'a> {
+    writer: &'a mut Writer,
+    record: &'a CommitRecord,
+    report: &'a mut PurgeReport,
+    rows: Vec<Row>,
+    /// Bytes of texts that move with the next commit.
+    bytes: u64,
+}
+
+impl Moving<'_> {
+    fn row(&mut self, row: Row) -> Result<(), CurateError> {
+        self.bytes += if row.document == row.heir { row.header.bytes } else { 0 };
+        self.rows.push(row);
+        if self.rows.len() >= HEADERS || self.bytes >= self.writer.batch_bytes() {
+            self.commit()?;
+        }
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<(), CurateError> {
+        if self.rows.is_empty() {
+            return Ok(());
+        }
+        let mut batch = self.writer.begin()?;
+        for Row { document, header, lender, heir } in self.rows.drain(..) {
+            if document == heir {
+                batch.inherit(lender, heir, &header)?;
+                self.report.moved_texts += 1;
+            } else {
+                batch.borrow_from(document, &header, heir)?;
+            }
+        }
+        batch.commit(self.record)?;
+        self.report.commits += 1;
+        self.bytes = 0;
+        Ok(())
+    }
 }

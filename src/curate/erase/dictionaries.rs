@@ -4,8 +4,8 @@
 //! that is about to be purged stands in it. Done before rows are erased: afterwards nobody could tell.
 
 use super::PurgeReport;
-use super::runs::{WIDTHS, hash, rolled};
-use super::search::Search;
+use super::traces::Search;
+use super::traces::{WIDTHS, hash, rolled};
 use crate::curate::error::CurateError;
 use crate::model::{Context, DocId};
 use crate::store::{CommitRecord, HashedRun, RunOf, View, Writer};
