@@ -38,7 +38,8 @@ pub(super) struct Args {
     /// Why: kept with the commits, and in the certificate
     #[arg(long, value_name = "TEXT")]
     pub(super) reason: Option<String>,
-    /// Also where snapshots or plans show the documents: the snapshots lose them, the plans cannot be opened any more
+    /// Also where snapshots or plans show the documents, or words in use quote them: the snapshots lose
+    /// them, the plans cannot be opened any more, expressions and recipes that quote them are redacted
     #[arg(long)]
     pub(super) force: bool,
     /// Search every row and every file for all that was ever purged, and write the certificate of it to this file
@@ -172,6 +173,9 @@ fn tell_shown(shown_by: &ShownBy) {
             print::number(*documents)
         ));
     }
+    for words in &shown_by.quoted_by {
+        print::talk(&format!("{words} quotes one of these documents"));
+    }
 }
 
 fn show(report: &PurgeReport, dry_run: bool) -> anyhow::Result<()> {
@@ -187,6 +191,7 @@ fn show(report: &PurgeReport, dry_run: bool) -> anyhow::Result<()> {
         (report.moved_texts, "texts are others' too, and stay theirs"),
         (report.snapshots, "snapshots lost some of them"),
         (report.rejects, "rejected records quoted them and are gone"),
+        (report.redacted, "expressions, recipes and records quoted them and are redacted"),
         (report.values, "values of fields that nobody else has are gone"),
         (report.verdicts, "verdicts on texts that nobody else has are gone"),
         (report.texts_rewritten, "texts are compressed by another dictionary"),

@@ -10,7 +10,7 @@ use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::path::Path;
 
-/// Snapshots and plans that show documents.
+/// Snapshots and plans that show documents, and words that quote them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct ShownBy {
@@ -18,6 +18,14 @@ pub struct ShownBy {
     pub snapshots: Vec<(String, u64)>,
     /// Numbers of stored plans, and how many of the documents each one draws.
     pub plans: Vec<(u32, u64)>,
+    /// What quotes a text or a key of one: expressions of fields, recipes of plans, records of how tokenizers were made.
+    pub quoted_by: Vec<String>,
+}
+
+impl ShownBy {
+    fn is_empty(&self) -> bool {
+        self.snapshots.is_empty() && self.plans.is_empty() && self.quoted_by.is_empty()
+    }
 }
 
 impl Corpus {
@@ -26,7 +34,7 @@ impl Corpus {
     /// # Errors
     /// [`Error::Store`] or [`Error::Epoch`] when they cannot be read.
     pub fn shown_by(&self, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
-        shown_by(self.view(), documents)
+        shown_by(self.view(), documents, self.memory)
     }
 
     /// The documents that are still to be erased by a purge that was stopped. The next purge erases them, whatever is
@@ -60,8 +68,8 @@ impl CorpusWriter {
     /// disk; their numbers stay. Equal texts, and what comes under their keys, are not stored again, unless the removal
     /// reaches nothing. A purge that was stopped is finished first, whatever is selected: nothing needs to be.
     ///
-    /// Snapshots lose the documents, and plans that draw them cannot be opened any more: refused while there are any,
-    /// unless `force`. RocksDB's list of files is written anew when the corpus is next opened for writing; until then
+    /// Snapshots lose the documents, plans that draw them cannot be opened any more, and words in use that quote them are
+    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. RocksDB's list of files is written anew when the corpus is next opened for writing; until then
     /// it may have single values of fields.
     ///
     /// # Errors
@@ -76,9 +84,10 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<PurgeReport, Error> {
         let purged = self.view().documents_standing(Standing::Purged)?;
-        let ShownBy { snapshots, plans } = shown_by(self.view(), &(selection - purged))?;
-        if !force && (!snapshots.is_empty() || !plans.is_empty()) {
-            return Err(CurateError::Shown { snapshots, plans }.into());
+        let shown = shown_by(self.view(), &(selection - purged), self.memory)?;
+        if !force && !shown.is_empty() {
+            let ShownBy { snapshots, plans, quoted_by } = shown;
+            return Err(CurateError::Shown { snapshots, plans, quoted_by }.into());
         }
         let loaded = curate::load_to_write(&mut self.writer)?;
         let context = Context::new(progress, interrupt, self.memory);
@@ -116,7 +125,7 @@ impl CorpusOptions {
     }
 }
 
-fn shown_by(view: &View, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
+fn shown_by(view: &View, documents: &RoaringTreemap, memory: u64) -> Result<ShownBy, Error> {
     let mut shown = ShownBy { plans: epoch::plans_drawing(view, documents)?, ..ShownBy::default() };
     for snapshot in view.snapshots()? {
         let kept = view.snapshot_kept(&snapshot.name)?.intersection_len(documents);
@@ -124,5 +133,7 @@ fn shown_by(view: &View, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
             shown.snapshots.push((snapshot.name, kept));
         }
     }
+    let purged = view.documents_standing(Standing::Purged)?;
+    shown.quoted_by = curate::quoting(view, &(documents - purged), memory)?;
     Ok(shown)
 }

@@ -51,15 +51,20 @@ pub enum CurateError {
     },
     /// Snapshots and plans that show documents that are to be purged.
     #[error(
-        "{}; `--force` purges them all the same: the snapshots lose them, and the plans cannot be opened any more",
-        shown_by(snapshots, plans)
+        "{}; `--force` purges them all the same: the snapshots lose them, the plans cannot be opened any more, and words that quote them are redacted",
+        shown_by(snapshots, plans, quoted_by)
     )]
     Shown {
         /// Names of snapshots, and how many of the documents each one shows as kept.
         snapshots: Vec<(String, u64)>,
         /// Numbers of plans, and how many of the documents each one draws.
         plans: Vec<(u32, u64)>,
+        /// Words of users that quote a text or a key.
+        quoted_by: Vec<String>,
     },
+    /// Keys that cannot be searched for.
+    #[error("keys cannot be searched for: {0}")]
+    Words(String),
     /// Documents that nothing is left of.
     #[error(
         "{documents} of these documents were purged: nothing is left of them to restore; select others (`standing = 'removed'`)"
@@ -175,13 +180,20 @@ impl From<DecideError> for CurateError {
 /// Snapshots and plans that an error names; the rest is counted.
 const NAMED: usize = 20;
 
-fn shown_by(snapshots: &[(String, u64)], plans: &[(u32, u64)]) -> String {
+fn shown_by(
+    snapshots: &[(String, u64)],
+    plans: &[(u32, u64)],
+    quoted_by: &[String],
+) -> String {
     let mut what: Vec<String> = Vec::new();
     let named = snapshots.iter().take(NAMED);
     what.extend(named.map(|(name, documents)| format!("snapshot `{name}` keeps {documents}")));
     let named = plans.iter().take(NAMED);
     what.extend(named.map(|(number, documents)| format!("plan {number} draws {documents}")));
-    let more = (snapshots.len() + plans.len()).saturating_sub(what.len());
+    let named = quoted_by.iter().take(NAMED);
+    what.extend(named.map(|words| format!("{words} quotes one")));
+    let all = snapshots.len() + plans.len() + quoted_by.len();
+    let more = all.saturating_sub(what.len());
     if more > 0 {
         what.push(format!("{more} more show some"));
     }

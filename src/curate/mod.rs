@@ -75,7 +75,7 @@ pub(crate) use contaminate::{add_suite, drop_suite, judge, load_seeds, search_st
 pub use encode::{Added, Backfilled};
 pub(crate) use encode::{encode_stored, sample_texts};
 pub use erase::{Certificate, Finding, PurgeReport, SearchedFamily, SearchedFile, Shared};
-pub(crate) use erase::{certify, purge, write_certificate};
+pub(crate) use erase::{quoting, certify, purge, write_certificate};
 pub use error::CurateError;
 pub use fields::{ComputedField, FieldReport, NewField};
 pub(crate) use fields::{add_field, compute_field, drop_field};

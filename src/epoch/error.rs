@@ -28,6 +28,11 @@ pub enum EpochError {
         /// How many.
         documents: u64,
     },
+    /// A plan whose recipe quoted a document of which nothing is left.
+    #[error(
+        "the recipe of the plan quoted a document that was purged, and is redacted: it cannot be built or read any more; plan the recipe again, without those words"
+    )]
+    Redacted,
     /// A source, tokenizer or special token that does not exist.
     #[error("unknown {what} `{name}`; there is {known}")]
     Unknown {

@@ -72,7 +72,7 @@ pub use rows::records::{
     CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
     SourceRecord, State, TokenizerRecord,
 };
-pub(crate) use rows::records::{FileRecord, RedoRecord};
+pub(crate) use rows::records::{FileRecord, REDACTED, RedoRecord};
 pub(crate) use rows::removals::{HashedRun, RunOf, Trace};
 pub use rows::suites::SuiteRecord;
 pub(crate) use rows::values::{ColumnValues, Offsets};

@@ -830,3 +830,54 @@ fn the_likeliest_of_all_members_of_a_crowded_bucket_are_found() {
         "{explained}"
     );
 }
+
+/// A file that is written again each day, and standard input: many documents were read at one place.
+#[test]
+fn no_two_documents_without_a_key_share_one_and_an_export_comes_back_whole() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let source = ["ingest", corpus.as_str(), "-", "--source", "web"];
+    for day in ["the first day has one text of its own", "the second day another, quite unlike it"] {
+        corpusdb_reading(&source, format!("{{\"text\":\"{day}\"}}\n").as_bytes()).good();
+    }
+    let news = scratch.write("news.txt", "yesterday the ferry left the harbour late");
+    let folder = ["--source", "news"];
+    ingest(&corpus, &[&news], &folder);
+    scratch.write("news.txt", "today nobody waits for it at the quay, and the boats stay in");
+    ingest(&corpus, &[&news], &[&folder[..], &["--reread"]].concat());
+    let sql = |corpus: &str, statement: &str| {
+        corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
+    };
+    let keys = sql(&corpus, "SELECT id, key, text FROM documents ORDER BY id");
+    let shown = |row: &Value| row["key"].as_str().unwrap().to_owned();
+    let expected = ["-:0@0".to_owned(), "-:0@1".to_owned(), format!("{news}@2"), format!("{news}@3")];
+    assert_eq!(keys.iter().map(shown).collect::<Vec<_>>(), expected);
+
+    for row in &keys {
+        let found = corpusdb(&["show", &corpus, "--key", &shown(row), "--json"]).good().json();
+        let found = found.as_array().map_or(&found, |all| &all[0]);
+        assert_eq!((&found["id"], &found["text"]), (&row["id"], &row["text"]));
+    }
+    corpusdb(&["show", &corpus, "--key", "-:0"]).fails(&["2 documents", "-:0@0", "-:0@1"]);
+    corpusdb(&["remove", &corpus, "--", "-:0"]).fails(&["2 documents", "-:0@0", "-:0@1"]);
+    corpusdb(&["show", &corpus, "--key", "-:00@0"]).fails(&["-:00@0"]);
+    let one = "SELECT id FROM documents WHERE key = '-:0@1'";
+    assert_eq!(sql(&corpus, one), [json!({"id": 1})]);
+    assert_eq!(sql(&corpus, "SELECT id FROM documents WHERE key = '-:0'"), [] as [Value; 0]);
+
+    // What is exported comes back as the same documents.
+    let export = scratch.arg("out.jsonl");
+    corpusdb(&["export", &corpus, "--to", &export]).good();
+    let other = scratch.arg("other");
+    init(&other, &[]);
+    ingest(&other, &[&export], &["--source", "all", "--id-field", "key"]);
+    let kept = "SELECT key, text FROM documents WHERE kept ORDER BY key";
+    assert_eq!(sql(&other, kept), sql(&corpus, kept));
+    assert_eq!(sql(&other, kept).len(), 4);
+
+    // The place alone does while one document was read there, and an erasure takes no other.
+    corpusdb(&["purge", &corpus, "--", "-:0@0"]).good();
+    let left = sql(&corpus, "SELECT id FROM documents WHERE standing <> 'purged' ORDER BY id");
+    assert_eq!(left, [json!({"id": 1}), json!({"id": 2}), json!({"id": 3})]);
+}

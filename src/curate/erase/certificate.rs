@@ -9,7 +9,7 @@ use crate::output::OutputFile;
 use crate::store::{HashedRun, RunOf, StoreError, StoredRow, View, format_version};
 use roaring::RoaringTreemap;
 use serde::Serialize;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +17,8 @@ use std::path::{Path, PathBuf};
 /// Findings, and documents with what they share, that are listed; the rest is counted.
 const LISTED: usize = 1000;
 /// Families whose rows have words of users and records, which may quote in any spelling.
-const SPELLED: [&str; 6] = ["meta", "commits", "snapshots", "rejects", "metadata", "terms"];
+const SPELLED: [&str; 8] =
+    ["meta", "commits", "tokenizers", "snapshots", "epochs", "rejects", "metadata", "terms"];
 /// Bytes of a file that are read at a time.
 const BLOCK: usize = 1 << 20;
 
@@ -54,6 +55,10 @@ pub struct Certificate {
     pub decodings: &'static [&'static str],
     /// Sketches of purged documents that stay, of 256 bytes each: what is similar to these documents is blocked.
     pub sketches: u64,
+    /// Paths of files that purged documents without a key were read from: where such a document was, stays on record.
+    pub kept_paths: u64,
+    /// The first of these.
+    pub paths: Vec<String>,
     /// Directories of dry runs under way, which show an earlier moment: their tables are not searched.
     pub twins: Vec<String>,
     /// Runs that stored documents have too, which were not purged: they are theirs, but where they were found in what
@@ -282,9 +287,26 @@ pub fn certify(
         }
         group.tell(&mut certificate);
     }
+    keep_paths(view, &mut certificate)?;
     certificate.digest = crate::store::digest(view, context.progress)?;
     context.progress.end();
     Ok(certificate)
+}
+
+/// Names the files that purged documents without a key were read from.
+fn keep_paths(view: &View, certificate: &mut Certificate) -> Result<(), CurateError> {
+    let mut files = BTreeSet::new();
+    for traces in view.traces()? {
+        for trace in traces?.1.iter().filter(|trace| trace.identity.is_none()) {
+            let header = view.expect_header(trace.document)?;
+            files.insert((header.source, header.file));
+        }
+    }
+    certificate.kept_paths = files.len() as u64;
+    for (source, file) in files.into_iter().take(LISTED) {
+        certificate.paths.extend(view.file_path(source, file)?);
+    }
+    Ok(())
 }
 
 /// Purged documents whose sketches stay.

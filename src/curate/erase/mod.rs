@@ -8,7 +8,7 @@
 //! * `rows`: texts that they lent to others move on
 //! * `dictionaries` that have pieces of their texts are replaced
 //! * `rows`: hashes of them are kept (`traces`), their rows are erased
-//! * `quotes`: snapshots, values of fields, verdicts, rejected records and words on record that quote them
+//! * `quotes`: snapshots, values of fields, verdicts and rejected records that quote them; `words` of users that do
 //! * the files of the families are rewritten, and checkpoints of earlier formats removed
 //!
 //! `certificate` searches every row and every file for what was erased, and tells what it found.
@@ -18,9 +18,11 @@ mod dictionaries;
 mod quotes;
 mod rows;
 mod traces;
+mod words;
 
 pub use certificate::{Certificate, Finding, SearchedFamily, SearchedFile, Shared};
 pub(crate) use certificate::{certify, write_certificate};
+pub(crate) use words::quoting;
 
 use super::error::CurateError;
 use super::remove::Removal;
@@ -32,9 +34,11 @@ use roaring::RoaringTreemap;
 use serde::Serialize;
 
 /// The families that have something of a document, or of what quotes it.
-const TOUCHED: [&str; 18] = [
+const TOUCHED: [&str; 20] = [
     "meta",
     "commits",
+    "tokenizers",
+    "epochs",
     "removals",
     "snapshots",
     "rejects",
@@ -83,6 +87,8 @@ pub struct PurgeReport {
     pub snapshots: u64,
     /// Rejected records that quoted them.
     pub rejects: u64,
+    /// Expressions of fields, recipes of plans and records of how tokenizers were made that quoted them.
+    pub redacted: u64,
     /// Values of fields that no document has any more.
     pub values: u64,
     /// Verdicts about texts that no document has any more.
@@ -172,6 +178,7 @@ fn finish(
         context.progress.begin("moving what was lent", None);
         rows::move_texts(writer, &documents, &record, context, report)?;
         dictionaries::replace(writer, &documents, &record, context, report)?;
+        words::redact_short_keys(writer, &documents, &mut record, report)?;
         rows::erase(writer, &documents, &record, context, report)?;
     }
     context.progress.begin("forgetting what quotes them", None);

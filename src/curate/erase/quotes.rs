@@ -1,9 +1,10 @@
-//! What else has something of purged documents: snapshots, rejected records, values of fields, records of commits.
+//! What else has something of purged documents: snapshots, rejected records, values of fields, words of users.
 //!
 //! Words may quote as they are, and behind the escapes of JSON, CSV, addresses and base64, one inside the other.
 
 use super::PurgeReport;
 use super::traces::Search;
+use super::words;
 use crate::curate::error::CurateError;
 use crate::model::{CommitSeq, TermId, percent_decoded};
 use crate::store::{CommitRecord, HashedRun, RunOf, View, Writer};
@@ -13,8 +14,6 @@ use roaring::RoaringTreemap;
 
 /// Rows taken away in one commit.
 const CHUNK: usize = 1 << 12;
-/// What stands in the place of words that quoted a purged document.
-const REDACTED: &str = "(quoted what was purged)";
 
 /// Their names, for who reads a certificate.
 pub(super) const DECODINGS: [&str; 5] = ["as it is", "JSON", "CSV", "percent", "base64"];
@@ -108,7 +107,7 @@ pub(super) fn quotes(
         }
         after = last;
         let search = Search::of(runs.iter());
-        words(writer, &search, record, report)?;
+        words::redact(writer, &mut |bytes| search.any(bytes), record, report)?;
         rejects(writer, &search, record, report)?;
     }
 }
@@ -164,40 +163,6 @@ fn rejects(
         report.rejects += quoting.len() as u64;
         report.commits += 1;
     }
-}
-
-fn words(
-    writer: &mut Writer,
-    search: &Search,
-    record: &mut CommitRecord,
-    report: &mut PurgeReport,
-) -> Result<(), CurateError> {
-    let redacted = |words: &mut Option<String>| {
-        let mut has = |bytes: &[u8]| search.any(bytes);
-        let quotes = words.as_ref().is_some_and(|words| any(words.as_bytes(), &mut has));
-        if quotes {
-            *words = Some(REDACTED.to_owned());
-        }
-        quotes
-    };
-    redacted(&mut record.reason);
-    redacted(&mut record.condition);
-    let mut anew = Vec::new();
-    for (commit, mut written) in writer.view().commits()? {
-        if redacted(&mut written.reason) | redacted(&mut written.condition) {
-            anew.push((commit, written));
-        }
-    }
-    if anew.is_empty() {
-        return Ok(());
-    }
-    let mut batch = writer.begin()?;
-    for (commit, written) in &anew {
-        batch.redact(*commit, written)?;
-    }
-    batch.commit(record)?;
-    report.commits += 1;
-    Ok(())
 }
 
 /// Whether `has` finds something in `bytes` as they are or in what they spell.

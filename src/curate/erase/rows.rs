@@ -7,7 +7,7 @@ use crate::dedup::Fingerprinter;
 use crate::model::{
     Compared, Context, DocId, compared_text, key_identity, position_identity, text_hash,
 };
-use crate::store::{Batch, Blocked, CommitRecord, Erased, Header, RunOf, Trace, View, Writer};
+use crate::store::{HashedRun, Batch, Blocked, CommitRecord, Erased, Header, RunOf, Trace, View, Writer};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
@@ -115,6 +115,21 @@ fn identity(view: &View, header: &Header) -> Result<[u8; 16], CurateError> {
     })
 }
 
+/// Adds the runs of a document that words may quote.
+pub(super) fn quoted_runs(
+    view: &View,
+    document: DocId,
+    header: &Header,
+    runs: &mut Vec<HashedRun>,
+) -> Result<(), CurateError> {
+    let text = view.text_of_owner(header.text_owner(document))?;
+    traces::add(text.as_bytes(), RunOf::Text, OF_TEXT, runs);
+    if let Some(key) = &header.key {
+        traces::add(key.as_bytes(), RunOf::Key, OF_OTHERS, runs);
+    }
+    Ok(())
+}
+
 fn trace(
     view: &View,
     document: DocId,
@@ -122,12 +137,8 @@ fn trace(
     identity: [u8; 16],
 ) -> Result<Trace, CurateError> {
     let mut found = Vec::new();
-    let text = view.text_of_owner(header.text_owner(document))?;
-    traces::add(text.as_bytes(), RunOf::Text, OF_TEXT, &mut found);
+    quoted_runs(view, document, header, &mut found)?;
     traces::add(view.metadata(document)?.as_bytes(), RunOf::Metadata, OF_OTHERS, &mut found);
-    if let Some(key) = &header.key {
-        traces::add(key.as_bytes(), RunOf::Key, OF_OTHERS, &mut found);
-    }
     for (tokenizer, _) in view.tokenizers() {
         if let Some(tokens) = view.token_bytes(tokenizer, document)? {
             traces::add(&tokens, RunOf::Tokens, OF_TOKENS, &mut found);

@@ -7,6 +7,7 @@ use crate::epoch::mix::Fluid;
 use crate::epoch::plan::{Plan, Planned, check_shards, masks};
 use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::model::{Standing, TokenizerId};
+use crate::store::REDACTED;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
@@ -105,8 +106,11 @@ impl Opened {
     }
 }
 
-/// Refuses a plan that would train on documents of which nothing is left.
+/// Refuses a plan that would train on documents of which nothing is left, and one that says no more how it was made.
 fn refuse_purged(corpora: &Corpora, planned: &Planned) -> Result<(), EpochError> {
+    if planned.plan.recipe.expressions().any(|expression| expression == REDACTED) {
+        return Err(EpochError::Redacted);
+    }
     let purged = corpora.documents_standing(Standing::Purged)?;
     if purged.is_empty() {
         return Ok(());

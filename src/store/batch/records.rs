@@ -150,6 +150,15 @@ impl Batch<'_> {
         self.put::<Epochs>(&NameKey::of_marks(number, marks.epoch), &marks.encode())
     }
 
+    /// Writes a plan without the words that quoted what was purged; its number, hash and what it pins stay.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn redact_epoch(&mut self, record: &EpochRecord) -> Result<(), StoreError> {
+        let name = format!("{:010}", record.number);
+        self.put::<Epochs>(&NameKey(name), &codec::encode("epoch", record)?)
+    }
+
     /// Forgets an epoch plan with what it pins and its marks.
     ///
     /// # Errors

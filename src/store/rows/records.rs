@@ -275,6 +275,9 @@ pub struct SnapshotRecord {
     pub purged: u64,
 }
 
+/// What stands in the place of words that quoted a purged document.
+pub const REDACTED: &str = "(quoted what was purged)";
+
 /// A stored epoch plan: everything that decides the bytes of the export.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
 pub struct EpochRecord {

@@ -196,6 +196,21 @@ impl Batch<'_> {
         )
     }
 
+    /// Writes how a tokenizer was made without the words that quoted what was purged.
+    ///
+    /// # Errors
+    /// [`StoreError`] when there is no such family.
+    pub fn redact_tokenizer(
+        &mut self,
+        tokenizer: TokenizerId,
+        decisions: &[u8],
+    ) -> Result<(), StoreError> {
+        self.put::<Tokenizers>(
+            &TokenizerKey { tokenizer, part: TokenizerPart::Decisions },
+            decisions,
+        )
+    }
+
     /// Forgets a tokenizer: its ids, trained tokens, counts and files. Its record stays as the mark of a
     /// number that is not given again.
     ///

@@ -1,0 +1,219 @@
+//! Words of users on record that quote purged documents: reasons and conditions of commits, which are redacted; and words
+//! that are in use, expressions of fields, recipes of plans, how tokenizers were made: a purge names these first.
+
+use super::{PurgeReport, RUN_BYTES};
+use super::quotes::any;
+use super::rows;
+use super::traces::{self, Search};
+use crate::curate::error::CurateError;
+use crate::model::{DocId, FieldId, TokenizerId};
+use crate::store::{
+    Batch, CommitRecord, EpochRecord, FieldRecord, FieldState, REDACTED, RunOf, View, Writer,
+};
+use aho_corasick::AhoCorasick;
+use roaring::RoaringTreemap;
+use serde_json::Value;
+
+/// Words in use.
+enum WordsInUse {
+    Field(FieldId, FieldRecord),
+    Plan(EpochRecord),
+    Tokenizer(TokenizerId, String, Vec<u8>),
+}
+
+impl WordsInUse {
+    /// All that a corpus has.
+    fn of(view: &View) -> Result<Vec<Self>, CurateError> {
+        let mut found = Vec::new();
+        for (field, record) in view.added_fields() {
+            if record.expression.is_some() {
+                found.push(Self::Field(*field, record.clone()));
+            }
+        }
+        found.extend(view.epochs()?.into_iter().map(Self::Plan));
+        for (tokenizer, record) in view.tokenizers() {
+            if let Some(decisions) = view.tokenizer_decisions(tokenizer)? {
+                found.push(Self::Tokenizer(tokenizer, record.name.clone(), decisions));
+            }
+        }
+        Ok(found)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Field(_, record) => record.expression.as_deref().unwrap_or_default().as_bytes(),
+            Self::Plan(record) => record.plan.as_bytes(),
+            Self::Tokenizer(_, _, decisions) => decisions,
+        }
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Field(_, record) => format!("the expression of field `{}`", record.name),
+            Self::Plan(record) => format!("the recipe of plan {}", record.number),
+            Self::Tokenizer(_, name, _) => format!("the record of how tokenizer `{name}` was made"),
+        }
+    }
+
+    /// Without the words that quote: a field is computed no more, a plan cannot be opened any more.
+    fn redact(
+        self,
+        batch: &mut Batch<'_>,
+        has: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<(), CurateError> {
+        match self {
+            Self::Field(field, record) => {
+                let state = match record.state {
+                    FieldState::Fed => FieldState::Declared,
+                    FieldState::Filling => FieldState::Going,
+                    state => state,
+                };
+                let expression = Some(REDACTED.to_owned());
+                Ok(batch.put_field(field, Some(&FieldRecord { expression, state, ..record }))?)
+            }
+            Self::Plan(record) => {
+                let plan = without(record.plan.as_bytes(), has);
+                Ok(batch.redact_epoch(&EpochRecord { plan, ..record })?)
+            }
+            Self::Tokenizer(tokenizer, _, decisions) => {
+                let decisions = without(&decisions, has);
+                Ok(batch.redact_tokenizer(tokenizer, decisions.as_bytes())?)
+            }
+        }
+    }
+}
+
+/// A document written as JSON whose strings that quote are redacted; redacted whole where that leaves something.
+fn without(json: &[u8], has: &mut dyn FnMut(&[u8]) -> bool) -> String {
+    fn walk(value: &mut Value, has: &mut dyn FnMut(&[u8]) -> bool) {
+        match value {
+            Value::String(words) if any(words.as_bytes(), has) => REDACTED.clone_into(words),
+            Value::Array(values) => values.iter_mut().for_each(|value| walk(value, has)),
+            Value::Object(members) => members.values_mut().for_each(|value| walk(value, has)),
+            _ => {}
+        }
+    }
+    let Ok(mut value) = serde_json::from_slice::<Value>(json) else { return REDACTED.to_owned() };
+    walk(&mut value, has);
+    let redacted = value.to_string();
+    if any(redacted.as_bytes(), has) { REDACTED.to_owned() } else { redacted }
+}
+
+/// The words in use that quote a text or a key of documents, by what they are. Without words in use no document is
+/// read.
+///
+/// # Errors
+/// [`CurateError`] when rows cannot be read.
+pub(crate) fn quoting(
+    view: &View,
+    documents: &RoaringTreemap,
+    memory: u64,
+) -> Result<Vec<String>, CurateError> {
+    let most = (memory / 16 / RUN_BYTES).max(1 << 12) as usize;
+    let mut words = WordsInUse::of(view)?;
+    let mut found = Vec::new();
+    let mut documents = documents.iter().map(DocId).peekable();
+    while !words.is_empty() && documents.peek().is_some() {
+        let (mut runs, mut keys) = (Vec::new(), Vec::new());
+        while runs.len() < most
+            && keys.len() < KEYS
+            && let Some(document) = documents.next()
+        {
+            let header = view.expect_header(document)?;
+            rows::quoted_runs(view, document, &header, &mut runs)?;
+            keys.extend(header.key.and_then(short_key));
+        }
+        let (search, keys) = (Search::of(runs.iter()), finder(&keys)?);
+        words.retain(|words| {
+            let mut has = |bytes: &[u8]| {
+                search.any(bytes) || keys.as_ref().is_some_and(|keys| keys.is_match(bytes))
+            };
+            let quotes = any(words.bytes(), &mut has);
+            if quotes {
+                found.push(words.name());
+            }
+            !quotes
+        });
+    }
+    Ok(found)
+}
+
+/// Redacts the words of commits in which `has` finds something, those of the `record` that is being written too, and the
+/// words in use.
+pub(super) fn redact(
+    writer: &mut Writer,
+    has: &mut dyn FnMut(&[u8]) -> bool,
+    record: &mut CommitRecord,
+    report: &mut PurgeReport,
+) -> Result<(), CurateError> {
+    let mut redacted = |words: &mut Option<String>| {
+        let quotes = words.as_ref().is_some_and(|words| any(words.as_bytes(), has));
+        if quotes {
+            *words = Some(REDACTED.to_owned());
+        }
+        quotes
+    };
+    redacted(&mut record.reason);
+    redacted(&mut record.condition);
+    let mut changed = Vec::new();
+    for (commit, mut written) in writer.view().commits()? {
+        if redacted(&mut written.reason) | redacted(&mut written.condition) {
+            changed.push((commit, written));
+        }
+    }
+    let mut in_use = WordsInUse::of(writer.view())?;
+    in_use.retain(|words| any(words.bytes(), has));
+    if changed.is_empty() && in_use.is_empty() {
+        return Ok(());
+    }
+    let mut batch = writer.begin()?;
+    for (commit, written) in &changed {
+        batch.redact(*commit, written)?;
+    }
+    report.redacted += in_use.len() as u64;
+    for words in in_use {
+        words.redact(&mut batch, has)?;
+    }
+    batch.commit(record)?;
+    report.commits += 1;
+    Ok(())
+}
+
+/// Redacts what quotes keys that are too short for a run, while they are at hand.
+pub(super) fn redact_short_keys(
+    writer: &mut Writer,
+    documents: &RoaringTreemap,
+    record: &mut CommitRecord,
+    report: &mut PurgeReport,
+) -> Result<(), CurateError> {
+    let mut documents = documents.iter().map(DocId).peekable();
+    while documents.peek().is_some() {
+        let mut keys = Vec::new();
+        while keys.len() < KEYS
+            && let Some(document) = documents.next()
+        {
+            keys.extend(writer.view().expect_header(document)?.key.and_then(short_key));
+        }
+        if let Some(keys) = finder(&keys)? {
+            redact(writer, &mut |bytes| keys.is_match(bytes), record, report)?;
+        }
+    }
+    Ok(())
+}
+
+/// Keys that are searched for at a time.
+const KEYS: usize = 1 << 12;
+
+/// A key that has no run, as SQL spells it: with its quotes it is the whole of a value.
+fn short_key(key: String) -> Option<String> {
+    let mut runs = Vec::new();
+    traces::add(key.as_bytes(), RunOf::Key, 1, &mut runs);
+    (runs.is_empty() && !key.is_empty()).then(|| format!("'{}'", key.replace('\'', "''")))
+}
+
+fn finder(keys: &[String]) -> Result<Option<AhoCorasick>, CurateError> {
+    if keys.is_empty() {
+        return Ok(None);
+    }
+    AhoCorasick::new(keys).map(Some).map_err(|error| CurateError::Words(error.to_string()))
+}
