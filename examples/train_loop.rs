@@ -3,7 +3,7 @@
 //! Run: `cargo run --release --example train_loop`
 #![expect(clippy::print_stdout, reason = "an example talks")]
 
-use corpusdb::curate::TrainedOn;
+use corpusdb::curate::TrainingTexts;
 use corpusdb::epoch::EpochBatch;
 use corpusdb::ingest::{Record, Records};
 use corpusdb::tokenizer::TrainOptions;
@@ -71,7 +71,7 @@ fn plan(path: &Path) -> Result<u32, Box<dyn Error>> {
     writer.ingest_records(records, &options, &[], &NoProgress, &interrupt)?;
     let specials = vec!["<|endoftext|>".to_owned()];
     let options = TrainOptions { vocab_size: 400, specials, ..TrainOptions::default() };
-    let on = TrainedOn::default();
+    let on = TrainingTexts::default();
     let trained = writer.train_tokenizer(&options, &on, &NoProgress, &interrupt)?;
     writer.add_tokenizer("own", &trained.json, "trained here", &NoProgress, &interrupt)?;
     let (record, _) = writer.plan(&Recipe::parse(RECIPE)?, &NoProgress)?;

@@ -5,7 +5,7 @@ use crate::corpus::Handle;
 use crate::policy::PolicySettings;
 use crate::words::{json, one_of, tried};
 use corpusdb::Error;
-use corpusdb::curate::{BlockReach, RejectSelection, Removal};
+use corpusdb::curate::{BlockReach, RejectSelection, RemovalRequest};
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::Depth;
 use pyo3::prelude::*;
@@ -23,14 +23,15 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
-    fn removal(self, py: Python<'_>) -> PyResult<Removal> {
+    fn removal(self, py: Python<'_>) -> PyResult<RemovalRequest> {
         let reaches = [
             ("nothing", BlockReach::Nothing),
             ("exact", BlockReach::Exact),
             ("normalised", BlockReach::Normalised),
             ("similar", BlockReach::Similar),
         ];
-        let mut removal = Removal::new(one_of(py, "BadInput", "block", &self.block, &reaches)?);
+        let mut removal =
+            RemovalRequest::new(one_of(py, "BadInput", "block", &self.block, &reaches)?);
         removal.reason = self.reason;
         removal.condition = self.condition;
         removal.time = self.time;

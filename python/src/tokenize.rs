@@ -4,7 +4,7 @@ use crate::corpus::Handle;
 use crate::error::{named, raise};
 use crate::told;
 use crate::words::{json, one_of, word};
-use corpusdb::curate::{ExtendDecisions, ExtendedBy, Grouping, TrainedOn};
+use corpusdb::curate::{ExtensionRecord, ExtensionSource, TextGrouping, TrainingTexts};
 use corpusdb::tokenizer::{
     Given, GrowthOptions, NewTokenizer, Pattern, TermForms, TermOptions, TokenizerError,
     TrainOptions, convert,
@@ -93,8 +93,8 @@ pub(crate) fn train_tokenizer(
         serde_json::from_str(options).map_err(|error| named(py, BAD, &error.to_string()))?;
     let parsed = pattern.as_deref().map(Pattern::parse).transpose();
     options.pattern = parsed.map_err(|error| raise(py, Error::from(error)))?;
-    let grouping = word::<Grouping>(py, BAD, "by", by)?;
-    let on = TrainedOn { condition, grouping, sample_bytes };
+    let grouping = word::<TextGrouping>(py, BAD, "by", by)?;
+    let on = TrainingTexts { condition, grouping, sample_bytes };
     let (told, decisions) = handle.write(py, listener.as_ref(), |writer, progress, flag| {
         let trained = writer.train_tokenizer(&options, &on, progress, flag)?;
         let kind = serde_json::to_value(options.model).map_err(TokenizerError::Write)?;
@@ -155,18 +155,18 @@ pub(crate) fn extend_tokenizer<'py>(
     let (told, extension) = handle.write(py, listener.as_ref(), |writer, progress, flag| {
         let by = settings.by(forms);
         let extension = match by {
-            ExtendedBy::Terms(options) => {
+            ExtensionSource::Terms(options) => {
                 let terms = settings.terms.as_deref().unwrap_or_default();
                 writer.extend_by_terms(&base, terms, options)?
             }
-            ExtendedBy::Growth(options, condition) => {
+            ExtensionSource::Growth(options, condition) => {
                 writer.extend_by_growth(&base, options, condition, progress, flag)?
             }
         };
         if extension.adds_nothing() {
             return Ok((None, extension));
         }
-        let decided = ExtendDecisions::of(&base, by, &extension, writer.view().commit().0);
+        let decided = ExtensionRecord::of(&base, by, &extension, writer.view().commit().0);
         let decisions = serde_json::to_vec(&decided).map_err(TokenizerError::Write)?;
         let lineage = decided.lineage();
         let new = NewTokenizer {
@@ -192,13 +192,13 @@ pub(crate) fn extend_tokenizer<'py>(
 }
 
 impl ExtendSettings {
-    fn by(&self, forms: TermForms) -> ExtendedBy<'_> {
+    fn by(&self, forms: TermForms) -> ExtensionSource<'_> {
         let Some(new_tokens) = self.grow else {
-            return ExtendedBy::Terms(TermOptions { forms, added_tokens: self.added_tokens });
+            return ExtensionSource::Terms(TermOptions { forms, added_tokens: self.added_tokens });
         };
         let (min_frequency, max_token_length) = (self.min_frequency, self.max_token_length);
         let options = GrowthOptions { new_tokens, min_frequency, max_token_length };
-        ExtendedBy::Growth(options, self.condition.as_deref())
+        ExtensionSource::Growth(options, self.condition.as_deref())
     }
 }
 

@@ -4,7 +4,7 @@ use crate::blocking::{or_leave, soon};
 use crate::corpus::Handle;
 use crate::told;
 use crate::words::{json, word};
-use corpusdb::curate::{AnalyseOptions, Grouping};
+use corpusdb::curate::{AnalyseOptions, TextGrouping};
 use corpusdb::tokenizer::Tokenizer;
 use corpusdb::{Corpus, Error};
 use numpy::{IntoPyArray, PyArray1};
@@ -201,8 +201,8 @@ pub(crate) fn analyse_tokenizers(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(String, Option<String>)> {
     let by = match by {
-        Some(by) => word::<Grouping>(py, "BadInput", "by", &by)?,
-        None => Grouping::All,
+        Some(by) => word::<TextGrouping>(py, "BadInput", "by", &by)?,
+        None => TextGrouping::All,
     };
     let options =
         AnalyseOptions { condition, reference, by, sample_bytes, embedding_width: d_model };

@@ -1,12 +1,12 @@
 //! What is told of a tokenizer: the object that the command prints with `--json`, of one type.
 
 use corpusdb::cli::words::told;
-use corpusdb::curate::Added;
+use corpusdb::curate::AddTokenizerReport;
 use corpusdb::store::TokenizerRecord;
 use serde_json::{Map, Value, json};
 
 /// Its record, and what was just encoded.
-pub(crate) fn record(record: &TokenizerRecord, added: Option<&Added>) -> Value {
+pub(crate) fn record(record: &TokenizerRecord, added: Option<&AddTokenizerReport>) -> Value {
     let mut told = untyped(told::object(record, added));
     told.entry("refused").or_insert(Value::Null);
     let markers = added.map(|added| &added.ordinary_markers);

@@ -3,7 +3,7 @@
 use super::setup::{self, Context, on_disk};
 use super::{Outcome, find, print, purge};
 use corpusdb::Corpus;
-use corpusdb::curate::{BlockReach, Removal, RemovalReport};
+use corpusdb::curate::{BlockReach, RemovalReport, RemovalRequest};
 use corpusdb::query::Selection;
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -165,8 +165,8 @@ pub(super) fn removal(
     reach: BlockReach,
     reason: Option<String>,
     condition: Option<&str>,
-) -> Removal {
-    let mut removal = Removal::new(reach);
+) -> RemovalRequest {
+    let mut removal = RemovalRequest::new(reach);
     if let Some(reason) = reason {
         removal = removal.because(reason);
     }

@@ -1,7 +1,7 @@
 //! What verbs cost in rows read, as a corpus grows: for one document nothing that grows with the others.
 
 use super::{Corpus, CorpusWriter};
-use crate::curate::{NewField, TrainedOn};
+use crate::curate::{NewField, TrainingTexts};
 use crate::epoch::{BuildJob, Recipe};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions};
 use crate::input::ReadOptions;
@@ -206,7 +206,7 @@ fn with_tokenizer(place: &CountedCorpus) -> CorpusWriter {
     let mut writer = place.writer();
     let (silent, interrupt) = (NoProgress, Interrupt::default());
     let options = TrainOptions { vocab_size: 300, ..TrainOptions::default() };
-    let trained = writer.train_tokenizer(&options, &TrainedOn::default(), &silent, &interrupt);
+    let trained = writer.train_tokenizer(&options, &TrainingTexts::default(), &silent, &interrupt);
     let file = trained.unwrap().json;
     writer.add_tokenizer("own", &file, "of a test", &silent, &interrupt).unwrap();
     writer

@@ -1,7 +1,7 @@
 //! Erasing documents of a corpus: what shows them, the purge itself, and its proof.
 
 use super::{Corpus, CorpusOptions, CorpusWriter};
-use crate::curate::{self, Certificate, CurateError, PurgeReport, Removal};
+use crate::curate::{self, Certificate, CurateError, PurgeReport, RemovalRequest};
 use crate::epoch;
 use crate::error::Error;
 use crate::model::{Context, DocId, Interrupt, Progress, Standing, key_identity};
@@ -78,7 +78,7 @@ impl CorpusWriter {
     pub fn purge(
         &mut self,
         selection: &RoaringTreemap,
-        removal: impl Into<Removal>,
+        removal: impl Into<RemovalRequest>,
         force: bool,
         progress: &dyn Progress,
         interrupt: &Interrupt,

@@ -26,8 +26,8 @@ pub use options::CorpusOptions;
 
 use crate::contamination::Seeds;
 use crate::curate::{
-    self, DropRejectsReport, RedoReport, RejectSelection, Removal, RemovalReport, SettleReport,
-    SuiteReport,
+    self, DropRejectsReport, RedoReport, RejectSelection, RemovalReport, RemovalRequest,
+    SettleReport, SuiteReport,
 };
 use crate::decide::LoadedTokenizer;
 use crate::epoch::Corpora;
@@ -537,7 +537,7 @@ impl CorpusWriter {
     pub fn remove(
         &mut self,
         selection: &RoaringTreemap,
-        removal: impl Into<Removal>,
+        removal: impl Into<RemovalRequest>,
         progress: &dyn Progress,
         interrupt: &Interrupt,
     ) -> Result<RemovalReport, Error> {

@@ -1,7 +1,9 @@
 //! The tokenizers of a corpus: registered, trained, extended, asked, dropped.
 
 use super::{Corpus, CorpusWriter};
-use crate::curate::{self, Added, AnalyseOptions, ShownTokens, TrainedOn, Training};
+use crate::curate::{
+    self, AddTokenizerReport, AnalyseOptions, ShownTokens, TrainingResult, TrainingTexts,
+};
 use crate::decide::LoadedTokenizer;
 use crate::epoch;
 use crate::error::Error;
@@ -170,7 +172,7 @@ impl CorpusWriter {
     ) -> Result<(TokenizerRecord, u64), Error> {
         let new = NewTokenizer { name, json, lineage, ..NewTokenizer::default() };
         self.register(&new)?;
-        let Added { record, done, .. } = self.backfill(name, progress, interrupt)?;
+        let AddTokenizerReport { record, done, .. } = self.backfill(name, progress, interrupt)?;
         Ok((record, done.tokens))
     }
 
@@ -193,7 +195,7 @@ impl CorpusWriter {
         name: &str,
         progress: &dyn Progress,
         interrupt: &Interrupt,
-    ) -> Result<Added, Error> {
+    ) -> Result<AddTokenizerReport, Error> {
         let loaded = curate::load(self.view(), Some(name))?;
         curate::prove(&mut self.writer, &loaded)?;
         let ordinary_markers = ingest::markers_read_as_text(self.view(), &loaded)?;
@@ -203,7 +205,7 @@ impl CorpusWriter {
         self.writer.flush()?;
         progress.end();
         let (_, record) = curate::find(self.view(), name)?;
-        Ok(Added { record: record.clone(), done, ordinary_markers })
+        Ok(AddTokenizerReport { record: record.clone(), done, ordinary_markers })
     }
 
     /// Trains a tokenizer; not registered yet.
@@ -213,10 +215,10 @@ impl CorpusWriter {
     pub fn train_tokenizer(
         &self,
         options: &TrainOptions,
-        on: &TrainedOn,
+        on: &TrainingTexts,
         progress: &dyn Progress,
         interrupt: &Interrupt,
-    ) -> Result<Training, Error> {
+    ) -> Result<TrainingResult, Error> {
         let context = Context::new(progress, interrupt, self.memory);
         let answer = curate::train_tokenizer(self.view(), options, on, &context)?;
         progress.end();

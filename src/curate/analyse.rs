@@ -1,9 +1,9 @@
 //! Analyses tokenizers on a sample of the kept texts: one scan, any number of tokenizers.
 
 use super::error::CurateError;
-use super::sample::{Grouping, Groups};
-use super::sample::{Sample, for_each_block};
-use super::train::TrainDecisions;
+use super::sample::{DocumentSample, for_each_block};
+use super::sample::{TextGrouping, TextGroups};
+use super::train::TrainingRecord;
 use crate::decide::{LoadedTokenizer, encode_text};
 use crate::model::{Context, DocId, TokenizerId};
 use crate::store::View;
@@ -28,7 +28,7 @@ pub struct AnalyseOptions {
     /// The tokenizer that lengths are relative to; none: the first.
     pub reference: Option<String>,
     /// What the figures are told apart by.
-    pub by: Grouping,
+    pub by: TextGrouping,
     /// Bytes of text looked at, at most: whole documents, drawn by a hash of their ids. One document
     /// is always looked at.
     pub sample_bytes: u64,
@@ -41,7 +41,7 @@ impl Default for AnalyseOptions {
         Self {
             condition: None,
             reference: None,
-            by: Grouping::All,
+            by: TextGrouping::All,
             sample_bytes: 64 << 20,
             embedding_width: 4096,
         }
@@ -69,11 +69,11 @@ pub fn analyse(
 ) -> Result<AnalysisReport, CurateError> {
     let Context { progress, interrupt, .. } = *context;
     let selected = selection & view.kept()?;
-    let sample = Sample::draw(view, &selected, Some(options.sample_bytes))?;
+    let sample = DocumentSample::draw(view, &selected, Some(options.sample_bytes))?;
     if sample.documents.is_empty() {
         return Err(CurateError::NothingToAnalyse);
     }
-    let groups = Groups::of(view, &sample.documents, options.by)?;
+    let groups = TextGroups::of(view, &sample.documents, options.by)?;
     let mut subjects = Vec::new();
     for loaded in tokenizers {
         let json = view.tokenizer_file(loaded.id)?;
@@ -86,7 +86,7 @@ pub fn analyse(
         let counter = counts.then(|| PretokenCounter::new(&json, groups.names.len(), limit));
         subjects.push((loaded, subject, counter.transpose()?));
     }
-    let scan = Scan { view, groups: &groups, subjects: &subjects };
+    let scan = AnalysisScan { view, groups: &groups, subjects: &subjects };
     let mut total = scan.empty();
     progress.begin("analysing", Some(sample.documents.len()));
     let mut done = 0;
@@ -130,11 +130,11 @@ pub fn analyse(
 fn training(
     view: &View,
     tokenizer: TokenizerId,
-    by: Grouping,
+    by: TextGrouping,
 ) -> Result<Option<Result<TrainOptions, String>>, CurateError> {
     let Some(written) = view.tokenizer_decisions(tokenizer)? else { return Ok(None) };
     // Other decisions, of an extension, are of another shape.
-    let Ok(decisions) = serde_json::from_slice::<TrainDecisions>(&written) else { return Ok(None) };
+    let Ok(decisions) = serde_json::from_slice::<TrainingRecord>(&written) else { return Ok(None) };
     let (options, grouping) = (decisions.options, decisions.on.grouping);
     let is_weighed = options.alpha != 1.0 || !options.weights.is_empty();
     Ok(Some(if is_weighed && grouping != by {
@@ -148,39 +148,42 @@ fn training(
 }
 
 /// A tokenizer, made ready, and a counter of its pre-tokens where a curve is to be drawn.
-type Prepared<'a> = (&'a LoadedTokenizer, Subject<'a>, Option<PretokenCounter>);
+type AnalysisTarget<'a> = (&'a LoadedTokenizer, Subject<'a>, Option<PretokenCounter>);
 
 /// What was counted for one tokenizer.
-struct Counted<'s> {
+struct TokenizerCounts<'s> {
     tally: Tally<'s>,
     counter: Option<PretokenCounter>,
 }
 
-fn merge<'s>(ours: Vec<Counted<'s>>, theirs: Vec<Counted<'s>>) -> Vec<Counted<'s>> {
+fn merge<'s>(
+    ours: Vec<TokenizerCounts<'s>>,
+    theirs: Vec<TokenizerCounts<'s>>,
+) -> Vec<TokenizerCounts<'s>> {
     let both = ours.into_iter().zip(theirs);
-    let merged = both.map(|(ours, theirs)| Counted {
+    let merged = both.map(|(ours, theirs)| TokenizerCounts {
         tally: ours.tally.merge(&theirs.tally),
         counter: ours.counter.zip(theirs.counter).map(|(ours, theirs)| ours.merge(theirs)),
     });
     merged.collect()
 }
 
-struct Scan<'a> {
+struct AnalysisScan<'a> {
     view: &'a View,
-    groups: &'a Groups,
-    subjects: &'a [Prepared<'a>],
+    groups: &'a TextGroups,
+    subjects: &'a [AnalysisTarget<'a>],
 }
 
-impl<'a> Scan<'a> {
-    fn empty(&self) -> Vec<Counted<'a>> {
-        let one = |(_, subject, counter): &'a Prepared<'a>| Counted {
+impl<'a> AnalysisScan<'a> {
+    fn empty(&self) -> Vec<TokenizerCounts<'a>> {
+        let one = |(_, subject, counter): &'a AnalysisTarget<'a>| TokenizerCounts {
             tally: Tally::new(subject, self.groups.names.len()),
             counter: counter.as_ref().map(PretokenCounter::fresh),
         };
         self.subjects.iter().map(one).collect()
     }
 
-    fn count(&self, piece: &[(DocId, usize)]) -> Result<Vec<Counted<'a>>, CurateError> {
+    fn count(&self, piece: &[(DocId, usize)]) -> Result<Vec<TokenizerCounts<'a>>, CurateError> {
         let mut counted = self.empty();
         let mut encoders: Vec<Encoder<'_>> =
             self.subjects.iter().map(|(loaded, ..)| loaded.tokenizer.encoder()).collect();

@@ -21,13 +21,13 @@ const LENGTHS: usize = 1 << 12;
 
 /// Documents by the one at which they are to be decided.
 #[derive(Default)]
-struct Met {
+struct ReachedDocuments {
     /// The last document of the group that was looked up.
     until: Option<DocId>,
     by: BTreeMap<DocId, BTreeSet<DocId>>,
 }
 
-impl Met {
+impl ReachedDocuments {
     fn covers(&self, chunk: &[DocId]) -> bool {
         matches!((self.until, chunk.last()), (Some(until), Some(last)) if *last <= until)
     }
@@ -47,14 +47,14 @@ impl Met {
 }
 
 /// Stored documents that removals reach.
-pub(super) struct Removed {
+pub(super) struct ReachSearch {
     reach: BlockReach,
-    met: Met,
+    met: ReachedDocuments,
 }
 
-impl Removed {
+impl ReachSearch {
     pub(super) fn new(reach: BlockReach) -> Self {
-        Self { reach, met: Met::default() }
+        Self { reach, met: ReachedDocuments::default() }
     }
 
     /// Looks up what `chunk` and the removals behind it reach, unless it has been. What is in `selection` is removed
@@ -70,7 +70,7 @@ impl Removed {
             return Ok(());
         }
         let group = if self.reach == BlockReach::Similar { SIMILAR_GROUP } else { GROUP };
-        let mut wanted = Wanted::default();
+        let mut wanted = BlockKeyIndex::default();
         let mut until = None;
         for document in chunk.iter().copied().chain(rest).take(group.max(chunk.len())) {
             let header = view.expect_header(document)?;
@@ -79,7 +79,7 @@ impl Removed {
         }
         let mut candidates = eligible(view)?;
         candidates -= selection;
-        self.met = Met { until, by: wanted.find(view, &candidates, self.reach)? };
+        self.met = ReachedDocuments { until, by: wanted.find(view, &candidates, self.reach)? };
         Ok(())
     }
 
@@ -99,7 +99,7 @@ fn eligible(view: &View) -> Result<RoaringTreemap, CurateError> {
 
 /// What removed documents are met by.
 #[derive(Default)]
-struct Wanted {
+struct BlockKeyIndex {
     /// Raw and normalised texts, with the first document that has them.
     texts: HashMap<(Blocked, [u8; 16]), DocId>,
     /// Hashes of sketches, with all that have them: similarity is proved pair by pair.
@@ -108,7 +108,7 @@ struct Wanted {
     lengths: BTreeSet<u64>,
 }
 
-impl Wanted {
+impl BlockKeyIndex {
     fn add(
         &mut self,
         view: &View,
@@ -218,11 +218,11 @@ impl Wanted {
 
 /// Blocked documents that restorations may let in.
 #[derive(Default)]
-pub(super) struct Restored {
-    met: Met,
+pub(super) struct UnblockSearch {
+    met: ReachedDocuments,
 }
 
-impl Restored {
+impl UnblockSearch {
     /// Looks up which blocked documents `chunk` and the restorations behind it may let in, unless it has been.
     pub(super) fn look_up(
         &mut self,
@@ -262,7 +262,7 @@ impl Restored {
                 }
             }
         }
-        self.met = Met { until: group.last().copied(), by };
+        self.met = ReachedDocuments { until: group.last().copied(), by };
         Ok(())
     }
 

@@ -40,7 +40,7 @@ pub fn check(
     let pieces: Vec<u64> = (0..view.documents().div_ceil(PIECE)).collect();
     let mut faults = Vec::new();
     let suites = SuiteCheck::of(view, &mut faults)?;
-    let base = Base { view, tokenizers, suites: &suites, long: &long };
+    let base = DeepCheck { view, tokenizers, suites: &suites, long: &long };
     // Groups bound what is held and let progress show.
     for group in pieces.chunks(16) {
         let found: Vec<Vec<Fault>> =
@@ -57,17 +57,17 @@ pub fn check(
 }
 
 /// What all pieces are checked with.
-struct Base<'a> {
+struct DeepCheck<'a> {
     view: &'a View,
     tokenizers: &'a [(TokenizerId, &'a Tokenizer)],
     suites: &'a SuiteCheck,
     long: &'a Mutex<()>,
 }
 
-fn check_piece(base: &Base<'_>, piece: u64) -> Vec<Fault> {
-    let Base { view, tokenizers, suites, long } = *base;
+fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<Fault> {
+    let DeepCheck { view, tokenizers, suites, long } = *base;
     let range = piece * PIECE..((piece + 1) * PIECE).min(view.documents());
-    let mut checker = Checker {
+    let mut checker = DocumentChecker {
         view,
         tokenizers,
         suites,
@@ -101,7 +101,7 @@ fn first_difference(stored: StoredIds<'_>, computed: &[u32]) -> Option<usize> {
     (stored.len() != computed.len()).then_some(computed.len())
 }
 
-struct Checker<'a> {
+struct DocumentChecker<'a> {
     view: &'a View,
     tokenizers: &'a [(TokenizerId, &'a Tokenizer)],
     suites: &'a SuiteCheck,
@@ -114,7 +114,7 @@ struct Checker<'a> {
     faults: Vec<Fault>,
 }
 
-impl Checker<'_> {
+impl DocumentChecker<'_> {
     /// Checks the documents of `range`, those of more than `most` bytes one at a time: text, shingles and ids of one
     /// take many times its bytes.
     fn documents(

@@ -297,7 +297,7 @@ pub fn judge(writer: &mut Writer, all: &[Judgement]) -> Result<JudgeReport, Cura
     let mut report = JudgeReport::default();
     let mut batch = writer.begin()?;
     for (suite, judgements) in by_suite {
-        let asked = Asked::of(&view, suite, &judgements)?;
+        let asked = JudgedItems::of(&view, suite, &judgements)?;
         let known: BTreeMap<_, _> = view.verdicts(suite)?.collect::<Result<_, _>>()?;
         let mut decided = BTreeMap::new();
         for judgement in judgements {
@@ -325,14 +325,14 @@ pub fn judge(writer: &mut Writer, all: &[Judgement]) -> Result<JudgeReport, Cura
 }
 
 /// The items of a suite that judgements name, and what of them is looked for.
-struct Asked {
+struct JudgedItems {
     /// Numbers of the items by their id.
     items: BTreeMap<String, Vec<u32>>,
     /// Of each n-gram that one of them has, which of them.
     grams: BTreeMap<u32, Vec<u32>>,
 }
 
-impl Asked {
+impl JudgedItems {
     fn of(view: &View, suite: SuiteId, judgements: &[&Judgement]) -> Result<Self, CurateError> {
         let names: BTreeSet<&str> = judgements.iter().map(|one| one.item.as_str()).collect();
         let mut items: BTreeMap<String, Vec<u32>> = BTreeMap::new();

@@ -16,7 +16,7 @@ const SAMPLE_BYTES: usize = 16 << 10;
 
 /// Counts of a backfill: stored documents that a tokenizer encoded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Backfilled {
+pub struct BackfillReport {
     /// Documents that got ids.
     pub documents: u64,
     /// Of these, those whose ids were taken over from the tokenizer that this one extends; the texts of
@@ -30,7 +30,7 @@ pub struct Backfilled {
     pub refused: RefusedTexts,
 }
 
-impl Backfilled {
+impl BackfillReport {
     /// Counts the documents of one commit, whose ids `taken` has piece by piece.
     fn count(
         &mut self,
@@ -52,11 +52,11 @@ impl Backfilled {
 
 /// A tokenizer that was registered or backfilled, and what it encoded.
 #[derive(Clone, Debug)]
-pub struct Added {
+pub struct AddTokenizerReport {
     /// The record as it is now.
     pub record: TokenizerRecord,
     /// Counts of the documents that it encoded.
-    pub done: Backfilled,
+    pub done: BackfillReport,
     /// What the templates of stored conversations set turns apart with that is ordinary text to it, each with
     /// how many tokens it becomes.
     pub ordinary_markers: Vec<(String, usize)>,
@@ -69,7 +69,7 @@ pub struct BaseIds {
 }
 
 /// Gives the ids of stored documents, on one thread: its buffers are used again.
-pub struct IdsOfStored<'a> {
+pub struct StoredDocumentEncoder<'a> {
     view: &'a View,
     tokenizer: &'a Tokenizer,
     base: Option<&'a BaseIds>,
@@ -77,7 +77,7 @@ pub struct IdsOfStored<'a> {
     affected: AffectedScratch,
 }
 
-impl<'a> IdsOfStored<'a> {
+impl<'a> StoredDocumentEncoder<'a> {
     /// Ids of `tokenizer`, which extends the one of `base` if there is any.
     #[must_use]
     pub fn of(view: &'a View, tokenizer: &'a Tokenizer, base: Option<&'a BaseIds>) -> Self {
@@ -182,9 +182,9 @@ pub fn encode_stored(
     id: TokenizerId,
     tokenizer: &Tokenizer,
     context: &Context<'_>,
-) -> Result<Backfilled, CurateError> {
+) -> Result<BackfillReport, CurateError> {
     let Context { progress, interrupt, .. } = *context;
-    let mut total = Backfilled::default();
+    let mut total = BackfillReport::default();
     let is_complete = |(other, record): (TokenizerId, &TokenizerRecord)| {
         other == id && record.encoded_to == u64::MAX
     };
@@ -265,7 +265,7 @@ fn take_ids(
     base: Option<&BaseIds>,
     work: &[(DocId, Header)],
 ) -> Result<Vec<(EncodedBatch, u64)>, CurateError> {
-    let take = |ids: &mut IdsOfStored<'_>, piece: &[(DocId, Header)]| {
+    let take = |ids: &mut StoredDocumentEncoder<'_>, piece: &[(DocId, Header)]| {
         let (mut out, mut copied) = (EncodedBatch::default(), 0);
         for (document, header) in piece {
             copied += u64::from(ids.take(*document, header, &mut out)?);
@@ -273,7 +273,7 @@ fn take_ids(
         Ok((out, copied))
     };
     let pieces = work.par_chunks(PIECE);
-    pieces.map_init(|| IdsOfStored::of(view, tokenizer, base), take).collect()
+    pieces.map_init(|| StoredDocumentEncoder::of(view, tokenizer, base), take).collect()
 }
 
 /// Documents that a snapshot shows as kept.

@@ -110,13 +110,13 @@ pub fn add_field(
     context: &Context<'_>,
 ) -> Result<FieldReport, CurateError> {
     finish_drops(writer, context)?;
-    let (field, record) = match begun(writer.view(), new, None)? {
-        Begun::Declared(field) => {
+    let (field, record) = match field_progress(writer.view(), new, None)? {
+        FieldProgress::Declared(field) => {
             let mut report = FieldReport::new(&field);
             report.documents = writer.view().documents();
             return Ok(report);
         }
-        Begun::Filling(field, record) => (field, record),
+        FieldProgress::Filling(field, record) => (field, record),
     };
     context.progress.begin("indexing", Some(writer.view().documents()));
     let index = |batch: &mut Batch<'_>, range, record: &mut FieldRecord| {
@@ -178,7 +178,7 @@ pub(super) fn in_commits(
 }
 
 /// How far the declaration of a field has come.
-pub(super) enum Begun {
+pub(super) enum FieldProgress {
     /// It is declared.
     Declared(FieldDeclaration),
     /// It is being filled, or is to be.
@@ -186,11 +186,11 @@ pub(super) enum Begun {
 }
 
 /// What the corpus has of a field that is asked for: the same, or nothing.
-pub(super) fn begun(
+pub(super) fn field_progress(
     view: &View,
     new: &NewField,
     expression: Option<&str>,
-) -> Result<Begun, CurateError> {
+) -> Result<FieldProgress, CurateError> {
     let path = new.path.as_deref().filter(|path| *path != new.name);
     let is_same = |known: &FieldDeclaration| {
         known.name == new.name && known.kind == new.kind && known.path.as_deref() == path
@@ -205,7 +205,7 @@ pub(super) fn begun(
     };
     if let Some(known) = view.field_named(&new.name) {
         return if is_same(known) {
-            Ok(Begun::Declared(known.clone()))
+            Ok(FieldProgress::Declared(known.clone()))
         } else {
             Err(other(known, "is declared already"))
         };
@@ -213,14 +213,14 @@ pub(super) fn begun(
     if let Some((id, record)) = view.filling_field(&new.name) {
         let known = declaration(*id, record)?;
         return if is_same(&known) && record.expression.as_deref() == expression {
-            Ok(Begun::Filling(known, record.clone()))
+            Ok(FieldProgress::Filling(known, record.clone()))
         } else {
             Err(other(&known, "is being filled"))
         };
     }
     let field = declare_field(view, &new.name, new.kind, path)?;
     let record = FieldRecord::begin(&field, expression);
-    Ok(Begun::Filling(field, record))
+    Ok(FieldProgress::Filling(field, record))
 }
 
 /// The fields with one more, ascending by id.
@@ -468,12 +468,12 @@ fn begin(
         return Ok((field, record));
     }
     let of = NewField { name: new.name.clone(), kind, path: None, batch: new.batch };
-    match begun(view, &of, Some(&new.expression))? {
-        Begun::Declared(field) => {
+    match field_progress(view, &of, Some(&new.expression))? {
+        FieldProgress::Declared(field) => {
             let record = FieldRecord::begin(&field, Some(&new.expression));
             Ok((field, record))
         }
-        Begun::Filling(field, record) => Ok((field, record)),
+        FieldProgress::Filling(field, record) => Ok((field, record)),
     }
 }
 

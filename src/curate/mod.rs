@@ -1,9 +1,9 @@
 //! Changes of mind about stored documents: what removing, deciding again, training and analysing answer.
 //!
 //! Use it to name what the verbs of [`CorpusWriter`](crate::CorpusWriter) take and answer once documents are stored:
-//! [`Removal`], [`BlockReach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy, [`SettleReport`]
-//! of decisions that left candidates out, [`TrainedOn`] and [`Training`] of a new tokenizer, [`AnalyseOptions`] of an
-//! analysis.
+//! [`RemovalRequest`], [`BlockReach`] and [`RemovalReport`] of a removal, [`RedoReport`] of another policy,
+//! [`SettleReport`] of decisions that left candidates out, [`TrainingTexts`] and [`TrainingResult`] of a new tokenizer,
+//! [`AnalyseOptions`] of an analysis.
 //!
 //! ```
 //! use corpusdb::curate::BlockReach;
@@ -72,10 +72,10 @@ pub(crate) use analyse::analyse;
 pub(crate) use check::check;
 pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{add_suite, drop_suite, judge, load_seeds, search_stored};
-pub use encode::{Added, Backfilled};
+pub use encode::{AddTokenizerReport, BackfillReport};
 pub(crate) use encode::{encode_stored, sample_texts};
-pub use erase::{Certificate, Finding, PurgeReport, SearchedFamily, SearchedFile, Shared};
-pub(crate) use erase::{quoting, certify, purge, write_certificate};
+pub use erase::{Certificate, Finding, PurgeReport, SearchedFamily, SearchedFile, SharedTrace};
+pub(crate) use erase::{certify, purge, quoting, write_certificate};
 pub use error::CurateError;
 pub use fields::{ComputedField, FieldReport, NewField};
 pub(crate) use fields::{add_field, compute_field, drop_field};
@@ -83,14 +83,14 @@ pub use redo::{RedoReport, RedoSource};
 pub(crate) use redo::{redo, switch};
 pub(crate) use rejects::drop_rejects;
 pub use rejects::{DropRejectsReport, RejectSelection};
-pub use remove::{Removal, RemovalReport};
+pub use remove::{RemovalReport, RemovalRequest};
 pub(crate) use remove::{remove, restore};
-pub use sample::Grouping;
+pub use sample::TextGrouping;
 pub use settle::SettleReport;
 pub(crate) use settle::settle;
 pub use signals::{NewSignals, SignalsReport};
 pub(crate) use signals::{add_signals, drop_signals};
 pub use tokens::{ShownToken, ShownTokens};
 pub(crate) use tokens::{other_ids, shown_tokens, token_ends};
-pub use train::{ExtendDecisions, ExtendedBy, TrainDecisions, TrainedOn, Training};
+pub use train::{ExtensionRecord, ExtensionSource, TrainingRecord, TrainingResult, TrainingTexts};
 pub(crate) use train::{grow, train_tokenizer};

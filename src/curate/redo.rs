@@ -83,7 +83,7 @@ pub fn redo(
     let mut record = begin(writer, policy)?;
     let generation = Generation(record.generation);
     let documents = writer.view().documents();
-    let carried = Carried::read(writer.view())?;
+    let carried = CarriedStandings::read(writer.view())?;
     let mut kept = Arc::new(writer.view().under(policy.clone(), generation).kept()?);
     progress.begin("deciding again", Some(documents));
     while record.next < documents {
@@ -93,7 +93,7 @@ pub fn redo(
         let mut batch =
             writer.begin_under(policy, generation, Arc::clone(&kept), DocId(record.next))?;
         let mut session = DecisionSession::begin(&batch, interrupt);
-        let numbers = Numbers::read(&now, session.order_field(), record.next..end)?;
+        let numbers = RankNumbers::read(&now, session.order_field(), record.next..end)?;
         let read = |id: u64| stored(&now, policy, &carried, &numbers, DocId(id));
         let documents: Vec<(DocId, Newcomer, Option<Decision>)> =
             (record.next..end).into_par_iter().map(read).collect::<Result<_, _>>()?;
@@ -135,7 +135,7 @@ pub fn switch(writer: &mut Writer, policy: &Policy) -> Result<(), CurateError> {
     let generation = Generation(record.generation);
     let before = writer.view().generation();
     let kept = writer.view().under(policy.clone(), generation).kept()?;
-    descend(writer, policy, &record, &kept)?;
+    write_lineages(writer, policy, &record, &kept)?;
     let totals = totals(writer.view(), &kept)?;
     let mut batch = writer.begin()?;
     batch.put_redo(None)?;
@@ -190,9 +190,9 @@ fn begin(writer: &mut Writer, policy: &Policy) -> Result<RedoRecord, CurateError
 }
 
 /// The documents whose standing no policy changes.
-struct Carried([(Standing, RoaringTreemap); 4]);
+struct CarriedStandings([(Standing, RoaringTreemap); 4]);
 
-impl Carried {
+impl CarriedStandings {
     fn read(view: &View) -> Result<Self, CurateError> {
         let of = |standing| Ok::<_, CurateError>((standing, view.documents_standing(standing)?));
         Ok(Self([
@@ -205,9 +205,9 @@ impl Carried {
 }
 
 /// The blocks of the field that ranks documents.
-struct Numbers(BTreeMap<u64, ColumnBlock>);
+struct RankNumbers(BTreeMap<u64, ColumnBlock>);
 
-impl Numbers {
+impl RankNumbers {
     fn read(view: &View, field: Option<FieldId>, ids: Range<u64>) -> Result<Self, CurateError> {
         let mut blocks = BTreeMap::new();
         if let Some(field) = field {
@@ -222,8 +222,8 @@ impl Numbers {
 fn stored(
     view: &View,
     policy: &Policy,
-    carried: &Carried,
-    numbers: &Numbers,
+    carried: &CarriedStandings,
+    numbers: &RankNumbers,
     id: DocId,
 ) -> Result<(DocId, Newcomer, Option<Decision>), CurateError> {
     let header = view.expect_header(id)?;
@@ -304,12 +304,12 @@ fn totals(
 }
 
 /// A document under the policies before and after, in the clusters of both.
-struct Both<'a> {
+struct PolicyPair<'a> {
     before: &'a View,
     after: &'a View,
 }
 
-impl Both<'_> {
+impl PolicyPair<'_> {
     fn matched(view: &View, document: DocId) -> Result<Option<Match>, CurateError> {
         Ok(view.match_of(document)?.filter(|found| found.kind != MatchKind::Superseded))
     }
@@ -328,7 +328,7 @@ impl Both<'_> {
 ///
 /// # Errors
 /// [`CurateError`] when the store cannot be read or written.
-pub(super) fn descend(
+pub(super) fn write_lineages(
     writer: &mut Writer,
     policy: &Policy,
     record: &RedoRecord,
@@ -355,7 +355,7 @@ pub(super) fn descend(
     let after = before.under(policy.clone(), Generation(record.generation));
     for matched in before.matched()? {
         let (document, _, was) = matched?;
-        let next = Both::matched(&after, document)?.map(|found| found.witness);
+        let next = PolicyPair::matched(&after, document)?.map(|found| found.witness);
         if was.kind != MatchKind::Superseded && next.is_some_and(|next| next != was.witness) {
             moved.insert(document.0);
         }
@@ -375,14 +375,14 @@ fn in_chunks(
     policy: &Policy,
     record: &RedoRecord,
     documents: RoaringTreemap,
-    mut each: impl FnMut(&Both<'_>, &mut Lineages<'_>, DocId) -> Result<(), CurateError>,
+    mut each: impl FnMut(&PolicyPair<'_>, &mut Lineages<'_>, DocId) -> Result<(), CurateError>,
 ) -> Result<(), CurateError> {
     let generation = Generation(record.generation);
     let mut documents = documents.iter().map(DocId).peekable();
     while documents.peek().is_some() {
         let before = writer.view().clone();
         let after = before.under(policy.clone(), generation);
-        let both = Both { before: &before, after: &after };
+        let both = PolicyPair { before: &before, after: &after };
         // Under the new generation, so that what chunks before this one wrote is seen.
         let mut lineages = Lineages::new(&after)?;
         for document in documents.by_ref().take(PLACES) {

@@ -48,14 +48,14 @@ pub struct RemovalReport {
 /// [`BlockReach`], or from whether equal texts and keys are blocked.
 ///
 /// ```
-/// use corpusdb::curate::{BlockReach, Removal};
+/// use corpusdb::curate::{BlockReach, RemovalRequest};
 ///
-/// let removal = Removal::new(BlockReach::Exact).because("asked for by their author").at(1_764_000_000_000_000);
+/// let removal = RemovalRequest::new(BlockReach::Exact).because("asked for by their author").at(1_764_000_000_000_000);
 /// assert_eq!(removal.reason.as_deref(), Some("asked for by their author"));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Removal {
+pub struct RemovalRequest {
     /// What it keeps out from now on.
     pub reach: BlockReach,
     /// Why, in the words of who does it.
@@ -66,7 +66,7 @@ pub struct Removal {
     pub time: Option<i64>,
 }
 
-impl Removal {
+impl RemovalRequest {
     /// One of that reach, of which nothing is on record but the documents.
     #[must_use]
     pub fn new(reach: BlockReach) -> Self {
@@ -110,13 +110,13 @@ impl Removal {
     }
 }
 
-impl From<BlockReach> for Removal {
+impl From<BlockReach> for RemovalRequest {
     fn from(reach: BlockReach) -> Self {
         Self::new(reach)
     }
 }
 
-impl From<bool> for Removal {
+impl From<bool> for RemovalRequest {
     fn from(blocks: bool) -> Self {
         Self::new(blocks.into())
     }
@@ -132,7 +132,7 @@ pub fn remove(
     writer: &mut Writer,
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
-    removal: &Removal,
+    removal: &RemovalRequest,
     context: &Context<'_>,
 ) -> Result<RemovalReport, CurateError> {
     let reach = removal.reach;
@@ -150,7 +150,7 @@ pub fn remove(
                 blockade.lacks(document, of, reach)
             })?;
     }
-    let mut met = block_reach::Removed::new(reach);
+    let mut met = block_reach::ReachSearch::new(reach);
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
     in_chunks(writer, &documents, size, context, |writer, chunk, rest| {
         // Once for many commits, before the first of them: what is stored now is all that can be met.
@@ -222,7 +222,7 @@ pub fn restore(
     let removed = selection & writer.view().documents_standing(Standing::Removed)?;
     report.unchanged = selection.len() - removed.len();
     let mut unended = writer.view().unended_purge()?;
-    let mut met = block_reach::Restored::default();
+    let mut met = block_reach::UnblockSearch::default();
     let size = if writer.view().has_blocks(Blocked::Similar)? { SIMILAR_CHUNK } else { CHUNK };
     in_chunks(writer, &removed, size, context, |writer, chunk, rest| {
         met.look_up(writer.view(), chunk, rest)?;
@@ -264,7 +264,7 @@ pub(super) fn lift(
     let blocking = removed_that(writer.view(), removed, with_sketch, |blockade, document, of| {
         blockade.is_blocking(document, of.keys())
     })?;
-    let mut met = block_reach::Restored::default();
+    let mut met = block_reach::UnblockSearch::default();
     let size = if with_sketch { SIMILAR_CHUNK } else { CHUNK };
     in_chunks(writer, &blocking, size, context, |writer, chunk, rest| {
         met.look_up(writer.view(), chunk, rest)?;
@@ -371,12 +371,15 @@ mod tests {
     #[test]
     fn what_is_on_record_is_bounded() {
         let long = "ä".repeat(MOST);
-        let record = Removal::new(BlockReach::Nothing).of(long.clone()).record("remove").unwrap();
+        let record =
+            RemovalRequest::new(BlockReach::Nothing).of(long.clone()).record("remove").unwrap();
         let condition = record.condition.unwrap();
         assert!(condition.len() <= MOST && condition.starts_with("ää") && condition.ends_with('…'));
-        let error = Removal::new(BlockReach::Nothing).because(long).record("remove").unwrap_err();
+        let error =
+            RemovalRequest::new(BlockReach::Nothing).because(long).record("remove").unwrap_err();
         assert!(error.to_string().contains("8192 bytes"), "{error}");
-        let record = Removal::from(true).because("they asked").at(7).record("remove").unwrap();
+        let record =
+            RemovalRequest::from(true).because("they asked").at(7).record("remove").unwrap();
         assert_eq!((record.reason.as_deref(), record.time), (Some("they asked"), Some(7)));
     }
 }

@@ -18,7 +18,7 @@ const OTHERS: &str = "(others)";
 
 /// Documents drawn.
 #[derive(Debug, Default)]
-pub struct Sample {
+pub struct DocumentSample {
     /// The documents that were drawn.
     pub documents: RoaringTreemap,
     /// Bytes of their texts.
@@ -27,7 +27,7 @@ pub struct Sample {
     pub of_bytes: u64,
 }
 
-impl Sample {
+impl DocumentSample {
     /// Documents of at most `limit` bytes, and next to no less; one at least. Their hashes are below a
     /// threshold: a larger limit gives the same documents and more. Without a limit, all. Memory does
     /// not depend on how many there are.
@@ -54,7 +54,7 @@ impl Sample {
 /// What counts are told apart by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Grouping {
+pub enum TextGrouping {
     /// Nothing: all documents are one group.
     All,
     /// The `language` of the records.
@@ -64,7 +64,7 @@ pub enum Grouping {
     Source,
 }
 
-impl Grouping {
+impl TextGrouping {
     /// The word used on the command line and in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -77,7 +77,7 @@ impl Grouping {
 }
 
 /// The groups of a selection.
-pub struct Groups {
+pub struct TextGroups {
     /// Their names, most bytes first.
     pub names: Vec<String>,
     /// The column whose values tell them apart.
@@ -85,20 +85,24 @@ pub struct Groups {
     of: BTreeMap<Option<i64>, usize>,
 }
 
-impl Groups {
+impl TextGroups {
     /// Every document of `selected` in one group. Reads no text; memory does not depend on how many
     /// documents there are.
     ///
     /// # Errors
     /// [`CurateError::Store`] when columns or terms cannot be read.
-    pub fn of(view: &View, selected: &RoaringTreemap, by: Grouping) -> Result<Self, CurateError> {
+    pub fn of(
+        view: &View,
+        selected: &RoaringTreemap,
+        by: TextGrouping,
+    ) -> Result<Self, CurateError> {
         let column = match by {
-            Grouping::All => {
+            TextGrouping::All => {
                 let (names, of) = (vec![by.name().to_owned()], BTreeMap::from([(None, 0)]));
                 return Ok(Self { names, column: None, of });
             }
-            Grouping::Language => fields::column_of(language_field(view)),
-            Grouping::Source => fields::SOURCE_OF,
+            TextGrouping::Language => fields::column_of(language_field(view)),
+            TextGrouping::Source => fields::SOURCE_OF,
         };
         let mut bytes: BTreeMap<Option<i64>, i64> = BTreeMap::new();
         for_each_block(selected, |block, members| {
@@ -218,9 +222,9 @@ const fn hash(document: u64) -> u64 {
     mix64(document.wrapping_add(GOLDEN))
 }
 
-fn name(view: &View, by: Grouping, value: i64) -> Result<String, CurateError> {
+fn name(view: &View, by: TextGrouping, value: i64) -> Result<String, CurateError> {
     let number = u32::try_from(value).unwrap_or(u32::MAX);
-    if by == Grouping::Source {
+    if by == TextGrouping::Source {
         return Ok(view.source_name(SourceId(number)).to_owned());
     }
     let found = view.term_value(TermId(number))?.map(|(_, value)| value);

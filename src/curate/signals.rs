@@ -33,7 +33,7 @@ pub struct SignalsReport {
 }
 
 /// A signal that is being filled.
-struct Filling {
+struct SignalFill {
     signal: Signal,
     field: FieldDeclaration,
     record: FieldRecord,
@@ -110,7 +110,7 @@ pub fn add_signals(
     }
     let mut filling = Vec::new();
     for signal in unknown {
-        filling.push(begun(writer, signal, &mut report)?);
+        filling.push(begin_signal(writer, signal, &mut report)?);
     }
     let next = aligned(&mut filling);
     fill(writer, &mut filling, (next, new.batch), &mut report, context)?;
@@ -132,11 +132,11 @@ fn is_fed(view: &View, signal: &Signal) -> Result<bool, CurateError> {
 }
 
 /// A signal that is filled from here on, or was before an interrupt.
-fn begun(
+fn begin_signal(
     writer: &mut Writer,
     signal: Signal,
     report: &mut SignalsReport,
-) -> Result<Filling, CurateError> {
+) -> Result<SignalFill, CurateError> {
     let view = writer.view().clone();
     if let Some((id, record)) = view.filling_field(signal.name) {
         let field = declaration(*id, record)?;
@@ -146,7 +146,7 @@ fn begun(
                 signal.name
             )));
         }
-        return Ok(Filling { signal, field, record: record.clone() });
+        return Ok(SignalFill { signal, field, record: record.clone() });
     }
     let field = declare_field(&view, signal.name, signal.kind, Some(&signal_member(&signal)))?;
     let record = FieldRecord::begin(&field, Some(signal.expression));
@@ -154,11 +154,11 @@ fn begun(
     batch.put_field(field.id, Some(&record))?;
     batch.commit(&about(&field.name))?;
     report.commits += 1;
-    Ok(Filling { signal, field, record })
+    Ok(SignalFill { signal, field, record })
 }
 
 /// Where all of them go on: where they stand, or at the beginning when they stand at different places.
-fn aligned(filling: &mut [Filling]) -> u64 {
+fn aligned(filling: &mut [SignalFill]) -> u64 {
     let first = filling.first().map_or(0, |one| one.record.next);
     if filling.iter().all(|one| one.record.next == first) {
         return first;
@@ -172,7 +172,7 @@ fn aligned(filling: &mut [Filling]) -> u64 {
 /// Scores the documents from one on, so many a commit, and declares the fields with the last one.
 fn fill(
     writer: &mut Writer,
-    filling: &mut [Filling],
+    filling: &mut [SignalFill],
     (mut next, rows): (u64, u64),
     report: &mut SignalsReport,
     context: &Context<'_>,
@@ -215,7 +215,7 @@ fn fill(
 fn store(
     batch: &mut Batch<'_>,
     document: DocId,
-    filling: &mut [Filling],
+    filling: &mut [SignalFill],
     values: &[ScoreValue],
 ) -> Result<(), CurateError> {
     let raw = spelled(values)
@@ -231,7 +231,7 @@ fn store(
 /// Notes how far the fields are filled, and declares them when they are.
 fn finish(
     batch: &mut Batch<'_>,
-    filling: &mut [Filling],
+    filling: &mut [SignalFill],
     next: u64,
     is_last: bool,
 ) -> Result<(), CurateError> {

@@ -2,7 +2,7 @@
 //! result is stored with it.
 
 use super::error::CurateError;
-use super::sample::{Grouping, Groups, Sample, for_each_block};
+use super::sample::{DocumentSample, TextGrouping, TextGroups, for_each_block};
 use crate::model::{Context, DocId, Progress};
 use crate::query::select;
 use crate::store::View;
@@ -20,11 +20,11 @@ const PIECE: usize = 256;
 
 /// The texts that a tokenizer is trained on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TrainedOn {
+pub struct TrainingTexts {
     /// Kept documents of this SQL condition; none: all kept ones.
     pub condition: Option<String>,
     /// What `alpha`, `weights` and the report tell apart.
-    pub grouping: Grouping,
+    pub grouping: TextGrouping,
     /// A uniform sample of about so many bytes; none: all.
     pub sample_bytes: Option<u64>,
 }
@@ -32,7 +32,7 @@ pub struct TrainedOn {
 /// Everything that decided a trained tokenizer, and what it came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
-pub struct TrainDecisions {
+pub struct TrainingRecord {
     /// Always `trained`.
     pub kind: String,
     /// The release that trained it.
@@ -40,7 +40,7 @@ pub struct TrainDecisions {
     /// The options of the training, with all defaults.
     pub options: TrainOptions,
     /// The texts asked for.
-    pub on: TrainedOn,
+    pub on: TrainingTexts,
     /// The commit whose documents these were.
     pub commit: u64,
     /// Documents trained on.
@@ -61,16 +61,16 @@ pub struct TrainDecisions {
 
 /// A trained tokenizer with what decided it.
 #[derive(Clone, Debug)]
-pub struct Training {
+pub struct TrainingResult {
     /// The bytes of its `tokenizer.json`.
     pub json: Vec<u8>,
     /// The settings and the sample that its vocabulary follows from.
-    pub decisions: TrainDecisions,
+    pub decisions: TrainingRecord,
 }
 
 /// What a tokenizer is extended by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ExtendedBy<'a> {
+pub enum ExtensionSource<'a> {
     /// Terms that become tokens.
     Terms(TermOptions),
     /// Byte-pair training that goes on, on the kept documents of a SQL condition, or on all of them.
@@ -80,7 +80,7 @@ pub enum ExtendedBy<'a> {
 /// Everything that decided an extended tokenizer, and what it came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct ExtendDecisions {
+pub struct ExtensionRecord {
     /// Always `extended`.
     pub kind: &'static str,
     /// The tokenizer that was extended.
@@ -110,13 +110,13 @@ pub struct ExtendDecisions {
     pub base_vocab_size: u32,
 }
 
-impl ExtendDecisions {
+impl ExtensionRecord {
     /// Those of an extension of the tokenizer `base`, made at a commit.
     #[must_use]
-    pub fn of(base: &str, by: ExtendedBy<'_>, extension: &Extension, commit: u64) -> Self {
+    pub fn of(base: &str, by: ExtensionSource<'_>, extension: &Extension, commit: u64) -> Self {
         let (growth, condition, added_tokens) = match by {
-            ExtendedBy::Terms(options) => (None, None, options.added_tokens),
-            ExtendedBy::Growth(options, condition) => (Some(options), condition, false),
+            ExtensionSource::Terms(options) => (None, None, options.added_tokens),
+            ExtensionSource::Growth(options, condition) => (Some(options), condition, false),
         };
         Self {
             kind: "extended",
@@ -152,14 +152,14 @@ impl ExtendDecisions {
 pub fn train_tokenizer(
     view: &View,
     options: &TrainOptions,
-    on: &TrainedOn,
+    on: &TrainingTexts,
     context: &Context<'_>,
-) -> Result<Training, CurateError> {
+) -> Result<TrainingResult, CurateError> {
     options.check()?;
     let progress = context.progress;
     let selected = selection(view, on.condition.as_deref())?;
-    let sample = Sample::draw(view, &selected, on.sample_bytes)?;
-    let groups = Groups::of(view, &sample.documents, on.grouping)?;
+    let sample = DocumentSample::draw(view, &selected, on.sample_bytes)?;
+    let groups = TextGroups::of(view, &sample.documents, on.grouping)?;
     let json = pipeline(options)?;
     let table = count(view, &json, &sample.documents, &groups, context)?;
     if table.sampled_one_in > 1 {
@@ -180,7 +180,7 @@ pub fn train_tokenizer(
     let mut bitmap = Vec::new();
     // Into memory, which does not fail.
     let _ = sample.documents.serialize_into(&mut bitmap);
-    let decisions = TrainDecisions {
+    let decisions = TrainingRecord {
         kind: "trained".to_owned(),
         release: env!("CARGO_PKG_VERSION").to_owned(),
         options: options.clone(),
@@ -194,7 +194,7 @@ pub fn train_tokenizer(
         bytes_per_token: table.masses.iter().zip(&tokens).map(per_token).collect(),
         report: trained.report,
     };
-    Ok(Training { json: trained.json, decisions })
+    Ok(TrainingResult { json: trained.json, decisions })
 }
 
 /// The kept documents of a condition.
@@ -218,7 +218,7 @@ pub(super) fn count(
     view: &View,
     json: &[u8],
     documents: &RoaringTreemap,
-    groups: &Groups,
+    groups: &TextGroups,
     context: &Context<'_>,
 ) -> Result<PretokenTable, CurateError> {
     let limit = PretokenCounter::DEFAULT_LIMIT;
@@ -267,7 +267,7 @@ pub fn grow(
     context: &Context<'_>,
 ) -> Result<Extension, CurateError> {
     let selected = selection(view, condition)?;
-    let groups = Groups::of(view, &selected, Grouping::All)?;
+    let groups = TextGroups::of(view, &selected, TextGrouping::All)?;
     let table = count(view, base, &selected, &groups, context)?;
     context.progress.begin("growing", None);
     let splitter = Splitter::of(base)?;

@@ -1,6 +1,6 @@
 //! What every test needs: a scratch directory, the command, made-up documents, and corpora of them.
 
-use corpusdb::curate::TrainedOn;
+use corpusdb::curate::TrainingTexts;
 use corpusdb::dedup::{KeepOrder, Scope};
 use corpusdb::store::Depth;
 use corpusdb::tokenizer::TrainOptions;
@@ -325,7 +325,7 @@ pub fn policies() -> Vec<Policy> {
 pub fn train(writer: &CorpusWriter, vocab_size: u32, specials: &[&str]) -> Vec<u8> {
     let specials = specials.iter().map(|token| (*token).to_owned()).collect();
     let options = TrainOptions { vocab_size, specials, ..TrainOptions::default() };
-    let on = TrainedOn::default();
+    let on = TrainingTexts::default();
     writer.train_tokenizer(&options, &on, &NoProgress, &Interrupt::default()).unwrap().json
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Demo, Shape};
 use crate::cli::print;
-use corpusdb::curate::TrainedOn;
+use corpusdb::curate::TrainingTexts;
 use corpusdb::tokenizer::TrainOptions;
 use std::time::Instant;
 
@@ -40,7 +40,7 @@ pub(super) fn train(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<Trained> {
     let mut writer = context.write(&demo.place.corpus())?;
     let started = Instant::now();
     let options = TrainOptions { vocab_size: shape.vocab_size, ..TrainOptions::default() };
-    let on = TrainedOn::default();
+    let on = TrainingTexts::default();
     let trained =
         writer.train_tokenizer(&options, &on, context.progress.as_ref(), &context.interrupt)?;
     let json = trained.json;

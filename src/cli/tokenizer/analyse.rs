@@ -4,7 +4,7 @@ use crate::cli::report::write_page;
 use crate::cli::setup::{Context, bytes, on_disk};
 use crate::cli::{print, tokenizer_page};
 use clap::ValueEnum;
-use corpusdb::curate::{AnalyseOptions, Grouping};
+use corpusdb::curate::{AnalyseOptions, TextGrouping};
 use corpusdb::tokenizer::analyse::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
 use std::path::PathBuf;
 
@@ -54,9 +54,9 @@ enum By {
 pub(super) fn run(verb: &Analyse, context: &Context) -> anyhow::Result<()> {
     let corpus = context.read(&verb.corpus)?;
     let by = match verb.by {
-        None => Grouping::All,
-        Some(By::Language) => Grouping::Language,
-        Some(By::Source) => Grouping::Source,
+        None => TextGrouping::All,
+        Some(By::Language) => TextGrouping::Language,
+        Some(By::Source) => TextGrouping::Source,
     };
     let options = AnalyseOptions {
         condition: verb.condition.clone(),

@@ -8,7 +8,7 @@ use crate::cli::setup::{Context, on_disk};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use corpusdb::CorpusWriter;
-use corpusdb::curate::{ExtendDecisions, ExtendedBy};
+use corpusdb::curate::{ExtensionRecord, ExtensionSource};
 use corpusdb::tokenizer::{
     Extension, GrowthOptions, NewTokenizer, Outcome, TermCounts, TermForms, TermOptions, TermReport,
 };
@@ -100,7 +100,7 @@ pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<Answer> {
     tell_terms(&extension.terms, context)?;
     write(&verb.out, &extension)?;
     let commit = writer.view().commit().0;
-    let decided = ExtendDecisions::of(&verb.base, verb.by(), &extension, commit);
+    let decided = ExtensionRecord::of(&verb.base, verb.by(), &extension, commit);
     let (decisions, lineage) = (serde_json::to_vec(&decided)?, decided.lineage());
     let new = NewTokenizer {
         name: &verb.name,
@@ -148,25 +148,25 @@ fn tell_nothing(verb: &Extend, extension: &Extension, context: &Context) -> anyh
 
 impl Extend {
     /// What it is to be extended by.
-    fn by(&self) -> ExtendedBy<'_> {
+    fn by(&self) -> ExtensionSource<'_> {
         let Some(new_tokens) = self.grow else {
             let forms = match self.forms {
                 Forms::Both => TermForms::Both,
                 Forms::AfterSpace => TermForms::AfterSpace,
                 Forms::Bare => TermForms::Bare,
             };
-            return ExtendedBy::Terms(TermOptions { forms, added_tokens: self.added_tokens });
+            return ExtensionSource::Terms(TermOptions { forms, added_tokens: self.added_tokens });
         };
         let (min_frequency, max_token_length) = (self.min_frequency, self.max_token_length);
         let options = GrowthOptions { new_tokens, min_frequency, max_token_length };
-        ExtendedBy::Growth(options, self.condition.as_deref())
+        ExtensionSource::Growth(options, self.condition.as_deref())
     }
 }
 
 fn extension(verb: &Extend, writer: &CorpusWriter, context: &Context) -> anyhow::Result<Extension> {
     let options = match verb.by() {
-        ExtendedBy::Terms(options) => options,
-        ExtendedBy::Growth(options, condition) => {
+        ExtensionSource::Terms(options) => options,
+        ExtensionSource::Growth(options, condition) => {
             let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
             let base = &verb.base;
             return Ok(writer.extend_by_growth(base, options, condition, progress, interrupt)?);

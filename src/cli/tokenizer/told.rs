@@ -3,14 +3,14 @@
 use crate::cli::print;
 use crate::cli::setup::Context;
 use corpusdb::Corpus;
-use corpusdb::curate::{Added, Backfilled};
+use corpusdb::curate::{AddTokenizerReport, BackfillReport};
 use corpusdb::store::TokenizerRecord;
 use serde_json::{Map, Value, json};
 
 /// A line, or an object, about a tokenizer; `added` is what was just encoded.
 pub(super) fn record(
     record: &TokenizerRecord,
-    added: Option<&Added>,
+    added: Option<&AddTokenizerReport>,
     context: &Context,
 ) -> anyhow::Result<()> {
     let complete = record.encoded_to == u64::MAX;
@@ -24,7 +24,7 @@ pub(super) fn record(
         return print::json(&object(record, added));
     }
     let encoded = added.map_or(String::new(), |added| {
-        let Backfilled { documents, copied, tokens, .. } = &added.done;
+        let BackfillReport { documents, copied, tokens, .. } = &added.done;
         let tokens = print::number(*tokens);
         if *copied == 0 {
             return format!(", encoded {tokens} tokens");
@@ -48,7 +48,7 @@ pub(super) fn record(
 }
 
 /// A tokenizer as an object, with what was just encoded.
-pub fn object(record: &TokenizerRecord, added: Option<&Added>) -> Map<String, Value> {
+pub fn object(record: &TokenizerRecord, added: Option<&AddTokenizerReport>) -> Map<String, Value> {
     let mut told = fields(record);
     let done = added.map(|added| &added.done);
     told.insert("encoded_tokens".to_owned(), json!(done.map(|done| done.tokens)));

@@ -5,7 +5,7 @@ use crate::cli::print;
 use crate::cli::setup::{Context, bytes};
 use anyhow::Context as _;
 use clap::ValueEnum;
-use corpusdb::curate::{Grouping, TrainedOn, Training};
+use corpusdb::curate::{TextGrouping, TrainingResult, TrainingTexts};
 use corpusdb::tokenizer::{Digits, ModelKind, NewTokenizer, Normalizer, Pattern, TrainOptions};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -127,15 +127,15 @@ enum Form {
 pub(super) fn run(verb: &Train, context: &Context) -> anyhow::Result<()> {
     let options = options(verb)?;
     let mut writer = context.write(&verb.corpus)?;
-    let on = TrainedOn {
+    let on = TrainingTexts {
         condition: verb.condition.clone(),
         grouping: match verb.by {
-            By::Language => Grouping::Language,
-            By::Source => Grouping::Source,
+            By::Language => TextGrouping::Language,
+            By::Source => TextGrouping::Source,
         },
         sample_bytes: verb.sample_bytes,
     };
-    let Training { json, decisions } =
+    let TrainingResult { json, decisions } =
         writer.train_tokenizer(&options, &on, context.progress.as_ref(), &context.interrupt)?;
     let kind = match verb.model {
         Model::Bpe => "bpe",
@@ -216,7 +216,7 @@ fn read(file: &Path) -> anyhow::Result<String> {
 }
 
 /// Coverage and compression of the groups, the largest first.
-fn groups(decisions: &corpusdb::curate::TrainDecisions) -> anyhow::Result<()> {
+fn groups(decisions: &corpusdb::curate::TrainingRecord) -> anyhow::Result<()> {
     const MOST: usize = 12;
     let mut groups: Vec<_> =
         decisions.report.groups.iter().zip(&decisions.bytes_per_token).collect();

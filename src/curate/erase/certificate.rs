@@ -1,7 +1,7 @@
 //! The certificate of a purge: a search of every row and every file, what it found, and the file that says so.
 
 use super::quotes::DECODINGS;
-use super::traces::{CARRIED, Search};
+use super::traces::{CARRIED, TraceSearch};
 use super::{RUN_BYTES, quotes};
 use crate::curate::error::CurateError;
 use crate::model::{Context, DocId, Standing, shown_timestamp};
@@ -65,7 +65,7 @@ pub struct Certificate {
     /// is a purged document's own.
     pub shared_runs: u64,
     /// The first of these.
-    pub shared: Vec<Shared>,
+    pub shared: Vec<SharedTrace>,
     /// Runs that items of suites have too, and no stored document: they are the suites', wherever they were found.
     pub suite_runs: u64,
     /// Places where a run was found that no stored document has.
@@ -109,7 +109,7 @@ pub struct SearchedFile {
 /// A run of a purged document that another one has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
-pub struct Shared {
+pub struct SharedTrace {
     /// The purged document.
     pub document: u64,
     /// What of it: `text`, `key`, `tokens` or `metadata`.
@@ -143,7 +143,7 @@ impl Certificate {
 
 /// A purged document, as a certificate names it.
 #[derive(Serialize)]
-struct Told<'a> {
+struct CertifiedDocument<'a> {
     id: u64,
     commit: u64,
     time: Option<String>,
@@ -174,7 +174,7 @@ pub fn write_certificate(
         let (commit, traces) = traces?;
         let record = view.commit_record(commit)?.unwrap_or_default();
         for trace in traces {
-            let told = Told {
+            let told = CertifiedDocument {
                 id: trace.document.0,
                 commit: commit.0,
                 time: record.time.map(shown_timestamp),
@@ -206,9 +206,9 @@ const fn name(of: RunOf) -> &'static str {
 }
 
 /// What is searched for at a time.
-struct Group {
+struct TraceGroup {
     owners: Vec<(DocId, RunOf)>,
-    search: Search,
+    search: TraceSearch,
     /// By place in the list of runs.
     met: BTreeMap<usize, TraceHits>,
 }
@@ -272,14 +272,15 @@ pub fn certify(
         ..Certificate::default()
     };
     let most = (context.memory / 16 / RUN_BYTES).max(1 << 12) as usize;
-    let mut groups = Groups { view, next: 0, most };
+    let mut groups = TraceGroups { view, next: 0, most };
     let mut is_first = true;
     loop {
         let (runs, owners) = groups.next(&mut certificate)?;
         if runs.is_empty() && !is_first {
             break;
         }
-        let mut group = Group { owners, search: Search::of(runs.iter()), met: BTreeMap::new() };
+        let mut group =
+            TraceGroup { owners, search: TraceSearch::of(runs.iter()), met: BTreeMap::new() };
         let families = search_rows(view, &purged, &mut group, context)?;
         let files = search_files(root, &mut group, context)?;
         if std::mem::take(&mut is_first) {
@@ -319,17 +320,17 @@ fn sketches(view: &View, purged: &RoaringTreemap) -> Result<u64, CurateError> {
 }
 
 /// Hands out the runs of purged documents, a bounded number at a time.
-struct Groups<'a> {
+struct TraceGroups<'a> {
     view: &'a View,
     /// Commits with traces that were handed out.
     next: usize,
     most: usize,
 }
 
-type Runs = (Vec<HashedRun>, Vec<(DocId, RunOf)>);
+type OwnedTraceRuns = (Vec<HashedRun>, Vec<(DocId, RunOf)>);
 
-impl Groups<'_> {
-    fn next(&mut self, certificate: &mut Certificate) -> Result<Runs, CurateError> {
+impl TraceGroups<'_> {
+    fn next(&mut self, certificate: &mut Certificate) -> Result<OwnedTraceRuns, CurateError> {
         let (mut runs, mut owners) = (Vec::new(), Vec::new());
         for traces in self.view.traces()?.skip(self.next) {
             if runs.len() >= self.most {
@@ -347,7 +348,7 @@ impl Groups<'_> {
     }
 }
 
-impl Group {
+impl TraceGroup {
     fn tell(self, certificate: &mut Certificate) {
         for (run, met) in self.met {
             let Some((document, of)) = self.owners.get(run) else { continue };
@@ -356,7 +357,7 @@ impl Group {
             if let Some(with) = met.with {
                 certificate.shared_runs += 1;
                 if certificate.shared.len() < LISTED {
-                    certificate.shared.push(Shared { document, of, with: with.0 });
+                    certificate.shared.push(SharedTrace { document, of, with: with.0 });
                 }
                 continue;
             }
@@ -373,7 +374,7 @@ impl Group {
 fn search_rows(
     view: &View,
     purged: &RoaringTreemap,
-    group: &mut Group,
+    group: &mut TraceGroup,
     context: &Context<'_>,
 ) -> Result<Vec<SearchedFamily>, CurateError> {
     context.progress.begin("searching rows", None);
@@ -428,7 +429,7 @@ fn search_rows(
 /// Searches the files of the corpus directory, as they lie there.
 fn search_files(
     root: &Path,
-    group: &mut Group,
+    group: &mut TraceGroup,
     context: &Context<'_>,
 ) -> Result<Vec<SearchedFile>, CurateError> {
     let mut paths = Vec::new();
@@ -460,7 +461,7 @@ fn files_below(directory: &Path, paths: &mut Vec<PathBuf>) -> Result<(), CurateE
 fn search_file(
     root: &Path,
     path: &Path,
-    group: &mut Group,
+    group: &mut TraceGroup,
     context: &Context<'_>,
 ) -> Result<SearchedFile, CurateError> {
     let failed = || StoreError::io("reading", path);
@@ -482,7 +483,7 @@ fn search_file(
             break;
         }
         hasher.update(buffer.get(carried..).unwrap_or_default());
-        let Group { search, met, .. } = &mut *group;
+        let TraceGroup { search, met, .. } = &mut *group;
         search.within(&buffer, carried, &mut |run, at| {
             let place = || format!("{shown} at byte {}", begins + at as u64);
             met.entry(run).or_default().others.at(place);

@@ -4,7 +4,7 @@
 //! that is about to be purged stands in it. Done before rows are erased: afterwards nobody could tell.
 
 use super::PurgeReport;
-use super::traces::Search;
+use super::traces::TraceSearch;
 use super::traces::{WIDTHS, hash, rolled};
 use crate::curate::error::CurateError;
 use crate::model::{Context, DocId};
@@ -27,7 +27,7 @@ pub(super) fn replace(
     context: &Context<'_>,
     report: &mut PurgeReport,
 ) -> Result<(), CurateError> {
-    let (tainted, newest_is) = tainted(writer.view(), documents, context)?;
+    let (tainted, newest_is) = dictionaries_quoting(writer.view(), documents, context)?;
     if tainted.is_empty() {
         return Ok(());
     }
@@ -48,7 +48,7 @@ pub(super) fn replace(
 }
 
 /// The dictionaries that have a run of one of the texts, and whether the newest one is among them.
-fn tainted(
+fn dictionaries_quoting(
     view: &View,
     documents: &RoaringTreemap,
     context: &Context<'_>,
@@ -66,7 +66,7 @@ fn tainted(
                 hash: hash(run),
             })
             .collect();
-        searches.push((*id, Search::of(runs.iter()), false));
+        searches.push((*id, TraceSearch::of(runs.iter()), false));
     }
     for document in documents.iter().map(DocId) {
         if searches.iter().all(|(.., is_tainted)| *is_tainted) {

@@ -20,12 +20,12 @@ mod rows;
 mod traces;
 mod words;
 
-pub use certificate::{Certificate, Finding, SearchedFamily, SearchedFile, Shared};
+pub use certificate::{Certificate, Finding, SearchedFamily, SearchedFile, SharedTrace};
 pub(crate) use certificate::{certify, write_certificate};
 pub(crate) use words::quoting;
 
 use super::error::CurateError;
-use super::remove::Removal;
+use super::remove::RemovalRequest;
 use super::remove::{lift, remove};
 use crate::decide::{BlockReach, LoadedTokenizer};
 use crate::model::{Context, Standing};
@@ -110,7 +110,7 @@ pub fn purge(
     writer: &mut Writer,
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
-    removal: &Removal,
+    removal: &RemovalRequest,
     context: &Context<'_>,
 ) -> Result<PurgeReport, CurateError> {
     let record = removal.record("purge")?;
@@ -161,7 +161,7 @@ fn finish(
         _ => BlockReach::Similar,
     };
     let CommitRecord { reason, condition, time, .. } = begun;
-    let removal = Removal { reach, reason, condition, time };
+    let removal = RemovalRequest { reach, reason, condition, time };
     let mut record = removal.record("purge")?;
     let documents = &unended.documents - writer.view().documents_standing(Standing::Purged)?;
     if !documents.is_empty() {

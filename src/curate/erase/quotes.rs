@@ -3,7 +3,7 @@
 //! Words may quote as they are, and behind the escapes of JSON, CSV, addresses and base64, one inside the other.
 
 use super::PurgeReport;
-use super::traces::Search;
+use super::traces::TraceSearch;
 use super::words;
 use crate::curate::error::CurateError;
 use crate::model::{CommitSeq, TermId, percent_decoded};
@@ -106,7 +106,7 @@ pub(super) fn quotes(
             return Ok(());
         }
         after = last;
-        let search = Search::of(runs.iter());
+        let search = TraceSearch::of(runs.iter());
         words::redact(writer, &mut |bytes| search.any(bytes), record, report)?;
         rejects(writer, &search, record, report)?;
     }
@@ -136,7 +136,7 @@ fn some_runs(
 
 fn rejects(
     writer: &mut Writer,
-    search: &Search,
+    search: &TraceSearch,
     record: &CommitRecord,
     report: &mut PurgeReport,
 ) -> Result<(), CurateError> {

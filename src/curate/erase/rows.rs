@@ -181,14 +181,14 @@ pub(super) fn move_texts(
             return Ok(());
         }
         let view = writer.view().clone();
-        let mut moving = Moving { writer, record, report, rows: Vec::new(), bytes: 0 };
+        let mut moving = TextMover { writer, record, report, rows: Vec::new(), bytes: 0 };
         let mut heirs: BTreeMap<DocId, DocId> = BTreeMap::new();
         for row in view.headers(0..view.documents())? {
             let (document, header) = row?;
             let lender = header.text_of.filter(|of| some.contains(of.0));
             let Some(lender) = lender.filter(|_| !documents.contains(document.0)) else { continue };
             let heir = *heirs.entry(lender).or_insert(document);
-            moving.row(Row { document, header, lender, heir })?;
+            moving.row(BorrowerMove { document, header, lender, heir })?;
             if context.interrupt.is_raised() {
                 moving.commit()?;
                 return Err(CurateError::Interrupted);
@@ -199,24 +199,24 @@ pub(super) fn move_texts(
 }
 
 /// A borrower, whom it borrowed from, and who has the text now.
-struct Row {
+struct BorrowerMove {
     document: DocId,
     header: Header,
     lender: DocId,
     heir: DocId,
 }
 
-struct Moving<'a> {
+struct TextMover<'a> {
     writer: &'a mut Writer,
     record: &'a CommitRecord,
     report: &'a mut PurgeReport,
-    rows: Vec<Row>,
+    rows: Vec<BorrowerMove>,
     /// Bytes of texts that move with the next commit.
     bytes: u64,
 }
 
-impl Moving<'_> {
-    fn row(&mut self, row: Row) -> Result<(), CurateError> {
+impl TextMover<'_> {
+    fn row(&mut self, row: BorrowerMove) -> Result<(), CurateError> {
         self.bytes += if row.document == row.heir { row.header.bytes } else { 0 };
         self.rows.push(row);
         if self.rows.len() >= HEADERS || self.bytes >= self.writer.batch_bytes() {
@@ -230,7 +230,7 @@ impl Moving<'_> {
             return Ok(());
         }
         let mut batch = self.writer.begin()?;
-        for Row { document, header, lender, heir } in self.rows.drain(..) {
+        for BorrowerMove { document, header, lender, heir } in self.rows.drain(..) {
             if document == heir {
                 batch.inherit(lender, heir, &header)?;
                 self.report.moved_texts += 1;

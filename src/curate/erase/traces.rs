@@ -62,12 +62,12 @@ pub(super) fn hash(run: &[u8]) -> u64 {
 }
 
 /// Runs that are searched for, by their places in the list that they were given in.
-pub(super) struct Search {
-    sets: Vec<Set>,
+pub(super) struct TraceSearch {
+    sets: Vec<TraceSet>,
 }
 
 /// Runs of one width.
-struct Set {
+struct TraceSet {
     width: usize,
     weight: u64,
     filter: Vec<u64>,
@@ -75,7 +75,7 @@ struct Set {
     runs: Vec<(u64, u64, usize)>,
 }
 
-impl Search {
+impl TraceSearch {
     pub(super) fn of<'a>(runs: impl Iterator<Item = &'a HashedRun>) -> Self {
         let mut by_width: Vec<Vec<(u64, u64, usize)>> = vec![Vec::new(); WIDTHS.len()];
         for (at, run) in runs.enumerate() {
@@ -85,7 +85,7 @@ impl Search {
             }
         }
         let sets = WIDTHS.into_iter().zip(by_width).filter(|(_, runs)| !runs.is_empty());
-        Self { sets: sets.map(|(width, runs)| Set::new(width, runs)).collect() }
+        Self { sets: sets.map(|(width, runs)| TraceSet::new(width, runs)).collect() }
     }
 
     /// Calls `found` with the place of each run that is in `bytes`, and where it begins there. Of those that lie in the
@@ -104,7 +104,7 @@ impl Search {
     }
 }
 
-impl Set {
+impl TraceSet {
     fn new(width: usize, mut runs: Vec<(u64, u64, usize)>) -> Self {
         runs.sort_unstable();
         let mut filter = vec![0_u64; 1 << (FILTER - 6)];
@@ -194,7 +194,7 @@ mod tests {
                 expected.extend(same.map(|(at, _)| (run, at)));
             }
             expected.sort_unstable();
-            let search = Search::of(given.iter());
+            let search = TraceSearch::of(given.iter());
             let mut found = Vec::new();
             let mut buffer: Vec<u8> = Vec::new();
             let mut begins = 0;

@@ -4,7 +4,7 @@
 use super::{PurgeReport, RUN_BYTES};
 use super::quotes::any;
 use super::rows;
-use super::traces::{self, Search};
+use super::traces::{self, TraceSearch};
 use crate::curate::error::CurateError;
 use crate::model::{DocId, FieldId, TokenizerId};
 use crate::store::{
@@ -123,7 +123,7 @@ pub(crate) fn quoting(
             rows::quoted_runs(view, document, &header, &mut runs)?;
             keys.extend(header.key.and_then(short_key));
         }
-        let (search, keys) = (Search::of(runs.iter()), finder(&keys)?);
+        let (search, keys) = (TraceSearch::of(runs.iter()), finder(&keys)?);
         words.retain(|words| {
             let mut has = |bytes: &[u8]| {
                 search.any(bytes) || keys.as_ref().is_some_and(|keys| keys.is_match(bytes))
