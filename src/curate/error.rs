@@ -180,11 +180,7 @@ impl From<DecideError> for CurateError {
 /// Snapshots and plans that an error names; the rest is counted.
 const NAMED: usize = 20;
 
-fn shown_by(
-    snapshots: &[(String, u64)],
-    plans: &[(u32, u64)],
-    quoted_by: &[String],
-) -> String {
+fn shown_by(snapshots: &[(String, u64)], plans: &[(u32, u64)], quoted_by: &[String]) -> String {
     let mut what: Vec<String> = Vec::new();
     let named = snapshots.iter().take(NAMED);
     what.extend(named.map(|(name, documents)| format!("snapshot `{name}` keeps {documents}")));

@@ -122,7 +122,10 @@ fn decision(view: &View, id: DocId) -> Result<String, IngestError> {
         id: Some(id.0),
         kind: matched.map(|matched| matched.kind.name()),
         witness: matched.map(|matched| matched.witness.0),
-        witness_key: witness.as_ref().map(|(id, header)| view.display_key(*id, header)).transpose()?,
+        witness_key: witness
+            .as_ref()
+            .map(|(id, header)| view.display_key(*id, header))
+            .transpose()?,
         witness_source: witness.as_ref().map(|(_, header)| view.source_name(header.source)),
         jaccard: matched.map(|matched| matched.jaccard()),
         ..DecisionLine::of(view.standing(id)?.name())

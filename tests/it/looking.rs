@@ -838,7 +838,8 @@ fn no_two_documents_without_a_key_share_one_and_an_export_comes_back_whole() {
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let source = ["ingest", corpus.as_str(), "-", "--source", "web"];
-    for day in ["the first day has one text of its own", "the second day another, quite unlike it"] {
+    for day in ["the first day has one text of its own", "the second day another, quite unlike it"]
+    {
         corpusdb_reading(&source, format!("{{\"text\":\"{day}\"}}\n").as_bytes()).good();
     }
     let news = scratch.write("news.txt", "yesterday the ferry left the harbour late");
@@ -851,7 +852,8 @@ fn no_two_documents_without_a_key_share_one_and_an_export_comes_back_whole() {
     };
     let keys = sql(&corpus, "SELECT id, key, text FROM documents ORDER BY id");
     let shown = |row: &Value| row["key"].as_str().unwrap().to_owned();
-    let expected = ["-:0@0".to_owned(), "-:0@1".to_owned(), format!("{news}@2"), format!("{news}@3")];
+    let expected =
+        ["-:0@0".to_owned(), "-:0@1".to_owned(), format!("{news}@2"), format!("{news}@3")];
     assert_eq!(keys.iter().map(shown).collect::<Vec<_>>(), expected);
 
     for row in &keys {

@@ -128,7 +128,7 @@ impl Sharded {
                 let header = view.header(DocId(document)).unwrap().unwrap();
                 let mut ids = Vec::new();
                 if view.tokens(tokenizer, DocId(document), &mut ids).unwrap() {
-                    let key = view.display_key(&header).unwrap();
+                    let key = view.display_key(DocId(document), &header).unwrap();
                     found.insert(at(document).0, (key, ids.into_iter().map(i64::from).collect()));
                 }
             }

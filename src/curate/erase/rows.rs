@@ -7,7 +7,9 @@ use crate::dedup::Fingerprinter;
 use crate::model::{
     Compared, Context, DocId, compared_text, key_identity, position_identity, text_hash,
 };
-use crate::store::{HashedRun, Batch, Blocked, CommitRecord, Erased, Header, RunOf, Trace, View, Writer};
+use crate::store::{
+    Batch, Blocked, CommitRecord, Erased, HashedRun, Header, RunOf, Trace, View, Writer,
+};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 

@@ -1,10 +1,10 @@
 //! Words of users on record that quote purged documents: reasons and conditions of commits, which are redacted; and words
 //! that are in use, expressions of fields, recipes of plans, how tokenizers were made: a purge names these first.
 
-use super::{PurgeReport, RUN_BYTES};
 use super::quotes::any;
 use super::rows;
 use super::traces::{self, TraceSearch};
+use super::{PurgeReport, RUN_BYTES};
 use crate::curate::error::CurateError;
 use crate::model::{DocId, FieldId, TokenizerId};
 use crate::store::{
