@@ -101,7 +101,7 @@ quick: rocksdb ## Run one test of what you change, compiled in seconds: TEST=epo
 
 # Every random search takes SEEDS times the cases that it takes in `test`, each by a seed of its own; those that give
 # proptest no number take its default of 256.
-SEEDS ?= 25
+SEEDS ?= 34
 
 soak: rocksdb ## Search long: the random tests with SEEDS times their cases
 	CORPUSDB_SEEDS=$(SEEDS) PROPTEST_CASES=$$((256 * $(SEEDS))) $(CARGO_TEST) --package corpusdb --lib --test it

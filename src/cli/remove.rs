@@ -204,6 +204,13 @@ fn show(is_removal: bool, report: &RemovalReport, dry_run: bool) -> anyhow::Resu
         n(report.no_longer_kept),
         n(report.kept_again)
     ))?;
+    if report.copies > 0 {
+        print::line(&format!(
+            "  {} copies of them stand, {} of these kept: `--block similar` takes what is like them out too",
+            n(report.copies),
+            n(report.kept_again)
+        ))?;
+    }
     if report.spared > 0 {
         let spared = n(report.spared);
         print::line(&format!(

@@ -3,7 +3,7 @@
 use super::contaminate::SuiteCheck;
 use super::error::CurateError;
 use crate::contamination::Looker;
-use crate::decide::{EncodedText, encode_text};
+use crate::decide::{EncodedText, check_removal, encode_text};
 use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, TokenHashes, band_keys, shared};
 use crate::model::{
     Compared, DedupMode, DocId, FieldId, MatchKind, Progress, Standing, TextForm, TokenizerId,
@@ -268,7 +268,7 @@ impl DocumentChecker<'_> {
         Ok(())
     }
 
-    /// Who keeps a document out is kept, and stands before it by the values of this moment.
+    /// Who keeps a document out may do so by the values of this moment; that it is kept, rows alone say.
     fn witness(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
         let Some(matched) = self.view.match_of(document)? else { return Ok(()) };
         if matched.kind == MatchKind::Superseded {
@@ -276,11 +276,12 @@ impl DocumentChecker<'_> {
         }
         let witness = matched.witness;
         let other = self.view.expect_header(witness)?;
-        if self.rank(witness, &other)? > self.rank(document, header)? {
-            let keep = &self.view.policy().keep;
+        let (rank, better) = (self.rank(document, header)?, self.rank(witness, &other)?);
+        let policy = self.view.policy();
+        if let Err(why) = check_removal(policy, (rank, header), (better, &other), &matched) {
             self.fault(
                 "matches",
-                format!("document {document} stands before its witness {witness} in the keep order {keep}; `corpusdb dedup redo` decides again"),
+                format!("document {document}, removed for {witness}: {why}; `corpusdb dedup redo` decides again"),
             );
         }
         Ok(())

@@ -34,6 +34,9 @@ pub struct RemovalReport {
     pub blocked: u64,
     /// Documents that are kept now and were not: the restored ones, and others whose witness went.
     pub kept_again: u64,
+    /// On a removal, copies of its documents that stand: those that are kept in their place, and the duplicates of these.
+    /// None when what is similar is blocked.
+    pub copies: u64,
     /// On `restore`, of the restored ones: a purge that was stopped would have erased them, and goes on without them.
     pub spared: u64,
     /// Documents that are not kept any more, the selected ones included.
@@ -138,6 +141,7 @@ pub fn remove(
     let reach = removal.reach;
     let record = removal.record("remove")?;
     let mut report = RemovalReport { selected: selection.len(), ..RemovalReport::default() };
+    let kept = KeptBefore::of(writer.view())?;
     let purged = writer.view().documents_standing(Standing::Purged)?;
     let before = writer.view().documents_standing(Standing::Removed)? | &purged;
     report.unchanged = selection.intersection_len(&before);
@@ -182,7 +186,30 @@ pub fn remove(
         let record = CommitRecord { changed, ..record.clone() };
         finish(batch, session, tokenizers, &record, &mut report)
     })?;
+    let kept_again = kept.count(writer.view(), &mut report)?;
+    // A block of what is similar has reached them.
+    for document in kept_again.iter().map(DocId).filter(|_| reach < BlockReach::Similar) {
+        report.copies += 1 + writer.view().members(document)?.len() as u64;
+    }
     Ok(report)
+}
+
+/// What was kept before a verb of many commits: what one of them keeps again, a later one may remove.
+struct KeptBefore(RoaringTreemap);
+
+impl KeptBefore {
+    fn of(view: &View) -> Result<Self, CurateError> {
+        Ok(Self(view.kept()?))
+    }
+
+    /// Counts what the verb came to; what is kept now and was not.
+    fn count(self, view: &View, report: &mut RemovalReport) -> Result<RoaringTreemap, CurateError> {
+        let now = view.kept()?;
+        let kept_again = &now - &self.0;
+        report.kept_again = kept_again.len();
+        report.no_longer_kept = (self.0 - now).len();
+        Ok(kept_again)
+    }
 }
 
 /// Those of removed documents for which `is_one` holds.
@@ -221,6 +248,8 @@ pub fn restore(
     }
     let removed = selection & writer.view().documents_standing(Standing::Removed)?;
     report.unchanged = selection.len() - removed.len();
+    let kept = KeptBefore::of(writer.view())?;
+    let mut blocked = RoaringTreemap::new();
     let mut unended = writer.view().unended_purge()?;
     let mut met = block_reach::UnblockSearch::default();
     let size = if writer.view().has_blocks(Blocked::Similar)? { SIMILAR_CHUNK } else { CHUNK };
@@ -241,13 +270,16 @@ pub fn restore(
             }
         }
         let decided_again = chunk.iter().copied().chain(met.take(chunk));
-        report.blocked += lift_blocks(&mut batch, &mut session, chunk, decided_again)?;
+        blocked |= lift_blocks(&mut batch, &mut session, chunk, decided_again)?;
         let changed = chunk.len() as u64;
         report.changed += changed;
         let kind = "restore".to_owned();
         let record = CommitRecord { kind, changed, ..CommitRecord::default() };
         finish(batch, session, tokenizers, &record, &mut report)
     })?;
+    kept.count(writer.view(), &mut report)?;
+    // Some of them are freed by a later commit.
+    report.blocked = (blocked & writer.view().documents_standing(Standing::Blocked)?).len();
     Ok(report)
 }
 
@@ -260,6 +292,7 @@ pub(super) fn lift(
     context: &Context<'_>,
 ) -> Result<RemovalReport, CurateError> {
     let mut report = RemovalReport::default();
+    let kept = KeptBefore::of(writer.view())?;
     let with_sketch = writer.view().has_blocks(Blocked::Similar)?;
     let blocking = removed_that(writer.view(), removed, with_sketch, |blockade, document, of| {
         blockade.is_blocking(document, of.keys())
@@ -271,19 +304,20 @@ pub(super) fn lift(
         let mut batch = writer.begin()?;
         let mut session = DecisionSession::begin(&batch, context.interrupt);
         let kept_out = met.take(chunk).into_iter().filter(|one| !removed.contains(one.0));
-        report.blocked += lift_blocks(&mut batch, &mut session, chunk, kept_out)?;
+        lift_blocks(&mut batch, &mut session, chunk, kept_out)?;
         finish(batch, session, tokenizers, record, &mut report)
     })?;
+    kept.count(writer.view(), &mut report)?;
     Ok(report)
 }
 
-/// Removed documents block nothing any more, and others are decided again: how many are still blocked.
+/// Removed documents block nothing any more, and others are decided again: those that are still blocked.
 fn lift_blocks(
     batch: &mut Batch<'_>,
     session: &mut DecisionSession,
     removed: &[DocId],
     decided_again: impl Iterator<Item = DocId>,
-) -> Result<u64, CurateError> {
+) -> Result<RoaringTreemap, CurateError> {
     let view = batch.view().clone();
     let mut blockade = Blocklist::new(&view)?;
     let with_sketch = blockade.has(Blocked::Similar);
@@ -292,14 +326,16 @@ fn lift_blocks(
         let blockable = BlockKeys::of(&view, *document, &header, with_sketch)?;
         blockade.lift(*document, &blockable)?;
     }
-    let mut still = 0;
+    let mut still = RoaringTreemap::new();
     for document in decided_again {
         let header = view.expect_header(document)?;
         let blockable = BlockKeys::of(&view, document, &header, with_sketch)?;
         let is_blocked = blockade.keeps_out(&blockable, Some(document), |craft| {
             Ok(craft.shingles(&view.compared_text(document)?).into())
         })?;
-        still += u64::from(is_blocked);
+        if is_blocked {
+            still.insert(document.0);
+        }
         session.readmit(document, is_blocked)?;
     }
     blockade.write(batch)?;
@@ -346,9 +382,7 @@ fn finish(
     record: &CommitRecord,
     report: &mut RemovalReport,
 ) -> Result<(), CurateError> {
-    let (newly_kept, decided) = decide(&mut batch, session, tokenizers, true)?;
-    report.kept_again += newly_kept.len() as u64;
-    report.no_longer_kept += decided.no_longer_kept.len() as u64;
+    let (_, decided) = decide(&mut batch, session, tokenizers, true)?;
     report.dedup += decided.counts;
     batch.commit(record)?;
     report.commits += 1;

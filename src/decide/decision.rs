@@ -1,7 +1,7 @@
 //! The words of decisions: who comes, what is said of a document here or elsewhere, and what a commit counted.
 
-use crate::dedup::Sketch;
-use crate::model::{DocId, Match, Standing};
+use crate::dedup::{Overlap, Rank, Sketch};
+use crate::model::{DedupMode, DocId, Match, Policy, Scope, Standing};
 use crate::store::Header;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
@@ -52,6 +52,49 @@ pub struct Decision {
 impl Decision {
     /// It is kept.
     pub(super) const KEPT: Self = Self { standing: Standing::Kept, matched: None };
+}
+
+/// What a removal must satisfy by what is stored of the removed document and of its witness, whoever decided: the
+/// witness comes first and is of the scope, both have the shingles that the match names, and these are enough in the mode.
+///
+/// # Errors
+/// Why it cannot be true.
+pub fn check_removal(
+    policy: &Policy,
+    (rank, removed): (Rank, &Header),
+    (better, witness): (Rank, &Header),
+    matched: &Match,
+) -> Result<(), String> {
+    if better >= rank {
+        return Err(format!("its witness does not outrank it (keep order {})", policy.keep));
+    }
+    if policy.scope == Scope::PerSource && witness.source != removed.source {
+        return Err("its witness is of another source".to_owned());
+    }
+    let (own, other) = (removed.shingles, witness.shingles);
+    for (whose, said, has) in
+        [("it", matched.removed_shingles, own), ("its witness", matched.witness_shingles, other)]
+    {
+        if said != has {
+            return Err(format!("{whose} is said to have {said} shingles, and has {has}"));
+        }
+    }
+    let overlap = Overlap { shared: matched.shared, left: own, right: other };
+    let is_equal = witness.raw == removed.raw;
+    let is_far = match policy.mode {
+        DedupMode::None => return Err("in mode `none` nothing is removed".to_owned()),
+        DedupMode::Exact => !is_equal,
+        DedupMode::Witness => !is_equal && !overlap.reaches(policy.threshold),
+        DedupMode::Components | DedupMode::Lsh => false,
+    };
+    if is_far {
+        return Err(format!(
+            "it shares {} shingles with its witness, of {own} and {other}: not enough in mode `{}`",
+            matched.shared,
+            policy.mode.name()
+        ));
+    }
+    Ok(())
 }
 
 /// Work done and limits met, for reports.

@@ -7,11 +7,11 @@
 //! Nothing is given about stored documents whose witness goes: these are decided here, as ever. So while a load comes
 //! in a document may be kept that is to go, because a better one is not back yet; whoever loads looks at the end.
 
-use super::decision::{Decision, ImportContext, ImportedDecision};
+use super::decision::{Decision, ImportContext, ImportedDecision, check_removal};
 use super::error::{DecideError, InvalidDecision};
 use super::session::{CommitDecisions, DecisionSession};
 use crate::dedup::{Fingerprinter, Overlap, Rank};
-use crate::model::{DedupMode, DocId, Match, Scope};
+use crate::model::{DocId, Match};
 use crate::store::Header;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -171,40 +171,10 @@ impl DecisionSession {
     /// The decision that a match makes, if it can be true.
     fn removed(&self, id: DocId, header: &Header, matched: Match) -> Result<Decision, DecideError> {
         let witness = self.scene.header(matched.witness)?;
-        let policy = self.scene.view.policy();
-        if self.scene.rank(matched.witness)? >= self.scene.rank(id)? {
-            let why = format!("its witness does not outrank it (keep order {})", policy.keep);
-            return Err(untrue(id, why));
-        }
-        if policy.scope == Scope::PerSource && witness.source != header.source {
-            return Err(untrue(id, "its witness is of another source"));
-        }
-        for (whose, said, has) in [
-            ("it", matched.removed_shingles, header.shingles),
-            ("its witness", matched.witness_shingles, witness.shingles),
-        ] {
-            if said != has {
-                let why = format!("{whose} is said to have {said} shingles, and has {has}");
-                return Err(untrue(id, why));
-            }
-        }
-        let (own, other) = (header.shingles, witness.shingles);
-        let overlap = Overlap { shared: matched.shared, left: own, right: other };
-        let is_equal = witness.raw == header.raw;
-        let is_far = match self.mode() {
-            DedupMode::None => return Err(untrue(id, "in mode `none` nothing is removed")),
-            DedupMode::Exact => !is_equal,
-            DedupMode::Witness => !is_equal && !overlap.reaches(policy.threshold),
-            DedupMode::Components | DedupMode::Lsh => false,
-        };
-        if is_far {
-            let why = format!(
-                "it shares {} shingles with its witness, of {own} and {other}: not enough in mode `{}`",
-                matched.shared,
-                self.mode().name()
-            );
-            return Err(untrue(id, why));
-        }
+        let removed = (self.scene.rank(id)?, header);
+        let by = (self.scene.rank(matched.witness)?, &witness);
+        check_removal(self.scene.view.policy(), removed, by, &matched)
+            .map_err(|why| untrue(id, why))?;
         self.removal_decision(header, matched)
     }
 }

@@ -44,6 +44,7 @@ mod writer_cache;
 
 pub use apply::{decide, decide_reranked};
 pub use blocklist::{BlockKeys, BlockReach, Blocklist};
+pub(crate) use decision::check_removal;
 pub use decision::{Decision, DecisionCounts, ImportContext, ImportedDecision, Newcomer};
 pub use encode::{
     EncodedBatch, EncodedText, LoadedTokenizer, PIECE, RefusedTexts, encode_again, encode_document,

@@ -42,8 +42,6 @@ pub struct DecisionSession {
     pub(super) queue: BTreeSet<Rank>,
     /// Decided documents that stopped being eligible, with the kept document of their cluster.
     pub(super) left: BTreeMap<DocId, DocId>,
-    /// The newcomer that stores the text with this hash.
-    texts: HashMap<[u8; 16], DocId>,
     /// What newcomers supersede.
     pub(super) superseded: BTreeMap<DocId, DocId>,
     pub(super) interrupt: Interrupt,
@@ -85,7 +83,6 @@ impl DecisionSession {
             marked: None,
             queue: BTreeSet::new(),
             left: BTreeMap::new(),
-            texts: HashMap::new(),
             superseded: BTreeMap::new(),
             members_before,
             takeover: None,
@@ -161,12 +158,10 @@ impl DecisionSession {
         hashes.into_iter().map(owner).collect()
     }
 
-    /// The newcomer of this commit that stores a text with this hash; `document` if none did so far.
-    pub fn text_owner(&mut self, document: DocId, source: SourceId, raw: [u8; 16]) -> DocId {
-        if self.mode() == DedupMode::None {
-            return document;
-        }
-        *self.texts.entry(self.scene.scoped(source, raw)).or_insert(document)
+    /// The hash of a text in the scope, by which documents share it; none in the mode that looks for no equal texts.
+    #[must_use]
+    pub fn shared_text(&self, source: SourceId, raw: [u8; 16]) -> Option<[u8; 16]> {
+        (self.mode() != DedupMode::None).then(|| self.scene.scoped(source, raw))
     }
 
     /// The header of a document of the store or of this commit.

@@ -10,7 +10,7 @@ use crate::decide::{
 use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, hash128};
 use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, View};
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 /// Has newcomers arrive in the session that decides about them.
 pub(super) fn arrive(
@@ -19,9 +19,10 @@ pub(super) fn arrive(
     new: &[PendingDocument<'_>],
 ) -> Result<(), IngestError> {
     let mut blocklist = Blocklist::new(view)?;
+    let mut owners = TextOwners::default();
     for document in new {
         let prepared = document.prepared;
-        let owner = text_owner(session, document)?;
+        let owner = owners.owner(session, document)?;
         // It looks at the shingles, which the newcomer takes.
         let is_out = is_blocked(&mut blocklist, prepared)?;
         let newcomer = Newcomer {
@@ -106,29 +107,37 @@ pub(super) fn compress_texts(
     new.par_iter().with_min_len(8).map(compress).collect()
 }
 
-/// The document whose stored text is this one's; none when it stores its own.
-fn text_owner(
-    session: &mut DecisionSession,
-    new: &PendingDocument<'_>,
-) -> Result<Option<DocId>, IngestError> {
-    let raw = new.prepared.raw;
-    if let Some(old) = new.supersedes {
-        let header = session.header(old)?;
-        if header.raw == raw && has_equal_compared_text(session, old, new.prepared)? {
-            return Ok(Some(header.text_owner(old)));
+/// The newcomers of a commit that store a text, by its hash: others of the same text need not.
+#[derive(Default)]
+struct TextOwners(HashMap<[u8; 16], DocId>);
+
+impl TextOwners {
+    /// The document whose stored text is this one's; none when it stores its own.
+    fn owner(
+        &mut self,
+        session: &DecisionSession,
+        new: &PendingDocument<'_>,
+    ) -> Result<Option<DocId>, IngestError> {
+        let raw = new.prepared.raw;
+        if let Some(old) = new.supersedes {
+            let header = session.header(old)?;
+            if header.raw == raw && has_equal_compared_text(session, old, new.prepared)? {
+                return Ok(Some(header.text_owner(old)));
+            }
         }
-    }
-    if new.twin.is_some() {
-        return Ok(new.twin);
-    }
-    let shared = match session.compared() {
-        Compared::Text => raw,
-        Compared::Turns => {
-            hash128(&blake3::hash(&[raw, new.prepared.fingerprint.normalised].concat()))
+        if new.twin.is_some() {
+            return Ok(new.twin);
         }
-    };
-    let owner = session.text_owner(new.id, new.source, shared);
-    Ok(Some(owner).filter(|owner| *owner != new.id))
+        let compared = match session.compared() {
+            Compared::Text => raw,
+            Compared::Turns => {
+                hash128(&blake3::hash(&[raw, new.prepared.fingerprint.normalised].concat()))
+            }
+        };
+        let shared = session.shared_text(new.source, compared);
+        let owner = shared.map(|shared| *self.0.entry(shared).or_insert(new.id));
+        Ok(owner.filter(|owner| *owner != new.id))
+    }
 }
 
 /// The document's number in the field that ranks documents.

@@ -311,7 +311,7 @@ fn spelled(words: &str, depth: usize) -> String {
 
 #[test]
 fn what_is_erased_in_any_history_is_in_no_row_and_no_file() {
-    for seed in 0..seeds(12) {
+    for seed in 0..seeds(30) {
         let mut random = Random::new(seed + 7_000);
         let mut story = Story::new();
         story.log.push(format!("seed {seed}"));

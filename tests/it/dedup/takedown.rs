@@ -202,3 +202,36 @@ fn what_is_similar_stays_blocked_when_what_it_was_like_is_purged() {
         }
     }
 }
+
+/// What the first commit kept again and the second one removed was counted as both.
+#[test]
+fn a_removal_of_several_commits_counts_what_it_came_to_in_the_end() {
+    let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+    let half = 2_100;
+    let pages: Vec<Page> =
+        (0..2 * half).map(|at| Page::new(format!("page {} of many pages", at % half))).collect();
+    world.pour("web", &pages, 1 << 20);
+    let (all, nothing) = ((0..2 * half).collect(), Interrupt::default());
+    let report = world.writer.remove(&all, BlockReach::Similar, &NoProgress, &nothing).unwrap();
+    assert!(report.commits > 1);
+    let counts = (report.changed, report.kept_again, report.no_longer_kept, report.copies);
+    assert_eq!(counts, (2 * half, 0, half, 0));
+    let back = world.writer.restore(&all, &NoProgress, &nothing).unwrap();
+    let counts = (back.changed, back.kept_again, back.no_longer_kept, back.blocked);
+    assert_eq!(counts, (2 * half, half, 0, 0));
+}
+
+/// One of two mirrors came back in place of what was removed, without a word.
+#[test]
+fn a_removal_says_how_many_copies_of_its_documents_stand() {
+    let original = text("a", 3);
+    let mirror = format!("{original} and more");
+    let pages = [&original, &mirror, &mirror, &text("other", 40)].map(Page::new);
+    for (reach, copies) in [(BlockReach::Exact, 2), (BlockReach::Similar, 0)] {
+        let mut world = World::new(&policy(DedupMode::Witness, 0.8));
+        world.pour("web", &pages, 1 << 20);
+        let (first, nothing) = ([0].into_iter().collect(), Interrupt::default());
+        let report = world.writer.remove(&first, reach, &NoProgress, &nothing).unwrap();
+        assert_eq!((report.copies, report.kept_again), (copies, copies.min(1)), "{reach:?}");
+    }
+}
