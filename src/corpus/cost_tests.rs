@@ -464,3 +464,52 @@ fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
     };
     assert_eq!(of_history(10), of_history(20), "rows of overtaken files");
 }
+
+/// What these cost grows with what came before, or with all that is stored: in proportion, and no faster.
+#[test]
+fn versions_of_a_key_blocks_of_boilerplate_and_a_purge_cost_what_is_stored_once() {
+    let (silent, go_on) = (NoProgress, Interrupt::default());
+    let all = |rows: BTreeMap<&'static str, u64>| rows.values().sum::<u64>();
+    let versions = |count: u64| {
+        let place = CountedCorpus::under(&Policy::new(DedupMode::Witness, 0.8).unwrap());
+        let mut writer = place.writer();
+        for number in 0..count {
+            place.ingest(
+                &mut writer,
+                &records(number..number + 1).replace(&format!("k{number}"), "k"),
+            );
+        }
+        let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
+        all(rows(|| assert_eq!(corpus.find_key("k").unwrap().len() as u64, count)))
+    };
+    // A removed page of boilerplate shares the slots of its sketch with all the others.
+    let boilerplate = |count: u64| {
+        let place = CountedCorpus::under(&Policy::new(DedupMode::Witness, 0.8).unwrap());
+        let mut writer = place.writer();
+        place.ingest(&mut writer, &alike(count));
+        let (pages, reach) = ((0..count).collect(), crate::decide::BlockReach::Similar);
+        writer.remove(&pages, reach, &silent, &go_on).unwrap();
+        let another = alike(count + 1).lines().last().unwrap().to_owned();
+        let found = rows(|| place.ingest(&mut writer, &another));
+        assert_eq!(
+            writer.view().standing(crate::DocId(count)).unwrap(),
+            crate::model::Standing::Blocked
+        );
+        all(found)
+    };
+    let purge = |count: u64| {
+        let place = CountedCorpus::new(DedupMode::Witness, count);
+        let mut writer = place.writer();
+        let one: RoaringTreemap = [5].into_iter().collect();
+        all(rows(|| {
+            writer.purge(&one, true, false, &silent, &go_on).unwrap();
+        }))
+    };
+    let costs: [(&str, &dyn Fn(u64) -> u64); 3] =
+        [("versions", &versions), ("boilerplate", &boilerplate), ("purge", &purge)];
+    for (what, cost) in costs {
+        let (small, large) = (cost(30), cost(60));
+        println!("{what}: {small} rows, of twice as much {large}");
+        assert!(large <= 2 * small + 20, "{what}: {small} then {large}");
+    }
+}
