@@ -44,8 +44,9 @@ pub fn load(directory: &Path, corpus: &str) -> anyhow::Result<Vec<Text>> {
 /// The policy in mode `witness` for a normaliser: shingles and sketch of the profile of its name, bands for
 /// the threshold.
 pub fn policy(normaliser: Normaliser, threshold: f64) -> anyhow::Result<Policy> {
-    let profile = Profile::ALL.into_iter().find(|profile| profile.name() == normaliser.name());
+    let profile = Profile::ALL.into_iter().find(|profile| profile.name() == normaliser.family());
     let mut policy = Policy::of(profile.context("a normaliser without a profile")?);
+    policy.normaliser = normaliser;
     policy.mode = DedupMode::Witness;
     policy.set_threshold(threshold)?;
     policy.check()?;

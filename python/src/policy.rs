@@ -3,7 +3,7 @@
 use crate::error::{named, raise};
 use crate::fields::kind_named;
 use crate::words::word;
-use corpusdb::dedup::{KeepOrder, PolicyError, PolicySettings as Settings};
+use corpusdb::dedup::{KeepOrder, Normaliser, PolicyError, PolicySettings as Settings, Profile};
 use corpusdb::{Corpus, Policy};
 use pyo3::prelude::*;
 use serde::de::DeserializeOwned;
@@ -44,8 +44,12 @@ impl PolicySettings {
     }
 
     fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
+        let profile = self.profile.as_deref().map(Profile::parse).transpose();
+        let profile = profile.map_err(|error| told(py, error))?;
+        let normaliser = self.normaliser.as_deref().map(Normaliser::parse).transpose();
+        let normaliser = normaliser.map_err(|error| told(py, error))?;
         Ok(Settings {
-            profile: given(py, "profile", &self.profile)?,
+            profile: profile.map(|(profile, _)| profile),
             mode: given(py, "mode", &self.mode)?,
             threshold: self.threshold,
             bands: self.bands,
@@ -56,7 +60,7 @@ impl PolicySettings {
             },
             scope: given(py, "scope", &self.scope)?,
             compared: given(py, "compare", &self.compare)?,
-            normaliser: given(py, "normaliser", &self.normaliser)?,
+            normaliser: normaliser.or(profile.and_then(|(_, version)| version)),
             shingle: self.shingle,
             hashes: self.hashes,
         })

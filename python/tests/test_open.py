@@ -30,7 +30,7 @@ def test_a_corpus_is_made_with_its_policy_and_fields(tmp_path: Path) -> None:
 
 def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
     for settings, words in [
-        ({"profile": "wbe"}, "profile: unknown variant `wbe`, expected one of `web`"),
+        ({"profile": "wbe"}, "`wbe` is no profile; there are web, code"),
         ({"mode": "near"}, "mode: unknown variant `near`"),
         ({"threshold": 80.0}, "for 80 percent write 0.8"),
         ({"bands": 3}, "bands and rows go together"),
@@ -49,7 +49,16 @@ def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
 def test_a_profile_with_other_hashes_gets_bands_for_them(tmp_path: Path) -> None:
     with corpusdb.create(tmp_path / "c", profile="bigcode", hashes=128, normaliser="web", shingle=7) as db:
         policy = db.info().policy_settings
-        assert (policy.hashes, policy.normaliser, policy.shingle) == (128, "web", 7)
+        assert (policy.hashes, policy.normaliser, policy.shingle) == (128, "web@2", 7)
+
+
+def test_the_words_of_earlier_releases_are_asked_for_by_their_version(tmp_path: Path) -> None:
+    for number, (settings, normaliser) in enumerate([
+        ({}, "web@2"), ({"profile": "web@1"}, "web"), ({"profile": "chat"}, "web@2"), ({"profile": "chat@1"}, "web"),
+        ({"normaliser": "web@1"}, "web"),
+    ]):
+        with corpusdb.create(tmp_path / str(number), **settings) as db:  # type: ignore[arg-type]
+            assert db.info().policy_settings.normaliser == normaliser
 
 
 def test_where_something_is_no_corpus_is_made(crawl_path: Path) -> None:

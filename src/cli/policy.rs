@@ -60,11 +60,19 @@ pub(super) struct DecisionArgs {
 #[derive(Clone, Copy, ValueEnum)]
 enum ProfileName {
     /// Prose: 5-word shingles, similarity 0.8 in 32 bands of 8, verified
+    #[value(alias = "web@2")]
     Web,
     /// Source code: punctuation counts; 10-token shingles, 0.7 in 42 bands of 6, verified
     Code,
     /// Conversations: as web, but what is said in the turns is compared, without system messages
+    #[value(alias = "chat@2")]
     Chat,
+    /// As web, with the words of earlier releases
+    #[value(name = "web@1")]
+    Web1,
+    /// As chat, with the words of earlier releases
+    #[value(name = "chat@1")]
+    Chat1,
     /// The MinHash of The Stack: 5-grams, 256 permutations in 25 bands of 10, 0.7, unverified
     Bigcode,
     /// The MinHash of FineWeb: 5-grams, 14 bands of 8, 0.75, unverified
@@ -97,8 +105,12 @@ enum ComparedName {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum NormaliserName {
-    /// Lower case, words; punctuation and space dropped
+    /// Words; case, punctuation, space, unseen characters and kinds of apostrophes make no difference
+    #[value(alias = "web@2")]
     Web,
+    /// The words of earlier releases: lower case; punctuation and space dropped
+    #[value(name = "web@1")]
+    Web1,
     /// As web, but punctuation counts
     Code,
     /// Runs of ASCII letters, digits and underscores, as they are
@@ -138,10 +150,14 @@ impl PolicyArgs {
     }
 
     fn settings(&self) -> PolicySettings {
+        let profile = self.profile.map(ProfileName::versioned);
         PolicySettings {
-            profile: self.profile.map(Into::into),
+            profile: profile.map(|(profile, _)| profile),
             compared: self.compare.map(Into::into),
-            normaliser: self.normaliser.map(Into::into),
+            normaliser: self
+                .normaliser
+                .map(Into::into)
+                .or(profile.and_then(|(_, version)| version)),
             shingle: self.shingle,
             hashes: self.hashes,
             ..self.decision.settings()
@@ -211,8 +227,35 @@ macro_rules! same_names {
         }
     };
 }
-same_names!(ProfileName => Profile: Web, Code, Chat, Bigcode, Fineweb, Slimpajama);
 same_names!(ComparedName => Compared: Text, Turns);
 same_names!(Mode => DedupMode: Witness, Components, Lsh, Exact, None);
-same_names!(NormaliserName => Normaliser: Web, Code, Bigcode, Fineweb, Slimpajama);
+
+impl ProfileName {
+    /// The profile, and the normaliser of a version that is asked for.
+    const fn versioned(self) -> (Profile, Option<Normaliser>) {
+        match self {
+            Self::Web => (Profile::Web, None),
+            Self::Code => (Profile::Code, None),
+            Self::Chat => (Profile::Chat, None),
+            Self::Web1 => (Profile::Web, Some(Normaliser::Web)),
+            Self::Chat1 => (Profile::Chat, Some(Normaliser::Web)),
+            Self::Bigcode => (Profile::Bigcode, None),
+            Self::Fineweb => (Profile::Fineweb, None),
+            Self::Slimpajama => (Profile::Slimpajama, None),
+        }
+    }
+}
+
+impl From<NormaliserName> for Normaliser {
+    fn from(name: NormaliserName) -> Self {
+        match name {
+            NormaliserName::Web => Self::Web2,
+            NormaliserName::Web1 => Self::Web,
+            NormaliserName::Code => Self::Code,
+            NormaliserName::Bigcode => Self::Bigcode,
+            NormaliserName::Fineweb => Self::Fineweb,
+            NormaliserName::Slimpajama => Self::Slimpajama,
+        }
+    }
+}
 same_names!(ScopeName => Scope: Global, PerSource);

@@ -7,13 +7,14 @@ use crate::model::{ByteSpan, Normaliser, Policy, Profile};
 use unicode_segmentation::UnicodeSegmentation;
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Tokens of the normaliser `web`, whatever the policy of a corpus is.
+/// Tokens of version 1 of the normaliser `web`, whatever the policy of a corpus is: suites are stored by these.
 pub struct TokenHashes(Fingerprinter);
 
 impl TokenHashes {
     /// With buffers that serve one text after another.
     pub fn new() -> Self {
-        Self(Fingerprinter::new(&Policy::of(Profile::Web)))
+        let web = Policy::of(Profile::Web);
+        Self(Fingerprinter::new(&Policy { normaliser: Normaliser::Web, ..web }))
     }
 
     /// Hash of every token of the text, in order.

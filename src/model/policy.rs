@@ -57,9 +57,15 @@ impl DedupMode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Normaliser {
-    /// NFC, lower case, UAX-29 words; punctuation and space dropped; digits and diacritics kept;
-    /// one token per character for scripts written without spaces.
+    /// Version 1 of `web`: NFC, lower case, UAX-29 words; punctuation and space dropped; digits and diacritics kept;
+    /// one token per character for scripts written without spaces. Stored as `web`, without a version.
+    #[serde(alias = "web@1")]
     Web,
+    /// Version 2 of `web`, which new corpora have: case folded in full (`ß` as `ss`), apostrophes as one, presentation
+    /// forms as the letters that they present, characters that nobody sees passed over; a text without words is one
+    /// token, itself.
+    #[serde(rename = "web@2")]
+    Web2,
     /// As `Web`, but punctuation is kept as tokens; whitespace is ignored.
     Code,
     /// What stands between characters other than ASCII letters, digits and underscores, empty pieces
@@ -74,19 +80,37 @@ pub enum Normaliser {
 
 impl Normaliser {
     /// All normalisers.
-    pub const ALL: [Self; 5] =
-        [Self::Web, Self::Code, Self::Bigcode, Self::Fineweb, Self::Slimpajama];
+    pub const ALL: [Self; 6] =
+        [Self::Web, Self::Web2, Self::Code, Self::Bigcode, Self::Fineweb, Self::Slimpajama];
 
-    /// The word used on the command line and in reports.
+    /// The word used on the command line and in reports, with the version where there are several.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
-            Self::Web => "web",
+            Self::Web => "web@1",
+            Self::Web2 => "web@2",
             Self::Code => "code",
             Self::Bigcode => "bigcode",
             Self::Fineweb => "fineweb",
             Self::Slimpajama => "slimpajama",
         }
+    }
+
+    /// Reads a name; one without a version means the newest.
+    ///
+    /// # Errors
+    /// [`PolicyError::Normaliser`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, PolicyError> {
+        let newest = Self::ALL.into_iter().rev();
+        let mut named = newest.filter(|one| one.name() == text || one.family() == text);
+        named.next().ok_or_else(|| PolicyError::Normaliser(text.to_owned()))
+    }
+
+    /// The name without the version.
+    #[must_use]
+    pub fn family(self) -> &'static str {
+        let name = self.name();
+        name.split_once('@').map_or(name, |(family, _)| family)
     }
 }
 
@@ -248,6 +272,27 @@ impl Profile {
             Self::Slimpajama => "slimpajama",
         }
     }
+
+    /// Reads a name, with the normaliser where a version of it is asked for: `web@1` and `chat@1` are the profiles with
+    /// the words of earlier releases.
+    ///
+    /// # Errors
+    /// [`PolicyError::Profile`] for anything else.
+    pub fn parse(text: &str) -> Result<(Self, Option<Normaliser>), PolicyError> {
+        let unknown = || PolicyError::Profile(text.to_owned());
+        let (name, version) = match text.split_once('@') {
+            Some((name, version)) => (name, Some(version)),
+            None => (text, None),
+        };
+        let profile = Self::ALL.into_iter().find(|profile| profile.name() == name);
+        let profile = profile.ok_or_else(unknown)?;
+        let Some(version) = version else { return Ok((profile, None)) };
+        let of = Policy::of(profile).normaliser.family();
+        let normaliser = Normaliser::ALL
+            .into_iter()
+            .find(|one| one.name().split_once('@').is_some_and(|found| found == (of, version)));
+        Ok((profile, Some(normaliser.ok_or_else(unknown)?)))
+    }
 }
 
 /// Everything that decides which documents are duplicates. Fixed at `init`; a re-decision may change
@@ -296,6 +341,12 @@ pub enum PolicyError {
     /// No keep order.
     #[error("`{0}` is no keep order; write first, longest, source-priority:A,B,... or field:NAME")]
     Keep(String),
+    /// No profile.
+    #[error("`{0}` is no profile; there are {names}, and web@1 and chat@1 with the words of earlier releases", names = names(&Profile::ALL.map(Profile::name)))]
+    Profile(String),
+    /// No normaliser.
+    #[error("`{0}` is no normaliser; there are {names}; `web` is the newest of its versions", names = names(&Normaliser::ALL.map(Normaliser::name)))]
+    Normaliser(String),
     /// A keep order that has a source in two places.
     #[error("source `{0}` is named twice; name each once, the preferred one first")]
     NamedTwice(String),
@@ -348,6 +399,11 @@ pub enum PolicyError {
     },
 }
 
+/// Words one after another.
+fn names(words: &[&str]) -> String {
+    words.join(", ")
+}
+
 /// The way out for who thinks in percent.
 fn of_percent(threshold: f64) -> String {
     match (10.0..=100.0).contains(&threshold) {
@@ -378,7 +434,7 @@ impl Policy {
         use DedupMode::{Lsh, Witness};
         let (mode, normaliser, shingle, signature, threshold, bands, rows) = match profile {
             Profile::Web | Profile::Chat => {
-                (Witness, Normaliser::Web, 5, Signature::Native, 0.8, 32, 8)
+                (Witness, Normaliser::Web2, 5, Signature::Native, 0.8, 32, 8)
             }
             Profile::Code => (Witness, Normaliser::Code, 10, Signature::Native, 0.7, 42, 6),
             Profile::Bigcode => (Lsh, Normaliser::Bigcode, 5, Signature::Bigcode, 0.7, 25, 10),
@@ -536,6 +592,35 @@ mod tests {
         assert_eq!(policy.check(), Err(PolicyError::SignatureVersion(2)));
         for profile in Profile::ALL {
             assert_eq!(Policy::of(profile).check(), Ok(()), "{}", profile.name());
+        }
+    }
+
+    #[test]
+    fn versions_of_words_have_names() {
+        assert_eq!(Profile::parse("web"), Ok((Profile::Web, None)));
+        assert_eq!(Profile::parse("web@1"), Ok((Profile::Web, Some(Normaliser::Web))));
+        assert_eq!(Profile::parse("chat@2"), Ok((Profile::Chat, Some(Normaliser::Web2))));
+        for wrong in ["web@", "web@3", "@1", "code@1", "Web", ""] {
+            assert_eq!(Profile::parse(wrong), Err(PolicyError::Profile(wrong.to_owned())));
+        }
+        assert_eq!(Normaliser::parse("web"), Ok(Normaliser::Web2));
+        for normaliser in Normaliser::ALL {
+            assert_eq!(Normaliser::parse(normaliser.name()), Ok(normaliser));
+        }
+        let said = Normaliser::parse("words").unwrap_err().to_string();
+        assert!(said.contains("there are web@1, web@2, code"), "{said}");
+    }
+
+    #[test]
+    fn a_stored_policy_without_a_version_has_the_first() {
+        let first = Policy { normaliser: Normaliser::Web, ..Policy::of(Profile::Web) };
+        let stored = serde_json::to_string(&first).expect("JSON");
+        assert!(stored.contains(r#""normaliser":"web","#), "{stored}");
+        let newest = serde_json::to_string(&Policy::of(Profile::Web)).expect("JSON");
+        // A name that earlier releases do not know: they refuse the corpus.
+        assert!(newest.contains(r#""normaliser":"web@2","#), "{newest}");
+        for (stored, policy) in [(stored, first), (newest, Policy::of(Profile::Web))] {
+            assert_eq!(serde_json::from_str::<Policy>(&stored).expect("a policy"), policy);
         }
     }
 

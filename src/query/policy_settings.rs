@@ -115,6 +115,9 @@ fn mode(policy: &Policy) -> String {
 fn normaliser(normaliser: Normaliser) -> String {
     let words = match normaliser {
         Normaliser::Web => "lower case, words; punctuation and space do not count",
+        Normaliser::Web2 => {
+            "words; case, punctuation, space, unseen characters and kinds of apostrophes do not count"
+        }
         Normaliser::Code => "as `web`, but punctuation counts; white space does not",
         Normaliser::Bigcode => "runs of ASCII letters, digits and underscores, as they are",
         Normaliser::Fineweb => "lower case, numbers as 0, marks and punctuation dropped",

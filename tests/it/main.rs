@@ -50,6 +50,7 @@ mod mappings;
 mod matrix;
 mod memory;
 mod misfits;
+mod normaliser;
 mod one_record;
 mod opening;
 mod other_files;

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, cast
 
 from corpusdb import _native
@@ -29,7 +30,9 @@ def begun(
     mode, keep, scope = _native.policy_words(asked)
     if scope == "per-source" and source is None:
         raise BadPolicy("scope per-source compares documents of one source: name the column that has it, source=...")
-    stages = Stages(df.sparkSession, checkpoint, {**settings, "job": of, "stages": 2, "signature_version": _native.signature_version()})
+    # The same name of a profile means newer words in a later release: what it made is not taken for ours.
+    made = {"normaliser": json.loads(_native.policy_json(asked))["normaliser"], "signature_version": _native.signature_version()}
+    stages = Stages(df.sparkSession, checkpoint, {**settings, **made, "job": of, "stages": 2})
     return stages, Job(cast(PolicySettings, settings), mode, keep, task_rows, _partitions(df))
 
 

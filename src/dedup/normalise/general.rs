@@ -2,6 +2,7 @@
 //! characters beyond their standard properties.
 
 use super::WordRules;
+use super::folding::{self, is_uncased};
 use unicode_normalization::char::is_combining_mark;
 use unicode_normalization::{IsNormalized, UnicodeNormalization, is_nfc_quick};
 use unicode_segmentation::UnicodeSegmentation;
@@ -29,9 +30,10 @@ pub(super) fn tokens(
     buffers: &mut GeneralBuffers,
     sink: &mut impl FnMut(&[u8]),
 ) {
-    let text = fold(text, buffers);
+    let text =
+        if rules == WordRules::Web2 { fold_in_full(text, buffers) } else { fold(text, buffers) };
     match rules {
-        WordRules::Web => web(text, sink),
+        WordRules::Web | WordRules::Web2 => web(text, sink),
         WordRules::Code => code(text, sink),
     }
 }
@@ -49,11 +51,39 @@ fn fold<'b>(text: &str, buffers: &'b mut GeneralBuffers) -> &'b str {
             lower.extend(lower_case(character));
         }
     }
-    if is_nfc_quick(lower.chars()) == IsNormalized::Yes {
-        return lower;
+    compose(lower, composed)
+}
+
+/// The folding of version 2, then NFC.
+fn fold_in_full<'b>(text: &str, buffers: &'b mut GeneralBuffers) -> &'b str {
+    let GeneralBuffers { lower, composed } = buffers;
+    lower.clear();
+    let mut has_iota = false;
+    for character in text.chars() {
+        has_iota |= is_with_iota(character);
+        folding::fold(character, &mut |part| lower.push(part));
+    }
+    // A mark behind it would stand upon another letter than in the composed text.
+    if has_iota && is_nfc_quick(text.chars()) != IsNormalized::Yes {
+        lower.clear();
+        let seen = text.chars().filter(|character| !folding::is_unseen(*character));
+        seen.nfc().for_each(|character| folding::fold(character, &mut |part| lower.push(part)));
+    }
+    compose(lower, composed)
+}
+
+/// Whether the character is the iota below, which is folded to a letter, or has it.
+const fn is_with_iota(character: char) -> bool {
+    matches!(character, '\u{345}' | '\u{1f80}'..='\u{1ffc}')
+}
+
+/// The text in NFC, in `composed` unless it is already.
+fn compose<'b>(text: &'b str, composed: &'b mut String) -> &'b str {
+    if is_nfc_quick(text.chars()) == IsNormalized::Yes {
+        return text;
     }
     composed.clear();
-    composed.extend(lower.nfc());
+    composed.extend(text.nfc());
     composed
 }
 
@@ -178,9 +208,4 @@ pub(super) fn is_format(character: char) -> bool {
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
             | '\u{2060}'..='\u{206f}' | '\u{feff}'
     )
-}
-
-/// Whether the character lies in a block without case, so that the case table need not be asked.
-pub(super) fn is_uncased(character: char) -> bool {
-    matches!(character, '\u{2e80}'..='\u{a63f}' | '\u{ac00}'..='\u{d7ff}')
 }

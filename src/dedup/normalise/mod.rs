@@ -11,6 +11,10 @@
 //! every character is a token, with the marks upon it. Other segments are dropped as
 //! punctuation and space, except pictographs and Braille cells: a text of emoji is not empty.
 //!
+//! Version 2 of `web` folds more (`folding`): case in full, presentation forms, apostrophes; and passes over characters
+//! that nobody sees. A text in which there is something to see and no word is one token, itself: it has no near
+//! duplicates, and equal ones meet. Version 1 has no token of it, and of a text of white space neither has one.
+//!
 //! `code` takes runs of letters, digits, marks and underscores, so `a.b` and `a .b` are the same three
 //! tokens; every other character is a token, except white space and controls, which are dropped.
 //! Scripts written without spaces are treated as in `web`.
@@ -21,6 +25,7 @@
 //! with white space; a mark after it belongs to the stretch that begins with that white space, and is trimmed of it.
 
 mod categories;
+mod folding;
 mod general;
 mod published;
 mod simple;
@@ -55,6 +60,8 @@ impl NormaliserBuffers {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum WordRules {
     Web,
+    /// Version 2 of `Web`.
+    Web2,
     Code,
 }
 
@@ -77,6 +84,16 @@ pub(super) fn tokens(
 ) {
     match normaliser {
         Normaliser::Web => by_rules(text, WordRules::Web, scratch, sink),
+        Normaliser::Web2 => {
+            let mut has_words = false;
+            by_rules(text, WordRules::Web2, scratch, &mut |token| {
+                has_words = true;
+                sink(token);
+            });
+            if !has_words && folding::is_seen(text) {
+                sink(text.as_bytes());
+            }
+        }
         Normaliser::Code => by_rules(text, WordRules::Code, scratch, sink),
         Normaliser::Bigcode => published::bigcode_tokens(text, sink),
         Normaliser::Fineweb => published::fineweb_tokens(text, &mut scratch.fineweb, sink),

@@ -11,6 +11,7 @@
 )]
 
 use super::WordRules;
+use super::folding::fold;
 use super::general::{is_format, is_pictograph, is_unspaced, lower_case};
 use std::sync::OnceLock;
 use unicode_normalization::char::{canonical_combining_class, is_combining_mark};
@@ -46,7 +47,7 @@ pub(super) fn tokens(
     classes.clear();
     lower.reserve(text.len() + 4);
     classes.reserve(text.len() + 4);
-    let mut page = CharPage::of(0);
+    let mut page = CharPage::of(0, rules);
     let mut before = CharKind::Class(0);
     for character in text.chars() {
         if character.is_ascii() {
@@ -61,12 +62,13 @@ pub(super) fn tokens(
         }
         let code = u32::from(character);
         if code >> 8 != page.number {
-            page = CharPage::of(code >> 8);
+            page = CharPage::of(code >> 8, rules);
         }
         let entry = page.entry(code);
         let class = match entry.kind {
             CharKind::Class(class) => class,
             CharKind::Katakana => SINGLE,
+            CharKind::PassedOver => continue,
             CharKind::Complex => return false,
         };
         let rest = if class & WORD != 0 { class } else { CONTINUED };
@@ -80,7 +82,7 @@ pub(super) fn tokens(
     }
     let class = |at: usize| classes.get(at).copied().unwrap_or(0);
     match rules {
-        WordRules::Web => web(lower, class, sink),
+        WordRules::Web | WordRules::Web2 => web(lower, class, sink),
         WordRules::Code => code(lower, class, sink),
     }
     true
@@ -92,13 +94,15 @@ enum CharKind {
     Class(u8),
     /// A token by itself, unless an underscore follows.
     Katakana,
+    /// No part of the text.
+    PassedOver,
     /// Needs the general path.
     Complex,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct CharEntry {
-    /// UTF-8 of the lower case, and zeros.
+    /// UTF-8 of what it is folded to, and zeros.
     lower: [u8; 4],
     /// Bytes of it.
     length: u8,
@@ -107,6 +111,9 @@ struct CharEntry {
 
 const COMPLEX: CharEntry = CharEntry { lower: [0; 4], length: 0, kind: CharKind::Complex };
 
+/// Pages that are made when a text makes use of them.
+type CharTable<const PAGES: usize> = [OnceLock<Box<[CharEntry; 256]>>; PAGES];
+
 /// 256 characters whose codes differ only in the low byte.
 struct CharPage {
     number: u32,
@@ -114,12 +121,17 @@ struct CharPage {
 }
 
 impl CharPage {
-    fn of(number: u32) -> Self {
+    fn of(number: u32, rules: WordRules) -> Self {
         /// The first two planes.
         const PAGES: usize = 512;
-        static TABLE: [OnceLock<Box<[CharEntry; 256]>>; PAGES] = [const { OnceLock::new() }; PAGES];
+        static TABLE: CharTable<PAGES> = [const { OnceLock::new() }; PAGES];
+        static FOLDED_IN_FULL: CharTable<PAGES> = [const { OnceLock::new() }; PAGES];
         static BEYOND: [CharEntry; 256] = [COMPLEX; 256];
-        let entries = TABLE.get(number as usize).map_or(&BEYOND, |page| {
+        let (table, classify): (_, fn(char) -> CharEntry) = match rules {
+            WordRules::Web | WordRules::Code => (&TABLE, classify),
+            WordRules::Web2 => (&FOLDED_IN_FULL, classify_folded),
+        };
+        let entries = table.get(number as usize).map_or(&BEYOND, |page| {
             page.get_or_init(|| {
                 let mut entries = Box::new([COMPLEX; 256]);
                 for (code, entry) in (number << 8..).zip(entries.iter_mut()) {
@@ -141,14 +153,42 @@ fn classify(character: char) -> CharEntry {
     let (Some(lower), None) = (letters.next(), letters.next()) else {
         return COMPLEX;
     };
-    let composes = is_nfc_quick(std::iter::once(lower)) != IsNormalized::Yes
-        || canonical_combining_class(lower) != 0;
-    if composes || is_combining_mark(lower) || is_format(lower) {
+    if composes(lower) || is_format(lower) {
         return COMPLEX;
     }
     let mut bytes = [0; 4];
     let length = lower.encode_utf8(&mut bytes).len();
     CharEntry { lower: bytes, length: u8::try_from(length).unwrap_or_default(), kind: kind(lower) }
+}
+
+/// The same by the folding of version 2. A letter that is folded to some is as they are one after another.
+fn classify_folded(character: char) -> CharEntry {
+    let mut folded = String::new();
+    fold(character, &mut |part| folded.push(part));
+    let length = folded.len();
+    let mut kinds = folded.chars().map(|part| match u8::try_from(part) {
+        // A token of Katakana ends otherwise before an underscore.
+        Ok(b'_') => CharKind::Complex,
+        Ok(byte) if byte.is_ascii() => CharKind::Class(class(byte)),
+        _ => classify(part).kind,
+    });
+    let Some(first) = kinds.next() else {
+        return CharEntry { kind: CharKind::PassedOver, ..COMPLEX };
+    };
+    let is_one = kinds.all(|kind| kind == first && kind == CharKind::Class(LETTER));
+    let mut lower = [0; 4];
+    let (true, false, Some(bytes)) = (is_one, composes(character), lower.get_mut(..length)) else {
+        return COMPLEX;
+    };
+    bytes.copy_from_slice(folded.as_bytes());
+    CharEntry { lower, length: u8::try_from(length).unwrap_or_default(), kind: first }
+}
+
+/// Whether the character may change by NFC, or among others, or is a mark.
+fn composes(character: char) -> bool {
+    is_nfc_quick(std::iter::once(character)) != IsNormalized::Yes
+        || canonical_combining_class(character) != 0
+        || is_combining_mark(character)
 }
 
 /// The class of a character without marks and joiners, from the segments of texts it stands in.
@@ -237,7 +277,7 @@ pub(super) fn ascii_tokens(
     lower.make_ascii_lowercase();
     let class = |at: usize| lower.get(at).map_or(0, |byte| class(*byte));
     match rules {
-        WordRules::Web => web(lower, class, sink),
+        WordRules::Web | WordRules::Web2 => web(lower, class, sink),
         WordRules::Code => code(lower, class, sink),
     }
 }
@@ -347,7 +387,11 @@ mod tests {
                     _ => kind,
                 };
                 let code = u32::from(character);
-                assert_eq!(CharPage::of(code >> 8).entry(code).kind, expected, "{character:?}");
+                assert_eq!(
+                    CharPage::of(code >> 8, WordRules::Web).entry(code).kind,
+                    expected,
+                    "{character:?}"
+                );
             }
         }
     }

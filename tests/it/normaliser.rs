@@ -1,0 +1,166 @@
+//! Version 2 of the normaliser `web`: what it takes for the same text, texts without words, and the names of versions.
+
+use crate::support::{Scratch, corpusdb, ingest, init, sound};
+use serde_json::{Value, json};
+
+/// Texts that are one text in version 2, and two in version 1.
+#[rustfmt::skip]
+const TWINS: &[(&str, &str, &str)] = &[
+    ("apostrophes", "It's plain that they don't know what the ferry's captain can't say: he isn't paid, he won't sail.", "It’s plain that they don’t know what the ferryʼs captain can‘t say: he isn＇t paid, he won´t sail."),
+    ("ukrainian", "П'ять суден вийшли з порту, і сім'я рибалки зібрала в'язку риби, здоров'я дітей пов'язане з морем.", "Пʼять суден вийшли з порту, і сімʼя рибалки зібрала вʼязку риби, здоров’я дітей пов′язане з морем."),
+    ("hebrew", "צה\"ל וארה\"ב חתמו על מזכר בתנ\"ך ובחז\"ל ועוד ג'ירפה צ'יפס ז'קט", "צה״ל וארה״ב חתמו על מזכר בתנ״ך ובחז״ל ועוד ג׳ירפה צ׳יפס ז׳קט"),
+    ("capitals", "Die Straße zum Fluss heißt seit dem großen Fest Schlossstraße, außer den Füßen weiß niemand, wie heiß es ist.", "DIE STRASSE ZUM FLUSS HEISST SEIT DEM GROSSEN FEST SCHLOSSSTRASSE, AUSSER DEN FÜSSEN WEISS NIEMAND, WIE HEISS ES IST."),
+    ("ligatures", "The oﬃcial ofﬁce of the ﬁrst ﬁsher oﬀers ﬁve ﬂags and ﬂoats for the ﬁnal ﬁne ﬂight.", "The official office of the first fisher offers five flags and floats for the final fine flight."),
+    ("soft hyphens", "The harbour master counts the boats every evening and writes the number in a book with a blue cover.", "The har\u{ad}bour mas\u{ad}ter counts the boats ev\u{ad}ery even\u{ad}ing and writes the num\u{ad}ber in a book with a blue cov\u{ad}er."),
+    ("zero width", "The harbour mistress counts the boats every morning and writes the number in a book with a red cover.", "The\u{200b} harbour mis\u{200b}tress counts the bo\u{200c}ats every mor\u{2060}ning and writes the num\u{feff}ber in a bo\u{200d}ok with a r\u{200b}ed cover."),
+    ("directions", "قال الكاتب إن المدينة القديمة كانت أجمل من كل المدن التي زارها في حياته الطويلة", "\u{202b}قال الك\u{200f}اتب إن\u{200e} المدينة الق\u{2067}ديمة\u{2069} كا\u{200f}نت أجمل من كل المد\u{200f}ن التي زا\u{200f}رها في حي\u{200f}اته الطويلة\u{202c}"),
+    ("persian", "می\u{200c}خواهم کتاب\u{200c}های تازه را بخوانم و نامه\u{200c}های دوستانم را می\u{200c}نویسم هر روز", "میخواهم کتابهای تازه را بخوانم و نامههای دوستانم را مینویسم هر روز"),
+    ("arabic forms", "السلام عليكم ورحمة الله وبركاته هذا نص قديم من كتاب مطبوع", "ﺍﻟﺴﻼﻡ ﻋﻠﻴﻜﻢ ﻭﺭﺣﻤﺔ ﺍﻟﻠﻪ ﻭﺑﺮﻛﺎﺗﻪ ﻫﺬﺍ ﻧﺺ ﻗﺪﻳﻢ ﻣﻦ ﻛﺘﺎﺏ ﻣﻄﺒﻮﻉ"),
+    ("full width", "Price list 2024: tea 120 yen, rice 3500 yen, fish 980 yen, ask at the counter for GPT-4 users", "Ｐｒｉｃｅ　ｌｉｓｔ　２０２４：　ｔｅａ　１２０　ｙｅｎ，　ｒｉｃｅ　３５００　ｙｅｎ，　ｆｉｓｈ　９８０　ｙｅｎ，　ａｓｋ　ａｔ　ｔｈｅ　ｃｏｕｎｔｅｒ　ｆｏｒ　ＧＰＴ－４　ｕｓｅｒｓ"),
+    ("half width", "カタカナデガイドヲヨミパンヲカッタトキノハナシ", "ｶﾀｶﾅﾃﾞｶﾞｲﾄﾞｦﾖﾐﾊﾟﾝｦｶｯﾀﾄｷﾉﾊﾅｼ"),
+    ("variants", "葛城さんは葛飾区の辻に住んでいて毎日葛湯を飲んでから散歩に行く❤", "葛\u{e0100}城さんは葛\u{e0101}飾区の辻\u{e0100}に住んでいて毎日葛\u{e0100}湯を飲んでから散歩に行く❤\u{fe0f}"),
+    ("few words", "Don't!", "DON’T"),
+];
+
+fn records<'t>(texts: impl IntoIterator<Item = (String, &'t str)>) -> String {
+    let line = |(id, text): (String, &str)| format!("{}\n", json!({ "id": id, "text": text }));
+    texts.into_iter().map(line).collect()
+}
+
+/// The value of a column for all documents, by key.
+fn of(corpus: &str, column: &str) -> Vec<(String, Value)> {
+    let query = format!("SELECT key, {column} AS found FROM documents ORDER BY id");
+    let rows = corpusdb(&["sql", corpus, &query, "--json"]).good().json_lines();
+    rows.iter().map(|row| (row["key"].as_str().unwrap().to_owned(), row["found"].clone())).collect()
+}
+
+fn standing(corpus: &str, key: &str) -> String {
+    let found = of(corpus, "standing");
+    let found = found.iter().find(|(of, _)| of == key).unwrap_or_else(|| panic!("no {key}"));
+    found.1.as_str().unwrap().to_owned()
+}
+
+fn pour(corpus: &str, scratch: &Scratch, name: &str, records: &str) {
+    let path = scratch.write(name, records);
+    ingest(corpus, &[&path], &["--source", "web", "--id-field", "id"]);
+}
+
+fn normaliser(corpus: &str) -> Value {
+    let settings = corpusdb(&["info", corpus, "--json"]).good().json()["settings"].clone();
+    let found = settings.as_array().unwrap().iter().find(|one| one["setting"] == "normaliser");
+    found.unwrap()["value"].clone()
+}
+
+#[test]
+fn copies_that_differ_in_what_nobody_reads_are_duplicates() {
+    let scratch = Scratch::new();
+    for (version, expected) in [("web", "near"), ("web@1", "kept")] {
+        let corpus = scratch.arg(version);
+        init(&corpus, &["--profile", version]);
+        let texts = TWINS
+            .iter()
+            .flat_map(|(name, a, b)| [((*name).to_owned(), *a), (format!("{name}-twin"), *b)]);
+        pour(&corpus, &scratch, "twins.jsonl", &records(texts));
+        for (name, ..) in TWINS {
+            assert_eq!(standing(&corpus, name), "kept", "{version}, {name}");
+            assert_eq!(standing(&corpus, &format!("{name}-twin")), expected, "{version}, {name}");
+        }
+        sound(&corpus);
+    }
+}
+
+#[test]
+fn a_text_without_words_is_a_document_and_white_space_is_empty() {
+    let scratch = Scratch::new();
+    let texts = [
+        ("formula", "∀ ∃ ∈ ∉ ≤ ≥ ∑?"),
+        ("formula-again", "∀ ∃ ∈ ∉ ≤ ≥ ∑?"),
+        ("formula-other", "∀ ∃ ∈ ∉ ≤ ≥ ∏?"),
+        ("dots", "..."),
+        ("more-dots", "...."),
+        ("notes", "𝄞 𝄢 𝄡"),
+        ("arrows", "→ → →"),
+        ("rule", "---\n***"),
+        ("spaces", " \n\t\u{a0}\u{3000}"),
+        ("unseen", "\u{200b}\u{feff}\u{ad} \u{2060}"),
+        ("nothing", ""),
+    ];
+    let empty = ["spaces", "unseen", "nothing"];
+    let lines = records(texts.iter().map(|(id, text)| ((*id).to_owned(), *text)));
+    for mode in ["witness", "components", "lsh"] {
+        let corpus = scratch.arg(mode);
+        init(&corpus, &["--mode", mode]);
+        pour(&corpus, &scratch, "texts.jsonl", &lines);
+        for (key, found) in of(&corpus, "standing") {
+            let expected = match key.as_str() {
+                "formula-again" => "exact",
+                key if empty.contains(&key) => "empty",
+                _ => "kept",
+            };
+            assert_eq!(found, expected, "{mode}, {key}");
+        }
+        sound(&corpus);
+        // They are found by themselves, and nothing else is near them.
+        let found = corpusdb(&["similar", &corpus, "--text", "..."]).good().stdout;
+        assert!(found.contains("dots") && !found.contains("more-dots"), "{found}");
+        // A takedown of one is none of the others, in any reach.
+        corpusdb(&["remove", &corpus, "dots", "--block", "similar"]).good();
+        let again = records([("dots-again".to_owned(), "..."), ("signs".to_owned(), "!!!")]);
+        pour(&corpus, &scratch, "again.jsonl", &again);
+        assert_eq!(standing(&corpus, "dots-again"), "blocked", "{mode}");
+        for key in ["signs", "more-dots", "notes", "formula"] {
+            assert_eq!(standing(&corpus, key), "kept", "{mode}, {key}");
+        }
+        sound(&corpus);
+    }
+    // Earlier releases left all of them out.
+    let corpus = scratch.arg("first");
+    init(&corpus, &["--profile", "web@1"]);
+    pour(&corpus, &scratch, "texts.jsonl", &lines);
+    assert!(of(&corpus, "standing").iter().all(|(_, found)| found == "empty"));
+}
+
+#[test]
+fn a_conversation_of_signs_stays() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("chats");
+    init(&corpus, &["--profile", "chat"]);
+    let said = |user: &str, answer: &str| {
+        let messages = json!([{ "role": "user", "content": user }, { "role": "assistant", "content": answer }]);
+        format!("{}\n", json!({ "messages": messages }))
+    };
+    let lines = [said("∑?", "∏!"), said("∑?", "∏!"), said("∑?", "…"), said("♩", "♪")].concat();
+    let path = scratch.write("chats.jsonl", lines);
+    let template = scratch
+        .write("t.jinja", "{% for m in messages %}<{{ m.role }}>{{ m.content }}\n{% endfor %}");
+    ingest(
+        &corpus,
+        &[&path],
+        &["--source", "chats", "--chat", "messages", "--chat-template", &template],
+    );
+    let found: Vec<Value> = of(&corpus, "kept").into_iter().map(|(_, kept)| kept).collect();
+    assert_eq!(found, [json!(true), json!(false), json!(true), json!(true)]);
+    sound(&corpus);
+}
+
+#[test]
+fn a_corpus_names_its_version() {
+    let scratch = Scratch::new();
+    for (flags, version) in [
+        (&[][..], "web@2"),
+        (&["--profile", "web"], "web@2"),
+        (&["--profile", "web@2"], "web@2"),
+        (&["--profile", "web@1"], "web@1"),
+        (&["--profile", "chat"], "web@2"),
+        (&["--profile", "chat@1"], "web@1"),
+        (&["--profile", "chat@1", "--normaliser", "web"], "web@2"),
+        (&["--normaliser", "web@1"], "web@1"),
+        (&["--profile", "bigcode", "--normaliser", "web"], "web@2"),
+        (&["--profile", "code"], "code"),
+    ] {
+        let corpus = scratch.arg(&flags.concat().replace("--", "c"));
+        init(&corpus, flags);
+        assert_eq!(normaliser(&corpus), version, "{flags:?}");
+    }
+    corpusdb(&["init", &scratch.arg("x"), "--profile", "web@3"]).fails(&["web@3"]);
+}
