@@ -116,7 +116,7 @@ impl BlockKeyIndex {
         header: &Header,
         reach: BlockReach,
     ) -> Result<(), CurateError> {
-        let of = BlockKeys::of(view, document, header, reach == BlockReach::Similar)?;
+        let of = BlockKeys::of_removed(view, document, header, reach)?;
         for (what, hash) in of.keys() {
             match what {
                 // Whoever has the key is the document itself, or gave way.
@@ -239,17 +239,16 @@ impl UnblockSearch {
         let mut freed: HashMap<(Blocked, [u8; 16]), DocId> = HashMap::new();
         let group: Vec<DocId> =
             chunk.iter().copied().chain(rest).take(group.max(chunk.len())).collect();
-        let of = |document| {
-            Ok::<_, CurateError>(BlockKeys::of(
-                view,
-                document,
-                &view.expect_header(document)?,
-                with_sketch,
-            )?)
-        };
+        let reach = Blocklist::new(view)?.reach();
         for document in &group {
-            freed.extend(of(*document)?.keys().map(|(what, hash)| ((what, hash), *document)));
+            let header = view.expect_header(*document)?;
+            let of = BlockKeys::of_removed(view, *document, &header, reach)?;
+            freed.extend(of.keys().map(|(what, hash)| ((what, hash), *document)));
         }
+        let of = |document| {
+            let header = view.expect_header(document)?;
+            Ok::<_, CurateError>(BlockKeys::of(view, document, &header, with_sketch)?)
+        };
         // A document of the group that comes back first may be blocked by one that comes back later.
         let blocked = view.documents_standing(Standing::Blocked)?;
         let mut by: BTreeMap<DocId, BTreeSet<DocId>> = BTreeMap::new();

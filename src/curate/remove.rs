@@ -148,11 +148,9 @@ pub fn remove(
     let mut documents = selection - &before;
     if reach > BlockReach::Nothing {
         let removed = (selection & &before) - &purged;
-        let with_sketch = reach == BlockReach::Similar;
-        documents |=
-            removed_that(writer.view(), &removed, with_sketch, |blockade, document, of| {
-                blockade.lacks(document, of, reach)
-            })?;
+        documents |= removed_that(writer.view(), &removed, reach, |blockade, document, of| {
+            blockade.lacks(document, of, reach)
+        })?;
     }
     let mut met = block_reach::ReachSearch::new(reach);
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
@@ -170,7 +168,7 @@ pub fn remove(
             if !before.contains(document.0) {
                 session.exclude(*document, Standing::Removed)?;
             }
-            let blockable = BlockKeys::of(&view, *document, &header, reach == BlockReach::Similar)?;
+            let blockable = BlockKeys::of_removed(&view, *document, &header, reach)?;
             blockade.block(*document, &blockable, reach)?;
         }
         for document in met.take(chunk) {
@@ -216,14 +214,14 @@ impl KeptBefore {
 fn removed_that(
     view: &View,
     removed: &RoaringTreemap,
-    with_sketch: bool,
+    reach: BlockReach,
     is_one: impl Fn(&Blocklist<'_>, DocId, &BlockKeys) -> Result<bool, DecideError>,
 ) -> Result<RoaringTreemap, CurateError> {
     let blockade = Blocklist::new(view)?;
     let mut found = RoaringTreemap::new();
     for document in removed.iter().map(DocId) {
         let header = view.expect_header(document)?;
-        let of = BlockKeys::of(view, document, &header, with_sketch)?;
+        let of = BlockKeys::of_removed(view, document, &header, reach)?;
         if is_one(&blockade, document, &of)? {
             found.insert(document.0);
         }
@@ -293,12 +291,12 @@ pub(super) fn lift(
 ) -> Result<RemovalReport, CurateError> {
     let mut report = RemovalReport::default();
     let kept = KeptBefore::of(writer.view())?;
-    let with_sketch = writer.view().has_blocks(Blocked::Similar)?;
-    let blocking = removed_that(writer.view(), removed, with_sketch, |blockade, document, of| {
+    let reach = Blocklist::new(writer.view())?.reach();
+    let blocking = removed_that(writer.view(), removed, reach, |blockade, document, of| {
         blockade.is_blocking(document, of.keys())
     })?;
     let mut met = block_reach::UnblockSearch::default();
-    let size = if with_sketch { SIMILAR_CHUNK } else { CHUNK };
+    let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
     in_chunks(writer, &blocking, size, context, |writer, chunk, rest| {
         met.look_up(writer.view(), chunk, rest)?;
         let mut batch = writer.begin()?;
@@ -320,15 +318,16 @@ fn lift_blocks(
 ) -> Result<RoaringTreemap, CurateError> {
     let view = batch.view().clone();
     let mut blockade = Blocklist::new(&view)?;
-    let with_sketch = blockade.has(Blocked::Similar);
+    let reach = blockade.reach();
     for document in removed {
         let header = view.expect_header(*document)?;
-        let blockable = BlockKeys::of(&view, *document, &header, with_sketch)?;
+        let blockable = BlockKeys::of_removed(&view, *document, &header, reach)?;
         blockade.lift(*document, &blockable)?;
     }
     let mut still = RoaringTreemap::new();
     for document in decided_again {
         let header = view.expect_header(document)?;
+        let with_sketch = reach == BlockReach::Similar;
         let blockable = BlockKeys::of(&view, document, &header, with_sketch)?;
         let is_blocked = blockade.keeps_out(&blockable, Some(document), |craft| {
             Ok(craft.shingles(&view.compared_text(document)?).into())

@@ -3,7 +3,7 @@
 use super::error::DecideError;
 use super::overlay::stored_sketch;
 use crate::dedup::{Fingerprinter, Overlap, Sketch, block_keys};
-use crate::model::{DocId, MatchKind, Standing, key_identity, text_hash};
+use crate::model::{DocId, MatchKind, Policy, Standing, key_identity, text_hash};
 use crate::store::{Batch, Blocked, Header, View};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -42,6 +42,8 @@ pub struct BlockKeys {
     pub normalised: Option<[u8; 16]>,
     /// Its sketch, when asked for and long enough for one.
     pub sketch: Option<Sketch>,
+    /// Rows that it has by the other version of the normaliser, if it is a removed document.
+    pub of_other_version: Vec<(Blocked, [u8; 16])>,
 }
 
 impl BlockKeys {
@@ -62,7 +64,38 @@ impl BlockKeys {
             identity: key.map(|key| key_identity(view.source_name(header.source), key)),
             normalised: has_words.then_some(header.normalised),
             sketch: if with_sketch { stored_sketch(view, document)? } else { None },
+            of_other_version: Vec::new(),
         })
+    }
+
+    /// Of a stored document that blocks as far as `reach`, or did: with what it is by the other version of the
+    /// normaliser, so that what is blocked stays so when the corpus goes over to that. Of a purged document only the
+    /// version is known that its corpus had.
+    ///
+    /// # Errors
+    /// [`DecideError`] when its text or sketch cannot be read.
+    pub fn of_removed(
+        view: &View,
+        document: DocId,
+        header: &Header,
+        reach: BlockReach,
+    ) -> Result<Self, DecideError> {
+        let with_sketch = reach >= BlockReach::Similar;
+        let mut keys = Self::of(view, document, header, with_sketch)?;
+        let policy = view.policy();
+        let Some(normaliser) = policy.normaliser.other_version() else { return Ok(keys) };
+        if reach < BlockReach::Normalised || header.bytes == 0 {
+            return Ok(keys);
+        }
+        let mut craft = Fingerprinter::new(&Policy { normaliser, ..policy.clone() });
+        let other = craft.fingerprint(&view.compared_text(document)?);
+        let sketch = other.sketch.filter(|_| with_sketch);
+        let similar = sketch.as_ref().map(block_keys).unwrap_or_default();
+        let normalised = (other.tokens > 0).then_some((Blocked::Normalised, other.normalised));
+        let others = normalised.into_iter();
+        keys.of_other_version =
+            others.chain(similar.into_iter().map(|hash| (Blocked::Similar, hash))).collect();
+        Ok(keys)
     }
 
     /// The rows of `blocks` that it can have or meet.
@@ -72,7 +105,8 @@ impl BlockKeys {
         let raw = self.raw.map(|hash| (Blocked::Text, hash));
         let normalised = self.normalised.map(|hash| (Blocked::Normalised, hash));
         let texts = identity.into_iter().chain(raw).chain(normalised);
-        texts.chain(similar.into_iter().map(|hash| (Blocked::Similar, hash)))
+        let similar = similar.into_iter().map(|hash| (Blocked::Similar, hash));
+        texts.chain(similar).chain(self.of_other_version.iter().copied())
     }
 }
 
@@ -106,6 +140,16 @@ impl<'v> Blocklist<'v> {
     #[must_use]
     pub fn has(&self, what: Blocked) -> bool {
         self.ways.contains(&(what))
+    }
+
+    /// The furthest reach of any removal.
+    #[must_use]
+    pub fn reach(&self) -> BlockReach {
+        match () {
+            () if self.has(Blocked::Similar) => BlockReach::Similar,
+            () if self.has(Blocked::Normalised) => BlockReach::Normalised,
+            () => BlockReach::Exact,
+        }
     }
 
     /// A removed document blocks as far as `reach` says. What it blocks already stays blocked.

@@ -67,6 +67,7 @@ impl FingerprintedRecord {
             identity: is_keyed.then_some(self.identity),
             normalised: (*tokens > 0).then_some(*normalised),
             sketch: sketch.as_ref().filter(|_| with_sketch).cloned(),
+            of_other_version: Vec::new(),
         }
     }
 }

@@ -106,6 +106,16 @@ impl Normaliser {
         named.next().ok_or_else(|| PolicyError::Normaliser(text.to_owned()))
     }
 
+    /// The other version of the same words, where there is one.
+    #[must_use]
+    pub const fn other_version(self) -> Option<Self> {
+        match self {
+            Self::Web => Some(Self::Web2),
+            Self::Web2 => Some(Self::Web),
+            Self::Code | Self::Bigcode | Self::Fineweb | Self::Slimpajama => None,
+        }
+    }
+
     /// The name without the version.
     #[must_use]
     pub fn family(self) -> &'static str {

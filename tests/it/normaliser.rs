@@ -1,4 +1,4 @@
-//! Version 2 of the normaliser `web`: what it takes for the same text, texts without words, and the names of versions.
+//! Version 2 of the normaliser `web`: what it takes for the same text, texts without words, takedowns, and the names of versions.
 
 use crate::support::{Scratch, corpusdb, ingest, init, sound};
 use serde_json::{Value, json};
@@ -66,6 +66,50 @@ fn copies_that_differ_in_what_nobody_reads_are_duplicates() {
             assert_eq!(standing(&corpus, &format!("{name}-twin")), expected, "{version}, {name}");
         }
         sound(&corpus);
+    }
+}
+
+#[test]
+fn a_takedown_holds_for_copies_in_other_signs() {
+    for first in ["web"] {
+        for reach in ["normalised", "similar"] {
+            let scratch = Scratch::new();
+            let corpus = scratch.arg("corpus");
+            init(&corpus, &["--profile", first]);
+            let originals = TWINS.iter().map(|(name, a, _)| ((*name).to_owned(), *a));
+            pour(&corpus, &scratch, "a.jsonl", &records(originals));
+            let mut remove = vec!["remove", &corpus];
+            remove.extend(TWINS.iter().map(|(name, ..)| *name));
+            remove.extend(["--block", reach]);
+            corpusdb(&remove).good();
+            // Half of them are erased: their texts tell nothing any more.
+            let mut purge = vec!["purge", &corpus, "--force"];
+            purge.extend(TWINS.iter().step_by(2).map(|(name, ..)| *name));
+            corpusdb(&purge).good();
+            let comes = |corpus: &str, round: &str| {
+                let twins = TWINS.iter().map(|(name, _, b)| (format!("{name}-{round}"), *b));
+                pour(corpus, &scratch, &format!("{round}.jsonl"), &records(twins));
+                for (name, ..) in TWINS {
+                    let key = format!("{name}-{round}");
+                    let found = of(corpus, "standing").into_iter().find(|(of, _)| *of == key);
+                    // What a purged document blocks is not stored.
+                    let found = found.map_or("blocked".to_owned(), |(_, found)| {
+                        found.as_str().unwrap().to_owned()
+                    });
+                    assert_eq!(found, "blocked", "{first}, {reach}, {round}, {name}");
+                }
+            };
+            comes(&corpus, "again");
+            sound(&corpus);
+            // Taken back, nothing of it is left: what is no purged document's is kept or a duplicate.
+            let mut restore = vec!["restore", &corpus];
+            restore.extend(TWINS.iter().skip(1).step_by(2).map(|(name, ..)| *name));
+            corpusdb(&restore).good();
+            for (name, ..) in TWINS.iter().skip(1).step_by(2) {
+                assert_eq!(standing(&corpus, name), "kept", "{first}, {reach}, {name}");
+            }
+            sound(&corpus);
+        }
     }
 }
 
