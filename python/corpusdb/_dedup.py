@@ -25,6 +25,7 @@ class Dedup:
     ) -> RedoReport:
         """Decides every document again under another policy, from stored sketches and texts: nothing is read again.
 
+        `normaliser="web"` goes over to the newest version of the words of `web`, `"web@1"` to that of earlier releases.
         The decisions in force stay until all others are made. After an interrupt the same call goes on. Without a
         setting the corpus's own policy is applied anew.
         """

@@ -13,7 +13,7 @@ class _Profile(TypedDict, total=False):
 
 
 class Decision(TypedDict, total=False):
-    """What may be otherwise in a corpus that has documents: it decides about sketches that are made."""
+    """What may be otherwise in a corpus that has documents; of the normaliser, another version of it."""
 
     mode: str | None
     threshold: float | None
@@ -21,13 +21,13 @@ class Decision(TypedDict, total=False):
     rows: int | None
     keep: str | None
     scope: str | None
+    normaliser: str | None
 
 
 class PolicySettings(_Profile, Decision, total=False):
     """A whole policy: a profile, and what is to be otherwise than in it."""
 
     compare: str | None
-    normaliser: str | None
     shingle: int | None
     hashes: int | None
 

@@ -59,6 +59,12 @@ def test_the_words_of_earlier_releases_are_asked_for_by_their_version(tmp_path: 
     ]):
         with corpusdb.create(tmp_path / str(number), **settings) as db:  # type: ignore[arg-type]
             assert db.info().policy_settings.normaliser == normaliser
+    with corpusdb.open(tmp_path / "1", mode="w") as writer:
+        report = writer.dedup.redo(normaliser="web")
+        assert "normaliser web@1" in report.before
+        assert "normaliser web@2" in report.policy
+    with corpusdb.open(tmp_path / "1") as db:
+        assert db.info().policy_settings.normaliser == "web@2"
 
 
 def test_where_something_is_no_corpus_is_made(crawl_path: Path) -> None:
@@ -138,8 +144,8 @@ def test_keywords_that_calls_share_are_in_the_signature_of_each(tmp_path: Path) 
     whole = keywords(corpusdb.explain_dedup)
     assert whole[:7] == ["profile", "mode", "threshold", "bands", "rows", "keep", "scope"] and len(whole) == 11
     assert keywords(corpusdb.create) == [*whole, "fields", "memory", "threads"]
-    assert keywords(corpusdb.Corpus.explain_dedup) == whole[1:7]
-    assert keywords(Dedup.redo) == [*whole[1:7], "dry_run", "progress"]
+    assert keywords(corpusdb.Corpus.explain_dedup) == whole[1:8]
+    assert keywords(Dedup.redo) == [*whole[1:8], "dry_run", "progress"]
     assert keywords(corpusdb.Plan.loader) == keywords(corpusdb.Loader) and "world" in keywords(corpusdb.Loader)
     with pytest.raises(TypeError, match=r"create\(\) got an unexpected keyword argument 'treshold'"):
         corpusdb.create(tmp_path / "c", treshold=0.7)  # type: ignore[call-arg]

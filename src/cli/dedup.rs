@@ -1,6 +1,6 @@
 //! `corpusdb dedup`: what a dedup policy comes to, and deciding again under another one.
 
-use super::policy::{DecisionArgs, PolicyArgs};
+use super::policy::{DecisionArgs, NormaliserName, PolicyArgs};
 use super::setup::Context;
 use super::{Outcome, print};
 use corpusdb::DedupMode;
@@ -23,13 +23,18 @@ pub(super) enum Verb {
 /// the corpus's own policy is applied anew.
 #[derive(clap::Args)]
 #[command(
-    after_help = "Examples:\n  corpusdb dedup redo crawl --threshold 0.7 --dry-run\n  corpusdb dedup redo crawl --threshold 0.7\n  corpusdb dedup redo crawl --mode components --keep longest\n  corpusdb dedup redo crawl --keep field:quality --scope per-source"
+    after_help = "Examples:\n  corpusdb dedup redo crawl --threshold 0.7 --dry-run\n  corpusdb dedup redo crawl --threshold 0.7\n  corpusdb dedup redo crawl --mode components --keep longest\n  corpusdb dedup redo crawl --keep field:quality --scope per-source\n  corpusdb dedup redo crawl --normaliser web"
 )]
 pub(super) struct Redo {
     /// The corpus
     corpus: PathBuf,
     #[command(flatten)]
     decision: DecisionArgs,
+    /// Another version of the corpus's normaliser: `web` is the newest, web@1 that of earlier releases
+    ///
+    /// Fingerprints of all documents are made again from their texts. What removals block stays blocked.
+    #[arg(long, value_enum, hide_possible_values = true)]
+    normaliser: Option<NormaliserName>,
     /// Say what would change, and change nothing (works on a copy that is removed)
     #[arg(long)]
     dry_run: bool,
@@ -78,7 +83,7 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
 fn redo(args: &Redo, context: &Context) -> anyhow::Result<Outcome> {
     let target = context.target(&args.corpus, args.dry_run)?;
     let mut writer = context.write(target.path())?;
-    let policy = args.decision.changed(writer.view().policy())?;
+    let policy = args.decision.changed(writer.view().policy(), args.normaliser)?;
     args.decision.remark(&policy);
     let report = writer.redo(&policy, context.progress.as_ref(), &context.interrupt)?;
     if context.json {

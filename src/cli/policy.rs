@@ -104,7 +104,7 @@ enum ComparedName {
 }
 
 #[derive(Clone, Copy, ValueEnum)]
-enum NormaliserName {
+pub(super) enum NormaliserName {
     /// Words; case, punctuation, space, unseen characters and kinds of apostrophes make no difference
     #[value(alias = "web@2")]
     Web,
@@ -180,8 +180,14 @@ fn told(error: PolicyError) -> anyhow::Error {
 
 impl DecisionArgs {
     /// A corpus's policy with what was asked for.
-    pub(super) fn changed(&self, current: &Policy) -> anyhow::Result<Policy> {
-        let other = self.settings().other_than(current).map_err(told)?;
+    pub(super) fn changed(
+        &self,
+        current: &Policy,
+        normaliser: Option<NormaliserName>,
+    ) -> anyhow::Result<Policy> {
+        let normaliser = normaliser.map(Into::into);
+        let other =
+            PolicySettings { normaliser, ..self.settings() }.other_than(current).map_err(told)?;
         Ok(other.unwrap_or_else(|| current.clone()))
     }
 

@@ -20,6 +20,8 @@ mod snapshots;
 #[cfg(test)]
 mod statement_cost_tests;
 mod tokenizer_verbs;
+#[cfg(test)]
+mod version_tests;
 
 pub use erasure::ShownBy;
 pub use options::CorpusOptions;

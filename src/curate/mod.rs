@@ -54,6 +54,7 @@ mod erase;
 mod error;
 mod fields;
 mod redo;
+mod refingerprint;
 mod rejects;
 mod remove;
 mod sample;

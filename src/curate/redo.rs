@@ -3,8 +3,9 @@
 //! before the switch.
 
 use super::error::CurateError;
+use super::refingerprint::refingerprint;
 use crate::decide::{
-    Decision, DecisionSession, Lineages, LoadedTokenizer, Newcomer, decide, stored_sketch,
+    Decision, DecisionSession, Lineages, LoadedTokenizer, Newcomer, decide, stored_fingerprint,
 };
 use crate::model::{
     BLOCK_SIZE, CommitSeq, Context, DocId, FieldId, Generation, Match, MatchKind, Policy, SourceId,
@@ -80,6 +81,7 @@ pub fn redo(
     if let Some((asked, stored)) = writer.view().policy().fixed_against(policy) {
         return Err(CurateError::OtherSketches { asked, stored });
     }
+    refingerprint(writer)?;
     let mut record = begin(writer, policy)?;
     let generation = Generation(record.generation);
     let documents = writer.view().documents();
@@ -94,7 +96,9 @@ pub fn redo(
             writer.begin_under(policy, generation, Arc::clone(&kept), DocId(record.next))?;
         let mut session = DecisionSession::begin(&batch, interrupt);
         let numbers = RankNumbers::read(&now, session.order_field(), record.next..end)?;
-        let read = |id: u64| stored(&now, policy, &carried, &numbers, DocId(id));
+        // Fingerprints are those that the new policy asks for.
+        let under = now.under(policy.clone(), generation);
+        let read = |id: u64| stored((&now, &under), &carried, &numbers, DocId(id));
         let documents: Vec<(DocId, Newcomer, Option<Decision>)> =
             (record.next..end).into_par_iter().map(read).collect::<Result<_, _>>()?;
         for (document, newcomer, carried) in documents {
@@ -137,8 +141,9 @@ pub fn switch(writer: &mut Writer, policy: &Policy) -> Result<(), CurateError> {
     let kept = writer.view().under(policy.clone(), generation).kept()?;
     write_lineages(writer, policy, &record, &kept)?;
     let totals = totals(writer.view(), &kept)?;
+    let is_other_version = writer.view().policy().normaliser != policy.normaliser;
     let mut batch = writer.begin()?;
-    batch.put_redo(None)?;
+    batch.put_refingerprinted(is_other_version.then_some(0))?;
     batch.drop_generation(before)?;
     batch.switch(policy, generation, Arc::new(kept), &totals)?;
     batch.commit(&CommitRecord {
@@ -146,6 +151,7 @@ pub fn switch(writer: &mut Writer, policy: &Policy) -> Result<(), CurateError> {
         subject: policy.to_string(),
         ..CommitRecord::default()
     })?;
+    refingerprint(writer)?;
     writer.flush()?;
     Ok(())
 }
@@ -220,21 +226,19 @@ impl RankNumbers {
 }
 
 fn stored(
-    view: &View,
-    policy: &Policy,
+    (view, under): (&View, &View),
     carried: &CarriedStandings,
     numbers: &RankNumbers,
     id: DocId,
 ) -> Result<(DocId, Newcomer, Option<Decision>), CurateError> {
-    let header = view.expect_header(id)?;
     let standing = carried.0.iter().find(|(_, set)| set.contains(id.0)).map(|(found, _)| *found);
     let carried = match standing {
         None => None,
         Some(standing) => Some(Decision { standing, matched: view.match_of(id)? }),
     };
-    let sketch = match policy.mode.is_near() && carried.is_none() {
-        true => stored_sketch(view, id)?,
-        false => None,
+    let (header, sketch) = match under.policy().mode.is_near() && carried.is_none() {
+        true => stored_fingerprint(under, id)?,
+        false => (view.expect_header(id)?, None),
     };
     let number = numbers.0.get(&id.block()).and_then(|block| block.get(id.slot()));
     Ok((id, Newcomer { header, sketch, shingles: None, number }, carried))

@@ -1,7 +1,7 @@
 //! What removals by the user keep out: equal texts, keys, texts equal but for case and punctuation, similar ones.
 
 use super::error::DecideError;
-use super::overlay::stored_sketch;
+use super::fingerprints::stored_sketch;
 use crate::dedup::{Fingerprinter, Overlap, Sketch, block_keys};
 use crate::model::{DocId, MatchKind, Policy, Standing, key_identity, text_hash};
 use crate::store::{Batch, Blocked, Header, View};

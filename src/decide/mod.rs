@@ -33,6 +33,7 @@ mod crowd_tests;
 mod decision;
 mod encode;
 mod error;
+mod fingerprints;
 mod import;
 mod lineage;
 mod overlay;
@@ -51,6 +52,6 @@ pub use encode::{
     encode_text, store_encoded,
 };
 pub use error::{DecideError, InvalidDecision};
+pub use fingerprints::{stored_fingerprint, stored_sketch, with_fingerprint};
 pub use lineage::Lineages;
-pub use overlay::stored_sketch;
 pub use session::{CommitDecisions, DecisionSession, Orphans};

@@ -3,6 +3,7 @@
 
 use super::decision::Newcomer;
 use super::error::DecideError;
+use super::fingerprints::{stored_header, stored_sketch};
 use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, band_keys};
 use crate::model::{
     BucketMap, DocId, FieldId, Match, MatchKind, Scope, SourceId, Standing, TermId,
@@ -314,7 +315,7 @@ impl Overlay {
         if let Some(found) = self.remembered().header(document) {
             return Ok(found);
         }
-        let found = self.view.expect_header(document)?;
+        let found = stored_header(&self.view, document)?;
         self.remembered().remember_header(document, &found);
         Ok(found)
     }
@@ -445,28 +446,6 @@ impl Overlay {
             }
         }
         self.indexed.insert(document, bands);
-    }
-}
-
-/// The sketch of a stored document, its owner's when it borrows one; none when too short for one.
-///
-/// # Errors
-/// [`DecideError`] when it cannot be read or is none under the view's policy.
-pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, DecideError> {
-    // Most documents own their sketch: ask for it before asking who does.
-    let found = match view.sketch_of_owner(document)? {
-        Some(found) => Some(found),
-        None => match view.expect_header(document)?.text_of {
-            Some(owner) => view.sketch_of_owner(owner)?,
-            None => None,
-        },
-    };
-    match found {
-        None => Ok(None),
-        Some(bytes) => match Sketch::from_bytes(&bytes, view.policy()) {
-            Some(sketch) => Ok(Some(sketch)),
-            None => Err(DecideError::Sketch { document: document.0, bytes: bytes.len() }),
-        },
     }
 }
 

@@ -306,7 +306,8 @@ impl Profile {
 }
 
 /// Everything that decides which documents are duplicates. Fixed at `init`; a re-decision may change
-/// mode, threshold, bands, keep order and scope, never what sketches were made with.
+/// mode, threshold, bands, keep order, scope and the version of the normaliser, nothing else that sketches were made
+/// with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Policy {
     /// The settings this one began as.
@@ -515,11 +516,11 @@ impl Policy {
     /// the corpus can go over to it.
     ///
     /// Sketches are stored in every mode, so that mode, threshold, bands, keep order and scope can change. What
-    /// sketches are made with cannot.
+    /// sketches are made with cannot, but for the version of the normaliser, by which they are made anew.
     #[must_use]
     pub fn fixed_against(&self, other: &Self) -> Option<(String, String)> {
         let made_with: [fn(&Self) -> String; 4] = [
-            |policy| format!("sketches of normaliser {}", policy.normaliser.name()),
+            |policy| format!("sketches of normaliser {}", policy.normaliser.family()),
             |policy| format!("sketches of {}-token shingles", policy.shingle),
             |policy| format!("sketches of {} {} hashes", policy.hashes, policy.signature.name()),
             |policy| format!("sketches of signature version {}", policy.signature_version),

@@ -63,7 +63,7 @@ impl PolicySettings {
         let fixed = [
             ("profile", self.profile.is_some()),
             ("compare", self.compared.is_some()),
-            ("normaliser", self.normaliser.is_some()),
+            ("normaliser", !self.is_of_family(current.normaliser)),
             ("shingle", self.shingle.is_some()),
             ("hashes", self.hashes.is_some()),
         ];
@@ -71,8 +71,14 @@ impl PolicySettings {
             return Err(PolicyError::Fixed { setting });
         }
         let mut policy = current.clone();
+        policy.normaliser = self.normaliser.unwrap_or(policy.normaliser);
         self.change(&mut policy)?;
         Ok((policy != *current).then_some(policy))
+    }
+
+    /// Whether no other normaliser is asked for, but maybe another version of it.
+    fn is_of_family(&self, current: Normaliser) -> bool {
+        self.normaliser.is_none_or(|asked| asked.family() == current.family())
     }
 
     /// Changes what decides about sketches that are made already.
@@ -169,10 +175,16 @@ mod tests {
             ("hashes", hashes),
             ("profile", PolicySettings { profile: Some(Profile::Web), ..half.clone() }),
             ("compare", PolicySettings { compared: Some(Compared::Text), ..half.clone() }),
-            ("normaliser", PolicySettings { normaliser: Some(Normaliser::Web), ..half }),
+            ("normaliser", PolicySettings { normaliser: Some(Normaliser::Code), ..half }),
         ] {
             assert_eq!(asked.other_than(&made), Err(PolicyError::Fixed { setting }));
         }
+        // Fingerprints are made again by another version of the same words.
+        let version =
+            PolicySettings { normaliser: Some(Normaliser::Web), ..PolicySettings::default() };
+        let other = Policy { normaliser: Normaliser::Web, ..made.clone() };
+        assert_eq!(version.other_than(&made), Ok(Some(other.clone())));
+        assert_eq!(version.other_than(&other), Ok(None));
         let twice = KeepOrder::parse("source-priority:a,b,a").unwrap_err().to_string();
         assert!(twice.starts_with("source `a` is named twice"), "{twice}");
     }

@@ -142,6 +142,11 @@ pub enum StoreError {
         /// The key, readable.
         key: String,
     },
+    /// Fingerprints are of two versions of the normaliser.
+    #[error(
+        "a `corpusdb dedup redo` to another version of the normaliser was stopped as it was becoming current; run it again, without a flag: it goes on"
+    )]
+    Refingerprinting,
     /// An earlier commit of this writer failed half-way through its bookkeeping.
     #[error("an earlier commit failed; open the corpus again before writing to it")]
     Torn,

@@ -1,6 +1,7 @@
-//! Version 2 of the normaliser `web`: what it takes for the same text, texts without words, takedowns, and the names of versions.
+//! Version 2 of the normaliser `web`: what it takes for the same text, texts without words, takedowns, and corpora that
+//! go over from one version to the other.
 
-use crate::support::{Scratch, corpusdb, ingest, init, sound};
+use crate::support::{Ran, Scratch, corpusdb, ingest, init, sound};
 use serde_json::{Value, json};
 
 /// Texts that are one text in version 2, and two in version 1.
@@ -70,8 +71,8 @@ fn copies_that_differ_in_what_nobody_reads_are_duplicates() {
 }
 
 #[test]
-fn a_takedown_holds_for_copies_in_other_signs() {
-    for first in ["web"] {
+fn a_takedown_holds_for_copies_in_other_signs_and_over_a_redo_to_the_other_version() {
+    for (first, other) in [("web", "web@1"), ("web@1", "web")] {
         for reach in ["normalised", "similar"] {
             let scratch = Scratch::new();
             let corpus = scratch.arg("corpus");
@@ -99,7 +100,25 @@ fn a_takedown_holds_for_copies_in_other_signs() {
                     assert_eq!(found, "blocked", "{first}, {reach}, {round}, {name}");
                 }
             };
-            comes(&corpus, "again");
+            if first == "web" {
+                comes(&corpus, "again");
+            }
+            corpusdb(&["dedup", "redo", &corpus, "--normaliser", other]).good();
+            sound(&corpus);
+            if other == "web" {
+                // Rows of both versions were written while the texts were there.
+                comes(&corpus, "later");
+            } else {
+                // The originals come back, word for word in version 1, in other punctuation.
+                let same =
+                    TWINS.iter().map(|(name, a, _)| (format!("{name}-back"), format!("{a} …")));
+                let same: Vec<(String, String)> = same.collect();
+                let texts = same.iter().map(|(key, text)| (key.clone(), text.as_str()));
+                pour(&corpus, &scratch, "back.jsonl", &records(texts));
+                for (key, found) in of(&corpus, "standing") {
+                    assert_ne!(found, json!("kept"), "{first}, {reach}, {key}");
+                }
+            }
             sound(&corpus);
             // Taken back, nothing of it is left: what is no purged document's is kept or a duplicate.
             let mut restore = vec!["restore", &corpus];
@@ -162,6 +181,10 @@ fn a_text_without_words_is_a_document_and_white_space_is_empty() {
     init(&corpus, &["--profile", "web@1"]);
     pour(&corpus, &scratch, "texts.jsonl", &lines);
     assert!(of(&corpus, "standing").iter().all(|(_, found)| found == "empty"));
+    corpusdb(&["dedup", "redo", &corpus, "--normaliser", "web"]).good();
+    let kept = of(&corpus, "kept").iter().filter(|(_, kept)| *kept == json!(true)).count();
+    assert_eq!(kept, texts.len() - empty.len() - 1);
+    sound(&corpus);
 }
 
 #[test]
@@ -188,7 +211,7 @@ fn a_conversation_of_signs_stays() {
 }
 
 #[test]
-fn a_corpus_names_its_version() {
+fn a_corpus_names_its_version_and_keeps_it_until_a_redo_names_another() {
     let scratch = Scratch::new();
     for (flags, version) in [
         (&[][..], "web@2"),
@@ -207,4 +230,65 @@ fn a_corpus_names_its_version() {
         assert_eq!(normaliser(&corpus), version, "{flags:?}");
     }
     corpusdb(&["init", &scratch.arg("x"), "--profile", "web@3"]).fails(&["web@3"]);
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--profile", "web@1"]);
+    pour(
+        &corpus,
+        &scratch,
+        "a.jsonl",
+        &records([("a".to_owned(), TWINS[0].1), ("b".to_owned(), TWINS[0].2)]),
+    );
+    corpusdb(&["dedup", "redo", &corpus, "--threshold", "0.7"]).good();
+    assert_eq!(normaliser(&corpus), "web@1");
+    let told =
+        corpusdb(&["dedup", "redo", &corpus, "--normaliser", "web", "--dry-run"]).good().stdout;
+    assert!(told.contains("normaliser web@1") && told.contains("normaliser web@2"), "{told}");
+    assert_eq!((normaliser(&corpus), standing(&corpus, "b")), (json!("web@1"), "kept".to_owned()));
+    let told = corpusdb(&["dedup", "explain", &corpus, "--normaliser", "web"]).good().stdout;
+    assert!(told.contains("sketches are made again") && told.contains("web@2"), "{told}");
+    corpusdb(&["dedup", "redo", &corpus, "--normaliser", "web"]).good();
+    assert_eq!((normaliser(&corpus), standing(&corpus, "b")), (json!("web@2"), "near".to_owned()));
+    sound(&corpus);
+    corpusdb(&["dedup", "redo", &corpus, "--normaliser", "web@1"]).good();
+    assert_eq!((normaliser(&corpus), standing(&corpus, "b")), (json!("web@1"), "kept".to_owned()));
+    sound(&corpus);
+    corpusdb(&["dedup", "redo", &corpus, "--normaliser", "code"])
+        .fails(&["--normaliser", "sketches are made"]);
+}
+
+/// Decisions, fingerprints and buckets: what is looked up with a text, too.
+fn told(corpus: &str) -> (Vec<Value>, String) {
+    let query = "SELECT key, standing, kept, dup_of, jaccard FROM documents ORDER BY id";
+    let Ran { stdout, .. } = corpusdb(&["similar", corpus, "--text", TWINS[0].2, "--json"]).good();
+    (corpusdb(&["sql", corpus, query, "--json"]).good().json_lines(), stdout)
+}
+
+#[test]
+fn a_corpus_that_went_over_is_as_one_that_was_made_so() {
+    let scratch = Scratch::new();
+    let twins = TWINS.iter().enumerate().flat_map(|(at, (name, a, b))| {
+        let (a, b) = if at % 3 == 0 { (b, a) } else { (a, b) };
+        [((*name).to_owned(), *a), (format!("{name}-twin"), *b), (format!("{name}-copy"), *b)]
+    });
+    let records = records(twins);
+    for more in [
+        &[][..],
+        &["--mode", "components"],
+        &["--mode", "exact"],
+        &["--keep", "longest", "--scope", "per-source"],
+    ] {
+        let made = |version: &str| {
+            let corpus = scratch.arg(&format!("{}{version}", more.concat().replace("--", "c")));
+            init(&corpus, &[&["--profile", version], more].concat());
+            pour(&corpus, &scratch, "twins.jsonl", &records);
+            corpus
+        };
+        let [first, second] = ["web@1", "web"].map(made);
+        let (of_first, of_second) = (told(&first), told(&second));
+        corpusdb(&["dedup", "redo", &first, "--normaliser", "web"]).good();
+        corpusdb(&["dedup", "redo", &second, "--normaliser", "web@1"]).good();
+        assert_eq!(told(&first), of_second, "{more:?}");
+        assert_eq!(told(&second), of_first, "{more:?}");
+        [first, second].iter().for_each(|corpus| sound(corpus));
+    }
 }

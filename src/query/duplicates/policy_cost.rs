@@ -145,6 +145,7 @@ pub fn explain_dedup(view: &View, other: Option<&Policy>) -> Result<DedupExplana
     }
     // Modes that look for no near duplicates file no bands.
     let new_bands = (current.bands, current.rows) != (policy.bands, policy.rows)
+        || policy.normaliser != current.normaliser
         || (policy.mode.is_near() && !current.mode.is_near());
     if current.mode.is_near() && view.state().kept > 0 {
         explanation.sample = Some(candidate_sample(view, policy, new_bands)?);
@@ -286,7 +287,13 @@ fn change(view: &View, policy: &Policy, new_bands: bool) -> PolicyChange {
     let kept = view.state().kept;
     let mut steps = Vec::new();
     let near = policy.mode.is_near();
-    if new_bands && near {
+    if policy.normaliser != current.normaliser {
+        steps.push(format!(
+            "sketches are made again from stored texts, by the words of {}, and {} bands of each are filed",
+            policy.normaliser.name(),
+            policy.bands
+        ));
+    } else if new_bands && near {
         steps.push(format!(
             "the sketches stay; {} bands of {} slots of each are filed anew, in a generation of their own",
             policy.bands, policy.rows

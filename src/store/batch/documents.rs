@@ -94,6 +94,24 @@ impl Batch<'_> {
         Ok(id)
     }
 
+    /// Replaces what a fingerprint says of a document: its header, and the sketch that it has itself, if any.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn put_fingerprint(
+        &mut self,
+        document: DocId,
+        header: &Header,
+        sketch: Option<&[u8]>,
+    ) -> Result<(), StoreError> {
+        let key = DocumentKey { document };
+        self.put::<Documents>(&key, &header.encode())?;
+        match sketch {
+            Some(sketch) => self.put::<Sketches>(&key, sketch),
+            None => self.delete::<Sketches>(&key),
+        }
+    }
+
     pub(super) fn number(&mut self, column: ColumnId, document: DocId, value: i64) {
         self.number_or_null(column, document, Some(value));
     }

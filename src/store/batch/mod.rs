@@ -207,8 +207,20 @@ impl Writer {
     /// Begins the next commit.
     ///
     /// # Errors
-    /// [`StoreError`] when the state cannot be read.
+    /// [`StoreError`] when the state cannot be read; [`StoreError::Refingerprinting`] while fingerprints are of two
+    /// versions.
     pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
+        if self.view().refingerprinted()?.is_some() {
+            return Err(StoreError::Refingerprinting);
+        }
+        Batch::new(self)
+    }
+
+    /// Begins a commit that goes on with the fingerprints.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the state cannot be read.
+    pub fn begin_refingerprinting(&mut self) -> Result<Batch<'_>, StoreError> {
         Batch::new(self)
     }
 }

@@ -151,6 +151,12 @@ pub struct RedoRecord {
     pub capped: u64,
 }
 
+impl RedoRecord {
+    /// Stands in the place of the policy when that is in force already, and fingerprints are being made by its version
+    /// of the normaliser: those of documents below `next` are. `generation` is one that nothing has.
+    pub(in crate::store) const FINGERPRINTS: &str = "fingerprints";
+}
+
 /// A source and its counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct SourceRecord {

@@ -33,6 +33,21 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the record cannot be read.
     pub fn redo(&self) -> Result<Option<RedoRecord>, StoreError> {
+        Ok(self.redo_record()?.filter(|record| record.policy != RedoRecord::FINGERPRINTS))
+    }
+
+    /// The first document whose fingerprint is of another version of the normaliser than the policy's, after a
+    /// re-decision that was stopped as it was becoming current; none where there is no such document.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be read.
+    pub fn refingerprinted(&self) -> Result<Option<u64>, StoreError> {
+        let record = self.redo_record()?;
+        let record = record.filter(|record| record.policy == RedoRecord::FINGERPRINTS);
+        Ok(record.map(|record| record.next))
+    }
+
+    fn redo_record(&self) -> Result<Option<RedoRecord>, StoreError> {
         self.pinned().read_with::<Meta, _>("redo", &MetaKey::Redo, |row| row.redo())
     }
 }
@@ -71,6 +86,18 @@ impl Batch<'_> {
                 self.put::<Meta>(&MetaKey::Redo, &codec::encode("redo", &record)?)
             }
         }
+    }
+
+    /// Fingerprints of documents below `next` are of the policy in force, those of others of the other version of its
+    /// normaliser; none: all are.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn put_refingerprinted(&mut self, next: Option<u64>) -> Result<(), StoreError> {
+        let Some(next) = next else { return self.put_redo(None) };
+        let generation = self.view().generation().0 + 2;
+        let policy = RedoRecord::FINGERPRINTS.to_owned();
+        self.put_redo(Some(&RedoRecord { policy, generation, next, commit: 0, capped: 0 }))
     }
 
     /// Makes a filled generation current: its policy, its kept documents, its totals by source.

@@ -213,6 +213,12 @@ impl View {
         self.lens.as_ref().map_or(&self.moment.policy, |lens| &lens.policy)
     }
 
+    /// The policy that stored fingerprints are made by: that of the decisions in force.
+    #[must_use]
+    pub fn stored_policy(&self) -> &Policy {
+        &self.moment.policy
+    }
+
     /// Declared fields, ascending by id.
     #[must_use]
     pub fn fields(&self) -> &[FieldDeclaration] {

@@ -1,0 +1,81 @@
+//! The last part of a re-decision under the other version of a normaliser: headers and sketches of all documents are
+//! written by the version that is in force now, and removals block by both.
+
+use super::error::CurateError;
+use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
+use crate::dedup::Fingerprinter;
+use crate::model::{Compared, DocId, Standing};
+use crate::store::{Blocked, CommitRecord, Header, View, Writer};
+use rayon::prelude::*;
+use std::ops::Range;
+
+/// Documents written in one commit.
+const CHUNK: u64 = 1 << 12;
+
+/// A header, and the sketch that is stored beside it.
+type StoredFingerprint = (DocId, Header, Option<Vec<u8>>);
+
+/// Goes on where it stopped; does nothing where all fingerprints are of the version in force. Until it has ended nothing
+/// else is written to the corpus.
+pub(super) fn refingerprint(writer: &mut Writer) -> Result<(), CurateError> {
+    while let Some(next) = writer.view().refingerprinted()? {
+        let end = (next + CHUNK).min(writer.view().documents());
+        let mut batch = writer.begin_refingerprinting()?;
+        let view = batch.view().clone();
+        for (document, header, sketch) in fingerprints(&view, next..end)? {
+            batch.put_fingerprint(document, &header, sketch.as_deref())?;
+        }
+        let mut blockade = Blocklist::new(&view)?;
+        if blockade.reach() > BlockReach::Exact {
+            let removed = view.documents_standing(Standing::Removed)?;
+            for document in (next..end).filter(|id| removed.contains(*id)).map(DocId) {
+                block(&view, &mut blockade, document)?;
+            }
+        }
+        blockade.write(&mut batch)?;
+        let ends = end == view.documents();
+        batch.put_refingerprinted((!ends).then_some(end))?;
+        batch.commit(&CommitRecord {
+            kind: "redo".to_owned(),
+            subject: format!("fingerprints below {end}"),
+            ..CommitRecord::default()
+        })?;
+    }
+    Ok(())
+}
+
+fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFingerprint>, CurateError> {
+    let policy = view.policy();
+    let of = |craft: &mut Fingerprinter, id: u64| {
+        let document = DocId(id);
+        let header = view.expect_header(document)?;
+        // Empty in all versions; of what was purged the old sketch may have to stay.
+        if header.bytes == 0 {
+            return Ok(None);
+        }
+        let print = craft.fingerprint(&view.compared_text(document)?);
+        // Of two conversations with one text the turns may be two texts in this version.
+        let is_own = header.text_of.is_none() || policy.compared != Compared::Text;
+        let sketch = print.sketch.as_ref().filter(|_| is_own);
+        let sketch = sketch.map(|sketch| sketch.as_bytes().to_vec());
+        Ok(Some((document, with_fingerprint(header, &print), sketch)))
+    };
+    ids.into_par_iter()
+        .map_init(|| Fingerprinter::new(policy), of)
+        .filter_map(Result::transpose)
+        .collect()
+}
+
+/// What a removed document blocks by one version it blocks by both.
+fn block(view: &View, blockade: &mut Blocklist<'_>, document: DocId) -> Result<(), CurateError> {
+    let header = view.expect_header(document)?;
+    let of = BlockKeys::of_removed(view, document, &header, blockade.reach())?;
+    let blocks =
+        |way: Blocked| blockade.is_blocking(document, of.keys().filter(|(what, _)| *what == way));
+    let reach = match () {
+        () if blocks(Blocked::Similar)? => BlockReach::Similar,
+        () if blocks(Blocked::Normalised)? => BlockReach::Normalised,
+        () => return Ok(()),
+    };
+    Ok(blockade.block(document, &of, reach)?)
+}

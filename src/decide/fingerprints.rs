@@ -1,0 +1,90 @@
+//! Fingerprints of stored documents as the policy of a view has them: those that are stored or, while a corpus is decided
+//! again under the other version of its normaliser, those of that version.
+
+use super::error::DecideError;
+use crate::dedup::{Fingerprint, Fingerprinter, Sketch};
+use crate::model::DocId;
+use crate::store::{Header, StoreError, View};
+
+/// The header of a stored document.
+///
+/// # Errors
+/// [`StoreError`] when it cannot be read, or its text cannot where it is asked.
+pub(super) fn stored_header(view: &View, document: DocId) -> Result<Header, StoreError> {
+    let header = view.expect_header(document)?;
+    Ok(match other_version(view, document, &header)? {
+        Some(print) => with_fingerprint(header, &print),
+        None => header,
+    })
+}
+
+/// The sketch of a stored document, its owner's when it borrows one; none when too short for one.
+///
+/// # Errors
+/// [`DecideError`] when it cannot be read or is none under the view's policy.
+pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, DecideError> {
+    if is_of_other_version(view)
+        && let Some(print) = other_version(view, document, &view.expect_header(document)?)?
+    {
+        return Ok(print.sketch);
+    }
+    // Most documents own their sketch: ask for it before asking who does.
+    let found = match view.sketch_of_owner(document)? {
+        Some(found) => Some(found),
+        None => match view.expect_header(document)?.text_of {
+            Some(owner) => view.sketch_of_owner(owner)?,
+            None => None,
+        },
+    };
+    match found {
+        None => Ok(None),
+        Some(bytes) => match Sketch::from_bytes(&bytes, view.policy()) {
+            Some(sketch) => Ok(Some(sketch)),
+            None => Err(DecideError::Sketch { document: document.0, bytes: bytes.len() }),
+        },
+    }
+}
+
+/// Both of a stored document, as [`stored_header`] and [`stored_sketch`] have them.
+///
+/// # Errors
+/// As there.
+pub fn stored_fingerprint(
+    view: &View,
+    document: DocId,
+) -> Result<(Header, Option<Sketch>), DecideError> {
+    let header = view.expect_header(document)?;
+    match other_version(view, document, &header)? {
+        Some(print) => Ok((with_fingerprint(header, &print), print.sketch)),
+        None => Ok((header, stored_sketch(view, document)?)),
+    }
+}
+
+/// A header with what a fingerprint says.
+#[must_use]
+pub fn with_fingerprint(header: Header, print: &Fingerprint) -> Header {
+    Header {
+        normalised: print.normalised,
+        words: print.tokens,
+        shingles: u32::try_from(print.shingles.len()).unwrap_or(u32::MAX),
+        ..header
+    }
+}
+
+fn is_of_other_version(view: &View) -> bool {
+    view.stored_policy().normaliser != view.policy().normaliser
+}
+
+/// What the view's policy makes of a stored text, where the store has it by another version. A text of no bytes is the
+/// same in all.
+fn other_version(
+    view: &View,
+    document: DocId,
+    header: &Header,
+) -> Result<Option<Fingerprint>, StoreError> {
+    if !is_of_other_version(view) || header.bytes == 0 {
+        return Ok(None);
+    }
+    let text = view.compared_text(document)?;
+    Ok(Some(Fingerprinter::new(view.policy()).fingerprint(&text)))
+}
