@@ -3,7 +3,7 @@
 use super::Corpus;
 use super::cost_tests::CountedCorpus;
 use crate::decide::BlockReach;
-use crate::model::{DedupMode, Interrupt, Normaliser, Policy, Silent};
+use crate::model::{DedupMode, Interrupt, Normaliser, Policy, NoProgress};
 use crate::store::{CommitRecord, Depth, StoreError};
 
 #[test]
@@ -11,11 +11,11 @@ fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
     let place = CountedCorpus::new(DedupMode::Witness, 200);
     let mut writer = place.writer();
     let one = [3].into_iter().collect();
-    writer.remove(&one, BlockReach::Similar, &Silent, &Interrupt::default()).unwrap();
+    writer.remove(&one, BlockReach::Similar, &NoProgress, &Interrupt::default()).unwrap();
     let second = writer.view().policy().clone();
     let first = Policy { normaliser: Normaliser::Web, ..second.clone() };
     for policy in [&first, &second] {
-        writer.redo(policy, &Silent, &Interrupt::default()).unwrap();
+        writer.redo(policy, &NoProgress, &Interrupt::default()).unwrap();
         writer.switch(policy).unwrap();
         assert_eq!(writer.view().refingerprinted().unwrap(), None);
     }
@@ -24,15 +24,15 @@ fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
     batch.put_refingerprinted(Some(70)).unwrap();
     batch.commit(&CommitRecord { kind: "redo".to_owned(), ..CommitRecord::default() }).unwrap();
     let other = [5].into_iter().collect();
-    let refused = writer.remove(&other, BlockReach::Exact, &Silent, &Interrupt::default());
+    let refused = writer.remove(&other, BlockReach::Exact, &NoProgress, &Interrupt::default());
     assert!(refused.unwrap_err().to_string().contains("run it again"));
     assert!(matches!(writer.writer.begin(), Err(StoreError::Refingerprinting)));
     assert_eq!(writer.view().redo().unwrap(), None);
-    writer.redo(&second, &Silent, &Interrupt::default()).unwrap();
+    writer.redo(&second, &NoProgress, &Interrupt::default()).unwrap();
     writer.switch(&second).unwrap();
     assert_eq!(writer.view().refingerprinted().unwrap(), None);
-    writer.remove(&other, BlockReach::Exact, &Silent, &Interrupt::default()).unwrap();
+    writer.remove(&other, BlockReach::Exact, &NoProgress, &Interrupt::default()).unwrap();
     let corpus = Corpus::open(place.path()).unwrap();
     assert_eq!(corpus.view().policy(), &second);
-    assert!(corpus.check(Depth::Deep, &Silent).unwrap().is_empty());
+    assert!(corpus.check(Depth::Deep, &NoProgress).unwrap().is_empty());
 }
