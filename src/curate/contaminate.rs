@@ -223,8 +223,7 @@ pub fn drop_suite(writer: &mut Writer, name: &str) -> Result<(), CurateError> {
 }
 
 fn about(subject: &str) -> CommitRecord {
-    let (kind, subject) = ("contamination".to_owned(), subject.to_owned());
-    CommitRecord { kind, subject, ..CommitRecord::default() }
+    CommitRecord::about("contamination", subject)
 }
 
 /// The n-grams of suites, against their items; what is looked for, for the texts to be checked with.
@@ -315,10 +314,9 @@ pub fn judge(writer: &mut Writer, all: &[Judgement]) -> Result<JudgeReport, Cura
             batch.judge(suite, of, verdict)?;
         }
     }
-    let (kind, subject) = ("contamination".to_owned(), "verdicts".to_owned());
     let changed = (report.accepted + report.rejected + report.withdrawn) - report.unchanged;
     if changed > 0 {
-        batch.commit(&CommitRecord { kind, subject, changed, ..CommitRecord::default() })?;
+        batch.commit(&CommitRecord { changed, ..about("verdicts") })?;
         writer.flush()?;
     }
     Ok(report)

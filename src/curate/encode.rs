@@ -219,12 +219,7 @@ pub fn encode_stored(
         let is_last = next >= view.documents();
         record.encoded_to = if is_last { u64::MAX } else { next };
         batch.update_tokenizer(id, &record)?;
-        let subject = record.name.clone();
-        batch.commit(&CommitRecord {
-            kind: "tokenizer".to_owned(),
-            subject,
-            ..CommitRecord::default()
-        })?;
+        batch.commit(&CommitRecord::about("tokenizer", &record.name))?;
         progress.advance(next);
         if is_last {
             return Ok(total);

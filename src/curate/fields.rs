@@ -315,8 +315,7 @@ fn policies(view: &View) -> Result<Vec<Policy>, CurateError> {
 }
 
 pub(super) fn about(subject: &str) -> CommitRecord {
-    let (kind, subject) = ("field".to_owned(), subject.to_owned());
-    CommitRecord { kind, subject, ..CommitRecord::default() }
+    CommitRecord::about("field", subject)
 }
 
 /// Stores the values that an expression has for every document as a field, declaring it when it is not. One that is new

@@ -108,11 +108,7 @@ pub fn redo(
         record.capped += decided.counts.capped;
         record.next = end;
         batch.put_redo(Some(&record))?;
-        batch.commit(&CommitRecord {
-            kind: "redo".to_owned(),
-            subject: format!("documents below {end}"),
-            ..CommitRecord::default()
-        })?;
+        batch.commit(&about(format!("documents below {end}")))?;
         let kept = Arc::make_mut(&mut kept);
         kept.extend(newly_kept.iter().map(|id| id.0));
         decided.no_longer_kept.iter().for_each(|id| {
@@ -146,14 +142,14 @@ pub fn switch(writer: &mut Writer, policy: &Policy) -> Result<(), CurateError> {
     batch.put_refingerprinted(is_other_version.then_some(0))?;
     batch.drop_generation(before)?;
     batch.switch(policy, generation, Arc::new(kept), &totals)?;
-    batch.commit(&CommitRecord {
-        kind: "redo".to_owned(),
-        subject: policy.to_string(),
-        ..CommitRecord::default()
-    })?;
+    batch.commit(&about(policy.to_string()))?;
     refingerprint(writer)?;
     writer.flush()?;
     Ok(())
+}
+
+fn about(subject: impl Into<String>) -> CommitRecord {
+    CommitRecord::about("redo", subject)
 }
 
 fn words(policy: &Policy) -> Result<String, CurateError> {
@@ -187,11 +183,7 @@ fn begin(writer: &mut Writer, policy: &Policy) -> Result<RedoRecord, CurateError
         batch.forget_lineage(Generation(stale.generation))?;
     }
     batch.put_redo(Some(&record))?;
-    batch.commit(&CommitRecord {
-        kind: "redo".to_owned(),
-        subject: "begun".to_owned(),
-        ..CommitRecord::default()
-    })?;
+    batch.commit(&about("begun"))?;
     Ok(record)
 }
 
@@ -404,11 +396,7 @@ fn in_chunks(
         }
         // A redo that is stopped here goes on here.
         batch.put_redo(Some(record))?;
-        batch.commit(&CommitRecord {
-            kind: "redo".to_owned(),
-            subject: "lineages".to_owned(),
-            ..CommitRecord::default()
-        })?;
+        batch.commit(&about("lineages"))?;
     }
     Ok(())
 }

@@ -92,12 +92,8 @@ pub fn drop_rejects(
         for hash in &hashes {
             batch.forget_reject(*hash)?;
         }
-        batch.commit(&CommitRecord {
-            kind: "rejects".to_owned(),
-            subject: selection.source.clone().unwrap_or_default(),
-            condition: selection.condition(),
-            ..CommitRecord::default()
-        })?;
+        let record = CommitRecord::about("rejects", selection.source.clone().unwrap_or_default());
+        batch.commit(&CommitRecord { condition: selection.condition(), ..record })?;
         report.dropped += hashes.len() as u64;
         report.bytes += bytes;
         report.commits += 1;

@@ -103,13 +103,8 @@ impl RemovalRequest {
             return Err(CurateError::Reason { bytes: reason.len(), most: MOST });
         }
         let condition = self.condition.as_ref().map(|condition| shortened(condition));
-        Ok(CommitRecord {
-            kind: kind.to_owned(),
-            reason: self.reason.clone(),
-            condition,
-            time: self.time,
-            ..CommitRecord::default()
-        })
+        let (reason, time) = (self.reason.clone(), self.time);
+        Ok(CommitRecord { reason, condition, time, ..CommitRecord::about(kind, "") })
     }
 }
 
@@ -271,8 +266,7 @@ pub fn restore(
         blocked |= lift_blocks(&mut batch, &mut session, chunk, decided_again)?;
         let changed = chunk.len() as u64;
         report.changed += changed;
-        let kind = "restore".to_owned();
-        let record = CommitRecord { kind, changed, ..CommitRecord::default() };
+        let record = CommitRecord { changed, ..CommitRecord::about("restore", "") };
         finish(batch, session, tokenizers, &record, &mut report)
     })?;
     kept.count(writer.view(), &mut report)?;

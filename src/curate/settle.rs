@@ -89,11 +89,8 @@ fn settle_round(
         report.kept_again += newly_kept.len() as u64;
         report.no_longer_kept += decided.no_longer_kept.len() as u64;
         report.dedup += decided.counts;
-        batch.commit(&CommitRecord {
-            kind: "settle".to_owned(),
-            changed: chunk.len() as u64,
-            ..CommitRecord::default()
-        })?;
+        let changed = chunk.len() as u64;
+        batch.commit(&CommitRecord { changed, ..CommitRecord::about("settle", "") })?;
         report.commits += 1;
         done += chunk.len() as u64;
         context.progress.advance(done);

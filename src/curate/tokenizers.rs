@@ -170,6 +170,5 @@ pub fn drop_tokenizer(
 }
 
 fn about(name: &str) -> CommitRecord {
-    let (kind, subject) = ("tokenizer".to_owned(), name.to_owned());
-    CommitRecord { kind, subject, ..CommitRecord::default() }
+    CommitRecord::about("tokenizer", name)
 }

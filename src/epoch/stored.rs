@@ -244,5 +244,5 @@ pub fn drop_plan(writer: &mut Writer, number: u32) -> Result<(), EpochError> {
 }
 
 fn about(subject: String) -> CommitRecord {
-    CommitRecord { kind: "epoch".to_owned(), subject, ..CommitRecord::default() }
+    CommitRecord::about("epoch", subject)
 }

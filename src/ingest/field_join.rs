@@ -190,11 +190,7 @@ impl FieldJoin<'_> {
         let decided = decide_reranked(&mut batch, self.tokenizers, self.interrupt)?;
         report.kept_again += decided.kept_again;
         report.no_longer_kept += decided.no_longer_kept;
-        batch.commit(&CommitRecord {
-            kind: "field".to_owned(),
-            subject: report.fields.join(", "),
-            ..CommitRecord::default()
-        })?;
+        batch.commit(&CommitRecord::about("field", report.fields.join(", ")))?;
         report.commits += 1;
         Ok(())
     }

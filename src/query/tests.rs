@@ -77,9 +77,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
     batch
         .add_tokenizer(&tokenizer, TokenizerParts { file: b"{}", ..TokenizerParts::default() })
         .unwrap();
-    batch
-        .commit(&CommitRecord { kind: "tokenizer".to_owned(), ..CommitRecord::default() })
-        .unwrap();
+    batch.commit(&CommitRecord::about("tokenizer", "")).unwrap();
 
     let mut batch = writer.begin().unwrap();
     let encoder = batch.encoder(std::iter::empty()).unwrap();
@@ -148,7 +146,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
         let source = batch.source(name).unwrap();
         batch.put_file(source, b"/in/lines", &file).unwrap();
     }
-    batch.commit(&CommitRecord { kind: "ingest".to_owned(), ..CommitRecord::default() }).unwrap();
+    batch.commit(&CommitRecord::about("ingest", "")).unwrap();
     (directory, writer.view().clone())
 }
 

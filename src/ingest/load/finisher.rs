@@ -165,12 +165,8 @@ impl LoadFinisher<'_> {
             let tokens = encode_again(&mut batch, tokenizer, &again, &mut refused)?;
             self.report.encoded(&tokenizer.name, tokens, refused);
         }
-        batch.commit(&CommitRecord {
-            kind: "load".to_owned(),
-            subject: self.options.source.clone(),
-            changed: given.len() as u64,
-            ..CommitRecord::default()
-        })?;
+        let record = CommitRecord::about("load", &self.options.source);
+        batch.commit(&CommitRecord { changed: given.len() as u64, ..record })?;
         judge.compared += sample.len() as u64;
         self.report.commits += 1;
         round.has_removed = true;

@@ -57,7 +57,7 @@ fn change(writer: &mut Writer, model: &mut Model, leaving: &[Placed], joining: &
             model.entry(key).or_default().insert(*document);
         }
     }
-    batch.commit(&CommitRecord { kind: "test".to_owned(), ..CommitRecord::default() }).unwrap();
+    batch.commit(&CommitRecord::about("test", "")).unwrap();
 }
 
 /// Puts documents into their buckets, one hash a band, in one commit.

@@ -77,7 +77,7 @@ impl Writer {
         let generation = batch.view.generation();
         batch.set_generation(generation, Arc::new(all));
         tables.ingest(&batch.writer.db)?;
-        batch.commit(&CommitRecord { kind: "generated".to_owned(), ..CommitRecord::default() })?;
+        batch.commit(&CommitRecord::about("generated", ""))?;
         self.flush()
     }
 }

@@ -70,11 +70,7 @@ fn write_first_commit(
         codec::decode(&state).map_err(|why| columns::corrupt::<Meta>("state", b"state", why))?;
     let state = State { commit: 1, ..state };
     rows.put_cf(&meta, "state", codec::encode("state", &state)?);
-    let record = CommitRecord {
-        kind: "init".to_owned(),
-        subject: policy.to_string(),
-        ..CommitRecord::default()
-    };
+    let record = CommitRecord::about("init", policy.to_string());
     let key = CommitKey { commit: CommitSeq(1) }.to_bytes();
     rows.put_cf(&family::<Commits>(db)?, key, codec::encode("commit", &record)?);
     db.write_opt(rows, &synced())?;

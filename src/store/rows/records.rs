@@ -228,6 +228,14 @@ pub struct CommitRecord {
     pub time: Option<i64>,
 }
 
+impl CommitRecord {
+    /// One of that kind about a subject, of which nothing else is on record.
+    #[must_use]
+    pub fn about(kind: &str, subject: impl Into<String>) -> Self {
+        Self { kind: kind.to_owned(), subject: subject.into(), ..Self::default() }
+    }
+}
+
 /// A registered tokenizer; its files stand beside it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct TokenizerRecord {

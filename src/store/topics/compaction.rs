@@ -15,8 +15,7 @@ impl Writer {
     pub fn compact(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
         self.compact_files(context)?;
         // A compaction that meets a damaged block says nothing, but no commit succeeds after it.
-        let kind = "compact".to_owned();
-        self.begin()?.commit(&CommitRecord { kind, ..CommitRecord::default() })?;
+        self.begin()?.commit(&CommitRecord::about("compact", ""))?;
         self.flush()
     }
 

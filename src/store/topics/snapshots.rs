@@ -13,7 +13,7 @@ impl Writer {
     pub fn create_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, StoreError> {
         let mut batch = self.begin()?;
         let record = batch.add_snapshot(name)?;
-        batch.commit(&about(name.to_owned()))?;
+        batch.commit(&about(name))?;
         Ok(record)
     }
 
@@ -89,6 +89,6 @@ impl Writer {
     }
 }
 
-fn about(subject: String) -> CommitRecord {
-    CommitRecord { kind: "snapshot".to_owned(), subject, ..CommitRecord::default() }
+fn about(subject: impl Into<String>) -> CommitRecord {
+    CommitRecord::about("snapshot", subject)
 }
