@@ -1,7 +1,69 @@
-//! Stored texts that are looked at in one commit: so many, or until they are of so many bytes.
+//! Changes that take many commits of bounded size: what the next one looks at, how far they are, and where they stop.
 
-use crate::model::DocId;
-use crate::store::{Header, StoreError, View};
+use super::error::CurateError;
+use crate::model::{Context, DocId};
+use crate::store::{Batch, CommitRecord, Header, StoreError, View, Writer};
+
+/// The commits of one change. A stop is heard before each of them, so that a change whose last commit was made is never
+/// one that was stopped.
+///
+/// ```text
+/// let mut commits = CommitLoop::begin("changing", Some(total), context);
+/// while .. {                                    // something is left to do
+///     let mut batch = commits.batch(writer)?;   // the stop
+///     commits.commit(batch, &record, done)?;    // the progress
+/// }
+/// let made = commits.end();
+/// ```
+pub(super) struct CommitLoop<'a> {
+    context: Context<'a>,
+    commits: u64,
+}
+
+impl<'a> CommitLoop<'a> {
+    /// Begins with a stage of so many things, where that is known.
+    pub(super) fn begin(stage: &str, total: Option<u64>, context: &Context<'a>) -> Self {
+        context.progress.begin(stage, total);
+        Self { context: *context, commits: 0 }
+    }
+
+    /// # Errors
+    /// [`CurateError::Interrupted`] when a stop was asked for.
+    pub(super) fn check_interrupt(&self) -> Result<(), CurateError> {
+        if self.context.interrupt.is_raised() { Err(CurateError::Interrupted) } else { Ok(()) }
+    }
+
+    /// The batch of the next commit, for which there is something to do.
+    ///
+    /// # Errors
+    /// [`CurateError::Interrupted`] when a stop was asked for; [`CurateError::Store`].
+    pub(super) fn batch<'w>(&self, writer: &'w mut Writer) -> Result<Batch<'w>, CurateError> {
+        self.check_interrupt()?;
+        Ok(writer.begin()?)
+    }
+
+    /// Makes a commit, with which `done` of the stage's total are done.
+    ///
+    /// # Errors
+    /// [`CurateError::Store`] when the disk refuses.
+    pub(super) fn commit(
+        &mut self,
+        batch: Batch<'_>,
+        record: &CommitRecord,
+        done: u64,
+    ) -> Result<(), CurateError> {
+        batch.commit(record)?;
+        self.commits += 1;
+        self.context.progress.advance(done);
+        Ok(())
+    }
+
+    /// The change is over: how many commits it took.
+    pub(super) fn end(self) -> u64 {
+        self.context.progress.end();
+        self.commits
+    }
+}
 
 /// Documents from number `from` on, at most `rows`, until their texts are of `bytes`; and the number behind the last of
 /// them. One at least, where there is one.

@@ -1,5 +1,6 @@
 //! Forgetting rejected records that nobody wants to mend any more.
 
+use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::model::Context;
 use crate::store::{CommitRecord, RejectRecord, Writer};
@@ -66,13 +67,17 @@ pub fn drop_rejects(
         let names = writer.view().sources().map(|(_, record)| record.name.clone());
         return Err(CurateError::NoSource { name: name.clone(), names: names.collect() });
     }
+    let record = CommitRecord::about("rejects", selection.source.clone().unwrap_or_default());
+    let record = CommitRecord { condition: selection.condition(), ..record };
+    let rejects = writer.view().state().rejects;
+    let mut commits = CommitLoop::begin("forgetting rejects", Some(rejects), context);
     let mut is_more = true;
     while is_more {
         let (mut hashes, mut bytes) = (Vec::new(), 0);
         is_more = false;
         for stored in writer.view().keyed_rejects()? {
-            let (hash, record) = stored?;
-            if !selection.has(&record) {
+            let (hash, reject) = stored?;
+            if !selection.has(&reject) {
                 continue;
             }
             if hashes.len() == CHUNK {
@@ -80,24 +85,20 @@ pub fn drop_rejects(
                 break;
             }
             hashes.push(hash);
-            bytes += record.raw.len() as u64;
+            bytes += reject.raw.len() as u64;
         }
         if hashes.is_empty() {
             break;
         }
-        if context.interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
-        }
-        let mut batch = writer.begin()?;
+        let mut batch = commits.batch(writer)?;
         for hash in &hashes {
             batch.forget_reject(*hash)?;
         }
-        let record = CommitRecord::about("rejects", selection.source.clone().unwrap_or_default());
-        batch.commit(&CommitRecord { condition: selection.condition(), ..record })?;
         report.dropped += hashes.len() as u64;
         report.bytes += bytes;
-        report.commits += 1;
+        commits.commit(batch, &record, report.dropped)?;
     }
+    report.commits = commits.end();
     writer.flush()?;
     report.left = writer.view().state().rejects;
     Ok(report)

@@ -2,6 +2,7 @@
 //! follows.
 
 use super::block_reach;
+use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{
     BlockKeys, BlockReach, Blocklist, DecideError, DecisionCounts, DecisionSession,
@@ -149,12 +150,11 @@ pub fn remove(
     }
     let mut met = block_reach::ReachSearch::new(reach);
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
-    in_chunks(writer, &documents, size, context, |writer, chunk, rest| {
-        // Once for many commits, before the first of them: what is stored now is all that can be met.
-        met.look_up(writer.view(), chunk, rest, selection)?;
-        let mut batch = writer.begin()?;
+    let of = ChunkedChange { documents: &documents, size, record: &record, tokenizers, context };
+    of.decide(writer, &mut report, |batch, session, chunk, rest, report| {
         let view = batch.view().clone();
-        let mut session = DecisionSession::begin(&batch, context.interrupt);
+        // Once for many commits, before the first of them: what is stored now is all that can be met.
+        met.look_up(&view, chunk, rest, selection)?;
         let mut blockade = Blocklist::new(&view)?;
         let is_hit = |document: &&DocId| !before.contains(document.0);
         batch.put_removal(chunk.iter().filter(is_hit).copied())?;
@@ -173,11 +173,8 @@ pub fn remove(
                 report.blocked += 1;
             }
         }
-        blockade.write(&mut batch)?;
-        let changed = chunk.iter().filter(is_hit).count() as u64;
-        report.changed += changed;
-        let record = CommitRecord { changed, ..record.clone() };
-        finish(batch, session, tokenizers, &record, &mut report)
+        blockade.write(batch)?;
+        Ok(chunk.iter().filter(is_hit).count() as u64)
     })?;
     let kept_again = kept.count(writer.view(), &mut report)?;
     // A block of what is similar has reached them.
@@ -246,10 +243,10 @@ pub fn restore(
     let mut unended = writer.view().unended_purge()?;
     let mut met = block_reach::UnblockSearch::default();
     let size = if writer.view().has_blocks(Blocked::Similar)? { SIMILAR_CHUNK } else { CHUNK };
-    in_chunks(writer, &removed, size, context, |writer, chunk, rest| {
-        met.look_up(writer.view(), chunk, rest)?;
-        let mut batch = writer.begin()?;
-        let mut session = DecisionSession::begin(&batch, context.interrupt);
+    let record = CommitRecord::about("restore", "");
+    let of = ChunkedChange { documents: &removed, size, record: &record, tokenizers, context };
+    of.decide(writer, &mut report, |batch, session, chunk, rest, report| {
+        met.look_up(&batch.view().clone(), chunk, rest)?;
         batch.put_removal(chunk.iter().copied())?;
         if let Some(purge) = &mut unended {
             let before = purge.documents.len();
@@ -263,11 +260,8 @@ pub fn restore(
             }
         }
         let decided_again = chunk.iter().copied().chain(met.take(chunk));
-        blocked |= lift_blocks(&mut batch, &mut session, chunk, decided_again)?;
-        let changed = chunk.len() as u64;
-        report.changed += changed;
-        let record = CommitRecord { changed, ..CommitRecord::about("restore", "") };
-        finish(batch, session, tokenizers, &record, &mut report)
+        blocked |= lift_blocks(batch, session, chunk, decided_again)?;
+        Ok(chunk.len() as u64)
     })?;
     kept.count(writer.view(), &mut report)?;
     // Some of them are freed by a later commit.
@@ -291,13 +285,13 @@ pub(super) fn lift(
     })?;
     let mut met = block_reach::UnblockSearch::default();
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
-    in_chunks(writer, &blocking, size, context, |writer, chunk, rest| {
-        met.look_up(writer.view(), chunk, rest)?;
-        let mut batch = writer.begin()?;
-        let mut session = DecisionSession::begin(&batch, context.interrupt);
+    let of = ChunkedChange { documents: &blocking, size, record, tokenizers, context };
+    of.decide(writer, &mut report, |batch, session, chunk, rest, _| {
+        met.look_up(&batch.view().clone(), chunk, rest)?;
         let kept_out = met.take(chunk).into_iter().filter(|one| !removed.contains(one.0));
-        lift_blocks(&mut batch, &mut session, chunk, kept_out)?;
-        finish(batch, session, tokenizers, record, &mut report)
+        lift_blocks(batch, session, chunk, kept_out)?;
+        // Nothing of the documents changes.
+        Ok(0)
     })?;
     kept.count(writer.view(), &mut report)?;
     Ok(report)
@@ -335,51 +329,50 @@ fn lift_blocks(
     Ok(still)
 }
 
-/// Hands out documents chunk by chunk, with an iterator over those behind the chunk.
-fn in_chunks(
-    writer: &mut Writer,
-    documents: &RoaringTreemap,
+/// Documents that change in commits of so many, each of which decides.
+struct ChunkedChange<'a> {
+    documents: &'a RoaringTreemap,
     size: usize,
-    context: &Context<'_>,
-    mut each: impl FnMut(
-        &mut Writer,
-        &[DocId],
-        &mut dyn Iterator<Item = DocId>,
-    ) -> Result<(), CurateError>,
-) -> Result<(), CurateError> {
-    context.progress.begin("changing", Some(documents.len()));
-    let mut done = 0;
-    let mut ids = documents.iter().map(DocId);
-    loop {
-        let chunk: Vec<DocId> = ids.by_ref().take(size).collect();
-        if chunk.is_empty() {
-            break;
-        }
-        each(writer, &chunk, &mut ids.clone())?;
-        done += chunk.len() as u64;
-        context.progress.advance(done);
-        if context.interrupt.is_raised() && done < documents.len() {
-            return Err(CurateError::Interrupted);
-        }
-    }
-    writer.flush()?;
-    context.progress.end();
-    Ok(())
+    record: &'a CommitRecord,
+    tokenizers: &'a [LoadedTokenizer],
+    context: &'a Context<'a>,
 }
 
-/// Decides and commits.
-fn finish(
-    mut batch: Batch<'_>,
-    session: DecisionSession,
-    tokenizers: &[LoadedTokenizer],
-    record: &CommitRecord,
-    report: &mut RemovalReport,
-) -> Result<(), CurateError> {
-    let (_, decided) = decide(&mut batch, session, tokenizers, true)?;
-    report.dedup += decided.counts;
-    batch.commit(record)?;
-    report.commits += 1;
-    Ok(())
+impl ChunkedChange<'_> {
+    /// `change` puts what changes with a chunk into batch, session and report, is given the documents behind the chunk
+    /// too, and answers how many documents the record says are changed.
+    fn decide(
+        &self,
+        writer: &mut Writer,
+        report: &mut RemovalReport,
+        mut change: impl FnMut(
+            &mut Batch<'_>,
+            &mut DecisionSession,
+            &[DocId],
+            &mut dyn Iterator<Item = DocId>,
+            &mut RemovalReport,
+        ) -> Result<u64, CurateError>,
+    ) -> Result<(), CurateError> {
+        let Self { documents, size, record, tokenizers, context } = *self;
+        let mut commits = CommitLoop::begin("changing", Some(documents.len()), context);
+        let (mut ids, mut done) = (documents.iter().map(DocId), 0);
+        loop {
+            let chunk: Vec<DocId> = ids.by_ref().take(size).collect();
+            if chunk.is_empty() {
+                break;
+            }
+            let mut batch = commits.batch(writer)?;
+            let mut session = DecisionSession::begin(&batch, context.interrupt);
+            let changed = change(&mut batch, &mut session, &chunk, &mut ids.clone(), report)?;
+            let (_, decided) = decide(&mut batch, session, tokenizers, true)?;
+            report.changed += changed;
+            report.dedup += decided.counts;
+            done += chunk.len() as u64;
+            commits.commit(batch, &CommitRecord { changed, ..record.clone() }, done)?;
+        }
+        report.commits += commits.end();
+        Ok(writer.flush()?)
+    }
 }
 
 /// A condition of a million ids says no more than its beginning.

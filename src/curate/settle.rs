@@ -1,5 +1,6 @@
 //! Settling: documents whose decision left candidates out are decided again with all of them.
 
+use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{DecisionCounts, DecisionSession, LoadedTokenizer, decide};
 use crate::model::{Context, DocId};
@@ -45,9 +46,9 @@ pub fn settle(
 ) -> Result<SettleReport, CurateError> {
     let mut marked = writer.view().crowded()?;
     let mut report = SettleReport { crowded: marked.len(), ..SettleReport::default() };
-    context.progress.begin("settling", Some(marked.len()));
+    let mut commits = CommitLoop::begin("settling", Some(marked.len()), context);
     while !marked.is_empty() {
-        settle_round(writer, tokenizers, &marked, &mut report, context)?;
+        settle_round(writer, tokenizers, &marked, &mut report, (&mut commits, context))?;
         // One that follows an equal text which was settled after it is decided once more.
         let left = writer.view().crowded()?;
         if left.len() >= marked.len() {
@@ -56,10 +57,10 @@ pub fn settle(
         marked = left;
     }
     report.settled = report.crowded.saturating_sub(writer.view().crowded()?.len());
+    report.commits = commits.end();
     if report.commits > 0 {
         writer.flush()?;
     }
-    context.progress.end();
     Ok(report)
 }
 
@@ -69,15 +70,12 @@ fn settle_round(
     tokenizers: &[LoadedTokenizer],
     marked: &RoaringTreemap,
     report: &mut SettleReport,
-    context: &Context<'_>,
+    (commits, context): (&mut CommitLoop<'_>, &Context<'_>),
 ) -> Result<(), CurateError> {
     let mut marked = marked.iter().map(DocId).peekable();
     let mut done = 0;
     while marked.peek().is_some() {
-        if context.interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
-        }
-        let mut batch = writer.begin()?;
+        let mut batch = commits.batch(writer)?;
         let size = (batch.memory_aside() / ROOM).clamp(*CHUNK.start(), *CHUNK.end());
         let chunk: Vec<DocId> = marked.by_ref().take(size).collect();
         let mut session = DecisionSession::begin(&batch, context.interrupt);
@@ -90,10 +88,9 @@ fn settle_round(
         report.no_longer_kept += decided.no_longer_kept.len() as u64;
         report.dedup += decided.counts;
         let changed = chunk.len() as u64;
-        batch.commit(&CommitRecord { changed, ..CommitRecord::about("settle", "") })?;
-        report.commits += 1;
-        done += chunk.len() as u64;
-        context.progress.advance(done);
+        done += changed;
+        let record = CommitRecord { changed, ..CommitRecord::about("settle", "") };
+        commits.commit(batch, &record, done)?;
     }
     Ok(())
 }
