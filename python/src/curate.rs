@@ -124,7 +124,7 @@ pub(crate) fn redo(
     handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
         let report = writer.redo(&policy, progress, flag)?;
         if !dry_run {
-            writer.switch(&policy)?;
+            writer.switch(&policy, progress, flag)?;
         }
         Ok(report)
     })

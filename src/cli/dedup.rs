@@ -86,13 +86,13 @@ fn redo(args: &Redo, context: &Context) -> anyhow::Result<Outcome> {
     let policy = args.decision.changed(writer.view().policy(), args.normaliser)?;
     args.decision.remark(&policy);
     let report = writer.redo(&policy, context.progress.as_ref(), &context.interrupt)?;
+    if !args.dry_run {
+        writer.switch(&policy, context.progress.as_ref(), &context.interrupt)?;
+    }
     if context.json {
         print::report("redo", &report, args.dry_run)?;
     } else {
         show_redo(&report, args.dry_run)?;
-    }
-    if !args.dry_run {
-        writer.switch(&policy)?;
     }
     Ok(Outcome::Good)
 }

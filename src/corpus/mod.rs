@@ -599,12 +599,19 @@ impl CorpusWriter {
         Ok(curate::settle(&mut self.writer, &loaded, &context)?)
     }
 
-    /// Makes the outcome of [`CorpusWriter::redo`] current.
+    /// Makes the outcome of [`CorpusWriter::redo`] current. After an interrupt the same call goes on, and what was decided
+    /// before is in force until it is through.
     ///
     /// # Errors
-    /// [`Error::Curate`] when none is finished under this policy.
-    pub fn switch(&mut self, policy: &Policy) -> Result<(), Error> {
-        Ok(curate::switch(&mut self.writer, policy)?)
+    /// [`Error::Curate`] when none is finished under this policy, or for an interrupt.
+    pub fn switch(
+        &mut self,
+        policy: &Policy,
+        progress: &dyn Progress,
+        interrupt: &Interrupt,
+    ) -> Result<(), Error> {
+        let context = Context::new(progress, interrupt, self.memory);
+        Ok(curate::switch(&mut self.writer, policy, &context)?)
     }
 
     /// Forgets records that could not be read: of a source, of a file or of all. What their files still give comes back

@@ -2,6 +2,7 @@
 //! commit by commit, and one small commit makes it current. Whose place documents take under it is written beside it,
 //! before the switch.
 
+use super::commits::CommitLoop;
 use super::error::CurateError;
 use super::refingerprint::refingerprint;
 use crate::decide::{
@@ -77,7 +78,6 @@ pub fn redo(
     policy: &Policy,
     context: &Context<'_>,
 ) -> Result<RedoReport, CurateError> {
-    let Context { progress, interrupt, .. } = *context;
     if let Some((asked, stored)) = writer.view().policy().fixed_against(policy) {
         return Err(CurateError::OtherSketches { asked, stored });
     }
@@ -87,14 +87,15 @@ pub fn redo(
     let documents = writer.view().documents();
     let carried = CarriedStandings::read(writer.view())?;
     let mut kept = Arc::new(writer.view().under(policy.clone(), generation).kept()?);
-    progress.begin("deciding again", Some(documents));
+    let mut commits = CommitLoop::begin("deciding again", Some(documents), context);
     while record.next < documents {
+        commits.check_interrupt()?;
         let end = (record.next + CHUNK).min(documents);
         // The moment of this commit only: an older one would keep compactions from their end.
         let now = writer.view().clone();
         let mut batch =
             writer.begin_under(policy, generation, Arc::clone(&kept), DocId(record.next))?;
-        let mut session = DecisionSession::begin(&batch, interrupt);
+        let mut session = DecisionSession::begin(&batch, context.interrupt);
         let numbers = RankNumbers::read(&now, session.order_field(), record.next..end)?;
         // Fingerprints are those that the new policy asks for.
         let under = now.under(policy.clone(), generation);
@@ -108,26 +109,28 @@ pub fn redo(
         record.capped += decided.counts.capped;
         record.next = end;
         batch.put_redo(Some(&record))?;
-        batch.commit(&about(format!("documents below {end}")))?;
+        commits.commit(batch, &about(format!("documents below {end}")), end)?;
         let kept = Arc::make_mut(&mut kept);
         kept.extend(newly_kept.iter().map(|id| id.0));
         decided.no_longer_kept.iter().for_each(|id| {
             kept.remove(id.0);
         });
-        progress.advance(end);
-        if interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
-        }
     }
-    progress.end();
+    commits.end();
     compare(writer.view(), policy, &kept, record.capped)
 }
 
-/// Makes the outcome of a finished [`redo`] current and forgets the decisions before it.
+/// Makes the outcome of a finished [`redo`] current and forgets the decisions before it. Whose place documents take is
+/// written before that, in commits of its own.
 ///
 /// # Errors
-/// [`CurateError::NoRedo`] when none is finished under this policy.
-pub fn switch(writer: &mut Writer, policy: &Policy) -> Result<(), CurateError> {
+/// [`CurateError::NoRedo`] when none is finished under this policy; [`CurateError::Interrupted`]: the decisions before
+/// are in force, and the same call goes on.
+pub fn switch(
+    writer: &mut Writer,
+    policy: &Policy,
+    context: &Context<'_>,
+) -> Result<(), CurateError> {
     let record = resumable(writer.view(), policy)?.ok_or(CurateError::NoRedo)?;
     if record.next < writer.view().documents() {
         return Err(CurateError::NoRedo);
@@ -135,17 +138,18 @@ pub fn switch(writer: &mut Writer, policy: &Policy) -> Result<(), CurateError> {
     let generation = Generation(record.generation);
     let before = writer.view().generation();
     let kept = writer.view().under(policy.clone(), generation).kept()?;
-    write_lineages(writer, policy, &record, &kept)?;
+    let mut commits = CommitLoop::begin("taking places over", None, context);
+    write_lineages(writer, policy, (&record, &kept), &mut commits)?;
     let totals = totals(writer.view(), &kept)?;
     let is_other_version = writer.view().policy().normaliser != policy.normaliser;
-    let mut batch = writer.begin()?;
+    let mut batch = commits.batch(writer)?;
     batch.put_refingerprinted(is_other_version.then_some(0))?;
     batch.drop_generation(before)?;
     batch.switch(policy, generation, Arc::new(kept), &totals)?;
-    batch.commit(&about(policy.to_string()))?;
+    commits.commit(batch, &about(policy.to_string()), record.next)?;
+    commits.end();
     refingerprint(writer)?;
-    writer.flush()?;
-    Ok(())
+    Ok(writer.flush()?)
 }
 
 fn about(subject: impl Into<String>) -> CommitRecord {
@@ -323,22 +327,22 @@ impl PolicyPair<'_> {
 /// take another's place by it. Whatever is kept again goes first, since it may displace others.
 ///
 /// # Errors
-/// [`CurateError`] when the store cannot be read or written.
-pub(super) fn write_lineages(
+/// [`CurateError`] when the store cannot be read or written, or for a stop between two commits.
+fn write_lineages(
     writer: &mut Writer,
     policy: &Policy,
-    record: &RedoRecord,
-    kept: &RoaringTreemap,
+    (record, kept): (&RedoRecord, &RoaringTreemap),
+    commits: &mut CommitLoop<'_>,
 ) -> Result<(), CurateError> {
     let kept_before = writer.view().kept()?;
     let again = kept - &kept_before;
-    in_chunks(writer, policy, record, again, |both, lineages, document| {
+    in_chunks(writer, (policy, record, commits), again, |both, lineages, document| {
         let own = lineages.before(document, both.was(document)?)?;
         lineages.join(document, own, &Roots::default());
         Ok(())
     })?;
     let displaced = &kept_before - kept;
-    in_chunks(writer, policy, record, displaced, |both, lineages, document| {
+    in_chunks(writer, (policy, record, commits), displaced, |both, lineages, document| {
         let Some(next) = both.is(document)?.map(|found| found.witness) else { return Ok(()) };
         let takes = lineages.before(document, None)?;
         let own = lineages.before(next, None)?;
@@ -356,7 +360,7 @@ pub(super) fn write_lineages(
             moved.insert(document.0);
         }
     }
-    in_chunks(writer, policy, record, moved, |both, lineages, document| {
+    in_chunks(writer, (policy, record, commits), moved, |both, lineages, document| {
         let own = lineages.before(document, both.was(document)?)?;
         let next = both.is(document)?.map_or(document, |found| found.witness);
         if !lineages.before(next, None)?.holds(&own) {
@@ -368,20 +372,22 @@ pub(super) fn write_lineages(
 
 fn in_chunks(
     writer: &mut Writer,
-    policy: &Policy,
-    record: &RedoRecord,
+    (policy, record, commits): (&Policy, &RedoRecord, &mut CommitLoop<'_>),
     documents: RoaringTreemap,
     mut each: impl FnMut(&PolicyPair<'_>, &mut Lineages<'_>, DocId) -> Result<(), CurateError>,
 ) -> Result<(), CurateError> {
     let generation = Generation(record.generation);
     let mut documents = documents.iter().map(DocId).peekable();
+    let mut done = 0;
     while documents.peek().is_some() {
+        commits.check_interrupt()?;
         let before = writer.view().clone();
         let after = before.under(policy.clone(), generation);
         let both = PolicyPair { before: &before, after: &after };
         // Under the new generation, so that what chunks before this one wrote is seen.
         let mut lineages = Lineages::new(&after)?;
         for document in documents.by_ref().take(PLACES) {
+            done += 1;
             each(&both, &mut lineages, document)?;
         }
         let rows = lineages.rows()?;
@@ -396,7 +402,7 @@ fn in_chunks(
         }
         // A redo that is stopped here goes on here.
         batch.put_redo(Some(record))?;
-        batch.commit(&about("lineages"))?;
+        commits.commit(batch, &about("lineages"), done)?;
     }
     Ok(())
 }

@@ -358,7 +358,7 @@ impl Place {
             Step::Redo(threshold) => {
                 let policy = Policy::new(DedupMode::Witness, *threshold).unwrap();
                 writer.redo(&policy, &NoProgress, &Interrupt::default())?;
-                writer.switch(&policy)?;
+                writer.switch(&policy, &NoProgress, &Interrupt::default())?;
             }
             Step::Snapshot(name) => {
                 writer.create_snapshot(name)?;

@@ -39,6 +39,7 @@ mod how_to;
 mod incoming;
 mod ingest;
 mod inputs;
+mod interrupts;
 mod iterators;
 mod joins;
 mod kernel;

@@ -247,7 +247,7 @@ impl World {
         self.is_plain = false;
         self.model.change(policy);
         self.writer.redo(policy, &NoProgress, &Interrupt::default()).unwrap();
-        self.writer.switch(policy).unwrap();
+        self.writer.switch(policy, &NoProgress, &Interrupt::default()).unwrap();
     }
 
     /// Expects that the corpus stands as the model says, overlaps included.

@@ -160,7 +160,10 @@ fn an_interrupted_redo_goes_on_and_one_with_an_ingest_between_begins_anew() {
         let raise = Raise { interrupt: interrupt.clone(), at: 1 };
         let stopped = world.writer.redo(&second, &raise, &interrupt).unwrap_err().to_string();
         assert!(stopped.contains("interrupted"), "{stopped}");
-        assert!(world.writer.switch(&second).is_err(), "half of it is no outcome");
+        assert!(
+            world.writer.switch(&second, &NoProgress, &Interrupt::default()).is_err(),
+            "half of it is no outcome"
+        );
         // What is in force is untouched.
         assert_eq!(world.digest(), original);
         // To its end, and back in one go.
@@ -181,7 +184,8 @@ fn an_interrupted_redo_goes_on_and_one_with_an_ingest_between_begins_anew() {
     world.agrees("begun anew");
     world.writer.redo(&first, &NoProgress, &Interrupt::default()).unwrap();
     world.pour("mirror", &many(5, 30), 1 << 20);
-    let stale = world.writer.switch(&first).unwrap_err().to_string();
+    let stale =
+        world.writer.switch(&first, &NoProgress, &Interrupt::default()).unwrap_err().to_string();
     assert!(stale.contains("dedup redo"), "{stale}");
     world.agrees("the switch was refused");
     world.digest();

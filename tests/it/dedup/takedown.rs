@@ -67,7 +67,7 @@ fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_remov
             let before = world.told();
             let other = policy(DedupMode::Witness, 0.9);
             world.writer.redo(&other, &NoProgress, &Interrupt::default()).unwrap();
-            world.writer.switch(&other).unwrap();
+            world.writer.switch(&other, &NoProgress, &Interrupt::default()).unwrap();
             let blocked = |told: &[(Standing, Option<u64>)]| {
                 told.iter().map(|(standing, _)| *standing == Blocked).collect::<Vec<_>>()
             };

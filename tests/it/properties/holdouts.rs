@@ -262,7 +262,7 @@ fn random_history(keep: &KeepOrder, seed: u64) {
                 let policy = policy(keep, [0.6, 0.7, 0.8][random.below(3)]);
                 let mut writer = pages.writer();
                 writer.redo(&policy, &NoProgress, &Interrupt::default()).unwrap();
-                writer.switch(&policy).unwrap();
+                writer.switch(&policy, &NoProgress, &Interrupt::default()).unwrap();
             }
         }
         let corpus = open(&pages);

@@ -1,0 +1,171 @@
+//! Changes of mind that are stopped at each step they tell: one that was through was not stopped, one that was stopped
+//! left something to do, and the same call again comes to the same corpus.
+
+use crate::support::{Scratch, copy, crawl, ingest, init, lines, reader, sound_digest, writer};
+use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
+use corpusdb::signals::Signal;
+use corpusdb::{
+    CorpusWriter, DedupMode, Error, FieldKind, Interrupt, NoProgress, Policy, Progress,
+    ProgressTally,
+};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// Asks for a stop once so many steps were told.
+struct StopAt {
+    left: AtomicI64,
+    interrupt: Interrupt,
+}
+
+impl StopAt {
+    fn step(&self) {
+        if self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
+            self.interrupt.raise();
+        }
+    }
+}
+
+impl Progress for StopAt {
+    fn begin(&self, _: &str, _: Option<u64>) {
+        self.step();
+    }
+    fn advance(&self, _: u64) {
+        self.step();
+    }
+    fn tally(&self, _: &ProgressTally) {}
+    fn end(&self) {
+        self.step();
+    }
+    fn note(&self, _: &str) {}
+}
+
+/// What is stored, how many records are set aside, and whether a purge is to be ended.
+fn state(corpus: &Path) -> (String, u64, bool) {
+    let corpus = reader(corpus);
+    let is_purging = corpus.view().unended_purge().unwrap().is_some();
+    (sound_digest(&corpus), corpus.view().state().rejects, is_purging)
+}
+
+type Change<'a> = &'a dyn Fn(&mut CorpusWriter, &dyn Progress, &Interrupt) -> Result<(), Error>;
+
+/// Stops a change of the corpus at every step in turn: how many steps stopped it.
+#[track_caller]
+fn stopped_everywhere(scratch: &Scratch, corpus: &Path, name: &str, change: Change<'_>) -> usize {
+    let whole = scratch.path(&format!("{name}-whole"));
+    copy(corpus, &whole);
+    change(&mut writer(&whole), &NoProgress, &Interrupt::default()).unwrap();
+    let expected = state(&whole);
+    let mut stopped = 0;
+    for at in 0.. {
+        let cut = scratch.path(&format!("{name}-{at}"));
+        copy(corpus, &cut);
+        let interrupt = Interrupt::default();
+        let stop = StopAt { left: at.into(), interrupt: interrupt.clone() };
+        let mut open = writer(&cut);
+        let outcome = change(&mut open, &stop, &interrupt);
+        drop(open);
+        if let Err(error) = &outcome {
+            assert!(error.is_interrupt(), "{name}, step {at}: {error}");
+            stopped += 1;
+            assert_ne!(state(&cut), expected, "{name}, step {at}: stopped, and nothing is left");
+            change(&mut writer(&cut), &NoProgress, &Interrupt::default()).unwrap();
+        }
+        assert_eq!(state(&cut), expected, "{name}, step {at}");
+        std::fs::remove_dir_all(&cut).unwrap();
+        if !interrupt.is_raised() {
+            return stopped;
+        }
+    }
+    stopped
+}
+
+/// A crawl with copies, a field, records that cannot be read, and some documents removed.
+fn corpus(scratch: &Scratch) -> PathBuf {
+    let path = scratch.path("corpus");
+    let name = path.display().to_string();
+    init(&name, &["--field", "year:int"]);
+    let mut pages = crawl(3, 40, true);
+    for (at, page) in pages.iter_mut().enumerate() {
+        page.fields["year"] = (2000 + at).into();
+    }
+    let mut text = lines(&pages);
+    text.push_str("no record\n{\"text\": 1}\n");
+    let file = scratch.write("pages.jsonl", text);
+    ingest(&name, &[&file], &["--source", "web", "--id-field", "id"]);
+    let removed = (0..4).collect();
+    let mut open = writer(&path);
+    open.remove(&removed, BlockReach::Similar, &NoProgress, &Interrupt::default()).unwrap();
+    path
+}
+
+#[test]
+fn a_change_that_was_through_was_not_stopped() {
+    let scratch = Scratch::new();
+    let corpus = corpus(&scratch);
+    let some = || (2..9).collect();
+    let everywhere = |name: &str, change: Change<'_>| {
+        let stopped = stopped_everywhere(&scratch, &corpus, name, change);
+        assert!(stopped > 0, "{name} hears no stop");
+    };
+    everywhere("remove", &|writer, told, stop| {
+        writer.remove(&some(), BlockReach::Similar, told, stop).map(drop)
+    });
+    everywhere("restore", &|writer, told, stop| writer.restore(&some(), told, stop).map(drop));
+    everywhere("rejects", &|writer, told, stop| {
+        writer.drop_rejects(&RejectSelection::default(), told, stop).map(drop)
+    });
+    everywhere("redo", &|writer, told, stop| {
+        let policy = Policy::new(DedupMode::Witness, 0.4).unwrap();
+        writer.redo(&policy, told, stop)?;
+        writer.switch(&policy, told, stop)
+    });
+    everywhere("add", &|writer, told, stop| {
+        let field = NewField { batch: 7, ..NewField::new("again", FieldKind::Keyword) };
+        writer.add_field(&field, told, stop).map(drop)
+    });
+    everywhere("compute", &|writer, told, stop| {
+        let (name, expression) = ("length".to_owned(), "length(text)".to_owned());
+        let field = ComputedField { name, expression, kind: None, batch: 7 };
+        writer.compute_field(&field, told, stop).map(drop)
+    });
+    everywhere("signals", &|writer, told, stop| {
+        let new = NewSignals { signals: Signal::ALL[..2].to_vec(), batch: 7 };
+        writer.add_signals(&new, told, stop).map(drop)
+    });
+    everywhere("purge", &|writer, told, stop| {
+        // Those of a purge that was stopped are purged by the next one.
+        writer.purge(&some(), BlockReach::Exact, true, told, stop).map(drop)
+    });
+}
+
+/// `redo` said "interrupted" when its last chunk was decided, and `switch` heard nothing.
+#[test]
+fn a_redo_that_decided_all_is_through_and_a_switch_can_be_stopped() {
+    let scratch = Scratch::new();
+    let corpus = corpus(&scratch);
+    let policy = Policy::new(DedupMode::Witness, 0.4).unwrap();
+    let before = sound_digest(&reader(&corpus));
+    let mut open = writer(&corpus);
+    let documents = open.view().documents();
+    let interrupt = Interrupt::default();
+    struct AtTheLast(u64, Interrupt);
+    impl Progress for AtTheLast {
+        fn begin(&self, _: &str, _: Option<u64>) {}
+        fn advance(&self, done: u64) {
+            if done == self.0 {
+                self.1.raise();
+            }
+        }
+        fn tally(&self, _: &ProgressTally) {}
+        fn end(&self) {}
+        fn note(&self, _: &str) {}
+    }
+    let report = open.redo(&policy, &AtTheLast(documents, interrupt.clone()), &interrupt).unwrap();
+    assert!(interrupt.is_raised() && report.kept_before > 0, "{report:?}");
+    assert!(open.switch(&policy, &NoProgress, &interrupt).unwrap_err().is_interrupt());
+    assert_eq!(sound_digest(&reader(&corpus)), before, "what was decided before is in force");
+    let again = open.redo(&policy, &NoProgress, &Interrupt::default()).unwrap();
+    assert_eq!(again, report);
+    open.switch(&policy, &NoProgress, &Interrupt::default()).unwrap();
+    assert_ne!(sound_digest(&reader(&corpus)), before);
+}
