@@ -2,7 +2,7 @@
 //!
 //! What people decide about items and documents is stored by the documents' texts.
 
-use super::commits::next_texts;
+use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
 use crate::contamination::{Built, Looker, Seeds, SuiteItem, build};
 use crate::dedup::TokenHashes;
@@ -165,27 +165,23 @@ pub fn search_stored(
     for (suite, mut record) in open {
         let seeds = seeds_of(writer.view(), vec![suite])?;
         let documents = writer.view().documents();
-        context.progress.begin("searching stored texts", Some(documents));
+        let mut commits = CommitLoop::begin("searching stored texts", Some(documents), context);
         while !record.is_complete() {
-            let view = writer.view().clone();
-            let (work, next) = next_texts(&view, (record.next, CHUNK), writer.batch_bytes())?;
+            let most = writer.batch_bytes();
+            let mut batch = commits.batch(writer)?;
+            let view = batch.view().clone();
+            let (work, next) = next_texts(&view, (record.next, CHUNK), most)?;
             let found = search(&view, &seeds, &work)?;
-            let mut batch = writer.begin()?;
             for (document, sightings) in &found {
                 batch.put_sightings(suite, *document, sightings)?;
             }
             record.next = if next >= documents { u64::MAX } else { next };
             batch.put_suite(suite, &record)?;
-            batch.commit(&about(&record.name))?;
-            report.commits += 1;
             report.searched += work.len() as u64;
             report.sighted += found.len() as u64;
-            context.progress.advance(next);
-            if !record.is_complete() && context.interrupt.is_raised() {
-                return Err(CurateError::Interrupted);
-            }
+            commits.commit(batch, &about(&record.name), next)?;
         }
-        context.progress.end();
+        report.commits += commits.end();
     }
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Encodes the documents that a later tokenizer has not seen, kept now or in a snapshot, in resumable commits. Ids of a
 //! tokenizer that extends a stored one are taken over from its base where nothing new stands.
 
+use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
 use crate::model::{Context, DocId, TokenizerId};
@@ -183,7 +184,6 @@ pub fn encode_stored(
     tokenizer: &Tokenizer,
     context: &Context<'_>,
 ) -> Result<BackfillReport, CurateError> {
-    let Context { progress, interrupt, .. } = *context;
     let mut total = BackfillReport::default();
     let is_complete = |(other, record): (TokenizerId, &TokenizerRecord)| {
         other == id && record.encoded_to == u64::MAX
@@ -196,9 +196,10 @@ pub fn encode_stored(
     let shown = kept_in_snapshots(writer.view())?;
     let base = BaseIds::of(writer.view(), id)?;
     let commit_bytes = writer.batch_bytes();
-    progress.begin("encoding stored documents", Some(writer.view().documents()));
+    let documents = writer.view().documents();
+    let mut commits = CommitLoop::begin("encoding stored documents", Some(documents), context);
     loop {
-        let mut batch = writer.begin()?;
+        let mut batch = commits.batch(writer)?;
         let view = batch.view().clone();
         let Some((_, record)) = view.tokenizers().find(|(other, _)| *other == id) else {
             return Ok(total);
@@ -219,13 +220,10 @@ pub fn encode_stored(
         let is_last = next >= view.documents();
         record.encoded_to = if is_last { u64::MAX } else { next };
         batch.update_tokenizer(id, &record)?;
-        batch.commit(&CommitRecord::about("tokenizer", &record.name))?;
-        progress.advance(next);
+        commits.commit(batch, &CommitRecord::about("tokenizer", &record.name), next)?;
         if is_last {
+            commits.end();
             return Ok(total);
-        }
-        if interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
         }
     }
 }

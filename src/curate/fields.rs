@@ -1,6 +1,7 @@
 //! Fields that are declared or computed, and given up, while a corpus holds documents: in commits that can be interrupted,
 //! each of which leaves a corpus without half a field.
 
+use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{LoadedTokenizer, decide_reranked};
 use crate::model::{Context, DocId, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy};
@@ -118,14 +119,14 @@ pub fn add_field(
         }
         FieldProgress::Filling(field, record) => (field, record),
     };
-    context.progress.begin("indexing", Some(writer.view().documents()));
+    let commits = CommitLoop::begin("indexing", Some(writer.view().documents()), context);
     let index = |batch: &mut Batch<'_>, range, record: &mut FieldRecord| {
         let filled = batch.fill(&field, range)?;
         record.values += filled.values;
         record.ill_typed += filled.ill_typed;
         Ok(0)
     };
-    in_commits(writer, &field, record, (new.batch, &[]), context, index)
+    in_commits(writer, &field, record, (new.batch, &[]), (commits, context), index)
 }
 
 /// Goes through all documents from where the record of a field stands, `rows` of them a commit, and declares the field
@@ -136,14 +137,14 @@ pub(super) fn in_commits(
     field: &FieldDeclaration,
     mut record: FieldRecord,
     (rows, tokenizers): (u64, &[LoadedTokenizer]),
-    context: &Context<'_>,
+    (mut commits, context): (CommitLoop<'_>, &Context<'_>),
     mut fill: impl FnMut(&mut Batch<'_>, Range<u64>, &mut FieldRecord) -> Result<u64, CurateError>,
 ) -> Result<FieldReport, CurateError> {
     let mut report = FieldReport::new(field);
     let documents = writer.view().documents();
     loop {
         let end = record.next.saturating_add(rows.max(1)).min(documents);
-        let mut batch = writer.begin()?;
+        let mut batch = commits.batch(writer)?;
         report.changed += fill(&mut batch, record.next..end, &mut record)?;
         let decided = decide_reranked(&mut batch, tokenizers, context.interrupt)?;
         report.kept_again += decided.kept_again;
@@ -160,17 +161,12 @@ pub(super) fn in_commits(
             }
         }
         batch.put_field(field.id, Some(&record))?;
-        batch.commit(&about(&field.name))?;
-        report.commits += 1;
-        context.progress.advance(end);
+        commits.commit(batch, &about(&field.name), end)?;
         if end == documents {
             break;
         }
-        if context.interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
-        }
     }
-    context.progress.end();
+    report.commits = commits.end();
     (report.documents, report.values) = (documents, record.values);
     report.ill_typed = record.ill_typed;
     writer.flush()?;
@@ -276,18 +272,18 @@ pub(super) fn finish_drops(writer: &mut Writer, context: &Context<'_>) -> Result
     };
     let going: Vec<_> = writer.view().added_fields().iter().filter_map(is_going).collect();
     for (field, name) in going {
-        let mut from = Some(Vec::new());
+        let mut commits = CommitLoop::begin("deleting", None, context);
+        let (mut from, mut rows) = (Some(Vec::new()), 0);
         while let Some(first) = from {
-            let mut batch = writer.begin()?;
+            let mut batch = commits.batch(writer)?;
             from = batch.erase_field(field, &first, ERASED)?;
             if from.is_none() {
                 batch.put_field(field, None)?;
             }
-            batch.commit(&about(&format!("{name} dropped")))?;
-            if from.is_some() && context.interrupt.is_raised() {
-                return Err(CurateError::Interrupted);
-            }
+            rows += ERASED as u64;
+            commits.commit(batch, &about(&format!("{name} dropped")), rows)?;
         }
+        commits.end();
     }
     Ok(())
 }
@@ -353,13 +349,14 @@ pub fn compute_field(
         batch.put_field(field.id, Some(&record))?;
         batch.commit(&about(&field.name))?;
     }
-    context.progress.begin("computing", Some(view.documents()));
+    let commits = CommitLoop::begin("computing", Some(view.documents()), context);
     let fill = |batch: &mut Batch<'_>, range, record: &mut FieldRecord| {
         let mut values: BTreeMap<u64, Computed> = BTreeMap::new();
         computing.values(range, |id, value| drop(values.insert(id, value))).map_err(select)?;
         store(batch, &field, record, &values)
     };
-    let mut report = in_commits(writer, &field, record, (new.batch, tokenizers), context, fill)?;
+    let mut report =
+        in_commits(writer, &field, record, (new.batch, tokenizers), (commits, context), fill)?;
     report.commits += u64::from(is_new);
     Ok(report)
 }

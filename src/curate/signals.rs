@@ -1,6 +1,6 @@
 //! Scores of texts as fields: those of stored documents in one pass, and every ingest from then on gives its own.
 
-use super::commits::next_texts;
+use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
 use super::fields::{about, drop_field, finish_drops, with};
 use crate::model::{Context, DocId, FieldDeclaration, FieldId};
@@ -180,9 +180,9 @@ fn fill(
     let documents = writer.view().documents();
     let signals: Vec<Signal> = filling.iter().map(|one| one.signal).collect();
     let most = writer.batch_bytes();
-    context.progress.begin("scoring", Some(documents));
+    let mut commits = CommitLoop::begin("scoring", Some(documents), context);
     loop {
-        let mut batch = writer.begin()?;
+        let mut batch = commits.batch(writer)?;
         let view = batch.view().clone();
         let (work, behind) = next_texts(&view, (next, rows), most)?;
         let scored: Vec<Vec<ScoreValue>> = work
@@ -199,15 +199,10 @@ fn fill(
         report.documents += work.len() as u64;
         let is_last = next >= documents;
         finish(&mut batch, filling, next, is_last)?;
-        batch.commit(&about("signals"))?;
-        report.commits += 1;
-        context.progress.advance(next);
+        commits.commit(batch, &about("signals"), next)?;
         if is_last {
-            context.progress.end();
+            report.commits += commits.end();
             return Ok(());
-        }
-        if context.interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
         }
     }
 }
