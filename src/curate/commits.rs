@@ -27,6 +27,17 @@ impl<'a> CommitLoop<'a> {
         Self { context: *context, commits: 0 }
     }
 
+    /// The same change goes on with another stage.
+    pub(super) fn stage(&self, stage: &str, total: Option<u64>) {
+        self.context.progress.end();
+        self.context.progress.begin(stage, total);
+    }
+
+    /// How many commits were made so far.
+    pub(super) const fn made(&self) -> u64 {
+        self.commits
+    }
+
     /// # Errors
     /// [`CurateError::Interrupted`] when a stop was asked for.
     pub(super) fn check_interrupt(&self) -> Result<(), CurateError> {

@@ -6,8 +6,9 @@
 use super::PurgeReport;
 use super::traces::TraceSearch;
 use super::traces::{WIDTHS, hash, rolled};
+use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
-use crate::model::{Context, DocId};
+use crate::model::DocId;
 use crate::store::{CommitRecord, HashedRun, RunOf, View, Writer};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -24,34 +25,30 @@ pub(super) fn replace(
     writer: &mut Writer,
     documents: &RoaringTreemap,
     record: &CommitRecord,
-    context: &Context<'_>,
-    report: &mut PurgeReport,
+    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
-    let (tainted, newest_is) = dictionaries_quoting(writer.view(), documents, context)?;
+    let (tainted, newest_is) = dictionaries_quoting(writer.view(), documents, commits)?;
     if tainted.is_empty() {
         return Ok(());
     }
     if newest_is {
         let samples = samples(writer.view(), documents)?;
-        let mut batch = writer.begin()?;
+        let mut batch = commits.batch(writer)?;
         batch.replace_dictionary(samples.iter().map(String::as_str))?;
-        batch.commit(record)?;
-        report.commits += 1;
+        commits.commit(batch, record, commits.made() + 1)?;
     }
-    rewrite(writer, &tainted, record, context, report)?;
-    let mut batch = writer.begin()?;
+    report.texts_rewritten += rewrite(writer, &tainted, record, commits)?;
+    let mut batch = commits.batch(writer)?;
     batch.drop_dictionaries(&tainted)?;
-    batch.commit(record)?;
-    report.commits += 1;
     report.dictionaries += tainted.len() as u64;
-    Ok(())
+    commits.commit(batch, record, commits.made() + 1)
 }
 
 /// The dictionaries that have a run of one of the texts, and whether the newest one is among them.
 fn dictionaries_quoting(
     view: &View,
     documents: &RoaringTreemap,
-    context: &Context<'_>,
+    commits: &CommitLoop<'_>,
 ) -> Result<(Vec<u16>, bool), CurateError> {
     let [width, ..] = WIDTHS;
     let dictionaries = view.dictionaries()?;
@@ -77,9 +74,7 @@ fn dictionaries_quoting(
         for (_, search, is_tainted) in searches.iter_mut().filter(|(.., found)| !*found) {
             *is_tainted = search.any(text.as_bytes());
         }
-        if context.interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
-        }
+        commits.check_interrupt()?;
     }
     let newest_is = searches.last().is_some_and(|(.., is_tainted)| *is_tainted);
     let tainted = searches.into_iter().filter(|(.., is_tainted)| *is_tainted);
@@ -104,16 +99,15 @@ fn samples(view: &View, documents: &RoaringTreemap) -> Result<Vec<String>, Curat
     Ok(samples)
 }
 
-/// Compresses the texts anew that are compressed with one of `dictionaries`.
+/// Compresses the texts anew that are compressed with one of `dictionaries`: how many.
 fn rewrite(
     writer: &mut Writer,
     dictionaries: &[u16],
     record: &CommitRecord,
-    context: &Context<'_>,
-    report: &mut PurgeReport,
-) -> Result<(), CurateError> {
-    context.progress.begin("compressing texts anew", Some(writer.view().documents()));
-    let mut from = DocId(0);
+    commits: &mut CommitLoop<'_>,
+) -> Result<u64, CurateError> {
+    commits.stage("compressing texts anew", Some(writer.view().documents()));
+    let (mut from, mut texts) = (DocId(0), 0);
     loop {
         let view = writer.view().clone();
         let mut chunk = Vec::new();
@@ -129,7 +123,7 @@ fn rewrite(
         }
         let Some(last) = chunk.last() else { break };
         from = DocId(last.0 + 1);
-        let mut batch = writer.begin()?;
+        let mut batch = commits.batch(writer)?;
         let encoder = batch.encoder(std::iter::empty())?;
         let encoded = chunk
             .par_iter()
@@ -138,14 +132,8 @@ fn rewrite(
         for (document, text) in &encoded {
             batch.put_text(*document, text)?;
         }
-        batch.commit(record)?;
-        report.commits += 1;
-        report.texts_rewritten += encoded.len() as u64;
-        context.progress.advance(from.0);
-        if context.interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
-        }
+        texts += encoded.len() as u64;
+        commits.commit(batch, record, from.0)?;
     }
-    context.progress.end();
-    Ok(())
+    Ok(texts)
 }

@@ -24,6 +24,7 @@ pub use certificate::{Certificate, Finding, SearchedFamily, SearchedFile, Shared
 pub(crate) use certificate::{certify, write_certificate};
 pub(crate) use words::quoting;
 
+use super::commits::CommitLoop;
 use super::error::CurateError;
 use super::remove::RemovalRequest;
 use super::remove::{lift, remove};
@@ -123,10 +124,11 @@ pub fn purge(
     if documents.is_empty() || report.held {
         return Ok(report);
     }
-    let mut batch = writer.begin()?;
+    let mut commits = CommitLoop::begin("purging", None, context);
+    let mut batch = commits.batch(writer)?;
     batch.begin_purge(&documents, removal.reach as u8)?;
-    batch.commit(&CommitRecord { subject: "begun".to_owned(), ..record })?;
-    report.commits += 1;
+    commits.commit(batch, &CommitRecord { subject: "begun".to_owned(), ..record }, 1)?;
+    report.commits += commits.end();
     finish_all(writer, tokenizers, context, &mut report)?;
     Ok(report)
 }
@@ -164,6 +166,7 @@ fn finish(
     let removal = RemovalRequest { reach, reason, condition, time };
     let mut record = removal.record("purge")?;
     let documents = &unended.documents - writer.view().documents_standing(Standing::Purged)?;
+    let mut commits = CommitLoop::begin("purging", None, context);
     if !documents.is_empty() {
         let removed = remove(writer, tokenizers, &documents, &removal, context)?;
         report.removed += removed.changed;
@@ -175,19 +178,19 @@ fn finish(
             report.kept_again += lifted.kept_again;
             report.commits += lifted.commits;
         }
-        context.progress.begin("moving what was lent", None);
-        rows::move_texts(writer, &documents, &record, context, report)?;
-        dictionaries::replace(writer, &documents, &record, context, report)?;
-        words::redact_short_keys(writer, &documents, &mut record, report)?;
-        rows::erase(writer, &documents, &record, context, report)?;
+        commits.stage("moving what was lent", None);
+        rows::move_texts(writer, &documents, &record, context.memory, (&mut commits, report))?;
+        dictionaries::replace(writer, &documents, &record, (&mut commits, report))?;
+        words::redact_short_keys(writer, &documents, &mut record, (&mut commits, report))?;
+        rows::erase(writer, &documents, &record, (&mut commits, report))?;
     }
-    context.progress.begin("forgetting what quotes them", None);
-    quotes::snapshots(writer, &unended.documents, &record, report)?;
-    quotes::values(writer, &record, report)?;
-    quotes::verdicts(writer, &record, report)?;
+    commits.stage("forgetting what quotes them", None);
+    quotes::snapshots(writer, &unended.documents, &record, (&mut commits, report))?;
+    quotes::values(writer, &record, (&mut commits, report))?;
+    quotes::verdicts(writer, &record, (&mut commits, report))?;
     let most = (context.memory / 16 / RUN_BYTES).max(1 << 12) as usize;
-    quotes::quotes(writer, unended.commit, &mut record, most, report)?;
-    context.progress.end();
+    quotes::quotes(writer, unended.commit, &mut record, most, (&mut commits, report))?;
+    report.commits += commits.end();
     match writer.rewrite(&TOUCHED, context) {
         Err(StoreError::Held) => {
             report.held = true;

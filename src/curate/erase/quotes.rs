@@ -5,6 +5,7 @@
 use super::PurgeReport;
 use super::traces::TraceSearch;
 use super::words;
+use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
 use crate::model::{CommitSeq, TermId, percent_decoded};
 use crate::store::{CommitRecord, HashedRun, RunOf, View, Writer};
@@ -33,17 +34,16 @@ pub(super) fn snapshots(
     writer: &mut Writer,
     documents: &RoaringTreemap,
     record: &CommitRecord,
-    report: &mut PurgeReport,
+    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
     for snapshot in writer.view().snapshots()? {
         if writer.view().snapshot_kept(&snapshot.name)?.is_disjoint(documents) {
             continue;
         }
-        let mut batch = writer.begin()?;
+        let mut batch = commits.batch(writer)?;
         batch.purge_from_snapshot(snapshot, documents)?;
-        batch.commit(record)?;
         report.snapshots += 1;
-        report.commits += 1;
+        commits.commit(batch, record, commits.made() + 1)?;
     }
     Ok(())
 }
@@ -52,18 +52,17 @@ pub(super) fn snapshots(
 pub(super) fn values(
     writer: &mut Writer,
     record: &CommitRecord,
-    report: &mut PurgeReport,
+    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
     let mut from = Some(TermId(0));
     while let Some(term) = from {
         let (unused, next) = writer.view().unused_terms(term, CHUNK)?;
         from = next;
         if !unused.is_empty() {
-            let mut batch = writer.begin()?;
+            let mut batch = commits.batch(writer)?;
             batch.drop_terms(&unused)?;
-            batch.commit(record)?;
             report.values += unused.len() as u64;
-            report.commits += 1;
+            commits.commit(batch, record, commits.made() + 1)?;
         }
     }
     Ok(())
@@ -73,18 +72,17 @@ pub(super) fn values(
 pub(super) fn verdicts(
     writer: &mut Writer,
     record: &CommitRecord,
-    report: &mut PurgeReport,
+    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
     for (suite, _) in writer.view().clone().suites()? {
         let orphaned = writer.view().orphaned_verdicts(*suite)?;
         for chunk in orphaned.chunks(CHUNK) {
-            let mut batch = writer.begin()?;
+            let mut batch = commits.batch(writer)?;
             for of in chunk {
                 batch.judge(*suite, *of, None)?;
             }
-            batch.commit(record)?;
             report.verdicts += chunk.len() as u64;
-            report.commits += 1;
+            commits.commit(batch, record, commits.made() + 1)?;
         }
     }
     Ok(())
@@ -97,7 +95,7 @@ pub(super) fn quotes(
     begun: CommitSeq,
     record: &mut CommitRecord,
     most: usize,
-    report: &mut PurgeReport,
+    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
     let mut after = begun;
     loop {
@@ -107,8 +105,9 @@ pub(super) fn quotes(
         }
         after = last;
         let search = TraceSearch::of(runs.iter());
-        words::redact(writer, &mut |bytes| search.any(bytes), record, report)?;
-        rejects(writer, &search, record, report)?;
+        let mut has = |bytes: &[u8]| search.any(bytes);
+        words::redact(writer, &mut has, record, (commits, report))?;
+        rejects(writer, &search, record, (commits, report))?;
     }
 }
 
@@ -138,7 +137,7 @@ fn rejects(
     writer: &mut Writer,
     search: &TraceSearch,
     record: &CommitRecord,
-    report: &mut PurgeReport,
+    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
     loop {
         let mut quoting = Vec::new();
@@ -155,13 +154,12 @@ fn rejects(
         if quoting.is_empty() {
             return Ok(());
         }
-        let mut batch = writer.begin()?;
+        let mut batch = commits.batch(writer)?;
         for hash in &quoting {
             batch.forget_reject(*hash)?;
         }
-        batch.commit(record)?;
         report.rejects += quoting.len() as u64;
-        report.commits += 1;
+        commits.commit(batch, record, commits.made() + 1)?;
     }
 }
 

@@ -1,14 +1,15 @@
 //! The rows of purged documents: texts that they lent move on, what is left to know of them is hashed, then they are erased.
 
 use super::{PurgeReport, traces};
+use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
 use crate::dedup::Fingerprinter;
 use crate::model::{
-    Compared, Context, DocId, compared_text, key_identity, position_identity, text_hash,
+    Compared, DocId, compared_text, key_identity, position_identity, text_hash,
 };
 use crate::store::{
-    Batch, Blocked, CommitRecord, Erased, HashedRun, Header, RunOf, Trace, View, Writer,
+    Blocked, CommitRecord, Erased, HashedRun, Header, RunOf, Trace, View, Writer,
 };
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -30,10 +31,9 @@ pub(super) fn erase(
     writer: &mut Writer,
     documents: &RoaringTreemap,
     record: &CommitRecord,
-    context: &Context<'_>,
-    report: &mut PurgeReport,
+    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
-    context.progress.begin("erasing rows", Some(documents.len()));
+    commits.stage("erasing rows", Some(documents.len()));
     let mut ids = documents.iter().map(DocId);
     let mut done = 0;
     loop {
@@ -41,7 +41,7 @@ pub(super) fn erase(
         if chunk.is_empty() {
             break;
         }
-        let mut batch = writer.begin()?;
+        let mut batch = commits.batch(writer)?;
         let view = batch.view().clone();
         let blockade = Blocklist::new(&view)?;
         let mut traces = Vec::with_capacity(chunk.len());
@@ -55,28 +55,13 @@ pub(super) fn erase(
             let sketch = sketch.as_deref();
             batch.erase(&Erased { document, header: &header, stub: &stub, identity, sketch })?;
         }
-        end(batch, &chunk, &traces, record)?;
-        report.purged += chunk.len() as u64;
-        report.commits += 1;
-        done += chunk.len() as u64;
-        context.progress.advance(done);
-        if context.interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
-        }
+        batch.put_removal(chunk.iter().copied())?;
+        batch.put_traces(&traces)?;
+        let changed = chunk.len() as u64;
+        report.purged += changed;
+        done += changed;
+        commits.commit(batch, &CommitRecord { changed, ..record.clone() }, done)?;
     }
-    context.progress.end();
-    Ok(())
-}
-
-fn end(
-    mut batch: Batch<'_>,
-    chunk: &[DocId],
-    traces: &[Trace],
-    record: &CommitRecord,
-) -> Result<(), CurateError> {
-    batch.put_removal(chunk.iter().copied())?;
-    batch.put_traces(traces)?;
-    batch.commit(&CommitRecord { changed: chunk.len() as u64, ..record.clone() })?;
     Ok(())
 }
 
@@ -172,10 +157,10 @@ pub(super) fn move_texts(
     writer: &mut Writer,
     documents: &RoaringTreemap,
     record: &CommitRecord,
-    context: &Context<'_>,
-    report: &mut PurgeReport,
+    memory: u64,
+    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
-    let most = (context.memory / 16 / HELD).max(1 << 10) as usize;
+    let most = (memory / 16 / HELD).max(1 << 10) as usize;
     let mut lenders = documents.iter();
     loop {
         let some: RoaringTreemap = lenders.by_ref().take(most).collect();
@@ -183,7 +168,7 @@ pub(super) fn move_texts(
             return Ok(());
         }
         let view = writer.view().clone();
-        let mut moving = TextMover { writer, record, report, rows: Vec::new(), bytes: 0 };
+        let mut moving = TextMover { writer, record, commits, report, rows: Vec::new(), bytes: 0 };
         let mut heirs: BTreeMap<DocId, DocId> = BTreeMap::new();
         for row in view.headers(0..view.documents())? {
             let (document, header) = row?;
@@ -191,10 +176,6 @@ pub(super) fn move_texts(
             let Some(lender) = lender.filter(|_| !documents.contains(document.0)) else { continue };
             let heir = *heirs.entry(lender).or_insert(document);
             moving.row(BorrowerMove { document, header, lender, heir })?;
-            if context.interrupt.is_raised() {
-                moving.commit()?;
-                return Err(CurateError::Interrupted);
-            }
         }
         moving.commit()?;
     }
@@ -208,16 +189,17 @@ struct BorrowerMove {
     heir: DocId,
 }
 
-struct TextMover<'a> {
+struct TextMover<'a, 'b> {
     writer: &'a mut Writer,
     record: &'a CommitRecord,
+    commits: &'a mut CommitLoop<'b>,
     report: &'a mut PurgeReport,
     rows: Vec<BorrowerMove>,
     /// Bytes of texts that move with the next commit.
     bytes: u64,
 }
 
-impl TextMover<'_> {
+impl TextMover<'_, '_> {
     fn row(&mut self, row: BorrowerMove) -> Result<(), CurateError> {
         self.bytes += if row.document == row.heir { row.header.bytes } else { 0 };
         self.rows.push(row);
@@ -231,7 +213,7 @@ impl TextMover<'_> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let mut batch = self.writer.begin()?;
+        let mut batch = self.commits.batch(self.writer)?;
         for BorrowerMove { document, header, lender, heir } in self.rows.drain(..) {
             if document == heir {
                 batch.inherit(lender, heir, &header)?;
@@ -240,9 +222,7 @@ impl TextMover<'_> {
                 batch.borrow_from(document, &header, heir)?;
             }
         }
-        batch.commit(self.record)?;
-        self.report.commits += 1;
         self.bytes = 0;
-        Ok(())
+        self.commits.commit(batch, self.record, self.report.moved_texts)
     }
 }

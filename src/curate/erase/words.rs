@@ -5,6 +5,7 @@ use super::quotes::any;
 use super::rows;
 use super::traces::{self, TraceSearch};
 use super::{PurgeReport, RUN_BYTES};
+use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
 use crate::model::{DocId, FieldId, TokenizerId};
 use crate::store::{
@@ -144,7 +145,7 @@ pub(super) fn redact(
     writer: &mut Writer,
     has: &mut dyn FnMut(&[u8]) -> bool,
     record: &mut CommitRecord,
-    report: &mut PurgeReport,
+    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
     let mut redacted = |words: &mut Option<String>| {
         let quotes = words.as_ref().is_some_and(|words| any(words.as_bytes(), has));
@@ -166,7 +167,7 @@ pub(super) fn redact(
     if changed.is_empty() && in_use.is_empty() {
         return Ok(());
     }
-    let mut batch = writer.begin()?;
+    let mut batch = commits.batch(writer)?;
     for (commit, written) in &changed {
         batch.redact(*commit, written)?;
     }
@@ -174,9 +175,7 @@ pub(super) fn redact(
     for words in in_use {
         words.redact(&mut batch, has)?;
     }
-    batch.commit(record)?;
-    report.commits += 1;
-    Ok(())
+    commits.commit(batch, record, commits.made() + 1)
 }
 
 /// Redacts what quotes keys that are too short for a run, while they are at hand.
@@ -184,7 +183,7 @@ pub(super) fn redact_short_keys(
     writer: &mut Writer,
     documents: &RoaringTreemap,
     record: &mut CommitRecord,
-    report: &mut PurgeReport,
+    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
     let mut documents = documents.iter().map(DocId).peekable();
     while documents.peek().is_some() {
@@ -195,7 +194,7 @@ pub(super) fn redact_short_keys(
             keys.extend(writer.view().expect_header(document)?.key.and_then(short_key));
         }
         if let Some(keys) = finder(&keys)? {
-            redact(writer, &mut |bytes| keys.is_match(bytes), record, report)?;
+            redact(writer, &mut |bytes| keys.is_match(bytes), record, (commits, report))?;
         }
     }
     Ok(())
