@@ -3,7 +3,7 @@
 use super::Corpus;
 use super::cost_tests::CountedCorpus;
 use crate::decide::BlockReach;
-use crate::model::{DedupMode, Interrupt, Normaliser, Policy, NoProgress};
+use crate::model::{DedupMode, Interrupt, NoProgress, Normaliser, Policy};
 use crate::store::{CommitRecord, Depth, StoreError};
 
 #[test]

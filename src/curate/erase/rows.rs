@@ -5,12 +5,8 @@ use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
 use crate::dedup::Fingerprinter;
-use crate::model::{
-    Compared, DocId, compared_text, key_identity, position_identity, text_hash,
-};
-use crate::store::{
-    Blocked, CommitRecord, Erased, HashedRun, Header, RunOf, Trace, View, Writer,
-};
+use crate::model::{Compared, DocId, compared_text, key_identity, position_identity, text_hash};
+use crate::store::{Blocked, CommitRecord, Erased, HashedRun, Header, RunOf, Trace, View, Writer};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
