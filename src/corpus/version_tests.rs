@@ -16,7 +16,7 @@ fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
     let first = Policy { normaliser: Normaliser::Web, ..second.clone() };
     for policy in [&first, &second] {
         writer.redo(policy, &NoProgress, &Interrupt::default()).unwrap();
-        writer.switch(policy).unwrap();
+        writer.switch(policy, &NoProgress, &Interrupt::default()).unwrap();
         assert_eq!(writer.view().refingerprinted().unwrap(), None);
     }
     // As if it had been killed behind the first documents.
@@ -29,7 +29,7 @@ fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
     assert!(matches!(writer.writer.begin(), Err(StoreError::Refingerprinting)));
     assert_eq!(writer.view().redo().unwrap(), None);
     writer.redo(&second, &NoProgress, &Interrupt::default()).unwrap();
-    writer.switch(&second).unwrap();
+    writer.switch(&second, &NoProgress, &Interrupt::default()).unwrap();
     assert_eq!(writer.view().refingerprinted().unwrap(), None);
     writer.remove(&other, BlockReach::Exact, &NoProgress, &Interrupt::default()).unwrap();
     let corpus = Corpus::open(place.path()).unwrap();

@@ -45,7 +45,7 @@ impl Place {
             words("c", &[]),
             words("c", &[0]),
             "only three words".to_owned(),
-            "--- !".to_owned(),
+            " \n\t".to_owned(),
             words("d", &[]),
         ];
         let web: Vec<Page> =
@@ -475,7 +475,7 @@ fn a_text_shorter_than_a_shingle_matches_only_as_a_whole() {
 fn what_cannot_be_looked_for_says_why() {
     let place = Place::new();
     let corpus = &*place.corpus;
-    corpusdb(&["similar", corpus, "--text", "!!! ..."]).fails(&["no words", "`web`"]);
+    corpusdb(&["similar", corpus, "--text", " \n"]).fails(&["no words", "`web@2`"]);
     corpusdb(&["similar", corpus, "77"]).fails(&["no document 77", "--key 77"]);
     corpusdb(&["similar", corpus, "5", "--source", "wbe"])
         .fails(&["no source `wbe`", "books, web"]);
