@@ -6,7 +6,7 @@ use super::error::DecideError;
 use super::session::{CommitDecisions, DecisionSession};
 use super::writer_cache::WriterCache;
 use crate::model::{BucketMap, DocId, Interrupt, Standing};
-use crate::store::{Batch, BucketMember};
+use crate::store::{Batch, BucketJoin};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::borrow::Cow;
@@ -204,7 +204,7 @@ impl DecisionSession {
         };
         let joined = self.scene.joined().map(|(document, hashes)| {
             let stored = stored(document, hashes);
-            BucketMember { document, hashes, stored }
+            BucketJoin { document, hashes, stored }
         });
         batch.index(&joined.collect::<Vec<_>>());
         Ok(())

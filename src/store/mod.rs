@@ -48,7 +48,7 @@ mod topics;
 mod view;
 
 pub use crate::model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
-pub(crate) use bands::{Bucket, BucketMember};
+pub(crate) use bands::{Bucket, BucketJoin};
 pub(crate) use batch::{Batch, Erased, NewDocument, RejectNovelty, with_fields};
 pub use check::{Depth, Fault};
 pub(crate) use check::{check, digest};

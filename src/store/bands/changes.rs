@@ -15,7 +15,7 @@ pub struct BandChanges {
 }
 
 /// A document with the hashes of its bands, and of each bucket what the store holds of it.
-pub struct BucketMember<'a> {
+pub struct BucketJoin<'a> {
     /// Who joins.
     pub document: DocId,
     /// One a band.
@@ -65,7 +65,7 @@ impl BandChanges {
     }
 
     /// Documents join their buckets, in this order.
-    pub(in crate::store) fn join(&mut self, members: &[BucketMember<'_>]) {
+    pub(in crate::store) fn join(&mut self, members: &[BucketJoin<'_>]) {
         let [even, odd] = &mut self.halves;
         rayon::join(|| even.join(members, 0), || odd.join(members, 1));
     }
@@ -122,10 +122,10 @@ impl HalfChanges {
     }
 
     /// Documents join those of their buckets whose bands leave this `rest` when halved.
-    fn join(&mut self, members: &[BucketMember<'_>], rest: usize) {
+    fn join(&mut self, members: &[BucketJoin<'_>], rest: usize) {
         let joins = members.iter().map(|it| it.hashes.len().saturating_sub(rest).div_ceil(2)).sum();
         self.buckets.reserve(joins);
-        for BucketMember { document, hashes, stored } in members {
+        for BucketJoin { document, hashes, stored } in members {
             let buckets = (0..=u8::MAX).zip(hashes.iter().zip(stored.iter()));
             for (band, (hash, stored)) in buckets.skip(rest).step_by(2) {
                 self.join_one(*document, (band, *hash), *stored);

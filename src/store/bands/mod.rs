@@ -26,7 +26,7 @@ mod tests;
 mod writer;
 
 pub(super) use changes::BandChanges;
-pub use changes::BucketMember;
+pub use changes::BucketJoin;
 pub(super) use index::BandIndex;
 pub use look_up::Bucket;
 pub(super) use writer::BandWriter;

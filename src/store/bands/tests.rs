@@ -1,6 +1,6 @@
 //! Laws: whatever way an entry took, and whichever way it is asked for, the answer is the model's.
 
-use super::BucketMember;
+use super::BucketJoin;
 use super::look_up::{self, Bucket};
 use crate::model::{DedupMode, DocId, NoProgress, Policy};
 use crate::store::columns::{BandRuns, Bands, BandsMore};
@@ -52,7 +52,7 @@ fn change(writer: &mut Writer, model: &mut Model, leaving: &[Placed], joining: &
     for (document, hashes) in joining {
         let keys = keys(hashes);
         let found = batch.view().bucket_firsts(&keys).unwrap();
-        batch.index(&[BucketMember { document: *document, hashes, stored: found.into() }]);
+        batch.index(&[BucketJoin { document: *document, hashes, stored: found.into() }]);
         for key in keys {
             model.entry(key).or_default().insert(*document);
         }

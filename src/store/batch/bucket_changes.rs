@@ -1,7 +1,7 @@
 //! Documents join their band buckets and leave them, as part of a commit.
 
 use crate::model::DocId;
-use crate::store::bands::BucketMember;
+use crate::store::bands::BucketJoin;
 use crate::store::batch::Batch;
 use crate::store::error::StoreError;
 
@@ -38,7 +38,7 @@ impl Batch<'_> {
 
     /// Puts documents into their band buckets, in this order: of two that come new to a bucket the first leads it.
     /// What the store holds of each bucket is known by [`crate::store::View::bucket_firsts`].
-    pub fn index(&mut self, members: &[BucketMember<'_>]) {
+    pub fn index(&mut self, members: &[BucketJoin<'_>]) {
         self.bands.join(members);
     }
 }
