@@ -55,6 +55,9 @@ pub struct Certificate {
     pub decodings: &'static [&'static str],
     /// Sketches of purged documents that stay, of 256 bytes each: what is similar to these documents is blocked.
     pub sketches: u64,
+    /// The words that the corpus compares by now. A sketch that stays is of the version that it had at the purge: it keeps
+    /// out what is similar by that one.
+    pub normaliser: String,
     /// Paths of files that purged documents without a key were read from: where such a document was, stays on record.
     pub kept_paths: u64,
     /// The first of these.
@@ -268,6 +271,7 @@ pub fn certify(
         purged: purged.len(),
         decodings: &DECODINGS,
         sketches: sketches(view, &purged)?,
+        normaliser: view.policy().normaliser.name().to_owned(),
         twins,
         ..Certificate::default()
     };
