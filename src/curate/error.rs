@@ -13,7 +13,7 @@ use crate::tokenizer::TokenizerError;
 pub enum CurateError {
     /// Rows that cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// A tokenizer that refused a text, a file or a training.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
@@ -166,6 +166,16 @@ pub enum CurateError {
     /// A stop was asked for.
     #[error("interrupted; run the same command again to go on")]
     Interrupted,
+}
+
+impl From<StoreError> for CurateError {
+    fn from(error: StoreError) -> Self {
+        match error {
+            // What the store says of a stop is about compacting.
+            StoreError::Interrupted => Self::Interrupted,
+            other => Self::Store(other),
+        }
+    }
 }
 
 impl From<DecideError> for CurateError {

@@ -5,7 +5,7 @@ use crate::support::{Scratch, copy, crawl, ingest, init, lines, reader, sound_di
 use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
 use corpusdb::signals::Signal;
 use corpusdb::{
-    CorpusWriter, DedupMode, Error, FieldKind, Interrupt, NoProgress, Policy, Progress,
+    Corpus, CorpusWriter, DedupMode, Error, FieldKind, Interrupt, NoProgress, Policy, Progress,
     ProgressTally,
 };
 use std::path::{Path, PathBuf};
@@ -168,4 +168,17 @@ fn a_redo_that_decided_all_is_through_and_a_switch_can_be_stopped() {
     assert_eq!(again, report);
     open.switch(&policy, &NoProgress, &Interrupt::default()).unwrap();
     assert_ne!(sound_digest(&reader(&corpus)), before);
+}
+
+/// A proof that was stopped while rows were read said that what was compacted stays so.
+#[test]
+fn a_proof_that_is_stopped_tells_how_to_go_on() {
+    let scratch = Scratch::new();
+    let corpus = corpus(&scratch);
+    let interrupt = Interrupt::default();
+    interrupt.raise();
+    let error =
+        Corpus::options().prove_purge(&corpus, None, None, &NoProgress, &interrupt).unwrap_err();
+    assert!(error.is_interrupt(), "{error}");
+    assert_eq!(error.to_string(), "interrupted; run the same command again to go on");
 }

@@ -393,10 +393,10 @@ fn search_rows(
             family.rows += 1;
             family.bytes += (row.key.len() + row.value.len()) as u64;
         }
-        rows += 1;
         if rows.is_multiple_of(1 << 14) && context.interrupt.is_raised() {
             return Err(StoreError::Interrupted);
         }
+        rows += 1;
         let mut here = Vec::new();
         let mut find = |bytes: &[u8]| {
             group.search.within(bytes, 0, &mut |run, _| here.push(run));
