@@ -62,9 +62,6 @@ pub enum CurateError {
         /// Words of users that quote a text or a key.
         quoted_by: Vec<String>,
     },
-    /// Keys that cannot be searched for.
-    #[error("keys cannot be searched for: {0}")]
-    Words(String),
     /// Documents that nothing is left of.
     #[error(
         "{documents} of these documents were purged: nothing is left of them to restore; select others (`standing = 'removed'`)"

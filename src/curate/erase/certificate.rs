@@ -1,8 +1,8 @@
 //! The certificate of a purge: a search of every row and every file, what it found, and the file that says so.
 
-use super::quotes::DECODINGS;
+use super::RUN_BYTES;
+use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
-use super::{RUN_BYTES, quotes};
 use crate::curate::error::CurateError;
 use crate::model::{Context, DocId, Standing, shown_timestamp};
 use crate::output::OutputFile;
@@ -404,7 +404,7 @@ fn search_rows(
         };
         find(row.key);
         if SPELLED.contains(&row.family) {
-            quotes::any(row.value, &mut find);
+            spellings::any(row.value, &mut find);
         } else {
             find(row.value);
         }

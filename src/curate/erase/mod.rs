@@ -8,7 +8,8 @@
 //! * `rows`: texts that they lent to others move on
 //! * `dictionaries` that have pieces of their texts are replaced
 //! * `rows`: hashes of them are kept (`traces`), their rows are erased
-//! * `quotes`: snapshots, values of fields, verdicts and rejected records that quote them; `words` of users that do
+//! * `quotes`: snapshots, values of fields, verdicts and rejected records that quote them, in any of the
+//!   `spellings`; `words` of users that do
 //! * the files of the families are rewritten, and checkpoints of earlier formats removed
 //!
 //! `certificate` searches every row and every file for what was erased, and tells what it found.
@@ -17,6 +18,7 @@ mod certificate;
 mod dictionaries;
 mod quotes;
 mod rows;
+mod spellings;
 mod traces;
 mod words;
 

@@ -1,8 +1,8 @@
 //! Words of users on record that quote purged documents: reasons and conditions of commits, which are redacted; and words
 //! that are in use, expressions of fields, recipes of plans, how tokenizers were made: a purge names these first.
 
-use super::quotes::any;
 use super::rows;
+use super::spellings::any;
 use super::traces::{self, TraceSearch};
 use super::{PurgeReport, RUN_BYTES};
 use crate::curate::commits::CommitLoop;
@@ -11,9 +11,9 @@ use crate::model::{DocId, FieldId, TokenizerId};
 use crate::store::{
     Batch, CommitRecord, EpochRecord, FieldRecord, FieldState, REDACTED, RunOf, View, Writer,
 };
-use aho_corasick::AhoCorasick;
 use roaring::RoaringTreemap;
 use serde_json::Value;
+use std::collections::BTreeSet;
 
 /// Words in use.
 enum WordsInUse {
@@ -124,11 +124,9 @@ pub(crate) fn quoting(
             rows::quoted_runs(view, document, &header, &mut runs)?;
             keys.extend(header.key.and_then(short_key));
         }
-        let (search, keys) = (TraceSearch::of(runs.iter()), finder(&keys)?);
+        let (search, keys) = (TraceSearch::of(runs.iter()), SpelledKeys::of(keys));
         words.retain(|words| {
-            let mut has = |bytes: &[u8]| {
-                search.any(bytes) || keys.as_ref().is_some_and(|keys| keys.is_match(bytes))
-            };
+            let mut has = |bytes: &[u8]| search.any(bytes) || keys.are_in(bytes);
             let quotes = any(words.bytes(), &mut has);
             if quotes {
                 found.push(words.name());
@@ -193,8 +191,9 @@ pub(super) fn redact_short_keys(
         {
             keys.extend(writer.view().expect_header(document)?.key.and_then(short_key));
         }
-        if let Some(keys) = finder(&keys)? {
-            redact(writer, &mut |bytes| keys.is_match(bytes), record, (commits, report))?;
+        let keys = SpelledKeys::of(keys);
+        if keys.longest > 0 {
+            redact(writer, &mut |bytes| keys.are_in(bytes), record, (commits, report))?;
         }
     }
     Ok(())
@@ -210,9 +209,26 @@ fn short_key(key: String) -> Option<String> {
     (runs.is_empty() && !key.is_empty()).then(|| format!("'{}'", key.replace('\'', "''")))
 }
 
-fn finder(keys: &[String]) -> Result<Option<AhoCorasick>, CurateError> {
-    if keys.is_empty() {
-        return Ok(None);
+/// Keys as SQL spells them.
+struct SpelledKeys {
+    keys: BTreeSet<Vec<u8>>,
+    longest: usize,
+}
+
+impl SpelledKeys {
+    fn of(keys: Vec<String>) -> Self {
+        let longest = keys.iter().map(String::len).max().unwrap_or(0);
+        Self { keys: keys.into_iter().map(String::into_bytes).collect(), longest }
     }
-    AhoCorasick::new(keys).map(Some).map_err(|error| CurateError::Words(error.to_string()))
+
+    /// Whether one of them is in `bytes`: each begins and ends with a quote.
+    fn are_in(&self, bytes: &[u8]) -> bool {
+        let is_quote = |byte: &u8| *byte == b'\'';
+        let starts = bytes.iter().enumerate().filter(|(_, byte)| is_quote(byte));
+        starts.map(|(at, _)| bytes.get(at..).unwrap_or_default()).any(|rest| {
+            let ends = rest.iter().take(self.longest).enumerate().skip(1);
+            ends.filter(|(_, byte)| is_quote(byte))
+                .any(|(end, _)| rest.get(..=end).is_some_and(|part| self.keys.contains(part)))
+        })
+    }
 }
