@@ -232,7 +232,10 @@ fn stored(
         None => None,
         Some(standing) => Some(Decision { standing, matched: view.match_of(id)? }),
     };
-    let (header, sketch) = match under.policy().mode.is_near() && carried.is_none() {
+    let policy = under.policy();
+    // Matches say how many shingles both have, also where none are compared.
+    let has_print = policy.mode.is_near() || policy.normaliser != view.policy().normaliser;
+    let (header, sketch) = match has_print && carried.is_none() {
         true => stored_fingerprint(under, id)?,
         false => (view.expect_header(id)?, None),
     };

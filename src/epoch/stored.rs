@@ -215,7 +215,8 @@ pub fn check_marks(corpora: &Corpora) -> Result<Vec<Fault>, EpochError> {
         if !view.marked_epochs(record.number)?.is_empty() {
             let planned = stored_plan(view, record.number)?;
             // Nobody can open it, so nobody goes by its marks.
-            if planned.drawn_of(&corpora.documents_standing(Standing::Purged)?) > 0 {
+            let purged = corpora.documents_standing(Standing::Purged)?;
+            if planned.is_redacted() || planned.drawn_of(&purged) > 0 {
                 continue;
             }
             faults.extend(marking::check_marks(corpora, &planned)?);
@@ -229,8 +230,9 @@ pub fn check_marks(corpora: &Corpora) -> Result<Vec<Fault>, EpochError> {
 /// # Errors
 /// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Needed`] when another one goes on from it.
 pub fn drop_plan(writer: &mut Writer, number: u32) -> Result<(), EpochError> {
-    let planned = stored_plan(writer.view(), number)?;
-    let hash = blake3::Hash::from_bytes(planned.plan.hash()).to_hex();
+    stored_plan(writer.view(), number)?;
+    let dropped = writer.view().epoch(number)?.map(|record| record.hash).unwrap_or_default();
+    let hash = blake3::Hash::from_bytes(dropped).to_hex();
     for record in writer.view().epochs()? {
         let ledger = Plan::from_json(&record.plan).ok().and_then(|plan| plan.parent);
         if ledger.is_some_and(|ledger| ledger.plan == hash.as_str()) {

@@ -206,7 +206,7 @@ fn a_certificate_names_the_files_that_documents_without_a_key_were_read_from() {
     let notes = scratch.write("notes-of-joan.jsonl", keyless);
     ingest(&corpus, &[&notes], &["--source", "notes"]);
     let keyed =
-        "{\"id\":\"page-of-joan\",\"text\":\"and this is what she printed and gave away\"}\n";
+        "{\"id\":\"printed-page-77\",\"text\":\"and this is what she printed and gave away\"}\n";
     let pages = scratch.write("pages.jsonl", keyed);
     ingest(&corpus, &[&pages], &["--source", "web", "--id-field", "id"]);
     let proof = scratch.arg("proof.json");

@@ -115,7 +115,7 @@ fn a_change_that_was_through_was_not_stopped() {
         writer.drop_rejects(&RejectSelection::default(), told, stop).map(drop)
     });
     everywhere("redo", &|writer, told, stop| {
-        let policy = Policy::new(DedupMode::Witness, 0.4).unwrap();
+        let policy = Policy::new(DedupMode::None, 0.8).unwrap();
         writer.redo(&policy, told, stop)?;
         writer.switch(&policy, told, stop)
     });
@@ -143,7 +143,7 @@ fn a_change_that_was_through_was_not_stopped() {
 fn a_redo_that_decided_all_is_through_and_a_switch_can_be_stopped() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch);
-    let policy = Policy::new(DedupMode::Witness, 0.4).unwrap();
+    let policy = Policy::new(DedupMode::None, 0.8).unwrap();
     let before = sound_digest(&reader(&corpus));
     let mut open = writer(&corpus);
     let documents = open.view().documents();

@@ -857,13 +857,14 @@ fn no_two_documents_without_a_key_share_one_and_an_export_comes_back_whole() {
     assert_eq!(keys.iter().map(shown).collect::<Vec<_>>(), expected);
 
     for row in &keys {
-        let found = corpusdb(&["show", &corpus, "--key", &shown(row), "--json"]).good().json();
+        let found =
+            corpusdb(&["show", &corpus, &format!("--key={}", shown(row)), "--json"]).good().json();
         let found = found.as_array().map_or(&found, |all| &all[0]);
         assert_eq!((&found["id"], &found["text"]), (&row["id"], &row["text"]));
     }
-    corpusdb(&["show", &corpus, "--key", "-:0"]).fails(&["2 documents", "-:0@0", "-:0@1"]);
+    corpusdb(&["show", &corpus, "--key=-:0"]).fails(&["2 documents", "-:0@0", "-:0@1"]);
     corpusdb(&["remove", &corpus, "--", "-:0"]).fails(&["2 documents", "-:0@0", "-:0@1"]);
-    corpusdb(&["show", &corpus, "--key", "-:00@0"]).fails(&["-:00@0"]);
+    corpusdb(&["show", &corpus, "--key=-:00@0"]).fails(&["-:00@0"]);
     let one = "SELECT id FROM documents WHERE key = '-:0@1'";
     assert_eq!(sql(&corpus, one), [json!({"id": 1})]);
     assert_eq!(sql(&corpus, "SELECT id FROM documents WHERE key = '-:0'"), [] as [Value; 0]);

@@ -2,6 +2,7 @@
 
 use super::Plan;
 use super::pinned::PinnedSource;
+use crate::store::REDACTED;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
@@ -25,6 +26,11 @@ impl Planned {
     /// The same plan, whose stored marks are not believed: what is opened follows from the plan alone.
     pub(in crate::epoch) fn anew(&self) -> Self {
         Self::unstored(self.plan.clone(), self.pinned.clone())
+    }
+
+    /// Whether its recipe quoted a purged document, and says no more how it was made.
+    pub(in crate::epoch) fn is_redacted(&self) -> bool {
+        self.plan.recipe.expressions().any(|expression| expression == REDACTED)
     }
 
     /// How many of these documents the plan draws.

@@ -7,7 +7,6 @@ use crate::epoch::mix::Fluid;
 use crate::epoch::plan::{Plan, Planned, check_shards, masks};
 use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::model::{Standing, TokenizerId};
-use crate::store::REDACTED;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
@@ -108,7 +107,7 @@ impl Opened {
 
 /// Refuses a plan that would train on documents of which nothing is left, and one that says no more how it was made.
 fn refuse_purged(corpora: &Corpora, planned: &Planned) -> Result<(), EpochError> {
-    if planned.plan.recipe.expressions().any(|expression| expression == REDACTED) {
+    if planned.is_redacted() {
         return Err(EpochError::Redacted);
     }
     let purged = corpora.documents_standing(Standing::Purged)?;
