@@ -124,7 +124,7 @@ fn a_change_that_was_through_was_not_stopped() {
         writer.add_field(&field, told, stop).map(drop)
     });
     everywhere("compute", &|writer, told, stop| {
-        let (name, expression) = ("length".to_owned(), "length(text)".to_owned());
+        let (name, expression) = ("size".to_owned(), "length(text)".to_owned());
         let field = ComputedField { name, expression, kind: None, batch: 7 };
         writer.compute_field(&field, told, stop).map(drop)
     });
