@@ -194,8 +194,8 @@ fn every_column_has_its_value() {
     let text = printed(&view, "SELECT * FROM documents ORDER BY id", Format::Json);
     let lines: Vec<&str> = text.lines().collect();
     let expected = [
-        r#"{"id":0,"key":"/in/lines:0","source":"web","language":"en","commit":3,"bytes":13,"chars":13,"tokens":3,"tokens_words":3,"kept":true,"standing":"kept","dup_of":null,"jaccard":null,"cluster":0,"cluster_size":2,"crowded":false,"text":"one two three","meta":"{\"language\":\"en\",\"quality\":0.5,\"url\":\"http://a\"}","url":"http://a","quality":0.5,"stars":null}"#,
-        r#"{"id":1,"key":"/in/lines:1","source":"web","language":"en","commit":3,"bytes":12,"chars":12,"tokens":null,"tokens_words":null,"kept":false,"standing":"near","dup_of":0,"jaccard":0.8181818181818182,"cluster":0,"cluster_size":2,"crowded":false,"text":"one two four","meta":"{\"language\":\"en\"}","url":null,"quality":null,"stars":null}"#,
+        r#"{"id":0,"key":"/in/lines:0@0","source":"web","language":"en","commit":3,"bytes":13,"chars":13,"tokens":3,"tokens_words":3,"kept":true,"standing":"kept","dup_of":null,"jaccard":null,"cluster":0,"cluster_size":2,"crowded":false,"text":"one two three","meta":"{\"language\":\"en\",\"quality\":0.5,\"url\":\"http://a\"}","url":"http://a","quality":0.5,"stars":null}"#,
+        r#"{"id":1,"key":"/in/lines:1@1","source":"web","language":"en","commit":3,"bytes":12,"chars":12,"tokens":null,"tokens_words":null,"kept":false,"standing":"near","dup_of":0,"jaccard":0.8181818181818182,"cluster":0,"cluster_size":2,"crowded":false,"text":"one two four","meta":"{\"language\":\"en\"}","url":null,"quality":null,"stars":null}"#,
     ];
     assert_eq!(lines[..2], expected);
     assert!(lines[4].contains(r#""key":"k","source":"code","language":null"#), "{}", lines[4]);
@@ -412,7 +412,7 @@ fn an_output_that_refuses_ends_a_query_with_its_own_error() {
 fn one_document_and_its_duplicates() {
     let (_directory, view) = small();
     let shown = serde_json::to_value(show(&view, DocId(1)).unwrap()).unwrap();
-    assert_eq!(shown["match"]["witness_key"], "/in/lines:0");
+    assert_eq!(shown["match"]["witness_key"], "/in/lines:0@0");
     assert_eq!(shown["match"]["kind"], "near");
     assert_eq!(shown["cluster"]["members"][0], 1);
     assert_eq!(shown["text"], "one two four");
@@ -587,8 +587,8 @@ fn leaf() -> impl Strategy<Value = String> {
         "standing = 'near'",
         "standing <> 'kept'",
         "1.5 > stars",
-        "key = '/in/lines:7'",
-        "key <> '/in/lines:7'",
+        "key = '/in/lines:7@7'",
+        "key <> '/in/lines:7@7'",
         "key IN ('absent', NULL)",
         "NOT (key = NULL)",
     ]);

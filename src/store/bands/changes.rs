@@ -60,7 +60,7 @@ impl BandChanges {
         leaving: impl Iterator<Item = DocId>,
     ) {
         let [even, odd] = &mut self.halves;
-        let half = if band % 2 == 0 { even } else { odd };
+        let half = if band.is_multiple_of(2) { even } else { odd };
         half.leave(band, hash, found, leaving);
     }
 
