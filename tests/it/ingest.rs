@@ -155,7 +155,7 @@ fn text_files_and_directories_are_read_in_byte_order_of_path() {
         .iter()
         .map(|row| row["key"].as_str().unwrap().strip_prefix(&prose).unwrap().to_owned())
         .collect();
-    assert_eq!(names, ["/asia/hi.txt", "/asia/zh.txt", "/de.txt", "/ru.txt"]);
+    assert_eq!(names, ["/asia/hi.txt@0", "/asia/zh.txt@1", "/de.txt@2", "/ru.txt@3"]);
     let read = |name: &str| std::fs::read_to_string(format!("{prose}/{name}")).unwrap();
     assert_eq!(texts(&corpus), ["asia/hi.txt", "asia/zh.txt", "de.txt", "ru.txt"].map(read));
 
