@@ -124,6 +124,8 @@ class RemovalReport(Report):
     spared: int
     no_longer_kept: int
     kept_again: int
+    #: Copies of what was removed that stand: those kept in its place, and the duplicates of these.
+    copies: int
     #: Documents that are kept out by removals.
     blocked: int
     #: What the decisions cost.
@@ -162,6 +164,8 @@ class PurgeReport(Report):
     texts_rewritten: int
     snapshots: int
     rejects: int
+    #: Expressions, recipes and records of how tokenizers were made that quoted them.
+    redacted: int
     #: Values of fields that no document has any more.
     values: int
     #: Verdicts of reviews on texts that no document has any more.

@@ -30,7 +30,7 @@ def family(seed: int, count: int) -> list[dict[str, Any]]:
         elif kind == 6:
             text = earlier.upper() + " !"
         elif kind == 7:
-            text = draw.choice(["...", "one two", "three four five"])
+            text = draw.choice(["\u200b", "one two", "three four five"])
         else:
             text = corpora.prose(seed * 1000 + number, draw.randrange(8, 90))
         texts.append(text)
