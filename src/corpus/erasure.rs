@@ -22,19 +22,14 @@ pub struct ShownBy {
     pub quoted_by: Vec<String>,
 }
 
-impl ShownBy {
-    fn is_empty(&self) -> bool {
-        self.snapshots.is_empty() && self.plans.is_empty() && self.quoted_by.is_empty()
-    }
-}
-
 impl Corpus {
     /// The snapshots and stored plans that show any of these documents: what a purge of them takes something from.
     ///
     /// # Errors
     /// [`Error::Store`] or [`Error::Epoch`] when they cannot be read.
     pub fn shown_by(&self, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
-        shown_by(self.view(), documents, self.memory)
+        let quoted_by = curate::quoting(self.view(), documents, self.memory)?;
+        Ok(ShownBy { quoted_by, ..shown_by(self.view(), documents)? })
     }
 
     /// The documents that are still to be erased by a purge that was stopped. The next purge erases them, whatever is
@@ -84,10 +79,12 @@ impl CorpusWriter {
         interrupt: &Interrupt,
     ) -> Result<PurgeReport, Error> {
         let purged = self.view().documents_standing(Standing::Purged)?;
-        let shown = shown_by(self.view(), &(selection - purged), self.memory)?;
-        if !force && !shown.is_empty() {
-            let ShownBy { snapshots, plans, quoted_by } = shown;
-            return Err(CurateError::Shown { snapshots, plans, quoted_by }.into());
+        let ShownBy { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
+        if !force {
+            let quoted_by = curate::quoting(self.view(), selection, self.memory)?;
+            if !(snapshots.is_empty() && plans.is_empty() && quoted_by.is_empty()) {
+                return Err(CurateError::Shown { snapshots, plans, quoted_by }.into());
+            }
         }
         let loaded = curate::load_to_write(&mut self.writer)?;
         let context = Context::new(progress, interrupt, self.memory);
@@ -125,7 +122,8 @@ impl CorpusOptions {
     }
 }
 
-fn shown_by(view: &View, documents: &RoaringTreemap, memory: u64) -> Result<ShownBy, Error> {
+/// Snapshots and plans alone.
+fn shown_by(view: &View, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
     let mut shown = ShownBy { plans: epoch::plans_drawing(view, documents)?, ..ShownBy::default() };
     for snapshot in view.snapshots()? {
         let kept = view.snapshot_kept(&snapshot.name)?.intersection_len(documents);
@@ -133,7 +131,5 @@ fn shown_by(view: &View, documents: &RoaringTreemap, memory: u64) -> Result<Show
             shown.snapshots.push((snapshot.name, kept));
         }
     }
-    let purged = view.documents_standing(Standing::Purged)?;
-    shown.quoted_by = curate::quoting(view, &(documents - purged), memory)?;
     Ok(shown)
 }

@@ -22,7 +22,7 @@ fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
     // As if it had been killed behind the first documents.
     let mut batch = writer.writer.begin().unwrap();
     batch.put_refingerprinted(Some(70)).unwrap();
-    batch.commit(&CommitRecord { kind: "redo".to_owned(), ..CommitRecord::default() }).unwrap();
+    batch.commit(&CommitRecord::about("redo", "")).unwrap();
     let other = [5].into_iter().collect();
     let refused = writer.remove(&other, BlockReach::Exact, &NoProgress, &Interrupt::default());
     assert!(refused.unwrap_err().to_string().contains("run it again"));

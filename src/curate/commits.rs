@@ -33,11 +33,6 @@ impl<'a> CommitLoop<'a> {
         self.context.progress.begin(stage, total);
     }
 
-    /// How many commits were made so far.
-    pub(super) const fn made(&self) -> u64 {
-        self.commits
-    }
-
     /// # Errors
     /// [`CurateError::Interrupted`] when a stop was asked for.
     pub(super) fn check_interrupt(&self) -> Result<(), CurateError> {
@@ -67,6 +62,18 @@ impl<'a> CommitLoop<'a> {
         self.commits += 1;
         self.context.progress.advance(done);
         Ok(())
+    }
+
+    /// Makes a commit of a stage whose total is not known: told are the commits.
+    ///
+    /// # Errors
+    /// As [`CommitLoop::commit`].
+    pub(super) fn commit_next(
+        &mut self,
+        batch: Batch<'_>,
+        record: &CommitRecord,
+    ) -> Result<(), CurateError> {
+        self.commit(batch, record, self.commits + 1)
     }
 
     /// The change is over: how many commits it took.

@@ -35,11 +35,7 @@ pub(super) fn refingerprint(writer: &mut Writer) -> Result<(), CurateError> {
         blockade.write(&mut batch)?;
         let ends = end == view.documents();
         batch.put_refingerprinted((!ends).then_some(end))?;
-        batch.commit(&CommitRecord {
-            kind: "redo".to_owned(),
-            subject: format!("fingerprints below {end}"),
-            ..CommitRecord::default()
-        })?;
+        batch.commit(&CommitRecord::about("redo", format!("fingerprints below {end}")))?;
     }
     Ok(())
 }

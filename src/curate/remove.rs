@@ -137,7 +137,6 @@ pub fn remove(
     let reach = removal.reach;
     let record = removal.record("remove")?;
     let mut report = RemovalReport { selected: selection.len(), ..RemovalReport::default() };
-    let kept = KeptBefore::of(writer.view())?;
     let purged = writer.view().documents_standing(Standing::Purged)?;
     let before = writer.view().documents_standing(Standing::Removed)? | &purged;
     report.unchanged = selection.intersection_len(&before);
@@ -151,7 +150,7 @@ pub fn remove(
     let mut met = block_reach::ReachSearch::new(reach);
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
     let of = ChunkedChange { documents: &documents, size, record: &record, tokenizers, context };
-    of.decide(writer, &mut report, |batch, session, chunk, rest, report| {
+    let kept_again = of.decide(writer, &mut report, |batch, session, chunk, rest, report| {
         let view = batch.view().clone();
         // Once for many commits, before the first of them: what is stored now is all that can be met.
         met.look_up(&view, chunk, rest, selection)?;
@@ -176,7 +175,6 @@ pub fn remove(
         blockade.write(batch)?;
         Ok(chunk.iter().filter(is_hit).count() as u64)
     })?;
-    let kept_again = kept.count(writer.view(), &mut report)?;
     // A block of what is similar has reached them.
     for document in kept_again.iter().map(DocId).filter(|_| reach < BlockReach::Similar) {
         report.copies += 1 + writer.view().members(document)?.len() as u64;
@@ -184,21 +182,27 @@ pub fn remove(
     Ok(report)
 }
 
-/// What was kept before a verb of many commits: what one of them keeps again, a later one may remove.
-struct KeptBefore(RoaringTreemap);
+/// What is kept and was not, and the reverse, over the commits of a verb: what one of them keeps again, a later one may
+/// remove.
+#[derive(Default)]
+struct KeptChanges {
+    again: RoaringTreemap,
+    no_longer: RoaringTreemap,
+}
 
-impl KeptBefore {
-    fn of(view: &View) -> Result<Self, CurateError> {
-        Ok(Self(view.kept()?))
-    }
-
-    /// Counts what the verb came to; what is kept now and was not.
-    fn count(self, view: &View, report: &mut RemovalReport) -> Result<RoaringTreemap, CurateError> {
-        let now = view.kept()?;
-        let kept_again = &now - &self.0;
-        report.kept_again = kept_again.len();
-        report.no_longer_kept = (self.0 - now).len();
-        Ok(kept_again)
+impl KeptChanges {
+    /// Adds those of a commit.
+    fn add(&mut self, again: &[DocId], no_longer: &[DocId]) {
+        for DocId(document) in again {
+            if !self.no_longer.remove(*document) {
+                self.again.insert(*document);
+            }
+        }
+        for DocId(document) in no_longer {
+            if !self.again.remove(*document) {
+                self.no_longer.insert(*document);
+            }
+        }
     }
 }
 
@@ -238,7 +242,6 @@ pub fn restore(
     }
     let removed = selection & writer.view().documents_standing(Standing::Removed)?;
     report.unchanged = selection.len() - removed.len();
-    let kept = KeptBefore::of(writer.view())?;
     let mut blocked = RoaringTreemap::new();
     let mut unended = writer.view().unended_purge()?;
     let mut met = block_reach::UnblockSearch::default();
@@ -263,7 +266,6 @@ pub fn restore(
         blocked |= lift_blocks(batch, session, chunk, decided_again)?;
         Ok(chunk.len() as u64)
     })?;
-    kept.count(writer.view(), &mut report)?;
     // Some of them are freed by a later commit.
     report.blocked = (blocked & writer.view().documents_standing(Standing::Blocked)?).len();
     Ok(report)
@@ -278,7 +280,6 @@ pub(super) fn lift(
     context: &Context<'_>,
 ) -> Result<RemovalReport, CurateError> {
     let mut report = RemovalReport::default();
-    let kept = KeptBefore::of(writer.view())?;
     let reach = Blocklist::new(writer.view())?.reach();
     let blocking = removed_that(writer.view(), removed, reach, |blockade, document, of| {
         blockade.is_blocking(document, of.keys())
@@ -293,7 +294,6 @@ pub(super) fn lift(
         // Nothing of the documents changes.
         Ok(0)
     })?;
-    kept.count(writer.view(), &mut report)?;
     Ok(report)
 }
 
@@ -340,7 +340,7 @@ struct ChunkedChange<'a> {
 
 impl ChunkedChange<'_> {
     /// `change` puts what changes with a chunk into batch, session and report, is given the documents behind the chunk
-    /// too, and answers how many documents the record says are changed.
+    /// too, and answers how many documents the record says are changed. Answers what is kept now and was not.
     fn decide(
         &self,
         writer: &mut Writer,
@@ -352,8 +352,9 @@ impl ChunkedChange<'_> {
             &mut dyn Iterator<Item = DocId>,
             &mut RemovalReport,
         ) -> Result<u64, CurateError>,
-    ) -> Result<(), CurateError> {
+    ) -> Result<RoaringTreemap, CurateError> {
         let Self { documents, size, record, tokenizers, context } = *self;
+        let mut kept = KeptChanges::default();
         let mut commits = CommitLoop::begin("changing", Some(documents.len()), context);
         let (mut ids, mut done) = (documents.iter().map(DocId), 0);
         loop {
@@ -364,14 +365,18 @@ impl ChunkedChange<'_> {
             let mut batch = commits.batch(writer)?;
             let mut session = DecisionSession::begin(&batch, context.interrupt);
             let changed = change(&mut batch, &mut session, &chunk, &mut ids.clone(), report)?;
-            let (_, decided) = decide(&mut batch, session, tokenizers, true)?;
+            let (kept_again, decided) = decide(&mut batch, session, tokenizers, true)?;
+            kept.add(&kept_again, &decided.no_longer_kept);
             report.changed += changed;
             report.dedup += decided.counts;
             done += chunk.len() as u64;
             commits.commit(batch, &CommitRecord { changed, ..record.clone() }, done)?;
         }
         report.commits += commits.end();
-        Ok(writer.flush()?)
+        report.kept_again = kept.again.len();
+        report.no_longer_kept = kept.no_longer.len();
+        writer.flush()?;
+        Ok(kept.again)
     }
 }
 

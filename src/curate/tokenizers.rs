@@ -35,9 +35,7 @@ pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, CurateEr
         (None, Some(first)) => first,
         (None, None) => return Err(TokenizerError::unknown("", &[]).into()),
     };
-    let loaded = load_record(view, id, record)?;
-    loaded.tokenizer.build_encoder();
-    Ok(loaded)
+    load_record(view, id, record).map(built)
 }
 
 /// All tokenizers of a corpus, to read by.
@@ -45,11 +43,13 @@ pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, CurateEr
 /// # Errors
 /// [`CurateError`] when a file is absent or damaged.
 pub fn load_all(view: &View) -> Result<Vec<LoadedTokenizer>, CurateError> {
-    let build = |loaded: LoadedTokenizer| {
-        loaded.tokenizer.build_encoder();
-        loaded
-    };
-    view.tokenizers().map(|(id, record)| load_record(view, id, record).map(build)).collect()
+    view.tokenizers().map(|(id, record)| load_record(view, id, record).map(built)).collect()
+}
+
+/// With its encoder built: it is about to be used.
+fn built(loaded: LoadedTokenizer) -> LoadedTokenizer {
+    loaded.tokenizer.build_encoder();
+    loaded
 }
 
 /// All tokenizers of a corpus, to add ids by: those of another reference library are proven to be the

@@ -89,25 +89,27 @@ impl BlockKeys {
         }
         let mut craft = Fingerprinter::new(&Policy { normaliser, ..policy.clone() });
         let other = craft.fingerprint(&view.compared_text(document)?);
-        let sketch = other.sketch.filter(|_| with_sketch);
-        let similar = sketch.as_ref().map(block_keys).unwrap_or_default();
         let normalised = (other.tokens > 0).then_some((Blocked::Normalised, other.normalised));
-        let others = normalised.into_iter();
-        keys.of_other_version =
-            others.chain(similar.into_iter().map(|hash| (Blocked::Similar, hash))).collect();
+        let similar = similar_rows(other.sketch.as_ref().filter(|_| with_sketch));
+        keys.of_other_version = normalised.into_iter().chain(similar).collect();
         Ok(keys)
     }
 
     /// The rows of `blocks` that it can have or meet.
     pub fn keys(&self) -> impl Iterator<Item = (Blocked, [u8; 16])> {
-        let similar = self.sketch.as_ref().map(block_keys).unwrap_or_default();
         let identity = self.identity.map(|hash| (Blocked::Identity, hash));
         let raw = self.raw.map(|hash| (Blocked::Text, hash));
         let normalised = self.normalised.map(|hash| (Blocked::Normalised, hash));
         let texts = identity.into_iter().chain(raw).chain(normalised);
-        let similar = similar.into_iter().map(|hash| (Blocked::Similar, hash));
+        let similar = similar_rows(self.sketch.as_ref());
         texts.chain(similar).chain(self.of_other_version.iter().copied())
     }
+}
+
+/// The rows of what is similar to a text of that sketch.
+fn similar_rows(sketch: Option<&Sketch>) -> impl Iterator<Item = (Blocked, [u8; 16])> + use<> {
+    let keys = sketch.map(block_keys).unwrap_or_default();
+    keys.into_iter().map(|hash| (Blocked::Similar, hash))
 }
 
 /// The blocks of a moment, as a commit may change them.

@@ -2,7 +2,7 @@
 
 use crate::model::{DocId, FileId, SourceId, Standing, key_identity};
 use crate::query::error::QueryError;
-use crate::store::{Header, View, fields};
+use crate::store::{Header, View, fields, key_at};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};
 
@@ -29,10 +29,14 @@ impl Keys {
         if let Some(key) = &header.key {
             return Ok(key.clone());
         }
+        Ok(key_at(&self.place(view, header)?, document))
+    }
+
+    /// As [`View::display_place`].
+    fn place(&mut self, view: &View, header: &Header) -> Result<String, QueryError> {
         let file = (header.source, header.file);
         if let Some((path, numbered)) = self.files.get(&file) {
-            let number = if *numbered { format!(":{}", header.number) } else { String::new() };
-            return Ok(format!("{path}{number}@{document}"));
+            return Ok(if *numbered { format!("{path}:{}", header.number) } else { path.clone() });
         }
         let place = view.display_place(header)?;
         if self.files.len() >= REMEMBERED {
@@ -41,9 +45,8 @@ impl Keys {
         // The one document of a file is shown alike whether or not its path ends in `:0`.
         let path = place.strip_suffix(&format!(":{}", header.number)).map(str::to_owned);
         let numbered = path.is_some();
-        let shown = format!("{place}@{document}");
-        self.files.insert(file, (path.unwrap_or(place), numbered));
-        Ok(shown)
+        self.files.insert(file, (path.unwrap_or_else(|| place.clone()), numbered));
+        Ok(place)
     }
 }
 

@@ -80,5 +80,5 @@ pub use topics::TemplateRecord;
 pub use topics::UnendedPurge;
 pub(crate) use topics::{MANY, Roots, Stored as StoredRow, TextAndItem, TokenizerParts, Totals};
 pub(crate) use view::declaration;
-pub(crate) use view::{BlockStandings, StoredColumn};
+pub(crate) use view::{BlockStandings, StoredColumn, key_at};
 pub use view::{MatchedDocuments, Rejected, StoredIds, View};

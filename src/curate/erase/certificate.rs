@@ -1,10 +1,9 @@
 //! The certificate of a purge: a search of every row and every file, what it found, and the file that says so.
 
-use super::RUN_BYTES;
 use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
-use crate::model::{Context, DocId, Standing, shown_timestamp};
+use crate::model::{Context, DocId, FileId, SourceId, Standing, shown_timestamp};
 use crate::output::OutputFile;
 use crate::store::{HashedRun, RunOf, StoreError, StoredRow, View, format_version};
 use roaring::RoaringTreemap;
@@ -275,8 +274,8 @@ pub fn certify(
         twins,
         ..Certificate::default()
     };
-    let most = (context.memory / 16 / RUN_BYTES).max(1 << 12) as usize;
-    let mut groups = TraceGroups { view, next: 0, most };
+    let most = TraceSearch::capacity(context.memory);
+    let mut groups = TraceGroups { view, next: 0, most, files: BTreeSet::new() };
     let mut is_first = true;
     loop {
         let (runs, owners) = groups.next(&mut certificate)?;
@@ -292,26 +291,13 @@ pub fn certify(
         }
         group.tell(&mut certificate);
     }
-    keep_paths(view, &mut certificate)?;
+    certificate.kept_paths = groups.files.len() as u64;
+    for (source, file) in groups.files.into_iter().take(LISTED) {
+        certificate.paths.extend(view.file_path(source, file)?);
+    }
     certificate.digest = crate::store::digest(view, context.progress)?;
     context.progress.end();
     Ok(certificate)
-}
-
-/// Names the files that purged documents without a key were read from.
-fn keep_paths(view: &View, certificate: &mut Certificate) -> Result<(), CurateError> {
-    let mut files = BTreeSet::new();
-    for traces in view.traces()? {
-        for trace in traces?.1.iter().filter(|trace| trace.identity.is_none()) {
-            let header = view.expect_header(trace.document)?;
-            files.insert((header.source, header.file));
-        }
-    }
-    certificate.kept_paths = files.len() as u64;
-    for (source, file) in files.into_iter().take(LISTED) {
-        certificate.paths.extend(view.file_path(source, file)?);
-    }
-    Ok(())
 }
 
 /// Purged documents whose sketches stay.
@@ -329,6 +315,8 @@ struct TraceGroups<'a> {
     /// Commits with traces that were handed out.
     next: usize,
     most: usize,
+    /// Files that documents without a key were read from.
+    files: BTreeSet<(SourceId, FileId)>,
 }
 
 type OwnedTraceRuns = (Vec<HashedRun>, Vec<(DocId, RunOf)>);
@@ -342,6 +330,10 @@ impl TraceGroups<'_> {
             }
             self.next += 1;
             for trace in traces?.1 {
+                if trace.identity.is_none() {
+                    let header = self.view.expect_header(trace.document)?;
+                    self.files.insert((header.source, header.file));
+                }
                 certificate.without_runs += u64::from(trace.runs.is_empty());
                 certificate.runs += trace.runs.len() as u64;
                 owners.extend(trace.runs.iter().map(|run| (trace.document, run.of)));

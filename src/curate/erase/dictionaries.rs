@@ -35,13 +35,13 @@ pub(super) fn replace(
         let samples = samples(writer.view(), documents)?;
         let mut batch = commits.batch(writer)?;
         batch.replace_dictionary(samples.iter().map(String::as_str))?;
-        commits.commit(batch, record, commits.made() + 1)?;
+        commits.commit_next(batch, record)?;
     }
     report.texts_rewritten += rewrite(writer, &tainted, record, commits)?;
     let mut batch = commits.batch(writer)?;
     batch.drop_dictionaries(&tainted)?;
     report.dictionaries += tainted.len() as u64;
-    commits.commit(batch, record, commits.made() + 1)
+    commits.commit_next(batch, record)
 }
 
 /// The dictionaries that have a run of one of the texts, and whether the newest one is among them.

@@ -28,13 +28,13 @@ pub(crate) use words::quoting;
 
 use super::commits::CommitLoop;
 use super::error::CurateError;
-use super::remove::RemovalRequest;
-use super::remove::{lift, remove};
+use super::remove::{RemovalRequest, lift, remove};
 use crate::decide::{BlockReach, LoadedTokenizer};
 use crate::model::{Context, Standing};
 use crate::store::{CommitRecord, StoreError, UnendedPurge, Writer};
 use roaring::RoaringTreemap;
 use serde::Serialize;
+use traces::TraceSearch;
 
 /// The families that have something of a document, or of what quotes it.
 const TOUCHED: [&str; 20] = [
@@ -59,9 +59,6 @@ const TOUCHED: [&str; 20] = [
     "contamination",
     "verdicts",
 ];
-/// Bytes that a run takes while it is searched for.
-pub(super) const RUN_BYTES: u64 = 64;
-
 /// What a purge did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[non_exhaustive]
@@ -190,7 +187,7 @@ fn finish(
     quotes::snapshots(writer, &unended.documents, &record, (&mut commits, report))?;
     quotes::values(writer, &record, (&mut commits, report))?;
     quotes::verdicts(writer, &record, (&mut commits, report))?;
-    let most = (context.memory / 16 / RUN_BYTES).max(1 << 12) as usize;
+    let most = TraceSearch::capacity(context.memory);
     quotes::quotes(writer, unended.commit, &mut record, most, (&mut commits, report))?;
     report.commits += commits.end();
     match writer.rewrite(&TOUCHED, context) {

@@ -27,7 +27,7 @@ pub(super) fn snapshots(
         let mut batch = commits.batch(writer)?;
         batch.purge_from_snapshot(snapshot, documents)?;
         report.snapshots += 1;
-        commits.commit(batch, record, commits.made() + 1)?;
+        commits.commit_next(batch, record)?;
     }
     Ok(())
 }
@@ -46,7 +46,7 @@ pub(super) fn values(
             let mut batch = commits.batch(writer)?;
             batch.drop_terms(&unused)?;
             report.values += unused.len() as u64;
-            commits.commit(batch, record, commits.made() + 1)?;
+            commits.commit_next(batch, record)?;
         }
     }
     Ok(())
@@ -66,7 +66,7 @@ pub(super) fn verdicts(
                 batch.judge(*suite, *of, None)?;
             }
             report.verdicts += chunk.len() as u64;
-            commits.commit(batch, record, commits.made() + 1)?;
+            commits.commit_next(batch, record)?;
         }
     }
     Ok(())
@@ -143,6 +143,6 @@ fn rejects(
             batch.forget_reject(*hash)?;
         }
         report.rejects += quoting.len() as u64;
-        commits.commit(batch, record, commits.made() + 1)?;
+        commits.commit_next(batch, record)?;
     }
 }

@@ -12,6 +12,9 @@ const BASE: u64 = 0x9e37_79b9_7f4a_7c15;
 /// Bits of the filter that most windows do not pass.
 const FILTER: u32 = 22;
 
+/// Bytes that a run takes while it is searched for.
+const RUN_BYTES: u64 = 64;
+
 /// The bytes that a search carries from one block to the next.
 pub(super) const CARRIED: usize = WIDTHS[0] - 1;
 
@@ -76,6 +79,11 @@ struct TraceSet {
 }
 
 impl TraceSearch {
+    /// Runs that are searched for at a time.
+    pub(super) fn capacity(memory: u64) -> usize {
+        (memory / 16 / RUN_BYTES).max(1 << 12) as usize
+    }
+
     pub(super) fn of<'a>(runs: impl Iterator<Item = &'a HashedRun>) -> Self {
         let mut by_width: Vec<Vec<(u64, u64, usize)>> = vec![Vec::new(); WIDTHS.len()];
         for (at, run) in runs.enumerate() {

@@ -1,13 +1,13 @@
 //! Words of users on record that quote purged documents: reasons and conditions of commits, which are redacted; and words
 //! that are in use, expressions of fields, recipes of plans, how tokenizers were made: a purge names these first.
 
+use super::PurgeReport;
 use super::rows;
 use super::spellings::any;
 use super::traces::{self, TraceSearch};
-use super::{PurgeReport, RUN_BYTES};
 use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
-use crate::model::{DocId, FieldId, TokenizerId};
+use crate::model::{DocId, FieldId, Standing, TokenizerId};
 use crate::store::{
     Batch, CommitRecord, EpochRecord, FieldRecord, FieldState, REDACTED, RunOf, View, Writer,
 };
@@ -100,8 +100,8 @@ fn without(json: &[u8], has: &mut dyn FnMut(&[u8]) -> bool) -> String {
     if any(redacted.as_bytes(), has) { REDACTED.to_owned() } else { redacted }
 }
 
-/// The words in use that quote a text or a key of documents, by what they are. Without words in use no document is
-/// read.
+/// The words in use that quote a text or a key of documents, by what they are; of what was purged nothing is left to be
+/// quoted. Without words in use no document is read.
 ///
 /// # Errors
 /// [`CurateError`] when rows cannot be read.
@@ -110,9 +110,13 @@ pub(crate) fn quoting(
     documents: &RoaringTreemap,
     memory: u64,
 ) -> Result<Vec<String>, CurateError> {
-    let most = (memory / 16 / RUN_BYTES).max(1 << 12) as usize;
+    let most = TraceSearch::capacity(memory);
     let mut words = WordsInUse::of(view)?;
     let mut found = Vec::new();
+    if words.is_empty() {
+        return Ok(found);
+    }
+    let documents = documents - view.documents_standing(Standing::Purged)?;
     let mut documents = documents.iter().map(DocId).peekable();
     while !words.is_empty() && documents.peek().is_some() {
         let (mut runs, mut keys) = (Vec::new(), Vec::new());
@@ -173,7 +177,7 @@ pub(super) fn redact(
     for words in in_use {
         words.redact(&mut batch, has)?;
     }
-    commits.commit(batch, record, commits.made() + 1)
+    commits.commit_next(batch, record)
 }
 
 /// Redacts what quotes keys that are too short for a run, while they are at hand.

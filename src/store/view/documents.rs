@@ -9,6 +9,11 @@ use crate::store::rows::keys::{DocumentKey, Key, NumberKey, SourceKey};
 use crate::store::rows::named::SourceRow;
 use std::ops::Range;
 
+/// The key shown for a document without one that was read at a place.
+pub fn key_at(place: &str, document: DocId) -> String {
+    format!("{place}@{document}")
+}
+
 impl View {
     /// A document's header.
     ///
@@ -38,7 +43,7 @@ impl View {
     pub fn display_key(&self, document: DocId, header: &Header) -> Result<String, StoreError> {
         match &header.key {
             Some(key) => Ok(key.clone()),
-            None => Ok(format!("{}@{document}", self.display_place(header)?)),
+            None => Ok(key_at(&self.display_place(header)?, document)),
         }
     }
 
@@ -53,8 +58,11 @@ impl View {
         header: &Header,
         said: &str,
     ) -> Result<bool, StoreError> {
-        Ok(self.display_key(document, header)? == said
-            || header.key.is_none() && self.display_place(header)? == said)
+        if let Some(key) = &header.key {
+            return Ok(key == said);
+        }
+        let place = self.display_place(header)?;
+        Ok(said == place || said == key_at(&place, document))
     }
 
     /// Where a document was read: the path, with the record's number unless the file was read as one text. Files that

@@ -20,6 +20,7 @@ mod token_reads;
 mod tokens;
 
 pub(crate) use columns::StoredColumn;
+pub(crate) use documents::key_at;
 pub use fields::declaration;
 pub use matches::MatchedDocuments;
 pub use rejects::Rejected;
