@@ -2,19 +2,18 @@
 
 use crate::epochs::{Place, SPECIALS};
 use crate::support::{
-    Page, Random, Scratch, copy, corpusdb, corpusdb_reading, digest, ingest, init, lines, numbers,
-    prose, reader, repository, seeds, sound, sound_digest, writer,
+    Page, Random, Scratch, StopAt, StopWhen, copy, corpusdb, corpusdb_reading, digest, ingest,
+    init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, writer,
 };
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use corpusdb::contamination::SuiteFields;
 use corpusdb::dedup::{Normaliser, words};
 use corpusdb::ingest::ReadOptions;
-use corpusdb::{Interrupt, NoProgress, Progress, ProgressTally};
+use corpusdb::{Interrupt, NoProgress, Progress};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, Ordering};
 
 pub(crate) const QUESTION: &str = "A baker sells 48 of her rolls in the morning, and then half as many rolls in the afternoon. How many rolls did the baker sell on the whole day?";
 pub(crate) const ANSWER: &str = "In the afternoon she sold 48/2 = 24 rolls, so on the whole day she sold 48+24 = 72 of them. #### 72";
@@ -295,24 +294,6 @@ fn what_very_many_documents_of_several_sources_have_counts_for_nothing() {
     sound(&corpus);
 }
 
-/// Stops what runs, once it has gone on so often.
-struct Stopping {
-    interrupt: Interrupt,
-    left: AtomicI64,
-}
-
-impl Progress for Stopping {
-    fn begin(&self, _: &str, _: Option<u64>) {}
-    fn advance(&self, _: u64) {
-        if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.interrupt.raise();
-        }
-    }
-    fn tally(&self, _: &ProgressTally) {}
-    fn end(&self) {}
-    fn note(&self, _: &str) {}
-}
-
 #[test]
 fn an_interrupted_search_goes_on_by_itself_and_with_the_next_ingest() {
     let scratch = Scratch::new();
@@ -342,7 +323,7 @@ fn an_interrupted_search_goes_on_by_itself_and_with_the_next_ingest() {
 
     let interrupt = Interrupt::default();
     // Once for the items that are read, then after a commit.
-    let stopping = Stopping { interrupt: interrupt.clone(), left: 6.into() };
+    let stopping = StopAt::new(StopWhen::Advance(6), &interrupt);
     let error = writer(&cut)
         .add_suite("ours", &files, &read, &fields, (&stopping, &interrupt))
         .unwrap_err();

@@ -3,16 +3,14 @@
 
 use crate::erasure::{having, sql};
 use crate::support::{
-    Page, Random, Scratch, corpusdb, lines, pour, reader, seeds, sound_digest, writer,
+    Page, Random, Scratch, StopAt, StopWhen, corpusdb, lines, pour, reader, seeds, sound_digest,
+    writer,
 };
 use base64::Engine;
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::{Profile, Standing};
 use corpusdb::ingest::ReadOptions;
-use corpusdb::{
-    Corpus, CorpusWriter, DocId, IngestOptions, Interrupt, NoProgress, Policy, Progress,
-    ProgressTally,
-};
+use corpusdb::{Corpus, CorpusWriter, DocId, IngestOptions, Interrupt, NoProgress, Policy};
 use roaring::RoaringTreemap;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -41,21 +39,6 @@ struct Story {
     secrets: Vec<Secret>,
     files: usize,
     log: Vec<String>,
-}
-
-/// Raises the interrupt at the first step of some kind after so many.
-struct Kill(Interrupt, std::sync::atomic::AtomicU64);
-
-impl Progress for Kill {
-    fn begin(&self, _: &str, _: Option<u64>) {}
-    fn advance(&self, _: u64) {
-        if self.1.fetch_sub(1, std::sync::atomic::Ordering::Relaxed) == 1 {
-            self.0.raise();
-        }
-    }
-    fn tally(&self, _: &ProgressTally) {}
-    fn end(&self) {}
-    fn note(&self, _: &str) {}
 }
 
 impl Story {
@@ -160,7 +143,7 @@ impl Story {
         let kill = random.below(6) as u64;
         self.log.push(format!("purge {asked:?}, block {reach:?}, killed at {kill}"));
         let interrupt = Interrupt::default();
-        let progress = Kill(interrupt.clone(), kill.into());
+        let progress = StopAt::new(StopWhen::Advance(kill), &interrupt);
         let done = self.writer.purge(&asked, reach, true, &progress, &interrupt);
         let mut spared = RoaringTreemap::new();
         if let Err(error) = done {

@@ -1,38 +1,21 @@
 //! Fields over the life of a corpus: added, set, computed and dropped between ingests, removals and other policies, in
 //! commits of any size, interrupted and run again, against a model that knows what every document has.
 
-use crate::support::{Random, Scratch, pour, prose, reader, seeds, sound_digest, writer};
+use crate::support::{
+    Random, Scratch, StopAt, StopWhen, pour, prose, reader, seeds, sound_digest, writer,
+};
 use corpusdb::curate::{ComputedField, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions};
 use corpusdb::query::{Format, Printer};
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, Interrupt, NoProgress,
-    Policy, Progress, ProgressTally,
+    Policy, Progress,
 };
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 const KEYS: usize = 14;
-
-/// Asks for a stop at a commit.
-struct Stop {
-    left: AtomicU64,
-    interrupt: Interrupt,
-}
-
-impl Progress for Stop {
-    fn begin(&self, _: &str, _: Option<u64>) {}
-    fn advance(&self, _: u64) {
-        if self.left.fetch_sub(1, Ordering::SeqCst) == 1 {
-            self.interrupt.raise();
-        }
-    }
-    fn tally(&self, _: &ProgressTally) {}
-    fn end(&self) {}
-    fn note(&self, _: &str) {}
-}
 
 /// What happens to a corpus.
 #[derive(Clone, Debug)]
@@ -370,8 +353,8 @@ impl Place {
     /// Takes a step that is asked to stop at some commit, is left there, and is taken again.
     fn take_in_parts(&mut self, step: &Step, file: &str, random: &mut Random) {
         let interrupt = Interrupt::default();
-        let left = AtomicU64::new(random.between(1, 5) as u64);
-        let stop = Stop { left, interrupt: interrupt.clone() };
+        let when = StopWhen::Advance(random.between(1, 5) as u64);
+        let stop = StopAt::new(when, &interrupt);
         match self.take(step, file, &stop, &interrupt) {
             Ok(()) => {}
             Err(error) => {

@@ -3,10 +3,10 @@
 
 use crate::epochs::{Place, SPECIALS, Stored, check_conservation, check_rows};
 use crate::shards::{Row, files, manifest, numbered, rows};
-use crate::support::MEMORY;
+use crate::support::{MEMORY, StopAt, StopWhen};
 use corpusdb::epoch::BuildJob;
 use corpusdb::store::TokenizerId;
-use corpusdb::{Corpus, DocId, Interrupt, NoProgress, Progress, ProgressTally};
+use corpusdb::{Corpus, DocId, Interrupt, NoProgress};
 use std::path::Path;
 
 /// The `[output]` of every format and layout.
@@ -165,28 +165,6 @@ fn index_files_say_what_the_rows_are() {
     assert_eq!(fields[3], first.source);
 }
 
-/// Raises the interrupt when so many tokens are done.
-struct StopAt<'a> {
-    tokens: u64,
-    interrupt: &'a Interrupt,
-}
-
-impl Progress for StopAt<'_> {
-    fn begin(&self, _: &str, _: Option<u64>) {}
-
-    fn advance(&self, done: u64) {
-        if done >= self.tokens {
-            self.interrupt.raise();
-        }
-    }
-
-    fn tally(&self, _: &ProgressTally) {}
-
-    fn end(&self) {}
-
-    fn note(&self, _: &str) {}
-}
-
 /// What stands beside `out` under a name that begins with its own.
 fn staging(out: &Path) -> Vec<std::path::PathBuf> {
     let name = out.file_name().unwrap().to_str().unwrap().to_owned();
@@ -217,7 +195,7 @@ fn an_interrupted_build_goes_on_and_gives_the_same_bytes() {
         for round in 1.. {
             let interrupt = Interrupt::default();
             let before = recorded(&out);
-            let progress = StopAt { tokens: before + 1, interrupt: &interrupt };
+            let progress = StopAt::new(StopWhen::Done(before + 1), &interrupt);
             let job = BuildJob {
                 epoch: 0,
                 out: &out,

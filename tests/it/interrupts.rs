@@ -1,43 +1,15 @@
 //! Changes of mind that are stopped at each step they tell: one that was through was not stopped, one that was stopped
 //! left something to do, and the same call again comes to the same corpus.
 
-use crate::support::{Scratch, copy, crawl, ingest, init, lines, reader, sound_digest, writer};
+use crate::support::{
+    Scratch, StopAt, StopWhen, copy, crawl, ingest, init, lines, reader, sound_digest, writer,
+};
 use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
 use corpusdb::signals::Signal;
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, Error, FieldKind, Interrupt, NoProgress, Policy, Progress,
-    ProgressTally,
 };
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicI64, Ordering};
-
-/// Asks for a stop once so many steps were told.
-struct StopAt {
-    left: AtomicI64,
-    interrupt: Interrupt,
-}
-
-impl StopAt {
-    fn step(&self) {
-        if self.left.fetch_sub(1, Ordering::SeqCst) == 0 {
-            self.interrupt.raise();
-        }
-    }
-}
-
-impl Progress for StopAt {
-    fn begin(&self, _: &str, _: Option<u64>) {
-        self.step();
-    }
-    fn advance(&self, _: u64) {
-        self.step();
-    }
-    fn tally(&self, _: &ProgressTally) {}
-    fn end(&self) {
-        self.step();
-    }
-    fn note(&self, _: &str) {}
-}
 
 /// What is stored, how many records are set aside, and whether a purge is to be ended.
 fn state(corpus: &Path) -> (String, u64, bool) {
@@ -60,7 +32,7 @@ fn stopped_everywhere(scratch: &Scratch, corpus: &Path, name: &str, change: Chan
         let cut = scratch.path(&format!("{name}-{at}"));
         copy(corpus, &cut);
         let interrupt = Interrupt::default();
-        let stop = StopAt { left: at.into(), interrupt: interrupt.clone() };
+        let stop = StopAt::new(StopWhen::Told(at), &interrupt);
         let mut open = writer(&cut);
         let outcome = change(&mut open, &stop, &interrupt);
         drop(open);
@@ -148,19 +120,9 @@ fn a_redo_that_decided_all_is_through_and_a_switch_can_be_stopped() {
     let mut open = writer(&corpus);
     let documents = open.view().documents();
     let interrupt = Interrupt::default();
-    struct AtTheLast(u64, Interrupt);
-    impl Progress for AtTheLast {
-        fn begin(&self, _: &str, _: Option<u64>) {}
-        fn advance(&self, done: u64) {
-            if done == self.0 {
-                self.1.raise();
-            }
-        }
-        fn tally(&self, _: &ProgressTally) {}
-        fn end(&self) {}
-        fn note(&self, _: &str) {}
-    }
-    let report = open.redo(&policy, &AtTheLast(documents, interrupt.clone()), &interrupt).unwrap();
+    let report = open
+        .redo(&policy, &StopAt::new(StopWhen::Done(documents), &interrupt), &interrupt)
+        .unwrap();
     assert!(interrupt.is_raised() && report.kept_before > 0, "{report:?}");
     assert!(open.switch(&policy, &NoProgress, &interrupt).unwrap_err().is_interrupt());
     assert_eq!(sound_digest(&reader(&corpus)), before, "what was decided before is in force");

@@ -1,13 +1,13 @@
 //! The same keys again and again: what it costs, and whose content wins.
 
 use crate::support::{
-    Page, Random, Scratch, edited, lines, make, pour, prose, reader, seeds, sound_digest, writer,
+    Page, Random, Scratch, StopAt, StopWhen, edited, lines, make, pour, prose, reader, seeds,
+    sound_digest, writer,
 };
 use corpusdb::dedup::Standing;
 use corpusdb::ingest::{InputFormat, ReadOptions, TextUnit};
 use corpusdb::{
-    CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, NoProgress, Progress,
-    ProgressTally,
+    CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, NoProgress,
 };
 
 fn options(batch_bytes: u64) -> IngestOptions {
@@ -118,19 +118,6 @@ fn a_key_that_occurs_twice_in_a_file_adds_nothing_when_the_file_is_read_again() 
     }
 }
 
-/// Asks for the stop once something was committed.
-struct StopEarly(Interrupt);
-
-impl Progress for StopEarly {
-    fn begin(&self, _: &str, _: Option<u64>) {}
-    fn advance(&self, _: u64) {
-        self.0.raise();
-    }
-    fn tally(&self, _: &ProgressTally) {}
-    fn end(&self) {}
-    fn note(&self, _: &str) {}
-}
-
 #[test]
 fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
     let scratch = Scratch::new();
@@ -147,7 +134,7 @@ fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
         let mut stops = 0;
         while interrupted && stops < 3 {
             let interrupt = Interrupt::default();
-            let stop = StopEarly(interrupt.clone());
+            let stop = StopAt::new(StopWhen::Advance(1), &interrupt);
             let done =
                 writer.ingest(std::slice::from_ref(&a), &options(4 << 10), &[], &stop, &interrupt);
             if done.is_ok() {
@@ -404,7 +391,7 @@ fn a_file_that_grows_comes_to_what_it_is_in_the_end() {
                 if random.chance(40) {
                     // It ends behind a commit, with its process; the file may grow before it goes on.
                     let interrupt = Interrupt::default();
-                    let stop = StopEarly(interrupt.clone());
+                    let stop = StopAt::new(StopWhen::Advance(1), &interrupt);
                     let _ =
                         grown.ingest(std::slice::from_ref(&path), &options, &[], &stop, &interrupt);
                     drop(grown);

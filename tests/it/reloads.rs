@@ -7,20 +7,17 @@ use crate::loads::{
 use crate::properties::place::plan;
 use crate::splits::trained;
 use crate::support::{
-    Random, Scratch, copy, corpusdb, digest, edited, policies, prose, reader, seeds, sound_digest,
-    writer,
+    Random, Scratch, StopAt, StopWhen, copy, corpusdb, digest, edited, policies, prose, reader,
+    seeds, sound_digest, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use corpusdb::dedup::{KeepOrder, StandingsDigest};
 use corpusdb::ingest::LoadOptions;
-use corpusdb::{
-    CorpusWriter, DedupMode, DocId, Interrupt, NoProgress, Policy, Progress, ProgressTally,
-};
+use corpusdb::{CorpusWriter, DedupMode, DocId, Interrupt, NoProgress, Policy};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What was stored, what comes next, and how all of it stands then.
 struct Crawl {
@@ -325,31 +322,6 @@ fn options(batch_bytes: u64, check_all: bool) -> LoadOptions {
     LoadOptions { threads: 2, batch_bytes, check_all, ..LoadOptions::default() }
 }
 
-/// Raises an interrupt when so many steps were told.
-struct StopAfter(AtomicU64, Interrupt);
-
-impl StopAfter {
-    fn step(&self) {
-        if self.0.fetch_sub(1, Ordering::Relaxed) == 0 {
-            self.1.raise();
-        }
-    }
-}
-
-impl Progress for StopAfter {
-    fn begin(&self, _stage: &str, _total: Option<u64>) {
-        self.step();
-    }
-    fn advance(&self, _done: u64) {
-        self.step();
-    }
-    fn tally(&self, _tally: &ProgressTally) {}
-    fn end(&self) {
-        self.step();
-    }
-    fn note(&self, _message: &str) {}
-}
-
 fn witness(keep: KeepOrder) -> Policy {
     Policy { keep, ..Policy::new(DedupMode::Witness, 0.5).unwrap() }
 }
@@ -367,7 +339,7 @@ fn a_load_that_is_stopped_anywhere_goes_on_to_the_same_end() {
             let mut writer = writer(&corpus);
             let directory = again.scratch.arg("load");
             let interrupt = Interrupt::default();
-            let stop = StopAfter(AtomicU64::new(steps), interrupt.clone());
+            let stop = StopAt::new(StopWhen::Told(steps), &interrupt);
             let done = writer.bulk_load(&directory, &options(1500, false), &stop, &interrupt);
             let digest = sound_digest(&writer.corpus());
             if done.is_ok() && !interrupt.is_raised() {
@@ -388,7 +360,7 @@ fn a_load_does_not_go_on_when_documents_were_ranked_otherwise_meanwhile() {
     let directory = again.scratch.path("load");
     let mut writer = again.made("corpus");
     let interrupt = Interrupt::default();
-    let stop = StopAfter(AtomicU64::new(6), interrupt.clone());
+    let stop = StopAt::new(StopWhen::Told(6), &interrupt);
     assert!(
         writer
             .bulk_load(directory.to_str().unwrap(), &options(1500, false), &stop, &interrupt)

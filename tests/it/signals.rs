@@ -1,9 +1,11 @@
 //! Signals: functions over texts in SQL, their nulls, and as fields through the life of a corpus.
 
-use crate::support::{Page, Scratch, corpusdb, crawl, digest, ingest, init, lines, sound, writer};
+use crate::support::{
+    Page, Scratch, StopAt, StopWhen, corpusdb, crawl, digest, ingest, init, lines, sound, writer,
+};
+use corpusdb::Interrupt;
 use corpusdb::curate::NewSignals;
 use corpusdb::signals::{Signal, SignalSet};
-use corpusdb::{Interrupt, Progress, ProgressTally};
 use serde_json::{Value, json};
 
 fn asked(corpus: &str, expression: &str) -> Value {
@@ -74,19 +76,6 @@ fn functions_stand_in_conditions_on_documents_and_on_what_comes_in() {
     assert_eq!(keys("true"), ["a", "c"]);
     assert_eq!(keys("array_has(pii_flags(text), 'email')"), ["c"]);
     assert_eq!(keys("stopword_count(text, 'en') >= 2 AND alpha_ratio(text) > 0.9"), ["a", "c"]);
-}
-
-/// Asks for a stop at every commit that is told.
-struct Stop(Interrupt);
-
-impl Progress for Stop {
-    fn begin(&self, _: &str, _: Option<u64>) {}
-    fn advance(&self, _: u64) {
-        self.0.raise();
-    }
-    fn tally(&self, _: &ProgressTally) {}
-    fn end(&self) {}
-    fn note(&self, _: &str) {}
 }
 
 fn add(corpus: &str, more: &[&str]) -> Value {
@@ -230,7 +219,9 @@ fn an_addition_that_was_stopped_goes_on_and_comes_to_the_same() {
         let interrupt = Interrupt::default();
         let mut writer = writer(other.as_ref());
         let new = NewSignals { signals, batch: 25 };
-        writer.add_signals(&new, &Stop(interrupt.clone()), &interrupt).unwrap_err();
+        writer
+            .add_signals(&new, &StopAt::new(StopWhen::Advance(1), &interrupt), &interrupt)
+            .unwrap_err();
     };
     // Two signals are further than the rest.
     stopped(SignalSet::Gopher.signals()[..2].to_vec());

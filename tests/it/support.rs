@@ -6,13 +6,14 @@ use corpusdb::store::Depth;
 use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, IngestReport, Interrupt, NoProgress,
-    Policy,
+    Policy, Progress, ProgressTally,
 };
 use serde_json::{Value, json};
 use std::ffi::OsStr;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Memory given to every corpus of the tests.
@@ -351,6 +352,60 @@ pub fn sound_digest(corpus: &Corpus) -> String {
     let faults = corpus.check(Depth::Deep, &NoProgress).unwrap();
     assert!(faults.is_empty(), "{faults:?}");
     corpus.digest(&NoProgress).unwrap()
+}
+
+// ---- stops ----
+
+/// When a [`StopAt`] asks for its stop.
+#[derive(Clone, Copy)]
+pub enum StopWhen {
+    /// At a beginning, an advance or an end that so many were told before.
+    Told(u64),
+    /// At the advance of this number, from 1.
+    Advance(u64),
+    /// At an advance with which so much is done.
+    Done(u64),
+}
+
+/// Progress that asks for a stop.
+pub struct StopAt {
+    when: StopWhen,
+    told: AtomicU64,
+    interrupt: Interrupt,
+}
+
+impl StopAt {
+    pub fn new(when: StopWhen, interrupt: &Interrupt) -> Self {
+        Self { when, told: AtomicU64::new(0), interrupt: interrupt.clone() }
+    }
+
+    fn step(&self, done: Option<u64>) {
+        let is_now = match (self.when, done) {
+            (StopWhen::Told(before), _) => self.told.fetch_add(1, Ordering::SeqCst) == before,
+            (StopWhen::Advance(nth), Some(_)) => {
+                self.told.fetch_add(1, Ordering::SeqCst) + 1 == nth
+            }
+            (StopWhen::Done(least), Some(done)) => done >= least,
+            (_, None) => false,
+        };
+        if is_now {
+            self.interrupt.raise();
+        }
+    }
+}
+
+impl Progress for StopAt {
+    fn begin(&self, _: &str, _: Option<u64>) {
+        self.step(None);
+    }
+    fn advance(&self, done: u64) {
+        self.step(Some(done));
+    }
+    fn tally(&self, _: &ProgressTally) {}
+    fn end(&self) {
+        self.step(None);
+    }
+    fn note(&self, _: &str) {}
 }
 
 // ---- made-up documents ----

@@ -25,7 +25,8 @@ mod settling;
 mod takedown;
 
 use crate::support::{
-    MEMORY, Page, Random, Scratch, edited, lines, pour, prose, reader, sound_digest, writer,
+    MEMORY, Page, Random, Scratch, StopAt, StopWhen, edited, lines, pour, prose, reader,
+    sound_digest, writer,
 };
 use corpusdb::curate::{BlockReach, PurgeReport, RemovalReport};
 use corpusdb::dedup::shared;
@@ -33,31 +34,13 @@ use corpusdb::dedup::{KeepOrder, MatchKind, Scope, Standing};
 use corpusdb::ingest::{JoinBy, JoinOptions, ReadOptions};
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, IngestReport, Interrupt,
-    NoProgress, Policy, Progress, ProgressTally,
+    NoProgress, Policy,
 };
 use model::Model;
 use serde_json::json;
 use std::path::PathBuf;
 
 const SOURCES: [&str; 3] = ["web", "mirror", "archive"];
-
-/// Raises the interrupt when so much is done.
-struct Raise {
-    interrupt: Interrupt,
-    at: u64,
-}
-
-impl Progress for Raise {
-    fn begin(&self, _: &str, _: Option<u64>) {}
-    fn advance(&self, done: u64) {
-        if done >= self.at {
-            self.interrupt.raise();
-        }
-    }
-    fn tally(&self, _: &ProgressTally) {}
-    fn end(&self) {}
-    fn note(&self, _: &str) {}
-}
 
 fn policy(mode: DedupMode, threshold: f64) -> Policy {
     Policy::new(mode, threshold).unwrap()
@@ -193,7 +176,7 @@ impl World {
         self.is_plain = false;
         let asked = ids.iter().copied().collect();
         let interrupt = Interrupt::default();
-        let raise = Raise { interrupt: interrupt.clone(), at };
+        let raise = StopAt::new(StopWhen::Done(at), &interrupt);
         match self.writer.purge(&asked, reach, true, &raise, &interrupt) {
             Ok(report) => {
                 self.model.purge(ids, reach);

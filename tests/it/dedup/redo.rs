@@ -1,7 +1,7 @@
 //! Laws of deciding again: every other policy, back to the first, interrupted, and with an ingest between.
 
-use super::{Raise, SOURCES, World, kin, orders, page_of, policies, policy};
-use crate::support::{Page, Random, crawl, pour};
+use super::{SOURCES, World, kin, orders, page_of, policies, policy};
+use crate::support::{Page, Random, StopAt, StopWhen, crawl, pour};
 use corpusdb::dedup::{KeepOrder, Profile, Scope};
 use corpusdb::{DedupMode, Interrupt, NoProgress, Policy};
 
@@ -157,7 +157,7 @@ fn an_interrupted_redo_goes_on_and_one_with_an_ingest_between_begins_anew() {
     ] {
         let second = Policy { keep, ..policy(mode, 0.6) };
         let interrupt = Interrupt::default();
-        let raise = Raise { interrupt: interrupt.clone(), at: 1 };
+        let raise = StopAt::new(StopWhen::Done(1), &interrupt);
         let stopped = world.writer.redo(&second, &raise, &interrupt).unwrap_err().to_string();
         assert!(stopped.contains("interrupted"), "{stopped}");
         assert!(
@@ -176,7 +176,7 @@ fn an_interrupted_redo_goes_on_and_one_with_an_ingest_between_begins_anew() {
     // An ingest between: what was decided before it is forgotten.
     let second = policy(DedupMode::Witness, 0.5);
     let interrupt = Interrupt::default();
-    let raise = Raise { interrupt: interrupt.clone(), at: 1 };
+    let raise = StopAt::new(StopWhen::Done(1), &interrupt);
     world.writer.redo(&second, &raise, &interrupt).unwrap_err();
     world.pour("mirror", &many(4, 300), 1 << 20);
     world.agrees("ingested between");

@@ -2,8 +2,8 @@
 
 use super::crowds::Template;
 use super::model::Model;
-use super::{Raise, init, options, policy};
-use crate::support::{MEMORY, Page, Scratch, lines, reader, sound_digest};
+use super::{init, options, policy};
+use crate::support::{MEMORY, Page, Scratch, StopAt, StopWhen, lines, reader, sound_digest};
 use corpusdb::dedup::{KeepOrder, Standing};
 use corpusdb::ingest::Alarm;
 use corpusdb::{Corpus, DedupMode, DocId, IngestReport, Interrupt, NoProgress, Policy};
@@ -136,7 +136,7 @@ fn settling_passes_what_does_not_fit_in_parts_and_goes_on_after_an_interrupt() {
             let mut writer =
                 Corpus::options().memory(LITTLE).threads(2).open_writer(&stopped).unwrap();
             let interrupt = Interrupt::default();
-            let raise = Raise { interrupt: interrupt.clone(), at: 60 };
+            let raise = StopAt::new(StopWhen::Done(60), &interrupt);
             let left = writer.view().crowded().unwrap().len();
             runs += 1;
             match writer.settle(&raise, &interrupt) {
