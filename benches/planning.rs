@@ -13,7 +13,7 @@
 
 use corpusdb::epoch::Planned;
 use corpusdb::epoch::measured::{self, OpenedPlan};
-use corpusdb::{Corpus, CorpusWriter, DedupMode, Interrupt, NoProgress, Policy, Recipe};
+use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Policy, Recipe};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::io::Write;
@@ -163,8 +163,7 @@ fn generate(arguments: &Arguments, n: u64) -> Answer<()> {
     let started = Instant::now();
     Corpus::init(&corpus, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
     let mut writer = Corpus::options().memory(MEMORY).threads(2).open_writer(&corpus)?;
-    let (silent, interrupt) = (NoProgress, Interrupt::default());
-    writer.add_tokenizer("generated", TOKENIZER.as_bytes(), "", &silent, &interrupt)?;
+    writer.add_tokenizer("generated", TOKENIZER.as_bytes(), "", &Context::new())?;
     let names: Vec<&str> = ["web", "books", "code"].into_iter().take(arguments.sources).collect();
     let mut lengths = Lengths::new();
     writer.generate("generated", &names, &arguments.dir, &mut |block, values| {
@@ -237,7 +236,7 @@ fn plan(arguments: &Arguments) -> Answer<()> {
     let (corpus, opening) = timed(|| Corpus::options().memory(MEMORY).open(&path));
     let corpus = corpus?;
     let recipe = recipe(arguments)?;
-    let (planned, whole) = timed(|| corpus.plan(&recipe, &NoProgress));
+    let (planned, whole) = timed(|| corpus.plan(&recipe, &Context::new()));
     let planned = planned?;
     let peak = peak_memory();
     let sum = |of: &dyn Fn(&corpusdb::epoch::PlannedSource) -> u64| -> u64 {

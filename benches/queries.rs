@@ -11,7 +11,7 @@
 use corpusdb::arrow::array::AsArray;
 use corpusdb::arrow::datatypes::Int64Type;
 use corpusdb::ingest::{Record, Records};
-use corpusdb::{Corpus, DedupMode, FieldKind, IngestOptions, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, DedupMode, FieldKind, IngestOptions, Policy};
 use criterion::{Criterion, criterion_group, criterion_main};
 use std::collections::BTreeSet;
 use std::hint::black_box;
@@ -62,9 +62,7 @@ fn make(path: &Path, documents: u64) {
     });
     let records = Records::new("pages", records);
     let options = IngestOptions::new("web");
-    let report = writer
-        .ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())
-        .expect("an ingest");
+    let report = writer.ingest_records(records, &options, &[], &Context::new()).expect("an ingest");
     assert_eq!(report.kept, documents);
 }
 

@@ -9,7 +9,7 @@
 //! it streams. Without a corpus it says so and ends well.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench talks on its outputs")]
 
-use corpusdb::{Corpus, Interrupt};
+use corpusdb::{Context, Corpus};
 use std::error::Error;
 use std::time::Instant;
 
@@ -85,7 +85,7 @@ fn first_batch(arguments: &Arguments, time: &str) -> Answer<()> {
     let opened = started.elapsed();
     let planned = corpus.stored_plan(arguments.plan)?;
     let read = started.elapsed();
-    let epoch = corpus.epoch(&planned, arguments.epoch, &Interrupt::default())?;
+    let epoch = corpus.epoch(&planned, arguments.epoch, &Context::new())?;
     let marked = started.elapsed();
     let from = (epoch.batches() as f64 * arguments.at) as u64;
     let mut stream = epoch.stream(from, 0, arguments.world, 2)?;
@@ -111,7 +111,7 @@ fn first_batch(arguments: &Arguments, time: &str) -> Answer<()> {
 fn stream(arguments: &Arguments) -> Answer<()> {
     let corpus = open(arguments)?;
     let planned = corpus.stored_plan(arguments.plan)?;
-    let epoch = corpus.epoch(&planned, arguments.epoch, &Interrupt::default())?;
+    let epoch = corpus.epoch(&planned, arguments.epoch, &Context::new())?;
     for time in ["first pass", "later passes"] {
         let (started, mut rows, mut tokens, mut sum) = (Instant::now(), 0_u64, 0_u64, 0_u64);
         let mut passes = 0;

@@ -4,9 +4,7 @@
 #![expect(clippy::print_stdout, reason = "an example talks")]
 
 use corpusdb::ingest::{Record, Records};
-use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport, Interrupt, NoProgress, Policy,
-};
+use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport, Policy};
 use std::error::Error;
 
 const JUNE: [(&str, &str); 3] = [
@@ -73,5 +71,5 @@ fn crawl(
     let records = pages.iter().map(|(url, text)| Record::new(*text).with_key(*url));
     let records = Records::new("crawl", records);
     let options = IngestOptions::new("web");
-    writer.ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())
+    writer.ingest_records(records, &options, &[], &Context::new())
 }

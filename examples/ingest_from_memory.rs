@@ -5,7 +5,7 @@
 
 use corpusdb::arrow::array::{ArrayRef, RecordBatch, RecordBatchIterator, StringArray};
 use corpusdb::ingest::{ReadOptions, Record, Records};
-use corpusdb::{Corpus, DedupMode, FieldKind, IngestOptions, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, DedupMode, FieldKind, IngestOptions, Policy};
 use std::error::Error;
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let fields = [("lang".to_owned(), FieldKind::Keyword)];
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &fields)?;
     let mut writer = Corpus::options().memory(256 << 20).threads(2).open_writer(&path)?;
-    let interrupt = Interrupt::default();
 
     // One by one, pulled as they are needed: this could be a crawler, a queue, or a table of another database.
     let pages = (0..1000).map(|n| {
@@ -27,7 +26,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     });
     let options = IngestOptions::new("lamps");
     let records = Records::new("the lamp keepers", pages);
-    let report = writer.ingest_records(records, &options, &[], &NoProgress, &interrupt)?;
+    let report = writer.ingest_records(records, &options, &[], &Context::new())?;
     println!("one by one: {} read, {} kept", report.read, report.kept);
     assert_eq!(report.added, 1000);
 
@@ -49,7 +48,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     for expected in [(3, 0), (0, 3)] {
         let batches = RecordBatchIterator::new([Ok(batch.clone())], batch.schema());
         let records = Records::batches("the boats", batches);
-        let report = writer.ingest_records(records, &options, &[], &NoProgress, &interrupt)?;
+        let report = writer.ingest_records(records, &options, &[], &Context::new())?;
         println!("as batches: {} added, {} unchanged", report.added, report.unchanged);
         assert_eq!((report.added, report.unchanged), expected);
     }

@@ -5,7 +5,7 @@
 
 use corpusdb::duplicates::{SimilarOptions, SimilarTo};
 use corpusdb::ingest::{Record, Records};
-use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
 use std::error::Error;
 
 /// A corpus of eight hundred recipes, and two texts that may be among them.
@@ -16,7 +16,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let mut writer = Corpus::options().memory(256 << 20).threads(2).open_writer(&path)?;
     let recipes = (0..800).map(|n| Record::new(recipe(n)).with_key(format!("recipe-{n}")));
     let (records, options) = (Records::new("recipes", recipes), IngestOptions::new("cook"));
-    writer.ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())?;
+    writer.ingest_records(records, &options, &[], &Context::new())?;
     drop(writer);
 
     let corpus = Corpus::options().memory(256 << 20).open(&path)?;

@@ -7,7 +7,7 @@ use corpusdb::arrow::array::AsArray;
 use corpusdb::arrow::csv::Writer;
 use corpusdb::arrow::datatypes::UInt64Type;
 use corpusdb::ingest::{Record, Records};
-use corpusdb::{Corpus, DedupMode, FieldKind, IngestOptions, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, DedupMode, FieldKind, IngestOptions, Policy};
 use std::error::Error;
 
 /// Fills a corpus, then reads from it in two ways.
@@ -21,7 +21,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         .map(|n| Record::new(format!("Note {n} of the harbour.")).with_field("year", 2000 + n % 3));
     let options = IngestOptions::new("notes");
     let records = Records::new("notes", notes);
-    writer.ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())?;
+    writer.ingest_records(records, &options, &[], &Context::new())?;
     drop(writer);
     let corpus = Corpus::options().memory(256 << 20).open(&path)?;
 

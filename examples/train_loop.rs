@@ -7,7 +7,7 @@ use corpusdb::curate::TrainingTexts;
 use corpusdb::epoch::EpochBatch;
 use corpusdb::ingest::{Record, Records};
 use corpusdb::tokenizer::TrainOptions;
-use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, NoProgress, Policy, Recipe};
+use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy, Recipe};
 use std::error::Error;
 use std::path::Path;
 
@@ -47,7 +47,7 @@ fn train(
     steps: usize,
 ) -> Result<Checkpoint, Box<dyn Error>> {
     let corpus = Corpus::options().memory(256 << 20).open(path)?;
-    let epoch = corpus.epoch(&corpus.stored_plan(plan)?, number, &Interrupt::default())?;
+    let epoch = corpus.epoch(&corpus.stored_plan(plan)?, number, &Context::new())?;
     let mut stream = epoch.stream(next, 0, 2, 2)?;
     for batch in stream.by_ref().take(steps) {
         tokens += step(&batch?);
@@ -65,15 +65,14 @@ fn step(batch: &EpochBatch) -> usize {
 fn plan(path: &Path) -> Result<u32, Box<dyn Error>> {
     Corpus::init(path, &Policy::new(DedupMode::Exact, 0.8)?, &[])?;
     let mut writer = Corpus::options().memory(256 << 20).threads(2).open_writer(path)?;
-    let interrupt = Interrupt::default();
     let logs = (0..2000).map(|n| Record::new(format!("Ship {n} passes the light at {}.", n % 24)));
     let (records, options) = (Records::new("log", logs), IngestOptions::new("log"));
-    writer.ingest_records(records, &options, &[], &NoProgress, &interrupt)?;
+    writer.ingest_records(records, &options, &[], &Context::new())?;
     let specials = vec!["<|endoftext|>".to_owned()];
     let options = TrainOptions { vocab_size: 400, specials, ..TrainOptions::default() };
     let on = TrainingTexts::default();
-    let trained = writer.train_tokenizer(&options, &on, &NoProgress, &interrupt)?;
-    writer.add_tokenizer("own", &trained.json, "trained here", &NoProgress, &interrupt)?;
-    let (record, _) = writer.plan(&Recipe::parse(RECIPE)?, &NoProgress)?;
+    let trained = writer.train_tokenizer(&options, &on, &Context::new())?;
+    writer.add_tokenizer("own", &trained.json, "trained here", &Context::new())?;
+    let (record, _) = writer.plan(&Recipe::parse(RECIPE)?, &Context::new())?;
     Ok(record.number)
 }

@@ -6,7 +6,7 @@ use crate::epoch::EpochError;
 use crate::export::ExportError;
 use crate::ingest::IngestError;
 use crate::input::ReadError;
-use crate::model::PolicyError;
+use crate::model::{Hint, Interrupted, PolicyError, from_lower};
 use crate::query::QueryError;
 use crate::report::ReportError;
 use crate::store::StoreError;
@@ -16,27 +16,30 @@ use crate::tokenizer::TokenizerError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
+    /// A stop that was asked for: what was committed stays.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// The files of the corpus: missing, locked, damaged, or refused by the disk.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// A dedup policy that cannot be had.
     #[error(transparent)]
     Policy(#[from] PolicyError),
     /// An input that cannot be opened or read.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(ReadError),
     /// An ingest or a join that could not go on.
     #[error(transparent)]
-    Ingest(#[from] IngestError),
+    Ingest(IngestError),
     /// A dedup decision that could not be taken.
     #[error(transparent)]
-    Decide(#[from] DecideError),
+    Decide(DecideError),
     /// A change to stored documents, or a check of them, that could not go on.
     #[error(transparent)]
     Curate(CurateError),
     /// An expression or statement that is wrong or fails while it runs.
     #[error(transparent)]
-    Query(#[from] QueryError),
+    Query(QueryError),
     /// A recipe that cannot be met, or an epoch that cannot be read or written.
     #[error(transparent)]
     Epoch(EpochError),
@@ -48,12 +51,19 @@ pub enum Error {
     Tokenizer(#[from] TokenizerError),
 }
 
+from_lower!(Error::Store(StoreError));
+from_lower!(Error::Read(ReadError));
+from_lower!(Error::Ingest(IngestError));
+from_lower!(Error::Decide(DecideError));
+from_lower!(Error::Query(QueryError));
+
 impl From<CurateError> for Error {
     /// What files and tokenizers say of themselves is told as theirs, whoever met it.
     fn from(error: CurateError) -> Self {
         match error {
-            CurateError::Store(error) => Self::Store(error),
-            CurateError::Tokenizer(error) => Self::Tokenizer(error),
+            CurateError::Interrupted(stop) => Self::Interrupted(stop),
+            CurateError::Store(error) => error.into(),
+            CurateError::Tokenizer(error) => error.into(),
             other => Self::Curate(other),
         }
     }
@@ -63,7 +73,8 @@ impl From<EpochError> for Error {
     /// What files say of themselves is told as theirs, whoever met it.
     fn from(error: EpochError) -> Self {
         match error {
-            EpochError::Store(error) => Self::Store(error),
+            EpochError::Interrupted(stop) => Self::Interrupted(stop),
+            EpochError::Store(error) => error.into(),
             other => Self::Epoch(other),
         }
     }
@@ -73,8 +84,9 @@ impl From<ExportError> for Error {
     /// What files and conditions say of themselves is told as theirs, whoever met it.
     fn from(error: ExportError) -> Self {
         match error {
-            ExportError::Store(error) => Self::Store(error),
-            ExportError::Query(error) => Self::Query(error),
+            ExportError::Interrupted(stop) => Self::Interrupted(stop),
+            ExportError::Store(error) => error.into(),
+            ExportError::Query(error) => error.into(),
             other => Self::Export(other),
         }
     }
@@ -84,29 +96,33 @@ impl From<ReportError> for Error {
     /// A report says what those say that count for it.
     fn from(error: ReportError) -> Self {
         match error {
-            ReportError::Store(error) => Self::Store(error),
-            ReportError::Query(error) => Self::Query(error),
+            ReportError::Interrupted(stop) => Self::Interrupted(stop),
+            ReportError::Store(error) => error.into(),
+            ReportError::Query(error) => error.into(),
             ReportError::Epoch(error) => error.into(),
         }
     }
 }
 
 impl Error {
+    /// The way out, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::Ingest(error) => error.hint(),
+            Self::Decide(error) => error.hint(),
+            Self::Curate(error) => error.hint(),
+            Self::Query(error) => error.hint(),
+            Self::Epoch(error) => error.hint(),
+            Self::Tokenizer(error) => error.hint(),
+            _ => None,
+        }
+    }
+
     /// Whether this is a stop that was asked for: the corpus is consistent, the command can be run again.
     #[must_use]
-    pub fn is_interrupt(&self) -> bool {
-        matches!(
-            self,
-            Self::Ingest(
-                IngestError::Interrupted { .. }
-                    | IngestError::JoinInterrupted { .. }
-                    | IngestError::Stopped
-                    | IngestError::Decide(DecideError::Interrupted)
-            ) | Self::Store(StoreError::Interrupted)
-                | Self::Curate(CurateError::Interrupted)
-                | Self::Epoch(EpochError::Interrupted)
-                | Self::Export(ExportError::Interrupted)
-                | Self::Query(QueryError::Interrupted)
-        )
+    pub const fn is_interrupt(&self) -> bool {
+        matches!(self, Self::Interrupted(_))
     }
 }

@@ -27,7 +27,7 @@
 //! * [`store`]: which records are stored, and are they whole?
 //!
 //! ```
-//! use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+//! use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, Policy};
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let directory = tempfile::tempdir()?;
@@ -40,7 +40,7 @@
 //! let mut writer = CorpusWriter::open(&path)?;
 //! let options = IngestOptions::new("web");
 //! let paths = [file.display().to_string()];
-//! let report = writer.ingest(&paths, &options, &[], &NoProgress, &Interrupt::default())?;
+//! let report = writer.ingest(&paths, &options, &[], &Context::new())?;
 //! assert_eq!((report.kept, report.near_duplicates), (1, 1));
 //!
 //! let corpus = writer.corpus();
@@ -92,7 +92,7 @@ mod output;
 /// use corpusdb::duplicates::{SimilarOptions, SimilarTo};
 ///
 /// # use corpusdb::ingest::{Record, Records};
-/// # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+/// # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("corpus");
@@ -100,7 +100,7 @@ mod output;
 /// # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 /// # let page = |n: u32| Record::new((0..20).map(|at| format!("w{} ", at * n)).collect::<String>()).with_key(n.to_string());
 /// # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-/// # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
+/// # writer.ingest_records(pages, &options, &[], &Context::new())?;
 /// let corpus = writer.corpus();
 /// let text: String = (0..21).map(|at| format!("W{} ", at * 2)).collect();
 /// let report = corpus.similar(SimilarTo::Text(&text), &SimilarOptions::default())?;
@@ -130,6 +130,6 @@ pub use epoch::Recipe;
 pub use error::Error;
 pub use ingest::{IngestOptions, IngestReport};
 pub use model::{
-    DedupMode, DocId, FieldKind, Interrupt, NoProgress, Policy, Progress, ProgressTally,
-    is_panic_caught,
+    Context, DedupMode, DocId, FieldKind, Hint, Interrupt, Interrupted, IoError, NoProgress,
+    Policy, Progress, ProgressTally, is_panic_caught,
 };

@@ -4,7 +4,7 @@ use crate::join::Pair;
 use anyhow::ensure;
 use corpusdb::dedup::{reaches, shared};
 use corpusdb::ingest::ReadOptions;
-use corpusdb::{Corpus, IngestOptions, IngestReport, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, IngestOptions, IngestReport, Policy};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
@@ -49,7 +49,7 @@ impl Stored {
         let read = ReadOptions { text_field: Some("text".to_owned()), ..ReadOptions::default() };
         let options = IngestOptions { read, ..IngestOptions::new("quality") };
         let paths = [file.display().to_string()];
-        let report = writer.ingest(&paths, &options, &[], &NoProgress, &Interrupt::default())?;
+        let report = writer.ingest(&paths, &options, &[], &Context::new())?;
         ensure!(report.rejected == 0, "{} records of {} rejected", report.rejected, file.display());
         Ok(report)
     }

@@ -2,7 +2,7 @@
 
 use crate::error::raise;
 use crate::process::run;
-use corpusdb::{Interrupt, Progress, ProgressTally};
+use corpusdb::{Context, Interrupt, Progress, ProgressTally};
 use pyo3::prelude::*;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -110,7 +110,7 @@ impl Progress for Kept {
 pub(crate) fn to_the_end<T: Send>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&dyn Progress, &Interrupt) -> Result<T, corpusdb::Error> + Send,
+    work: impl FnOnce(&Context<'_>) -> Result<T, corpusdb::Error> + Send,
 ) -> PyResult<T> {
     attended(py, listener, &mut |_, _| false, work)
 }
@@ -121,14 +121,17 @@ pub(crate) fn attended<T: Send>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
     meanwhile: &mut dyn FnMut(Python<'_>, bool) -> bool,
-    work: impl FnOnce(&dyn Progress, &Interrupt) -> Result<T, corpusdb::Error> + Send,
+    work: impl FnOnce(&Context<'_>) -> Result<T, corpusdb::Error> + Send,
 ) -> PyResult<T> {
     let (kept, interrupt) = (Kept::default(), Interrupt::default());
     let (sender, receiver) = channel();
     let mut stopped: Option<PyErr> = None;
     let result = std::thread::scope(|scope| {
         let (kept, flag) = (&kept, interrupt.clone());
-        scope.spawn(move || sender.send(run(move || work(kept, &flag))));
+        scope.spawn(move || {
+            let context = Context::new().with_progress(kept).with_interrupt(&flag);
+            sender.send(run(move || work(&context)))
+        });
         // The receiver is read by this thread alone, with and without the interpreter's lock.
         let receiver = Mutex::new(receiver);
         loop {
@@ -164,7 +167,7 @@ pub(crate) fn attended<T: Send>(
 pub(crate) fn or_leave<T: Send + 'static>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&dyn Progress, &Interrupt) -> Result<T, corpusdb::Error> + Send + 'static,
+    work: impl FnOnce(&Context<'_>) -> Result<T, corpusdb::Error> + Send + 'static,
 ) -> PyResult<T> {
     let (kept, interrupt) = (Arc::new(Kept::default()), Interrupt::default());
     let (sender, receiver) = channel();
@@ -174,7 +177,8 @@ pub(crate) fn or_leave<T: Send + 'static>(
         .name("corpusdb read".to_owned())
         .spawn(move || {
             let _counted = counted;
-            let _ = sender.send(run(move || work(theirs.as_ref(), &flag)));
+            let context = Context::new().with_progress(theirs.as_ref()).with_interrupt(&flag);
+            let _ = sender.send(run(move || work(&context)));
         })
         .map_err(|error| pyo3::exceptions::PyOSError::new_err(error.to_string()))?;
     let receiver = Mutex::new(receiver);

@@ -55,8 +55,8 @@ pub(crate) fn add_suite(
 ) -> PyResult<String> {
     let (question, answer, passage) = fields;
     let fields = SuiteFields { question, answer, passage };
-    let report = handle.write(py, listener.as_ref(), |writer, progress, flag| {
-        writer.add_suite(&name, &files, &ReadOptions::default(), &fields, (progress, flag))
+    let report = handle.write(py, listener.as_ref(), |writer, context| {
+        writer.add_suite(&name, &files, &ReadOptions::default(), &fields, context)
     })?;
     json(py, &report)
 }
@@ -64,7 +64,7 @@ pub(crate) fn add_suite(
 /// Forgets a suite, and what stored texts have of it.
 #[pyfunction]
 pub(crate) fn drop_suite(py: Python<'_>, handle: &Handle, name: String) -> PyResult<()> {
-    handle.write(py, None, |writer, _, _| writer.drop_suite(&name))
+    handle.write(py, None, |writer, _| writer.drop_suite(&name))
 }
 
 /// Pairs of an item and a document, side by side, as JSON text: also those that have a verdict, or drawn by chance.
@@ -81,7 +81,7 @@ pub(crate) fn review(
     let mut options = ReviewOptions::default();
     (options.suite, options.rule, options.limit) = (name, rule, limit);
     (options.judged, options.sample) = shown;
-    let found = or_leave(py, None, move |_, _| corpus.review(&options))?;
+    let found = or_leave(py, None, move |_| corpus.review(&options))?;
     json(py, &found)
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn judge(
         Ok(Judgement { suite, item, document: DocId(document), verdict })
     };
     let judgements: Vec<Judgement> = judgements.into_iter().map(judged).collect::<PyResult<_>>()?;
-    let report = handle.write(py, None, |writer, _, _| writer.judge(&judgements))?;
+    let report = handle.write(py, None, |writer, _| writer.judge(&judgements))?;
     json(py, &report)
 }
 
@@ -116,8 +116,7 @@ pub(crate) fn contamination(
     limit: usize,
 ) -> PyResult<String> {
     let (corpus, rule) = (handle.corpus(py)?, thresholds.rule(py)?);
-    let found =
-        or_leave(py, None, move |_, _| corpus.contamination(name.as_deref(), &rule, limit))?;
+    let found = or_leave(py, None, move |_| corpus.contamination(name.as_deref(), &rule, limit))?;
     json(py, &found)
 }
 
@@ -131,7 +130,7 @@ pub(crate) fn suite_evidence(
     limit: usize,
 ) -> PyResult<String> {
     let (corpus, rule) = (handle.corpus(py)?, thresholds.rule(py)?);
-    let found = or_leave(py, None, move |_, _| corpus.suite_evidence(&name, &rule, limit))?;
+    let found = or_leave(py, None, move |_| corpus.suite_evidence(&name, &rule, limit))?;
     json(py, &found)
 }
 
@@ -144,7 +143,7 @@ pub(crate) fn document_evidence(
     thresholds: Thresholds,
 ) -> PyResult<String> {
     let (corpus, rule) = (handle.corpus(py)?, thresholds.rule(py)?);
-    let found = or_leave(py, None, move |_, _| corpus.document_evidence(DocId(document), &rule))?;
+    let found = or_leave(py, None, move |_| corpus.document_evidence(DocId(document), &rule))?;
     json(py, &found)
 }
 
@@ -162,14 +161,14 @@ pub(crate) fn check_contamination(
     let (corpus, rule) = (handle.corpus(py)?, thresholds.rule(py)?);
     let (text_field, id_field) = fields;
     let read = ReadOptions { text_field, id_field, ..ReadOptions::default() };
-    let found = or_leave(py, listener.as_ref(), move |progress, flag| {
+    let found = or_leave(py, listener.as_ref(), move |context| {
         let mut found: Vec<CheckedText> = Vec::new();
         let mut each = |checked: &CheckedText| {
             if !checked.evidence.is_empty() {
                 found.push(checked.clone());
             }
         };
-        corpus.check_contamination(&files, &read, &rule, (progress, flag), &mut each)?;
+        corpus.check_contamination(&files, &read, &rule, context, &mut each)?;
         Ok(found)
     })?;
     json(py, &found)

@@ -5,7 +5,7 @@ use crate::error::named;
 use crate::process::{Owned, refuse_forked};
 use crate::words::tried;
 use corpusdb::store::Twin;
-use corpusdb::{Corpus, CorpusOptions, CorpusWriter, Error, Interrupt, Progress};
+use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, Error};
 use pyo3::prelude::*;
 use serde::Serialize;
 use std::path::PathBuf;
@@ -59,7 +59,7 @@ impl Handle {
         if write {
             refuse_forked(py)?;
         }
-        let open = to_the_end(py, None, move |_, _| {
+        let open = to_the_end(py, None, move |_| {
             let (writer, corpus) = if write {
                 let writer = options.open_writer_with(&path, &shards)?;
                 let shown = writer.corpus();
@@ -110,7 +110,7 @@ impl Handle {
         snapshot: Option<String>,
     ) -> PyResult<u64> {
         let corpus = self.corpus(py)?;
-        or_leave(py, None, move |_, _| match &snapshot {
+        or_leave(py, None, move |_| match &snapshot {
             Some(snapshot) => Ok(corpus.select_in(snapshot, condition.as_deref())?.len()),
             None => corpus.count(condition.as_deref()),
         })
@@ -152,7 +152,7 @@ impl Handle {
         &self,
         py: Python<'_>,
         listener: Option<&Bound<'_, PyAny>>,
-        work: impl FnOnce(&mut CorpusWriter, &dyn Progress, &Interrupt) -> Result<T, Error> + Send,
+        work: impl FnOnce(&mut CorpusWriter, &Context<'_>) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         self.write_fed(py, listener, false, &mut |_, _| false, work)
     }
@@ -167,7 +167,7 @@ impl Handle {
         py: Python<'_>,
         listener: Option<&Bound<'_, PyAny>>,
         dry_run: bool,
-        work: impl FnOnce(&mut CorpusWriter, &dyn Progress, &Interrupt) -> Result<T, Error> + Send,
+        work: impl FnOnce(&mut CorpusWriter, &Context<'_>) -> Result<T, Error> + Send,
     ) -> PyResult<String> {
         let report = self.write_fed(py, listener, dry_run, &mut |_, _| false, work)?;
         tried(py, &report, dry_run)
@@ -184,7 +184,7 @@ impl Handle {
         listener: Option<&Bound<'_, PyAny>>,
         dry_run: bool,
         meanwhile: &mut dyn FnMut(Python<'_>, bool) -> bool,
-        work: impl FnOnce(&mut CorpusWriter, &dyn Progress, &Interrupt) -> Result<T, Error> + Send,
+        work: impl FnOnce(&mut CorpusWriter, &Context<'_>) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         let open = self.open.get(py)?;
         if !open.writes {
@@ -198,15 +198,15 @@ impl Handle {
         }
         writing.push(caller);
         drop(writing);
-        let answer = attended(py, listener, meanwhile, |progress, interrupt| {
-            let Some(mut slot) = open.turn(interrupt) else { return Ok(Answer::Closed) };
+        let answer = attended(py, listener, meanwhile, |context| {
+            let Some(mut slot) = open.turn(context) else { return Ok(Answer::Closed) };
             if slot.is_none() {
                 return Ok(Answer::Closed);
             }
             if dry_run {
-                open.on_twin(&mut slot, progress, interrupt, work)
+                open.on_twin(&mut slot, context, work)
             } else {
-                open.on(&mut slot, progress, interrupt, work)
+                open.on(&mut slot, context, work)
             }
         });
         lock(&open.writing).retain(|thread| *thread != caller);
@@ -232,7 +232,7 @@ enum Answer<T> {
 
 impl Open {
     /// Waits until no other call writes; none when it was asked to stop before.
-    fn turn(&self, interrupt: &Interrupt) -> Option<MutexGuard<'_, Option<CorpusWriter>>> {
+    fn turn(&self, context: &Context<'_>) -> Option<MutexGuard<'_, Option<CorpusWriter>>> {
         loop {
             match self.writer.try_lock() {
                 Ok(slot) => return Some(slot),
@@ -242,7 +242,7 @@ impl Open {
                     drop(slot.take());
                     return Some(slot);
                 }
-                Err(TryLockError::WouldBlock) if interrupt.is_raised() => return None,
+                Err(TryLockError::WouldBlock) if context.is_interrupted() => return None,
                 Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
             }
         }
@@ -251,12 +251,11 @@ impl Open {
     fn on<T>(
         &self,
         slot: &mut Option<CorpusWriter>,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-        work: impl FnOnce(&mut CorpusWriter, &dyn Progress, &Interrupt) -> Result<T, Error>,
+        context: &Context<'_>,
+        work: impl FnOnce(&mut CorpusWriter, &Context<'_>) -> Result<T, Error>,
     ) -> Result<Answer<T>, Error> {
         let Some(writer) = slot else { return Ok(Answer::Closed) };
-        let answer = work(writer, progress, interrupt);
+        let answer = work(writer, context);
         // What was committed before an error is shown too.
         *lock(&self.shown) = Some(Arc::new(writer.corpus()));
         answer.map(Answer::Done)
@@ -266,9 +265,8 @@ impl Open {
     fn on_twin<T>(
         &self,
         slot: &mut Option<CorpusWriter>,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-        work: impl FnOnce(&mut CorpusWriter, &dyn Progress, &Interrupt) -> Result<T, Error>,
+        context: &Context<'_>,
+        work: impl FnOnce(&mut CorpusWriter, &Context<'_>) -> Result<T, Error>,
     ) -> Result<Answer<T>, Error> {
         let mut shown = lock(&self.shown);
         if shown.as_ref().is_some_and(|corpus| Arc::strong_count(corpus) > 1) {
@@ -283,7 +281,7 @@ impl Open {
         drop(shown);
         let twin = twin?;
         let mut writer = self.options.open_writer(twin.path())?;
-        work(&mut writer, progress, interrupt).map(Answer::Done)
+        work(&mut writer, context).map(Answer::Done)
     }
 }
 

@@ -52,8 +52,8 @@ pub(crate) fn remove(
 ) -> PyResult<String> {
     let removal = asked.removal(py)?;
     let selection: RoaringTreemap = documents.into_iter().collect();
-    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-        writer.remove(&selection, removal, progress, flag)
+    handle.report(py, listener.as_ref(), dry_run, |writer, context| {
+        writer.remove(&selection, removal, context)
     })
 }
 
@@ -74,13 +74,9 @@ pub(crate) fn purge(
     let nothing = RoaringTreemap::new();
     let purge = |selection: &RoaringTreemap| {
         let removal = removal.clone();
-        handle.write_fed(
-            py,
-            listener.as_ref(),
-            dry_run,
-            &mut |_, _| false,
-            |writer, progress, flag| writer.purge(selection, removal, force, progress, flag),
-        )
+        handle.write_fed(py, listener.as_ref(), dry_run, &mut |_, _| false, |writer, context| {
+            writer.purge(selection, removal, force, context)
+        })
     };
     let mut report = purge(&selection)?;
     if report.held {
@@ -104,8 +100,8 @@ pub(crate) fn restore(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let selection: RoaringTreemap = documents.into_iter().collect();
-    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-        writer.restore(&selection, progress, flag)
+    handle.report(py, listener.as_ref(), dry_run, |writer, context| {
+        writer.restore(&selection, context)
     })
 }
 
@@ -121,10 +117,10 @@ pub(crate) fn redo(
 ) -> PyResult<String> {
     let current = handle.corpus(py)?.view().policy().clone();
     let policy = settings.other_than(py, &current)?.unwrap_or(current);
-    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-        let report = writer.redo(&policy, progress, flag)?;
+    handle.report(py, listener.as_ref(), dry_run, |writer, context| {
+        let report = writer.redo(&policy, context)?;
         if !dry_run {
-            writer.switch(&policy, progress, flag)?;
+            writer.switch(&policy, context)?;
         }
         Ok(report)
     })
@@ -139,9 +135,7 @@ pub(crate) fn settle(
     dry_run: bool,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-        writer.settle(progress, flag)
-    })
+    handle.report(py, listener.as_ref(), dry_run, |writer, context| writer.settle(context))
 }
 
 /// Forgets rejected records, of a source and of a file or directory where these are given; the report as JSON text.
@@ -156,8 +150,8 @@ pub(crate) fn drop_rejects(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let selection = RejectSelection { source, path };
-    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-        writer.drop_rejects(&selection, progress, flag)
+    handle.report(py, listener.as_ref(), dry_run, |writer, context| {
+        writer.drop_rejects(&selection, context)
     })
 }
 
@@ -169,12 +163,12 @@ pub(crate) fn compact(
     handle: &Handle,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<(u64, u64)> {
-    handle.write(py, listener.as_ref(), |writer, progress, interrupt| {
+    handle.write(py, listener.as_ref(), |writer, context| {
         let size = |writer: &corpusdb::CorpusWriter| -> Result<u64, Error> {
             Ok(writer.view().disk_usage()?.iter().map(|(_, bytes)| bytes).sum())
         };
         let before = size(writer)?;
-        writer.compact(progress, interrupt)?;
+        writer.compact(context)?;
         Ok((before, size(writer)?))
     })
 }
@@ -192,8 +186,8 @@ pub(crate) fn check(
     let depths = [("quick", Depth::Quick), ("full", Depth::Full), ("deep", Depth::Deep)];
     let depth = one_of(py, "BadInput", "depth", depth, &depths)?;
     let corpus = handle.corpus(py)?;
-    let told = or_leave(py, listener.as_ref(), move |progress, _| {
-        let faults = corpus.check(depth, progress)?;
+    let told = or_leave(py, listener.as_ref(), move |context| {
+        let faults = corpus.check(depth, context)?;
         let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
         let crowded = corpus.view().crowded()?.len();
         Ok(
@@ -212,5 +206,5 @@ pub(crate) fn digest(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    or_leave(py, listener.as_ref(), move |progress, _| corpus.digest(progress))
+    or_leave(py, listener.as_ref(), move |context| corpus.digest(context))
 }

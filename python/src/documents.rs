@@ -20,7 +20,7 @@ pub(crate) fn select<'py>(
     snapshot: Option<String>,
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let corpus = handle.corpus(py)?;
-    let found = or_leave(py, None, move |_, _| {
+    let found = or_leave(py, None, move |_| {
         let condition = condition.as_deref();
         let selected = match &snapshot {
             Some(snapshot) => corpus.select_in(snapshot, condition)?,
@@ -43,7 +43,7 @@ pub(crate) fn sample(
     snapshot: Option<String>,
 ) -> PyResult<Vec<u64>> {
     let corpus = handle.corpus(py)?;
-    or_leave(py, None, move |_, _| {
+    or_leave(py, None, move |_| {
         let condition = condition.as_deref();
         let drawn = match &snapshot {
             Some(snapshot) => corpus.sample_in(snapshot, condition, count, seed)?,
@@ -117,7 +117,7 @@ pub(crate) fn shown_tokens(
 #[pyfunction]
 pub(crate) fn info(py: Python<'_>, handle: &Handle) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let info = or_leave(py, None, move |_, _| corpus.info())?;
+    let info = or_leave(py, None, move |_| corpus.info())?;
     json(py, &info)
 }
 
@@ -133,7 +133,7 @@ pub(crate) fn stats(
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
     let options = StatsOptions { condition, source, snapshot };
-    let stats = or_leave(py, None, move |_, _| corpus.stats(&options))?;
+    let stats = or_leave(py, None, move |_| corpus.stats(&options))?;
     json(py, &stats)
 }
 
@@ -162,7 +162,7 @@ pub(crate) fn report(
         domains_by_text: summary,
         ..ReportOptions::default()
     };
-    let report = or_leave(py, None, move |_, interrupt| corpus.report(&options, interrupt))?;
+    let report = or_leave(py, None, move |context| corpus.report(&options, context))?;
     let page = page.then(|| crate::command::data_card(&report));
     let described = croissant.map(|before| crate::command::croissant(py, &report, &before));
     let summary = summary.then(|| crate::command::eu_summary(&report));

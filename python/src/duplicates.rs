@@ -65,11 +65,11 @@ impl Pairs {
         let walk = place.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(walk) = walk else { return Ok(Vec::new()) };
         let source = self.source.clone();
-        let (pairs, walk) = or_leave(py, None, move |_, interrupt| {
+        let (pairs, walk) = or_leave(py, None, move |context| {
             let mut walk = walk;
             let pairs = walk.with_dependent_mut(|_, pairs| -> Result<Vec<Pair>, QueryError> {
                 let mut found = Vec::new();
-                while found.len() < count && !interrupt.is_raised() {
+                while found.len() < count && !context.is_interrupted() {
                     let Some(pair) = pairs.next().transpose()? else { break };
                     if source.as_ref().is_some_and(|source| *source != pair.source) {
                         continue;
@@ -110,7 +110,7 @@ pub(crate) fn duplicates_summary(
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
     let options = DuplicatesOptions { largest, source, by };
-    let found = or_leave(py, None, move |_, _| corpus.duplicates_summary_of(&options))?;
+    let found = or_leave(py, None, move |_| corpus.duplicates_summary_of(&options))?;
     json(py, &found)
 }
 
@@ -124,7 +124,7 @@ pub(crate) fn duplicates_matrix(
     source: Option<String>,
 ) -> PyResult<Rows> {
     let corpus = handle.corpus(py)?;
-    let (batch, corpus) = or_leave(py, None, move |_, _| {
+    let (batch, corpus) = or_leave(py, None, move |_| {
         let found = corpus.duplicates_matrix(&by, source.as_deref())?;
         Ok((found.to_record_batch()?, corpus))
     })?;
@@ -142,7 +142,7 @@ pub(crate) fn document_duplicates(
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
     let found =
-        or_leave(py, None, move |_, _| corpus.document_duplicates(DocId(document), limit, diff))?;
+        or_leave(py, None, move |_| corpus.document_duplicates(DocId(document), limit, diff))?;
     json(py, &found)
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn similar(
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
     let options = SimilarOptions { k, all, source };
-    let found = or_leave(py, None, move |_, _| {
+    let found = or_leave(py, None, move |_| {
         let to = match (&text, document) {
             (Some(text), _) => SimilarTo::Text(text),
             (None, document) => SimilarTo::Document(DocId(document.unwrap_or(u64::MAX))),
@@ -191,6 +191,6 @@ pub(crate) fn explain_dedup(
     };
     let corpus = handle.corpus(py)?;
     let other = settings.other_than(py, corpus.view().policy())?;
-    let found = or_leave(py, None, move |_, _| corpus.explain_dedup(other.as_ref()))?;
+    let found = or_leave(py, None, move |_| corpus.explain_dedup(other.as_ref()))?;
     json(py, &found)
 }

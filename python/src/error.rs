@@ -91,6 +91,10 @@ fn words(error: &Error) -> String {
         words.push_str(&error.to_string());
         cause = error.source();
     }
+    if let Some(hint) = error.hint() {
+        words.push_str("; ");
+        words.push_str(&hint.text);
+    }
     words
 }
 

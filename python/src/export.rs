@@ -67,9 +67,9 @@ pub(crate) fn export(
     }
     let corpus = handle.corpus(py)?;
     let (threads, stores) = (threads.unwrap_or(0), stores());
-    let manifest = to_the_end(py, listener, |progress, interrupt| {
-        let job = ExportJob { to: &to, stores: Some(&stores), force, threads, progress, interrupt };
-        corpus.export(&options, &job)
+    let manifest = to_the_end(py, listener, |context| {
+        let job = ExportJob { to: &to, stores: Some(&stores), force };
+        corpus.export(&options, &job, &context.with_threads(threads))
     })?;
     json(py, &manifest)
 }
@@ -83,6 +83,6 @@ pub(crate) fn export_estimate(
 ) -> PyResult<(u64, u64)> {
     let options = settings.options(py)?;
     let corpus = handle.corpus(py)?;
-    let estimate = or_leave(py, None, move |_, _| corpus.export_estimate(&options))?;
+    let estimate = or_leave(py, None, move |_| corpus.export_estimate(&options))?;
     Ok((estimate.documents, estimate.text_bytes))
 }

@@ -55,9 +55,8 @@ pub(crate) fn add_field(
     let AddSettings { name, kind, path, batch_rows, dry_run } = settings;
     let kind = kind_named(py, &name, &kind)?;
     let field = NewField { name, kind, path, batch: batch_rows };
-    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-        writer.add_field(&field, progress, flag)
-    })
+    handle
+        .report(py, listener.as_ref(), dry_run, |writer, context| writer.add_field(&field, context))
 }
 
 /// The options of the command's `field compute`, each by its name there.
@@ -83,8 +82,8 @@ pub(crate) fn compute_field(
     let ComputeSettings { name, expression, kind, batch_rows, dry_run } = settings;
     let kind = kind.map(|kind| kind_named(py, &name, &kind)).transpose()?;
     let field = ComputedField { name, expression, kind, batch: batch_rows };
-    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-        writer.compute_field(&field, progress, flag)
+    handle.report(py, listener.as_ref(), dry_run, |writer, context| {
+        writer.compute_field(&field, context)
     })
 }
 
@@ -98,9 +97,8 @@ pub(crate) fn drop_field(
     force: bool,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Vec<u32>> {
-    let plans = handle.write(py, listener.as_ref(), |writer, progress, flag| {
-        writer.drop_field(&name, force, progress, flag)
-    })?;
+    let plans = handle
+        .write(py, listener.as_ref(), |writer, context| writer.drop_field(&name, force, context))?;
     Ok(plans.into_iter().map(|plan| plan.number).collect())
 }
 
@@ -157,9 +155,8 @@ pub(crate) fn set_field(
 ) -> PyResult<String> {
     let given = Given::of(given, name)?;
     let (options, dry_run) = (settings.options(py)?, settings.dry_run);
-    poured(py, handle, given, dry_run, listener.as_ref(), |writer, read, progress, flag| match read
-    {
-        Read::Paths(paths) => writer.set_field(&paths, &options, progress, flag),
-        Read::Records(records) => writer.set_field_records(records, &options, progress, flag),
+    poured(py, handle, given, dry_run, listener.as_ref(), |writer, read, context| match read {
+        Read::Paths(paths) => writer.set_field(&paths, &options, context),
+        Read::Records(records) => writer.set_field_records(records, &options, context),
     })
 }

@@ -9,7 +9,7 @@ use corpusdb::ingest::{
     ChatOptions, ChatShape, ChatTemplate, CsvOptions, InputFormat, OnDamagedFile, OnError,
     ReadOptions, RecordForm, Records, SpecialInContent, TemplateMarkers, TextUnit,
 };
-use corpusdb::{CorpusWriter, Error, IngestOptions, Interrupt, Progress};
+use corpusdb::{Context, CorpusWriter, Error, IngestOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList};
 use pyo3_arrow::PyRecordBatchReader;
@@ -87,7 +87,6 @@ impl IngestSettings {
                 &self.on_damaged_file,
                 &on_damaged,
             )?,
-            threads: opened.thread_count(),
             batch_bytes: self
                 .batch_bytes
                 .unwrap_or_else(|| IngestOptions::batch_bytes_within(opened.memory_bytes())),
@@ -276,14 +275,14 @@ pub(crate) fn poured<T: Serialize + Send>(
     given: Given<'_>,
     dry_run: bool,
     listener: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&mut CorpusWriter, Read, &dyn Progress, &Interrupt) -> Result<T, Error> + Send,
+    work: impl FnOnce(&mut CorpusWriter, Read, &Context<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<String> {
     let (read, mut feeder) = given.split()?;
     let mut pull = |py: Python<'_>, is_stopped: bool| {
         feeder.as_mut().is_some_and(|feeder| feeder.step(py, is_stopped))
     };
-    let report = handle.write_fed(py, listener, dry_run, &mut pull, |writer, progress, flag| {
-        work(writer, read, progress, flag)
+    let report = handle.write_fed(py, listener, dry_run, &mut pull, |writer, context| {
+        work(writer, read, context)
     })?;
     tried(py, &report, dry_run)
 }
@@ -303,10 +302,8 @@ pub(crate) fn ingest(
     let given = Given::of(given, name)?;
     let (options, tokenizers) = (settings.options(py, handle)?, &settings.tokenizers);
     let (dry_run, listener) = (settings.dry_run, listener.as_ref());
-    poured(py, handle, given, dry_run, listener, |writer, read, progress, flag| match read {
-        Read::Paths(paths) => writer.ingest(&paths, &options, tokenizers, progress, flag),
-        Read::Records(records) => {
-            writer.ingest_records(records, &options, tokenizers, progress, flag)
-        }
+    poured(py, handle, given, dry_run, listener, |writer, read, context| match read {
+        Read::Paths(paths) => writer.ingest(&paths, &options, tokenizers, context),
+        Read::Records(records) => writer.ingest_records(records, &options, tokenizers, context),
     })
 }

@@ -22,15 +22,14 @@ pub(crate) fn bulk_load(
     let (check_all, batch_bytes, dry_run, shard) = options;
     let opened = handle.options(py)?;
     let options = LoadOptions {
-        threads: opened.thread_count(),
         batch_bytes: batch_bytes
             .unwrap_or_else(|| IngestOptions::batch_bytes_within(opened.memory_bytes())),
         check_all,
         shard,
         stores: stores(),
     };
-    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-        writer.bulk_load(&directory, &options, progress, flag)
+    handle.report(py, listener.as_ref(), dry_run, |writer, context| {
+        writer.bulk_load(&directory, &options, context)
     })
 }
 

@@ -63,7 +63,7 @@ impl Plan {
     /// What epoch 0 will be: as the command prints it, and as JSON.
     fn explain(&self, py: Python<'_>, handle: &Handle) -> PyResult<(String, String)> {
         let (corpus, planned) = (handle.corpus(py)?, Arc::clone(&self.planned));
-        let told = or_leave(py, None, move |_, interrupt| corpus.explain(&planned, interrupt))?;
+        let told = or_leave(py, None, move |context| corpus.explain(&planned, context))?;
         Ok((told.to_string(), json(&told)?))
     }
 
@@ -80,9 +80,9 @@ impl Plan {
     ) -> PyResult<String> {
         let corpus = handle.corpus(py)?;
         let threads = threads.unwrap_or(0);
-        let manifest = to_the_end(py, listener, |progress, interrupt| {
-            let job = BuildJob { epoch, out: &out, threads, progress, interrupt };
-            corpus.build(&self.planned, &job)
+        let manifest = to_the_end(py, listener, |context| {
+            let job = BuildJob { epoch, out: &out };
+            corpus.build(&self.planned, &job, &context.with_threads(threads))
         })?;
         json(&manifest)
     }
@@ -97,9 +97,8 @@ impl Plan {
         listener: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let (corpus, planned) = (handle.corpus(py)?, Arc::clone(&self.planned));
-        let verdict = or_leave(py, listener, move |progress, interrupt| {
-            corpus.verify(&planned, &directory, progress, interrupt)
-        })?;
+        let verdict =
+            or_leave(py, listener, move |context| corpus.verify(&planned, &directory, context))?;
         json(&verdict)
     }
 }
@@ -116,13 +115,12 @@ pub(crate) fn plan_recipe(
 ) -> PyResult<Plan> {
     let recipe = parse(py, recipe)?;
     if let Some(epochs) = epochs {
-        let (record, planned) = handle.write(py, listener, |writer, progress, interrupt| {
-            writer.plan_epochs(&recipe, epochs, progress, interrupt)
-        })?;
+        let (record, planned) = handle
+            .write(py, listener, |writer, context| writer.plan_epochs(&recipe, epochs, context))?;
         return Ok(Plan::new(planned, Some(record.number)));
     }
     let corpus = handle.corpus(py)?;
-    let planned = or_leave(py, listener, move |progress, _| corpus.plan(&recipe, progress))?;
+    let planned = or_leave(py, listener, move |context| corpus.plan(&recipe, context))?;
     Ok(Plan::new(planned, None))
 }
 
@@ -136,9 +134,7 @@ pub(crate) fn mark_epochs(
     epochs: u64,
     listener: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<u64> {
-    handle.write(py, listener, |writer, progress, interrupt| {
-        writer.mark_epochs(number, epochs, progress, interrupt)
-    })
+    handle.write(py, listener, |writer, context| writer.mark_epochs(number, epochs, context))
 }
 
 /// The plan stored under a number.
@@ -175,12 +171,12 @@ pub(crate) fn extend_plan(
     listener: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Plan> {
     let recipe = recipe.map(|recipe| parse(py, recipe)).transpose()?;
-    let (record, planned) = handle.write(py, listener, |writer, progress, interrupt| {
+    let (record, planned) = handle.write(py, listener, |writer, context| {
         let shown = writer.corpus();
         let parent = shown.stored_plan(number)?;
-        let next_row = shown.run_row(&parent, epoch, consumed, interrupt)?;
+        let next_row = shown.run_row(&parent, epoch, consumed, context)?;
         drop(shown);
-        writer.extend(number, next_row, recipe.as_ref(), progress, interrupt)
+        writer.extend(number, next_row, recipe.as_ref(), context)
     })?;
     Ok(Plan::new(planned, Some(record.number)))
 }
@@ -188,7 +184,7 @@ pub(crate) fn extend_plan(
 /// Forgets a stored plan.
 #[pyfunction]
 pub(crate) fn drop_plan(py: Python<'_>, handle: &Handle, number: u32) -> PyResult<()> {
-    handle.write(py, None, |writer, _, _| writer.drop_plan(number))
+    handle.write(py, None, |writer, _| writer.drop_plan(number))
 }
 
 fn parse(py: Python<'_>, recipe: &str) -> PyResult<Recipe> {

@@ -74,9 +74,8 @@ pub(crate) fn signals_report(
     let corpus = handle.corpus(py)?;
     let options = QualityOptions { set, source, condition, examples: usize::from(examples) };
     let path = corpus.path().to_path_buf();
-    let report = or_leave(py, listener.as_ref(), move |progress, interrupt| {
-        corpus.signals_report(&options, progress, interrupt)
-    })?;
+    let report =
+        or_leave(py, listener.as_ref(), move |context| corpus.signals_report(&options, context))?;
     let page = page.then(|| crate::command::signals_page(&report, &path));
     Ok((json(py, &report)?, page))
 }
@@ -103,9 +102,8 @@ pub(crate) fn add_signals(
     let AddSettings { signals, set, batch_rows, dry_run } = settings;
     let signals = chosen(py, &signals, set.as_deref())?;
     let new = NewSignals { signals, batch: batch_rows };
-    handle.report(py, listener.as_ref(), dry_run, |writer, progress, flag| {
-        writer.add_signals(&new, progress, flag)
-    })
+    handle
+        .report(py, listener.as_ref(), dry_run, |writer, context| writer.add_signals(&new, context))
 }
 
 /// Gives stored signals up; the numbers of the stored plans whose recipes name one.
@@ -119,8 +117,8 @@ pub(crate) fn drop_signals(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<Vec<u32>> {
     let signals = chosen(py, &names, None)?;
-    let plans = handle.write(py, listener.as_ref(), |writer, progress, flag| {
-        writer.drop_signals(&signals, force, progress, flag)
+    let plans = handle.write(py, listener.as_ref(), |writer, context| {
+        writer.drop_signals(&signals, force, context)
     })?;
     Ok(plans.into_iter().map(|plan| plan.number).collect())
 }

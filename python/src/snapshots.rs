@@ -42,7 +42,7 @@ pub(crate) struct Changes {
 /// Names the present moment; its record as JSON text.
 #[pyfunction]
 pub(crate) fn create_snapshot(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
-    let record = handle.write(py, None, |writer, _, _| writer.create_snapshot(&name))?;
+    let record = handle.write(py, None, |writer, _| writer.create_snapshot(&name))?;
     json(py, &snapshot(&record))
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn rename_snapshot(
     old: String,
     new: String,
 ) -> PyResult<String> {
-    let record = handle.write(py, None, |writer, _, _| writer.rename_snapshot(&old, &new))?;
+    let record = handle.write(py, None, |writer, _| writer.rename_snapshot(&old, &new))?;
     json(py, &snapshot(&record))
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn drop_snapshot(
     name: String,
     force: bool,
 ) -> PyResult<String> {
-    let dropped = handle.write(py, None, |writer, _, _| writer.drop_snapshot(&name, force))?;
+    let dropped = handle.write(py, None, |writer, _| writer.drop_snapshot(&name, force))?;
     let (record, plans) = dropped;
     let mut told = snapshot(&record);
     if let Some(told) = told.as_object_mut() {
@@ -87,7 +87,7 @@ pub(crate) fn snapshots(py: Python<'_>, handle: &Handle) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn show_snapshot(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let found = or_leave(py, None, move |_, _| corpus.show_snapshot(&name))?;
+    let found = or_leave(py, None, move |_| corpus.show_snapshot(&name))?;
     json(py, &found)
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn diff_snapshots(
     by: Option<String>,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let found = or_leave(py, None, move |_, _| {
+    let found = or_leave(py, None, move |_| {
         corpus.snapshot_diff(&earlier, later.as_deref(), by.as_deref())
     })?;
     json(py, &found)
@@ -118,7 +118,7 @@ pub(crate) fn snapshot_changes(
     later: Option<String>,
 ) -> PyResult<Changes> {
     let corpus = handle.corpus(py)?;
-    let walk = or_leave(py, None, move |_, _| {
+    let walk = or_leave(py, None, move |_| {
         Walk::try_new(corpus, |corpus| corpus.snapshot_changes(&earlier, later.as_deref()))
     })?;
     Ok(Changes { walk: Owned::new(Mutex::new(Some(walk))) })
@@ -131,11 +131,11 @@ impl Changes {
         let place = self.walk.get(py)?;
         let walk = place.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(walk) = walk else { return Ok(Vec::new()) };
-        let (changes, walk) = or_leave(py, None, move |_, interrupt| {
+        let (changes, walk) = or_leave(py, None, move |context| {
             let mut walk = walk;
             let next = |_: &Arc<Corpus>, documents: &mut ChangedDocuments<'_>| {
                 let mut found = Vec::new();
-                while found.len() < count && !interrupt.is_raised() {
+                while found.len() < count && !context.is_interrupted() {
                     let Some(one) = documents.next().transpose()? else { break };
                     found.push((
                         one.id,

@@ -51,7 +51,7 @@ impl Left {
         if left.rows.is_none() {
             return Ok((None, left));
         }
-        or_leave(py, None, move |_, _| Ok((left.pull()?, left)))
+        or_leave(py, None, move |_| Ok((left.pull()?, left)))
     }
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn sql(
     if let Some(snapshot) = snapshot {
         options = options.snapshot(snapshot);
     }
-    let (schema, left) = or_leave(py, None, move |_, _| {
+    let (schema, left) = or_leave(py, None, move |_| {
         let rows = corpus.sql_with(&statement, &options)?;
         let schema = rows.schema();
         Ok((schema, Left { ahead: VecDeque::new(), rows: Some(rows), _corpus: corpus }))

@@ -9,7 +9,7 @@ use corpusdb::tokenizer::{
     Given, GrowthOptions, NewTokenizer, Pattern, TermForms, TermOptions, TokenizerError,
     TrainOptions, convert,
 };
-use corpusdb::{CorpusWriter, Error, Interrupt, Progress};
+use corpusdb::{Context, CorpusWriter, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use serde_json::Value;
@@ -44,7 +44,7 @@ pub(crate) fn add_tokenizer(
         _ => return Err(named(py, BAD, &format!("a tokenizer of kind `{kind}` is not given so"))),
     };
     let converted = convert(given).map_err(|error| raise(py, Error::from(error)))?;
-    let told = handle.write(py, listener.as_ref(), |writer, progress, flag| {
+    let told = handle.write(py, listener.as_ref(), |writer, context| {
         let new = NewTokenizer {
             name: &name,
             json: &converted.json,
@@ -52,7 +52,7 @@ pub(crate) fn add_tokenizer(
             originals: &converted.originals,
             ..NewTokenizer::default()
         };
-        enter(writer, &new, backfill, progress, flag)
+        enter(writer, &new, backfill, context)
     })?;
     json(py, &told)
 }
@@ -62,14 +62,13 @@ fn enter(
     writer: &mut CorpusWriter,
     new: &NewTokenizer<'_>,
     backfill: bool,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<Value, Error> {
     let record = writer.register(new)?;
     if !backfill {
         return Ok(told::record(&record, None));
     }
-    let added = writer.backfill(new.name, progress, interrupt)?;
+    let added = writer.backfill(new.name, context)?;
     Ok(told::record(&added.record, Some(&added)))
 }
 
@@ -95,8 +94,8 @@ pub(crate) fn train_tokenizer(
     options.pattern = parsed.map_err(|error| raise(py, Error::from(error)))?;
     let grouping = word::<TextGrouping>(py, BAD, "by", by)?;
     let on = TrainingTexts { condition, grouping, sample_bytes };
-    let (told, decisions) = handle.write(py, listener.as_ref(), |writer, progress, flag| {
-        let trained = writer.train_tokenizer(&options, &on, progress, flag)?;
+    let (told, decisions) = handle.write(py, listener.as_ref(), |writer, context| {
+        let trained = writer.train_tokenizer(&options, &on, context)?;
         let kind = serde_json::to_value(options.model).map_err(TokenizerError::Write)?;
         let lineage = format!(
             "{}, {} ids, trained at commit {}",
@@ -112,7 +111,7 @@ pub(crate) fn train_tokenizer(
             decisions: Some(&decisions),
             ..NewTokenizer::default()
         };
-        Ok((enter(writer, &new, backfill, progress, flag)?, trained.decisions))
+        Ok((enter(writer, &new, backfill, context)?, trained.decisions))
     })?;
     Ok((json(py, &told)?, json(py, &decisions)?))
 }
@@ -152,7 +151,7 @@ pub(crate) fn extend_tokenizer<'py>(
         ("bare", TermForms::Bare),
     ];
     let forms = one_of(py, BAD, "forms", &settings.forms, &forms)?;
-    let (told, extension) = handle.write(py, listener.as_ref(), |writer, progress, flag| {
+    let (told, extension) = handle.write(py, listener.as_ref(), |writer, context| {
         let by = settings.by(forms);
         let extension = match by {
             ExtensionSource::Terms(options) => {
@@ -160,7 +159,7 @@ pub(crate) fn extend_tokenizer<'py>(
                 writer.extend_by_terms(&base, terms, options)?
             }
             ExtensionSource::Growth(options, condition) => {
-                writer.extend_by_growth(&base, options, condition, progress, flag)?
+                writer.extend_by_growth(&base, options, condition, context)?
             }
         };
         if extension.adds_nothing() {
@@ -177,7 +176,7 @@ pub(crate) fn extend_tokenizer<'py>(
             base: Some(&base),
             ..NewTokenizer::default()
         };
-        Ok((Some(enter(writer, &new, backfill, progress, flag)?), extension))
+        Ok((Some(enter(writer, &new, backfill, context)?), extension))
     })?;
     let raised = |error| raise(py, Error::from(TokenizerError::from(error)));
     let lines = extension.map.json_lines().map_err(raised)?;
@@ -211,8 +210,8 @@ pub(crate) fn backfill_tokenizer(
     name: String,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let told = handle.write(py, listener.as_ref(), |writer, progress, flag| {
-        let added = writer.backfill(&name, progress, flag)?;
+    let told = handle.write(py, listener.as_ref(), |writer, context| {
+        let added = writer.backfill(&name, context)?;
         Ok(told::record(&added.record, Some(&added)))
     })?;
     json(py, &told)
@@ -226,5 +225,5 @@ pub(crate) fn drop_tokenizer(
     name: String,
     force: bool,
 ) -> PyResult<Vec<u32>> {
-    handle.write(py, None, |writer, _, _| writer.drop_tokenizer(&name, force))
+    handle.write(py, None, |writer, _| writer.drop_tokenizer(&name, force))
 }

@@ -26,7 +26,7 @@ pub(crate) struct Encoder {
 #[pyo3(signature = (handle, name=None))]
 pub(crate) fn encoder(py: Python<'_>, handle: &Handle, name: Option<String>) -> PyResult<Encoder> {
     let corpus = handle.corpus(py)?;
-    let loaded = or_leave(py, None, move |_, _| corpus.tokenizer(name.as_deref()))?;
+    let loaded = or_leave(py, None, move |_| corpus.tokenizer(name.as_deref()))?;
     Ok(Encoder { name: loaded.name, tokenizer: loaded.tokenizer })
 }
 
@@ -79,9 +79,13 @@ impl Encoder {
     ) -> PyResult<Vec<Ids<'py>>> {
         use rayon::prelude::*;
         let tokenizer = Arc::clone(&self.tokenizer);
-        let all = or_leave(py, None, move |_, interrupt| {
+        let all = or_leave(py, None, move |context| {
             let one = |text: &String| {
-                if interrupt.is_raised() { Ok(Vec::new()) } else { ids(&tokenizer, text, specials) }
+                if context.is_interrupted() {
+                    Ok(Vec::new())
+                } else {
+                    ids(&tokenizer, text, specials)
+                }
             };
             texts.par_iter().map(one).collect::<Result<Vec<_>, Error>>()
         })?;
@@ -166,7 +170,7 @@ pub(crate) fn tokenizer_record(py: Python<'_>, handle: &Handle, name: String) ->
 #[pyfunction]
 pub(crate) fn check_tokenizer(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let (check, other) = or_leave(py, None, move |_, _| corpus.check_tokenizer(&name))?;
+    let (check, other) = or_leave(py, None, move |_| corpus.check_tokenizer(&name))?;
     let good = check.is_good() && other.is_none();
     let other = other.map(|document| document.0);
     json(py, &serde_json::json!({ "good": good, "other_ids": other, "check": check }))
@@ -181,7 +185,7 @@ pub(crate) fn diff_tokenizers(
     b: String,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let found = or_leave(py, None, move |_, _| corpus.diff_tokenizers(&a, &b))?;
+    let found = or_leave(py, None, move |_| corpus.diff_tokenizers(&a, &b))?;
     json(py, &found)
 }
 
@@ -207,9 +211,8 @@ pub(crate) fn analyse_tokenizers(
     let options =
         AnalyseOptions { condition, reference, by, sample_bytes, embedding_width: d_model };
     let corpus = handle.corpus(py)?;
-    let report = or_leave(py, listener.as_ref(), move |progress, interrupt| {
-        corpus.analyse(&names, &options, progress, interrupt)
-    })?;
+    let report =
+        or_leave(py, listener.as_ref(), move |context| corpus.analyse(&names, &options, context))?;
     let page = title.map(|title| crate::command::tokenizer_page(&report, &title));
     Ok((json(py, &report)?, page))
 }

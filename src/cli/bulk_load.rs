@@ -1,7 +1,7 @@
 //! `corpusdb bulk-load`: documents with the decisions that a cluster made about them.
 
 use super::ingest::report;
-use super::setup::{Context, bytes, stores};
+use super::setup::{CommandSession, bytes, stores};
 use super::{Outcome, print};
 use corpusdb::ingest::LoadOptions;
 use corpusdb::{CorpusWriter, IngestOptions};
@@ -38,21 +38,19 @@ pub(super) struct Args {
     dry_run: bool,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let options = LoadOptions {
-        threads: context.threads,
         batch_bytes: args
             .batch_bytes
-            .unwrap_or_else(|| IngestOptions::batch_bytes_within(context.memory)),
+            .unwrap_or_else(|| IngestOptions::batch_bytes_within(session.memory)),
         check_all: args.check,
         shard: args.shard,
         stores: stores(),
     };
-    let target = context.target(&args.corpus, args.dry_run)?;
-    let mut writer: CorpusWriter = context.write(target.path())?;
-    let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
-    let done = writer.bulk_load(&args.directory, &options, progress, interrupt)?;
-    if context.json {
+    let target = session.target(&args.corpus, args.dry_run)?;
+    let mut writer: CorpusWriter = session.write(target.path())?;
+    let done = writer.bulk_load(&args.directory, &options, &session.context())?;
+    if session.json {
         print::report("bulk-load", &done, args.dry_run)?;
         return Ok(Outcome::Good);
     }

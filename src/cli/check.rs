@@ -1,6 +1,6 @@
 //! `corpusdb check`: is everything as it must be?
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, print};
 use corpusdb::store::Depth;
 use std::path::PathBuf;
@@ -24,12 +24,12 @@ pub(super) struct Args {
     digest: bool,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
-    let corpus = context.read(&args.corpus)?;
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let corpus = session.read(&args.corpus)?;
     let (documents, commit) = (corpus.view().documents(), corpus.view().commit().0);
     if args.digest {
-        let digest = corpus.digest(context.progress.as_ref())?;
-        if context.json {
+        let digest = corpus.digest(&session.context())?;
+        if session.json {
             print::json(
                 &serde_json::json!({ "type": "digest", "digest": digest, "commit": commit, "documents": documents }),
             )?;
@@ -43,9 +43,9 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         (_, true) => Depth::Quick,
         _ => Depth::Full,
     };
-    let faults = corpus.check(depth, context.progress.as_ref())?;
+    let faults = corpus.check(depth, &session.context())?;
     let crowded = corpus.view().crowded()?.len();
-    if context.json {
+    if session.json {
         print::json(
             &serde_json::json!({ "type": "check", "commit": commit, "documents": documents, "crowded": crowded, "faults": faults }),
         )?;

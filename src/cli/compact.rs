@@ -1,6 +1,6 @@
 //! `corpusdb compact`: rewrites the files of a corpus into their most compact form.
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, print};
 use std::path::PathBuf;
 
@@ -15,17 +15,17 @@ pub(super) struct Args {
     corpus: PathBuf,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let size = || -> anyhow::Result<u64> {
-        let usage = context.read(&args.corpus)?.view().disk_usage();
+        let usage = session.read(&args.corpus)?.view().disk_usage();
         Ok(usage.map_err(corpusdb::Error::from)?.iter().map(|(_, bytes)| bytes).sum())
     };
     let before = size()?;
-    let mut writer = context.write(&args.corpus)?;
-    writer.compact(context.progress.as_ref(), &context.interrupt)?;
+    let mut writer = session.write(&args.corpus)?;
+    writer.compact(&session.context())?;
     drop(writer);
     let after = size()?;
-    if context.json {
+    if session.json {
         print::json(&serde_json::json!({ "type": "compact", "before": before, "after": after }))?;
     } else {
         print::line(&format!("{} in tables, {} before", print::size(after), print::size(before)))?;

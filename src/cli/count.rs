@@ -1,6 +1,6 @@
 //! `corpusdb count`: how many documents satisfy a condition.
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, print};
 use std::path::PathBuf;
 
@@ -20,14 +20,14 @@ pub(super) struct Args {
     snapshot: Option<String>,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
-    let corpus = context.read(&args.corpus)?;
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let corpus = session.read(&args.corpus)?;
     let condition = args.condition.as_deref();
     let count = match &args.snapshot {
         Some(snapshot) => corpus.select_in(snapshot, condition)?.len(),
         None => corpus.count(condition)?,
     };
-    if context.json {
+    if session.json {
         let mut answer =
             serde_json::json!({ "type": "count", "where": args.condition, "documents": count });
         if let (Some(snapshot), Some(answer)) = (args.snapshot, answer.as_object_mut()) {

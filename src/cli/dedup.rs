@@ -1,7 +1,7 @@
 //! `corpusdb dedup`: what a dedup policy comes to, and deciding again under another one.
 
 use super::policy::{DecisionArgs, NormaliserName, PolicyArgs};
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, print};
 use corpusdb::DedupMode;
 use corpusdb::curate::RedoReport;
@@ -72,24 +72,24 @@ pub(super) struct Explain {
     policy: PolicyArgs,
 }
 
-pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
-        Verb::Explain(args) => explain(&args, context),
-        Verb::Redo(args) => redo(&args, context),
-        Verb::Settle(args) => settle(&args, context),
+        Verb::Explain(args) => explain(&args, session),
+        Verb::Redo(args) => redo(&args, session),
+        Verb::Settle(args) => settle(&args, session),
     }
 }
 
-fn redo(args: &Redo, context: &Context) -> anyhow::Result<Outcome> {
-    let target = context.target(&args.corpus, args.dry_run)?;
-    let mut writer = context.write(target.path())?;
+fn redo(args: &Redo, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let target = session.target(&args.corpus, args.dry_run)?;
+    let mut writer = session.write(target.path())?;
     let policy = args.decision.changed(writer.view().policy(), args.normaliser)?;
     args.decision.remark(&policy);
-    let report = writer.redo(&policy, context.progress.as_ref(), &context.interrupt)?;
+    let report = writer.redo(&policy, &session.context())?;
     if !args.dry_run {
-        writer.switch(&policy, context.progress.as_ref(), &context.interrupt)?;
+        writer.switch(&policy, &session.context())?;
     }
-    if context.json {
+    if session.json {
         print::report("redo", &report, args.dry_run)?;
     } else {
         show_redo(&report, args.dry_run)?;
@@ -97,11 +97,11 @@ fn redo(args: &Redo, context: &Context) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-fn settle(args: &Settle, context: &Context) -> anyhow::Result<Outcome> {
-    let target = context.target(&args.corpus, args.dry_run)?;
-    let mut writer = context.write(target.path())?;
-    let report = writer.settle(context.progress.as_ref(), &context.interrupt)?;
-    if context.json {
+fn settle(args: &Settle, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let target = session.target(&args.corpus, args.dry_run)?;
+    let mut writer = session.write(target.path())?;
+    let report = writer.settle(&session.context())?;
+    if session.json {
         print::report("settle", &report, args.dry_run)?;
         return Ok(Outcome::Good);
     }
@@ -152,16 +152,16 @@ fn show_redo(report: &RedoReport, dry_run: bool) -> anyhow::Result<()> {
     print::capped(report.capped)
 }
 
-fn explain(args: &Explain, context: &Context) -> anyhow::Result<Outcome> {
+fn explain(args: &Explain, session: &CommandSession) -> anyhow::Result<Outcome> {
     let found = match &args.corpus {
         None => explain_policy(&args.policy.policy()?),
         Some(path) => {
-            let corpus = context.read(path)?;
+            let corpus = session.read(path)?;
             let other = args.policy.other_than(corpus.view().policy())?;
             corpus.explain_dedup(other.as_ref())?
         }
     };
-    if context.json {
+    if session.json {
         print::typed("dedup_explanation", &found)?;
         return Ok(Outcome::Good);
     }

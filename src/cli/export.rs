@@ -1,6 +1,6 @@
 //! `corpusdb export`: documents as files that other programs read.
 
-use super::setup::{Context, bytes, stores};
+use super::setup::{CommandSession, bytes, stores};
 use super::{Outcome, print};
 use corpusdb::export::{
     ExportCompression, ExportEstimate, ExportFormat, ExportJob, ExportManifest, ExportOptions,
@@ -81,7 +81,7 @@ fn compression(name: &str) -> Result<ExportCompression, String> {
         .ok_or_else(|| "there is none, zstd, gzip, snappy and lz4".to_owned())
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let options = ExportOptions {
         condition: args.condition,
         all: args.all,
@@ -94,35 +94,27 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         partition_by: args.partition_by,
         separator: args.separator,
     };
-    let corpus = context.read(&args.corpus)?;
-    let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
+    let corpus = session.read(&args.corpus)?;
     let stream = args.to == Path::new("-");
     if args.dry_run {
-        estimated(corpus.export_estimate(&options)?, context)?;
+        estimated(corpus.export_estimate(&options)?, session)?;
     } else if stream {
         let mut out = BufWriter::with_capacity(1 << 20, std::io::stdout());
-        corpus.export_stream(&options, &mut out, progress, interrupt)?;
+        corpus.export_stream(&options, &mut out, &session.context())?;
         out.flush()?;
     } else {
-        let (to, threads) = (args.to.as_path(), context.threads);
+        let to = args.to.as_path();
         let stores = stores();
-        let job = ExportJob {
-            to,
-            stores: Some(&stores),
-            force: args.force,
-            threads,
-            progress,
-            interrupt,
-        };
+        let job = ExportJob { to, stores: Some(&stores), force: args.force };
         let started = Instant::now();
-        let manifest = corpus.export(&options, &job)?;
-        written(&manifest, to, started.elapsed().as_secs_f64(), context)?;
+        let manifest = corpus.export(&options, &job, &session.context())?;
+        written(&manifest, to, started.elapsed().as_secs_f64(), session)?;
     }
     Ok(Outcome::Good)
 }
 
-fn estimated(estimate: ExportEstimate, context: &Context) -> anyhow::Result<()> {
-    if context.json {
+fn estimated(estimate: ExportEstimate, session: &CommandSession) -> anyhow::Result<()> {
+    if session.json {
         return print::report("export", &estimate, true);
     }
     print::line(&format!(
@@ -136,7 +128,7 @@ fn written(
     manifest: &ExportManifest,
     to: &Path,
     seconds: f64,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<()> {
     #[derive(Serialize)]
     struct Report<'a> {
@@ -146,7 +138,7 @@ fn written(
         seconds: f64,
         dry_run: bool,
     }
-    if context.json {
+    if session.json {
         let report = Report { manifest, to: to.to_string_lossy(), seconds, dry_run: false };
         return print::typed("export", &report);
     }

@@ -1,6 +1,6 @@
 //! `corpusdb info`: what is in a corpus.
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, print};
 use corpusdb::query::Info;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ pub(super) struct Args {
     corpus: PathBuf,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
-    let corpus = context.read(&args.corpus)?;
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let corpus = session.read(&args.corpus)?;
     let info = corpus.info()?;
-    if context.json {
+    if session.json {
         print::typed("info", &info)?;
         return Ok(Outcome::Good);
     }

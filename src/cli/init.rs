@@ -1,7 +1,7 @@
 //! `corpusdb init`: makes an empty corpus and fixes its dedup policy.
 
 use super::policy::PolicyArgs;
-use super::setup::{Context, on_disk};
+use super::setup::{CommandSession, on_disk};
 use super::{Outcome, print};
 use corpusdb::{Corpus, FieldKind};
 use std::path::PathBuf;
@@ -36,10 +36,10 @@ pub(super) fn kind_named(name: &str) -> Result<FieldKind, String> {
         .ok_or_else(|| format!("unknown kind `{name}`; keyword, int, float, bool or timestamp"))
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let policy = args.policy.policy()?;
     Corpus::init(&args.corpus, &policy, &args.fields)?;
-    if context.json {
+    if session.json {
         print::json(
             &serde_json::json!({ "type": "init", "corpus": args.corpus, "policy": policy }),
         )?;

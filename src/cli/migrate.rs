@@ -1,6 +1,6 @@
 //! `corpusdb migrate`: brings a corpus of an older release up to this one's store format.
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, print};
 use std::path::PathBuf;
 
@@ -15,10 +15,10 @@ pub(super) struct Args {
     corpus: PathBuf,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
-    let writer = context.write(&args.corpus)?;
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let writer = session.write(&args.corpus)?;
     let format = corpusdb::store::format_version();
-    if context.json {
+    if session.json {
         let documents = writer.view().documents();
         print::json(
             &serde_json::json!({ "type": "migrate", "format": format, "documents": documents }),

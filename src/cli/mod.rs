@@ -47,7 +47,7 @@ mod tokenizer;
 mod tokenizer_page;
 
 use clap::{CommandFactory, Parser, Subcommand};
-use setup::Context;
+use setup::CommandSession;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -210,51 +210,51 @@ pub fn main_from(arguments: &[OsString]) -> u8 {
         }
     };
     limits::lift();
-    let context = match Context::new(cli.setup, cli.verb.has_safe_points()) {
-        Ok(context) => context,
+    let session = match CommandSession::new(cli.setup, cli.verb.has_safe_points()) {
+        Ok(session) => session,
         Err(error) => return failed(&error),
     };
-    match run(cli.verb, &context) {
+    match run(cli.verb, &session) {
         Ok(Outcome::Good) => 0,
         Ok(Outcome::Bad) => 1,
         Err(error) => {
             // What is still drawn would stand in the message.
-            context.progress.end();
+            session.progress.end();
             failed(&error)
         }
     }
 }
 
-fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
-        Verb::Init(args) => init::run(args, context),
-        Verb::Ingest(args) => ingest::run(*args, context),
-        Verb::BulkLoad(args) => bulk_load::run(args, context),
-        Verb::Rejects(args) => rejects::run(args, context),
-        Verb::Info(args) => info::run(args, context),
-        Verb::Stats(args) => stats::run(&args, context),
-        Verb::Report(args) => report::run(&args, context),
-        Verb::Count(args) => count::run(args, context),
-        Verb::Sql(args) => sql::run(args, context),
-        Verb::Sample(args) => sample::run(args, context),
-        Verb::Show(args) => show::run(args, context),
-        Verb::Duplicates(args) => duplicates::run(args, context),
-        Verb::Similar(args) => similar::run(args, context),
-        Verb::Dedup(verb) => dedup::run(verb, context),
-        Verb::Remove(args) => remove::remove(args, context),
-        Verb::Purge(args) => purge::run(args, context),
-        Verb::Restore(args) => remove::restore(args, context),
-        Verb::Tokenizer(verb) => tokenizer::run(verb, context),
-        Verb::Snapshot(verb) => snapshot::run(verb, context),
-        Verb::Field(verb) => field::run(verb, context),
-        Verb::Contamination(verb) => contamination::run(verb, context),
-        Verb::Signals(verb) => signals::run(verb, context),
-        Verb::Epoch(arguments) => epoch::run(arguments, context),
-        Verb::Export(args) => export::run(args, context),
-        Verb::Check(args) => check::run(args, context),
-        Verb::Compact(args) => compact::run(args, context),
-        Verb::Migrate(args) => migrate::run(args, context),
-        Verb::Demo(args) => demo::run(args, context),
+        Verb::Init(args) => init::run(args, session),
+        Verb::Ingest(args) => ingest::run(*args, session),
+        Verb::BulkLoad(args) => bulk_load::run(args, session),
+        Verb::Rejects(args) => rejects::run(args, session),
+        Verb::Info(args) => info::run(args, session),
+        Verb::Stats(args) => stats::run(&args, session),
+        Verb::Report(args) => report::run(&args, session),
+        Verb::Count(args) => count::run(args, session),
+        Verb::Sql(args) => sql::run(args, session),
+        Verb::Sample(args) => sample::run(args, session),
+        Verb::Show(args) => show::run(args, session),
+        Verb::Duplicates(args) => duplicates::run(args, session),
+        Verb::Similar(args) => similar::run(args, session),
+        Verb::Dedup(verb) => dedup::run(verb, session),
+        Verb::Remove(args) => remove::remove(args, session),
+        Verb::Purge(args) => purge::run(args, session),
+        Verb::Restore(args) => remove::restore(args, session),
+        Verb::Tokenizer(verb) => tokenizer::run(verb, session),
+        Verb::Snapshot(verb) => snapshot::run(verb, session),
+        Verb::Field(verb) => field::run(verb, session),
+        Verb::Contamination(verb) => contamination::run(verb, session),
+        Verb::Signals(verb) => signals::run(verb, session),
+        Verb::Epoch(arguments) => epoch::run(arguments, session),
+        Verb::Export(args) => export::run(args, session),
+        Verb::Check(args) => check::run(args, session),
+        Verb::Compact(args) => compact::run(args, session),
+        Verb::Migrate(args) => migrate::run(args, session),
+        Verb::Demo(args) => demo::run(args, session),
         Verb::Completions(args) => completions::run(args),
         Verb::Reference => completions::reference(Cli::command()),
     }
@@ -286,11 +286,19 @@ fn failed(error: &anyhow::Error) -> u8 {
     code
 }
 
-/// What an error says, from what was attempted to the last cause.
+/// What an error says, from what was attempted to the last cause, with the way out.
 fn causes(error: &anyhow::Error) -> Vec<String> {
     let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
     causes.dedup();
+    if let (Some(last), Some(hint)) = (causes.last_mut(), hint(error)) {
+        *last = format!("{last}; {hint}");
+    }
     causes
+}
+
+/// The way out that an error of the library names.
+fn hint(error: &anyhow::Error) -> Option<corpusdb::Hint> {
+    error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>()?.hint())
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! `corpusdb purge`: documents are erased, and it is proved that nothing of them is left.
 
 use super::remove::{Block, removal};
-use super::setup::{self, Context, on_disk};
+use super::setup::{self, CommandSession, on_disk};
 use super::{Outcome, find, print};
 use corpusdb::curate::{BlockReach, Certificate, PurgeReport};
 use corpusdb::query::Selection;
@@ -74,9 +74,9 @@ struct Proof<'a> {
     files: usize,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let (documents, selection, shown_by, unended) = {
-        let corpus = context.read(&args.corpus)?;
+        let corpus = session.read(&args.corpus)?;
         let (documents, selection) = select(&args, &corpus)?;
         let shown_by = corpus.shown_by(&documents)?;
         (documents, selection, shown_by, unended(&corpus)?)
@@ -85,28 +85,27 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     if let Some(unended) = &unended {
         print::talk(unended);
     }
-    let target = context.target(&args.corpus, args.dry_run)?;
+    let target = session.target(&args.corpus, args.dry_run)?;
     let reach = if args.no_block { BlockReach::Nothing } else { args.block.reach() };
     let asked = removal(reach, args.reason.clone(), args.condition.as_deref());
-    let mut writer = context.write(target.path())?;
-    let progress = context.progress.as_ref();
-    let report = writer.purge(&documents, asked, args.force, progress, &context.interrupt)?;
+    let mut writer = session.write(target.path())?;
+    let report = writer.purge(&documents, asked, args.force, &session.context())?;
     drop(writer);
     let certificate = match &args.prove {
         // The list of files is written anew, and says nothing of those that are gone.
         None => {
-            drop(context.write(target.path())?);
+            drop(session.write(target.path())?);
             None
         }
         Some(file) => {
-            let options = Corpus::options().memory(context.memory).threads(context.threads);
-            let (time, interrupt) = (setup::now(), &context.interrupt);
-            Some(options.prove_purge(target.path(), Some(file), time, progress, interrupt)?)
+            let options = Corpus::options().memory(session.memory).threads(session.threads);
+            let time = setup::now();
+            Some(options.prove_purge(target.path(), Some(file), time, &session.context())?)
         }
     };
     let proof = args.prove.as_deref().zip(certificate.as_ref());
     let is_clean = certificate.as_ref().is_none_or(Certificate::is_clean);
-    if context.json {
+    if session.json {
         let proof = proof.map(|(file, found)| of_certificate(file, found));
         let told = Told { report: &report, selection, shown_by: &shown_by, proof };
         print::report("purge", &told, args.dry_run)?;

@@ -1,6 +1,6 @@
 //! `corpusdb rejects`: the records that could not be read, listed and forgotten.
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, print};
 use corpusdb::curate::RejectSelection;
 use std::path::{Path, PathBuf};
@@ -59,20 +59,20 @@ impl Args {
     }
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     match (args.verb, args.corpus) {
-        (Some(Verb::Drop(args)), _) => drop_rejects(args, context),
-        (None, corpus) => list(&corpus.unwrap_or_default(), args.limit, context),
+        (Some(Verb::Drop(args)), _) => drop_rejects(args, session),
+        (None, corpus) => list(&corpus.unwrap_or_default(), args.limit, session),
     }
 }
 
-fn drop_rejects(args: Drop, context: &Context) -> anyhow::Result<Outcome> {
-    let target = context.target(&args.corpus, args.dry_run)?;
-    let mut writer = context.write(target.path())?;
+fn drop_rejects(args: Drop, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let target = session.target(&args.corpus, args.dry_run)?;
+    let mut writer = session.write(target.path())?;
     let path = args.path.map(as_listed);
     let selection = RejectSelection { source: args.source, path };
-    let report = writer.drop_rejects(&selection, context.progress.as_ref(), &context.interrupt)?;
-    if context.json {
+    let report = writer.drop_rejects(&selection, &session.context())?;
+    if session.json {
         print::report("rejects_drop", &report, args.dry_run)?;
         return Ok(Outcome::Good);
     }
@@ -94,15 +94,15 @@ fn as_listed(path: String) -> String {
     }
 }
 
-fn list(path: &Path, limit: usize, context: &Context) -> anyhow::Result<Outcome> {
-    let corpus = context.read(path)?;
+fn list(path: &Path, limit: usize, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let corpus = session.read(path)?;
     let total = corpus.view().state().rejects;
     let mut shown = 0_u64;
     for reject in corpus.rejects(limit)? {
         let reject = reject?;
         shown += 1;
         let raw = String::from_utf8_lossy(&reject.raw);
-        if context.json {
+        if session.json {
             print::json(&serde_json::json!({
                 "type": "reject", "source": reject.source, "path": reject.path, "number": reject.number,
                 "offset": reject.offset, "reason": reject.reason, "bytes": reject.bytes, "raw": raw,
@@ -118,7 +118,7 @@ fn list(path: &Path, limit: usize, context: &Context) -> anyhow::Result<Outcome>
     }
     if shown < total {
         print::talk(&format!("{shown} of {total} shown; --limit shows more"));
-    } else if total == 0 && !context.json {
+    } else if total == 0 && !session.json {
         print::talk("no rejected records");
     }
     Ok(Outcome::Good)

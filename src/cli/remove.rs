@@ -1,6 +1,6 @@
 //! `corpusdb remove` and `corpusdb restore`: documents that the user does not want, and taking that back.
 
-use super::setup::{self, Context, on_disk};
+use super::setup::{self, CommandSession, on_disk};
 use super::{Outcome, find, print, purge};
 use corpusdb::Corpus;
 use corpusdb::curate::{BlockReach, RemovalReport, RemovalRequest};
@@ -100,13 +100,13 @@ impl Which {
     fn change(
         &self,
         verb: &'static str,
-        context: &Context,
+        session: &CommandSession,
         change: impl FnOnce(&Path, &RoaringTreemap) -> anyhow::Result<RemovalReport>,
     ) -> anyhow::Result<Outcome> {
-        let (documents, selection) = self.select(&context.read(&self.corpus)?)?;
-        let target = context.target(&self.corpus, self.dry_run)?;
+        let (documents, selection) = self.select(&session.read(&self.corpus)?)?;
+        let target = session.target(&self.corpus, self.dry_run)?;
         let report = change(target.path(), &documents)?;
-        if context.json {
+        if session.json {
             print::report(verb, &Changed { report: &report, selection }, self.dry_run)?;
         } else {
             show(verb == REMOVE, &report, self.dry_run)?;
@@ -134,7 +134,7 @@ impl Block {
     }
 }
 
-pub(super) fn remove(args: Remove, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn remove(args: Remove, session: &CommandSession) -> anyhow::Result<Outcome> {
     if args.purge {
         let Remove { which, block, no_block, reason, force, prove, .. } = args;
         let Which { corpus, documents, condition, dry_run } = which;
@@ -149,14 +149,13 @@ pub(super) fn remove(args: Remove, context: &Context) -> anyhow::Result<Outcome>
             prove,
             dry_run,
         };
-        return purge::run(asked, context);
+        return purge::run(asked, session);
     }
-    args.which.change(REMOVE, context, |path, selection| {
-        let mut writer = context.write(path)?;
-        let progress = context.progress.as_ref();
+    args.which.change(REMOVE, session, |path, selection| {
+        let mut writer = session.write(path)?;
         let reach = if args.no_block { BlockReach::Nothing } else { args.block.reach() };
         let removal = removal(reach, args.reason, args.which.condition.as_deref());
-        Ok(writer.remove(selection, removal, progress, &context.interrupt)?)
+        Ok(writer.remove(selection, removal, &session.context())?)
     })
 }
 
@@ -179,10 +178,10 @@ pub(super) fn removal(
     }
 }
 
-pub(super) fn restore(args: Restore, context: &Context) -> anyhow::Result<Outcome> {
-    args.which.change(RESTORE, context, |path, selection| {
-        let mut writer = context.write(path)?;
-        Ok(writer.restore(selection, context.progress.as_ref(), &context.interrupt)?)
+pub(super) fn restore(args: Restore, session: &CommandSession) -> anyhow::Result<Outcome> {
+    args.which.change(RESTORE, session, |path, selection| {
+        let mut writer = session.write(path)?;
+        Ok(writer.restore(selection, &session.context())?)
     })
 }
 

@@ -1,6 +1,6 @@
 //! `corpusdb sample`: a few documents, at random but reproducibly.
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, print};
 use std::path::PathBuf;
 
@@ -26,8 +26,8 @@ pub(super) struct Args {
     snapshot: Option<String>,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
-    let corpus = context.read(&args.corpus)?;
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let corpus = session.read(&args.corpus)?;
     let condition = args.condition.as_deref();
     let drawn = match &args.snapshot {
         Some(snapshot) => corpus.sample_in(snapshot, condition, args.n, args.seed)?,
@@ -35,7 +35,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     };
     for document in drawn {
         let shown = corpus.show(document)?;
-        if context.json {
+        if session.json {
             print::typed("document", &shown)?;
         } else {
             print::line(&format!(

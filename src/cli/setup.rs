@@ -5,7 +5,7 @@ use anyhow::Context as _;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
 use corpusdb::store::{StoreError, Twin};
-use corpusdb::{Corpus, CorpusWriter, Error, Interrupt, NoProgress, Progress};
+use corpusdb::{Context, Corpus, CorpusWriter, Error, Interrupt, NoProgress, Progress};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -43,7 +43,7 @@ pub(super) fn now() -> Option<i64> {
 }
 
 /// What a verb needs beside its own arguments.
-pub(super) struct Context {
+pub(super) struct CommandSession {
     pub(super) json: bool,
     pub(super) memory: u64,
     pub(super) threads: usize,
@@ -52,7 +52,7 @@ pub(super) struct Context {
     heard: Arc<Mutex<Option<Interrupt>>>,
 }
 
-impl Context {
+impl CommandSession {
     /// Ctrl-C asks a verb that stops at `safe_points` to do so; any other verb, and the second time any,
     /// ends there and then, which harms no corpus: a commit is whole or absent.
     pub(super) fn new(setup: Setup, safe_points: bool) -> anyhow::Result<Self> {
@@ -80,6 +80,12 @@ impl Context {
         Ok(Self { json: setup.json, memory, threads, progress, interrupt, heard })
     }
 
+    /// How long calls of the library run: with the command's bar, until its Ctrl-C, on its threads.
+    pub(super) fn context(&self) -> Context<'_> {
+        let context = Context::new().with_progress(self.progress.as_ref());
+        context.with_interrupt(&self.interrupt).with_threads(self.threads)
+    }
+
     /// From now on Ctrl-C raises what is answered, and ends the command where it was raised already.
     pub(super) fn listen(&self) -> Interrupt {
         let fresh = Interrupt::default();
@@ -96,7 +102,7 @@ impl Context {
         self.read_with(path, &[])
     }
 
-    /// As [`Context::read`], with corpora beside it, which share the memory.
+    /// As [`CommandSession::read`], with corpora beside it, which share the memory.
     pub(super) fn read_with(&self, path: &Path, shards: &[PathBuf]) -> anyhow::Result<Corpus> {
         Ok(Corpus::options().memory(self.memory).open_with(path, shards)?)
     }
@@ -113,12 +119,12 @@ impl Context {
         Ok(Corpus::options().memory(self.memory).threads(self.threads).open_writer(path)?)
     }
 
-    /// As [`Context::write`], for what is written in moments: waits a minute for another writer to end.
+    /// As [`CommandSession::write`], for what is written in moments: waits a minute for another writer to end.
     pub(super) fn write_soon(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
         self.write_soon_with(path, &[])
     }
 
-    /// As [`Context::write_soon`], with corpora beside it that are read, which share the memory.
+    /// As [`CommandSession::write_soon`], with corpora beside it that are read, which share the memory.
     pub(super) fn write_soon_with(
         &self,
         path: &Path,

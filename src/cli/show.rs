@@ -1,6 +1,6 @@
 //! `corpusdb show`: everything known about one document.
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, find, print};
 use corpusdb::curate::ShownTokens;
 use corpusdb::query::Shown;
@@ -32,23 +32,23 @@ pub(super) struct Args {
     tokenizer: Option<String>,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
-    let corpus = context.read(&args.corpus)?;
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let corpus = session.read(&args.corpus)?;
     let found = find::documents(&corpus, args.document.as_deref(), args.key.as_deref())?;
     for id in &found {
         if args.tokens {
             let tokens = corpus.tokens_of(*id, args.tokenizer.as_deref())?;
-            show_tokens(&tokens, context)?;
+            show_tokens(&tokens, session)?;
         } else {
-            one(&corpus, *id, context)?;
+            one(&corpus, *id, session)?;
         }
     }
     Ok(if found.is_empty() { Outcome::Bad } else { Outcome::Good })
 }
 
-fn one(corpus: &Corpus, id: DocId, context: &Context) -> anyhow::Result<()> {
+fn one(corpus: &Corpus, id: DocId, session: &CommandSession) -> anyhow::Result<()> {
     let shown = corpus.show(id)?;
-    if context.json {
+    if session.json {
         return print::typed("document", &shown);
     }
     print::line(&format!("document {}: {}", shown.id, shown.key))?;
@@ -102,8 +102,8 @@ fn one(corpus: &Corpus, id: DocId, context: &Context) -> anyhow::Result<()> {
 }
 
 /// JSON, or a line of counts and the text in its tokens, cut by `|`.
-fn show_tokens(shown: &ShownTokens, context: &Context) -> anyhow::Result<()> {
-    if context.json {
+fn show_tokens(shown: &ShownTokens, session: &CommandSession) -> anyhow::Result<()> {
+    if session.json {
         return print::typed("tokens", shown);
     }
     let trained = shown.tokens.iter().filter(|token| token.trained).count();

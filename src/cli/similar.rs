@@ -1,6 +1,6 @@
 //! `corpusdb similar`: stored documents similar to a text, without ingesting it.
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, find, print};
 use anyhow::Context as _;
 use corpusdb::Corpus;
@@ -43,25 +43,25 @@ pub(super) struct Args {
     source: Option<String>,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     anyhow::ensure!(
         args.document.is_some() || args.key.is_some() || args.text.is_some() || args.file.is_some(),
         "say what to look for: a stored document (its id or key), --text T, --file F, or `-` to read standard input"
     );
-    let corpus = context.read(&args.corpus)?;
+    let corpus = session.read(&args.corpus)?;
     let options = SimilarOptions {
         k: usize::try_from(args.k).unwrap_or(usize::MAX),
         all: args.all,
         source: args.source.clone(),
     };
     if let Some(text) = text(&args)? {
-        return report(&corpus.similar(SimilarTo::Text(&text), &options)?, &corpus, context);
+        return report(&corpus.similar(SimilarTo::Text(&text), &options)?, &corpus, session);
     }
     let found = find::documents(&corpus, args.document.as_deref(), args.key.as_deref())?;
     // A key that was given again: the newest document has it now.
     match found.last() {
         None => Ok(Outcome::Bad),
-        Some(id) => report(&corpus.similar(SimilarTo::Document(*id), &options)?, &corpus, context),
+        Some(id) => report(&corpus.similar(SimilarTo::Document(*id), &options)?, &corpus, session),
     }
 }
 
@@ -92,9 +92,13 @@ fn text(args: &Args) -> anyhow::Result<Option<String>> {
     Ok(Some(text))
 }
 
-fn report(found: &SimilarReport, corpus: &Corpus, context: &Context) -> anyhow::Result<Outcome> {
+fn report(
+    found: &SimilarReport,
+    corpus: &Corpus,
+    session: &CommandSession,
+) -> anyhow::Result<Outcome> {
     let outcome = if found.found.is_empty() { Outcome::Bad } else { Outcome::Good };
-    if context.json {
+    if session.json {
         print::typed("similar", found)?;
         return Ok(outcome);
     }

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::print::{self, number, size};
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::tables::{cut, fitting, value};
 use corpusdb::query::{
     ColumnStats, DocumentCounts, GroupStats, LossStats, MisfitStats, RejectStats, Stats,
@@ -34,15 +34,15 @@ pub(super) struct Args {
     snapshot: Option<String>,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let Args { corpus, condition, source, snapshot } = args;
     let options = StatsOptions {
         condition: condition.clone(),
         source: source.clone(),
         snapshot: snapshot.clone(),
     };
-    let stats = context.read(corpus)?.stats(&options)?;
-    if context.json {
+    let stats = session.read(corpus)?.stats(&options)?;
+    if session.json {
         print::typed("stats", &stats)?;
     } else {
         told(&stats)?;

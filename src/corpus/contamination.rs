@@ -4,8 +4,8 @@ use super::{Corpus, CorpusWriter};
 use crate::contamination::{Rule, SuiteFields, SuiteItem};
 use crate::curate::{self, JudgeReport, Judgement, SuiteReport};
 use crate::error::Error;
-use crate::ingest::{self, IngestError, ReadOptions};
-use crate::model::{Context, DocId, Interrupt, Progress};
+use crate::ingest::{self, ReadOptions};
+use crate::model::{Context, DocId, Interrupted};
 use crate::query::contamination::{
     self as evidence, CheckedText, CheckedTexts, ItemEvidence, ReviewOptions, ReviewPair,
     SuiteContamination, SuiteSummary, TextCheck,
@@ -92,20 +92,20 @@ impl Corpus {
         paths: &[String],
         read: &ReadOptions,
         rule: &Rule,
-        (progress, interrupt): (&dyn Progress, &Interrupt),
+        context: &Context<'_>,
         each: &mut dyn FnMut(&CheckedText),
     ) -> Result<CheckedTexts, Error> {
         let seeds = curate::load_seeds(&self.view)?;
         let mut check = TextCheck::new(&self.view, seeds, *rule)?;
-        let inlets = ingest::expand_inputs(paths, read, interrupt, || IngestError::Stopped)?.list;
-        let context = Context::new(progress, interrupt, self.memory);
+        let inlets = ingest::expand_inputs(paths, read, context.interrupt)?.list;
+        let context = self.within(context);
         let mut failed = None;
         let done = ingest::each_text(inlets, read, &context, &mut |name, text| {
             match check.text(name, text) {
                 Ok(checked) => each(&checked),
                 Err(error) => {
                     failed = Some(error);
-                    return Err(IngestError::Stopped);
+                    return Err(Interrupted::default().into());
                 }
             }
             Ok(())
@@ -124,7 +124,7 @@ impl CorpusWriter {
     ///
     /// ```
     /// # use corpusdb::ingest::{Record, Records};
-    /// # use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+    /// # use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, Policy};
     /// use corpusdb::contamination::{Rule, SuiteFields};
     /// use corpusdb::ingest::ReadOptions;
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -135,13 +135,13 @@ impl CorpusWriter {
     /// let question = "How many apples has Ann left when she gives three of her eleven apples to Ben?";
     /// # let page = Record::new(format!("Homework of today. {question} Hand it in by noon."));
     /// # let (pages, options) = (Records::new("pages", [page]), IngestOptions::new("web"));
-    /// # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
+    /// # writer.ingest_records(pages, &options, &[], &Context::new())?;
     /// let file = directory.path().join("apples.jsonl");
     /// std::fs::write(&file, format!(r#"{{"id": "a1", "question": "{question}", "answer": "8"}}"#))?;
     ///
     /// let (read, fields) = (ReadOptions::default(), SuiteFields::default());
     /// let files = [file.display().to_string()];
-    /// let told = (&NoProgress as _, &Interrupt::default());
+    /// let told = (&Context::new());
     /// let report = writer.add_suite("apples", &files, &read, &fields, told)?;
     /// assert_eq!((report.items, report.searched, report.sighted), (1, 1, 1));
     ///
@@ -160,10 +160,10 @@ impl CorpusWriter {
         paths: &[String],
         read: &ReadOptions,
         fields: &SuiteFields,
-        (progress, interrupt): (&dyn Progress, &Interrupt),
+        context: &Context<'_>,
     ) -> Result<SuiteReport, Error> {
-        let inlets = ingest::expand_inputs(paths, read, interrupt, || IngestError::Stopped)?.list;
-        let context = Context::new(progress, interrupt, self.memory);
+        let inlets = ingest::expand_inputs(paths, read, context.interrupt)?.list;
+        let context = self.within(context);
         let suite = ingest::read_suite(inlets, read, fields, self.memory / 8, &context)?;
         let (items, files) = (&suite.items, &suite.files);
         Ok(curate::add_suite(&mut self.writer, name, items, files, &context)?)

@@ -5,7 +5,7 @@ use crate::curate::{NewField, TrainingTexts};
 use crate::epoch::{BuildJob, Recipe};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions};
 use crate::input::ReadOptions;
-use crate::model::{DedupMode, FieldKind, Interrupt, KeepOrder, NoProgress, Policy};
+use crate::model::{Context, DedupMode, FieldKind, KeepOrder, Policy};
 use crate::store::counted;
 use crate::tokenizer::TrainOptions;
 use roaring::RoaringTreemap;
@@ -60,9 +60,9 @@ impl CountedCorpus {
         let file = self.directory.path().join("records.jsonl");
         std::fs::write(&file, records).unwrap();
         let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
-        let options = IngestOptions { threads: 1, read, ..IngestOptions::new("web") };
+        let options = IngestOptions { read, ..IngestOptions::new("web") };
         let file = [file.display().to_string()];
-        writer.ingest(&file, &options, &[], &NoProgress, &Interrupt::default()).unwrap();
+        writer.ingest(&file, &options, &[], &Context::new()).unwrap();
     }
 }
 
@@ -105,7 +105,7 @@ fn a_member_of_a_large_cluster_that_goes_reads_no_more_of_a_larger_one() {
             gone.map(|id| {
                 let rows = rows(|| {
                     let one = [id].into_iter().collect();
-                    writer.remove(&one, false, &NoProgress, &Interrupt::default()).unwrap();
+                    writer.remove(&one, false, &Context::new()).unwrap();
                 });
                 (of(&rows, "documents"), of(&rows, "members"))
             })
@@ -123,12 +123,11 @@ fn removing_and_restoring_one_document_reads_no_more_headers_of_a_larger_corpus(
         let place = CountedCorpus::new(DedupMode::Witness, documents);
         let mut writer = place.writer();
         let one: RoaringTreemap = [5].into_iter().collect();
-        let (silent, interrupt) = (NoProgress, Interrupt::default());
         let removed = rows(|| {
-            writer.remove(&one, true, &silent, &interrupt).unwrap();
+            writer.remove(&one, true, &Context::new()).unwrap();
         });
         let restored = rows(|| {
-            writer.restore(&one, &silent, &interrupt).unwrap();
+            writer.restore(&one, &Context::new()).unwrap();
         });
         (of(&removed, "documents"), of(&restored, "documents"))
     };
@@ -144,10 +143,10 @@ fn removing_a_share_of_a_corpus_reads_headers_in_proportion() {
         let mut writer = place.writer();
         let half: RoaringTreemap = (0..documents).step_by(2).collect();
         let removed = rows(|| {
-            writer.remove(&half, reach, &NoProgress, &Interrupt::default()).unwrap();
+            writer.remove(&half, reach, &Context::new()).unwrap();
         });
         let restored = rows(|| {
-            writer.restore(&half, &NoProgress, &Interrupt::default()).unwrap();
+            writer.restore(&half, &Context::new()).unwrap();
         });
         of(&removed, "documents") + of(&restored, "documents")
     };
@@ -204,11 +203,10 @@ fn a_commit_of_connected_components_reads_standings_of_the_documents_it_meets() 
 /// A writer with a tokenizer of its own over what is stored.
 fn with_tokenizer(place: &CountedCorpus) -> CorpusWriter {
     let mut writer = place.writer();
-    let (silent, interrupt) = (NoProgress, Interrupt::default());
     let options = TrainOptions { vocab_size: 300, ..TrainOptions::default() };
-    let trained = writer.train_tokenizer(&options, &TrainingTexts::default(), &silent, &interrupt);
+    let trained = writer.train_tokenizer(&options, &TrainingTexts::default(), &Context::new());
     let file = trained.unwrap().json;
-    writer.add_tokenizer("own", &file, "of a test", &silent, &interrupt).unwrap();
+    writer.add_tokenizer("own", &file, "of a test", &Context::new()).unwrap();
     writer
 }
 
@@ -221,21 +219,20 @@ fn verifying_reads_a_document_once_however_many_rows_it_is_cut_into() {
     std::fs::write(&file, format!("{}\n", serde_json::json!({ "id": "long", "text": words })))
         .unwrap();
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
-    let options = IngestOptions { threads: 1, read, ..IngestOptions::new("web") };
-    let (silent, interrupt) = (NoProgress, Interrupt::default());
+    let options = IngestOptions { read, ..IngestOptions::new("web") };
     let file = [file.display().to_string()];
-    place.writer().ingest(&file, &options, &[], &silent, &interrupt).unwrap();
+    place.writer().ingest(&file, &options, &[], &Context::new()).unwrap();
     drop(with_tokenizer(&place));
     let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
     let cost = |pack: &str, length: u32| {
         let text = format!("version = 1\n[pack]\nkind = \"{pack}\"\nlength = {length}\n");
-        let planned = corpus.plan(&Recipe::parse(&text).unwrap(), &silent).unwrap();
+        let planned = corpus.plan(&Recipe::parse(&text).unwrap(), &Context::new()).unwrap();
         let out = place.directory.path().join(format!("{pack}-{length}"));
-        let (progress, interrupt) = (&silent, &interrupt);
-        let job = BuildJob { epoch: 0, out: &out, threads: 1, progress, interrupt };
-        let rows_written = corpus.build(&planned, &job).unwrap().totals.rows;
+        let job = BuildJob { epoch: 0, out: &out };
+        let rows_written =
+            corpus.build(&planned, &job, &Context::new().with_threads(1)).unwrap().totals.rows;
         let read = rows(|| {
-            assert!(corpus.verify(&planned, &out, progress, interrupt).unwrap().passed());
+            assert!(corpus.verify(&planned, &out, &Context::new()).unwrap().passed());
         });
         (of(&read, "tokens"), rows_written)
     };
@@ -251,16 +248,15 @@ fn verifying_reads_a_document_once_however_many_rows_it_is_cut_into() {
 fn extending_walks_each_epoch_once() {
     let place = CountedCorpus::new(DedupMode::None, 60);
     let mut writer = with_tokenizer(&place);
-    let (silent, interrupt) = (NoProgress, Interrupt::default());
     let text = "version = 1\n[pack]\nkind = \"concat\"\nlength = 64\n[[source]]\nname = \"web\"\nmax_repeats = 100\n";
-    let (record, planned) = writer.plan(&Recipe::parse(text).unwrap(), &silent).unwrap();
+    let (record, planned) = writer.plan(&Recipe::parse(text).unwrap(), &Context::new()).unwrap();
     let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
-    let rows_of_epoch = corpus.epoch(&planned, 0, &interrupt).unwrap().rows();
+    let rows_of_epoch = corpus.epoch(&planned, 0, &Context::new()).unwrap().rows();
     let mut cost = |epochs: u64| {
         let read = rows(|| {
             let consumed = epochs * rows_of_epoch + 1;
-            let row = corpus.run_row(&planned, 0, consumed, &interrupt).unwrap();
-            writer.extend(record.number, row, None, &silent, &interrupt).unwrap();
+            let row = corpus.run_row(&planned, 0, consumed, &Context::new()).unwrap();
+            writer.extend(record.number, row, None, &Context::new()).unwrap();
         });
         of(&read, "columns")
     };
@@ -279,7 +275,7 @@ fn opening_a_plan_reads_nothing_of_the_others() {
             if seed == 0 {
                 writer.create_snapshot("then").unwrap();
             }
-            writer.plan(&Recipe::parse(&text).unwrap(), &NoProgress).unwrap();
+            writer.plan(&Recipe::parse(&text).unwrap(), &Context::new()).unwrap();
         }
         let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
         let opened = rows(|| {
@@ -301,9 +297,8 @@ fn changes_since_a_snapshot_cost_what_differs_and_not_what_is_equal() {
         let place = CountedCorpus::new(DedupMode::Witness, documents);
         let mut writer = place.writer();
         writer.create_snapshot("then").unwrap();
-        let (silent, interrupt) = (NoProgress, Interrupt::default());
         let gone: RoaringTreemap = (0..others).collect();
-        writer.remove(&gone, true, &silent, &interrupt).unwrap();
+        writer.remove(&gone, true, &Context::new()).unwrap();
         // What is kept, and a copy of each under a key of its own.
         let newcomers = records(1000..1000 + others);
         place.ingest(&mut writer, &newcomers);
@@ -345,10 +340,9 @@ fn verbs_about_fields_read_metadata_once_a_document() {
             format!("{record}\n")
         };
         place.ingest(&mut writer, &(0..documents).map(record).collect::<String>());
-        let (silent, interrupt) = (NoProgress, Interrupt::default());
         let added = rows(|| {
             let field = NewField { batch, ..NewField::new("grade", FieldKind::Keyword) };
-            let report = writer.add_field(&field, &silent, &interrupt).unwrap();
+            let report = writer.add_field(&field, &Context::new()).unwrap();
             assert_eq!(report.values, documents);
         });
         let file = place.directory.path().join("grades.jsonl");
@@ -359,11 +353,11 @@ fn verbs_about_fields_read_metadata_once_a_document() {
             let by = JoinBy::Id("id".to_owned());
             let batch = usize::try_from(batch).unwrap();
             let options = JoinOptions { batch, ..JoinOptions::of("grade", by) };
-            let report = writer.set_field(&file, &options, &silent, &interrupt).unwrap();
+            let report = writer.set_field(&file, &options, &Context::new()).unwrap();
             assert_eq!(report.changed, documents);
         });
         let dropped = rows(|| {
-            writer.drop_field("grade", false, &silent, &interrupt).unwrap();
+            writer.drop_field("grade", false, &Context::new()).unwrap();
         });
         assert!(of(&added, "documents") + of(&set, "documents") < 5, "{added:?} {set:?}");
         [of(&added, "metadata"), of(&set, "metadata"), of(&dropped, "terms")]
@@ -384,9 +378,7 @@ fn a_matrix_reads_columns_block_by_block_and_no_document() {
     const DOCUMENTS: u64 = 70_000;
     let place = CountedCorpus::under(&Policy::new(DedupMode::Exact, 0.8).unwrap());
     let mut writer = place.writer();
-    writer
-        .add_field(&NewField::new("grade", FieldKind::Int), &NoProgress, &Interrupt::default())
-        .unwrap();
+    writer.add_field(&NewField::new("grade", FieldKind::Int), &Context::new()).unwrap();
     // Every page, and then every page again in another order.
     let page = |key: u64, n: u64| {
         format!("{{\"id\":\"k{key}\",\"text\":\"page {n}\",\"grade\":{}}}\n", key % 3)
@@ -416,12 +408,11 @@ fn a_matrix_reads_columns_block_by_block_and_no_document() {
 /// Every file was looked up under every source, and what any file had overtaken was read whole.
 #[test]
 fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
-    let (silent, interrupt) = (NoProgress, Interrupt::default());
     let options = |source_field: Option<&str>| {
         let source_field = source_field.map(str::to_owned);
         let read =
             ReadOptions { id_field: Some("id".to_owned()), source_field, ..ReadOptions::default() };
-        IngestOptions { threads: 1, read, ..IngestOptions::new("web") }
+        IngestOptions { read, ..IngestOptions::new("web") }
     };
     // Each file names a source of its own.
     let of_sources = |files: u64| {
@@ -437,7 +428,7 @@ fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
         let mut writer = place.writer();
         let mut pour = || {
             rows(|| {
-                writer.ingest(&paths, &options(Some("site")), &[], &silent, &interrupt).unwrap();
+                writer.ingest(&paths, &options(Some("site")), &[], &Context::new()).unwrap();
             })
         };
         pour();
@@ -455,7 +446,7 @@ fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
             std::fs::write(&path, format!("{line}\n")).unwrap();
             let paths = [path.display().to_string()];
             rows(|| {
-                let report = writer.ingest(&paths, &options(None), &[], &silent, &interrupt);
+                let report = writer.ingest(&paths, &options(None), &[], &Context::new());
                 assert_eq!(report.unwrap().updated, u64::from(night > 0));
             })
         };
@@ -468,7 +459,6 @@ fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
 /// What these cost grows with what came before, or with all that is stored: in proportion, and no faster.
 #[test]
 fn versions_of_a_key_blocks_of_boilerplate_and_a_purge_cost_what_is_stored_once() {
-    let (silent, go_on) = (NoProgress, Interrupt::default());
     let all = |rows: BTreeMap<&'static str, u64>| rows.values().sum::<u64>();
     let versions = |count: u64| {
         let place = CountedCorpus::under(&Policy::new(DedupMode::Witness, 0.8).unwrap());
@@ -488,7 +478,7 @@ fn versions_of_a_key_blocks_of_boilerplate_and_a_purge_cost_what_is_stored_once(
         let mut writer = place.writer();
         place.ingest(&mut writer, &alike(count));
         let (pages, reach) = ((0..count).collect(), crate::decide::BlockReach::Similar);
-        writer.remove(&pages, reach, &silent, &go_on).unwrap();
+        writer.remove(&pages, reach, &Context::new()).unwrap();
         let another = alike(count + 1).lines().last().unwrap().to_owned();
         let found = rows(|| place.ingest(&mut writer, &another));
         assert_eq!(
@@ -502,7 +492,7 @@ fn versions_of_a_key_blocks_of_boilerplate_and_a_purge_cost_what_is_stored_once(
         let mut writer = place.writer();
         let one: RoaringTreemap = [5].into_iter().collect();
         all(rows(|| {
-            writer.purge(&one, true, false, &silent, &go_on).unwrap();
+            writer.purge(&one, true, false, &Context::new()).unwrap();
         }))
     };
     let costs: [(&str, &dyn Fn(u64) -> u64); 3] =

@@ -7,7 +7,7 @@ use crate::epoch::{
     Rest, TokenEnds, Verification,
 };
 use crate::error::Error;
-use crate::model::{Context, DocId, Interrupt, Progress};
+use crate::model::{Context, DocId};
 use crate::store::{EpochRecord, Fault};
 use crate::tokenizer::Tokenizer;
 use std::path::Path;
@@ -18,9 +18,8 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Epoch`] when the recipe cannot be met.
-    pub fn plan(&self, recipe: &Recipe, progress: &dyn Progress) -> Result<Planned, Error> {
-        let never = Interrupt::default();
-        plan_at(self.corpora(), recipe, None, &Context::new(progress, &never, self.memory))
+    pub fn plan(&self, recipe: &Recipe, context: &Context<'_>) -> Result<Planned, Error> {
+        plan_at(self.corpora(), recipe, None, &self.within(context))
     }
 
     /// A stored plan with what it pins.
@@ -43,8 +42,8 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Epoch`] when lengths cannot be read.
-    pub fn explain(&self, planned: &Planned, interrupt: &Interrupt) -> Result<Explanation, Error> {
-        Ok(epoch::explain(self.corpora(), planned, interrupt)?)
+    pub fn explain(&self, planned: &Planned, context: &Context<'_>) -> Result<Explanation, Error> {
+        Ok(epoch::explain(self.corpora(), planned, context.interrupt)?)
     }
 
     /// How many documents of a plan's sources are on neither side of its holdout: lineages met in them of which
@@ -73,9 +72,9 @@ impl Corpus {
         &self,
         planned: &Planned,
         epoch: u64,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<Epoch, Error> {
-        Ok(Epoch::open(self.corpora(), planned, epoch, interrupt)?)
+        Ok(Epoch::open(self.corpora(), planned, epoch, context)?)
     }
 
     /// Marks that are stored with plans and are not those of their epochs.
@@ -94,21 +93,25 @@ impl Corpus {
         planned: &Planned,
         epoch: u64,
         rows: u64,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<u64, Error> {
-        Ok(Epoch::open(self.corpora(), planned, epoch, interrupt)?
-            .run_row_after(rows, interrupt)?)
+        Ok(Epoch::open(self.corpora(), planned, epoch, context)?.run_row_after(rows, context)?)
     }
 
     /// Writes epoch number `epoch` of a plan to the directory `out`.
     ///
     /// # Errors
     /// [`Error::Epoch`] when `out` is in use, or ids cannot be read or written.
-    pub fn build(&self, planned: &Planned, job: &BuildJob<'_>) -> Result<Manifest, Error> {
-        let BuildJob { epoch, out, threads, progress, interrupt } = *job;
-        let context = Context::new(progress, interrupt, self.memory).with_threads(threads);
+    pub fn build(
+        &self,
+        planned: &Planned,
+        job: &BuildJob<'_>,
+        context: &Context<'_>,
+    ) -> Result<Manifest, Error> {
+        let BuildJob { epoch, out } = *job;
+        let context = self.within(context);
         let answer = epoch::build(self.corpora(), planned, epoch, out, &context)?;
-        progress.end();
+        context.progress.end();
         Ok(answer)
     }
 
@@ -120,12 +123,11 @@ impl Corpus {
         &self,
         planned: &Planned,
         directory: &Path,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<Verification, Error> {
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         let answer = epoch::verify(self.corpora(), planned, directory, &context)?;
-        progress.end();
+        context.progress.end();
         Ok(answer)
     }
 }
@@ -139,9 +141,9 @@ impl CorpusWriter {
     pub fn plan(
         &mut self,
         recipe: &Recipe,
-        progress: &dyn Progress,
+        context: &Context<'_>,
     ) -> Result<(EpochRecord, Planned), Error> {
-        self.plan_epochs(recipe, 1, progress, &Interrupt::default())
+        self.plan_epochs(recipe, 1, context)
     }
 
     /// As [`CorpusWriter::plan`], with marks along the first `epochs` epochs, as [`CorpusWriter::mark_epochs`]
@@ -153,10 +155,9 @@ impl CorpusWriter {
         &mut self,
         recipe: &Recipe,
         epochs: u64,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<(EpochRecord, Planned), Error> {
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         self.with_snapshot(recipe, |corpus, made| {
             let planned = plan_at(&corpus.corpora(), recipe, made, &context)?;
             let others = corpus.other_views();
@@ -176,10 +177,9 @@ impl CorpusWriter {
         &mut self,
         number: u32,
         epochs: u64,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<u64, Error> {
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         let others = self.other_views();
         Ok(epoch::mark_epochs(&mut self.writer, &others, number, epochs, &context)?)
     }
@@ -195,8 +195,7 @@ impl CorpusWriter {
         parent: u32,
         next_row: u64,
         recipe: Option<&Recipe>,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<(EpochRecord, Planned), Error> {
         let chain = epoch::chain_of(self.view(), parent)?;
         let of_parent = chain.last().map(|parent| parent.plan.recipe.clone());
@@ -204,12 +203,12 @@ impl CorpusWriter {
         let given = recipe.or(of_parent.as_ref());
         let given = given.ok_or_else(|| EpochError::Bug("an extension of no plan".to_owned()))?;
         let rest = Rest { chain: &chain, next_row, inherits: recipe.is_none() };
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         self.with_snapshot(given, |corpus, made| {
             let planned = against(&corpus.corpora(), given, made, |against| {
                 epoch::extend(against, &rest, given, &context)
             })?;
-            progress.end();
+            context.progress.end();
             let others = corpus.other_views();
             Ok(epoch::store_plan(&mut corpus.writer, &others, planned, 1, &context)?)
         })

@@ -4,7 +4,7 @@ use super::{Corpus, CorpusOptions, CorpusWriter};
 use crate::curate::{self, Certificate, CurateError, PurgeReport, RemovalRequest};
 use crate::epoch;
 use crate::error::Error;
-use crate::model::{Context, DocId, Interrupt, Progress, Standing, key_identity};
+use crate::model::{Context, DocId, Standing, key_identity};
 use crate::store::{Blocked, View};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -75,8 +75,7 @@ impl CorpusWriter {
         selection: &RoaringTreemap,
         removal: impl Into<RemovalRequest>,
         force: bool,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<PurgeReport, Error> {
         let purged = self.view().documents_standing(Standing::Purged)?;
         let ShownBy { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
@@ -87,7 +86,7 @@ impl CorpusWriter {
             }
         }
         let loaded = curate::load_to_write(&mut self.writer)?;
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         Ok(curate::purge(&mut self.writer, &loaded, selection, &removal.into(), &context)?)
     }
 }
@@ -105,14 +104,13 @@ impl CorpusOptions {
         path: impl AsRef<Path>,
         file: Option<&Path>,
         time: Option<i64>,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<Certificate, Error> {
         let path = path.as_ref();
         let mut opened = self.open_writer(path)?;
         opened.writer.flush()?;
         opened.writer.remove_old_reports();
-        let context = Context::new(progress, interrupt, opened.memory);
+        let context = opened.within(context);
         let twins = opened.writer.living_twins()?;
         let certificate = curate::certify(opened.view(), path, twins, time, &context)?;
         if let Some(file) = file {

@@ -3,7 +3,7 @@
 use super::Corpus;
 use crate::error::Error;
 use crate::export::{self, ExportEstimate, ExportJob, ExportManifest, ExportOptions};
-use crate::model::{Context, Interrupt, Progress};
+use crate::model::Context;
 use std::io::Write;
 
 impl Corpus {
@@ -16,11 +16,11 @@ impl Corpus {
         &self,
         options: &ExportOptions,
         job: &ExportJob<'_>,
+        context: &Context<'_>,
     ) -> Result<ExportManifest, Error> {
-        let ExportJob { threads, progress, interrupt, .. } = *job;
-        let context = Context::new(progress, interrupt, self.memory).with_threads(threads);
+        let context = self.within(context);
         let answer = export::export(&self.view, options, job, &self.path, &context)?;
-        progress.end();
+        context.progress.end();
         Ok(answer)
     }
 
@@ -32,12 +32,11 @@ impl Corpus {
         &self,
         options: &ExportOptions,
         out: &mut (dyn Write + Send),
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<u64, Error> {
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         let answer = export::export_stream(&self.view, options, out, &context)?;
-        progress.end();
+        context.progress.end();
         Ok(answer)
     }
 

@@ -5,9 +5,9 @@ use crate::curate::{self, ComputedField, FieldReport, NewField};
 use crate::decide::LoadedTokenizer;
 use crate::epoch;
 use crate::error::Error;
-use crate::ingest::{self, IngestError, IngestInput, JoinOptions, JoinReport};
+use crate::ingest::{self, IngestInput, JoinOptions, JoinReport};
 use crate::input::Records;
-use crate::model::{Context, FieldDeclaration, Interrupt, Progress};
+use crate::model::{Context, FieldDeclaration};
 use crate::query::{self, FieldSummary};
 use crate::store::EpochRecord;
 
@@ -38,10 +38,9 @@ impl CorpusWriter {
     pub fn add_field(
         &mut self,
         field: &NewField,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<FieldReport, Error> {
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         Ok(curate::add_field(&mut self.writer, field, &context)?)
     }
 
@@ -53,11 +52,10 @@ impl CorpusWriter {
     pub fn compute_field(
         &mut self,
         field: &ComputedField,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<FieldReport, Error> {
         let dependence = query::dependence(self.view(), &field.expression)?;
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         let tokenizers = self.encoders_if_ranked_by(&[&field.name])?;
         Ok(curate::compute_field(&mut self.writer, field, &dependence, &tokenizers, &context)?)
     }
@@ -71,12 +69,11 @@ impl CorpusWriter {
         &mut self,
         name: &str,
         force: bool,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<Vec<EpochRecord>, Error> {
         let plans = epoch::plans_naming(self.view(), name)?;
         let numbers: Vec<u32> = plans.iter().map(|plan| plan.number).collect();
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         curate::drop_field(&mut self.writer, name, &numbers, force, &context)?;
         Ok(plans)
     }
@@ -90,12 +87,10 @@ impl CorpusWriter {
         &mut self,
         paths: &[String],
         options: &JoinOptions,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<JoinReport, Error> {
-        let stopped = || IngestError::JoinInterrupted { report: Box::default() };
-        let inlets = ingest::expand_inputs(paths, &options.read, interrupt, stopped)?;
-        let context = Context::new(progress, interrupt, self.memory);
+        let inlets = ingest::expand_inputs(paths, &options.read, context.interrupt)?;
+        let context = self.within(context);
         let tokenizers = self.encoders_of_join(options)?;
         Ok(ingest::join(&mut self.writer, inlets.list, options, &tokenizers, &context)?)
     }
@@ -109,11 +104,10 @@ impl CorpusWriter {
         &mut self,
         records: Records<'_>,
         options: &JoinOptions,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<JoinReport, Error> {
         let inlets = vec![IngestInput::Memory(records)];
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         let tokenizers = self.encoders_of_join(options)?;
         Ok(ingest::join(&mut self.writer, inlets, options, &tokenizers, &context)?)
     }

@@ -3,7 +3,7 @@
 use super::CorpusWriter;
 use crate::error::Error;
 use crate::ingest::{self, IngestResources, LoadOptions, LoadReport};
-use crate::model::{Context, Interrupt, Progress};
+use crate::model::Context;
 
 impl CorpusWriter {
     /// Brings in a directory of documents with the decisions that `corpusdb.spark` made about them, without deciding
@@ -18,10 +18,9 @@ impl CorpusWriter {
         &mut self,
         directory: &str,
         options: &LoadOptions,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<LoadReport, Error> {
-        let context = Context::new(progress, interrupt, self.memory).with_threads(options.threads);
+        let context = self.within(context);
         let (loaded, seeds) = self.ready(&context)?;
         let crafts = IngestResources { filter: None, tokenizers: &loaded, seeds, judge: None };
         Ok(ingest::load(&mut self.writer, directory, options, crafts, &context)?)

@@ -35,10 +35,10 @@ use crate::decide::LoadedTokenizer;
 use crate::epoch::Corpora;
 use crate::error::Error;
 use crate::ingest::{
-    self, IngestError, IngestInput, IngestInputs, IngestOptions, IngestReport, IngestResources,
+    self, IngestInput, IngestInputs, IngestOptions, IngestReport, IngestResources,
 };
 use crate::input::Records;
-use crate::model::{Context, DocId, FieldKind, IncomingFilter, Interrupt, Policy, Progress};
+use crate::model::{Context, DocId, FieldKind, IncomingFilter, Policy};
 use crate::query::{
     self, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
     DuplicatesOptions, DuplicatesSummary, Info, Rows, Selection, Shown, ShownDocuments,
@@ -59,11 +59,18 @@ pub struct Corpus {
     corpora: OnceLock<Corpora>,
     /// Bytes that caches and work in memory may take.
     memory: u64,
+    /// Threads of a call whose context names none.
+    threads: usize,
     /// What a writer shows keeps its database open: until then nobody else may write. Given back last.
     _lock: Option<Arc<Lock>>,
 }
 
 impl Corpus {
+    /// How a call of this handle runs.
+    fn within<'a>(&self, context: &Context<'a>) -> Context<'a> {
+        context.within(self.memory, self.threads)
+    }
+
     /// Makes a new corpus at `path`, which must be absent or an empty directory.
     ///
     /// # Errors
@@ -130,7 +137,7 @@ impl Corpus {
     /// use corpusdb::query::{StatsOptions, StatsValue};
     ///
     /// # use corpusdb::ingest::{Record, Records};
-    /// # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+    /// # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let path = directory.path().join("corpus");
@@ -138,7 +145,7 @@ impl Corpus {
     /// # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
     /// # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
     /// # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-    /// # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
+    /// # writer.ingest_records(pages, &options, &[], &Context::new())?;
     /// let stats = writer.corpus().stats(&StatsOptions::default())?;
     /// assert_eq!((stats.groups[0].source.as_str(), stats.kept.documents), ("web", 3));
     /// let bytes = stats.columns.iter().find(|it| it.column == "bytes" && it.of_kept).unwrap();
@@ -214,22 +221,22 @@ impl Corpus {
     /// [`Error::Query`] as [`Corpus::sql`]; for a snapshot that there is not, with those that there are; for a file
     /// that cannot be read.
     pub fn sql_with(&self, statement: &str, options: &SqlOptions) -> Result<Rows, Error> {
-        self.sql_with_until(statement, options, &Interrupt::default())
+        self.sql_with_until(statement, options, &Context::new())
     }
 
     /// As [`Corpus::sql_with`], until a stop is asked for. Statements of a text come apart by
     /// [`Script`](crate::query::Script).
     ///
     /// # Errors
-    /// As [`Corpus::sql_with`]; after the stop [`QueryError::Interrupted`](crate::query::QueryError::Interrupted), as a
+    /// As [`Corpus::sql_with`]; after the stop [`Error::Interrupted`], as a
     /// row would come.
     pub fn sql_with_until(
         &self,
         statement: &str,
         options: &SqlOptions,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<Rows, Error> {
-        Ok(query::sql_with(&self.view, statement, options, interrupt)?)
+        Ok(query::sql_with(&self.view, statement, options, context.interrupt)?)
     }
 
     /// The tables, columns and functions that statements can name, and the words of the language.
@@ -370,13 +377,13 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error`] when the check itself cannot run.
-    pub fn check(&self, depth: Depth, progress: &dyn Progress) -> Result<Vec<Fault>, Error> {
-        let mut faults = store::check(&self.view, &self.path, depth, progress)?;
+    pub fn check(&self, depth: Depth, context: &Context<'_>) -> Result<Vec<Fault>, Error> {
+        let mut faults = store::check(&self.view, &self.path, depth, context)?;
         if depth == Depth::Deep {
             let loaded = curate::load_all(&self.view)?;
             let tokenizers: Vec<_> =
                 loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
-            faults.extend(curate::check(&self.view, &tokenizers, progress)?);
+            faults.extend(curate::check(&self.view, &tokenizers, context)?);
             match self.check_marks() {
                 Ok(found) => faults.extend(found),
                 Err(error) => {
@@ -385,7 +392,7 @@ impl Corpus {
                 }
             }
         }
-        progress.end();
+        context.progress.end();
         Ok(faults)
     }
 
@@ -393,9 +400,9 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Store`] when a row cannot be read.
-    pub fn digest(&self, progress: &dyn Progress) -> Result<String, Error> {
-        let answer = store::digest(&self.view, progress)?;
-        progress.end();
+    pub fn digest(&self, context: &Context<'_>) -> Result<String, Error> {
+        let answer = store::digest(&self.view, context)?;
+        context.progress.end();
         Ok(answer)
     }
 }
@@ -408,9 +415,16 @@ pub struct CorpusWriter {
     others: Arc<[Corpus]>,
     /// Bytes that caches and work in memory may take.
     memory: u64,
+    /// Threads of a call whose context names none.
+    threads: usize,
 }
 
 impl CorpusWriter {
+    /// How a call of this handle runs.
+    fn within<'a>(&self, context: &Context<'a>) -> Context<'a> {
+        context.within(self.memory, self.threads)
+    }
+
     /// Opens the corpus at `path` for writing, as [`CorpusOptions::open_writer`] does with all defaults.
     ///
     /// # Errors
@@ -425,10 +439,11 @@ impl CorpusWriter {
     /// can be.
     #[must_use]
     pub fn corpus(&self) -> Corpus {
-        let (path, view, memory) = (self.path.clone(), self.view().clone(), self.memory);
+        let (path, view) = (self.path.clone(), self.view().clone());
+        let Self { memory, threads, .. } = *self;
         let others = Arc::clone(&self.others);
         let corpora = OnceLock::new();
-        Corpus { path, view, others, corpora, memory, _lock: Some(self.writer.lock()) }
+        Corpus { path, view, others, corpora, memory, threads, _lock: Some(self.writer.lock()) }
     }
 
     /// The last committed moment.
@@ -447,12 +462,10 @@ impl CorpusWriter {
         paths: &[String],
         options: &IngestOptions,
         tokenizers: &[String],
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<IngestReport, Error> {
-        let stopped = || IngestError::Interrupted { report: Box::default() };
-        let inlets = ingest::expand_inputs(paths, &options.read, interrupt, stopped)?;
-        self.pour(inlets, options, tokenizers, progress, interrupt)
+        let inlets = ingest::expand_inputs(paths, &options.read, context.interrupt)?;
+        self.pour(inlets, options, tokenizers, context)
     }
 
     /// Ingests records that the program has, with the same pipeline, batches, decisions and report as a file of them;
@@ -460,7 +473,7 @@ impl CorpusWriter {
     /// same records over again, and those that are stored are passed over.
     ///
     /// ```
-    /// # use corpusdb::{Corpus, CorpusWriter, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+    /// # use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, Policy};
     /// use corpusdb::ingest::{Record, Records};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
@@ -470,7 +483,7 @@ impl CorpusWriter {
     /// # let options = IngestOptions::new("web");
     /// let pages = (0..3).map(|n| Record::new(format!("page {n}")).with_key(format!("https://a.example/{n}")));
     /// let records = Records::new("crawl", pages);
-    /// let report = writer.ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())?;
+    /// let report = writer.ingest_records(records, &options, &[], &Context::new())?;
     /// assert_eq!(report.added, 3);
     /// # Ok(())
     /// # }
@@ -484,16 +497,9 @@ impl CorpusWriter {
         records: Records<'_>,
         options: &IngestOptions,
         tokenizers: &[String],
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<IngestReport, Error> {
-        self.pour(
-            vec![IngestInput::Memory(records)].into(),
-            options,
-            tokenizers,
-            progress,
-            interrupt,
-        )
+        self.pour(vec![IngestInput::Memory(records)].into(), options, tokenizers, context)
     }
 
     fn pour(
@@ -501,8 +507,7 @@ impl CorpusWriter {
         inlets: IngestInputs<'_>,
         options: &IngestOptions,
         tokenizers: &[String],
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<IngestReport, Error> {
         for name in tokenizers {
             curate::find(self.view(), name)?;
@@ -512,7 +517,7 @@ impl CorpusWriter {
             None => None,
         };
         let filter = filter.map(|filter| Arc::new(filter) as Arc<dyn IncomingFilter>);
-        let context = Context::new(progress, interrupt, self.memory).with_threads(options.threads);
+        let context = self.within(context);
         let (loaded, seeds) = self.ready(&context)?;
         let crafts = IngestResources { filter, tokenizers: &loaded, seeds, judge: None };
         Ok(ingest::ingest(&mut self.writer, inlets, options, crafts, &context)?)
@@ -540,12 +545,11 @@ impl CorpusWriter {
         &mut self,
         selection: &RoaringTreemap,
         removal: impl Into<RemovalRequest>,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<RemovalReport, Error> {
         let loaded = curate::load_to_write(&mut self.writer)?;
         let removal = removal.into();
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         Ok(curate::remove(&mut self.writer, &loaded, selection, &removal, &context)?)
     }
 
@@ -556,11 +560,10 @@ impl CorpusWriter {
     pub fn restore(
         &mut self,
         selection: &RoaringTreemap,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<RemovalReport, Error> {
         let loaded = curate::load_to_write(&mut self.writer)?;
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         Ok(curate::restore(&mut self.writer, &loaded, selection, &context)?)
     }
 
@@ -571,16 +574,11 @@ impl CorpusWriter {
     /// [`Error::Curate`] when the policy wants other sketches than the stored ones, [`Error::Policy`]
     /// when its settings do not go together, [`Error::Store`] when it ranks by a field that is not
     /// declared as a number.
-    pub fn redo(
-        &mut self,
-        policy: &Policy,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-    ) -> Result<RedoReport, Error> {
+    pub fn redo(&mut self, policy: &Policy, context: &Context<'_>) -> Result<RedoReport, Error> {
         policy.check()?;
         store::check_keep_order(&policy.keep, self.view().fields())?;
         let loaded = curate::load_to_write(&mut self.writer)?;
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         Ok(curate::redo(&mut self.writer, &loaded, policy, &context)?)
     }
 
@@ -589,13 +587,9 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`Error::Curate`]; what was committed before it stays.
-    pub fn settle(
-        &mut self,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-    ) -> Result<SettleReport, Error> {
+    pub fn settle(&mut self, context: &Context<'_>) -> Result<SettleReport, Error> {
         let loaded = curate::load_to_write(&mut self.writer)?;
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         Ok(curate::settle(&mut self.writer, &loaded, &context)?)
     }
 
@@ -604,13 +598,8 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`Error::Curate`] when none is finished under this policy, or for an interrupt.
-    pub fn switch(
-        &mut self,
-        policy: &Policy,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
-        let context = Context::new(progress, interrupt, self.memory);
+    pub fn switch(&mut self, policy: &Policy, context: &Context<'_>) -> Result<(), Error> {
+        let context = self.within(context);
         Ok(curate::switch(&mut self.writer, policy, &context)?)
     }
 
@@ -622,10 +611,9 @@ impl CorpusWriter {
     pub fn drop_rejects(
         &mut self,
         selection: &RejectSelection,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<DropRejectsReport, Error> {
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         Ok(curate::drop_rejects(&mut self.writer, selection, &context)?)
     }
 
@@ -634,8 +622,8 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`Error::Store`] when the disk refuses, or for an interrupt.
-    pub fn compact(&mut self, progress: &dyn Progress, interrupt: &Interrupt) -> Result<(), Error> {
-        Ok(self.writer.compact(&Context::new(progress, interrupt, self.memory))?)
+    pub fn compact(&mut self, context: &Context<'_>) -> Result<(), Error> {
+        Ok(self.writer.compact(&self.within(context))?)
     }
 }
 

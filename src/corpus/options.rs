@@ -36,7 +36,8 @@ impl CorpusOptions {
         self
     }
 
-    /// How many threads flush, compact and load in the background of a writer. One a core unless said.
+    /// How many threads fingerprint, encode and export, and flush, compact and load in the background of a writer.
+    /// One a core unless said.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
@@ -49,8 +50,8 @@ impl CorpusOptions {
     pub fn open(self, path: impl AsRef<Path>) -> Result<Corpus, Error> {
         let (path, memory) = (path.as_ref(), self.memory_bytes());
         let view = store::read(path, Memory::within(memory))?;
-        let (path, others) = (path.to_path_buf(), Arc::default());
-        Ok(Corpus { path, view, others, corpora: OnceLock::new(), memory, _lock: None })
+        let (path, others, threads) = (path.to_path_buf(), Arc::default(), self.thread_count());
+        Ok(Corpus { path, view, others, corpora: OnceLock::new(), memory, threads, _lock: None })
     }
 
     /// As [`CorpusOptions::open`], with the corpora at `shards` beside it, which share the memory: see
@@ -73,11 +74,17 @@ impl CorpusOptions {
     /// [`Error::Store`]: no corpus, a newer format, another writer, lost commits, corruption;
     /// [`Error::Policy`]: sketches that this release does not make.
     pub fn open_writer(self, path: impl AsRef<Path>) -> Result<CorpusWriter, Error> {
-        let (path, memory) = (path.as_ref(), self.memory_bytes());
-        let writer = Writer::open(path, Memory::within(memory), self.thread_count())?;
+        let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
+        let writer = Writer::open(path, Memory::within(memory), threads)?;
         // Sketches of two versions must not come into one corpus.
         writer.view().policy().check()?;
-        Ok(CorpusWriter { path: path.to_path_buf(), writer, others: Arc::default(), memory })
+        Ok(CorpusWriter {
+            path: path.to_path_buf(),
+            writer,
+            others: Arc::default(),
+            memory,
+            threads,
+        })
     }
 
     /// As [`CorpusOptions::open_writer`], with the corpora at `shards` beside it, which are read only and share the

@@ -2,7 +2,7 @@
 
 use super::Corpus;
 use crate::error::Error;
-use crate::model::Interrupt;
+use crate::model::Context;
 use crate::report::{self, CorpusReport, DuplicatesReport, ReportOptions};
 
 impl Corpus {
@@ -17,11 +17,11 @@ impl Corpus {
     pub fn report(
         &self,
         options: &ReportOptions,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<CorpusReport, Error> {
         let path = std::path::absolute(self.path()).unwrap_or_else(|_| self.path().to_path_buf());
         let name = path.file_name().unwrap_or(path.as_os_str());
-        Ok(report::report(self.corpora(), &name.to_string_lossy(), options, interrupt)?)
+        Ok(report::report(self.corpora(), &name.to_string_lossy(), options, context.interrupt)?)
     }
 
     /// What dedup took away, as [`Corpus::report`] tells it: the same part alone.

@@ -3,7 +3,7 @@
 use super::Corpus;
 use super::cost_tests::{CountedCorpus, of, rows};
 use crate::curate::NewSignals;
-use crate::model::{DedupMode, Interrupt, NoProgress};
+use crate::model::{Context, DedupMode};
 use crate::query::QualityOptions;
 use crate::report::ReportOptions;
 use crate::signals::SignalSet;
@@ -19,15 +19,14 @@ fn a_report_of_signals_reads_each_text_once_and_none_where_scores_are_stored() {
     let told = || {
         let corpus = opened(&place);
         rows(|| {
-            let report =
-                corpus.signals_report(&options, &NoProgress, &Interrupt::default()).unwrap();
+            let report = corpus.signals_report(&options, &Context::new()).unwrap();
             assert_eq!(report.documents.documents, 150);
         })
     };
     let of_texts = told();
     assert_eq!((of(&of_texts, "texts"), of(&of_texts, "documents")), (150, 150), "{of_texts:?}");
     let new = NewSignals { signals: SignalSet::All.signals(), batch: 64 };
-    place.writer().add_signals(&new, &NoProgress, &Interrupt::default()).unwrap();
+    place.writer().add_signals(&new, &Context::new()).unwrap();
     let stored = told();
     assert_eq!((of(&stored, "texts"), of(&stored, "documents")), (0, 0), "{stored:?}");
 }
@@ -38,7 +37,7 @@ fn a_data_card_of_twice_as_many_documents_reads_twice_as_many_headers_and_no_mor
         let place = CountedCorpus::new(DedupMode::Witness, documents);
         let corpus = opened(&place);
         rows(|| {
-            corpus.report(&ReportOptions::default(), &Interrupt::default()).unwrap();
+            corpus.report(&ReportOptions::default(), &Context::new()).unwrap();
         })
     };
     let (small, large) = (read(100), read(200));

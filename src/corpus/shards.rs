@@ -16,7 +16,7 @@ impl Corpus {
     /// come along.
     ///
     /// ```
-    /// use corpusdb::Recipe;
+    /// use corpusdb::{Context, Recipe};
     /// # use corpusdb::ingest::{Record, Records};
     /// # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -30,8 +30,8 @@ impl Corpus {
     /// #     let mut writer = options.open_writer(path)?;
     /// #     let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
     /// #     let pages = Records::new("pages", (from..from + 2).map(page));
-    /// #     writer.ingest_records(pages, &IngestOptions::new("web"), &[], &NoProgress, &Interrupt::default())?;
-    /// #     writer.add_tokenizer("words", file, "", &NoProgress, &Interrupt::default())?;
+    /// #     writer.ingest_records(pages, &IngestOptions::new("web"), &[], &Context::new())?;
+    /// #     writer.add_tokenizer("words", file, "", &Context::new())?;
     /// # }
     /// let mut writer = options.open_writer_with(&first, &[&second])?;
     /// let recipe = Recipe::parse("version = 1\n[pack]\nkind = \"concat\"\nlength = 4")?;

@@ -4,7 +4,7 @@ use super::{Corpus, CorpusWriter};
 use crate::curate::{self, NewSignals, SignalsReport};
 use crate::epoch;
 use crate::error::Error;
-use crate::model::{Context, Interrupt, Progress};
+use crate::model::Context;
 use crate::query::{self, QualityOptions, QualityReport, SignalSummary};
 use crate::signals::Signal;
 use crate::store::EpochRecord;
@@ -28,10 +28,9 @@ impl Corpus {
     pub fn signals_report(
         &self,
         options: &QualityOptions,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<QualityReport, Error> {
-        Ok(query::quality(&self.view, options, progress, interrupt)?)
+        Ok(query::quality(&self.view, options, context)?)
     }
 }
 
@@ -45,10 +44,9 @@ impl CorpusWriter {
     pub fn add_signals(
         &mut self,
         new: &NewSignals,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<SignalsReport, Error> {
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         Ok(curate::add_signals(&mut self.writer, new, &context)?)
     }
 
@@ -61,15 +59,14 @@ impl CorpusWriter {
         &mut self,
         signals: &[Signal],
         force: bool,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<Vec<EpochRecord>, Error> {
         let named = |signal: &Signal| Ok((*signal, epoch::plans_naming(self.view(), signal.name)?));
         let named = signals.iter().map(named).collect::<Result<Vec<_>, Error>>()?;
         let numbers = |plans: &[EpochRecord]| plans.iter().map(|plan| plan.number).collect();
         let dropped: Vec<(Signal, Vec<u32>)> =
             named.iter().map(|(signal, plans)| (*signal, numbers(plans))).collect();
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         curate::drop_signals(&mut self.writer, &dropped, force, &context)?;
         let plans = named.into_iter().flat_map(|(_, plans)| plans);
         let once: BTreeMap<u32, EpochRecord> = plans.map(|plan| (plan.number, plan)).collect();

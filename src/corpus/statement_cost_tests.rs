@@ -2,7 +2,7 @@
 
 use super::{Corpus, CorpusWriter};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions, Record, Records};
-use crate::model::{DedupMode, FieldKind, Interrupt, NoProgress, Policy};
+use crate::model::{Context, DedupMode, FieldKind, Policy};
 use arrow::array::AsArray;
 use arrow::datatypes::Int64Type;
 
@@ -27,7 +27,7 @@ fn pour(writer: &mut CorpusWriter, numbers: std::ops::Range<i64>) {
     };
     let (records, options) =
         (Records::new("pages", numbers.map(record)), IngestOptions::new("web"));
-    writer.ingest_records(records, &options, &[], &NoProgress, &Interrupt::default()).unwrap();
+    writer.ingest_records(records, &options, &[], &Context::new()).unwrap();
 }
 
 /// The whole number that a statement comes to, and how many blocks of columns were put together for it.
@@ -58,7 +58,7 @@ fn a_block_in_patches_is_put_together_once_for_a_moment() {
     std::fs::write(&file, "{\"id\":7,\"grade\":-1}\n").unwrap();
     let options = JoinOptions::of("grade", JoinBy::Id("id".to_owned()));
     let file = [file.display().to_string()];
-    writer.set_field(&file, &options, &NoProgress, &Interrupt::default()).unwrap();
+    writer.set_field(&file, &options, &Context::new()).unwrap();
     let now = writer.corpus();
     assert_eq!(asked(&now, &of(7)), (-1, 1));
     assert_eq!(asked(&then, &of(7)), (7, 0));
@@ -68,7 +68,7 @@ fn a_block_in_patches_is_put_together_once_for_a_moment() {
     drop((now, then));
 
     // What is there as a whole is read where it lies.
-    writer.compact(&NoProgress, &Interrupt::default()).unwrap();
+    writer.compact(&Context::new()).unwrap();
     let compact = writer.corpus();
     assert_eq!(asked(&compact, &of(7)), (-1, 0));
     drop((compact, writer));

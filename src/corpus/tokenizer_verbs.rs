@@ -8,7 +8,7 @@ use crate::decide::LoadedTokenizer;
 use crate::epoch;
 use crate::error::Error;
 use crate::ingest;
-use crate::model::{Context, DocId, Interrupt, Progress, TokenizerId};
+use crate::model::{Context, DocId, TokenizerId};
 use crate::store::TokenizerRecord;
 use crate::tokenizer::{
     self, Extension, GrowthOptions, NewTokenizer, Piece, TermOptions, TokenizerCheck,
@@ -70,8 +70,7 @@ impl Corpus {
         &self,
         names: &[String],
         options: &AnalyseOptions,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<AnalysisReport, Error> {
         let loaded: Vec<LoadedTokenizer> = names
             .iter()
@@ -86,9 +85,9 @@ impl Corpus {
             Some(condition) => self.select(Some(condition))?,
             None => self.view.kept()?,
         };
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         let answer = curate::analyse(&self.view, &selected, &loaded, options, &context)?;
-        progress.end();
+        context.progress.end();
         Ok(answer)
     }
 
@@ -167,12 +166,11 @@ impl CorpusWriter {
         name: &str,
         json: &[u8],
         lineage: &str,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<(TokenizerRecord, u64), Error> {
         let new = NewTokenizer { name, json, lineage, ..NewTokenizer::default() };
         self.register(&new)?;
-        let AddTokenizerReport { record, done, .. } = self.backfill(name, progress, interrupt)?;
+        let AddTokenizerReport { record, done, .. } = self.backfill(name, context)?;
         Ok((record, done.tokens))
     }
 
@@ -193,17 +191,16 @@ impl CorpusWriter {
     pub fn backfill(
         &mut self,
         name: &str,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<AddTokenizerReport, Error> {
         let loaded = curate::load(self.view(), Some(name))?;
         curate::prove(&mut self.writer, &loaded)?;
         let ordinary_markers = ingest::markers_read_as_text(self.view(), &loaded)?;
         let LoadedTokenizer { id, tokenizer, .. } = &loaded;
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         let done = curate::encode_stored(&mut self.writer, *id, tokenizer, &context)?;
         self.writer.flush()?;
-        progress.end();
+        context.progress.end();
         let (_, record) = curate::find(self.view(), name)?;
         Ok(AddTokenizerReport { record: record.clone(), done, ordinary_markers })
     }
@@ -216,12 +213,11 @@ impl CorpusWriter {
         &self,
         options: &TrainOptions,
         on: &TrainingTexts,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<TrainingResult, Error> {
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         let answer = curate::train_tokenizer(self.view(), options, on, &context)?;
-        progress.end();
+        context.progress.end();
         Ok(answer)
     }
 
@@ -234,13 +230,12 @@ impl CorpusWriter {
         base: &str,
         options: GrowthOptions,
         condition: Option<&str>,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<Extension, Error> {
         let file = self.view().tokenizer_file(curate::find(self.view(), base)?.0)?;
-        let context = Context::new(progress, interrupt, self.memory);
+        let context = self.within(context);
         let answer = curate::grow(self.view(), &file, options, condition, &context)?;
-        progress.end();
+        context.progress.end();
         Ok(answer)
     }
 

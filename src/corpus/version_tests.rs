@@ -3,7 +3,7 @@
 use super::Corpus;
 use super::cost_tests::CountedCorpus;
 use crate::decide::BlockReach;
-use crate::model::{DedupMode, Interrupt, NoProgress, Normaliser, Policy};
+use crate::model::{Context, DedupMode, Normaliser, Policy};
 use crate::store::{CommitRecord, Depth, StoreError};
 
 #[test]
@@ -11,12 +11,12 @@ fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
     let place = CountedCorpus::new(DedupMode::Witness, 200);
     let mut writer = place.writer();
     let one = [3].into_iter().collect();
-    writer.remove(&one, BlockReach::Similar, &NoProgress, &Interrupt::default()).unwrap();
+    writer.remove(&one, BlockReach::Similar, &Context::new()).unwrap();
     let second = writer.view().policy().clone();
     let first = Policy { normaliser: Normaliser::Web, ..second.clone() };
     for policy in [&first, &second] {
-        writer.redo(policy, &NoProgress, &Interrupt::default()).unwrap();
-        writer.switch(policy, &NoProgress, &Interrupt::default()).unwrap();
+        writer.redo(policy, &Context::new()).unwrap();
+        writer.switch(policy, &Context::new()).unwrap();
         assert_eq!(writer.view().refingerprinted().unwrap(), None);
     }
     // As if it had been killed behind the first documents.
@@ -24,15 +24,15 @@ fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
     batch.put_refingerprinted(Some(70)).unwrap();
     batch.commit(&CommitRecord::about("redo", "")).unwrap();
     let other = [5].into_iter().collect();
-    let refused = writer.remove(&other, BlockReach::Exact, &NoProgress, &Interrupt::default());
+    let refused = writer.remove(&other, BlockReach::Exact, &Context::new());
     assert!(refused.unwrap_err().to_string().contains("run it again"));
     assert!(matches!(writer.writer.begin(), Err(StoreError::Refingerprinting)));
     assert_eq!(writer.view().redo().unwrap(), None);
-    writer.redo(&second, &NoProgress, &Interrupt::default()).unwrap();
-    writer.switch(&second, &NoProgress, &Interrupt::default()).unwrap();
+    writer.redo(&second, &Context::new()).unwrap();
+    writer.switch(&second, &Context::new()).unwrap();
     assert_eq!(writer.view().refingerprinted().unwrap(), None);
-    writer.remove(&other, BlockReach::Exact, &NoProgress, &Interrupt::default()).unwrap();
+    writer.remove(&other, BlockReach::Exact, &Context::new()).unwrap();
     let corpus = Corpus::open(place.path()).unwrap();
     assert_eq!(corpus.view().policy(), &second);
-    assert!(corpus.check(Depth::Deep, &NoProgress).unwrap().is_empty());
+    assert!(corpus.check(Depth::Deep, &Context::new()).unwrap().is_empty());
 }

@@ -94,9 +94,7 @@ pub fn analyse(
         let of = groups.of_block(view, block, members)?;
         let work: Vec<(DocId, usize)> = members.iter().copied().zip(of).collect();
         for round in work.chunks(PIECE * ROUND) {
-            if interrupt.is_raised() {
-                return Err(CurateError::Interrupted);
-            }
+            interrupt.check()?;
             let counted = round
                 .par_chunks(PIECE)
                 .map(|piece| scan.count(piece))
@@ -114,10 +112,8 @@ pub fn analyse(
     let mut analyses: Vec<TokenizerAnalysis> = Vec::new();
     for ((loaded, subject, _), counted) in subjects.iter().zip(total) {
         let table = counted.counter.map(PretokenCounter::finish).unwrap_or_default();
-        let curve = subject.curve(&groups.names, &table, options.embedding_width, interrupt)?;
-        if interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
-        }
+        let curve = subject.curve(&groups.names, &table, options.embedding_width, context)?;
+        interrupt.check()?;
         analyses.push(counted.tally.finish(&loaded.name, &groups.names, curve)?);
         progress.advance(analyses.len() as u64);
     }

@@ -6,7 +6,7 @@ use crate::contamination::Looker;
 use crate::decide::{EncodedText, check_removal, encode_text};
 use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, TokenHashes, band_keys, shared};
 use crate::model::{
-    Compared, DedupMode, DocId, FieldId, MatchKind, Progress, Standing, TextForm, TokenizerId,
+    Compared, Context, DedupMode, DocId, FieldId, MatchKind, Standing, TextForm, TokenizerId,
     compared_text,
 };
 use crate::store::{ColumnBlock, Fault, Header, StoreError, StoredIds, TextKind, View, fields};
@@ -29,13 +29,13 @@ const MOST: usize = 100;
 /// document its token ids. Damage is in the answer.
 ///
 /// # Errors
-/// [`CurateError`] when the check itself cannot run.
+/// [`CurateError`] when the check itself cannot run; [`CurateError::Interrupted`].
 pub fn check(
     view: &View,
     tokenizers: &[(TokenizerId, &Tokenizer)],
-    progress: &dyn Progress,
+    context: &Context<'_>,
 ) -> Result<Vec<Fault>, CurateError> {
-    progress.begin("recomputing fingerprints and ids", Some(view.documents()));
+    context.progress.begin("recomputing fingerprints and ids", Some(view.documents()));
     let long = Mutex::new(());
     let pieces: Vec<u64> = (0..view.documents().div_ceil(PIECE)).collect();
     let mut faults = Vec::new();
@@ -43,10 +43,11 @@ pub fn check(
     let base = DeepCheck { view, tokenizers, suites: &suites, long: &long };
     // Groups bound what is held and let progress show.
     for group in pieces.chunks(16) {
+        context.check_interrupt()?;
         let found: Vec<Vec<Fault>> =
             group.par_iter().map(|piece| check_piece(&base, *piece)).collect();
         faults.extend(found.into_iter().flatten());
-        progress.advance(group.last().map_or(0, |piece| (piece + 1) * PIECE));
+        context.progress.advance(group.last().map_or(0, |piece| (piece + 1) * PIECE));
     }
     if faults.len() > MOST {
         let what = format!("{} further faults are not listed", faults.len() - MOST);

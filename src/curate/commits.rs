@@ -36,7 +36,7 @@ impl<'a> CommitLoop<'a> {
     /// # Errors
     /// [`CurateError::Interrupted`] when a stop was asked for.
     pub(super) fn check_interrupt(&self) -> Result<(), CurateError> {
-        if self.context.interrupt.is_raised() { Err(CurateError::Interrupted) } else { Ok(()) }
+        Ok(self.context.check_interrupt()?)
     }
 
     /// The batch of the next commit, for which there is something to do.

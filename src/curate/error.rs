@@ -1,7 +1,7 @@
 //! What can go wrong with changes of mind.
 
 use crate::decide::DecideError;
-use crate::model::DocId;
+use crate::model::{DocId, Hint, Interrupted, from_lower};
 use crate::output::OutputError;
 use crate::query::QueryError;
 use crate::store::StoreError;
@@ -24,9 +24,7 @@ pub enum CurateError {
     #[error(transparent)]
     Decide(DecideError),
     /// A policy that the stored sketches do not serve.
-    #[error(
-        "this corpus cannot go over to {asked}: it has {stored}; what sketches are made with is fixed at `init`: make a new corpus and ingest again"
-    )]
+    #[error("this corpus cannot go over to {asked}: it has {stored}")]
     OtherSketches {
         /// The setting asked for.
         asked: String,
@@ -34,15 +32,13 @@ pub enum CurateError {
         stored: String,
     },
     /// Nothing that could be made current.
-    #[error("no finished re-decision under this policy; run `corpusdb dedup redo` again")]
+    #[error("no finished re-decision under this policy")]
     NoRedo,
     /// A policy that cannot be written.
     #[error("the policy cannot be stored: {0}")]
     Policy(String),
     /// A reason that is too long to be on record.
-    #[error(
-        "a reason of {bytes} bytes: at most {most} are kept on record; name the document that says more"
-    )]
+    #[error("a reason of {bytes} bytes: at most {most} are kept on record")]
     Reason {
         /// Its length.
         bytes: usize,
@@ -50,10 +46,7 @@ pub enum CurateError {
         most: usize,
     },
     /// Snapshots and plans that show documents that are to be purged.
-    #[error(
-        "{}; `--force` purges them all the same: the snapshots lose them, the plans cannot be opened any more, and words that quote them are redacted",
-        shown_by(snapshots, plans, quoted_by)
-    )]
+    #[error("{}", shown_by(snapshots, plans, quoted_by))]
     Shown {
         /// Names of snapshots, and how many of the documents each one shows as kept.
         snapshots: Vec<(String, u64)>,
@@ -63,9 +56,7 @@ pub enum CurateError {
         quoted_by: Vec<String>,
     },
     /// Documents that nothing is left of.
-    #[error(
-        "{documents} of these documents were purged: nothing is left of them to restore; select others (`standing = 'removed'`)"
-    )]
+    #[error("{documents} of these documents were purged: nothing is left of them to restore")]
     Purged {
         /// How many.
         documents: u64,
@@ -82,7 +73,7 @@ pub enum CurateError {
     },
     /// Ids that another reference library made, and that this one would not.
     #[error(
-        "the ids of tokenizer `{tokenizer}` were made by {stored}, and this release gives others (document {document}): register its file under another name and backfill, or go on with the older release"
+        "the ids of tokenizer `{tokenizer}` were made by {stored}, and this release gives others (document {document})"
     )]
     OtherLineage {
         /// The tokenizer's name.
@@ -93,7 +84,7 @@ pub enum CurateError {
         document: DocId,
     },
     /// A tokenizer that something depends on.
-    #[error("{}; `--force` drops it all the same", in_use(tokenizer, plans, *given))]
+    #[error("{}", in_use(tokenizer, plans, *given))]
     InUse {
         /// The tokenizer's name.
         tokenizer: String,
@@ -115,7 +106,7 @@ pub enum CurateError {
     Field(String),
     /// A field that recipes of stored plans name.
     #[error(
-        "the recipes of plans {} name field `{field}`: they stay as they are, but cannot be planned or extended again without it; `--force` drops it all the same",
+        "the recipes of plans {} name field `{field}`: they stay as they are, but cannot be planned or extended again without it",
         listed(plans)
     )]
     FieldInUse {
@@ -136,17 +127,14 @@ pub enum CurateError {
         reason: String,
     },
     /// Nothing to train on.
-    #[error("there are no kept documents to train a tokenizer on; ingest some, or widen --where")]
+    #[error("there are no kept documents to train a tokenizer on")]
     NothingToTrainOn,
     /// Nothing to analyse on.
-    #[error(
-        "no kept document is selected, so there is nothing to analyse a tokenizer on; select others, or ingest some first"
-    )]
+    #[error("no kept document is selected, so there is nothing to analyse a tokenizer on")]
     NothingToAnalyse,
     /// Suites that do not fit into memory.
     #[error(
-        "the n-grams of the suites take {bytes} bytes in memory, and there are {most} for them: raise --memory to {} or more, or drop a suite",
-        bytes.saturating_mul(8)
+        "the n-grams of the suites take {bytes} bytes in memory, and there are {most} for them"
     )]
     Suites {
         /// Bytes that they take.
@@ -161,28 +149,51 @@ pub enum CurateError {
         why: String,
     },
     /// A stop was asked for.
-    #[error("interrupted; run the same command again to go on")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
 
-impl From<StoreError> for CurateError {
-    fn from(error: StoreError) -> Self {
-        match error {
-            // What the store says of a stop is about compacting.
-            StoreError::Interrupted => Self::Interrupted,
-            other => Self::Store(other),
-        }
+impl CurateError {
+    /// The way out, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        Some(match self {
+            Self::Store(error) => return error.hint(),
+            Self::Tokenizer(error) => return error.hint(),
+            Self::Decide(error) => return error.hint(),
+            Self::Select(error) => return error.hint(),
+            Self::OtherSketches { .. } => Hint::text(
+                "what sketches are made with is fixed when a corpus is made: make a new corpus and ingest again",
+            ),
+            Self::NoRedo => Hint::text("decide again").with_command("corpusdb dedup redo"),
+            Self::Reason { .. } => Hint::text("name the document that says more"),
+            Self::Shown { .. } => Hint::text(
+                "force purges them all the same: the snapshots lose them, the plans cannot be opened any more, and words that quote them are redacted",
+            )
+            .with_command("--force"),
+            Self::Purged { .. } => Hint::text("select others (`standing = 'removed'`)"),
+            Self::OtherLineage { .. } => Hint::text(
+                "register its file under another name and backfill, or go on with the older release",
+            ),
+            Self::InUse { .. } | Self::FieldInUse { .. } => {
+                Hint::text("force drops it all the same").with_command("--force")
+            }
+            Self::NothingToTrainOn => {
+                Hint::text("ingest some, or widen the condition").with_command("--where")
+            }
+            Self::NothingToAnalyse => Hint::text("select others, or ingest some first"),
+            Self::Suites { bytes, .. } => {
+                let enough = bytes.saturating_mul(8);
+                Hint::text(format!("give {enough} bytes of memory or more, or drop a suite"))
+                    .with_command(format!("--memory {enough}"))
+            }
+            _ => return None,
+        })
     }
 }
 
-impl From<DecideError> for CurateError {
-    fn from(error: DecideError) -> Self {
-        match error {
-            DecideError::Interrupted => Self::Interrupted,
-            other => Self::Decide(other),
-        }
-    }
-}
+from_lower!(CurateError::Store(StoreError));
+from_lower!(CurateError::Decide(DecideError));
 
 /// Snapshots and plans that an error names; the rest is counted.
 const NAMED: usize = 20;

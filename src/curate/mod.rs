@@ -9,7 +9,7 @@
 //! use corpusdb::curate::BlockReach;
 //!
 //! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("corpus");
@@ -17,11 +17,11 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
+//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
 //! let unwanted = writer.corpus().select(Some("key = '1'"))?;
-//! let report = writer.remove(&unwanted, BlockReach::Similar, &NoProgress, &Interrupt::default())?;
+//! let report = writer.remove(&unwanted, BlockReach::Similar, &Context::new())?;
 //! assert_eq!((report.changed, report.no_longer_kept), (1, 1));
-//! let back = writer.restore(&unwanted, &NoProgress, &Interrupt::default())?;
+//! let back = writer.restore(&unwanted, &Context::new())?;
 //! assert_eq!(back.kept_again, 1);
 //! # Ok(())
 //! # }

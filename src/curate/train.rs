@@ -3,7 +3,7 @@
 
 use super::error::CurateError;
 use super::sample::{DocumentSample, TextGrouping, TextGroups, for_each_block};
-use crate::model::{Context, DocId, Progress};
+use crate::model::{Context, DocId};
 use crate::query::select;
 use crate::store::View;
 use crate::tokenizer::{
@@ -171,7 +171,7 @@ pub fn train_tokenizer(
     if table.skipped() > 0 {
         progress.note(&format!("{} overlong pre-tokens were left out", table.skipped()));
     }
-    let trained = train_with_seeds(&table, &groups.names, options, progress)?;
+    let trained = train_with_seeds(&table, &groups.names, options, context)?;
     progress.begin("measuring what was trained", None);
     let tokens = tokens_by_group(&trained.json, &table)?;
     let per_token = |(mass, tokens): (&crate::tokenizer::Mass, &u64)| {
@@ -234,13 +234,11 @@ pub(super) fn count(
             .try_fold(
                 || empty.fresh(),
                 |mut part, piece| {
-                    if context.interrupt.is_raised() {
-                        return Err(CurateError::Interrupted);
-                    }
+                    context.check_interrupt()?;
                     for (document, group) in piece {
                         part.feed(*group, &view.text(*document)?)?;
                     }
-                    Ok(part)
+                    Ok::<_, CurateError>(part)
                 },
             )
             .try_reduce_with(|a, b| Ok(a.merge(b)));
@@ -280,7 +278,7 @@ fn train_with_seeds(
     table: &PretokenTable,
     groups: &[String],
     options: &TrainOptions,
-    progress: &dyn Progress,
+    context: &Context<'_>,
 ) -> Result<Trained, CurateError> {
     /// A smaller vocabulary may need a few more tokens on the way to one asked for.
     const TRIES: u32 = 8;
@@ -288,7 +286,7 @@ fn train_with_seeds(
     for _ in 0..TRIES {
         let vocab_size = options.vocab_size.saturating_sub(room);
         let smaller = TrainOptions { vocab_size, ..options.clone() };
-        let mut trained = train(table, groups, &smaller, progress)?;
+        let mut trained = train(table, groups, &smaller, context)?;
         if trained.report.pending_seed_tokens.is_empty() {
             return Ok(trained);
         }

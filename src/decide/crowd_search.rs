@@ -131,9 +131,7 @@ fn read_part(
     interrupt: &Interrupt,
 ) -> Result<Option<FamilyIndex>, DecideError> {
     gather(threshold, crowd.budget(), || {
-        if interrupt.is_raised() {
-            return Err(DecideError::Interrupted);
-        }
+        interrupt.check()?;
         let next: Vec<DocId> = members.by_ref().take(READ).collect();
         (!next.is_empty()).then(|| scene.entrants(&next)).transpose()
     })

@@ -1,7 +1,7 @@
 //! What can go wrong while deciding: what the store says, what a tokenizer refuses, what was decided elsewhere and
 //! cannot be true.
 
-use crate::model::DocId;
+use crate::model::{DocId, Hint, Interrupted, from_lower};
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
 
@@ -11,20 +11,18 @@ use crate::tokenizer::TokenizerError;
 pub enum DecideError {
     /// Rows that cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// A tokenizer that refused a text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
     /// A stop was asked for; nothing of the commit is stored.
-    #[error("interrupted; nothing of this commit is stored: run the same command again")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// A decision made elsewhere that cannot be true.
     #[error("document {}: {}", .0.document, .0.why)]
     InvalidDecision(InvalidDecision),
     /// Stored bytes that the craft cannot use.
-    #[error(
-        "document {document} has a sketch of {bytes} bytes, not as its policy says; run `corpusdb check --deep`"
-    )]
+    #[error("document {document} has a sketch of {bytes} bytes, not as its policy says")]
     Sketch {
         /// The document.
         document: u64,
@@ -32,6 +30,21 @@ pub enum DecideError {
         bytes: usize,
     },
 }
+
+impl DecideError {
+    /// The way out, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::Tokenizer(error) => error.hint(),
+            Self::Sketch { .. } => Some(Hint::deep_check()),
+            _ => None,
+        }
+    }
+}
+
+from_lower!(DecideError::Store(StoreError));
 
 /// Of which document a decision cannot be true, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -91,7 +91,7 @@ impl DecisionSession {
     }
 
     pub(super) fn check_interrupt(&self) -> Result<(), DecideError> {
-        if self.interrupt.is_raised() { Err(DecideError::Interrupted) } else { Ok(()) }
+        Ok(self.interrupt.check()?)
     }
 
     /// What asks the crowd, for the decision being made.

@@ -1,9 +1,10 @@
 //! What can go wrong on the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
+use crate::model::{Hint, Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
 use crate::store::StoreError;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// An error of planning, building or verifying an epoch.
 #[derive(Debug, thiserror::Error)]
@@ -78,9 +79,7 @@ pub enum EpochError {
         why: String,
     },
     /// A selected document has no token ids.
-    #[error(
-        "document {document} has no tokens of tokenizer `{tokenizer}`: encode the corpus (run `corpusdb tokenizer add` again), then plan a new snapshot"
-    )]
+    #[error("document {document} has no tokens of tokenizer `{tokenizer}`")]
     NotEncoded {
         /// The tokenizer.
         tokenizer: String,
@@ -286,16 +285,8 @@ pub enum EpochError {
         vocab: u32,
     },
     /// The file system.
-    #[error("{action} {}", path.display())]
-    Io {
-        /// The operation that failed, such as `write`.
-        action: &'static str,
-        /// The file or folder that it was done to.
-        path: PathBuf,
-        /// Why it failed.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// The Parquet library.
     #[error("{action} {}", path.display())]
     Parquet {
@@ -308,8 +299,8 @@ pub enum EpochError {
         source: parquet::errors::ParquetError,
     },
     /// The caller asked to stop.
-    #[error("interrupted; run the same command again to go on")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// Worker threads could not be had.
     #[error("starting {threads} worker threads: {why}")]
     Threads {
@@ -323,25 +314,38 @@ pub enum EpochError {
     Bug(String),
     /// A `where` of the recipe.
     #[error(transparent)]
-    Select(#[from] QueryError),
+    Select(QueryError),
     /// Rows that cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
 }
+
+from_lower!(EpochError::Select(QueryError));
+from_lower!(EpochError::Store(StoreError));
 
 impl From<WriteError> for EpochError {
     fn from(error: WriteError) -> Self {
         match error {
-            WriteError::Io { action, path, source } => Self::Io { action, path, source },
+            WriteError::Io(error) => Self::Io(error),
             WriteError::Parquet { action, path, source } => Self::Parquet { action, path, source },
         }
     }
 }
 
 impl EpochError {
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Io { action, path, source }
+    /// The way out, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::Select(error) => error.hint(),
+            Self::InShard { error, .. } => error.hint(),
+            Self::NotEncoded { .. } => Some(
+                Hint::text("encode the corpus, then plan a new snapshot")
+                    .with_command("corpusdb tokenizer add"),
+            ),
+            _ => None,
+        }
     }
 
     pub(super) fn bug(what: impl Into<String>) -> Self {

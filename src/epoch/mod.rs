@@ -7,7 +7,7 @@
 //! the store. [`views`], [`pacing`] and [`torch`] are pure functions that serve without any corpus.
 //!
 //! ```
-//! use corpusdb::Recipe;
+//! use corpusdb::{Context, Recipe};
 //!
 //! # use corpusdb::ingest::{Record, Records};
 //! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
@@ -18,10 +18,10 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
+//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
 //! # let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
 //! #     {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
-//! # writer.add_tokenizer("words", file, "", &NoProgress, &Interrupt::default())?;
+//! # writer.add_tokenizer("words", file, "", &Context::new())?;
 //! let recipe = "version = 1\n[pack]\nkind = \"concat\"\nlength = 4\n[batch]\nrows = 2";
 //! let (_, planned) = writer.plan(&Recipe::parse(recipe)?, &NoProgress)?;
 //! let epoch = writer.corpus().epoch(&planned, 0, &Interrupt::default())?;

@@ -6,6 +6,7 @@ use super::manifest::ExportedFile;
 use super::options::{ExportCompression, ExportFormat, ExportJob};
 use super::place::Destination;
 use super::write::{ArrowShard, ParquetShard, Part, PartRows, Shard};
+use crate::model::Context;
 use crate::output::{Frame, HashedFile, ManifestFile, Sink, WriteError};
 use crate::query::{Format, Printer, Rows};
 use arrow::array::RecordBatch;
@@ -35,15 +36,15 @@ pub struct AnswerOptions {
 /// ```
 /// use corpusdb::export::{AnswerOptions, ExportJob, write_answer};
 ///
-/// # use corpusdb::{Corpus, DedupMode, Interrupt, Policy, NoProgress};
+/// # use corpusdb::{Context, Corpus, DedupMode, Policy};
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let directory = tempfile::tempdir()?;
 /// # let path = directory.path().join("corpus");
 /// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
 /// # let corpus = Corpus::open(&path)?;
-/// let (to, interrupt) = (directory.path().join("sources.csv"), Interrupt::default());
+/// let to = directory.path().join("sources.csv");
 /// let rows = corpus.sql("SELECT name, kept FROM sources")?;
-/// let written = write_answer(rows, AnswerOptions::default(), &ExportJob::new(&to, &NoProgress, &interrupt))?;
+/// let written = write_answer(rows, AnswerOptions::default(), &ExportJob::new(&to), &Context::new())?;
 /// assert_eq!((written.rows, std::fs::read_to_string(&to)?.as_str()), (0, "name,kept\n"));
 /// # Ok(())
 /// # }
@@ -56,19 +57,20 @@ pub fn write_answer(
     rows: Rows,
     options: AnswerOptions,
     job: &ExportJob<'_>,
+    context: &Context<'_>,
 ) -> Result<ExportedFile, ExportError> {
     let name = job.to.file_name().unwrap_or_default().to_string_lossy();
     let form = Form::of(options, &name)?;
-    let destination = Destination::of(job, false, PART_MEMORY)?;
+    let destination = Destination::of(job, false, &context.with_memory(PART_MEMORY))?;
     refuse_same_names(&rows.schema())?;
     // Whatever an earlier run left under this name is of no use to another one.
     let mark = blake3::hash(b"the answer to a statement").to_hex();
     let place = destination.enter(&mark)?;
     let begun = place.resume().and_then(|_| place.begin(&name));
-    match begun.and_then(|file| form.write(rows, file, job)) {
+    match begun.and_then(|file| form.write(rows, file, context)) {
         Ok(ManifestFile { name, bytes, rows, blake3 }) => {
             place.publish_alone()?;
-            job.progress.end();
+            context.progress.end();
             Ok(ExportedFile { name, bytes, rows, blake3, partition: BTreeMap::new() })
         }
         Err(error) => {
@@ -105,13 +107,13 @@ impl Form {
         &self,
         rows: Rows,
         file: HashedFile,
-        job: &ExportJob<'_>,
+        context: &Context<'_>,
     ) -> Result<ManifestFile, ExportError> {
-        job.progress.begin("rows", None);
+        context.progress.begin("rows", None);
         let lines = match self.format {
             ExportFormat::Csv => Format::Csv,
             ExportFormat::Jsonl => Format::Json,
-            _ => return self.table(rows, file, job),
+            _ => return self.table(rows, file, context),
         };
         let frame = match self.compression {
             ExportCompression::Zstd => Frame::Zstd,
@@ -119,7 +121,7 @@ impl Form {
             _ => Frame::Plain,
         };
         let mut out = Lines { sink: Sink::of(file, frame, None)?, failed: None };
-        let printed = print(rows, lines, &mut out, job);
+        let printed = print(rows, lines, &mut out, context);
         match out.failed {
             Some(failed) => Err(failed.into()),
             None => Ok(out.sink.finish(printed?)?),
@@ -130,7 +132,7 @@ impl Form {
         &self,
         rows: Rows,
         file: HashedFile,
-        job: &ExportJob<'_>,
+        context: &Context<'_>,
     ) -> Result<ManifestFile, ExportError> {
         let schema = rows.schema();
         let mut file: Box<dyn Shard> = match self.format {
@@ -139,7 +141,8 @@ impl Form {
         };
         let (mut group, mut held, mut bytes, mut done) = (Vec::new(), 0, 0, 0);
         for batch in rows {
-            let batch = heard(batch?, job)?;
+            context.check_interrupt()?;
+            let batch = batch?;
             held += batch.num_rows();
             bytes += batch.get_array_memory_size();
             done += batch.num_rows() as u64;
@@ -147,7 +150,7 @@ impl Form {
             if held >= GROUP_ROWS || bytes >= GROUP_BYTES {
                 file.append(std::mem::take(&mut group))?;
                 (held, bytes) = (0, 0);
-                job.progress.advance(done);
+                context.progress.advance(done);
             }
         }
         file.append(group)?;
@@ -160,24 +163,20 @@ fn print(
     rows: Rows,
     format: Format,
     out: &mut Lines,
-    job: &ExportJob<'_>,
+    context: &Context<'_>,
 ) -> Result<u64, ExportError> {
     let (schema, mut printer, mut done) = (rows.schema(), Printer::new(format, out), 0);
     // One without rows has the names of its columns.
     printer.empty(&schema)?;
     for batch in rows {
-        let batch = heard(batch?, job)?;
+        context.check_interrupt()?;
+        let batch = batch?;
         printer.batch(&batch)?;
         done += batch.num_rows() as u64;
-        job.progress.advance(done);
+        context.progress.advance(done);
     }
     printer.finish()?;
     Ok(done)
-}
-
-/// The batch, unless a stop was asked for.
-fn heard(batch: RecordBatch, job: &ExportJob<'_>) -> Result<RecordBatch, ExportError> {
-    if job.interrupt.is_raised() { Err(ExportError::Interrupted) } else { Ok(batch) }
 }
 
 fn part(batch: RecordBatch) -> Part {

@@ -1,11 +1,12 @@
 //! What can go wrong while documents are written out.
 
+use crate::model::{Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
 use crate::remote::RemoteError;
 use crate::store::StoreError;
 use parquet::errors::ParquetError;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// An error of an export.
 #[derive(Debug, thiserror::Error)]
@@ -57,16 +58,8 @@ pub enum ExportError {
         instead: String,
     },
     /// The file system.
-    #[error("{action} {}", path.display())]
-    Io {
-        /// The operation that failed, such as `write`.
-        action: &'static str,
-        /// The file or folder that it was done to.
-        path: PathBuf,
-        /// Why it failed.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Io(IoError),
     /// The Parquet library.
     #[error("{action} {}", path.display())]
     Parquet {
@@ -80,13 +73,13 @@ pub enum ExportError {
     },
     /// An object of a store.
     #[error(transparent)]
-    Remote(#[from] RemoteError),
+    Remote(RemoteError),
     /// The stream written to.
     #[error("writing the stream")]
     Output(#[source] std::io::Error),
     /// The caller asked to stop.
-    #[error("interrupted; run the same command again to go on")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// Worker threads could not be had.
     #[error("starting {threads} worker threads: {why}")]
     Threads {
@@ -100,42 +93,39 @@ pub enum ExportError {
     Bug(String),
     /// A condition or a column.
     #[error(transparent)]
-    Query(#[from] QueryError),
+    Query(QueryError),
     /// Rows that cannot be read.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
+}
+
+from_lower!(ExportError::Remote(RemoteError));
+from_lower!(ExportError::Query(QueryError));
+from_lower!(ExportError::Store(StoreError));
+
+impl From<IoError> for ExportError {
+    fn from(error: IoError) -> Self {
+        match RemoteError::within(&error.source) {
+            Some(remote) => remote.clone().into(),
+            None => Self::Io(error),
+        }
+    }
 }
 
 impl From<WriteError> for ExportError {
     fn from(error: WriteError) -> Self {
         match error {
-            WriteError::Io { action, path, source } => Self::io(action, &path)(source),
+            WriteError::Io(error) => error.into(),
             WriteError::Parquet { action, path, source } => match &source {
-                ParquetError::External(inner) => match inner.downcast_ref::<std::io::Error>() {
-                    Some(inner) if RemoteError::within(inner).is_some() => Self::of_remote(inner),
-                    _ => Self::Parquet { action, path, source },
-                },
+                ParquetError::External(inner) => {
+                    let inner = inner.downcast_ref::<std::io::Error>();
+                    match inner.and_then(RemoteError::within) {
+                        Some(remote) => remote.clone().into(),
+                        None => Self::Parquet { action, path, source },
+                    }
+                }
                 _ => Self::Parquet { action, path, source },
             },
-        }
-    }
-}
-
-impl ExportError {
-    pub(super) fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| match RemoteError::within(&source) {
-            Some(_) => Self::of_remote(&source),
-            None => Self::Io { action, path, source },
-        }
-    }
-
-    /// The error of a store that one of writing carries.
-    fn of_remote(error: &std::io::Error) -> Self {
-        match RemoteError::within(error) {
-            Some(RemoteError::Interrupted) => Self::Interrupted,
-            Some(error) => Self::Remote(error.clone()),
-            None => Self::Bug("a store's error that is none".to_owned()),
         }
     }
 }

@@ -9,7 +9,7 @@
 //! use corpusdb::export::{ExportJob, ExportOptions};
 //!
 //! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("corpus");
@@ -17,11 +17,11 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
+//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
 //! let corpus = writer.corpus();
 //! let to = directory.path().join("pages.jsonl");
 //! let options = ExportOptions { condition: Some("bytes < 1000".to_owned()), ..ExportOptions::default() };
-//! let manifest = corpus.export(&options, &ExportJob::new(&to, &NoProgress, &Interrupt::default()))?;
+//! let manifest = corpus.export(&options, &ExportJob::new(&to), &Context::new())?;
 //! assert_eq!(manifest.rows, 3);
 //! let first = std::fs::read_to_string(&to)?.lines().next().map(str::to_owned);
 //! assert_eq!(first.as_deref(), Some(r#"{"key":"0","source":"web","text":"page 0 of 0 pages"}"#));

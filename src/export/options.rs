@@ -1,6 +1,5 @@
 //! What an export is asked for: which documents, which columns, in which form, where.
 
-use crate::model::{Interrupt, Progress};
 use crate::remote::ObjectStores;
 use std::path::Path;
 
@@ -129,7 +128,7 @@ pub struct ExportOptions {
     pub separator: Option<String>,
 }
 
-/// Where an export goes, and who watches.
+/// Where an export goes.
 #[derive(Clone, Copy)]
 pub struct ExportJob<'a> {
     /// The file or directory to make. A directory where [`ExportOptions`] part it or cut it, where there is one
@@ -139,18 +138,12 @@ pub struct ExportJob<'a> {
     pub stores: Option<&'a ObjectStores>,
     /// Replace a file that is there, or a directory that an export wrote.
     pub force: bool,
-    /// Threads that read and encode; 0: one a core.
-    pub threads: usize,
-    /// Told what is being written and how far it is.
-    pub progress: &'a dyn Progress,
-    /// Asks for a stop.
-    pub interrupt: &'a Interrupt,
 }
 
 impl<'a> ExportJob<'a> {
-    /// A job that replaces nothing and takes all cores.
+    /// A job that replaces nothing.
     #[must_use]
-    pub const fn new(to: &'a Path, progress: &'a dyn Progress, interrupt: &'a Interrupt) -> Self {
-        Self { to, stores: None, force: false, threads: 0, progress, interrupt }
+    pub const fn new(to: &'a Path) -> Self {
+        Self { to, stores: None, force: false }
     }
 }

@@ -5,6 +5,7 @@ use super::manifest::ExportManifest;
 use super::options::ExportJob;
 use super::remote::{RemoteStaging, RemoteTarget};
 use super::staging::{FinishedFile, Staging, refuse_taken};
+use crate::model::{Context, IoError};
 use crate::output::HashedFile;
 use std::fs;
 use std::path::PathBuf;
@@ -16,10 +17,14 @@ pub(super) enum Destination {
 }
 
 impl Destination {
-    /// The destination of a job, unless it is taken; `memory` decides how large the parts are in which a store gets
+    /// The destination of a job, unless it is taken; the memory decides how large the parts are in which a store gets
     /// files.
-    pub fn of(job: &ExportJob<'_>, is_directory: bool, memory: u64) -> Result<Self, ExportError> {
-        if let Some(target) = RemoteTarget::of(job, is_directory, memory)? {
+    pub fn of(
+        job: &ExportJob<'_>,
+        is_directory: bool,
+        context: &Context<'_>,
+    ) -> Result<Self, ExportError> {
+        if let Some(target) = RemoteTarget::of(job, is_directory, context)? {
             return Ok(Self::Remote(Box::new(target)));
         }
         refuse_taken(job.to, is_directory, job.force)?;
@@ -56,7 +61,7 @@ impl Place {
     pub fn prepare(&self, directory: &str) -> Result<(), ExportError> {
         let Self::Local(staging) = self else { return Ok(()) };
         let dir = staging.data().join(directory);
-        fs::create_dir_all(&dir).map_err(ExportError::io("creating", &dir))
+        Ok(fs::create_dir_all(&dir).map_err(IoError::of("creating", &dir))?)
     }
 
     /// Begins a file.

@@ -8,6 +8,7 @@ use super::error::ExportError;
 use super::manifest::{ExportManifest, MANIFEST_FILE};
 use super::options::ExportJob;
 use super::staging::FinishedFile;
+use crate::model::Context;
 use crate::output::{HashedFile, Target};
 use crate::remote::{
     ObjectStores, RemoteEntry, RemoteFolder, RemoteWriter, check_address, is_remote,
@@ -52,7 +53,7 @@ impl RemoteTarget {
     pub fn of(
         job: &ExportJob<'_>,
         is_directory: bool,
-        memory: u64,
+        context: &Context<'_>,
     ) -> Result<Option<Self>, ExportError> {
         let to = job.to.to_string_lossy();
         if !is_remote(&to) {
@@ -67,9 +68,9 @@ impl RemoteTarget {
             return Err(ExportError::Unnamed { path: job.to.to_path_buf() });
         }
         let none = ObjectStores::default();
-        let folder = RemoteFolder::open(job.stores.unwrap_or(&none), &folder, job.interrupt)?;
+        let folder = RemoteFolder::open(job.stores.unwrap_or(&none), &folder, context.interrupt)?;
         let (to, force) = (job.to.to_path_buf(), job.force);
-        Ok(Some(Self { folder, to, name, force, memory }))
+        Ok(Some(Self { folder, to, name, force, memory: context.memory }))
     }
 
     /// Begins the export with that hash, or goes on with it.
@@ -231,7 +232,7 @@ impl RemoteStaging {
     pub fn leave(self, error: &ExportError) {
         let can_pass = matches!(
             error,
-            ExportError::Interrupted | ExportError::Remote(_) | ExportError::Store(_)
+            ExportError::Interrupted(_) | ExportError::Remote(_) | ExportError::Store(_)
         );
         if can_pass || self.target.name.is_some() {
             return;

@@ -70,9 +70,7 @@ impl<'a> Task<'a> {
         let mut pieces = Pieces::new(self.view, documents, group_bytes(self.shard_bytes()));
         let mut parts = pieces.read(&self.table, &self.encoder, window)?;
         while !parts.is_empty() {
-            if interrupt.is_raised() {
-                return Err(ExportError::Interrupted);
-            }
+            interrupt.check()?;
             done += parts.iter().map(|part| part.count).sum::<u64>();
             // The next window is read while this one is written.
             let (written, following) = rayon::join(
@@ -121,7 +119,7 @@ pub fn export(
 ) -> Result<ExportManifest, ExportError> {
     let task = Task::new(view, options, Some(job.to), *context)?;
     let is_directory = task.layout.shard_bytes.is_some();
-    let destination = Destination::of(job, is_directory, context.memory)?;
+    let destination = Destination::of(job, is_directory, context)?;
     on_threads(context.threads, || {
         let partitions = partitions(view, &task.selected, &options.partition_by)?;
         let hash = identity(&task, options, corpus);
@@ -211,7 +209,7 @@ fn write_files(
             staging.record(&file)?;
             number += 1;
             finished.push(file);
-            if task.context.interrupt.is_raised() { Err(ExportError::Interrupted) } else { Ok(()) }
+            Ok(task.context.check_interrupt()?)
         };
         let open = |number| task.open(staging.begin(&name(number))?);
         let mut shards = Shards::new(first, task.shard_bytes(), open, taken);

@@ -6,6 +6,7 @@
 use super::error::ExportError;
 use super::manifest::{ExportManifest, MANIFEST_FILE};
 use super::write::Finished;
+use crate::model::IoError;
 use crate::output::{Lock, ManifestFile, holds, is_taken, sync};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
@@ -78,7 +79,7 @@ impl Staging {
         name.push(format!(".tmp-{}", hash.get(..12).unwrap_or_default()));
         let path = to.with_file_name(name);
         let data = path.join(DATA);
-        fs::create_dir_all(&data).map_err(ExportError::io("creating", &data))?;
+        fs::create_dir_all(&data).map_err(IoError::of("creating", &data))?;
         let lock = Lock::take(&path)?;
         let lock = lock.ok_or_else(|| ExportError::UnderWay { path: to.to_path_buf() })?;
         Ok(Self { path, data, to: to.to_path_buf(), is_directory, _lock: lock })
@@ -110,20 +111,20 @@ impl Staging {
         let new = self.path.join("finished.jsonl.new");
         let mut lines = Vec::new();
         finished.iter().for_each(|file| lines.extend(line(file)));
-        fs::write(&new, lines).map_err(ExportError::io("writing", &new))?;
-        fs::rename(&new, &path).map_err(ExportError::io("renaming to", &path))?;
+        fs::write(&new, lines).map_err(IoError::of("writing", &new))?;
+        fs::rename(&new, &path).map_err(IoError::of("renaming to", &path))?;
         Ok(finished)
     }
 
     /// Records a finished file.
     pub fn record(&self, finished: &FinishedFile) -> Result<(), ExportError> {
         let path = self.path.join(FINISHED);
-        File::options()
+        Ok(File::options()
             .append(true)
             .create(true)
             .open(&path)
             .and_then(|mut file| file.write_all(&line(finished)))
-            .map_err(ExportError::io("writing", &path))
+            .map_err(IoError::of("writing", &path))?)
     }
 
     /// Gives what was made the name of the output, the manifest with it.
@@ -133,7 +134,7 @@ impl Staging {
         } else {
             self.data.join(manifest_beside(&self.to))
         };
-        fs::write(&own, manifest.to_json()).map_err(ExportError::io("writing", &own))?;
+        fs::write(&own, manifest.to_json()).map_err(IoError::of("writing", &own))?;
         // A name appears only when every byte under it is on disk.
         sync_all(&self.data)?;
         let parent = self.to.parent().unwrap_or(Path::new("."));
@@ -146,7 +147,7 @@ impl Staging {
             rename(&self.data.join(name), &self.to)?;
         }
         sync(parent)?;
-        fs::remove_dir_all(&self.path).map_err(ExportError::io("removing", &self.path))?;
+        fs::remove_dir_all(&self.path).map_err(IoError::of("removing", &self.path))?;
         self.clear_others();
         Ok(())
     }
@@ -156,7 +157,7 @@ impl Staging {
         sync_all(&self.data)?;
         rename(&self.data.join(self.to.file_name().unwrap_or_default()), &self.to)?;
         sync(self.to.parent().unwrap_or(Path::new(".")))?;
-        fs::remove_dir_all(&self.path).map_err(ExportError::io("removing", &self.path))
+        Ok(fs::remove_dir_all(&self.path).map_err(IoError::of("removing", &self.path))?)
     }
 
     /// Removes what exports of the same name left that were stopped and not run again, such as of an earlier commit.
@@ -180,13 +181,13 @@ impl Staging {
         if is_taken(&self.to)? {
             let replaced = self.path.join(REPLACED);
             if replaced.exists() {
-                fs::remove_dir_all(&replaced).map_err(ExportError::io("removing", &replaced))?;
+                fs::remove_dir_all(&replaced).map_err(IoError::of("removing", &replaced))?;
             }
             return rename(&self.to, &replaced);
         }
         match fs::remove_dir(&self.to) {
             Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(ExportError::io("replacing", &self.to)(error))
+                Err(IoError::of("replacing", &self.to)(error).into())
             }
             _ => Ok(()),
         }
@@ -196,8 +197,8 @@ impl Staging {
     pub fn leave(self, error: &ExportError) {
         let can_pass = matches!(
             error,
-            ExportError::Interrupted
-                | ExportError::Io { .. }
+            ExportError::Interrupted(_)
+                | ExportError::Io(_)
                 | ExportError::Parquet { .. }
                 | ExportError::Store(_)
         );
@@ -222,25 +223,25 @@ fn line(finished: &FinishedFile) -> Vec<u8> {
 }
 
 fn rename(from: &Path, to: &Path) -> Result<(), ExportError> {
-    fs::rename(from, to).map_err(ExportError::io("renaming to", to))
+    Ok(fs::rename(from, to).map_err(IoError::of("renaming to", to))?)
 }
 
 /// Removes every file below `dir` that is not among `kept`.
 fn clear(dir: &Path, kept: &BTreeSet<PathBuf>) -> Result<(), ExportError> {
-    for entry in fs::read_dir(dir).map_err(ExportError::io("reading", dir))? {
-        let path = entry.map_err(ExportError::io("reading", dir))?.path();
+    for entry in fs::read_dir(dir).map_err(IoError::of("reading", dir))? {
+        let path = entry.map_err(IoError::of("reading", dir))?.path();
         if path.is_dir() {
             clear(&path, kept)?;
         } else if !kept.contains(&path) {
-            fs::remove_file(&path).map_err(ExportError::io("removing", &path))?;
+            fs::remove_file(&path).map_err(IoError::of("removing", &path))?;
         }
     }
     Ok(())
 }
 
 fn sync_all(dir: &Path) -> Result<(), ExportError> {
-    for entry in fs::read_dir(dir).map_err(ExportError::io("reading", dir))? {
-        let path = entry.map_err(ExportError::io("reading", dir))?.path();
+    for entry in fs::read_dir(dir).map_err(IoError::of("reading", dir))? {
+        let path = entry.map_err(IoError::of("reading", dir))?.path();
         if path.is_dir() {
             sync_all(&path)?;
         } else {

@@ -2,7 +2,7 @@
 
 use super::error::IngestError;
 use super::identify::RecordOutcome;
-use crate::model::{DocId, parse_object};
+use crate::model::{DocId, IoError, parse_object};
 use crate::output::{OutputFile, OutputWriter};
 use crate::store::View;
 use serde::Serialize;
@@ -87,13 +87,13 @@ impl DecisionsFile {
                 Err(_) => line,
             };
             let written = writeln!(self.written, "{line}");
-            written.map_err(|source| IngestError::Io { path: self.path.clone(), source })?;
+            written.map_err(|source| self.failed(source))?;
         }
         Ok(self.written.finish()?)
     }
 
-    fn failed(&self, source: std::io::Error) -> IngestError {
-        IngestError::Io { path: self.path.clone(), source }
+    fn failed(&self, source: std::io::Error) -> IoError {
+        IoError::of("writing", &self.path)(source)
     }
 }
 

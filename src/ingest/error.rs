@@ -1,10 +1,9 @@
 //! What can go wrong on the way in. Whatever was committed before stays.
 
 use super::chat::TemplateError;
-use super::options::JoinReport;
-use super::report::IngestReport;
 use crate::decide::DecideError;
 use crate::input::ReadError;
+use crate::model::{Hint, Interrupted, IoError, from_lower};
 use crate::output::OutputError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
@@ -16,18 +15,18 @@ use std::path::{Path, PathBuf};
 pub enum IngestError {
     /// An input that cannot be read, or not to its end.
     #[error(transparent)]
-    Read(#[from] ReadError),
+    Read(ReadError),
     /// Rows that cannot be read or written.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// A decision that could not be taken.
     #[error(transparent)]
-    Decide(#[from] DecideError),
+    Decide(DecideError),
     /// A tokenizer that cannot be used.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
     /// A bad record, with `--on-error fail`.
-    #[error("{}: record {number} (counted from 0) at byte {offset}: {reason}; mend it, or ingest with --on-error reject to set it aside", path.display())]
+    #[error("{}: record {number} (counted from 0) at byte {offset}: {reason}", path.display())]
     Rejected {
         /// The file.
         path: PathBuf,
@@ -39,7 +38,7 @@ pub enum IngestError {
         reason: String,
     },
     /// A text that a tokenizer refused, with `--on-error fail`.
-    #[error("{}: record {number} (counted from 0): tokenizer `{tokenizer}` cannot encode its text: {why}; ingest with --on-error reject to store it without ids of that tokenizer", path.display())]
+    #[error("{}: record {number} (counted from 0): tokenizer `{tokenizer}` cannot encode its text: {why}", path.display())]
     Refused {
         /// The file.
         path: PathBuf,
@@ -50,12 +49,9 @@ pub enum IngestError {
         /// Why, in its words.
         why: String,
     },
-    /// A stop was asked for; all that the report counts is committed.
-    #[error("interrupted; {} documents were added, run the same command again to go on", report.added)]
-    Interrupted {
-        /// What was done until then.
-        report: Box<IngestReport>,
-    },
+    /// A stop was asked for; what was committed stays.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// The share of removed documents crossed the limit; the batch that crossed it is not committed.
     #[error(
         "{removed} of {added} documents would be removed as duplicates, more than the share of {limit} allowed; the last batch is not committed: {example}; {undo}"
@@ -90,7 +86,7 @@ pub enum IngestError {
     },
     /// A chat template for other tokenizers than the corpus has.
     #[error(
-        "tokenizer `{tokenizer}` reads `{marker}` of the chat template as {tokens} ordinary tokens, so a turn could not be told from what is said in it: use the template of this tokenizer, register one that has it as a special token, or take it as text with --template-markers text"
+        "tokenizer `{tokenizer}` reads `{marker}` of the chat template as {tokens} ordinary tokens, so a turn could not be told from what is said in it"
     )]
     UnknownMarker {
         /// The tokenizer.
@@ -132,27 +128,12 @@ pub enum IngestError {
     /// Records that are no items of a suite, or texts that cannot be looked at.
     #[error("{0}")]
     Suite(String),
-    /// A stop was asked for while records were read that are not stored.
-    #[error("interrupted; nothing was changed")]
-    Stopped,
-    /// A stop was asked for; all that the report counts is committed.
-    #[error("interrupted; {} records were joined, run the same command again to go on", report.records)]
-    JoinInterrupted {
-        /// What was done until then.
-        report: Box<JoinReport>,
-    },
     /// A name that nothing is written under, or a file that could not be written.
     #[error(transparent)]
     Output(#[from] OutputError),
     /// A file beside the corpus.
-    #[error("writing {}", path.display())]
-    Io {
-        /// The file.
-        path: PathBuf,
-        /// Why it failed.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// A bug of ours: a stage of the pipeline ended by panic.
     #[error(
         "a stage of the ingest failed unexpectedly (its message stands above); what was committed stays"
@@ -160,7 +141,7 @@ pub enum IngestError {
     Panicked,
     /// A signal that this release does not know.
     #[error(
-        "documents are given the signal `{name}`, which is `{expression}` and nothing that this release knows; use the release that stored it, or `corpusdb field drop` it"
+        "documents are given the signal `{name}`, which is `{expression}` and nothing that this release knows"
     )]
     Signal {
         /// Its name.
@@ -178,7 +159,33 @@ pub enum IngestError {
     },
 }
 
+from_lower!(IngestError::Read(ReadError));
+from_lower!(IngestError::Store(StoreError));
+from_lower!(IngestError::Decide(DecideError));
+
 impl IngestError {
+    /// The way out, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        Some(match self {
+            Self::Store(error) => return error.hint(),
+            Self::Decide(error) => return error.hint(),
+            Self::Tokenizer(error) => return error.hint(),
+            Self::Rejected { .. } => {
+                Hint::text("mend it, or have bad records set aside").with_command("--on-error reject")
+            }
+            Self::Refused { .. } => Hint::text("have it stored without ids of that tokenizer")
+                .with_command("--on-error reject"),
+            Self::UnknownMarker { .. } => Hint::text(
+                "use the template of this tokenizer, register one that has it as a special token, or take it as text",
+            )
+            .with_command("--template-markers text"),
+            Self::Signal { .. } => Hint::text("use the release that stored it, or drop the field")
+                .with_command("corpusdb field drop"),
+            _ => return None,
+        })
+    }
+
     /// What is wrong with a row of a load.
     pub(super) fn load_row(path: &Path, row: u64, why: impl Into<String>) -> Self {
         Self::LoadRow { path: path.to_path_buf(), row, why: why.into() }

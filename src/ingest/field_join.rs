@@ -3,12 +3,12 @@
 use super::error::IngestError;
 use super::field_tally::FieldTally;
 use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
-use super::reader::{IngestInput, is_interrupt};
+use super::reader::IngestInput;
 use crate::decide::{LoadedTokenizer, decide_reranked};
 use crate::input::{InputReader, ReadItem, ReadOptions};
 use crate::model::{
-    Context, DocId, FieldDeclaration, FieldValue, Interrupt, Misfit, ReadRecord, RecordKey,
-    key_identity, value_excerpt,
+    Context, DocId, FieldDeclaration, FieldValue, Interrupt, Interrupted, Misfit, ReadRecord,
+    RecordKey, key_identity, value_excerpt,
 };
 use crate::store::{CommitRecord, View, Writer};
 use serde_json::value::RawValue;
@@ -77,20 +77,20 @@ pub fn join(
     let mut before = 0;
     for inlet in inlets {
         let reader = inlet.reader(&read, context.interrupt);
-        let mut reader = reader.map_err(|error| stopped(error.into(), &report))?;
+        let mut reader = reader.map_err(|error| or_stopped(error.into(), &report))?;
         loop {
             let most = writer.batch_bytes();
             let chunk = joining.chunk(&mut reader, most, &mut tally, &mut report);
             report.misfits = tally.misfits();
-            let (chunk, is_over) = chunk.map_err(|error| stopped(error, &report))?;
+            let (chunk, is_over) = chunk.map_err(|error| or_stopped(error, &report))?;
             let written = joining.write(writer, &chunk, &mut report);
-            written.map_err(|error| stopped(error, &report))?;
+            written.map_err(|error| or_stopped(error, &report))?;
             context.progress.advance(before + reader.input_bytes());
             if is_over {
                 break;
             }
             if context.interrupt.is_raised() {
-                return Err(IngestError::JoinInterrupted { report: Box::new(report) });
+                return Err(stopped(&report).into());
             }
         }
         before += reader.input_bytes();
@@ -104,11 +104,16 @@ pub fn join(
     Ok(report)
 }
 
+/// The stop that was asked for after so many records.
+const fn stopped(report: &JoinReport) -> Interrupted {
+    Interrupted { done: Some((report.records, "records were joined")) }
+}
+
 /// An error of reading, or the stop that was asked for while it waited.
-fn stopped(error: IngestError, report: &JoinReport) -> IngestError {
-    match is_interrupt(&error) {
-        true => IngestError::JoinInterrupted { report: Box::new(report.clone()) },
-        false => error,
+fn or_stopped(error: IngestError, report: &JoinReport) -> IngestError {
+    match error {
+        IngestError::Interrupted(_) => stopped(report).into(),
+        other => other,
     }
 }
 

@@ -54,8 +54,6 @@ pub struct IngestOptions {
     pub on_error: OnError,
     /// What happens with a file that is damaged.
     pub on_damaged_file: OnDamagedFile,
-    /// Threads for fingerprints and encoding.
-    pub threads: usize,
     /// Bytes of text and fields after which a batch is committed.
     pub batch_bytes: u64,
     /// Read files from their start also when size and time say that they have not changed.
@@ -87,7 +85,6 @@ impl IngestOptions {
             form: RecordForm::default(),
             on_error: OnError::Reject,
             on_damaged_file: OnDamagedFile::Skip,
-            threads: std::thread::available_parallelism().map_or(1, usize::from),
             batch_bytes: 16 << 20,
             reread: false,
             decisions: None,

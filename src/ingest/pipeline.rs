@@ -28,9 +28,9 @@ use super::reader::{
 use super::report::{Alarm, IngestReport};
 use super::settlement::RejectSettlement;
 use crate::contamination::Seeds;
-use crate::decide::{DecideError, LoadedTokenizer};
+use crate::decide::LoadedTokenizer;
 use crate::input::LeftRole;
-use crate::model::{Context, DocId, IncomingFilter, Progress};
+use crate::model::{Context, DocId, IncomingFilter, Interrupted, Progress};
 use crate::store::Writer;
 use rayon::ThreadPool;
 use std::path::Path;
@@ -132,7 +132,7 @@ pub fn ingest(
     report.seconds = started.elapsed().as_secs_f64();
     result?;
     if interrupt.is_raised() {
-        return Err(IngestError::Interrupted { report: Box::new(report) });
+        return Err(Interrupted { done: Some((report.added, "documents were added")) }.into());
     }
     if let Some(decisions) = decisions {
         decisions.finish(writer.view())?;
@@ -283,7 +283,7 @@ fn drain(
             }
             Ok(ChunkOutcome::Committed(fates)) => fates,
             // The chunk is not stored; who calls sees that a stop was asked for.
-            Err(IngestError::Decide(DecideError::Interrupted)) => break,
+            Err(IngestError::Interrupted(_)) => break,
             Err(error) => return Err(error),
         };
         if let Some(decisions) = &mut commits.decisions {

@@ -4,13 +4,11 @@ use super::error::IngestError;
 use super::file_state::FileNumbers;
 use super::file_tally::FileTally;
 use super::options::{IngestOptions, OnDamagedFile};
-use crate::decide::DecideError;
 use crate::input::{
     InputFile, InputReader, LeftFile, LeftRole, RawRecord, ReadError, ReadOptions, Records,
     ResumePoint, SkippedContent, expand,
 };
 use crate::model::Interrupt;
-use crate::remote::RemoteError;
 use crate::store::{FileRecord, View};
 use std::collections::BTreeSet;
 use std::os::unix::ffi::OsStrExt;
@@ -287,7 +285,7 @@ pub(super) fn read_chunks(
             && let Err(error) = producer.leave(&path.to_string_lossy(), error)
         {
             // Who waits for a store hears the request to stop; that is no error of the input.
-            producer.chunk.error = (!is_interrupt(&error)).then_some(error);
+            producer.chunk.error = (!matches!(error, IngestError::Interrupted(_))).then_some(error);
             producer.stopped = true;
         }
         producer.finished_bytes += size;
@@ -300,42 +298,29 @@ pub(super) fn read_chunks(
     producer.flush();
 }
 
-/// The inputs that path arguments stand for; `stopped` is the error when a stop is asked for meanwhile.
+/// The inputs that path arguments stand for.
 pub fn expand_inputs(
     paths: &[String],
     options: &ReadOptions,
     interrupt: &Interrupt,
-    stopped: impl FnOnce() -> IngestError,
 ) -> Result<IngestInputs<'static>, IngestError> {
-    let found = expand(paths, options, interrupt)
-        .map_err(IngestError::from)
-        .map_err(|error| if is_interrupt(&error) { stopped() } else { error })?;
+    let found = expand(paths, options, interrupt)?;
     let list = found.files.into_iter().map(IngestInput::File).collect();
     Ok(IngestInputs { list, left: found.left })
 }
 
-/// The files that path arguments stand for; `stopped` as for [`inlets`].
+/// The files that path arguments stand for.
 pub(super) fn expand_files(
     paths: &[String],
     options: &ReadOptions,
     interrupt: &Interrupt,
-    stopped: impl FnOnce() -> IngestError,
 ) -> Result<Vec<InputFile>, IngestError> {
-    let found = expand_inputs(paths, options, interrupt, stopped)?;
+    let found = expand_inputs(paths, options, interrupt)?;
     let files = found.list.into_iter().filter_map(|input| match input {
         IngestInput::File(file) => Some(file),
         IngestInput::Memory(_) => None,
     });
     Ok(files.collect())
-}
-
-/// Whether reading ended because a stop was asked for.
-pub(super) const fn is_interrupt(error: &IngestError) -> bool {
-    matches!(
-        error,
-        IngestError::Read(ReadError::Remote(RemoteError::Interrupted))
-            | IngestError::Decide(DecideError::Interrupted)
-    )
 }
 
 struct ChunkReader<'a> {

@@ -1,7 +1,7 @@
 //! Records as items of a suite, and as texts that are only looked at: nothing is stored here.
 
 use super::error::IngestError;
-use super::reader::{IngestInput, is_interrupt};
+use super::reader::IngestInput;
 use crate::contamination::{SuiteFields, SuiteItem, item_of};
 use crate::input::{ReadItem, ReadOptions};
 use crate::model::{Context, RecordKey, RecordOrigin, parse_object};
@@ -90,15 +90,8 @@ fn each(
     for inlet in inlets {
         let mut reader = inlet.reader(read, context.interrupt)?;
         loop {
-            if context.interrupt.is_raised() {
-                return Err(IngestError::Stopped);
-            }
-            let item = reader.next().map_err(IngestError::from);
-            let item = item.map_err(|error| match is_interrupt(&error) {
-                true => IngestError::Stopped,
-                false => error,
-            })?;
-            match item {
+            context.check_interrupt()?;
+            match reader.next()? {
                 None => break,
                 Some(ReadItem::Record(record)) => {
                     with(&record.key, &record.origin, &record.text, &record.metadata)?;

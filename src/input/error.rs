@@ -1,7 +1,7 @@
 //! What stops the reading of an input, as opposed to a record that is rejected.
 
 use super::folders::LeftRole;
-use crate::model::error_words;
+use crate::model::{Interrupted, error_words, from_lower};
 use crate::remote::RemoteError;
 use std::path::PathBuf;
 
@@ -151,7 +151,10 @@ pub enum ReadError {
     },
     /// An object of a store. What was read before is good.
     #[error(transparent)]
-    Remote(#[from] RemoteError),
+    Remote(RemoteError),
+    /// A stop was asked for.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// Parquet through a pipe.
     #[error("{}: a Parquet file is read from its end, so it cannot come through a pipe; give its path", path.display())]
     ParquetPipe {
@@ -159,6 +162,8 @@ pub enum ReadError {
         path: PathBuf,
     },
 }
+
+from_lower!(ReadError::Remote(RemoteError));
 
 impl ReadError {
     /// What the file is that it blames; none: whoever reads on meets the same error, or nobody can say what it costs.
@@ -196,7 +201,7 @@ impl ReadError {
     ) -> impl FnOnce(std::io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| match RemoteError::within(&source) {
-            Some(error) => Self::Remote(error.clone()),
+            Some(error) => error.clone().into(),
             None => Self::Io { path, doing, source },
         }
     }

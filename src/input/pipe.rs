@@ -68,10 +68,9 @@ impl Read for PipeReader {
             match self.blocks.recv_timeout(TICK) {
                 Ok(block) => (self.block, self.taken) = (block?, 0),
                 Err(RecvTimeoutError::Disconnected) => return Ok(0),
-                Err(RecvTimeoutError::Timeout) if self.interrupt.is_raised() => {
-                    return Err(RemoteError::Interrupted.into());
+                Err(RecvTimeoutError::Timeout) => {
+                    self.interrupt.check().map_err(RemoteError::from)?;
                 }
-                Err(RecvTimeoutError::Timeout) => {}
             }
         }
         let read = self.block.get(self.taken..).unwrap_or_default().read(buffer)?;
@@ -105,6 +104,6 @@ mod tests {
         let mut pipe = PipeReader::new(move || Ok(silent), &interrupt.of_part()).unwrap();
         interrupt.raise();
         let error = pipe.read(&mut [0]).unwrap_err();
-        assert!(matches!(RemoteError::within(&error), Some(RemoteError::Interrupted)));
+        assert!(matches!(RemoteError::within(&error), Some(RemoteError::Interrupted(_))));
     }
 }

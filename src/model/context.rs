@@ -1,34 +1,89 @@
 //! What every long operation is given besides its own arguments: whom it tells what it does, and what asks it to stop.
 
-use std::sync::Arc;
+use super::Interrupted;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, LazyLock};
+
+/// The stop that nobody asks for.
+static NEVER: LazyLock<Interrupt> = LazyLock::new(Interrupt::default);
 
 /// How a long operation runs: whom it tells what it does, what asks it to stop, and what it may take of the
-/// machine. Nothing of it decides what is stored or exported.
+/// machine. The last argument of every long method. Nothing of it decides what is stored or exported.
+///
+/// ```
+/// use corpusdb::{Context, Interrupt};
+/// let silent = Context::new();
+/// let interrupt = Interrupt::default();
+/// let stoppable = Context::new().with_interrupt(&interrupt).with_threads(2);
+/// # let _ = (silent, stoppable);
+/// ```
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     /// Receives progress.
-    pub progress: &'a dyn Progress,
+    pub(crate) progress: &'a dyn Progress,
     /// Asks for a stop.
-    pub interrupt: &'a Interrupt,
-    /// Threads of the pool that an ingest or an export starts for itself; 0: one a core. Everything else runs
-    /// on the pool of its caller.
-    pub threads: usize,
-    /// Bytes that work in memory may take, as the corpus was opened with.
-    pub memory: u64,
+    pub(crate) interrupt: &'a Interrupt,
+    /// Threads of the pool that an ingest or an export starts for itself; 0: those of
+    /// the handle. Everything else runs on the pool of its caller.
+    pub(crate) threads: usize,
+    /// Bytes that work in memory may take: a handle puts in what it was opened with.
+    pub(crate) memory: u64,
+}
+
+/// Bytes of memory where no handle says how many.
+const DEFAULT_MEMORY: u64 = 256 << 20;
+
+impl Default for Context<'_> {
+    fn default() -> Self {
+        Self { progress: &NoProgress, interrupt: &NEVER, threads: 0, memory: DEFAULT_MEMORY }
+    }
 }
 
 impl<'a> Context<'a> {
-    /// One thread a core, and so many bytes of memory.
+    /// One that says nothing, is never stopped, and takes the threads that the handle was opened with.
     #[must_use]
-    pub fn new(progress: &'a dyn Progress, interrupt: &'a Interrupt, memory: u64) -> Self {
-        Self { progress, interrupt, threads: 0, memory }
+    pub fn new() -> Self {
+        Self::default()
     }
 
-    /// The same with so many threads; 0: one a core.
+    /// The same, telling `progress` what is done.
     #[must_use]
-    pub const fn with_threads(self, threads: usize) -> Self {
+    pub fn with_progress(self, progress: &'a dyn Progress) -> Self {
+        Self { progress, ..self }
+    }
+
+    /// The same, until `interrupt` asks for a stop.
+    #[must_use]
+    pub fn with_interrupt(self, interrupt: &'a Interrupt) -> Self {
+        Self { interrupt, ..self }
+    }
+
+    /// The same with so many threads; 0: those that the handle was opened with.
+    #[must_use]
+    pub fn with_threads(self, threads: usize) -> Self {
         Self { threads, ..self }
+    }
+
+    /// The same within what a handle was opened with: its memory, and its threads where none are named.
+    pub(crate) fn within(self, memory: u64, threads: usize) -> Self {
+        let threads = if self.threads == 0 { threads } else { self.threads };
+        Self { memory, threads, ..self }
+    }
+
+    /// The same with so many bytes of memory.
+    pub(crate) fn with_memory(self, memory: u64) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// Whether a stop was asked for.
+    #[must_use]
+    pub fn is_interrupted(&self) -> bool {
+        self.interrupt.is_raised()
+    }
+
+    /// An error once a stop was asked for.
+    pub(crate) fn check_interrupt(&self) -> Result<(), Interrupted> {
+        self.interrupt.check()
     }
 }
 
@@ -92,6 +147,11 @@ impl Interrupt {
     pub fn is_raised(&self) -> bool {
         let is_raised = self.is_raised.load(Ordering::SeqCst);
         is_raised || self.whole.as_ref().is_some_and(|whole| whole.is_raised())
+    }
+
+    /// An error once a stop was asked for.
+    pub(crate) fn check(&self) -> Result<(), Interrupted> {
+        if self.is_raised() { Err(Interrupted::default()) } else { Ok(()) }
     }
 
     /// A flag of a part of the operation: it can be raised alone, and is raised with this one.

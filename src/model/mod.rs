@@ -20,7 +20,8 @@ mod timestamp;
 
 pub use compared_text::compared_text;
 pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
-pub use error::error_words;
+pub(crate) use error::from_lower;
+pub use error::{Hint, Interrupted, IoError, error_words};
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
 pub use hash::{BucketMap, GOLDEN, MersenneTwister, PremixedState, mix32, mix64};
 pub use id::{

@@ -1,6 +1,7 @@
 //! A file that is written and hashed by a thread of its own.
 
 use super::error::WriteError;
+use crate::model::IoError;
 use serde::{Deserialize, Serialize};
 use std::fs::File;
 use std::io::{self, Write};
@@ -65,7 +66,7 @@ impl HashedFile {
     /// Creates `dir/name`.
     pub fn create(dir: &Path, name: &str) -> Result<Self, WriteError> {
         let path = dir.join(name);
-        let file = File::create_new(&path).map_err(WriteError::io("creating", &path))?;
+        let file = File::create_new(&path).map_err(IoError::of("creating", &path))?;
         Self::to(path, name, Box::new(file))
     }
 
@@ -76,7 +77,7 @@ impl HashedFile {
         let thread = Builder::new()
             .name("write".to_owned())
             .spawn(move || drain(target, &received, &empty))
-            .map_err(WriteError::io("starting a thread for", &path))?;
+            .map_err(IoError::of("starting a thread for", &path))?;
         Ok(Self {
             path,
             name: name.to_owned(),
@@ -96,7 +97,7 @@ impl HashedFile {
     }
 
     pub fn put(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        self.write_all(bytes).map_err(WriteError::io("writing", &self.path))
+        Ok(self.write_all(bytes).map_err(IoError::of("writing", &self.path))?)
     }
 
     /// Completes the file, which holds `rows` rows.
@@ -108,7 +109,7 @@ impl HashedFile {
             let _ = marked;
             self.end()
         });
-        let written = written.map_err(WriteError::io("writing", &self.path))?;
+        let written = written.map_err(IoError::of("writing", &self.path))?;
         Ok(ManifestFile {
             name: std::mem::take(&mut self.name),
             bytes: written.bytes,

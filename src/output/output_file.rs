@@ -3,6 +3,7 @@
 //! Nothing or a regular file: the file is made beside the name and takes its place when it is whole. A pipe, a device,
 //! a descriptor such as `/dev/stdout`: it is written to. A link is followed. What is read is never written over.
 
+use crate::model::IoError;
 use std::ffi::OsString;
 use std::fs;
 use std::fs::{File, Metadata, Permissions};
@@ -48,23 +49,8 @@ pub enum OutputError {
         instead: &'static str,
     },
     /// The file system.
-    #[error("{action} {}", path.display())]
-    Io {
-        /// What was done.
-        action: &'static str,
-        /// The file.
-        path: PathBuf,
-        /// Why it failed.
-        #[source]
-        source: std::io::Error,
-    },
-}
-
-impl OutputError {
-    fn io(action: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Io { action, path, source }
-    }
+    #[error(transparent)]
+    Io(#[from] IoError),
 }
 
 /// A name for output, and what stands there.
@@ -100,7 +86,7 @@ impl OutputFile {
             Err(error) if error.kind() == ErrorKind::NotFound && path.file_name().is_some() => {
                 return judged(FoundOutput::Nothing);
             }
-            Err(error) => return Err(OutputError::io("looking at", name)(error)),
+            Err(error) => return Err(IoError::of("looking at", name)(error).into()),
         };
         let kind = found.file_type();
         if kind.is_dir() {
@@ -176,7 +162,7 @@ impl OutputFile {
         let Self { path, found, .. } = self;
         let permissions = match found {
             FoundOutput::Stream => {
-                let failed = OutputError::io("opening", &path);
+                let failed = IoError::of("opening", &path);
                 // Behind what a file that is a descriptor has by now.
                 let out = File::options().append(true).open(&path).map_err(failed)?;
                 return Ok(OutputWriter { path, partial: None, out: BufWriter::new(out) });
@@ -188,7 +174,7 @@ impl OutputFile {
         let writer = OutputWriter { path, partial: Some(partial), out: BufWriter::new(file) };
         if let Some(permissions) = permissions {
             let file = writer.out.get_ref();
-            file.set_permissions(permissions).map_err(OutputError::io("creating", &writer.path))?;
+            file.set_permissions(permissions).map_err(IoError::of("creating", &writer.path))?;
         }
         Ok(writer)
     }
@@ -199,7 +185,7 @@ impl OutputFile {
     /// [`OutputError::Io`].
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
         let mut writer = self.create()?;
-        writer.write_all(bytes).map_err(OutputError::io("writing", &writer.path))?;
+        writer.write_all(bytes).map_err(IoError::of("writing", &writer.path))?;
         writer.finish()
     }
 }
@@ -219,7 +205,7 @@ fn followed(name: &Path) -> Result<(PathBuf, bool), OutputError> {
             Err(_) => return Ok((path, false)),
         }
     }
-    Err(OutputError::io("looking at", name)(std::io::Error::other("links without end")))
+    Err(IoError::of("looking at", name)(std::io::Error::other("links without end")).into())
 }
 
 /// A new file beside a path, under a name that nobody has.
@@ -233,10 +219,10 @@ fn beside(path: &Path) -> Result<(PathBuf, File), OutputError> {
         match File::create_new(&partial) {
             Ok(file) => return Ok((partial, file)),
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(OutputError::io("creating", path)(error)),
+            Err(error) => return Err(IoError::of("creating", path)(error).into()),
         }
     }
-    Err(OutputError::io("creating", path)(ErrorKind::AlreadyExists.into()))
+    Err(IoError::of("creating", path)(ErrorKind::AlreadyExists.into()).into())
 }
 
 /// A file under way. Dropped unfinished, it leaves nothing, but for what a stream has got.
@@ -253,17 +239,17 @@ impl OutputWriter {
     /// # Errors
     /// [`OutputError::Io`].
     pub fn finish(mut self) -> Result<(), OutputError> {
-        self.out.flush().map_err(OutputError::io("writing", &self.path))?;
+        self.out.flush().map_err(IoError::of("writing", &self.path))?;
         let Some(partial) = &self.partial else { return Ok(()) };
         let file = self.out.get_ref();
-        file.sync_all().map_err(OutputError::io("writing", &self.path))?;
-        fs::rename(partial, &self.path).map_err(OutputError::io("renaming to", &self.path))?;
+        file.sync_all().map_err(IoError::of("writing", &self.path))?;
+        fs::rename(partial, &self.path).map_err(IoError::of("renaming to", &self.path))?;
         self.partial = None;
         // The name is on the disk once its directory is.
         let directory = self.path.parent().filter(|parent| *parent != Path::new(""));
         let directory = directory.unwrap_or(Path::new("."));
         let synced = File::open(directory).and_then(|directory| directory.sync_all());
-        synced.map_err(OutputError::io("syncing", directory))
+        Ok(synced.map_err(IoError::of("syncing", directory))?)
     }
 }
 
@@ -338,7 +324,7 @@ mod tests {
             assert_eq!(fs::read(at(file)).unwrap(), b"text");
         }
         symlink("round", at("round")).unwrap();
-        assert!(matches!(OutputFile::judge(&at("round")), Err(OutputError::Io { .. })));
+        assert!(matches!(OutputFile::judge(&at("round")), Err(OutputError::Io(_))));
         assert!(matches!(OutputFile::judge(&at("sub")), Err(OutputError::Directory { .. })));
     }
 

@@ -1,8 +1,8 @@
 //! The directory in which files are made: held by one process, proved when it is entered again, synced before its
 //! files get their names.
 
-use super::error::WriteError;
 use super::files::ManifestFile;
+use crate::model::IoError;
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -15,18 +15,18 @@ pub(crate) struct Lock(File);
 
 impl Lock {
     /// Locks a directory; none when another process or thread holds it.
-    pub fn take(dir: &Path) -> Result<Option<Self>, WriteError> {
+    pub fn take(dir: &Path) -> Result<Option<Self>, IoError> {
         let path = dir.join(LOCK_FILE);
         let file = File::options()
             .write(true)
             .create(true)
             .truncate(false)
             .open(&path)
-            .map_err(WriteError::io("creating", &path))?;
+            .map_err(IoError::of("creating", &path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self(file))),
             Err(TryLockError::WouldBlock) => Ok(None),
-            Err(TryLockError::Error(error)) => Err(WriteError::io("locking", &path)(error)),
+            Err(TryLockError::Error(error)) => Err(IoError::of("locking", &path)(error)),
         }
     }
 }
@@ -39,14 +39,14 @@ impl Drop for Lock {
 }
 
 /// Whether something stands at a path that a rename must not replace: anything but an empty directory.
-pub(crate) fn is_taken(path: &Path) -> Result<bool, WriteError> {
+pub(crate) fn is_taken(path: &Path) -> Result<bool, IoError> {
     match fs::symlink_metadata(path) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-        Err(error) => return Err(WriteError::io("reading", path)(error)),
+        Err(error) => return Err(IoError::of("reading", path)(error)),
         Ok(found) if !found.is_dir() => return Ok(true),
         Ok(_) => {}
     }
-    let mut entries = fs::read_dir(path).map_err(WriteError::io("reading", path))?;
+    let mut entries = fs::read_dir(path).map_err(IoError::of("reading", path))?;
     Ok(entries.next().is_some())
 }
 
@@ -60,7 +60,7 @@ pub(crate) fn holds(dir: &Path, file: &ManifestFile) -> bool {
 }
 
 /// Waits until a file or the names in a directory are on disk.
-pub(crate) fn sync(path: &Path) -> Result<(), WriteError> {
+pub(crate) fn sync(path: &Path) -> Result<(), IoError> {
     let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-    File::open(path).and_then(|file| file.sync_all()).map_err(WriteError::io("syncing", path))
+    File::open(path).and_then(|file| file.sync_all()).map_err(IoError::of("syncing", path))
 }

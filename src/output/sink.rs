@@ -2,6 +2,7 @@
 
 use super::error::WriteError;
 use super::files::{HashedFile, ManifestFile};
+use crate::model::IoError;
 use flate2::write::GzEncoder;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -48,8 +49,8 @@ impl Sink {
         }
         let path = file.path().to_path_buf();
         let mut encoder =
-            Encoder::new(file, ZSTD_LEVEL).map_err(WriteError::io("compressing", &path))?;
-        encoder.set_pledged_src_size(bytes).map_err(WriteError::io("compressing", &path))?;
+            Encoder::new(file, ZSTD_LEVEL).map_err(IoError::of("compressing", &path))?;
+        encoder.set_pledged_src_size(bytes).map_err(IoError::of("compressing", &path))?;
         Ok(Self::Zstd(encoder))
     }
 
@@ -73,7 +74,7 @@ impl Sink {
             Self::Gzip(encoder) => encoder.write_all(bytes),
         };
         let path: PathBuf = self.file().path().to_path_buf();
-        written.map_err(WriteError::io("writing", &path))
+        Ok(written.map_err(IoError::of("writing", &path))?)
     }
 
     /// Completes the file, which holds `rows` rows.
@@ -84,6 +85,6 @@ impl Sink {
             Self::Zstd(encoder) => encoder.finish(),
             Self::Gzip(encoder) => encoder.finish(),
         };
-        file.map_err(WriteError::io("writing", &path))?.finish(rows)
+        file.map_err(IoError::of("writing", &path))?.finish(rows)
     }
 }

@@ -1,6 +1,7 @@
 //! What can go wrong in a query: the user's words, the store, the engine.
 
 use crate::model::DocId;
+use crate::model::{Hint, Interrupted, from_lower};
 use crate::store::StoreError;
 use arrow::error::ArrowError;
 use datafusion::common::SchemaError;
@@ -18,7 +19,7 @@ const TABLE_FUNCTIONS: &str =
 pub enum QueryError {
     /// Rows that cannot be read.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
     /// A place at which several documents without a key were read.
     #[error(
         "{documents} documents were read at `{place}`: name one by its key ({}{})",
@@ -124,7 +125,7 @@ pub enum QueryError {
     },
     /// A stored sketch that the policy cannot have made.
     #[error(
-        "the sketch of document {document} has {bytes} bytes, which is not what the policy makes; run `corpusdb check --deep`"
+        "the sketch of document {document} has {bytes} bytes, which is not what the policy makes"
     )]
     Sketch {
         /// The document.
@@ -133,9 +134,7 @@ pub enum QueryError {
         bytes: usize,
     },
     /// Similar documents asked of a corpus that does not look for any.
-    #[error(
-        "nothing can be found by its text in mode `none`, which looks for no duplicates; make a corpus in mode witness (`corpusdb init NEW --mode witness`) and ingest into it"
-    )]
+    #[error("nothing can be found by its text in mode `none`, which looks for no duplicates")]
     NotLooked,
     /// A text without a token under the policy's normaliser.
     #[error("the text has no words under the normaliser `{normaliser}`: nothing to look for")]
@@ -214,7 +213,7 @@ pub enum QueryError {
         stored: String,
     },
     /// Stored metadata is not JSON.
-    #[error("the metadata of document {document} is not JSON: {why}; run `corpusdb check --deep`")]
+    #[error("the metadata of document {document} is not JSON: {why}")]
     Metadata {
         /// The document.
         document: DocId,
@@ -228,12 +227,30 @@ pub enum QueryError {
     #[error("cannot start a query thread")]
     Thread(#[source] std::io::Error),
     /// The caller asked to stop.
-    #[error("interrupted; nothing was changed")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// A query thread ended early: a fault of the engine or of ours.
     #[error("a query thread panicked; please report the query")]
     Panicked,
 }
+
+impl QueryError {
+    /// The way out, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Store(error) => error.hint(),
+            Self::Sketch { .. } | Self::Metadata { .. } => Some(Hint::deep_check()),
+            Self::NotLooked => {
+                let text = "make a corpus in mode witness and ingest into it";
+                Some(Hint::text(text).with_command("corpusdb init NEW --mode witness"))
+            }
+            _ => None,
+        }
+    }
+}
+
+from_lower!(QueryError::Store(StoreError));
 
 impl QueryError {
     /// What failed while a plan ran; errors of ours that went through the engine come back as they were.

@@ -7,7 +7,7 @@
 //! use corpusdb::query::{Format, Printer};
 //!
 //! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("corpus");
@@ -15,7 +15,7 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
+//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
 //! let corpus = writer.corpus();
 //! let rows = corpus.sql("SELECT key, bytes FROM documents WHERE kept ORDER BY id LIMIT 2")?;
 //! let mut printed = Vec::new();

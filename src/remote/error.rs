@@ -1,5 +1,7 @@
 //! What can go wrong with objects of stores and web servers.
 
+use crate::model::Interrupted;
+
 /// An object that cannot be found, read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -75,8 +77,8 @@ pub enum RemoteError {
         why: String,
     },
     /// A stop was asked for.
-    #[error("interrupted")]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
 
 impl RemoteError {

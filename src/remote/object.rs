@@ -37,7 +37,7 @@ impl ObjectStores {
         let (mut found, left) = if address.is_pattern() {
             match finder.one() {
                 Ok(one) => (vec![one], Vec::new()),
-                Err(RemoteError::Interrupted) => return Err(RemoteError::Interrupted),
+                Err(RemoteError::Interrupted(stop)) => return Err(stop.into()),
                 Err(_) => {
                     let wrong = |why| RemoteError::Address { address: address.name(), why };
                     let matches = matches(&address.path).map_err(wrong)?;

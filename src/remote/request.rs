@@ -87,10 +87,7 @@ impl<T> PendingRequest<T> {
         loop {
             match self.receiver.recv_timeout(LOOK) {
                 Ok(done) => return done,
-                Err(RecvTimeoutError::Timeout) if interrupt.is_raised() => {
-                    return Err(RemoteError::Interrupted);
-                }
-                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Timeout) => interrupt.check()?,
                 Err(RecvTimeoutError::Disconnected) => {
                     let why = "a request ended without an answer".to_owned();
                     return Err(RemoteError::Failed { address: "remote store".to_owned(), why });

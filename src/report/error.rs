@@ -1,6 +1,7 @@
 //! Why a corpus cannot be reported on.
 
 use crate::epoch::EpochError;
+use crate::model::{Interrupted, from_lower};
 use crate::query::QueryError;
 use crate::store::StoreError;
 
@@ -10,11 +11,18 @@ use crate::store::StoreError;
 pub enum ReportError {
     /// Something of it cannot be counted.
     #[error(transparent)]
-    Query(#[from] QueryError),
+    Query(QueryError),
     /// The plan cannot be told.
     #[error(transparent)]
-    Epoch(#[from] EpochError),
+    Epoch(EpochError),
     /// Rows cannot be read.
     #[error(transparent)]
-    Store(#[from] StoreError),
+    Store(StoreError),
+    /// A stop was asked for.
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
 }
+
+from_lower!(ReportError::Query(QueryError));
+from_lower!(ReportError::Epoch(EpochError));
+from_lower!(ReportError::Store(StoreError));

@@ -134,7 +134,7 @@ pub(crate) fn report(
 }
 
 fn go_on(interrupt: &Interrupt) -> Result<(), ReportError> {
-    if interrupt.is_raised() { Err(QueryError::Interrupted.into()) } else { Ok(()) }
+    Ok(interrupt.check()?)
 }
 
 /// The newest snapshots in the order of their commits, and how many older ones there are.

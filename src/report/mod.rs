@@ -11,7 +11,7 @@
 //! use corpusdb::report::ReportOptions;
 //!
 //! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Interrupt, Policy};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("corpus");
@@ -19,7 +19,7 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(format!("https://a.example/{n}"));
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
+//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
 //! let report = writer.corpus().report(&ReportOptions::default(), &Interrupt::default())?;
 //! assert_eq!((report.sizes.kept.documents, report.domains.top[0].documents), (3, 3));
 //! # Ok(())

@@ -1,5 +1,6 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
+use crate::model::{Hint, Interrupted, IoError};
 use std::path::{Path, PathBuf};
 
 /// An error of the store.
@@ -7,7 +8,7 @@ use std::path::{Path, PathBuf};
 #[non_exhaustive]
 pub enum StoreError {
     /// The directory holds no corpus.
-    #[error("{} is not a corpus ({})", path.display(), way_out(path, *taken))]
+    #[error("{} is not a corpus", path.display())]
     NotACorpus {
         /// The directory asked for.
         path: PathBuf,
@@ -15,10 +16,8 @@ pub enum StoreError {
         taken: bool,
     },
     /// A stop was asked for.
-    #[error(
-        "interrupted; nothing is lost, and what was compacted stays so: run it again when there is time"
-    )]
-    Interrupted,
+    #[error(transparent)]
+    Interrupted(#[from] Interrupted),
     /// `init` found something in its way.
     #[error("{} already exists and is not an empty directory", path.display())]
     AlreadyExists {
@@ -26,14 +25,14 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// `init` was interrupted here before.
-    #[error("{} holds a corpus whose making was interrupted; remove the directory, then make it again", path.display())]
+    #[error("{} holds a corpus whose making was interrupted", path.display())]
     HalfMade {
         /// The directory asked for.
         path: PathBuf,
     },
     /// The corpus was written by a newer release.
     #[error(
-        "{} has store format {found}, this release reads up to {supported}; it was last written by corpusdb {release}: use that release or a newer one",
+        "{} has store format {found}, this release reads up to {supported}; it was last written by corpusdb {release}",
         path.display()
     )]
     NewerFormat {
@@ -47,7 +46,7 @@ pub enum StoreError {
         release: String,
     },
     /// The corpus needs a migration, which only a writer may run.
-    #[error("{} has store format {found}, older than {supported}: run `corpusdb migrate {}`", path.display(), path.display())]
+    #[error("{} has store format {found}, older than {supported}", path.display())]
     OlderFormat {
         /// The corpus.
         path: PathBuf,
@@ -57,7 +56,7 @@ pub enum StoreError {
         supported: u32,
     },
     /// Another process is writing.
-    #[error("{} is being written by {holder}; wait for it to end, or read beside it", path.display())]
+    #[error("{} is being written by {holder}", path.display())]
     Locked {
         /// The corpus.
         path: PathBuf,
@@ -66,7 +65,7 @@ pub enum StoreError {
     },
     /// The database is behind the journal: acknowledged commits are gone.
     #[error(
-        "{} lost acknowledged commits {} to {journal}: the database ends at commit {database}; restore a backup, or ingest again into a new corpus",
+        "{} lost acknowledged commits {} to {journal}: the database ends at commit {database}",
         path.display(), database + 1
     )]
     LostCommits {
@@ -79,7 +78,7 @@ pub enum StoreError {
     },
     /// A write-ahead log that holds acknowledged commits is not whole.
     #[error(
-        "{} lost acknowledged commits: its log {} {damage}, and holds what is in no table yet, of {commits}; put that file back as it was, restore a backup, or ingest again into a new corpus",
+        "{} lost acknowledged commits: its log {} {damage}, and holds what is in no table yet, of {commits}",
         path.display(), log.display()
     )]
     LostLog {
@@ -94,7 +93,7 @@ pub enum StoreError {
     },
     /// The corpus changed faster than it could be opened.
     #[error(
-        "{} is being written to faster than it can be opened ({why}): try again when the writer is less busy, or let this user make hard links in that directory",
+        "{} is being written to faster than it can be opened ({why})",
         path.display()
     )]
     Restless {
@@ -105,8 +104,8 @@ pub enum StoreError {
     },
     /// The database's list of its tables ends before it did.
     #[error(
-        "{} lost the names of tables: the database's manifest has {found} bytes, and had {noted}; restore a backup, or ingest again into a new corpus (after a power cut under corpusdb 0.1.0 the note of its length can be ahead of the disk: if a copy without the file {} passes `corpusdb check --deep`, remove that file)",
-        path.display(), path.join("manifest").display()
+        "{} lost the names of tables: the database's manifest has {found} bytes, and had {noted}",
+        path.display()
     )]
     LostTables {
         /// The corpus.
@@ -117,9 +116,7 @@ pub enum StoreError {
         noted: u64,
     },
     /// Bytes that no release wrote.
-    #[error(
-        "corrupt {what} in family {family}, key {key}, byte {offset}: {why}; run `corpusdb check --deep`"
-    )]
+    #[error("corrupt {what} in family {family}, key {key}, byte {offset}: {why}")]
     Corrupt {
         /// What was being read.
         what: &'static str,
@@ -133,7 +130,7 @@ pub enum StoreError {
         why: String,
     },
     /// A row that another row refers to is absent.
-    #[error("missing {what} in family {family}, key {key}; run `corpusdb check --deep`")]
+    #[error("missing {what} in family {family}, key {key}")]
     Missing {
         /// What was looked for.
         what: &'static str,
@@ -143,16 +140,14 @@ pub enum StoreError {
         key: String,
     },
     /// Fingerprints are of two versions of the normaliser.
-    #[error(
-        "a `corpusdb dedup redo` to another version of the normaliser was stopped as it was becoming current; run it again, without a flag: it goes on"
-    )]
+    #[error("a redo to another version of the normaliser was stopped as it was becoming current")]
     Refingerprinting,
     /// An earlier commit of this writer failed half-way through its bookkeeping.
-    #[error("an earlier commit failed; open the corpus again before writing to it")]
+    #[error("an earlier commit of this writer failed")]
     Torn,
     /// An earlier moment is shown, for which files are kept.
     #[error(
-        "this process has an earlier moment of the corpus open, and its files are kept for that: drop it, and run the same again"
+        "this process has an earlier moment of the corpus open, and its files are kept for that"
     )]
     Held,
     /// Other values of the fields that a document is compared by.
@@ -178,7 +173,7 @@ pub enum StoreError {
         known: String,
     },
     /// A snapshot that stored plans draw from.
-    #[error("{}; {way_out}", drawn(name, plans))]
+    #[error("{}", drawn(name, plans))]
     Drawn {
         /// The name of the snapshot.
         name: String,
@@ -191,16 +186,8 @@ pub enum StoreError {
     #[error("storage: {0}")]
     Rocks(String),
     /// The file system.
-    #[error("{action} {}", path.display())]
-    Io {
-        /// What was being done.
-        action: &'static str,
-        /// To what.
-        path: PathBuf,
-        /// Why it failed.
-        #[source]
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    Io(#[from] IoError),
     /// A record that cannot be encoded.
     #[error("cannot encode {what}: {why}")]
     Encode {
@@ -236,13 +223,48 @@ const WAYS_OUT: [(&str, &str); 2] = [
     ),
 ];
 
+/// Where acknowledged commits are gone.
+const RESTORE: &str = "restore a backup, or ingest again into a new corpus";
+
 impl StoreError {
-    pub(crate) fn io(
-        action: &'static str,
-        path: &std::path::Path,
-    ) -> impl FnOnce(std::io::Error) -> Self {
-        let path = path.to_path_buf();
-        move |source| Self::Io { action, path, source }
+    /// The way out, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        Some(match self {
+            Self::NotACorpus { path, taken: false } => {
+                Hint::text("make one").with_command(format!("corpusdb init {}", path.display()))
+            }
+            Self::NotACorpus { taken: true, .. } => Hint::text(
+                "it holds other things: name another directory, or make a corpus in a new one",
+            )
+            .with_command("corpusdb init NEW"),
+            Self::HalfMade { .. } => Hint::text("remove the directory, then make it again"),
+            Self::NewerFormat { .. } => Hint::text("use that release or a newer one"),
+            Self::OlderFormat { path, .. } => Hint::text("migrate it")
+                .with_command(format!("corpusdb migrate {}", path.display())),
+            Self::Locked { .. } => Hint::text("wait for it to end, or read beside it"),
+            Self::LostCommits { .. } => Hint::text(RESTORE),
+            Self::LostLog { .. } => Hint::text(format!("put that file back as it was, {RESTORE}")),
+            Self::LostTables { path, .. } => Hint::text(format!(
+                "{RESTORE} (after a power cut under corpusdb 0.1.0 the note of its length can be ahead of the disk: if a copy without the file {} passes a deep check, remove that file)",
+                path.join("manifest").display()
+            )),
+            Self::Restless { .. } => Hint::text(
+                "try again when the writer is less busy, or let this user make hard links in that directory",
+            ),
+            Self::Corrupt { .. } | Self::Missing { .. } => Hint::deep_check(),
+            Self::Refingerprinting => Hint::text("run it again, without a setting: it goes on")
+                .with_command("corpusdb dedup redo"),
+            Self::Torn => Hint::text("open the corpus again before writing to it"),
+            Self::Held => Hint::text("drop it, and run the same again"),
+            Self::Drawn { way_out, .. } => Hint::text(*way_out),
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
+        let of = IoError::of(doing, path);
+        move |source| of(source).into()
     }
 }
 
@@ -268,12 +290,5 @@ fn drawn(name: &str, plans: &[u32]) -> String {
             let plans: Vec<String> = plans.iter().map(u32::to_string).collect();
             format!("plans {} draw from snapshot `{name}`", plans.join(", "))
         }
-    }
-}
-
-fn way_out(path: &Path, taken: bool) -> String {
-    match taken {
-        false => format!("make one with `corpusdb init {}`", path.display()),
-        true => "it holds other things: name another directory, or make a corpus in a new one with `corpusdb init NEW`".to_owned(),
     }
 }

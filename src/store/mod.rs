@@ -8,7 +8,7 @@
 //! use corpusdb::store::Depth;
 //!
 //! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, NoProgress, Policy};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("corpus");
@@ -16,7 +16,7 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &NoProgress, &Interrupt::default())?;
+//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
 //! let corpus = writer.corpus();
 //! let view = corpus.view();
 //! for row in view.headers(0..view.documents())? {

@@ -1,7 +1,7 @@
 //! Parts of texts against whole texts, by every kind of tokenizer that is cut.
 
 use super::*;
-use crate::model::NoProgress;
+use crate::model::Context;
 use crate::tokenizer::{
     Digits, Given, ModelKind, Normalizer, Pattern, PretokenCounter, Tokenizer, TrainOptions,
     convert, pipeline, train,
@@ -21,7 +21,7 @@ fn trained(options: &TrainOptions) -> Vec<u8> {
     let json = pipeline(options).unwrap();
     let mut counter = PretokenCounter::new(&json, 1, PretokenCounter::DEFAULT_LIMIT).unwrap();
     TEXTS.iter().for_each(|text| counter.feed(0, text).unwrap());
-    train(&counter.finish(), &["all".to_owned()], options, &NoProgress).unwrap().json
+    train(&counter.finish(), &["all".to_owned()], options, &Context::new()).unwrap().json
 }
 
 /// Tokenizers that are cut, by both encoders, with a name.

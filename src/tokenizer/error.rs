@@ -1,5 +1,7 @@
 //! What can go wrong with a tokenizer.
 
+use crate::model::Hint;
+
 /// What [`TokenizerError::Panicked`] was doing when it is the text that it refuses.
 pub(super) const ENCODING: &str = "encoding";
 
@@ -16,7 +18,7 @@ pub enum TokenizerError {
     #[error("the tokenizer's model sets `dropout` to {0}, so its ids are random; set it to null")]
     Dropout(f32),
     /// A tokenizer asked for that the corpus does not have.
-    #[error("tokenizer `{name}` is not registered ({known}); add it with `corpusdb tokenizer add`")]
+    #[error("tokenizer `{name}` is not registered ({known})")]
     Unknown {
         /// The name asked for.
         name: String,
@@ -180,6 +182,17 @@ pub enum TokenizerError {
 }
 
 impl TokenizerError {
+    /// The way out, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Unknown { .. } => {
+                Some(Hint::text("add it").with_command("corpusdb tokenizer add"))
+            }
+            _ => None,
+        }
+    }
+
     /// A tokenizer asked for that is not among the registered ones.
     pub(crate) fn unknown(name: &str, known: &[&str]) -> Self {
         let known = if known.is_empty() {

@@ -6,7 +6,7 @@ use super::{
     Backend, PretokenCounter, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges,
     pipeline,
 };
-use crate::model::NoProgress;
+use crate::model::Context;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::sync::LazyLock;
@@ -37,7 +37,9 @@ fn train(texts: &[&str], options: &TrainOptions) -> Vec<u8> {
     for text in texts {
         counter.feed(0, text).expect("feed");
     }
-    super::train(&counter.finish(), &["all".to_owned()], options, &NoProgress).expect("trains").json
+    super::train(&counter.finish(), &["all".to_owned()], options, &Context::new())
+        .expect("trains")
+        .json
 }
 
 fn encode(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {

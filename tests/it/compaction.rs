@@ -1,7 +1,7 @@
 //! Compaction: what is stored stays the same, and a stop is heard between its pieces.
 
 use crate::support::{Scratch, crawl, digest, lines, make, pour, sound_digest, writer};
-use corpusdb::{DedupMode, IngestOptions, Interrupt, NoProgress, Progress, ProgressTally};
+use corpusdb::{Context, DedupMode, IngestOptions, Interrupt, Progress, ProgressTally};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Asks for a stop once so many pieces are done; counts those that were.
@@ -48,7 +48,9 @@ fn a_compaction_that_is_stopped_loses_nothing_and_can_be_run_again() {
     let commit = writer.view().commit();
     for after in [1, 3, 10] {
         let stopping = Stopping::after(after);
-        let error = writer.compact(&stopping, &stopping.interrupt).unwrap_err();
+        let error = writer
+            .compact(&Context::new().with_progress(&stopping).with_interrupt(&stopping.interrupt))
+            .unwrap_err();
         assert!(error.is_interrupt(), "{error}");
         assert_eq!(stopping.done.into_inner(), after, "no piece is begun after it");
         assert!(stopping.total.into_inner() > 10);
@@ -58,7 +60,12 @@ fn a_compaction_that_is_stopped_loses_nothing_and_can_be_run_again() {
     }
     let asked = Stopping::after(0);
     asked.interrupt.raise();
-    assert!(writer.compact(&asked, &asked.interrupt).unwrap_err().is_interrupt());
+    assert!(
+        writer
+            .compact(&Context::new().with_progress(&asked).with_interrupt(&asked.interrupt))
+            .unwrap_err()
+            .is_interrupt()
+    );
     assert_eq!(asked.done.into_inner(), 0);
     // Whoever was stopped goes on writing, and a compaction that comes to its end is told.
     let file = scratch.write("b.jsonl", lines(&crawl(18, 50, true)));
@@ -67,9 +74,9 @@ fn a_compaction_that_is_stopped_loses_nothing_and_can_be_run_again() {
     assert_ne!(grown, before);
     let commit = writer.view().commit();
     let whole = Stopping::after(u64::MAX);
-    writer.compact(&whole, &whole.interrupt).unwrap();
+    writer.compact(&Context::new().with_progress(&whole).with_interrupt(&whole.interrupt)).unwrap();
     assert_eq!(whole.done.into_inner(), whole.total.into_inner());
-    writer.compact(&NoProgress, &Interrupt::default()).unwrap();
+    writer.compact(&Context::new()).unwrap();
     assert_eq!(sound_digest(&writer.corpus()), grown);
     assert_eq!(writer.view().commit().0, commit.0 + 2);
     drop(writer);

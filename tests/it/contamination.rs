@@ -6,10 +6,10 @@ use crate::support::{
     init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, writer,
 };
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
+use corpusdb::Context;
 use corpusdb::contamination::SuiteFields;
 use corpusdb::dedup::{Normaliser, words};
 use corpusdb::ingest::ReadOptions;
-use corpusdb::{Interrupt, NoProgress, Progress};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -316,23 +316,20 @@ fn an_interrupted_search_goes_on_by_itself_and_with_the_next_ingest() {
     let items = scratch.write("suite.jsonl", suite());
     let files = [items.clone()];
     let (read, fields) = (ReadOptions::default(), SuiteFields::default());
-    let told = (&NoProgress as &dyn Progress, &Interrupt::default());
-    let report = writer(&whole).add_suite("ours", &files, &read, &fields, told).unwrap();
+    let report = writer(&whole).add_suite("ours", &files, &read, &fields, &Context::new()).unwrap();
     assert_eq!((report.searched, report.sighted), (12, 4));
     assert!(report.commits > 2, "{report:?}");
 
-    let interrupt = Interrupt::default();
     // Once for the items that are read, then after a commit.
-    let stopping = StopAt::new(StopWhen::Advance(6), &interrupt);
-    let error = writer(&cut)
-        .add_suite("ours", &files, &read, &fields, (&stopping, &interrupt))
-        .unwrap_err();
+    let stopping = StopAt::new(StopWhen::Advance(6));
+    let error =
+        writer(&cut).add_suite("ours", &files, &read, &fields, &stopping.context()).unwrap_err();
     assert!(error.is_interrupt(), "{error}");
     let suites = reader(&cut).suites().unwrap();
     assert!(!suites[0].complete && suites[0].searched > 0 && suites[0].searched < 12, "{suites:?}");
     assert_ne!(sound_digest(&reader(&cut)), sound_digest(&reader(&whole)));
     copy(&cut, &other);
-    let report = writer(&cut).add_suite("ours", &files, &read, &fields, told).unwrap();
+    let report = writer(&cut).add_suite("ours", &files, &read, &fields, &Context::new()).unwrap();
     assert!(report.searched < 12, "{report:?}");
     assert_eq!(sound_digest(&reader(&cut)), sound_digest(&reader(&whole)));
     // An ingest finishes it first.

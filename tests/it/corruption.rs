@@ -4,7 +4,7 @@ use crate::splits::trained;
 use crate::support::{Random, Scratch, copy, corpusdb, crawl, lines, make, writer};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::Depth;
-use corpusdb::{Corpus, DedupMode, DocId, Error, IngestOptions, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus, DedupMode, DocId, Error, IngestOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
@@ -17,15 +17,12 @@ fn make_corpus(path: &Path, scratch: &Scratch) {
     let mut writer = writer(path);
     let pages = crawl(91, 160, true);
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
-    let options =
-        IngestOptions { batch_bytes: 8 << 10, threads: 1, read, ..IngestOptions::new("web") };
+    let options = IngestOptions { batch_bytes: 8 << 10, read, ..IngestOptions::new("web") };
     for (at, part) in pages.chunks(80).enumerate() {
         let file = scratch.write(&format!("{at}.jsonl"), format!("{}bad line\n", lines(part)));
-        writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default()).unwrap();
+        writer.ingest(&[file], &options, &[], &Context::new()).unwrap();
         if at == 0 {
-            writer
-                .add_tokenizer("own", &trained(), "", &NoProgress, &Interrupt::default())
-                .unwrap();
+            writer.add_tokenizer("own", &trained(), "", &Context::new()).unwrap();
         }
     }
     writer.create_snapshot("now").unwrap();
@@ -68,7 +65,7 @@ const QUESTIONS: [Question; 9] = [
             corpus.view().snapshots()?
         ))
     }),
-    ("digest", |corpus| corpus.digest(&NoProgress)),
+    ("digest", |corpus| corpus.digest(&Context::new())),
 ];
 
 fn rows(corpus: &Corpus, statement: &str) -> Result<String, Error> {
@@ -99,7 +96,7 @@ fn ask(path: &Path) -> Answers {
             opened: Ok(()),
             answers: QUESTIONS.iter().map(|(_, ask)| ask(&corpus).map_err(words)).collect(),
             faults: corpus
-                .check(Depth::Deep, &NoProgress)
+                .check(Depth::Deep, &Context::new())
                 .map(|faults| faults.len())
                 .map_err(words),
         },
@@ -260,8 +257,8 @@ fn a_damaged_band_run_is_an_error_or_harmless() {
     let options = IngestOptions { read, ..IngestOptions::new("web") };
     {
         let mut writer = writer(&corpus);
-        writer.add_tokenizer("own", &trained(), "", &NoProgress, &Interrupt::default()).unwrap();
-        writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default()).unwrap();
+        writer.add_tokenizer("own", &trained(), "", &Context::new()).unwrap();
+        writer.ingest(&[file], &options, &[], &Context::new()).unwrap();
     }
     let bytes_of = |family: &str| {
         let corpus = Corpus::options().memory(MEMORY).open(&corpus).unwrap();
@@ -322,9 +319,7 @@ fn a_manifest_cut_anywhere_is_an_error_or_harmless() {
 /// A corpus whose newest commits are in the log only: its writer was killed.
 fn killed(scratch: &Scratch, corpus: &Path) {
     make(corpus, DedupMode::Witness, 0.7);
-    writer(corpus)
-        .add_tokenizer("own", &trained(), "", &NoProgress, &Interrupt::default())
-        .unwrap();
+    writer(corpus).add_tokenizer("own", &trained(), "", &Context::new()).unwrap();
     let file = scratch.write("a.jsonl", lines(&crawl(92, 700, true)));
     let arguments = [
         "ingest",

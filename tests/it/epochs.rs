@@ -7,7 +7,7 @@ use crate::support::{
 };
 use corpusdb::epoch::BuildJob;
 use corpusdb::store::TokenizerId;
-use corpusdb::{Corpus, DocId, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus, DocId, Interrupt};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -651,8 +651,7 @@ fn a_flipped_byte_is_found_wherever_it_is() {
         let out = place.build(&recipe, format, &[]);
         let corpus = Corpus::options().memory(MEMORY).open(&place.corpus).unwrap();
         let planned = corpus.stored_plan(number).unwrap();
-        let verify =
-            || corpus.verify(&planned, &out, &NoProgress, &Interrupt::default()).unwrap().passed();
+        let verify = || corpus.verify(&planned, &out, &Context::new()).unwrap().passed();
         assert!(verify());
         for (name, bytes) in files(&out) {
             let mut places = vec![0, bytes.len() / 2, bytes.len() - 1];
@@ -752,9 +751,9 @@ fn an_interrupted_build_leaves_nothing_at_all() {
     let interrupt = Interrupt::default();
     interrupt.raise();
     let out = place.path("out");
-    let job =
-        BuildJob { epoch: 0, out: &out, threads: 2, progress: &NoProgress, interrupt: &interrupt };
-    let error = corpus.build(&planned, &job).unwrap_err();
+    let job = BuildJob { epoch: 0, out: &out };
+    let context = Context::new().with_interrupt(&interrupt).with_threads(2);
+    let error = corpus.build(&planned, &job, &context).unwrap_err();
     assert!(error.is_interrupt(), "{error}");
     let entries = std::fs::read_dir(place.path(".")).unwrap();
     let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());

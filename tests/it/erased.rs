@@ -10,7 +10,7 @@ use base64::Engine;
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::{Profile, Standing};
 use corpusdb::ingest::ReadOptions;
-use corpusdb::{Corpus, CorpusWriter, DocId, IngestOptions, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, CorpusWriter, DocId, IngestOptions, Interrupt, Policy};
 use roaring::RoaringTreemap;
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -142,9 +142,8 @@ impl Story {
         let reach = *random.pick(&[BlockReach::Nothing, BlockReach::Exact, BlockReach::Similar]);
         let kill = random.below(6) as u64;
         self.log.push(format!("purge {asked:?}, block {reach:?}, killed at {kill}"));
-        let interrupt = Interrupt::default();
-        let progress = StopAt::new(StopWhen::Advance(kill), &interrupt);
-        let done = self.writer.purge(&asked, reach, true, &progress, &interrupt);
+        let progress = StopAt::new(StopWhen::Advance(kill));
+        let done = self.writer.purge(&asked, reach, true, &progress.context());
         let mut spared = RoaringTreemap::new();
         if let Err(error) = done {
             assert!(error.is_interrupt(), "{error}");
@@ -159,9 +158,9 @@ impl Story {
                 .iter()
                 .filter(|id| standing(id) == Standing::Removed && random.chance(50))
                 .collect();
-            self.writer.restore(&spared, &NoProgress, &Interrupt::default()).unwrap();
+            self.writer.restore(&spared, &Context::new()).unwrap();
             let nothing = RoaringTreemap::new();
-            self.writer.purge(&nothing, reach, true, &NoProgress, &Interrupt::default()).unwrap();
+            self.writer.purge(&nothing, reach, true, &Context::new()).unwrap();
             if begun.is_empty() {
                 // Stopped before it began, or behind the last document.
                 spared = asked.clone();
@@ -194,10 +193,10 @@ impl Story {
             let reach =
                 *random.pick(&[BlockReach::Nothing, BlockReach::Exact, BlockReach::Similar]);
             self.log.push(format!("remove {ids:?}, block {reach:?}"));
-            self.writer.remove(&ids, reach, &NoProgress, &none).unwrap();
+            self.writer.remove(&ids, reach, &Context::new().with_interrupt(&none)).unwrap();
         } else {
             self.log.push(format!("restore {ids:?}"));
-            self.writer.restore(&ids, &NoProgress, &none).unwrap();
+            self.writer.restore(&ids, &Context::new().with_interrupt(&none)).unwrap();
         }
     }
 
@@ -219,7 +218,7 @@ impl Story {
 
     /// Nothing of what was erased is left that is not of somebody else too, and all others have what they had.
     fn check(&mut self) {
-        self.writer.compact(&NoProgress, &Interrupt::default()).unwrap();
+        self.writer.compact(&Context::new()).unwrap();
         let corpus = reader(&self.path);
         sound_digest(&corpus);
         for secret in &self.secrets {
@@ -245,9 +244,7 @@ impl Story {
             }
             assert_eq!(having(root, part.as_bytes()), [""; 0], "{part}\n{:#?}", self.log);
         }
-        let proof = Corpus::options()
-            .prove_purge(&self.path, None, None, &NoProgress, &Interrupt::default())
-            .unwrap();
+        let proof = Corpus::options().prove_purge(&self.path, None, None, &Context::new()).unwrap();
         assert!(proof.is_clean(), "{:#?}\n{:#?}", proof.findings, self.log);
         self.writer = writer(&self.path);
     }

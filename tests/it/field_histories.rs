@@ -7,10 +7,7 @@ use crate::support::{
 use corpusdb::curate::{ComputedField, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions};
 use corpusdb::query::{Format, Printer};
-use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, Interrupt, NoProgress,
-    Policy, Progress,
-};
+use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, Policy};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -284,13 +281,7 @@ impl Place {
         self.writer.as_mut().unwrap()
     }
 
-    fn take(
-        &mut self,
-        step: &Step,
-        file: &str,
-        progress: &dyn Progress,
-        interrupt: &Interrupt,
-    ) -> Result<(), Error> {
+    fn take(&mut self, step: &Step, file: &str, context: &Context<'_>) -> Result<(), Error> {
         let batch = self.batch;
         let writer = self.writer();
         match step {
@@ -304,7 +295,7 @@ impl Place {
             Step::Add(name, kind, path) => {
                 let path = path.map(str::to_owned);
                 let field = NewField { path, batch, ..NewField::new(name, *kind) };
-                writer.add_field(&field, progress, interrupt)?;
+                writer.add_field(&field, context)?;
             }
             Step::Set { columns, by_key, .. } => {
                 let by = |field: &str| {
@@ -320,28 +311,28 @@ impl Place {
                     batch: usize::try_from(batch).unwrap(),
                     ..JoinOptions::of("", by("d"))
                 };
-                writer.set_field(&[file.to_owned()], &options, progress, interrupt)?;
+                writer.set_field(&[file.to_owned()], &options, context)?;
             }
             Step::Compute(name, expression) => {
                 let (name, expression) = ((*name).to_owned(), (*expression).to_owned());
                 let field = ComputedField { name, expression, kind: None, batch };
-                writer.compute_field(&field, progress, interrupt)?;
+                writer.compute_field(&field, context)?;
             }
             Step::Drop(name) => {
-                writer.drop_field(name, false, progress, interrupt)?;
+                writer.drop_field(name, false, context)?;
             }
             Step::Remove(ids) => {
                 let ids = ids.iter().copied().collect();
-                writer.remove(&ids, false, &NoProgress, &Interrupt::default())?;
+                writer.remove(&ids, false, &Context::new())?;
             }
             Step::Restore(ids) => {
                 let ids = ids.iter().copied().collect();
-                writer.restore(&ids, &NoProgress, &Interrupt::default())?;
+                writer.restore(&ids, &Context::new())?;
             }
             Step::Redo(threshold) => {
                 let policy = Policy::new(DedupMode::Witness, *threshold).unwrap();
-                writer.redo(&policy, &NoProgress, &Interrupt::default())?;
-                writer.switch(&policy, &NoProgress, &Interrupt::default())?;
+                writer.redo(&policy, &Context::new())?;
+                writer.switch(&policy, &Context::new())?;
             }
             Step::Snapshot(name) => {
                 writer.create_snapshot(name)?;
@@ -352,10 +343,9 @@ impl Place {
 
     /// Takes a step that is asked to stop at some commit, is left there, and is taken again.
     fn take_in_parts(&mut self, step: &Step, file: &str, random: &mut Random) {
-        let interrupt = Interrupt::default();
         let when = StopWhen::Advance(random.between(1, 5) as u64);
-        let stop = StopAt::new(when, &interrupt);
-        match self.take(step, file, &stop, &interrupt) {
+        let stop = StopAt::new(when);
+        match self.take(step, file, &stop.context()) {
             Ok(()) => {}
             Err(error) => {
                 assert!(error.is_interrupt(), "{step:?}: {error}");
@@ -373,7 +363,7 @@ impl Place {
                 }
                 drop(corpus);
                 self.writer = Some(writer(&self.path));
-                self.take(step, file, &NoProgress, &Interrupt::default()).unwrap();
+                self.take(step, file, &Context::new()).unwrap();
             }
         }
     }
@@ -450,7 +440,7 @@ fn whatever_happens_fields_are_what_the_records_and_the_values_given_come_to() {
                 }
                 _ => String::new(),
             };
-            whole.take(&step, &file, &NoProgress, &Interrupt::default()).unwrap();
+            whole.take(&step, &file, &Context::new()).unwrap();
             parts.take_in_parts(&step, &file, &mut random);
             model_step(&mut model, &step);
             let (one, two) = (whole.writer().corpus(), parts.writer().corpus());

@@ -5,8 +5,8 @@ use crate::support::{
     Page, Scratch, command, copy, corpusdb, corpusdb_reading, crawl, init, lines, numbers, reader,
     repository, sound_digest, writer,
 };
+use corpusdb::Context;
 use corpusdb::tokenizer::Tokenizer;
-use corpusdb::{Interrupt, NoProgress};
 use std::path::Path;
 
 /// The digest that the golden store of `format` had when it was made.
@@ -159,13 +159,7 @@ fn make_a_golden_store() {
     {
         let mut writer = writer(&corpus);
         writer
-            .add_tokenizer(
-                "own",
-                &trained(),
-                "trained on a test's crawl",
-                &NoProgress,
-                &Interrupt::default(),
-            )
+            .add_tokenizer("own", &trained(), "trained on a test's crawl", &Context::new())
             .unwrap();
     }
     // Through standard input, so that no path of the machine is in it.

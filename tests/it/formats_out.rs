@@ -6,7 +6,7 @@ use crate::shards::{Row, files, manifest, numbered, rows};
 use crate::support::{MEMORY, StopAt, StopWhen};
 use corpusdb::epoch::BuildJob;
 use corpusdb::store::TokenizerId;
-use corpusdb::{Corpus, DocId, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus, DocId, Interrupt};
 use std::path::Path;
 
 /// The `[output]` of every format and layout.
@@ -193,17 +193,10 @@ fn an_interrupted_build_goes_on_and_gives_the_same_bytes() {
         let mut stops = 0;
         // Each build stops once it has finished a shard more.
         for round in 1.. {
-            let interrupt = Interrupt::default();
             let before = recorded(&out);
-            let progress = StopAt::new(StopWhen::Done(before + 1), &interrupt);
-            let job = BuildJob {
-                epoch: 0,
-                out: &out,
-                threads: 1 + round % 2,
-                progress: &progress,
-                interrupt: &interrupt,
-            };
-            match corpus.build(&planned, &job) {
+            let progress = StopAt::new(StopWhen::Done(before + 1));
+            let job = BuildJob { epoch: 0, out: &out };
+            match corpus.build(&planned, &job, &progress.context().with_threads(1 + round % 2)) {
                 Ok(_) => break,
                 Err(error) => assert!(error.is_interrupt(), "{error}"),
             }
@@ -227,26 +220,10 @@ fn an_interrupted_build_goes_on_and_gives_the_same_bytes() {
                 std::fs::write(staging(&out)[0].join("stray"), "x").unwrap();
                 let interrupt = Interrupt::default();
                 interrupt.raise();
-                let job = BuildJob {
-                    epoch: 0,
-                    out: &out,
-                    threads: 1,
-                    progress: &NoProgress,
-                    interrupt: &interrupt,
-                };
-                corpus.build(&planned, &job).unwrap_err();
+                let raised = Context::new().with_interrupt(&interrupt).with_threads(1);
+                corpus.build(&planned, &job, &raised).unwrap_err();
                 assert_eq!(recorded(&out), 0, "{output}");
-                let corpus_again = corpus.build(
-                    &planned,
-                    &BuildJob {
-                        epoch: 0,
-                        out: &out,
-                        threads: 2,
-                        progress: &NoProgress,
-                        interrupt: &Interrupt::default(),
-                    },
-                );
-                corpus_again.unwrap();
+                corpus.build(&planned, &job, &Context::new().with_threads(2)).unwrap();
                 break;
             }
         }
@@ -278,13 +255,11 @@ fn two_builds_of_one_output_do_not_meet() {
     let lock = std::fs::File::create(staging.join("lock")).unwrap();
     lock.lock().unwrap();
     let out = place.path("out");
-    let interrupt = Interrupt::default();
-    let job =
-        BuildJob { epoch: 0, out: &out, threads: 1, progress: &NoProgress, interrupt: &interrupt };
-    let error = corpus.build(&planned, &job).unwrap_err().to_string();
+    let job = BuildJob { epoch: 0, out: &out };
+    let error = corpus.build(&planned, &job, &Context::new()).unwrap_err().to_string();
     assert!(error.contains("another build"), "{error}");
     drop(lock);
-    corpus.build(&planned, &job).unwrap();
+    corpus.build(&planned, &job, &Context::new()).unwrap();
     place.verified("out");
 }
 
@@ -309,22 +284,20 @@ fn damage_to_any_file_of_any_format_is_found() {
                 damaged[at] ^= 1 << random.below(8);
                 std::fs::write(&path, &damaged).unwrap();
                 let passed = corpus_now
-                    .verify(&planned, &out, &NoProgress, &Interrupt::default())
+                    .verify(&planned, &out, &Context::new())
                     .is_ok_and(|verification| verification.passed());
                 assert!(!passed, "byte {at} of {file} of {output}");
             }
             for cut in [0, 1, bytes.len() / 2, bytes.len() - 1] {
                 std::fs::write(&path, &bytes[..cut]).unwrap();
                 let passed = corpus_now
-                    .verify(&planned, &out, &NoProgress, &Interrupt::default())
+                    .verify(&planned, &out, &Context::new())
                     .is_ok_and(|verification| verification.passed());
                 assert!(!passed, "{file} of {output} cut at {cut}");
             }
             std::fs::write(&path, &bytes).unwrap();
         }
-        assert!(
-            corpus_now.verify(&planned, &out, &NoProgress, &Interrupt::default()).unwrap().passed()
-        );
+        assert!(corpus_now.verify(&planned, &out, &Context::new()).unwrap().passed());
     }
     drop(corpus);
 }

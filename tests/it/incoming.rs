@@ -5,7 +5,7 @@ use crate::support::{
     sound_digest,
 };
 use corpusdb::ingest::{OnError, ReadOptions};
-use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus, DedupMode, IngestOptions};
 use serde_json::{Value, json};
 
 const COUNTS: [&str; 4] = ["read", "added", "filtered", "rejected"];
@@ -147,11 +147,11 @@ fn no_cut_of_the_input_changes_what_comes_in() {
     {
         let path = scratch.path(&format!("corpus{}", random.next()));
         make(&path, DedupMode::Witness, 0.7);
-        let mut writer = Corpus::options().memory(MEMORY).threads(2).open_writer(&path).unwrap();
+        let mut writer =
+            Corpus::options().memory(MEMORY).threads(threads).open_writer(&path).unwrap();
         let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
         let options = IngestOptions {
             batch_bytes,
-            threads,
             read,
             condition: Some("chars % 3 <> 1 AND key NOT LIKE '%7'".to_owned()),
             ..IngestOptions::new("web")
@@ -160,8 +160,7 @@ fn no_cut_of_the_input_changes_what_comes_in() {
         let parts = if grown { vec![&all[..half], &all[..]] } else { vec![&all[..]] };
         for part in parts {
             let file = scratch.write("a.jsonl", part);
-            let report =
-                writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default()).unwrap();
+            let report = writer.ingest(&[file], &options, &[], &Context::new()).unwrap();
             sums[0] += report.added;
             sums[1] += report.filtered;
             sums[2] += report.rejected;
@@ -188,7 +187,7 @@ fn an_ingest_that_stops_at_a_bad_record_goes_on_behind_what_did_not_come_in() {
     };
     let ingest = |writer: &mut corpusdb::CorpusWriter, bytes: String| {
         let file = scratch.write("a.jsonl", bytes);
-        writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default())
+        writer.ingest(&[file], &options, &[], &Context::new())
     };
     let error = ingest(&mut writer, format!("{good}broken\n{more}")).unwrap_err().to_string();
     assert!(error.contains("record 20000"), "{error}");

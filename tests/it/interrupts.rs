@@ -6,9 +6,7 @@ use crate::support::{
 };
 use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
 use corpusdb::signals::Signal;
-use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, Error, FieldKind, Interrupt, NoProgress, Policy, Progress,
-};
+use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Error, FieldKind, Interrupt, Policy};
 use std::path::{Path, PathBuf};
 
 /// What is stored, how many records are set aside, and whether a purge is to be ended.
@@ -18,33 +16,32 @@ fn state(corpus: &Path) -> (String, u64, bool) {
     (sound_digest(&corpus), corpus.view().state().rejects, is_purging)
 }
 
-type Change<'a> = &'a dyn Fn(&mut CorpusWriter, &dyn Progress, &Interrupt) -> Result<(), Error>;
+type Change<'a> = &'a dyn Fn(&mut CorpusWriter, &Context<'_>) -> Result<(), Error>;
 
 /// Stops a change of the corpus at every step in turn: how many steps stopped it.
 #[track_caller]
 fn stopped_everywhere(scratch: &Scratch, corpus: &Path, name: &str, change: Change<'_>) -> usize {
     let whole = scratch.path(&format!("{name}-whole"));
     copy(corpus, &whole);
-    change(&mut writer(&whole), &NoProgress, &Interrupt::default()).unwrap();
+    change(&mut writer(&whole), &Context::new()).unwrap();
     let expected = state(&whole);
     let mut stopped = 0;
     for at in 0.. {
         let cut = scratch.path(&format!("{name}-{at}"));
         copy(corpus, &cut);
-        let interrupt = Interrupt::default();
-        let stop = StopAt::new(StopWhen::Told(at), &interrupt);
+        let stop = StopAt::new(StopWhen::Told(at));
         let mut open = writer(&cut);
-        let outcome = change(&mut open, &stop, &interrupt);
+        let outcome = change(&mut open, &stop.context());
         drop(open);
         if let Err(error) = &outcome {
             assert!(error.is_interrupt(), "{name}, step {at}: {error}");
             stopped += 1;
             assert_ne!(state(&cut), expected, "{name}, step {at}: stopped, and nothing is left");
-            change(&mut writer(&cut), &NoProgress, &Interrupt::default()).unwrap();
+            change(&mut writer(&cut), &Context::new()).unwrap();
         }
         assert_eq!(state(&cut), expected, "{name}, step {at}");
         std::fs::remove_dir_all(&cut).unwrap();
-        if !interrupt.is_raised() {
+        if !stop.is_raised() {
             return stopped;
         }
     }
@@ -66,7 +63,7 @@ fn corpus(scratch: &Scratch) -> PathBuf {
     ingest(&name, &[&file], &["--source", "web", "--id-field", "id"]);
     let removed = (0..4).collect();
     let mut open = writer(&path);
-    open.remove(&removed, BlockReach::Similar, &NoProgress, &Interrupt::default()).unwrap();
+    open.remove(&removed, BlockReach::Similar, &Context::new()).unwrap();
     path
 }
 
@@ -79,34 +76,34 @@ fn a_change_that_was_through_was_not_stopped() {
         let stopped = stopped_everywhere(&scratch, &corpus, name, change);
         assert!(stopped > 0, "{name} hears no stop");
     };
-    everywhere("remove", &|writer, told, stop| {
-        writer.remove(&some(), BlockReach::Similar, told, stop).map(drop)
+    everywhere("remove", &|writer, context| {
+        writer.remove(&some(), BlockReach::Similar, context).map(drop)
     });
-    everywhere("restore", &|writer, told, stop| writer.restore(&some(), told, stop).map(drop));
-    everywhere("rejects", &|writer, told, stop| {
-        writer.drop_rejects(&RejectSelection::default(), told, stop).map(drop)
+    everywhere("restore", &|writer, context| writer.restore(&some(), context).map(drop));
+    everywhere("rejects", &|writer, context| {
+        writer.drop_rejects(&RejectSelection::default(), context).map(drop)
     });
-    everywhere("redo", &|writer, told, stop| {
+    everywhere("redo", &|writer, context| {
         let policy = Policy::new(DedupMode::None, 0.8).unwrap();
-        writer.redo(&policy, told, stop)?;
-        writer.switch(&policy, told, stop)
+        writer.redo(&policy, context)?;
+        writer.switch(&policy, context)
     });
-    everywhere("add", &|writer, told, stop| {
+    everywhere("add", &|writer, context| {
         let field = NewField { batch: 7, ..NewField::new("again", FieldKind::Keyword) };
-        writer.add_field(&field, told, stop).map(drop)
+        writer.add_field(&field, context).map(drop)
     });
-    everywhere("compute", &|writer, told, stop| {
+    everywhere("compute", &|writer, context| {
         let (name, expression) = ("size".to_owned(), "length(text)".to_owned());
         let field = ComputedField { name, expression, kind: None, batch: 7 };
-        writer.compute_field(&field, told, stop).map(drop)
+        writer.compute_field(&field, context).map(drop)
     });
-    everywhere("signals", &|writer, told, stop| {
+    everywhere("signals", &|writer, context| {
         let new = NewSignals { signals: Signal::ALL[..2].to_vec(), batch: 7 };
-        writer.add_signals(&new, told, stop).map(drop)
+        writer.add_signals(&new, context).map(drop)
     });
-    everywhere("purge", &|writer, told, stop| {
+    everywhere("purge", &|writer, context| {
         // Those of a purge that was stopped are purged by the next one.
-        writer.purge(&some(), BlockReach::Exact, true, told, stop).map(drop)
+        writer.purge(&some(), BlockReach::Exact, true, context).map(drop)
     });
 }
 
@@ -119,16 +116,14 @@ fn a_redo_that_decided_all_is_through_and_a_switch_can_be_stopped() {
     let before = sound_digest(&reader(&corpus));
     let mut open = writer(&corpus);
     let documents = open.view().documents();
-    let interrupt = Interrupt::default();
-    let report = open
-        .redo(&policy, &StopAt::new(StopWhen::Done(documents), &interrupt), &interrupt)
-        .unwrap();
-    assert!(interrupt.is_raised() && report.kept_before > 0, "{report:?}");
-    assert!(open.switch(&policy, &NoProgress, &interrupt).unwrap_err().is_interrupt());
+    let stop = StopAt::new(StopWhen::Done(documents));
+    let report = open.redo(&policy, &stop.context()).unwrap();
+    assert!(stop.is_raised() && report.kept_before > 0, "{report:?}");
+    assert!(open.switch(&policy, &stop.context()).unwrap_err().is_interrupt());
     assert_eq!(sound_digest(&reader(&corpus)), before, "what was decided before is in force");
-    let again = open.redo(&policy, &NoProgress, &Interrupt::default()).unwrap();
+    let again = open.redo(&policy, &Context::new()).unwrap();
     assert_eq!(again, report);
-    open.switch(&policy, &NoProgress, &Interrupt::default()).unwrap();
+    open.switch(&policy, &Context::new()).unwrap();
     assert_ne!(sound_digest(&reader(&corpus)), before);
 }
 
@@ -139,8 +134,9 @@ fn a_proof_that_is_stopped_tells_how_to_go_on() {
     let corpus = corpus(&scratch);
     let interrupt = Interrupt::default();
     interrupt.raise();
-    let error =
-        Corpus::options().prove_purge(&corpus, None, None, &NoProgress, &interrupt).unwrap_err();
+    let error = Corpus::options()
+        .prove_purge(&corpus, None, None, &Context::new().with_interrupt(&interrupt))
+        .unwrap_err();
     assert!(error.is_interrupt(), "{error}");
     assert_eq!(error.to_string(), "interrupted; run the same command again to go on");
 }

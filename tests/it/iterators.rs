@@ -4,7 +4,7 @@ use crate::support::{Page, Scratch, crawl, lines, make, pour, reader, writer};
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 use corpusdb::ingest::{ReadOptions, Records};
-use corpusdb::{Corpus, DedupMode, DocId, IngestOptions, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus, DedupMode, DocId, IngestOptions, Interrupt};
 
 fn corpus_of(scratch: &Scratch, pages: &[Page]) -> Corpus {
     let path = scratch.path("corpus");
@@ -60,7 +60,9 @@ fn rows_of_a_statement_can_be_ingested_into_another_corpus() {
     let records = Records::batches("kept of corpus", rows.into_reader());
     let mut kept = writer(&scratch.path("kept"));
     let interrupt = Interrupt::default();
-    let report = kept.ingest_records(records, &options, &[], &NoProgress, &interrupt).unwrap();
+    let report = kept
+        .ingest_records(records, &options, &[], &Context::new().with_interrupt(&interrupt))
+        .unwrap();
     assert_eq!(report.kept, corpus.count(Some("kept")).unwrap());
     drop(kept);
     let kept = reader(&scratch.path("kept"));

@@ -11,8 +11,7 @@ use corpusdb::dedup::{KeepOrder, MatchKind, Standing, StandingsDigest};
 use corpusdb::ingest::{InputFormat, LoadOptions, LoadReport, ReadOptions};
 use corpusdb::tokenizer::Tokenizer;
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Interrupt, NoProgress,
-    Policy,
+    Context, Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Policy,
 };
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
@@ -213,7 +212,7 @@ pub fn load(
     options: &LoadOptions,
 ) -> Result<LoadReport, Error> {
     let directory = directory.display().to_string();
-    writer.bulk_load(&directory, options, &NoProgress, &Interrupt::default())
+    writer.bulk_load(&directory, options, &Context::new())
 }
 
 /// The ingest that a load stands for.
@@ -257,7 +256,7 @@ fn a_load_is_what_the_ingest_would_have_been_and_what_follows_too() {
         let mut loaded = make(&scratch.path("loaded"), &policy);
         let batch_bytes = [2000, 9000, 1 << 20][random.below(3)];
         let check_all = random.chance(50);
-        let options = LoadOptions { threads: 2, batch_bytes, check_all, ..LoadOptions::default() };
+        let options = LoadOptions { batch_bytes, check_all, ..LoadOptions::default() };
         let done = load(&mut loaded, &directory, &options).unwrap();
         assert_eq!(done.ingest.added, rows.len() as u64);
         assert_eq!(sound_digest(&loaded.corpus()), expected, "{policy}, {batch_bytes} bytes");
@@ -270,7 +269,7 @@ fn a_load_is_what_the_ingest_would_have_been_and_what_follows_too() {
         let again = load(&mut loaded, &directory, &options).unwrap();
         same_ingest(&mut loaded, &directory);
         assert_eq!((again.ingest.added, again.ingest.commits), (0, 0));
-        assert_eq!(loaded.corpus().digest(&NoProgress).unwrap(), expected);
+        assert_eq!(loaded.corpus().digest(&Context::new()).unwrap(), expected);
 
         // What comes next finds the same texts, buckets and clusters.
         let more = scratch.write("more.jsonl", lines(&crawl(seed + 500, 220, false)));
@@ -282,7 +281,7 @@ fn a_load_is_what_the_ingest_would_have_been_and_what_follows_too() {
             let keep = if policy.keep == first { year } else { first };
             let near = if policy.mode.is_near() { policy.mode } else { other.mode };
             let redone = Policy { keep, mode: near, ..policy.clone() };
-            writer.redo(&redone, &NoProgress, &Interrupt::default()).unwrap();
+            writer.redo(&redone, &Context::new()).unwrap();
             (before, sound_digest(&writer.corpus()))
         });
         assert_eq!(digests[0], digests[1], "{policy}");
@@ -324,12 +323,7 @@ fn a_load_comes_into_the_corpus_that_it_was_decided_against() {
         let expected = sound_digest(&ingested.corpus());
 
         let mut loaded = made("loaded");
-        let options = LoadOptions {
-            threads: 2,
-            batch_bytes: 4000,
-            check_all: true,
-            ..LoadOptions::default()
-        };
+        let options = LoadOptions { batch_bytes: 4000, check_all: true, ..LoadOptions::default() };
         // Half of it, and then the rest.
         let (part, aside) = (directory.join("documents/part=00001"), scratch.path("aside"));
         std::fs::rename(&part, &aside).unwrap();
@@ -504,15 +498,14 @@ fn token_ids_come_with_their_documents_and_are_not_made_again() {
     });
     let made = |name: &str| {
         let mut writer = make(&scratch.path(name), &policy);
-        writer.add_tokenizer("own", &file, "", &NoProgress, &Interrupt::default()).unwrap();
+        writer.add_tokenizer("own", &file, "", &Context::new()).unwrap();
         writer
     };
     let mut ingested = made("ingested");
     same_ingest_without(&mut ingested, &directory, &[&COLUMNS[..], &["_ids_0"]].concat());
     let expected = sound_digest(&ingested.corpus());
     let mut loaded = made("loaded");
-    let options =
-        LoadOptions { threads: 2, batch_bytes: 20_000, check_all: true, ..LoadOptions::default() };
+    let options = LoadOptions { batch_bytes: 20_000, check_all: true, ..LoadOptions::default() };
     let done = load(&mut loaded, &directory, &options).unwrap();
     assert_eq!((done.ingest.added, done.brought), (rows.len() as u64, brought));
     assert_eq!(sound_digest(&loaded.corpus()), expected);
@@ -717,7 +710,7 @@ fn a_row_that_cannot_be_true_is_refused_by_file_and_row_and_its_batch_with_it() 
             "it is said to be `near`, and is `exact`",
         ),
     ];
-    let options = LoadOptions { threads: 1, check_all: true, ..LoadOptions::default() };
+    let options = LoadOptions { check_all: true, ..LoadOptions::default() };
     for (at, change, told) in changes {
         let scratch = Scratch::new();
         let mut rows = good.clone();

@@ -4,8 +4,7 @@
 use crate::support::{Scratch, crawl, lines, make, pour, reader, sound_digest, writer};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions, Records};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, IngestReport, Interrupt,
-    NoProgress, Policy,
+    Context, Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, IngestReport, Policy,
 };
 use serde_json::{Map, Value, json};
 use std::convert::Infallible;
@@ -26,7 +25,7 @@ fn hand_over(
     options: &IngestOptions,
 ) -> Result<IngestReport, Error> {
     let records = Records::mappings("crawl", given);
-    writer.ingest_records(records, options, &[], &NoProgress, &Interrupt::default())
+    writer.ingest_records(records, options, &[], &Context::new())
 }
 
 fn by_id() -> IngestOptions {
@@ -107,8 +106,7 @@ fn values_from_a_program_are_joined_as_those_of_a_file() {
     let scores =
         scores.map(|(key, score)| good(fields(&json!({ "id": key, "score": score }).to_string())));
     let records = Records::mappings("scores", scores);
-    let report =
-        writer.set_field_records(records, &options, &NoProgress, &Interrupt::default()).unwrap();
+    let report = writer.set_field_records(records, &options, &Context::new()).unwrap();
     assert_eq!((report.records, report.changed, report.unknown), (3, 1, 1));
     assert_eq!(writer.corpus().count(Some("quality = 1.5")).unwrap(), 1);
     sound_digest(&writer.corpus());

@@ -9,7 +9,7 @@ use arrow::array::{
 use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::datatypes::{DataType, Field, Int32Type, Int64Type, Schema};
 use corpusdb::ingest::{InputFormat, ReadOptions, Records};
-use corpusdb::{CorpusWriter, DedupMode, IngestOptions, Interrupt, NoProgress};
+use corpusdb::{Context, CorpusWriter, DedupMode, IngestOptions};
 use std::collections::HashMap;
 use std::convert::Infallible;
 use std::path::Path;
@@ -203,7 +203,7 @@ fn by_id(source: &str) -> IngestOptions {
 }
 
 fn hand_over(writer: &mut CorpusWriter, records: Records<'_>, options: &IngestOptions) {
-    writer.ingest_records(records, options, &[], &NoProgress, &Interrupt::default()).unwrap();
+    writer.ingest_records(records, options, &[], &Context::new()).unwrap();
 }
 
 /// Keys, texts and fields of the documents of a corpus, and numbers and reasons of its rejects.

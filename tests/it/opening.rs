@@ -3,15 +3,13 @@
 use crate::support::Scratch;
 use corpusdb::store::StoreError;
 use corpusdb::tokenizer::TokenizerError;
-use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, Error, IngestOptions, Interrupt, NoProgress, Policy,
-};
+use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Error, IngestOptions, Policy};
 
 fn pour(writer: &mut CorpusWriter, scratch: &Scratch, name: &str) {
     let line = format!("{{\"text\":\"{name} one two three four five six\"}}\n");
     let paths = [scratch.write(&format!("{name}.jsonl"), line)];
     let options = IngestOptions::new("web");
-    writer.ingest(&paths, &options, &[], &NoProgress, &Interrupt::default()).unwrap();
+    writer.ingest(&paths, &options, &[], &Context::new()).unwrap();
 }
 
 #[test]
@@ -24,7 +22,7 @@ fn what_a_writer_has_committed_is_read_without_a_second_opening() {
     let first = writer.corpus();
     pour(&mut writer, &scratch, "b");
     assert_eq!((first.count(None).unwrap(), writer.corpus().count(None).unwrap()), (1, 2));
-    assert_eq!(first.check(corpusdb::store::Depth::Deep, &NoProgress).unwrap(), []);
+    assert_eq!(first.check(corpusdb::store::Depth::Deep, &Context::new()).unwrap(), []);
     drop(writer);
     assert_eq!(first.count(None).unwrap(), 1);
     let opened = Corpus::open(path.to_str().unwrap()).unwrap();

@@ -6,7 +6,7 @@ use crate::support::{
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::{Depth, StoreError};
-use corpusdb::{Corpus, DedupMode, Error, IngestOptions, NoProgress};
+use corpusdb::{Context, Corpus, DedupMode, Error, IngestOptions};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -14,7 +14,7 @@ use std::time::Duration;
 
 fn options(batch_bytes: u64) -> IngestOptions {
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
-    IngestOptions { batch_bytes, threads: 1, read, ..IngestOptions::new("web") }
+    IngestOptions { batch_bytes, read, ..IngestOptions::new("web") }
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
                 let faults = corpus
                     .check(
                         if seen.len() % 4 == 0 { Depth::Deep } else { Depth::Quick },
-                        &NoProgress,
+                        &Context::new(),
                     )
                     .unwrap();
                 assert!(faults.is_empty(), "{faults:?}");

@@ -1,7 +1,7 @@
 //! Ingest from memory: records one by one and Arrow batches come to what the same records come to in a file.
 
 use crate::support::{
-    Page, Scratch, crawl, lines, make, pour, prose, reader, sound_digest, writer,
+    MEMORY, Page, Scratch, crawl, lines, make, pour, prose, reader, sound_digest, writer,
 };
 use arrow::array::{
     ArrayRef, BinaryArray, DictionaryArray, Int64Array, LargeStringArray, RecordBatch,
@@ -13,8 +13,8 @@ use corpusdb::ingest::{
     ChatOptions, ChatTemplate, IngestError, ReadError, ReadOptions, Record, RecordForm, Records,
 };
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, DocId, Error, IngestOptions, IngestReport, Interrupt,
-    NoProgress, Progress, ProgressTally,
+    Context, Corpus, CorpusWriter, DedupMode, DocId, Error, IngestOptions, IngestReport, Interrupt,
+    Progress, ProgressTally,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -61,9 +61,9 @@ fn table(
     RecordBatchIterator::new(batches, Arc::clone(schema))
 }
 
-fn options(batch_bytes: u64, threads: usize) -> IngestOptions {
+fn options(batch_bytes: u64) -> IngestOptions {
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
-    IngestOptions { batch_bytes, threads, read, ..IngestOptions::new("web") }
+    IngestOptions { batch_bytes, read, ..IngestOptions::new("web") }
 }
 
 fn hand_over(
@@ -71,7 +71,7 @@ fn hand_over(
     records: Records<'_>,
     options: &IngestOptions,
 ) -> Result<IngestReport, Error> {
-    writer.ingest_records(records, options, &[], &NoProgress, &Interrupt::default())
+    writer.ingest_records(records, options, &[], &Context::new())
 }
 
 fn made(path: &Path) -> CorpusWriter {
@@ -106,13 +106,15 @@ fn records_from_memory_are_those_of_a_file_however_they_are_cut() {
     let pages = crawl(41, 500, true);
     let file = scratch.write("a.jsonl", lines(&pages));
     let mut of_file = made(&scratch.path("file"));
-    let expected = pour(&mut of_file, std::slice::from_ref(&file), &options(16 << 20, 2));
+    let expected = pour(&mut of_file, std::slice::from_ref(&file), &options(16 << 20));
     drop(of_file);
     let of_file = reader(&scratch.path("file"));
     for (at, (batch_bytes, threads)) in [(16 << 20, 1), (3 << 10, 3)].into_iter().enumerate() {
         let path = scratch.path(&format!("memory-{at}"));
-        let mut writer = made(&path);
-        let options = options(batch_bytes, threads);
+        make(&path, DedupMode::Witness, 0.8);
+        let mut writer =
+            Corpus::options().memory(MEMORY).threads(threads).open_writer(&path).unwrap();
+        let options = options(batch_bytes);
         let report =
             hand_over(&mut writer, Records::new(&*file, records(&pages)), &options).unwrap();
         assert_eq!(report.commits > 20, batch_bytes < 10 << 10);
@@ -141,7 +143,7 @@ fn record_batches_are_what_the_same_rows_are_one_by_one() {
     };
     let mut writer = made(&scratch.path("records"));
     let one_by_one = Records::new("crawl", pages.iter().map(plain));
-    let expected = hand_over(&mut writer, one_by_one, &options(16 << 20, 2)).unwrap();
+    let expected = hand_over(&mut writer, one_by_one, &options(16 << 20)).unwrap();
     drop(writer);
     let digest = sound_digest(&reader(&scratch.path("records")));
     for rows in [1, 7, 300] {
@@ -149,7 +151,7 @@ fn record_batches_are_what_the_same_rows_are_one_by_one() {
         let mut writer = made(&path);
         let (schema, batches) = batches(&pages, rows);
         let records = Records::batches("crawl", table(&schema, batches));
-        let report = hand_over(&mut writer, records, &options(4 << 10, 2)).unwrap();
+        let report = hand_over(&mut writer, records, &options(4 << 10)).unwrap();
         assert_eq!(told(&report)["added"], told(&expected)["added"]);
         drop(writer);
         assert_eq!(sound_digest(&reader(&path)), digest, "{rows} rows a batch");
@@ -191,10 +193,10 @@ fn an_iterator_that_fails_ends_the_ingest_and_what_is_committed_is_passed_over_t
     let pages: Vec<Page> =
         (0..200).map(|n| Page::keyed(format!("page-{n}"), format!("text number {n}"))).collect();
     let mut whole = made(&scratch.path("whole"));
-    hand_over(&mut whole, Records::new("crawl", records(&pages)), &options(1 << 20, 2)).unwrap();
+    hand_over(&mut whole, Records::new("crawl", records(&pages)), &options(1 << 20)).unwrap();
     drop(whole);
     let mut writer = made(&scratch.path("corpus"));
-    let options = options(256, 2);
+    let options = options(256);
     let fails_at = |end: usize| {
         let good = records(&pages[..end]).map(Ok);
         good.chain(std::iter::once_with(|| Err(std::io::Error::other("the line went dead"))))
@@ -240,7 +242,7 @@ fn a_record_without_a_key_is_known_by_name_number_and_content_or_set_aside() {
     assert_eq!(added("a", texts().rev().collect(), &keyless), (2, 1, 0, 0));
     assert_eq!(added("b", texts().collect(), &keyless), (3, 0, 0, 0));
     // By a field, as in a file; one that has neither, and one that is too long, are set aside.
-    let mut by_field = options(1 << 20, 2);
+    let mut by_field = options(1 << 20);
     by_field.read.max_doc_bytes = 20;
     let mixed = vec![
         Record::new("with a field").with_field("id", "k").with_field("year", 2001),
@@ -333,8 +335,7 @@ fn records_are_asked_for_when_there_is_room_for_them() {
             Records::new("crawl", pages),
             &options,
             &[],
-            &StopAtOnce(&interrupt),
-            &interrupt,
+            &Context::new().with_progress(&StopAtOnce(&interrupt)).with_interrupt(&interrupt),
         );
         assert!(stopped.unwrap_err().is_interrupt());
         // Ten a batch, and as many batches as the stages hold at once.
@@ -344,5 +345,5 @@ fn records_are_asked_for_when_there_is_room_for_them() {
 }
 
 fn options_of(batch_bytes: u64) -> IngestOptions {
-    IngestOptions { batch_bytes, threads: 2, ..IngestOptions::new("web") }
+    IngestOptions { batch_bytes, ..IngestOptions::new("web") }
 }

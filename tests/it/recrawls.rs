@@ -6,13 +6,11 @@ use crate::support::{
 };
 use corpusdb::dedup::Standing;
 use corpusdb::ingest::{InputFormat, ReadOptions, TextUnit};
-use corpusdb::{
-    CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, NoProgress,
-};
+use corpusdb::{Context, CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt};
 
 fn options(batch_bytes: u64) -> IngestOptions {
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
-    IngestOptions { batch_bytes, threads: 2, read, ..IngestOptions::new("web") }
+    IngestOptions { batch_bytes, read, ..IngestOptions::new("web") }
 }
 
 /// The text in force under each key, as (key, text) in the order of ids.
@@ -133,10 +131,9 @@ fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
         }
         let mut stops = 0;
         while interrupted && stops < 3 {
-            let interrupt = Interrupt::default();
-            let stop = StopAt::new(StopWhen::Advance(1), &interrupt);
+            let stop = StopAt::new(StopWhen::Advance(1));
             let done =
-                writer.ingest(std::slice::from_ref(&a), &options(4 << 10), &[], &stop, &interrupt);
+                writer.ingest(std::slice::from_ref(&a), &options(4 << 10), &[], &stop.context());
             if done.is_ok() {
                 break;
             }
@@ -320,9 +317,9 @@ fn what_was_removed_is_found_again_when_it_is_restored() {
     let kept: roaring::RoaringTreemap = writer.view().kept().unwrap().iter().take(30).collect();
     let before = sound_digest(&reader(&corpus));
     let interrupt = Interrupt::default();
-    writer.remove(&kept, false, &NoProgress, &interrupt).unwrap();
+    writer.remove(&kept, false, &Context::new().with_interrupt(&interrupt)).unwrap();
     sound_digest(&reader(&corpus));
-    writer.restore(&kept, &NoProgress, &interrupt).unwrap();
+    writer.restore(&kept, &Context::new().with_interrupt(&interrupt)).unwrap();
     assert_eq!(sound_digest(&reader(&corpus)), before);
     // Near copies that come now are duplicates of what was restored.
     let mut random = Random::new(10);
@@ -390,10 +387,9 @@ fn a_file_that_grows_comes_to_what_it_is_in_the_end() {
                 let options = IngestOptions { reread: random.chance(25), ..options.clone() };
                 if random.chance(40) {
                     // It ends behind a commit, with its process; the file may grow before it goes on.
-                    let interrupt = Interrupt::default();
-                    let stop = StopAt::new(StopWhen::Advance(1), &interrupt);
+                    let stop = StopAt::new(StopWhen::Advance(1));
                     let _ =
-                        grown.ingest(std::slice::from_ref(&path), &options, &[], &stop, &interrupt);
+                        grown.ingest(std::slice::from_ref(&path), &options, &[], &stop.context());
                     drop(grown);
                     grown = writer(&scratch.path("grown"));
                     if random.chance(50) {

@@ -5,7 +5,7 @@ use crate::support::{
     seeds, sound, sound_digest,
 };
 use corpusdb::ingest::ReadOptions;
-use corpusdb::{Corpus, DedupMode, IngestOptions, IngestReport, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, DedupMode, IngestOptions, IngestReport, Policy};
 use serde_json::Value;
 use std::path::Path;
 
@@ -151,8 +151,8 @@ fn files_whose_names_look_alike_settle_their_own_rejects() {
     let mut writer = Corpus::options().memory(MEMORY).threads(1).open_writer(&corpus).unwrap();
     let mut pour = || {
         let paths = [scratch.arg("in")];
-        let options = IngestOptions { threads: 1, ..IngestOptions::new("web") };
-        writer.ingest(&paths, &options, &[], &NoProgress, &Interrupt::default()).unwrap()
+        let options = IngestOptions { ..IngestOptions::new("web") };
+        writer.ingest(&paths, &options, &[], &Context::new()).unwrap()
     };
     assert_eq!(pour().rejected, 2);
     std::fs::write(&files[0], format!("{}{}", record(2), record(1))).unwrap();
@@ -230,7 +230,6 @@ fn after_any_history_rejects_are_those_of_the_files_as_they_were_read_last() {
             let text_field = Some("text".to_owned());
             let options = IngestOptions {
                 read: ReadOptions { id_field, text_field, ..ReadOptions::default() },
-                threads: 1,
                 batch_bytes: *random.pick(&[1, 300, 1 << 20]),
                 reread: random.chance(20),
                 condition: random.chance(40).then(|| "text <> 'left out'".to_owned()),
@@ -239,8 +238,7 @@ fn after_any_history_rejects_are_those_of_the_files_as_they_were_read_last() {
             let paths: Vec<String> =
                 which.iter().map(|at| scratch.arg(&format!("in/{at}.jsonl"))).collect();
             let told = format!("seed {seed}, step {step}");
-            let report =
-                writer.ingest(&paths, &options, &[], &NoProgress, &Interrupt::default()).unwrap();
+            let report = writer.ingest(&paths, &options, &[], &Context::new()).unwrap();
             assert_balance(&report, &told);
             for (at, path) in which.iter().zip(&paths) {
                 last[*at] = Some((options.clone(), std::fs::read_to_string(path).unwrap()));
@@ -254,9 +252,7 @@ fn after_any_history_rejects_are_those_of_the_files_as_they_were_read_last() {
             for (at, state) in last.iter().enumerate() {
                 let Some((options, text)) = state else { continue };
                 let path = scratch.write(&format!("in/{at}.jsonl"), text);
-                let report = again
-                    .ingest(&[path], options, &[], &NoProgress, &Interrupt::default())
-                    .unwrap();
+                let report = again.ingest(&[path], options, &[], &Context::new()).unwrap();
                 assert_balance(&report, &told);
             }
             let corpus = writer.corpus();

@@ -13,7 +13,7 @@ use crate::support::{
 use arrow::datatypes::{DataType, Field, Schema};
 use corpusdb::dedup::{KeepOrder, StandingsDigest};
 use corpusdb::ingest::LoadOptions;
-use corpusdb::{CorpusWriter, DedupMode, DocId, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, CorpusWriter, DedupMode, DocId, Interrupt, Policy};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -144,7 +144,7 @@ fn crawls(seed: u64, policy: &Policy, (rounds, size): (usize, usize), batches: &
     let tokenizer = trained();
     let mut corpora = ["decides", "ingests", "loads"].map(|name| {
         let mut writer = make(&scratch.path(name), policy);
-        writer.add_tokenizer("own", &tokenizer, "", &NoProgress, &Interrupt::default()).unwrap();
+        writer.add_tokenizer("own", &tokenizer, "", &Context::new()).unwrap();
         writer
     });
     let (mut held, mut names) = (Vec::new(), Vec::new());
@@ -164,7 +164,7 @@ fn crawls(seed: u64, policy: &Policy, (rounds, size): (usize, usize), batches: &
         same_ingest(ingests, &directory);
         let batch_bytes = batches[random.below(batches.len())];
         let check_all = random.chance(50);
-        let options = LoadOptions { threads: 2, batch_bytes, check_all, ..LoadOptions::default() };
+        let options = LoadOptions { batch_bytes, check_all, ..LoadOptions::default() };
         let done = load(loads, &directory, &options);
         let told = format!("seed {seed}, {policy}, round {round}, {batch_bytes} bytes");
         let done = done.unwrap_or_else(|error| panic!("{told}: {error}"));
@@ -319,7 +319,7 @@ impl Again {
 }
 
 fn options(batch_bytes: u64, check_all: bool) -> LoadOptions {
-    LoadOptions { threads: 2, batch_bytes, check_all, ..LoadOptions::default() }
+    LoadOptions { batch_bytes, check_all, ..LoadOptions::default() }
 }
 
 fn witness(keep: KeepOrder) -> Policy {
@@ -339,8 +339,8 @@ fn a_load_that_is_stopped_anywhere_goes_on_to_the_same_end() {
             let mut writer = writer(&corpus);
             let directory = again.scratch.arg("load");
             let interrupt = Interrupt::default();
-            let stop = StopAt::new(StopWhen::Told(steps), &interrupt);
-            let done = writer.bulk_load(&directory, &options(1500, false), &stop, &interrupt);
+            let stop = StopAt::new(StopWhen::Told(steps));
+            let done = writer.bulk_load(&directory, &options(1500, false), &stop.context());
             let digest = sound_digest(&writer.corpus());
             if done.is_ok() && !interrupt.is_raised() {
                 assert_eq!(digest, again.expected);
@@ -359,11 +359,10 @@ fn a_load_does_not_go_on_when_documents_were_ranked_otherwise_meanwhile() {
     let again = Again::new(731, &witness(KeepOrder::Field("year".to_owned())), 40);
     let directory = again.scratch.path("load");
     let mut writer = again.made("corpus");
-    let interrupt = Interrupt::default();
-    let stop = StopAt::new(StopWhen::Told(6), &interrupt);
+    let stop = StopAt::new(StopWhen::Told(6));
     assert!(
         writer
-            .bulk_load(directory.to_str().unwrap(), &options(1500, false), &stop, &interrupt)
+            .bulk_load(directory.to_str().unwrap(), &options(1500, false), &stop.context())
             .is_err()
     );
     assert!(writer.view().documents() > again.crawl.stored as u64, "nothing was loaded");

@@ -6,7 +6,7 @@ use crate::support::{
 use crate::web::{Framing, Server, State};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::remote::ObjectStores;
-use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Interrupt, Policy};
 use serde_json::Value;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
@@ -250,7 +250,7 @@ fn a_stop_is_heard_while_a_server_is_silent() {
                 std::thread::sleep(Duration::from_millis(300));
                 raised.raise();
             });
-            writer.ingest(&[path], &options, &[], &NoProgress, &interrupt)
+            writer.ingest(&[path], &options, &[], &Context::new().with_interrupt(&interrupt))
         });
         let error = stopped.unwrap_err().to_string();
         assert!(error.contains("interrupted"), "{error}");

@@ -3,7 +3,6 @@
 use crate::support::{
     Page, Scratch, StopAt, StopWhen, corpusdb, crawl, digest, ingest, init, lines, sound, writer,
 };
-use corpusdb::Interrupt;
 use corpusdb::curate::NewSignals;
 use corpusdb::signals::{Signal, SignalSet};
 use serde_json::{Value, json};
@@ -216,12 +215,9 @@ fn an_addition_that_was_stopped_goes_on_and_comes_to_the_same() {
     add(&one, &["--set", "gopher"]);
     ingest(&one, &[&second], &how);
     let stopped = |signals: Vec<Signal>| {
-        let interrupt = Interrupt::default();
         let mut writer = writer(other.as_ref());
         let new = NewSignals { signals, batch: 25 };
-        writer
-            .add_signals(&new, &StopAt::new(StopWhen::Advance(1), &interrupt), &interrupt)
-            .unwrap_err();
+        writer.add_signals(&new, &StopAt::new(StopWhen::Advance(1)).context()).unwrap_err();
     };
     // Two signals are further than the rest.
     stopped(SignalSet::Gopher.signals()[..2].to_vec());

@@ -5,9 +5,7 @@ use crate::support::{
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::Depth;
-use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport, Interrupt, NoProgress,
-};
+use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport};
 
 /// A tokenizer that belongs to the tests, trained on a made-up crawl.
 pub fn trained() -> Vec<u8> {
@@ -16,9 +14,7 @@ pub fn trained() -> Vec<u8> {
     make(&path, DedupMode::Witness, 0.8);
     let file = scratch.write("a.jsonl", lines(&crawl(2, 120, false)));
     let mut writer = writer(&path);
-    writer
-        .ingest(&[file], &IngestOptions::new("web"), &[], &NoProgress, &Interrupt::default())
-        .unwrap();
+    writer.ingest(&[file], &IngestOptions::new("web"), &[], &Context::new()).unwrap();
     train(&writer, 400, &["<|endoftext|>"])
 }
 
@@ -84,12 +80,8 @@ impl Input {
             Corpus::options().memory(MEMORY).threads(way.threads).open_writer(&path).unwrap();
         let read =
             ReadOptions { id_field: self.keyed.then(|| "id".to_owned()), ..ReadOptions::default() };
-        let options = IngestOptions {
-            batch_bytes: way.batch_bytes,
-            threads: way.threads,
-            read,
-            ..IngestOptions::new("web")
-        };
+        let options =
+            IngestOptions { batch_bytes: way.batch_bytes, read, ..IngestOptions::new("web") };
         let mut sums = Sums::default();
         let mut ingests = 0;
         let mut ingest = |writer: &mut CorpusWriter, paths: &[String]| {
@@ -97,9 +89,7 @@ impl Input {
                 register(writer, tokenizer);
             }
             ingests += 1;
-            sums.add(
-                &writer.ingest(paths, &options, &[], &NoProgress, &Interrupt::default()).unwrap(),
-            );
+            sums.add(&writer.ingest(paths, &options, &[], &Context::new()).unwrap());
         };
         let files = (0..self.files.len()).map(|at| format!("{at:03}.jsonl"));
         match way.cut {
@@ -140,15 +130,7 @@ impl Input {
 }
 
 fn register(writer: &mut CorpusWriter, tokenizer: &[u8]) {
-    writer
-        .add_tokenizer(
-            "own",
-            tokenizer,
-            "trained on a test's crawl",
-            &NoProgress,
-            &Interrupt::default(),
-        )
-        .unwrap();
+    writer.add_tokenizer("own", tokenizer, "trained on a test's crawl", &Context::new()).unwrap();
 }
 
 /// What reports add up to, whatever the way.
@@ -246,5 +228,5 @@ fn a_digest_tells_one_corpus_from_another() {
     digests.sort();
     digests.dedup();
     assert!(digests.len() >= 3, "{digests:?}");
-    assert!(reader(&scratch.path("whole")).check(Depth::Full, &NoProgress).unwrap().is_empty());
+    assert!(reader(&scratch.path("whole")).check(Depth::Full, &Context::new()).unwrap().is_empty());
 }

@@ -5,7 +5,7 @@ use corpusdb::dedup::{KeepOrder, Scope};
 use corpusdb::store::Depth;
 use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, IngestReport, Interrupt, NoProgress,
+    Context, Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, IngestReport, Interrupt,
     Policy, Progress, ProgressTally,
 };
 use serde_json::{Value, json};
@@ -327,12 +327,12 @@ pub fn train(writer: &CorpusWriter, vocab_size: u32, specials: &[&str]) -> Vec<u
     let specials = specials.iter().map(|token| (*token).to_owned()).collect();
     let options = TrainOptions { vocab_size, specials, ..TrainOptions::default() };
     let on = TrainingTexts::default();
-    writer.train_tokenizer(&options, &on, &NoProgress, &Interrupt::default()).unwrap().json
+    writer.train_tokenizer(&options, &on, &Context::new()).unwrap().json
 }
 
 /// Ingests through the library.
 pub fn pour(writer: &mut CorpusWriter, paths: &[String], options: &IngestOptions) -> IngestReport {
-    writer.ingest(paths, options, &[], &NoProgress, &Interrupt::default()).unwrap()
+    writer.ingest(paths, options, &[], &Context::new()).unwrap()
 }
 
 /// A tokenizer.json of 500 ids, the first of which are ChatML's special tokens.
@@ -349,9 +349,9 @@ pub fn tokenizer_of_chats(seed: u64) -> Vec<u8> {
 /// The digest of a corpus that is found sound at every depth.
 #[track_caller]
 pub fn sound_digest(corpus: &Corpus) -> String {
-    let faults = corpus.check(Depth::Deep, &NoProgress).unwrap();
+    let faults = corpus.check(Depth::Deep, &Context::new()).unwrap();
     assert!(faults.is_empty(), "{faults:?}");
-    corpus.digest(&NoProgress).unwrap()
+    corpus.digest(&Context::new()).unwrap()
 }
 
 // ---- stops ----
@@ -375,8 +375,17 @@ pub struct StopAt {
 }
 
 impl StopAt {
-    pub fn new(when: StopWhen, interrupt: &Interrupt) -> Self {
-        Self { when, told: AtomicU64::new(0), interrupt: interrupt.clone() }
+    pub fn new(when: StopWhen) -> Self {
+        Self { when, told: AtomicU64::new(0), interrupt: Interrupt::default() }
+    }
+
+    /// That of a call which it watches and stops.
+    pub fn context(&self) -> Context<'_> {
+        Context::new().with_progress(self).with_interrupt(&self.interrupt)
+    }
+
+    pub fn is_raised(&self) -> bool {
+        self.interrupt.is_raised()
     }
 
     fn step(&self, done: Option<u64>) {

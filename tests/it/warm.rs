@@ -5,7 +5,7 @@ use corpusdb::arrow::array::AsArray;
 use corpusdb::arrow::datatypes::Int64Type;
 use corpusdb::ingest::{JoinBy, JoinOptions, Record, Records};
 use corpusdb::query::SqlOptions;
-use corpusdb::{Corpus, DedupMode, FieldKind, IngestOptions, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, DedupMode, FieldKind, IngestOptions, Policy};
 use std::collections::BTreeMap;
 
 /// A document by its key, with its grade, if it has one.
@@ -102,8 +102,7 @@ fn held_corpora_go_on_showing_their_moments_and_new_ones_what_came_since() {
                     }
                     let (records, options) =
                         (Records::new("step", records), IngestOptions::new("web"));
-                    open.ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())
-                        .unwrap();
+                    open.ingest_records(records, &options, &[], &Context::new()).unwrap();
                 }
                 2 | 3 => {
                     let mut lines = String::new();
@@ -116,7 +115,7 @@ fn held_corpora_go_on_showing_their_moments_and_new_ones_what_came_since() {
                     }
                     let file = scratch.write("grades.jsonl", lines);
                     let options = JoinOptions::of("grade", JoinBy::Id("id".to_owned()));
-                    open.set_field(&[file], &options, &NoProgress, &Interrupt::default()).unwrap();
+                    open.set_field(&[file], &options, &Context::new()).unwrap();
                 }
                 _ => {
                     let name = format!("s{step}");
@@ -153,7 +152,7 @@ fn threads_that_ask_the_same_corpus_at_once_get_the_same_answers() {
         };
         let records = Records::new("part", (part * 40..part * 40 + 40).map(record));
         let options = IngestOptions::new("web");
-        open.ingest_records(records, &options, &[], &NoProgress, &Interrupt::default()).unwrap();
+        open.ingest_records(records, &options, &[], &Context::new()).unwrap();
     }
     let corpus = open.corpus();
     std::thread::scope(|scope| {

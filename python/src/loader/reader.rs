@@ -8,7 +8,7 @@ use crate::error::{named, raise};
 use crate::plan::Plan;
 use crate::process::Owned;
 use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Manifest, Planned};
-use corpusdb::{Corpus, DocId, Error, Interrupt};
+use corpusdb::{Context, Corpus, DocId, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::collections::BTreeMap;
@@ -57,7 +57,7 @@ impl Reader {
         let pool = pool.map_err(|error| {
             pyo3::exceptions::PyOSError::new_err(format!("cannot start {threads} threads: {error}"))
         })?;
-        let opened = or_leave(py, None, move |_, _| {
+        let opened = or_leave(py, None, move |_| {
             let files = by_epoch(files, &hash)?;
             let opened = pool.install(|| {
                 let corpus = Corpus::options().memory(memory).open_with(&path, &shards)?;
@@ -83,8 +83,8 @@ impl Reader {
     /// Rows and batches of an epoch.
     fn counts(&self, py: Python<'_>, epoch: u64) -> PyResult<(u64, u64)> {
         let opened = self.opened(py)?;
-        or_leave(py, None, move |_, interrupt| {
-            let epoch = opened.epoch(epoch, interrupt)?;
+        or_leave(py, None, move |context| {
+            let epoch = opened.epoch(epoch, context)?;
             Ok((epoch.rows(), epoch.batches()))
         })
     }
@@ -92,8 +92,8 @@ impl Reader {
     /// Steps that each rank of `world` has from batch `from` on.
     fn steps(&self, py: Python<'_>, epoch: u64, from_batch: u64, world: u64) -> PyResult<u64> {
         let opened = self.opened(py)?;
-        or_leave(py, None, move |_, interrupt| {
-            Ok(opened.epoch(epoch, interrupt)?.steps_from(from_batch, world))
+        or_leave(py, None, move |context| {
+            Ok(opened.epoch(epoch, context)?.steps_from(from_batch, world))
         })
     }
 
@@ -119,9 +119,9 @@ impl Reader {
         let form = Form::of(views, flat, kind)?;
         let opened = self.opened(py)?;
         let theirs = Arc::clone(&opened);
-        let work = or_leave(py, None, move |_, interrupt| {
+        let work = or_leave(py, None, move |context| {
             opened.pool.install(|| {
-                let mut epoch = opened.epoch_here(epoch, interrupt)?;
+                let mut epoch = opened.epoch_here(epoch, context)?;
                 if uneven {
                     epoch = epoch.allow_uneven();
                 }
@@ -143,9 +143,9 @@ impl Reader {
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let form = Form::of(views, flat, kind)?;
         let opened = self.opened(py)?;
-        let made = or_leave(py, None, move |_, interrupt| {
+        let made = or_leave(py, None, move |context| {
             opened.pool.install(|| {
-                let epoch = opened.epoch_here(epoch, interrupt)?;
+                let epoch = opened.epoch_here(epoch, context)?;
                 let maker = Maker::of(&epoch, &form)?;
                 let rows = epoch.rows_at(&numbers)?;
                 let make = |row: corpusdb::epoch::EpochRow| {
@@ -167,7 +167,7 @@ impl Reader {
     /// The keys of documents.
     fn keys(&self, py: Python<'_>, documents: Vec<u64>) -> PyResult<Vec<String>> {
         let opened = self.opened(py)?;
-        or_leave(py, None, move |_, _| {
+        or_leave(py, None, move |_| {
             let key = |document| opened.corpus.key_of(DocId(document));
             opened.pool.install(|| documents.into_iter().map(key).collect())
         })
@@ -189,17 +189,17 @@ impl Reader {
 }
 
 impl Opened {
-    fn epoch(&self, number: u64, interrupt: &Interrupt) -> Result<Epoch, Error> {
-        self.pool.install(|| self.epoch_here(number, interrupt))
+    fn epoch(&self, number: u64, context: &Context<'_>) -> Result<Epoch, Error> {
+        self.pool.install(|| self.epoch_here(number, context))
     }
 
     /// An epoch, opened once as long as no other one is asked for.
-    fn epoch_here(&self, number: u64, interrupt: &Interrupt) -> Result<Epoch, Error> {
+    fn epoch_here(&self, number: u64, context: &Context<'_>) -> Result<Epoch, Error> {
         let held = lock(&self.last).clone();
         if let Some((_, epoch)) = held.filter(|(last, _)| *last == number) {
             return Ok(epoch);
         }
-        let mut epoch = self.corpus.epoch(&self.planned, number, interrupt)?;
+        let mut epoch = self.corpus.epoch(&self.planned, number, context)?;
         if let Some(directory) = self.files.get(&number) {
             epoch = epoch.from_files(directory)?;
         }
@@ -270,7 +270,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// The exception of an error of the reading thread.
 pub(super) fn raised(py: Python<'_>, error: Error) -> PyErr {
     match error {
-        Error::Epoch(EpochError::Interrupted) => named(py, "Closed", "this loader was stopped"),
+        Error::Interrupted(_) => named(py, "Closed", "this loader was stopped"),
         other => raise(py, other),
     }
 }

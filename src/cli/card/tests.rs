@@ -5,8 +5,7 @@ use crate::cli::page::tests::elements;
 use corpusdb::ingest::{Record, Records};
 use corpusdb::report::{CorpusReport, ReportOptions};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, Interrupt, NoProgress, Policy,
-    Recipe,
+    Context, Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, Policy, Recipe,
 };
 
 const HOSTILE: &str = "</title><script>alert('x')</script>&\"\u{202e}";
@@ -50,24 +49,22 @@ impl Place {
             };
             let records = Records::new(HOSTILE, (0..30).map(record));
             let options = IngestOptions::new(source);
-            writer
-                .ingest_records(records, &options, &[], &NoProgress, &Interrupt::default())
-                .unwrap();
+            writer.ingest_records(records, &options, &[], &Context::new()).unwrap();
         }
         let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
             {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
-        writer.add_tokenizer("words", file, HOSTILE, &NoProgress, &Interrupt::default()).unwrap();
+        writer.add_tokenizer("words", file, HOSTILE, &Context::new()).unwrap();
         let recipe = format!(
             "version = 1\n[[source]]\nname = \"web\"\nweight = 0.5\n[[source]]\nname = '''{HOSTILE}'''\n\
              weight = 0.5\n[pack]\nkind = \"concat\"\nlength = 8\n"
         );
-        let (record, _) = writer.plan(&Recipe::parse(&recipe).unwrap(), &NoProgress).unwrap();
+        let (record, _) = writer.plan(&Recipe::parse(&recipe).unwrap(), &Context::new()).unwrap();
         Self { _directory: directory, plan: record.number, writer }
     }
 
     fn report(&self, texts: bool) -> CorpusReport {
         let options = ReportOptions { plan: Some(self.plan), texts, ..ReportOptions::default() };
-        self.writer.corpus().report(&options, &Interrupt::default()).unwrap()
+        self.writer.corpus().report(&options, &Context::new()).unwrap()
     }
 }
 
@@ -142,7 +139,7 @@ fn a_corpus_of_nothing_has_a_card_too() {
     let path = directory.path().join("empty");
     Corpus::init(&path, &Policy::new(DedupMode::Exact, 1.0).unwrap(), &[]).unwrap();
     let corpus = Corpus::options().memory(64 << 20).open(&path).unwrap();
-    let report = corpus.report(&ReportOptions::default(), &Interrupt::default()).unwrap();
+    let report = corpus.report(&ReportOptions::default(), &Context::new()).unwrap();
     let page = page(&report);
     elements(&page);
     assert!(page.contains("Nothing has come in yet.") && page.contains("No duplicate was found."));

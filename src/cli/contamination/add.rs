@@ -1,6 +1,6 @@
 //! `corpusdb contamination add`: stores a suite and searches what is stored for it.
 
-use crate::cli::setup::{Context, stores};
+use crate::cli::setup::{CommandSession, stores};
 use crate::cli::{Outcome, print};
 use corpusdb::contamination::SuiteFields;
 use corpusdb::ingest::ReadOptions;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Add a suite: search every stored text for its items; every ingest does from then on
 ///
 /// JSON lines, Parquet or CSV, plain or compressed. The layouts of GSM8K (question, answer), HumanEval (task_id,
-/// prompt, canonical_solution) and MMLU (question, choices or A to D, answer) are known, and passage or context beside
+/// prompt, canonical_solution) and MMLU (question, choices or A to D, answer) are known, and passage or session beside
 /// a question; other fields are named. Stored is which 8-grams of the items stand where in each text, and which shorter
 /// runs that keep their distance: what counts as contaminated is said when it is asked about. Run the same command
 /// again after an interrupt.
@@ -32,19 +32,18 @@ pub(in crate::cli) struct Args {
     /// The field that has the answer [default: answer, canonical_solution, solution or answers]
     #[arg(long, value_name = "FIELD")]
     answer: Option<String>,
-    /// The field that has the text that the question is about [default: passage or context]
+    /// The field that has the text that the question is about [default: passage or session]
     #[arg(long, value_name = "FIELD")]
     passage: Option<String>,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let fields =
         SuiteFields { question: args.question, answer: args.answer, passage: args.passage };
     let read = ReadOptions { stores: stores(), ..ReadOptions::default() };
-    let mut writer = context.write(&args.corpus)?;
-    let told = (context.progress.as_ref(), &context.interrupt);
-    let report = writer.add_suite(&args.name, &args.files, &read, &fields, told)?;
-    if context.json {
+    let mut writer = session.write(&args.corpus)?;
+    let report = writer.add_suite(&args.name, &args.files, &read, &fields, &session.context())?;
+    if session.json {
         print::typed("suite_add", &report)?;
         return Ok(Outcome::Good);
     }

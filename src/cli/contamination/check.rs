@@ -1,7 +1,7 @@
 //! `corpusdb contamination check`: texts that are not stored, against the suites.
 
 use super::{RuleArgs, told};
-use crate::cli::setup::{Context, stores};
+use crate::cli::setup::{CommandSession, stores};
 use crate::cli::{Outcome, print};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::query::CheckedText;
@@ -30,8 +30,8 @@ pub(in crate::cli) struct Args {
     rule: RuleArgs,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
-    let corpus = context.read(&args.corpus)?;
+pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let corpus = session.read(&args.corpus)?;
     anyhow::ensure!(
         !corpus.suites()?.is_empty(),
         "there is no suite to check against; `corpusdb contamination add` adds one"
@@ -45,14 +45,18 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
     let mut printed = Ok(());
     let mut each = |checked: &CheckedText| {
         if printed.is_ok() {
-            printed = show(checked, &corpus, context.json);
+            printed = show(checked, &corpus, session.json);
         }
     };
-    let told = (context.progress.as_ref(), &context.interrupt);
-    let counts =
-        corpus.check_contamination(&args.files, &read, &args.rule.rule()?, told, &mut each)?;
+    let counts = corpus.check_contamination(
+        &args.files,
+        &read,
+        &args.rule.rule()?,
+        &session.context(),
+        &mut each,
+    )?;
     printed?;
-    if context.json {
+    if session.json {
         print::typed("contamination_check", &counts)?;
     } else {
         print::line(&format!(

@@ -5,7 +5,7 @@ mod check;
 mod review;
 mod told;
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, find, print};
 use corpusdb::contamination::Rule;
 use corpusdb::query::{SuiteContamination, SuiteSummary};
@@ -108,24 +108,24 @@ impl Verb {
     }
 }
 
-pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
-        Verb::Add(args) => add::run(args, context),
-        Verb::Check(args) => check::run(&args, context),
+        Verb::Add(args) => add::run(args, session),
+        Verb::Check(args) => check::run(&args, session),
         Verb::List { corpus } => {
-            let suites = context.read(&corpus)?.suites()?;
-            if context.json {
+            let suites = session.read(&corpus)?.suites()?;
+            if session.json {
                 suites.iter().try_for_each(|suite| print::typed("suite", suite))?;
             } else {
                 list(&suites)?;
             }
             Ok(Outcome::Good)
         }
-        Verb::Show { corpus, what, limit, rule } => show(&corpus, &what, limit, &rule, context),
-        Verb::Review(args) => review::run(&args, context),
+        Verb::Show { corpus, what, limit, rule } => show(&corpus, &what, limit, &rule, session),
+        Verb::Review(args) => review::run(&args, session),
         Verb::Drop { corpus, name } => {
-            context.write(&corpus)?.drop_suite(&name)?;
-            if context.json {
+            session.write(&corpus)?.drop_suite(&name)?;
+            if session.json {
                 print::typed("suite_drop", &serde_json::json!({ "suite": name }))?;
             } else {
                 print::line(&format!("dropped {name}"))?;
@@ -133,9 +133,9 @@ pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
             Ok(Outcome::Good)
         }
         Verb::Report { corpus, name, limit, rule } => {
-            let corpus = context.read(&corpus)?;
+            let corpus = session.read(&corpus)?;
             let found = corpus.contamination(name.as_deref(), &rule.rule()?, limit)?;
-            if context.json {
+            if session.json {
                 found.iter().try_for_each(|one| print::typed("contamination", one))?;
             } else {
                 report(&found)?;
@@ -168,9 +168,9 @@ fn show(
     what: &str,
     limit: usize,
     rule: &RuleArgs,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<Outcome> {
-    let corpus = context.read(corpus)?;
+    let corpus = session.read(corpus)?;
     let rule = rule.rule()?;
     let found = if corpus.suites()?.iter().any(|suite| suite.suite == what) {
         corpus.suite_evidence(what, &rule, limit)?
@@ -181,7 +181,7 @@ fn show(
         corpus.document_evidence(*document, &rule)?
     };
     for evidence in &found {
-        if context.json {
+        if session.json {
             print::typed("evidence", evidence)?;
         } else {
             told::evidence(&corpus, evidence)?;

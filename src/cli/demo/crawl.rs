@@ -63,7 +63,7 @@ fn words<'a>(demo: &'a Demo<'_>, input: &'a Input) -> Vec<&'a str> {
 }
 
 fn run(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {
-    let context = demo.context;
+    let session = demo.session;
     let mut reports = Vec::new();
     for input in inputs {
         let options = IngestOptions {
@@ -73,18 +73,11 @@ fn run(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {
                 id_field: input.id_field.map(str::to_owned),
                 ..ReadOptions::default()
             },
-            threads: context.threads,
             ..IngestOptions::new(&input.source)
         };
-        let mut writer = context.write(&demo.place.corpus())?;
+        let mut writer = session.write(&demo.place.corpus())?;
         let paths = std::slice::from_ref(&input.path);
-        reports.push(writer.ingest(
-            paths,
-            &options,
-            &[],
-            context.progress.as_ref(),
-            &context.interrupt,
-        )?);
+        reports.push(writer.ingest(paths, &options, &[], &session.context())?);
         demo.end_bar();
     }
     Ok(reports)

@@ -79,13 +79,13 @@ pub(super) fn plan(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<Stored> {
     demo.teller.say("")?;
     demo.teller.command(&["epoch", "plan", &demo.corpus, &shown])?;
     let recipe = Recipe::parse(&text).map_err(corpusdb::Error::from)?;
-    let context = demo.context;
+    let session = demo.session;
     let started = Instant::now();
-    let mut writer = context.write(&demo.place.corpus())?;
-    let (record, planned) = writer.plan(&recipe, context.progress.as_ref())?;
+    let mut writer = session.write(&demo.place.corpus())?;
+    let (record, planned) = writer.plan(&recipe, &session.context())?;
     demo.end_bar();
     drop(writer);
-    let explanation = demo.open()?.explain(&planned, &context.interrupt)?;
+    let explanation = demo.open()?.explain(&planned, &session.context())?;
     let seconds = started.elapsed().as_secs_f64();
     demo.teller.command(&["epoch", "explain", &demo.corpus, &record.number.to_string()])?;
     let rows = explanation.sources.iter().map(|source| {
@@ -124,16 +124,10 @@ pub(super) fn build(demo: &Demo<'_>, plan: &Stored) -> anyhow::Result<(Manifest,
         "--out",
         &demo.place.show(&out),
     ])?;
-    let context = demo.context;
-    let job = BuildJob {
-        epoch: 0,
-        out: &out,
-        threads: context.threads,
-        progress: context.progress.as_ref(),
-        interrupt: &context.interrupt,
-    };
+    let session = demo.session;
+    let job = BuildJob { epoch: 0, out: &out };
     let started = Instant::now();
-    let manifest = demo.open()?.build(&plan.planned, &job)?;
+    let manifest = demo.open()?.build(&plan.planned, &job, &session.context())?;
     let seconds = started.elapsed().as_secs_f64();
     demo.end_bar();
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
@@ -152,8 +146,7 @@ pub(super) fn verify(demo: &Demo<'_>, plan: &Stored) -> anyhow::Result<(Verifica
     let out = demo.place.epoch();
     demo.teller.command(&["epoch", "verify", &demo.corpus, &demo.place.show(&out)])?;
     let started = Instant::now();
-    let (progress, interrupt) = (demo.context.progress.as_ref(), &demo.context.interrupt);
-    let verification = demo.open()?.verify(&plan.planned, &out, progress, interrupt)?;
+    let verification = demo.open()?.verify(&plan.planned, &out, &demo.session.context())?;
     let seconds = started.elapsed().as_secs_f64();
     demo.end_bar();
     demo.teller.say("")?;

@@ -4,7 +4,7 @@ use super::crates::{Choice, Crate, SOURCES};
 use super::directory::DemoDirectory;
 use crate::cli::print;
 use anyhow::Context as _;
-use corpusdb::Interrupt;
+use corpusdb::Context;
 use corpusdb::ingest::InputFormat;
 use std::collections::BTreeSet;
 use std::fs;
@@ -57,7 +57,7 @@ impl Inputs {
 pub(super) fn gather(
     choice: Choice,
     place: &DemoDirectory,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> anyhow::Result<Inputs> {
     let mut crawls = Vec::new();
     for number in 0..2 {
@@ -65,7 +65,7 @@ pub(super) fn gather(
         let mut inputs: Vec<Input> =
             SOURCES.iter().map(|source| empty(place, &directory, source)).collect();
         for found in choice.taken.iter().skip(number).step_by(2) {
-            super::stop_if_asked(interrupt)?;
+            super::stop_if_asked(context)?;
             copy(found, &directory, &mut inputs)?;
         }
         inputs.retain(|input| input.files > 0);

@@ -15,10 +15,9 @@ mod queries;
 mod teller;
 mod tokens;
 
-use super::setup::{Context, on_disk};
+use super::setup::{CommandSession, on_disk};
 use super::{Outcome, print};
-use corpusdb::curate::CurateError;
-use corpusdb::{Corpus, DedupMode, DocId, IngestReport, Interrupt, Policy};
+use corpusdb::{Context, Corpus, DedupMode, DocId, IngestReport, Interrupted, Policy};
 use crates::Choice;
 use directory::DemoDirectory;
 use input::Inputs;
@@ -50,7 +49,7 @@ pub(super) struct Args {
 
 /// What every step needs.
 struct Demo<'a> {
-    context: &'a Context,
+    session: &'a CommandSession,
     teller: Teller,
     place: DemoDirectory,
     /// The corpus, as a user would write it.
@@ -60,30 +59,30 @@ struct Demo<'a> {
 
 impl Demo<'_> {
     fn open(&self) -> anyhow::Result<Corpus> {
-        self.context.read(&self.place.corpus())
+        self.session.read(&self.place.corpus())
     }
 
     /// Clears the progress bar: a stage that is never advanced is never drawn.
     fn end_bar(&self) {
-        self.context.progress.end();
+        self.session.progress.end();
     }
 }
 
-fn stop_if_asked(interrupt: &Interrupt) -> anyhow::Result<()> {
-    if interrupt.is_raised() {
-        return Err(corpusdb::Error::from(CurateError::Interrupted).into());
+fn stop_if_asked(context: &Context<'_>) -> anyhow::Result<()> {
+    match context.is_interrupted() {
+        true => Err(corpusdb::Error::from(Interrupted::default()).into()),
+        false => Ok(()),
     }
-    Ok(())
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let started = Instant::now();
     let choice = if args.paths.is_empty() { Some(crates::choose()) } else { None };
-    let place = DemoDirectory::make(&args.dir, context.memory)?;
+    let place = DemoDirectory::make(&args.dir, session.memory)?;
     let corpus = place.show(&place.corpus());
     let demo = Demo {
-        context,
-        teller: Teller::new(context.json),
+        session,
+        teller: Teller::new(session.json),
         place,
         corpus,
         text_field: args.text_field,
@@ -109,23 +108,23 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
 
     let crawls = crawls(&demo, &inputs)?;
 
-    stop_if_asked(&context.interrupt)?;
+    stop_if_asked(&session.context())?;
     teller.step("See what was removed, and in favour of what")?;
     let (pairs, near) = crawl::duplicates(&demo)?;
 
-    stop_if_asked(&context.interrupt)?;
+    stop_if_asked(&session.context())?;
     teller.step("Ingest the same again: nothing is added")?;
     let added_again = crawl::again(&demo, &inputs.crawls)?;
 
-    stop_if_asked(&context.interrupt)?;
+    stop_if_asked(&session.context())?;
     teller.step("Train a tokenizer on what was kept")?;
     let trained = tokens::train(&demo, &shape)?;
 
-    stop_if_asked(&context.interrupt)?;
+    stop_if_asked(&session.context())?;
     teller.step("Ask questions")?;
     let query_seconds = queries::run(&demo, &shape)?;
 
-    stop_if_asked(&context.interrupt)?;
+    stop_if_asked(&session.context())?;
     teller.step("Plan an epoch: which documents, in which mix, packed how")?;
     let planned = epochs::plan(&demo, &shape)?;
 
@@ -133,7 +132,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     let (manifest, build_seconds) = epochs::build(&demo, &planned)?;
     epochs::figures(&demo, &manifest)?;
 
-    stop_if_asked(&context.interrupt)?;
+    stop_if_asked(&session.context())?;
     teller.step("Verify it: read the files back and compare them with the corpus")?;
     let (verification, verify_seconds) = epochs::verify(&demo, &planned)?;
 
@@ -144,7 +143,7 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
             .say(&format!("\nFAILED: ingesting the same again added {added_again} documents."))?;
     }
     next(&demo, near, planned.number, seconds)?;
-    if context.json {
+    if session.json {
         print::json(&serde_json::json!({
             "type": "demo", "corpus": demo.place.corpus(), "seconds": seconds, "passed": good,
             "crates": inputs.crates.as_ref().map(|choice| serde_json::json!({ "taken": choice.taken.len(), "left": choice.left })),
@@ -166,10 +165,10 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
 
 /// Ingests the crawls, one after the other.
 fn crawls(demo: &Demo<'_>, inputs: &Inputs) -> anyhow::Result<Vec<Vec<IngestReport>>> {
-    let (teller, context) = (&demo.teller, demo.context);
+    let (teller, session) = (&demo.teller, demo.session);
     let mut crawls: Vec<Vec<IngestReport>> = Vec::new();
     for (number, crawl) in inputs.crawls.iter().enumerate() {
-        stop_if_asked(&context.interrupt)?;
+        stop_if_asked(&session.context())?;
         teller.step(if number == 0 {
             "Ingest a crawl"
         } else {
@@ -186,8 +185,8 @@ fn crawls(demo: &Demo<'_>, inputs: &Inputs) -> anyhow::Result<Vec<Vec<IngestRepo
         teller.prose(&format!(
             "{} in {seconds:.1} s: {rate:.1} MB/s with {} {}, deduplicated, indexed and synced to disk.",
             print::size(bytes),
-            context.threads,
-            if context.threads == 1 { "thread" } else { "threads" }
+            session.threads,
+            if session.threads == 1 { "thread" } else { "threads" }
         ))?;
         crawls.push(reports);
     }
@@ -198,7 +197,7 @@ fn crawls(demo: &Demo<'_>, inputs: &Inputs) -> anyhow::Result<Vec<Vec<IngestRepo
 fn gather(demo: &Demo<'_>, choice: Choice) -> anyhow::Result<Inputs> {
     let teller = &demo.teller;
     teller.step("Gather real text")?;
-    let inputs = input::gather(choice, &demo.place, &demo.context.interrupt)?;
+    let inputs = input::gather(choice, &demo.place, &demo.session.context())?;
     teller.prose(
         "The source code, documentation and licences of the crates that cargo has unpacked for this \
          project, copied into two \"crawls\", every other crate to each. They are full of near duplicates: \

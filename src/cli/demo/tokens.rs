@@ -36,25 +36,18 @@ pub(super) fn train(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<Trained> {
         "--vocab-size",
         &size,
     ])?;
-    let context = demo.context;
-    let mut writer = context.write(&demo.place.corpus())?;
+    let session = demo.session;
+    let mut writer = session.write(&demo.place.corpus())?;
     let started = Instant::now();
     let options = TrainOptions { vocab_size: shape.vocab_size, ..TrainOptions::default() };
     let on = TrainingTexts::default();
-    let trained =
-        writer.train_tokenizer(&options, &on, context.progress.as_ref(), &context.interrupt)?;
+    let trained = writer.train_tokenizer(&options, &on, &session.context())?;
     let json = trained.json;
     let train_seconds = started.elapsed().as_secs_f64();
-    super::stop_if_asked(&context.interrupt)?;
+    super::stop_if_asked(&session.context())?;
     let lineage = format!("bpe, {size} ids, trained at commit {}", writer.view().commit());
     let started = Instant::now();
-    let (record, _) = writer.add_tokenizer(
-        shape.tokenizer,
-        &json,
-        &lineage,
-        context.progress.as_ref(),
-        &context.interrupt,
-    )?;
+    let (record, _) = writer.add_tokenizer(shape.tokenizer, &json, &lineage, &session.context())?;
     let encode_seconds = started.elapsed().as_secs_f64();
     demo.end_bar();
     drop(writer);

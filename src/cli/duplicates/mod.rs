@@ -5,7 +5,7 @@ mod matrix;
 mod summary;
 
 use super::report::{named, write_page};
-use super::setup::{Context, on_disk};
+use super::setup::{CommandSession, on_disk};
 use super::{Outcome, card, find, print};
 use corpusdb::duplicates::{DiffPart, DuplicatePair, DuplicatesOptions};
 use corpusdb::report::ReportOptions;
@@ -59,19 +59,19 @@ pub(super) struct Args {
     html: Option<PathBuf>,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     if args.list {
-        return list(&args, context);
+        return list(&args, session);
     }
     if args.document.is_none() && args.key.is_none() {
         anyhow::ensure!(
             !args.diff,
             "--diff needs to know of what: give a document (`corpusdb duplicates CORPUS ID --diff`) or --list"
         );
-        let corpus = context.read(&args.corpus)?;
+        let corpus = session.read(&args.corpus)?;
         if args.matrix {
             let found = corpus.duplicates_matrix(&args.by, args.source.as_deref())?;
-            if context.json {
+            if session.json {
                 print::typed("duplicates_matrix", &found)?;
             } else {
                 matrix::print(&found)?;
@@ -88,18 +88,18 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         let options =
             DuplicatesOptions { largest, source: args.source.clone(), by: args.by.clone() };
         let found = corpus.duplicates_summary_of(&options)?;
-        if context.json {
+        if session.json {
             print::typed("duplicates", &found)?;
         } else {
             summary::print(&found)?;
         }
         return Ok(Outcome::Good);
     }
-    let corpus = context.read(&args.corpus)?;
+    let corpus = session.read(&args.corpus)?;
     let found = find::documents(&corpus, args.document.as_deref(), args.key.as_deref())?;
     for id in &found {
         let found = corpus.document_duplicates(*id, args.limit.unwrap_or(20), args.diff)?;
-        if context.json {
+        if session.json {
             print::typed("document_duplicates", &found)?;
         } else {
             document::print(&found)?;
@@ -108,8 +108,8 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     Ok(if found.is_empty() { Outcome::Bad } else { Outcome::Good })
 }
 
-fn list(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
-    let corpus = context.read(&args.corpus)?;
+fn list(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let corpus = session.read(&args.corpus)?;
     if let Some(name) = &args.source {
         let known: Vec<&str> =
             corpus.view().sources().map(|(_, record)| record.name.as_str()).collect();
@@ -131,9 +131,9 @@ fn list(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
         }
         left -= 1;
         any = true;
-        one(args, &corpus, &pair, context)?;
+        one(args, &corpus, &pair, session)?;
     }
-    if !any && !context.json {
+    if !any && !session.json {
         print::talk("no duplicates");
     }
     Ok(Outcome::Good)
@@ -143,11 +143,11 @@ fn one(
     args: &Args,
     corpus: &Corpus,
     pair: &DuplicatePair,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<()> {
     let diff =
         if args.diff { Some(corpus.diff(DocId(pair.witness), DocId(pair.id))?) } else { None };
-    if context.json {
+    if session.json {
         #[derive(serde::Serialize)]
         struct Line<'a> {
             #[serde(flatten)]

@@ -2,7 +2,7 @@
 
 mod report;
 
-use super::setup::{Context, on_disk};
+use super::setup::{CommandSession, on_disk};
 use super::{Outcome, card, print};
 use crate::cli::report::{named, write_page};
 use anyhow::Context as _;
@@ -195,81 +195,72 @@ enum Form {
     Jsonl,
 }
 
-pub(super) fn run(arguments: Arguments, context: &Context) -> anyhow::Result<Outcome> {
-    let progress = context.progress.as_ref();
+pub(super) fn run(arguments: Arguments, session: &CommandSession) -> anyhow::Result<Outcome> {
     let Arguments { verb, shards } = arguments;
     let shards = shards.as_slice();
     match verb {
         Verb::Plan { corpus, recipe, epochs, strict } => {
             let recipe = read_recipe(&recipe)?;
             if strict {
-                let opened = context.read_with(&corpus, shards)?;
-                refuse_removed(&opened, &opened.plan(&recipe, progress)?)?;
+                let opened = session.read_with(&corpus, shards)?;
+                refuse_removed(&opened, &opened.plan(&recipe, &session.context())?)?;
             }
-            let mut writer = context.write_soon_with(&corpus, shards)?;
-            let (record, planned) =
-                writer.plan_epochs(&recipe, epochs, progress, &context.interrupt)?;
+            let mut writer = session.write_soon_with(&corpus, shards)?;
+            let (record, planned) = writer.plan_epochs(&recipe, epochs, &session.context())?;
             drop(writer);
-            warn_of_removed(&context.read_with(&corpus, shards)?, &planned)?;
-            let undecided = undecided(&corpus, shards, &planned, context)?;
-            report::plan(record.number, &planned.plan, undecided, context)?;
+            warn_of_removed(&session.read_with(&corpus, shards)?, &planned)?;
+            let undecided = undecided(&corpus, shards, &planned, session)?;
+            report::plan(record.number, &planned.plan, undecided, session)?;
         }
-        Verb::Mark { corpus, plan, epochs } => mark(&corpus, shards, plan, epochs, context)?,
-        Verb::List { corpus } => report::list(&context.read(&corpus)?.epochs()?, context)?,
+        Verb::Mark { corpus, plan, epochs } => mark(&corpus, shards, plan, epochs, session)?,
+        Verb::List { corpus } => report::list(&session.read(&corpus)?.epochs()?, session)?,
         Verb::Explain { corpus: path, what, html } => {
-            let corpus = context.read_with(&path, shards)?;
-            let planned = planned(&corpus, &what, context)?;
-            let explained = corpus.explain(&planned, &context.interrupt)?;
+            let corpus = session.read_with(&path, shards)?;
+            let planned = planned(&corpus, &what, session)?;
+            let explained = corpus.explain(&planned, &session.context())?;
             if let Some(file) = &html {
                 write_page(file, &card::epoch_page(&explained, &named(&path)))?;
             }
-            report::explanation(&explained, context)?;
+            report::explanation(&explained, session)?;
         }
         Verb::Build { corpus, what, out, epoch, strict } => {
-            let job = BuildJob {
-                epoch,
-                out: &out,
-                threads: context.threads,
-                progress,
-                interrupt: &context.interrupt,
-            };
+            let job = BuildJob { epoch, out: &out };
             // Before the recipe is planned: what is refused leaves no plan behind.
             job.refuse_taken()?;
             if strict {
-                let opened = context.read_with(&corpus, shards)?;
-                refuse_removed(&opened, &planned(&opened, &what, context)?)?;
+                let opened = session.read_with(&corpus, shards)?;
+                refuse_removed(&opened, &planned(&opened, &what, session)?)?;
             }
-            let planned = stored(&corpus, shards, &what, context)?;
-            let opened = context.read_with(&corpus, shards)?;
+            let planned = stored(&corpus, shards, &what, session)?;
+            let opened = session.read_with(&corpus, shards)?;
             warn_of_removed(&opened, &planned)?;
             let started = Instant::now();
-            let manifest = opened.build(&planned, &job)?;
-            report::manifest(&manifest, &out, started.elapsed().as_secs_f64(), context)?;
+            let manifest = opened.build(&planned, &job, &session.context())?;
+            report::manifest(&manifest, &out, started.elapsed().as_secs_f64(), session)?;
         }
-        Verb::Stream(arguments) => stream(&arguments, shards, context)?,
+        Verb::Stream(arguments) => stream(&arguments, shards, session)?,
         Verb::Row { corpus, what, row: number, epoch } => {
-            row(&context.read_with(&corpus, shards)?, &what, epoch, number, context)?;
+            row(&session.read_with(&corpus, shards)?, &what, epoch, number, session)?;
         }
         Verb::Extend { corpus, plan, consumed, epoch, recipe } => {
             let recipe = recipe.as_deref().map(read_recipe).transpose()?;
-            let reader = context.read_with(&corpus, shards)?;
+            let reader = session.read_with(&corpus, shards)?;
             let parent = reader.stored_plan(plan)?;
-            let next_row = reader.run_row(&parent, epoch, consumed, &context.interrupt)?;
+            let next_row = reader.run_row(&parent, epoch, consumed, &session.context())?;
             drop(reader);
-            let mut writer = context.write_soon_with(&corpus, shards)?;
-            let interrupt = &context.interrupt;
+            let mut writer = session.write_soon_with(&corpus, shards)?;
             let (record, planned) =
-                writer.extend(plan, next_row, recipe.as_ref(), progress, interrupt)?;
+                writer.extend(plan, next_row, recipe.as_ref(), &session.context())?;
             drop(writer);
-            let undecided = undecided(&corpus, shards, &planned, context)?;
-            report::plan(record.number, &planned.plan, undecided, context)?;
+            let undecided = undecided(&corpus, shards, &planned, session)?;
+            report::plan(record.number, &planned.plan, undecided, session)?;
         }
-        Verb::Drop { corpus, plan } => forget(&corpus, plan, context)?,
+        Verb::Drop { corpus, plan } => forget(&corpus, plan, session)?,
         Verb::Verify { corpus, directory } => {
-            let opened = context.read_with(&corpus, shards)?;
+            let opened = session.read_with(&corpus, shards)?;
             let planned = plan_of(&opened, &directory)?;
-            let verification = opened.verify(&planned, &directory, progress, &context.interrupt)?;
-            return report::verification(&verification, context);
+            let verification = opened.verify(&planned, &directory, &session.context())?;
+            return report::verification(&verification, session);
         }
     }
     Ok(Outcome::Good)
@@ -281,18 +272,18 @@ fn mark(
     shards: &[PathBuf],
     plan: u32,
     epochs: u64,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<()> {
-    let mut writer = context.write_soon_with(corpus, shards)?;
-    let marked = writer.mark_epochs(plan, epochs, context.progress.as_ref(), &context.interrupt)?;
+    let mut writer = session.write_soon_with(corpus, shards)?;
+    let marked = writer.mark_epochs(plan, epochs, &session.context())?;
     drop(writer);
-    report::marked(plan, epochs, marked, context)
+    report::marked(plan, epochs, marked, session)
 }
 
 /// Forgets a stored plan.
-fn forget(corpus: &Path, plan: u32, context: &Context) -> anyhow::Result<()> {
-    context.write_soon(corpus)?.drop_plan(plan)?;
-    if context.json {
+fn forget(corpus: &Path, plan: u32, session: &CommandSession) -> anyhow::Result<()> {
+    session.write_soon(corpus)?.drop_plan(plan)?;
+    if session.json {
         print::json(&serde_json::json!({ "type": "plan_dropped", "number": plan }))?;
     } else {
         print::line(&format!("plan {plan} is forgotten"))?;
@@ -306,19 +297,19 @@ fn row(
     what: &str,
     epoch: u64,
     number: u64,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<()> {
-    let planned = planned(corpus, what, context)?;
-    let found = corpus.epoch(&planned, epoch, &context.interrupt)?.row(number)?;
+    let planned = planned(corpus, what, session)?;
+    let found = corpus.epoch(&planned, epoch, &session.context())?.row(number)?;
     let keys = found.segments().iter().map(|segment| corpus.key_of(segment.document));
     let keys: Vec<String> = keys.collect::<Result<_, _>>()?;
-    report::row(&found, &keys, !planned.plan.shards.is_empty(), context)
+    report::row(&found, &keys, !planned.plan.shards.is_empty(), session)
 }
 
-fn stream(arguments: &Stream, shards: &[PathBuf], context: &Context) -> anyhow::Result<()> {
-    let corpus = context.read_with(&arguments.corpus, shards)?;
-    let planned = planned(&corpus, &arguments.what, context)?;
-    let mut epoch = corpus.epoch(&planned, arguments.epoch, &context.interrupt)?;
+fn stream(arguments: &Stream, shards: &[PathBuf], session: &CommandSession) -> anyhow::Result<()> {
+    let corpus = session.read_with(&arguments.corpus, shards)?;
+    let planned = planned(&corpus, &arguments.what, session)?;
+    let mut epoch = corpus.epoch(&planned, arguments.epoch, &session.context())?;
     if arguments.uneven {
         epoch = epoch.allow_uneven();
     }
@@ -378,10 +369,10 @@ fn undecided(
     corpus: &Path,
     shards: &[PathBuf],
     planned: &Planned,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<Option<u64>> {
     match planned.plan.recipe.select.holdout {
-        Some(_) => Ok(context.read_with(corpus, shards)?.undecided(planned)?),
+        Some(_) => Ok(session.read_with(corpus, shards)?.undecided(planned)?),
         None => Ok(None),
     }
 }
@@ -411,10 +402,10 @@ fn refuse_removed(corpus: &Corpus, planned: &Planned) -> anyhow::Result<()> {
 }
 
 /// A stored plan, or the plan of a recipe, which is not stored.
-fn planned(corpus: &Corpus, what: &str, context: &Context) -> anyhow::Result<Planned> {
+fn planned(corpus: &Corpus, what: &str, session: &CommandSession) -> anyhow::Result<Planned> {
     match number(what) {
         Some(number) => Ok(corpus.stored_plan(number)?),
-        None => Ok(corpus.plan(&read_recipe(Path::new(what))?, context.progress.as_ref())?),
+        None => Ok(corpus.plan(&read_recipe(Path::new(what))?, &session.context())?),
     }
 }
 
@@ -423,15 +414,14 @@ fn stored(
     corpus: &Path,
     shards: &[PathBuf],
     what: &str,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<Planned> {
     match number(what) {
-        Some(number) => Ok(context.read_with(corpus, shards)?.stored_plan(number)?),
+        Some(number) => Ok(session.read_with(corpus, shards)?.stored_plan(number)?),
         None => {
             let recipe = read_recipe(Path::new(what))?;
-            let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
-            let mut writer = context.write_soon_with(corpus, shards)?;
-            Ok(writer.plan_epochs(&recipe, 1, progress, interrupt)?.1)
+            let mut writer = session.write_soon_with(corpus, shards)?;
+            Ok(writer.plan_epochs(&recipe, 1, &session.context())?.1)
         }
     }
 }

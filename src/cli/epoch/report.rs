@@ -1,6 +1,6 @@
 //! What the epoch verbs answer, as text or JSON.
 
-use crate::cli::setup::Context;
+use crate::cli::setup::CommandSession;
 use crate::cli::{Outcome, print};
 use corpusdb::epoch::{Corpora, EpochRow, Explanation, Manifest, Plan, Verification};
 use corpusdb::store::EpochRecord;
@@ -11,10 +11,10 @@ pub(super) fn plan(
     number: u32,
     plan: &Plan,
     undecided: Option<u64>,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<()> {
     let hash: String = plan.hash().iter().map(|byte| format!("{byte:02x}")).collect();
-    if context.json {
+    if session.json {
         let plan: serde_json::Value = serde_json::from_str(&plan.to_json())?;
         let mut answer =
             serde_json::json!({ "type": "plan", "number": number, "hash": hash, "plan": plan });
@@ -43,9 +43,9 @@ pub(super) fn marked(
     number: u32,
     epochs: u64,
     marked: u64,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<()> {
-    if context.json {
+    if session.json {
         return print::json(&serde_json::json!({
             "type": "plan_marked", "number": number, "epochs": epochs, "marked": marked,
         }));
@@ -56,8 +56,11 @@ pub(super) fn marked(
     ))
 }
 
-pub(super) fn explanation(explanation: &Explanation, context: &Context) -> anyhow::Result<()> {
-    if context.json {
+pub(super) fn explanation(
+    explanation: &Explanation,
+    session: &CommandSession,
+) -> anyhow::Result<()> {
+    if session.json {
         return print::typed("explanation", explanation);
     }
     print::line(explanation.to_string().trim_end())?;
@@ -68,11 +71,11 @@ pub(super) fn manifest(
     manifest: &Manifest,
     out: &Path,
     seconds: f64,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<()> {
     let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
     let rate = bytes as f64 / seconds.max(1e-9) / 1e6;
-    if context.json {
+    if session.json {
         return print::json(&serde_json::json!({
             "type": "build", "out": out, "seconds": seconds, "bytes": bytes, "mb_per_second": rate, "manifest": manifest,
         }));
@@ -106,10 +109,10 @@ pub(super) fn manifest(
 
 pub(super) fn verification(
     verification: &Verification,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<Outcome> {
     let passed = verification.passed();
-    if context.json {
+    if session.json {
         print::typed("verification", verification)?;
     } else {
         for check in &verification.checks {
@@ -126,14 +129,14 @@ pub(super) fn verification(
 }
 
 /// The stored plans.
-pub(super) fn list(epochs: &[EpochRecord], context: &Context) -> anyhow::Result<()> {
+pub(super) fn list(epochs: &[EpochRecord], session: &CommandSession) -> anyhow::Result<()> {
     let mut rows = Vec::new();
     for record in epochs {
         let plan: serde_json::Value = serde_json::from_str(&record.plan)?;
         let field = |path: &str| plan.pointer(path).cloned().unwrap_or_default();
         let hash: String = record.hash.iter().map(|byte| format!("{byte:02x}")).collect();
         let parent = field("/parent/plan");
-        if context.json {
+        if session.json {
             print::json(&serde_json::json!({
                 "type": "plan", "number": record.number, "hash": hash, "snapshot": record.snapshot,
                 "budget": field("/budget"), "capacity": field("/capacity"), "parent": parent,
@@ -155,7 +158,7 @@ pub(super) fn list(epochs: &[EpochRecord], context: &Context) -> anyhow::Result<
             word(parent).chars().take(12).collect(),
         ]);
     }
-    if context.json {
+    if session.json {
         return Ok(());
     }
     print::table(
@@ -169,10 +172,10 @@ pub(super) fn row(
     row: &EpochRow,
     keys: &[String],
     is_sharded: bool,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<()> {
     let spans = row.segments().iter().zip(&row.shape().spans).zip(keys);
-    if context.json {
+    if session.json {
         let segments: Vec<serde_json::Value> = spans
             .map(|((segment, span), key)| {
                 let mut told = serde_json::json!({

@@ -1,7 +1,7 @@
 //! `corpusdb field add` and `field compute`: a field of the metadata, and one of a SQL expression.
 
 use crate::cli::init;
-use crate::cli::setup::Context;
+use crate::cli::setup::CommandSession;
 use crate::cli::{Outcome, print};
 use corpusdb::FieldKind;
 use corpusdb::curate::{ComputedField, FieldReport, NewField};
@@ -65,13 +65,13 @@ pub(in crate::cli) struct Compute {
     dry_run: bool,
 }
 
-pub(super) fn add(args: Add, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn add(args: Add, session: &CommandSession) -> anyhow::Result<Outcome> {
     let (name, kind) = args.field;
     let field = NewField { name, kind, path: args.from_meta, batch: args.batch_rows };
-    let target = context.target(&args.corpus, args.dry_run)?;
-    let mut writer = context.write(target.path())?;
-    let report = writer.add_field(&field, context.progress.as_ref(), &context.interrupt)?;
-    if context.json {
+    let target = session.target(&args.corpus, args.dry_run)?;
+    let mut writer = session.write(target.path())?;
+    let report = writer.add_field(&field, &session.context())?;
+    if session.json {
         print::report("field_add", &report, args.dry_run)?;
         return Ok(Outcome::Good);
     }
@@ -83,13 +83,13 @@ pub(super) fn add(args: Add, context: &Context) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-pub(super) fn compute(args: Compute, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn compute(args: Compute, session: &CommandSession) -> anyhow::Result<Outcome> {
     let (name, expression) = (args.name, args.expression);
     let field = ComputedField { name, expression, kind: args.kind, batch: args.batch_rows };
-    let target = context.target(&args.corpus, args.dry_run)?;
-    let mut writer = context.write(target.path())?;
-    let report = writer.compute_field(&field, context.progress.as_ref(), &context.interrupt)?;
-    if context.json {
+    let target = session.target(&args.corpus, args.dry_run)?;
+    let mut writer = session.write(target.path())?;
+    let report = writer.compute_field(&field, &session.context())?;
+    if session.json {
         print::report("field_compute", &report, args.dry_run)?;
     } else {
         told(&report)?;

@@ -4,7 +4,7 @@ mod add;
 mod set;
 
 use super::ingest::report::misfit_words;
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, print};
 use corpusdb::query::{FieldSummary, MisfitExample};
 use corpusdb::store::EpochRecord;
@@ -48,15 +48,15 @@ impl Verb {
     }
 }
 
-pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
-        Verb::Add(args) => add::add(args, context),
-        Verb::Compute(args) => add::compute(args, context),
-        Verb::Set(args) => set::run(args, context),
-        Verb::Drop { corpus, name, force } => drop_field(&corpus, &name, force, context),
+        Verb::Add(args) => add::add(args, session),
+        Verb::Compute(args) => add::compute(args, session),
+        Verb::Set(args) => set::run(args, session),
+        Verb::Drop { corpus, name, force } => drop_field(&corpus, &name, force, session),
         Verb::List { corpus } => {
-            let fields = context.read(&corpus)?.fields()?;
-            if context.json {
+            let fields = session.read(&corpus)?.fields()?;
+            if session.json {
                 fields.iter().try_for_each(|field| print::typed("field", field))?;
             } else {
                 list(&fields)?;
@@ -70,12 +70,11 @@ fn drop_field(
     corpus: &Path,
     name: &str,
     force: bool,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<Outcome> {
-    let mut writer = context.write(corpus)?;
-    let progress = context.progress.as_ref();
-    let plans = writer.drop_field(name, force, progress, &context.interrupt)?;
-    if context.json {
+    let mut writer = session.write(corpus)?;
+    let plans = writer.drop_field(name, force, &session.context())?;
+    if session.json {
         let plan = |plan: &EpochRecord| serde_json::json!({ "plan": plan.number, "snapshot": plan.snapshot });
         let plans: Vec<_> = plans.iter().map(plan).collect();
         let told = serde_json::json!({ "type": "field_drop", "field": name, "plans": plans });

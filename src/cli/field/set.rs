@@ -1,7 +1,7 @@
 //! `corpusdb field set`: values from outside for declared fields.
 
 use crate::cli::ingest::report::misfits;
-use crate::cli::setup::{Context, bytes, stores};
+use crate::cli::setup::{CommandSession, bytes, stores};
 use crate::cli::{Outcome, print};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, JoinReport, ReadOptions};
 use std::path::PathBuf;
@@ -73,7 +73,7 @@ fn column(text: &str) -> Result<JoinColumn, String> {
     Ok(JoinColumn { field: field.to_owned(), column: column.to_owned() })
 }
 
-pub(super) fn run(set: Set, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(set: Set, session: &CommandSession) -> anyhow::Result<Outcome> {
     let by = match (set.on, set.id, set.key) {
         (Some(by), _, _) => by,
         (None, Some(field), _) => JoinBy::Id(field),
@@ -105,11 +105,10 @@ pub(super) fn run(set: Set, context: &Context) -> anyhow::Result<Outcome> {
         batch: usize::try_from(set.batch_rows).unwrap_or(JoinOptions::BATCH),
         strict: set.strict,
     };
-    let target = context.target(&set.corpus, set.dry_run)?;
-    let mut writer = context.write(target.path())?;
-    let progress = context.progress.as_ref();
-    let report = writer.set_field(&set.files, &options, progress, &context.interrupt)?;
-    if context.json {
+    let target = session.target(&set.corpus, set.dry_run)?;
+    let mut writer = session.write(target.path())?;
+    let report = writer.set_field(&set.files, &options, &session.context())?;
+    if session.json {
         print::report("field_set", &report, set.dry_run)?;
     } else {
         show(&report, set.dry_run)?;

@@ -4,7 +4,7 @@ mod inputs;
 pub(super) mod report;
 
 use super::chat::ChatArgs;
-use super::setup::{Context, bytes, on_disk};
+use super::setup::{CommandSession, bytes, on_disk};
 use super::{Outcome, print};
 use clap::ValueEnum;
 use corpusdb::ingest::{Alarm, OnDamagedFile, OnError};
@@ -108,7 +108,7 @@ enum DamagedFile {
     Stop,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let on_error = match args.on_error {
         BadRecord::Reject => OnError::Reject,
         BadRecord::Fail => OnError::Fail,
@@ -119,14 +119,13 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
     };
     let options = IngestOptions {
         source: args.source,
-        read: args.inputs.options(context.memory)?,
+        read: args.inputs.options(session.memory)?,
         form: args.chat.form()?,
         on_error,
         on_damaged_file,
-        threads: context.threads,
         batch_bytes: args
             .batch_bytes
-            .unwrap_or_else(|| IngestOptions::batch_bytes_within(context.memory)),
+            .unwrap_or_else(|| IngestOptions::batch_bytes_within(session.memory)),
         reread: args.reread,
         decisions: args.decisions,
         max_removed: args.max_removed,
@@ -134,9 +133,9 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         max_cluster: args.max_cluster,
         condition: args.condition,
     };
-    let target = context.target(&args.corpus, args.dry_run)?;
-    let report = ingest(target.path(), &args.paths, &options, &args.tokenizers, context)?;
-    if context.json {
+    let target = session.target(&args.corpus, args.dry_run)?;
+    let report = ingest(target.path(), &args.paths, &options, &args.tokenizers, session)?;
+    if session.json {
         print::report("ingest", &report, args.dry_run)?;
     } else {
         report::show(&report, args.dry_run)?;
@@ -153,8 +152,8 @@ fn ingest(
     paths: &[String],
     options: &IngestOptions,
     tokenizers: &[String],
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<IngestReport> {
-    let mut writer: CorpusWriter = context.write(corpus)?;
-    Ok(writer.ingest(paths, options, tokenizers, context.progress.as_ref(), &context.interrupt)?)
+    let mut writer: CorpusWriter = session.write(corpus)?;
+    Ok(writer.ingest(paths, options, tokenizers, &session.context())?)
 }

@@ -6,7 +6,7 @@ mod summary;
 pub use croissant::croissant;
 pub use summary::summary;
 
-use super::setup::{Context, on_disk};
+use super::setup::{CommandSession, on_disk};
 use super::{Outcome, card, print};
 use anyhow::Context as _;
 use corpusdb::export::OutputFile;
@@ -60,7 +60,7 @@ pub(super) struct Args {
     domains: u16,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let options = ReportOptions {
         plan: args.plan,
         texts: !args.no_texts,
@@ -70,8 +70,8 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
     };
     // What may be refused comes before the work.
     let before = args.croissant.as_deref().map(read).transpose()?.flatten();
-    let corpus = context.read_with(&args.corpus, &args.shards)?;
-    let report = corpus.report(&options, &context.interrupt)?;
+    let corpus = session.read_with(&args.corpus, &args.shards)?;
+    let report = corpus.report(&options, &session.context())?;
     if let Some(file) = &args.croissant {
         let described = croissant(&report, before.as_deref())
             .with_context(|| format!("describing the corpus in {}", file.display()))?;
@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
         write_page(file, &card::page(&report))?;
     }
     let files = [&args.output, &args.croissant, &args.eu_summary];
-    if context.json || files.iter().all(|file| file.is_none()) {
+    if session.json || files.iter().all(|file| file.is_none()) {
         print::typed("report", &report)?;
     }
     Ok(Outcome::Good)

@@ -1,7 +1,7 @@
 //! `corpusdb signals add`: scores of all texts as fields, now and of whatever comes.
 
 use super::Which;
-use crate::cli::setup::Context;
+use crate::cli::setup::CommandSession;
 use crate::cli::{Outcome, print};
 use corpusdb::curate::{NewField, NewSignals};
 
@@ -25,12 +25,12 @@ pub(in crate::cli) struct Add {
     dry_run: bool,
 }
 
-pub(super) fn run(args: &Add, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Add, session: &CommandSession) -> anyhow::Result<Outcome> {
     let new = NewSignals { signals: args.which.signals(), batch: args.batch_rows };
-    let target = context.target(&args.which.corpus, args.dry_run)?;
-    let mut writer = context.write(target.path())?;
-    let report = writer.add_signals(&new, context.progress.as_ref(), &context.interrupt)?;
-    if context.json {
+    let target = session.target(&args.which.corpus, args.dry_run)?;
+    let mut writer = session.write(target.path())?;
+    let report = writer.add_signals(&new, &session.context())?;
+    if session.json {
         print::report("signals_add", &report, args.dry_run)?;
         return Ok(Outcome::Good);
     }

@@ -4,7 +4,7 @@
 mod add;
 mod report;
 
-use super::setup::Context;
+use super::setup::CommandSession;
 use super::{Outcome, print};
 use anyhow::anyhow;
 use corpusdb::query::SignalSummary;
@@ -104,19 +104,19 @@ fn signal(name: &str) -> Result<Signal, String> {
     Signal::from_name(name).ok_or_else(|| format!("there is no signal `{name}`; there are {known}"))
 }
 
-pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
-        Verb::Add(args) => add::run(&args, context),
-        Verb::List { corpus } => list(&corpus, context),
-        Verb::Report(args) => report::run(&args, context),
-        Verb::Show { set, on_text } => show(set, on_text, context),
-        Verb::Drop { which, force } => drop_signals(&which, force, context),
+        Verb::Add(args) => add::run(&args, session),
+        Verb::List { corpus } => list(&corpus, session),
+        Verb::Report(args) => report::run(&args, session),
+        Verb::Show { set, on_text } => show(set, on_text, session),
+        Verb::Drop { which, force } => drop_signals(&which, force, session),
     }
 }
 
-fn list(corpus: &Path, context: &Context) -> anyhow::Result<Outcome> {
-    let signals = context.read(corpus)?.signals()?;
-    if context.json {
+fn list(corpus: &Path, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let signals = session.read(corpus)?.signals()?;
+    if session.json {
         signals.iter().try_for_each(|signal| print::typed("signal", signal))?;
         return Ok(Outcome::Good);
     }
@@ -132,9 +132,9 @@ fn list(corpus: &Path, context: &Context) -> anyhow::Result<Outcome> {
     Ok(Outcome::Good)
 }
 
-fn show(set: SignalSet, on_text: bool, context: &Context) -> anyhow::Result<Outcome> {
+fn show(set: SignalSet, on_text: bool, session: &CommandSession) -> anyhow::Result<Outcome> {
     let condition = set.condition(on_text);
-    if context.json {
+    if session.json {
         let told = serde_json::json!({
             "type": "signals_preset", "set": set.name(), "on_text": on_text, "where": condition,
         });
@@ -145,8 +145,8 @@ fn show(set: SignalSet, on_text: bool, context: &Context) -> anyhow::Result<Outc
     Ok(Outcome::Good)
 }
 
-fn drop_signals(which: &Which, force: bool, context: &Context) -> anyhow::Result<Outcome> {
-    let mut writer = context.write(&which.corpus)?;
+fn drop_signals(which: &Which, force: bool, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let mut writer = session.write(&which.corpus)?;
     let mut signals = which.signals();
     // Of a set, what is stored; one that was named must be.
     let stored = writer.corpus().signals()?;
@@ -159,10 +159,9 @@ fn drop_signals(which: &Which, force: bool, context: &Context) -> anyhow::Result
             "none of these signals is stored; `corpusdb signals list` tells which are"
         ));
     }
-    let progress = context.progress.as_ref();
-    let plans = writer.drop_signals(&signals, force, progress, &context.interrupt)?;
+    let plans = writer.drop_signals(&signals, force, &session.context())?;
     let names: Vec<&str> = signals.iter().map(|signal| signal.name).collect();
-    if context.json {
+    if session.json {
         let plan = |plan: &EpochRecord| serde_json::json!({ "plan": plan.number, "snapshot": plan.snapshot });
         let plans: Vec<_> = plans.iter().map(plan).collect();
         let told = serde_json::json!({ "type": "signals_drop", "signals": names, "plans": plans });

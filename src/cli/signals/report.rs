@@ -3,7 +3,7 @@
 use super::set;
 use crate::cli::print::{self, number, size};
 use crate::cli::report::{named, write_page};
-use crate::cli::setup::{Context, on_disk};
+use crate::cli::setup::{CommandSession, on_disk};
 use crate::cli::tables::{cut, fitting, value};
 use crate::cli::{Outcome, card};
 use corpusdb::query::{
@@ -41,19 +41,19 @@ pub(in crate::cli) struct Args {
     html: Option<PathBuf>,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let options = QualityOptions {
         set: args.set,
         source: args.source.clone(),
         condition: args.condition.clone(),
         examples: usize::from(args.examples),
     };
-    let corpus = context.read(&args.corpus)?;
-    let report = corpus.signals_report(&options, context.progress.as_ref(), &context.interrupt)?;
+    let corpus = session.read(&args.corpus)?;
+    let report = corpus.signals_report(&options, &session.context())?;
     if let Some(file) = &args.html {
         write_page(file, &card::signals_page(&report, &named(&args.corpus)))?;
     }
-    if context.json {
+    if session.json {
         print::typed("signals_report", &report)?;
     } else {
         told(&report)?;

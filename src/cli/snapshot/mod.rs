@@ -3,7 +3,7 @@
 mod report;
 
 use super::Outcome;
-use super::setup::Context;
+use super::setup::CommandSession;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\
@@ -97,36 +97,36 @@ pub(super) enum Verb {
     },
 }
 
-pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Create { corpus, name } => {
-            let record = context.write(&corpus)?.create_snapshot(&name)?;
-            report::record(&record, context)?;
+            let record = session.write(&corpus)?.create_snapshot(&name)?;
+            report::record(&record, session)?;
         }
         Verb::List { corpus } => {
-            let corpus = context.read(&corpus)?;
+            let corpus = session.read(&corpus)?;
             for record in corpus.view().snapshots().map_err(corpusdb::Error::from)? {
-                report::record(&record, context)?;
+                report::record(&record, session)?;
             }
         }
         Verb::Show { corpus, name } => {
-            report::details(&context.read(&corpus)?.show_snapshot(&name)?, context)?;
+            report::details(&session.read(&corpus)?.show_snapshot(&name)?, session)?;
         }
         Verb::Diff { corpus, a, b, list: true, .. } => {
-            let corpus = context.read(&corpus)?;
-            report::listed(corpus.snapshot_changes(&a, b.as_deref())?, context)?;
+            let corpus = session.read(&corpus)?;
+            report::listed(corpus.snapshot_changes(&a, b.as_deref())?, session)?;
         }
         Verb::Diff { corpus, a, b, by, list: false } => {
-            let corpus = context.read(&corpus)?;
-            report::diff(&corpus.snapshot_diff(&a, b.as_deref(), Some(&by))?, context)?;
+            let corpus = session.read(&corpus)?;
+            report::diff(&corpus.snapshot_diff(&a, b.as_deref(), Some(&by))?, session)?;
         }
         Verb::Rename { corpus, old, new } => {
-            let record = context.write_soon(&corpus)?.rename_snapshot(&old, &new)?;
-            report::record(&record, context)?;
+            let record = session.write_soon(&corpus)?.rename_snapshot(&old, &new)?;
+            report::record(&record, session)?;
         }
         Verb::Drop { corpus, name, force } => {
-            let (_, plans) = context.write_soon(&corpus)?.drop_snapshot(&name, force)?;
-            report::dropped(&name, &plans, context)?;
+            let (_, plans) = session.write_soon(&corpus)?.drop_snapshot(&name, force)?;
+            report::dropped(&name, &plans, session)?;
         }
     }
     Ok(Outcome::Good)

@@ -1,7 +1,7 @@
 //! What the verbs of snapshots answer, as text or JSON.
 
 use crate::cli::print::{self, number, size};
-use crate::cli::setup::Context;
+use crate::cli::setup::CommandSession;
 use corpusdb::query::{
     ChangedDocuments, DocumentCounts, LossCounts, SnapshotChanges, SnapshotDetails, SnapshotDiff,
     SnapshotMoment,
@@ -11,8 +11,8 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// One snapshot on a line.
-pub(super) fn record(record: &SnapshotRecord, context: &Context) -> anyhow::Result<()> {
-    if context.json {
+pub(super) fn record(record: &SnapshotRecord, session: &CommandSession) -> anyhow::Result<()> {
+    if session.json {
         let mut told = serde_json::json!({
             "type": "snapshot", "name": record.name, "commit": record.commit,
             "documents": record.documents, "kept": record.kept,
@@ -34,8 +34,8 @@ pub(super) fn record(record: &SnapshotRecord, context: &Context) -> anyhow::Resu
 }
 
 /// What a snapshot holds.
-pub(super) fn details(found: &SnapshotDetails, context: &Context) -> anyhow::Result<()> {
-    if context.json {
+pub(super) fn details(found: &SnapshotDetails, session: &CommandSession) -> anyhow::Result<()> {
+    if session.json {
         return print::typed("snapshot_details", found);
     }
     let (kept, documents) = (number(found.kept), number(found.documents));
@@ -58,8 +58,8 @@ pub(super) fn details(found: &SnapshotDetails, context: &Context) -> anyhow::Res
 }
 
 /// What changed, in all and by group.
-pub(super) fn diff(found: &SnapshotDiff, context: &Context) -> anyhow::Result<()> {
-    if context.json {
+pub(super) fn diff(found: &SnapshotDiff, session: &CommandSession) -> anyhow::Result<()> {
+    if session.json {
         #[derive(Serialize)]
         struct All<'a> {
             earlier: &'a SnapshotMoment,
@@ -93,12 +93,15 @@ pub(super) fn diff(found: &SnapshotDiff, context: &Context) -> anyhow::Result<()
 }
 
 /// Each document that changed.
-pub(super) fn listed(documents: ChangedDocuments<'_>, context: &Context) -> anyhow::Result<()> {
+pub(super) fn listed(
+    documents: ChangedDocuments<'_>,
+    session: &CommandSession,
+) -> anyhow::Result<()> {
     let mut any = false;
     for document in documents {
         let document = document.map_err(corpusdb::Error::from)?;
         any = true;
-        if context.json {
+        if session.json {
             print::typed("snapshot_diff_document", &document)?;
             continue;
         }
@@ -117,15 +120,15 @@ pub(super) fn listed(documents: ChangedDocuments<'_>, context: &Context) -> anyh
             document.id, document.key, document.source
         ))?;
     }
-    if !any && !context.json {
+    if !any && !session.json {
         print::talk("no document changed");
     }
     Ok(())
 }
 
 /// A snapshot that is gone.
-pub(super) fn dropped(name: &str, plans: &[u32], context: &Context) -> anyhow::Result<()> {
-    if context.json {
+pub(super) fn dropped(name: &str, plans: &[u32], session: &CommandSession) -> anyhow::Result<()> {
+    if session.json {
         return print::json(
             &serde_json::json!({ "type": "snapshot_dropped", "name": name, "plans": plans }),
         );

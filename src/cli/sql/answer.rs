@@ -1,11 +1,11 @@
 //! The answer to one statement: printed in a form for people or programs, or written to a file.
 
 use crate::cli::print;
-use crate::cli::setup::{Context, stores};
+use crate::cli::setup::{CommandSession, stores};
 use clap::ValueEnum;
 use corpusdb::export::{AnswerOptions, ExportFormat, ExportJob, ExportedFile, write_answer};
 use corpusdb::query::{Format, Printer, SqlOptions};
-use corpusdb::{Corpus, Interrupt};
+use corpusdb::{Context, Corpus};
 use serde::Serialize;
 use std::io::Write;
 use std::path::PathBuf;
@@ -32,12 +32,12 @@ pub(super) enum Shape {
 }
 
 /// The form in which answers are printed.
-pub(super) fn printed(shape: Option<Shape>, context: &Context) -> anyhow::Result<Format> {
+pub(super) fn printed(shape: Option<Shape>, session: &CommandSession) -> anyhow::Result<Format> {
     Ok(match shape {
         Some(Shape::Parquet | Shape::Arrow) => {
             anyhow::bail!("Parquet and Arrow are no forms to print: write a file with -o FILE")
         }
-        _ if context.json => Format::Json,
+        _ if session.json => Format::Json,
         None | Some(Shape::Table) => Format::Table,
         Some(Shape::Line) => Format::Line,
         Some(Shape::Csv) => Format::Csv,
@@ -66,9 +66,9 @@ pub(super) fn print(
     statement: &str,
     format: Format,
     out: &mut dyn Write,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> anyhow::Result<Printed> {
-    let rows = asked.corpus.sql_with_until(statement, asked.options, interrupt)?;
+    let rows = asked.corpus.sql_with_until(statement, asked.options, context)?;
     let (schema, mut count, mut any) = (rows.schema(), 0, false);
     let mut printer = Printer::new(format, out).within(print::width());
     for batch in rows {
@@ -98,8 +98,8 @@ impl Target {
         &self,
         asked: Asked<'_>,
         statement: &str,
-        context: &Context,
-        interrupt: &Interrupt,
+        session: &CommandSession,
+        context: &Context<'_>,
     ) -> anyhow::Result<()> {
         let format = match self.shape {
             None => None,
@@ -113,17 +113,13 @@ impl Target {
         };
         let options = AnswerOptions { format, compression: None };
         let stores = stores();
-        let job = ExportJob {
-            force: self.force,
-            stores: Some(&stores),
-            ..ExportJob::new(&self.to, context.progress.as_ref(), interrupt)
-        };
-        let rows = asked.corpus.sql_with_until(statement, asked.options, interrupt)?;
-        let written = write_answer(rows, options, &job).map_err(corpusdb::Error::from)?;
-        self.told(&written, context)
+        let job = ExportJob { to: &self.to, stores: Some(&stores), force: self.force };
+        let rows = asked.corpus.sql_with_until(statement, asked.options, context)?;
+        let written = write_answer(rows, options, &job, context).map_err(corpusdb::Error::from)?;
+        self.told(&written, session)
     }
 
-    fn told(&self, written: &ExportedFile, context: &Context) -> anyhow::Result<()> {
+    fn told(&self, written: &ExportedFile, session: &CommandSession) -> anyhow::Result<()> {
         #[derive(Serialize)]
         struct Report<'a> {
             to: std::borrow::Cow<'a, str>,
@@ -132,7 +128,7 @@ impl Target {
             blake3: &'a str,
         }
         let ExportedFile { rows, bytes, blake3, .. } = written;
-        if context.json {
+        if session.json {
             let to = self.to.to_string_lossy();
             return print::typed("sql", &Report { to, rows: *rows, bytes: *bytes, blake3 });
         }

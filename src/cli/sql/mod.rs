@@ -8,7 +8,7 @@ mod script;
 mod shell;
 
 use super::Outcome;
-use super::setup::Context;
+use super::setup::CommandSession;
 use answer::{Asked, Shape};
 use corpusdb::query::SqlOptions;
 use script::Source;
@@ -61,7 +61,7 @@ pub(super) struct Args {
     snapshot: Option<String>,
 }
 
-pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     // Whoever runs the command may read its files.
     let mut options = SqlOptions::default().files(true);
     if let Some(snapshot) = args.snapshot {
@@ -75,21 +75,21 @@ pub(super) fn run(args: Args, context: &Context) -> anyhow::Result<Outcome> {
         (_, Some(file)) => Source::File(file),
         _ if !stdin_is_terminal => Source::Stdin,
         _ if std::io::stdout().is_terminal() && args.output.is_none() => {
-            let mode = answer::printed(args.format, context)?;
-            return shell::run(&args.corpus, options, mode, context);
+            let mode = answer::printed(args.format, session)?;
+            return shell::run(&args.corpus, options, mode, session);
         }
         _ => anyhow::bail!(
             "no statement: give one behind the corpus, or a file of them with -f; the shell needs a terminal to print on"
         ),
     };
     let script = source.read()?;
-    let corpus = context.read(&args.corpus)?;
+    let corpus = session.read(&args.corpus)?;
     let asked = Asked { corpus: &corpus, options: &options };
     match args.output {
         Some(to) => {
             let to = answer::Target { to, force: args.force, shape: args.format };
-            script.write(asked, &to, context)
+            script.write(asked, &to, session)
         }
-        None => script.print(asked, answer::printed(args.format, context)?),
+        None => script.print(asked, answer::printed(args.format, session)?),
     }
 }

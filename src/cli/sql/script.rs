@@ -1,10 +1,10 @@
 //! Statements one after another: where they come from, and where the one that fails stands.
 
 use super::answer::{self, Asked, Target};
-use crate::cli::setup::Context;
+use crate::cli::setup::CommandSession;
 use crate::cli::{Outcome, print};
 use anyhow::Context as _;
-use corpusdb::Interrupt;
+use corpusdb::Context;
 use corpusdb::query::{Format, ScriptEnd, ScriptStatement};
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
@@ -79,12 +79,12 @@ impl Script {
     /// Prints the answers one after another, until a statement fails.
     pub(super) fn print(&self, asked: Asked<'_>, format: Format) -> anyhow::Result<Outcome> {
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let (mut cut, never) = (false, Interrupt::default());
+        let mut cut = false;
         for (at, statement) in self.statements.iter().enumerate() {
             if at > 0 && matches!(format, Format::Table | Format::Line | Format::Markdown) {
                 out.write_all(b"\n")?;
             }
-            let printed = answer::print(asked, &statement.text, format, &mut out, &never);
+            let printed = answer::print(asked, &statement.text, format, &mut out, &Context::new());
             // What was printed stands before what failed.
             let printed = match printed {
                 Ok(printed) => printed,
@@ -109,7 +109,7 @@ impl Script {
         &self,
         asked: Asked<'_>,
         to: &Target,
-        context: &Context,
+        session: &CommandSession,
     ) -> anyhow::Result<Outcome> {
         // Every statement that is run has rows for an answer, also DESCRIBE and SHOW.
         let [statement] = self.statements.as_slice() else {
@@ -118,8 +118,8 @@ impl Script {
                 self.statements.len()
             );
         };
-        let interrupt = context.listen();
-        to.write(asked, &statement.text, context, &interrupt)
+        let interrupt = session.listen();
+        to.write(asked, &statement.text, session, &session.context().with_interrupt(&interrupt))
             .map_err(|error| self.placed(error, statement))?;
         Ok(Outcome::Good)
     }

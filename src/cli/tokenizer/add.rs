@@ -1,7 +1,7 @@
 //! `corpusdb tokenizer add`: registers a tokenizer that exists as files.
 
 use super::told;
-use crate::cli::setup::Context;
+use crate::cli::setup::CommandSession;
 use anyhow::Context as _;
 use corpusdb::tokenizer::{Given, NewTokenizer, convert};
 use std::path::{Path, PathBuf};
@@ -37,7 +37,7 @@ pub(in crate::cli) struct Add {
     no_backfill: bool,
 }
 
-pub(super) fn run(verb: &Add, context: &Context) -> anyhow::Result<()> {
+pub(super) fn run(verb: &Add, session: &CommandSession) -> anyhow::Result<()> {
     let (converted, lineage) = match (&verb.file, &verb.vocab, &verb.merges) {
         (Some(file), _, _) => {
             let bytes = read(file)?;
@@ -68,13 +68,13 @@ pub(super) fn run(verb: &Add, context: &Context) -> anyhow::Result<()> {
         originals: &converted.originals,
         ..NewTokenizer::default()
     };
-    let mut writer = context.write(&verb.corpus)?;
+    let mut writer = session.write(&verb.corpus)?;
     let record = writer.register(&new)?;
     if verb.no_backfill {
-        return told::record(&record, None, context);
+        return told::record(&record, None, session);
     }
-    let added = writer.backfill(&verb.name, context.progress.as_ref(), &context.interrupt)?;
-    told::record(&added.record, Some(&added), context)
+    let added = writer.backfill(&verb.name, &session.context())?;
+    told::record(&added.record, Some(&added), session)
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<u8>> {

@@ -1,7 +1,7 @@
 //! `corpusdb tokenizer analyse`: what tokenizers make of the corpus, in numbers and as a page.
 
 use crate::cli::report::write_page;
-use crate::cli::setup::{Context, bytes, on_disk};
+use crate::cli::setup::{CommandSession, bytes, on_disk};
 use crate::cli::{print, tokenizer_page};
 use clap::ValueEnum;
 use corpusdb::curate::{AnalyseOptions, TextGrouping};
@@ -51,8 +51,8 @@ enum By {
     Source,
 }
 
-pub(super) fn run(verb: &Analyse, context: &Context) -> anyhow::Result<()> {
-    let corpus = context.read(&verb.corpus)?;
+pub(super) fn run(verb: &Analyse, session: &CommandSession) -> anyhow::Result<()> {
+    let corpus = session.read(&verb.corpus)?;
     let by = match verb.by {
         None => TextGrouping::All,
         Some(By::Language) => TextGrouping::Language,
@@ -65,14 +65,13 @@ pub(super) fn run(verb: &Analyse, context: &Context) -> anyhow::Result<()> {
         sample_bytes: verb.sample_bytes,
         embedding_width: verb.d_model,
     };
-    let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
-    let report = corpus.analyse(&verb.names, &options, progress, interrupt)?;
+    let report = corpus.analyse(&verb.names, &options, &session.context())?;
     if let Some(file) = &verb.html {
         let title = verb.corpus.file_name().unwrap_or(verb.corpus.as_os_str());
         let page = tokenizer_page::page(&report, &title.to_string_lossy());
         write_page(file, &page)?;
     }
-    if context.json {
+    if session.json {
         return print::typed("tokenizer_analysis", &report);
     }
     tell(&report)

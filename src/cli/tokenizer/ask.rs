@@ -1,7 +1,7 @@
 //! `corpusdb tokenizer encode` and `decode`: ids and pieces of a text, the text of ids.
 
 use crate::cli::print;
-use crate::cli::setup::Context;
+use crate::cli::setup::CommandSession;
 use anyhow::Context as _;
 use corpusdb::tokenizer::Piece;
 use std::io::Read;
@@ -41,19 +41,19 @@ pub(in crate::cli) struct Decode {
     text: Option<String>,
 }
 
-pub(super) fn encode(verb: &Encode, context: &Context) -> anyhow::Result<()> {
+pub(super) fn encode(verb: &Encode, session: &CommandSession) -> anyhow::Result<()> {
     let text = given(verb.text.as_deref())?;
-    let corpus = context.read(&verb.corpus)?;
+    let corpus = session.read(&verb.corpus)?;
     let pieces = corpus.encode(Some(&verb.name), &text, verb.specials)?;
-    show(&verb.name, &text, &pieces, context)
+    show(&verb.name, &text, &pieces, session)
 }
 
-pub(super) fn decode(verb: &Decode, context: &Context) -> anyhow::Result<()> {
+pub(super) fn decode(verb: &Decode, session: &CommandSession) -> anyhow::Result<()> {
     let ids = match verb.ids.as_slice() {
         [] => parse(&given(verb.text.as_deref())?)?,
         ids => ids.to_vec(),
     };
-    let corpus = context.read(&verb.corpus)?;
+    let corpus = session.read(&verb.corpus)?;
     let name = Some(verb.name.as_str());
     let text = corpus.decode(name, &ids)?;
     let loaded = corpus.tokenizer(name)?;
@@ -62,11 +62,11 @@ pub(super) fn decode(verb: &Decode, context: &Context) -> anyhow::Result<()> {
         Ok(Piece { id, text })
     };
     let pieces: Vec<Piece> = ids.iter().map(|id| piece(*id)).collect::<Result<_, _>>()?;
-    show(&verb.name, &text, &pieces, context)
+    show(&verb.name, &text, &pieces, session)
 }
 
-fn show(name: &str, text: &str, pieces: &[Piece], context: &Context) -> anyhow::Result<()> {
-    if context.json {
+fn show(name: &str, text: &str, pieces: &[Piece], session: &CommandSession) -> anyhow::Result<()> {
+    if session.json {
         return print::json(&serde_json::json!({
             "type": "tokens", "tokenizer": name, "text": text, "tokens": pieces,
         }));

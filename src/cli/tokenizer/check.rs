@@ -1,6 +1,6 @@
 //! `corpusdb tokenizer check`: whether ids can be trusted, and what the tokenizer does with odd texts.
 
-use crate::cli::setup::Context;
+use crate::cli::setup::CommandSession;
 use crate::cli::{Outcome, print};
 use corpusdb::tokenizer::Verdict;
 use std::path::PathBuf;
@@ -17,8 +17,8 @@ pub(in crate::cli) struct Check {
     name: Option<String>,
 }
 
-pub(super) fn run(verb: &Check, context: &Context) -> anyhow::Result<Outcome> {
-    let corpus = context.read(&verb.corpus)?;
+pub(super) fn run(verb: &Check, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let corpus = session.read(&verb.corpus)?;
     let names = match &verb.name {
         Some(name) => vec![name.clone()],
         None => corpus.view().tokenizers().map(|(_, record)| record.name.clone()).collect(),
@@ -27,7 +27,7 @@ pub(super) fn run(verb: &Check, context: &Context) -> anyhow::Result<Outcome> {
     for name in names {
         let (check, other) = corpus.check_tokenizer(&name)?;
         is_good &= check.is_good() && other.is_none();
-        if context.json {
+        if session.json {
             print::json(&serde_json::json!({
                 "type": "tokenizer_check", "name": name, "good": check.is_good() && other.is_none(),
                 "other_ids": other.map(|document| document.0), "check": check,

@@ -1,7 +1,7 @@
 //! `corpusdb tokenizer export`: a tokenizer as a file.
 
 use crate::cli::report::write_file;
-use crate::cli::setup::{Context, on_disk};
+use crate::cli::setup::{CommandSession, on_disk};
 use anyhow::Context as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -27,8 +27,8 @@ pub(in crate::cli) struct Export {
     originals: bool,
 }
 
-pub(super) fn run(verb: &Export, context: &Context) -> anyhow::Result<()> {
-    let corpus = context.read(&verb.corpus)?;
+pub(super) fn run(verb: &Export, session: &CommandSession) -> anyhow::Result<()> {
+    let corpus = session.read(&verb.corpus)?;
     if verb.originals {
         let files = corpus.tokenizer_originals(&verb.name)?;
         std::fs::create_dir(&verb.file)

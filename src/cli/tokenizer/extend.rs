@@ -4,7 +4,7 @@ use super::told;
 use crate::cli::Outcome as Answer;
 use crate::cli::print;
 use crate::cli::report::write_file;
-use crate::cli::setup::{Context, on_disk};
+use crate::cli::setup::{CommandSession, on_disk};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use corpusdb::CorpusWriter;
@@ -83,21 +83,21 @@ pub(in crate::cli) struct Diff {
     b: String,
 }
 
-pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<Answer> {
-    let mut writer = context.write(&verb.corpus)?;
+pub(super) fn run(verb: &Extend, session: &CommandSession) -> anyhow::Result<Answer> {
+    let mut writer = session.write(&verb.corpus)?;
     // Before the work; made after it, so that a failure leaves nothing.
     anyhow::ensure!(
         !verb.out.exists(),
         "{} exists already; name a new directory",
         verb.out.display()
     );
-    let extension = extension(verb, &writer, context)?;
+    let extension = extension(verb, &writer, session)?;
     if extension.adds_nothing() {
-        return tell_nothing(verb, &extension, context);
+        return tell_nothing(verb, &extension, session);
     }
     std::fs::create_dir(&verb.out)
         .with_context(|| format!("making the new directory {}", verb.out.display()))?;
-    tell_terms(&extension.terms, context)?;
+    tell_terms(&extension.terms, session)?;
     write(&verb.out, &extension)?;
     let commit = writer.view().commit().0;
     let decided = ExtensionRecord::of(&verb.base, verb.by(), &extension, commit);
@@ -112,21 +112,25 @@ pub(super) fn run(verb: &Extend, context: &Context) -> anyhow::Result<Answer> {
     };
     let record = writer.register(&new)?;
     if verb.no_backfill {
-        told::record(&record, None, context)?;
+        told::record(&record, None, session)?;
         return Ok(Answer::Good);
     }
-    let added = writer.backfill(&verb.name, context.progress.as_ref(), &context.interrupt)?;
-    told::record(&added.record, Some(&added), context)?;
+    let added = writer.backfill(&verb.name, &session.context())?;
+    told::record(&added.record, Some(&added), session)?;
     Ok(Answer::Good)
 }
 
 /// Says that nothing is registered or written. Good where every term is a token of the base: what was asked for
 /// is so already.
-fn tell_nothing(verb: &Extend, extension: &Extension, context: &Context) -> anyhow::Result<Answer> {
-    tell_terms(&extension.terms, context)?;
+fn tell_nothing(
+    verb: &Extend,
+    extension: &Extension,
+    session: &CommandSession,
+) -> anyhow::Result<Answer> {
+    tell_terms(&extension.terms, session)?;
     let TermCounts { forms_existed: existed, forms_refused: refused, .. } =
         TermCounts::of(&extension.terms);
-    if context.json {
+    if session.json {
         let told = json!({ "type": "nothing_added", "base": verb.base, "name": verb.name });
         print::json(&told)?;
     } else {
@@ -163,13 +167,16 @@ impl Extend {
     }
 }
 
-fn extension(verb: &Extend, writer: &CorpusWriter, context: &Context) -> anyhow::Result<Extension> {
+fn extension(
+    verb: &Extend,
+    writer: &CorpusWriter,
+    session: &CommandSession,
+) -> anyhow::Result<Extension> {
     let options = match verb.by() {
         ExtensionSource::Terms(options) => options,
         ExtensionSource::Growth(options, condition) => {
-            let (progress, interrupt) = (context.progress.as_ref(), &context.interrupt);
             let base = &verb.base;
-            return Ok(writer.extend_by_growth(base, options, condition, progress, interrupt)?);
+            return Ok(writer.extend_by_growth(base, options, condition, &session.context())?);
         }
     };
     let Some(file) = &verb.terms else { anyhow::bail!("give --terms or --grow") };
@@ -196,11 +203,11 @@ fn write(out: &Path, extension: &Extension) -> anyhow::Result<()> {
 }
 
 /// Refused terms one by one, the others as a count.
-fn tell_terms(terms: &[TermReport], context: &Context) -> anyhow::Result<()> {
+fn tell_terms(terms: &[TermReport], session: &CommandSession) -> anyhow::Result<()> {
     if terms.is_empty() {
         return Ok(());
     }
-    if context.json {
+    if session.json {
         return print::json(&json!({ "type": "terms", "terms": terms }));
     }
     for term in terms {
@@ -229,9 +236,9 @@ fn tell_terms(terms: &[TermReport], context: &Context) -> anyhow::Result<()> {
     ))
 }
 
-pub(super) fn diff(verb: &Diff, context: &Context) -> anyhow::Result<()> {
-    let found = context.read(&verb.corpus)?.diff_tokenizers(&verb.a, &verb.b)?;
-    if context.json {
+pub(super) fn diff(verb: &Diff, session: &CommandSession) -> anyhow::Result<()> {
+    let found = session.read(&verb.corpus)?.diff_tokenizers(&verb.a, &verb.b)?;
+    if session.json {
         return print::typed("tokenizer_diff", &found);
     }
     let rows = [

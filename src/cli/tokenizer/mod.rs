@@ -10,7 +10,7 @@ pub mod told;
 mod train;
 
 use super::Outcome;
-use super::setup::Context;
+use super::setup::CommandSession;
 use std::path::PathBuf;
 
 /// Register, train, extend, analyse, ask and drop tokenizers
@@ -76,32 +76,32 @@ impl Verb {
     }
 }
 
-pub(super) fn run(verb: Verb, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
-        Verb::Add(add) => add::run(&add, context)?,
-        Verb::Train(train) => train::run(&train, context)?,
-        Verb::Extend(extend) => return extend::run(&extend, context),
-        Verb::Analyse(analyse) => analyse::run(&analyse, context)?,
-        Verb::Check(check) => return check::run(&check, context),
-        Verb::Export(export) => export::run(&export, context)?,
-        Verb::Diff(diff) => extend::diff(&diff, context)?,
+        Verb::Add(add) => add::run(&add, session)?,
+        Verb::Train(train) => train::run(&train, session)?,
+        Verb::Extend(extend) => return extend::run(&extend, session),
+        Verb::Analyse(analyse) => analyse::run(&analyse, session)?,
+        Verb::Check(check) => return check::run(&check, session),
+        Verb::Export(export) => export::run(&export, session)?,
+        Verb::Diff(diff) => extend::diff(&diff, session)?,
         Verb::Backfill { corpus, name } => {
-            let mut writer = context.write(&corpus)?;
-            let added = writer.backfill(&name, context.progress.as_ref(), &context.interrupt)?;
-            told::record(&added.record, Some(&added), context)?;
+            let mut writer = session.write(&corpus)?;
+            let added = writer.backfill(&name, &session.context())?;
+            told::record(&added.record, Some(&added), session)?;
         }
         Verb::Drop { corpus, name, force } => {
-            let plans = context.write(&corpus)?.drop_tokenizer(&name, force)?;
-            told::dropped(&name, &plans, context)?;
+            let plans = session.write(&corpus)?.drop_tokenizer(&name, force)?;
+            told::dropped(&name, &plans, session)?;
         }
         Verb::List { corpus } => {
-            for (_, record) in context.read(&corpus)?.view().tokenizers() {
-                told::record(record, None, context)?;
+            for (_, record) in session.read(&corpus)?.view().tokenizers() {
+                told::record(record, None, session)?;
             }
         }
-        Verb::Show { corpus, name } => told::show(&context.read(&corpus)?, &name, context)?,
-        Verb::Encode(encode) => ask::encode(&encode, context)?,
-        Verb::Decode(decode) => ask::decode(&decode, context)?,
+        Verb::Show { corpus, name } => told::show(&session.read(&corpus)?, &name, session)?,
+        Verb::Encode(encode) => ask::encode(&encode, session)?,
+        Verb::Decode(decode) => ask::decode(&decode, session)?,
     }
     Ok(Outcome::Good)
 }

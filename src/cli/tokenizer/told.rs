@@ -1,7 +1,7 @@
 //! What is told of a tokenizer: a line, or everything.
 
 use crate::cli::print;
-use crate::cli::setup::Context;
+use crate::cli::setup::CommandSession;
 use corpusdb::Corpus;
 use corpusdb::curate::{AddTokenizerReport, BackfillReport};
 use corpusdb::store::TokenizerRecord;
@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 pub(super) fn record(
     record: &TokenizerRecord,
     added: Option<&AddTokenizerReport>,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<()> {
     let complete = record.encoded_to == u64::MAX;
     for (marker, tokens) in added.iter().flat_map(|added| &added.ordinary_markers) {
@@ -20,7 +20,7 @@ pub(super) fn record(
             record.name
         ));
     }
-    if context.json {
+    if session.json {
         return print::json(&object(record, added));
     }
     let encoded = added.map_or(String::new(), |added| {
@@ -93,7 +93,7 @@ fn fields(record: &TokenizerRecord) -> Map<String, Value> {
 }
 
 /// Everything that is stored about a tokenizer.
-pub(super) fn show(corpus: &Corpus, name: &str, context: &Context) -> anyhow::Result<()> {
+pub(super) fn show(corpus: &Corpus, name: &str, session: &CommandSession) -> anyhow::Result<()> {
     let view = corpus.view();
     let (id, record) = corpus.tokenizer_record(name)?;
     let error = corpusdb::Error::from;
@@ -106,7 +106,7 @@ pub(super) fn show(corpus: &Corpus, name: &str, context: &Context) -> anyhow::Re
         view.tokenizers().find(|(id, _)| id.0 == base).map(|(_, base)| base.name.clone())
     });
     let mut told = everything(record, base.as_deref(), decisions);
-    if context.json {
+    if session.json {
         return print::json(&told);
     }
     told.remove("type");
@@ -164,8 +164,8 @@ fn plain(value: &Value) -> String {
 }
 
 /// What a drop left behind.
-pub(super) fn dropped(name: &str, plans: &[u32], context: &Context) -> anyhow::Result<()> {
-    if context.json {
+pub(super) fn dropped(name: &str, plans: &[u32], session: &CommandSession) -> anyhow::Result<()> {
+    if session.json {
         return print::json(&json!({ "type": "dropped", "name": name, "broken_plans": plans }));
     }
     let plans: Vec<String> = plans.iter().map(u32::to_string).collect();

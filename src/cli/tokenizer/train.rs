@@ -2,7 +2,7 @@
 
 use super::told;
 use crate::cli::print;
-use crate::cli::setup::{Context, bytes};
+use crate::cli::setup::{CommandSession, bytes};
 use anyhow::Context as _;
 use clap::ValueEnum;
 use corpusdb::curate::{TextGrouping, TrainingResult, TrainingTexts};
@@ -124,9 +124,9 @@ enum Form {
     None,
 }
 
-pub(super) fn run(verb: &Train, context: &Context) -> anyhow::Result<()> {
+pub(super) fn run(verb: &Train, session: &CommandSession) -> anyhow::Result<()> {
     let options = options(verb)?;
-    let mut writer = context.write(&verb.corpus)?;
+    let mut writer = session.write(&verb.corpus)?;
     let on = TrainingTexts {
         condition: verb.condition.clone(),
         grouping: match verb.by {
@@ -136,7 +136,7 @@ pub(super) fn run(verb: &Train, context: &Context) -> anyhow::Result<()> {
         sample_bytes: verb.sample_bytes,
     };
     let TrainingResult { json, decisions } =
-        writer.train_tokenizer(&options, &on, context.progress.as_ref(), &context.interrupt)?;
+        writer.train_tokenizer(&options, &on, &session.context())?;
     let kind = match verb.model {
         Model::Bpe => "bpe",
         Model::Wordpiece => "wordpiece",
@@ -156,14 +156,14 @@ pub(super) fn run(verb: &Train, context: &Context) -> anyhow::Result<()> {
         ..NewTokenizer::default()
     };
     let record = writer.register(&new)?;
-    if !context.json {
+    if !session.json {
         groups(&decisions)?;
     }
     if verb.no_backfill {
-        return told::record(&record, None, context);
+        return told::record(&record, None, session);
     }
-    let added = writer.backfill(&verb.name, context.progress.as_ref(), &context.interrupt)?;
-    told::record(&added.record, Some(&added), context)
+    let added = writer.backfill(&verb.name, &session.context())?;
+    told::record(&added.record, Some(&added), session)
 }
 
 fn options(verb: &Train) -> anyhow::Result<TrainOptions> {

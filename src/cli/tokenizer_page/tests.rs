@@ -3,7 +3,7 @@
 use super::page;
 use crate::cli::page::html::{escape, visible};
 use crate::cli::page::tests::elements;
-use corpusdb::Interrupt;
+use corpusdb::Context;
 use corpusdb::tokenizer::analyse::{AnalysisReport, PretokenCounter, Subject, Tally, TextWords};
 use corpusdb::tokenizer::{Tokenizer, from_vocab_and_merges};
 use std::fmt::Write as _;
@@ -48,7 +48,7 @@ fn report(groups: &[&str]) -> AnalysisReport {
         counter.feed(group, &text).unwrap();
     }
     let names: Vec<String> = groups.iter().map(|name| (*name).to_owned()).collect();
-    let curve = subject.curve(&names, &counter.finish(), 64, &Interrupt::default()).unwrap();
+    let curve = subject.curve(&names, &counter.finish(), 64, &Context::new()).unwrap();
     let first = tally.finish(HOSTILE, &names, curve).unwrap();
     let second = tally.finish("second", &names, Err(format!("because of {HOSTILE}"))).unwrap();
     AnalysisReport::new("source", HOSTILE, (9, 99), vec![first, second])

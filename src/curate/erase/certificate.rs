@@ -3,7 +3,7 @@
 use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
-use crate::model::{Context, DocId, FileId, SourceId, Standing, shown_timestamp};
+use crate::model::{Context, DocId, FileId, Interrupted, SourceId, Standing, shown_timestamp};
 use crate::output::OutputFile;
 use crate::store::{HashedRun, RunOf, StoreError, StoredRow, View, format_version};
 use roaring::RoaringTreemap;
@@ -295,7 +295,7 @@ pub fn certify(
     for (source, file) in groups.files.into_iter().take(LISTED) {
         certificate.paths.extend(view.file_path(source, file)?);
     }
-    certificate.digest = crate::store::digest(view, context.progress)?;
+    certificate.digest = crate::store::digest(view, context)?;
     context.progress.end();
     Ok(certificate)
 }
@@ -386,7 +386,7 @@ fn search_rows(
             family.bytes += (row.key.len() + row.value.len()) as u64;
         }
         if rows.is_multiple_of(1 << 14) && context.interrupt.is_raised() {
-            return Err(StoreError::Interrupted);
+            return Err(Interrupted::default().into());
         }
         rows += 1;
         let mut here = Vec::new();
@@ -467,9 +467,7 @@ fn search_file(
     let mut buffer: Vec<u8> = Vec::with_capacity(BLOCK + CARRIED);
     let mut begins = 0_u64;
     loop {
-        if context.interrupt.is_raised() {
-            return Err(CurateError::Interrupted);
-        }
+        context.check_interrupt()?;
         let carried = buffer.len().min(CARRIED);
         let dropped = buffer.len() - carried;
         buffer.drain(..dropped);

@@ -39,9 +39,7 @@ pub(super) fn points(
     let stretches = STRETCHES.min(rows);
     let mut points = Vec::new();
     for stretch in 0..=stretches {
-        if interrupt.is_raised() {
-            return Err(EpochError::Interrupted);
-        }
+        interrupt.check()?;
         let row = at(rows, stretch, stretches);
         let emitted = if row == rows {
             marks.end.emitted.clone()

@@ -69,9 +69,7 @@ pub(in crate::epoch) fn measure(
     let mut stream = MixedCursor::at(opened, &marks.start)?;
     let until = marks.until(arrangement);
     while stream.row() < until && after.rows < LOOKED_AT {
-        if interrupt.is_raised() {
-            return Err(EpochError::Interrupted);
-        }
+        interrupt.check()?;
         let first = stream.row();
         let mut rows = Vec::new();
         while stream.row() < until && stream.row() - first < arrangement.window {

@@ -7,6 +7,7 @@ use super::write::id_files;
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FileIds, IdFile};
 use crate::epoch::stream::Epoch;
+use crate::model::IoError;
 use std::fs;
 use std::path::Path;
 
@@ -67,7 +68,7 @@ fn ids(epoch: &Epoch, dir: &Path, manifest: &Manifest) -> Result<FileIds, EpochE
     let mut first = 0_u64;
     for (_, file) in files {
         let path = dir.join(&file.name);
-        let bytes = fs::metadata(&path).map_err(EpochError::io("opening", &path))?.len();
+        let bytes = fs::metadata(&path).map_err(IoError::of("opening", &path))?.len();
         let header = (named.header)(file.rows);
         let wanted = u128::from(header) + u128::from(file.rows) * row_bytes;
         if u128::from(bytes) != wanted {

@@ -2,22 +2,15 @@
 
 use super::staging::refuse_taken;
 use crate::epoch::error::EpochError;
-use crate::model::{Interrupt, Progress};
 use std::path::Path;
 
-/// What to build, where, and who watches.
+/// What to build, and where.
 #[derive(Clone, Copy)]
 pub struct BuildJob<'a> {
     /// Which epoch of the plan.
     pub epoch: u64,
     /// The directory to make.
     pub out: &'a Path,
-    /// Threads that read and lay out rows.
-    pub threads: usize,
-    /// Told what is being written and how far it is.
-    pub progress: &'a dyn Progress,
-    /// Asks for a stop.
-    pub interrupt: &'a Interrupt,
 }
 
 impl BuildJob<'_> {

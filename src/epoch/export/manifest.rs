@@ -5,6 +5,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::Losses;
 use crate::epoch::plan::{PinnedSnapshot, PinnedTokenizer, Plan, ratio};
 use crate::epoch::run::Marks;
+use crate::model::IoError;
 use crate::output::ManifestFile;
 use serde::{Deserialize, Serialize};
 use std::path::Path;
@@ -232,7 +233,7 @@ impl Manifest {
                     why: format!("no epoch was built here, there is no {MANIFEST_FILE}"),
                 });
             }
-            read => read.map_err(EpochError::io("reading", &path))?,
+            read => read.map_err(IoError::of("reading", &path))?,
         };
         let text = String::from_utf8(bytes).map_err(|error| {
             EpochError::Plan(format!("{} is not UTF-8: {error}", path.display()))

@@ -26,7 +26,7 @@ use crate::epoch::fetch::{FilledRow, Gatherer};
 use crate::epoch::plan::{Planned, masks};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
-use crate::model::Context;
+use crate::model::{Context, IoError};
 use staging::Staging;
 use staging::refuse_taken;
 use std::fs;
@@ -119,12 +119,10 @@ fn write_all(
     let finished = |shards: &[FinishedShard]| {
         staging.record(shards)?;
         progress.advance(shards.last().map_or(0, |shard| shard.counts.tokens()));
-        if interrupt.is_raised() { Err(EpochError::Interrupted) } else { Ok(()) }
+        Ok(interrupt.check()?)
     };
     while !rows.is_empty() {
-        if interrupt.is_raised() {
-            return Err(EpochError::Interrupted);
-        }
+        interrupt.check()?;
         done += rows.iter().map(|row| row.own() as u64).sum::<u64>();
         chunk = chunk.saturating_mul(2).min(most);
         // The next chunk is read while this one is written.
@@ -139,7 +137,7 @@ fn write_all(
     let (files, counts) = shards.finish()?;
     let manifest = Manifest::new(plan, &marks, &counts, files);
     let path = staging.path().join(MANIFEST_FILE);
-    fs::write(&path, manifest.to_json()).map_err(EpochError::io("writing", &path))?;
+    fs::write(&path, manifest.to_json()).map_err(IoError::of("writing", &path))?;
     Ok(manifest)
 }
 

@@ -7,6 +7,7 @@ use super::manifest::ExportCounts;
 use super::write::FinishedShard;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
+use crate::model::IoError;
 use crate::output::{LOCK_FILE, Lock, ManifestFile, holds, is_taken, sync};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -68,7 +69,7 @@ impl Staging {
         let mut name = out.file_name().unwrap_or_default().to_os_string();
         name.push(format!(".tmp-{}", hash.get(..12).unwrap_or_default()));
         let path = out.with_file_name(name);
-        fs::create_dir_all(&path).map_err(EpochError::io("creating", &path))?;
+        fs::create_dir_all(&path).map_err(IoError::of("creating", &path))?;
         let lock = Lock::take(&path)?;
         let lock = lock.ok_or_else(|| EpochError::BuildUnderWay { path: out.to_path_buf() })?;
         Ok(Self { path, plan: hash, epoch, lock })
@@ -94,11 +95,11 @@ impl Staging {
         let mut kept: BTreeSet<&str> =
             finished.iter().flat_map(|shard| &shard.files).map(|file| file.name.as_str()).collect();
         kept.insert(LOCK_FILE);
-        for entry in fs::read_dir(&self.path).map_err(EpochError::io("reading", &self.path))? {
-            let entry = entry.map_err(EpochError::io("reading", &self.path))?;
+        for entry in fs::read_dir(&self.path).map_err(IoError::of("reading", &self.path))? {
+            let entry = entry.map_err(IoError::of("reading", &self.path))?;
             if !entry.file_name().to_str().is_some_and(|name| kept.contains(name)) {
                 let path = entry.path();
-                fs::remove_file(&path).map_err(EpochError::io("removing", &path))?;
+                fs::remove_file(&path).map_err(IoError::of("removing", &path))?;
             }
         }
         if !finished.is_empty() {
@@ -141,8 +142,8 @@ impl Staging {
         };
         let text = serde_json::to_vec(&record).unwrap_or_default();
         let (path, new) = (self.path.join(PROGRESS_FILE), self.path.join("progress.json.new"));
-        fs::write(&new, text).map_err(EpochError::io("writing", &new))?;
-        fs::rename(&new, &path).map_err(EpochError::io("renaming to", &path))
+        fs::write(&new, text).map_err(IoError::of("writing", &new))?;
+        Ok(fs::rename(&new, &path).map_err(IoError::of("renaming to", &path))?)
     }
 
     /// Gives the directory the name of the output.
@@ -151,21 +152,21 @@ impl Staging {
             let path = self.path.join(name);
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(EpochError::io("removing", &path)(error));
+                    return Err(IoError::of("removing", &path)(error).into());
                 }
                 _ => {}
             }
         }
         if out.exists() {
             // Empty, as checked at the start; if it has been filled since, this fails and nothing is lost.
-            fs::remove_dir(out).map_err(EpochError::io("replacing", out))?;
+            fs::remove_dir(out).map_err(IoError::of("replacing", out))?;
         }
         // The name appears only when every byte under it is on disk.
-        for entry in fs::read_dir(&self.path).map_err(EpochError::io("reading", &self.path))? {
-            sync(&entry.map_err(EpochError::io("reading", &self.path))?.path())?;
+        for entry in fs::read_dir(&self.path).map_err(IoError::of("reading", &self.path))? {
+            sync(&entry.map_err(IoError::of("reading", &self.path))?.path())?;
         }
         sync(&self.path)?;
-        fs::rename(&self.path, out).map_err(EpochError::io("renaming to", out))?;
+        fs::rename(&self.path, out).map_err(IoError::of("renaming to", out))?;
         Ok(sync(out.parent().unwrap_or(Path::new(".")))?)
     }
 
@@ -173,8 +174,8 @@ impl Staging {
     pub fn leave(self, error: &EpochError) {
         let can_pass = matches!(
             error,
-            EpochError::Interrupted
-                | EpochError::Io { .. }
+            EpochError::Interrupted(_)
+                | EpochError::Io(_)
                 | EpochError::Parquet { .. }
                 | EpochError::Store(_)
         );

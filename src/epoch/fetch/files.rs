@@ -2,6 +2,7 @@
 
 use super::ids::FilledRow;
 use crate::epoch::error::EpochError;
+use crate::model::IoError;
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
@@ -109,7 +110,7 @@ impl FileReader {
             let (here, behind) = left.split_at_mut(rows as usize * row_bytes);
             let place = file.header + (number - file.first) * row_bytes as u64;
             let read = self.open(at, file)?.read_exact_at(here, place);
-            read.map_err(EpochError::io("reading", &file.path))?;
+            read.map_err(IoError::of("reading", &file.path))?;
             for (row, number) in here.chunks_exact(row_bytes).zip(number..) {
                 let id = ids.largest(row);
                 if id >= ids.vocab {
@@ -129,7 +130,7 @@ impl FileReader {
     fn open(&mut self, at: usize, file: &IdFile) -> Result<&File, EpochError> {
         let open = match self.opened.take().filter(|(last, _)| *last == at) {
             Some(open) => open,
-            None => (at, File::open(&file.path).map_err(EpochError::io("opening", &file.path))?),
+            None => (at, File::open(&file.path).map_err(IoError::of("opening", &file.path))?),
         };
         Ok(&self.opened.insert(open).1)
     }

@@ -20,7 +20,7 @@ use crate::epoch::fetch::{FileIds, FileReader, FilledRow, Gatherer};
 use crate::epoch::plan::Planned;
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Marks, Opened, Sharing};
-use crate::model::Interrupt;
+use crate::model::Context;
 use reading::Reading;
 use std::sync::Arc;
 
@@ -50,12 +50,12 @@ impl Epoch {
         corpora: &Corpora,
         planned: &Planned,
         epoch: u64,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<Self, EpochError> {
         planned.plan.check_feasible(epoch)?;
         let opened = Opened::open(corpora, planned, OpenedTo::Give)?;
         let arrangement = Arrangement::of(&planned.plan);
-        let marks = Arc::new(Marks::of(&opened, &arrangement, epoch, interrupt)?);
+        let marks = Arc::new(Marks::of(&opened, &arrangement, epoch, context.interrupt)?);
         marks.refuse_empty(&opened.plan)?;
         Ok(Self { opened, arrangement, marks, uneven: false, files: None })
     }
@@ -98,12 +98,12 @@ impl Epoch {
     /// # Errors
     /// [`EpochError::Recipe`] when the run ends before; [`EpochError::Interrupted`];
     /// [`EpochError::Store`].
-    pub fn run_row_after(&self, rows: u64, interrupt: &Interrupt) -> Result<u64, EpochError> {
+    pub fn run_row_after(&self, rows: u64, context: &Context<'_>) -> Result<u64, EpochError> {
         let mut marks = Marks::clone(&self.marks);
         let mut left = rows;
         while left > marks.rows + marks.pads {
             left -= marks.rows + marks.pads;
-            marks = marks.next(&self.opened, &self.arrangement, interrupt).map_err(|error| {
+            marks = marks.next(&self.opened, &self.arrangement, context.interrupt).map_err(|error| {
                 match error {
                     EpochError::Infeasible { .. } => EpochError::Recipe(format!(
                         "the run of the plan ends {left} rows before the {rows} that are said to be consumed"

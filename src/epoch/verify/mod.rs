@@ -22,7 +22,7 @@ use crate::epoch::export::{MANIFEST_FILE, Manifest, ManifestFile};
 use crate::epoch::plan::{Plan, Planned};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
-use crate::model::Context;
+use crate::model::{Context, IoError};
 use audit::Audit;
 use checks::{Checks, Property};
 use rayon::prelude::*;
@@ -46,7 +46,7 @@ pub fn verify(
     let Context { progress, interrupt, .. } = *context;
     let mut checks = Checks::default();
     let path = dir.join(MANIFEST_FILE);
-    let written = fs::read(&path).map_err(EpochError::io("reading", &path))?;
+    let written = fs::read(&path).map_err(IoError::of("reading", &path))?;
     let manifest = match parse_manifest(&written, plan) {
         Ok(manifest) => manifest,
         Err(why) => {
@@ -127,8 +127,8 @@ fn parse_manifest(bytes: &[u8], plan: &Plan) -> Result<Manifest, String> {
 
 fn check_listing(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> Result<(), EpochError> {
     let mut found = Vec::new();
-    for entry in fs::read_dir(dir).map_err(EpochError::io("reading", dir))? {
-        let entry = entry.map_err(EpochError::io("reading", dir))?;
+    for entry in fs::read_dir(dir).map_err(IoError::of("reading", dir))? {
+        let entry = entry.map_err(IoError::of("reading", dir))?;
         found.push(entry.file_name().to_string_lossy().into_owned());
     }
     found.sort();

@@ -3,6 +3,7 @@
 use super::Shard;
 use super::part::{Part, table};
 use crate::export::error::ExportError;
+use crate::model::IoError;
 use crate::output::{HashedFile, ManifestFile};
 use ::arrow::datatypes::SchemaRef;
 use ::arrow::error::ArrowError;
@@ -45,7 +46,7 @@ impl Shard for ArrowShard<'_> {
         }
         self.rows += rows.num_rows() as u64;
         match &mut self.out {
-            Out::File(writer, path) => writer.write(&rows).map_err(failed(path)),
+            Out::File(writer, path) => Ok(writer.write(&rows).map_err(failed(path))?),
             Out::Stream(writer) => writer.write(&rows).map_err(unwritten),
         }
     }
@@ -78,8 +79,8 @@ fn cause(error: ArrowError) -> io::Error {
     }
 }
 
-fn failed(path: &Path) -> impl FnOnce(ArrowError) -> ExportError {
-    let fail = ExportError::io("writing", path);
+fn failed(path: &Path) -> impl FnOnce(ArrowError) -> IoError {
+    let fail = IoError::of("writing", path);
     move |error| fail(cause(error))
 }
 

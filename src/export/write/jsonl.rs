@@ -2,7 +2,7 @@
 
 use super::value::{Value, value};
 use crate::export::error::ExportError;
-use crate::model::DocId;
+use crate::model::{DocId, IoError};
 use arrow::array::{Array, AsArray, RecordBatch};
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 use std::borrow::Cow;
@@ -110,10 +110,10 @@ fn comma(first: &mut bool, out: &mut Vec<u8>) {
     }
 }
 
-fn quoted(text: &str, out: &mut Vec<u8>) -> Result<(), ExportError> {
+fn quoted(text: &str, out: &mut Vec<u8>) -> Result<(), IoError> {
     serde_json::to_writer(out, text)
         .map_err(io::Error::from)
-        .map_err(ExportError::io("encoding for", Path::new("JSON lines")))
+        .map_err(IoError::of("encoding for", Path::new("JSON lines")))
 }
 
 /// JSON as it is spelled: a line break in it is space between values, since texts have theirs escaped.

@@ -104,9 +104,7 @@ impl LoadFinisher<'_> {
         for file in files {
             let mut reader = InputReader::open(file, &read)?;
             while let Some(item) = reader.next()? {
-                if context.interrupt.is_raised() {
-                    return Err(IngestError::Interrupted { report: Box::default() });
-                }
+                context.interrupt.check()?;
                 let document = DocId(judge.before + rows);
                 rows += 1;
                 let is_kept = kept.contains(document.0);
@@ -258,7 +256,6 @@ impl StatusChangeFiles {
         options: &LoadOptions,
         interrupt: &Interrupt,
     ) -> Result<Self, IngestError> {
-        let stopped = || IngestError::Interrupted { report: Box::default() };
         let paths = [format!("{directory}/changed")];
         let read = ReadOptions {
             format: InputFormat::Parquet,
@@ -269,7 +266,7 @@ impl StatusChangeFiles {
         };
         let mut files = match manifest.changed {
             0 => Vec::new(),
-            _ => expand_files(&paths, &read, interrupt, stopped)?,
+            _ => expand_files(&paths, &read, interrupt)?,
         };
         files.retain(|file| file.name().ends_with(".parquet"));
         Ok(Self { files, read, before: manifest.before })
@@ -359,9 +356,7 @@ impl StatusChangeFiles {
         for file in &self.files {
             let mut reader = InputReader::open(file, &self.read)?;
             while let Some(item) = reader.next()? {
-                if interrupt.is_raised() {
-                    return Err(IngestError::Interrupted { report: Box::default() });
-                }
+                interrupt.check()?;
                 let record = match item {
                     ReadItem::Record(record) => record,
                     ReadItem::Reject(reject) => {
@@ -478,8 +473,7 @@ impl ExpectedStatus {
 /// An error of decisions as that of the row it is about.
 fn row_error(error: DecideError, said: &[ExpectedStatus]) -> IngestError {
     match error {
-        // What was committed stays: the same command goes on.
-        DecideError::Interrupted => IngestError::Interrupted { report: Box::default() },
+        DecideError::Interrupted(stop) => stop.into(),
         error => load_row_error(error, |document, why| {
             said.iter().find(|one| one.document == document).map(|one| one.wrong(why))
         }),

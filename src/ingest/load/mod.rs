@@ -35,8 +35,6 @@ const DECIDING: [&str; 5] = ["remove", "restore", "purge", "redo", "settle"];
 /// How to load.
 #[derive(Clone, Debug)]
 pub struct LoadOptions {
-    /// Threads for fingerprints and encoding.
-    pub threads: usize,
     /// Bytes of text and fields after which a batch is committed.
     pub batch_bytes: u64,
     /// Compare every removed document with its witness, and make all token ids again, not of one in 64.
@@ -48,16 +46,10 @@ pub struct LoadOptions {
 }
 
 impl Default for LoadOptions {
-    /// One thread a core, 16 MiB a batch, a sample is compared, no shard.
+    /// 16 MiB a batch, a sample is compared, no shard.
     fn default() -> Self {
-        let IngestOptions { threads, batch_bytes, .. } = IngestOptions::new("");
-        Self {
-            threads,
-            batch_bytes,
-            check_all: false,
-            shard: None,
-            stores: ObjectStores::default(),
-        }
+        let IngestOptions { batch_bytes, .. } = IngestOptions::new("");
+        Self { batch_bytes, check_all: false, shard: None, stores: ObjectStores::default() }
     }
 }
 
@@ -93,11 +85,10 @@ pub fn load(
     let manifest = LoadManifest::read(directory, options, writer.view(), interrupt)?;
     let paths = [format!("{directory}/{}", manifest.folder)];
     let as_ingest = as_ingest(&manifest, options);
-    let stopped = || IngestError::Interrupted { report: Box::default() };
     // A shard that no document fell into has no folder.
     let mut files = match (manifest.documents, options.shard) {
         (0, Some(_)) => Vec::new(),
-        _ => expand_files(&paths, &as_ingest.read, interrupt, stopped)?,
+        _ => expand_files(&paths, &as_ingest.read, interrupt)?,
     };
     // Spark leaves marks of its own beside what it writes.
     files.retain(|file| file.name().ends_with(".parquet"));
@@ -148,7 +139,6 @@ fn as_ingest(manifest: &LoadManifest, options: &LoadOptions) -> IngestOptions {
     };
     IngestOptions {
         read,
-        threads: options.threads,
         batch_bytes: options.batch_bytes,
         on_error: OnError::Reject,
         on_damaged_file: OnDamagedFile::Stop,

@@ -73,10 +73,7 @@ fn next<T>(from: &Receiver<T>, interrupt: &Interrupt) -> Result<Option<T>, Query
         match from.recv_timeout(TICK) {
             Ok(sent) => return Ok(Some(sent)),
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
-            Err(RecvTimeoutError::Timeout) if interrupt.is_raised() => {
-                return Err(QueryError::Interrupted);
-            }
-            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Timeout) => interrupt.check()?,
         }
     }
 }

@@ -49,8 +49,8 @@ impl Pass for Stoppable {
     ) -> impl FnMut(&mut Context<'_>) -> Next + Send + 'static {
         let interrupt = self.interrupt.clone();
         move |context| {
-            if interrupt.is_raised() {
-                return Poll::Ready(Some(Err(DataFusionError::from(QueryError::Interrupted))));
+            if let Err(stop) = interrupt.check() {
+                return Poll::Ready(Some(Err(DataFusionError::from(QueryError::from(stop)))));
             }
             input.as_mut().poll_next(context)
         }

@@ -2,7 +2,7 @@
 
 use super::BucketJoin;
 use super::look_up::{self, Bucket};
-use crate::model::{DedupMode, DocId, NoProgress, Policy};
+use crate::model::{Context, DedupMode, DocId, Policy};
 use crate::store::columns::{BandRuns, Bands, BandsMore};
 use crate::store::database::family;
 use crate::store::rows::band_counters::BandCounters;
@@ -125,7 +125,7 @@ fn agrees(view: &View, model: &Model, what: &str) {
 }
 
 fn sound(path: &Path, view: &View, what: &str) {
-    let faults = store::check(view, path, Depth::Full, &NoProgress).unwrap();
+    let faults = store::check(view, path, Depth::Full, &Context::new()).unwrap();
     assert!(faults.is_empty(), "{what}: {faults:?}");
 }
 
@@ -361,7 +361,7 @@ fn a_damaged_run_is_an_error_a_fault_and_no_panic() {
         let view = store::read(&path, Memory::within(BUDGET)).unwrap();
         let error = view.buckets(&[(0, 1)], 1, |_| true).unwrap_err().to_string();
         assert!(error.contains("corrupt band run in family band_runs"), "{error}");
-        let faults = store::check(&view, &path, Depth::Full, &NoProgress).unwrap();
+        let faults = store::check(&view, &path, Depth::Full, &Context::new()).unwrap();
         assert!(faults.iter().any(|fault| fault.place == "band_runs"), "{faults:?}");
     }
     drop(writer);

@@ -1,6 +1,6 @@
 //! `check --digest`: one hash over what a corpus means, not over how it came to be or lies on disk.
 
-use crate::model::{BLOCK_SIZE, DocId, Progress, Standing};
+use crate::model::{BLOCK_SIZE, Context, DocId, Standing};
 use crate::store::error::StoreError;
 use crate::store::fields;
 use crate::store::rows::loss::{encode_form, encode_loss};
@@ -12,9 +12,9 @@ use crate::store::view::View;
 /// not over commit numbers, term ids or file layout.
 ///
 /// # Errors
-/// [`StoreError`] when a row is absent or cannot be read.
-pub fn digest(view: &View, progress: &dyn Progress) -> Result<String, StoreError> {
-    progress.begin("hashing", Some(view.documents()));
+/// [`StoreError`] when a row is absent or cannot be read; [`StoreError::Interrupted`].
+pub fn digest(view: &View, context: &Context<'_>) -> Result<String, StoreError> {
+    context.progress.begin("hashing", Some(view.documents()));
     let mut hasher = Hasher(blake3::Hasher::new());
     hasher.part(b"corpusdb digest 1");
     hasher.number(view.documents());
@@ -30,6 +30,7 @@ pub fn digest(view: &View, progress: &dyn Progress) -> Result<String, StoreError
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
         for row in view.headers(range.clone())? {
+            context.check_interrupt()?;
             let (document, header) = row?;
             let standing =
                 Standing::ALL.into_iter().zip(&standings).find(|(_, set)| set.contains(document.0));
@@ -40,7 +41,7 @@ pub fn digest(view: &View, progress: &dyn Progress) -> Result<String, StoreError
             }
         }
         hasher.columns(view, block)?;
-        progress.advance(range.end);
+        context.progress.advance(range.end);
     }
     hasher.bitmaps(view)?;
     hasher.suites(view)?;

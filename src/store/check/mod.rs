@@ -11,7 +11,7 @@ mod tests;
 
 pub use digest::digest;
 
-use crate::model::{BLOCK_SIZE, Progress, SourceId, Standing};
+use crate::model::{BLOCK_SIZE, Context, SourceId, Standing};
 use crate::store::columns::{self, Column, EachColumn};
 use crate::store::error::StoreError;
 use crate::store::fields;
@@ -80,12 +80,12 @@ impl Faults {
 /// only what keeps the check itself from running.
 ///
 /// # Errors
-/// [`StoreError`] when the journal cannot be read.
+/// [`StoreError`] when the journal cannot be read; [`StoreError::Interrupted`].
 pub fn check(
     view: &View,
     path: &Path,
     depth: Depth,
-    progress: &dyn Progress,
+    context: &Context<'_>,
 ) -> Result<Vec<Fault>, StoreError> {
     let mut faults = Faults::default();
     check_journal(view, path, &mut faults)?;
@@ -98,12 +98,14 @@ pub fn check(
     );
     note(suites(view, depth, &mut faults), "suites", &mut faults);
     if depth >= Depth::Full {
-        progress.begin("reading every block", Some(columns::FAMILIES.len() as u64));
-        every_row(view, progress, &mut faults);
+        context.progress.begin("reading every block", Some(columns::FAMILIES.len() as u64));
+        every_row(view, context, &mut faults);
+        context.check_interrupt()?;
     }
     if depth >= Depth::Deep {
-        progress.begin("recomputing from base rows", Some(view.documents()));
-        note(documents(view, progress, &mut faults), "documents", &mut faults);
+        context.progress.begin("recomputing from base rows", Some(view.documents()));
+        note(documents(view, context, &mut faults), "documents", &mut faults);
+        context.check_interrupt()?;
         note(matches::check(view, &mut faults), "matches", &mut faults);
     }
     if faults.unlisted > 0 {
@@ -227,44 +229,47 @@ fn verdicts(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
 }
 
 /// Reads and decodes every row of every family; RocksDB verifies each block's checksum on the way.
-fn every_row(view: &View, progress: &dyn Progress, faults: &mut Faults) {
-    columns::for_each_column(&mut Decoding { view, progress, faults, done: 0 });
+fn every_row(view: &View, context: &Context<'_>, faults: &mut Faults) {
+    columns::for_each_column(&mut Decoding { view, context, faults, done: 0 });
 }
 
 struct Decoding<'a> {
     view: &'a View,
-    progress: &'a dyn Progress,
+    context: &'a Context<'a>,
     faults: &'a mut Faults,
     done: u64,
 }
 
 impl EachColumn for Decoding<'_> {
     fn column<C: Column>(&mut self) {
-        note(rows_decode::<C>(self.view), C::NAME, self.faults);
+        note(rows_decode::<C>(self.view, self.context), C::NAME, self.faults);
         self.done += 1;
-        self.progress.advance(self.done);
+        self.context.progress.advance(self.done);
     }
 }
 
-fn rows_decode<C: Column>(view: &View) -> Result<(), StoreError> {
+fn rows_decode<C: Column>(view: &View, context: &Context<'_>) -> Result<(), StoreError> {
     let mut rows = view.pinned().scan::<C>(&[], None)?;
-    while rows.next("row")?.is_some() {}
+    while rows.next("row")?.is_some() {
+        context.check_interrupt()?;
+    }
     Ok(())
 }
 
-fn documents(view: &View, progress: &dyn Progress, faults: &mut Faults) -> Result<(), StoreError> {
+fn documents(view: &View, context: &Context<'_>, faults: &mut Faults) -> Result<(), StoreError> {
     let mut sums: BTreeMap<SourceId, SourceSums> = BTreeMap::new();
     let mut computed = Sums::default();
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
         let mut check = BlockCheck::new(view, block)?;
         for row in view.headers(range.clone())? {
+            context.check_interrupt()?;
             let (document, header) = row?;
             let sums = sums.entry(header.source).or_default();
             note(check.document(view, document, &header, sums, faults), "documents", faults);
         }
         check.finish(&mut computed);
-        progress.advance(range.end);
+        context.progress.advance(range.end);
     }
     note(postings::check(view, &computed, faults), "postings", faults);
     for (source, record) in view.sources() {

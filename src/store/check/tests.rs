@@ -1,7 +1,7 @@
 //! No family is passed over: a row of each that does not decode is a fault of that family.
 
 use super::{Faults, every_row};
-use crate::model::{DedupMode, NoProgress, Policy};
+use crate::model::{Context, DedupMode, Policy};
 use crate::store::columns::{Column, EachColumn, FAMILIES, for_each_column};
 use crate::store::database::{family, tuning::Memory};
 use crate::store::rows::keys::Key;
@@ -18,7 +18,7 @@ impl Damaging {
         self.writer.db.put_cf(&family::<C>(&self.writer.db).unwrap(), key, value).unwrap();
         self.writer.committed().unwrap();
         let mut faults = Faults::default();
-        every_row(self.writer.view(), &NoProgress, &mut faults);
+        every_row(self.writer.view(), &Context::new(), &mut faults);
         self.writer.db.delete_cf(&family::<C>(&self.writer.db).unwrap(), key).unwrap();
         faults.found.into_iter().map(|fault| fault.place).collect()
     }
@@ -44,7 +44,7 @@ fn a_damaged_row_of_any_family_is_a_fault_of_it() {
     let mut writer = Writer::open(&path, Memory::within(16 << 20), 2).unwrap();
     writer.committed().unwrap();
     let mut sound = Faults::default();
-    every_row(writer.view(), &NoProgress, &mut sound);
+    every_row(writer.view(), &Context::new(), &mut sound);
     assert!(sound.found.is_empty(), "{:?}", sound.found);
     let mut damaging = Damaging { writer, seen: Vec::new() };
     for_each_column(&mut damaging);

@@ -33,9 +33,7 @@ pub fn compact(
     let mut options = CompactOptions::default();
     options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
     for (done, Piece { family, from, to }) in (1..).zip(pieces) {
-        if context.interrupt.is_raised() {
-            return Err(StoreError::Interrupted);
-        }
+        context.check_interrupt()?;
         if let Some(handle) = db.cf_handle(family) {
             db.compact_range_cf_opt(&handle, from, to, &options);
         }
@@ -98,7 +96,12 @@ mod tests {
         }
 
         fn run(&self, db: &DB, piece: u64) -> Result<(), StoreError> {
-            compact(db, FAMILIES.into_iter(), piece, &Context::new(self, &self.interrupt, 0))
+            compact(
+                db,
+                FAMILIES.into_iter(),
+                piece,
+                &Context::new().with_progress(self).with_interrupt(&self.interrupt),
+            )
         }
     }
 
@@ -182,7 +185,7 @@ mod tests {
         for after in [1, 4, 7] {
             let some = Stopping::after(after);
             let error = some.run(&db, 40 << 10).unwrap_err();
-            assert!(matches!(error, StoreError::Interrupted), "{error}");
+            assert!(matches!(error, StoreError::Interrupted(_)), "{error}");
             assert_eq!(some.told.into_inner(), after);
             assert_eq!(rows(&db), before);
         }

@@ -138,7 +138,7 @@ fn attempt(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::{Context, DedupMode, Interrupt, NoProgress, Policy};
+    use crate::model::{DedupMode, Policy};
     use crate::store::{Writer, create};
 
     const MEMORY: u64 = 16 << 20;
@@ -181,15 +181,13 @@ mod tests {
         };
         let memory = Memory::within(MEMORY);
         let mut writer = Writer::open(&place.root, memory, 2).unwrap();
-        let interrupt = Interrupt::default();
-        let context = Context::new(&NoProgress, &interrupt, MEMORY);
         commit(&mut writer);
         // Between a reader's look at the journal and its opening, every log and most tables go.
         let found = patient(&place, |database, journal, is_held| {
             tries += 1;
             let before = journal.last().unwrap().commit;
             assert!(commit(&mut writer) > before);
-            writer.compact_files(&context).unwrap();
+            writer.compact_files(&crate::model::Context::new()).unwrap();
             assert!(tries < 20);
             match attempt(&place, database, journal, is_held, memory)? {
                 Attempt::Whole(view) if is_held => Ok(Attempt::Whole((before, view.commit().0))),

@@ -5,7 +5,7 @@ use super::super::{
     tokens_by_group, train,
 };
 use super::*;
-use crate::model::{Interrupt, NoProgress};
+use crate::model::{Context, Interrupt};
 use serde_json::{Value, json};
 
 /// Words of syllables that three languages share in part, the first ones commonest.
@@ -53,13 +53,13 @@ fn assert_trained(options: &TrainOptions, fewest: usize) -> VocabularyCurve {
     let table = counted(&pipeline(options).expect("pipeline"), &texts());
     let trained = |vocab_size: u32| {
         let options = TrainOptions { vocab_size, ..options.clone() };
-        train(&table, &groups(), &options, &NoProgress).expect("trains")
+        train(&table, &groups(), &options, &Context::new()).expect("trains")
     };
     let Trained { json, report } = trained(options.vocab_size);
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
     let subject = Subject::new(&tokenizer, &json).expect("is made ready");
     let subject = subject.trained_by(Ok(options.clone()));
-    let drawn = subject.curve(&groups(), &table, 16, &Interrupt::default());
+    let drawn = subject.curve(&groups(), &table, 16, &Context::new());
     let curve = drawn.expect("runs").expect("is one");
     assert!(curve.confirmed);
     assert!(curve.points.len() >= fewest, "{}", curve.points.len());
@@ -83,7 +83,7 @@ fn assert_trained(options: &TrainOptions, fewest: usize) -> VocabularyCurve {
         assert_eq!(point.by_group.iter().sum::<u64>(), point.tokens);
     }
     let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("starts");
-    let again = one.install(|| subject.curve(&groups(), &table, 16, &Interrupt::default()));
+    let again = one.install(|| subject.curve(&groups(), &table, 16, &Context::new()));
     assert_eq!(again.expect("runs").expect("is one"), curve, "on one thread");
     curve
 }
@@ -130,19 +130,20 @@ fn the_curve_of_a_unigram_has_its_bytes_and_its_named_tokens() {
 fn the_curve_of_an_unknown_unigram_is_of_the_defaults() {
     let options = TrainOptions { model: ModelKind::Unigram, vocab_size: 200, ..Default::default() };
     let table = counted(&pipeline(&options).expect("pipeline"), &texts());
-    let json = train(&table, &groups(), &options, &NoProgress).expect("trains").json;
+    let json = train(&table, &groups(), &options, &Context::new()).expect("trains").json;
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
     let subject = || Subject::new(&tokenizer, &json).expect("is made ready");
-    let curve = |subject: Subject<'_>| {
-        subject.curve(&groups(), &table, 16, &Interrupt::default()).expect("runs")
-    };
+    let curve =
+        |subject: Subject<'_>| subject.curve(&groups(), &table, 16, &Context::new()).expect("runs");
     let unknown = curve(subject());
     assert!(unknown.is_ok());
     assert_eq!(unknown, curve(subject().trained_by(Ok(options))));
     assert_eq!(curve(subject().trained_by(Err("why".to_owned()))), Err("why".to_owned()));
     let raised = Interrupt::default();
     raised.raise();
-    let stopped = subject().curve(&groups(), &table, 16, &raised).expect("runs");
+    let stopped = subject()
+        .curve(&groups(), &table, 16, &Context::new().with_interrupt(&raised))
+        .expect("runs");
     assert_eq!(stopped, Err("interrupted".to_owned()));
 }
 
@@ -175,7 +176,7 @@ fn the_curve_of_a_wordpiece_is_what_truncated_vocabularies_really_give() {
     let texts = texts.map(str::to_owned);
     let table = counted(&json, &texts);
     let names = ["one", "two"].map(str::to_owned);
-    let drawn = subject.curve(&names, &table, 16, &Interrupt::default());
+    let drawn = subject.curve(&names, &table, 16, &Context::new());
     let curve = drawn.expect("runs").expect("is one");
     assert!(curve.confirmed);
     // `x` is a character, so it is in all of them; seven pieces are longer.

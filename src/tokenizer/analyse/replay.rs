@@ -7,7 +7,7 @@ use super::super::train::PretokenTable;
 use super::curve::{Lengths, MergeCounts, VocabularyCurve};
 use super::greedy::Greedy;
 use super::subject::Subject;
-use crate::model::Interrupt;
+use crate::model::Context;
 use rayon::prelude::*;
 use serde_json::Value;
 use std::cmp::Reverse;
@@ -99,7 +99,7 @@ impl Subject<'_> {
         groups: &[String],
         table: &PretokenTable,
         embedding_width: u64,
-        interrupt: &Interrupt,
+        context: &Context<'_>,
     ) -> Result<Result<VocabularyCurve, String>, TokenizerError> {
         if !self.has_curve() {
             return Ok(Err(format!(
@@ -115,7 +115,7 @@ impl Subject<'_> {
         let lengths = match &self.model {
             ModelWrapper::WordPiece(model) => self.greedily(&sample, model),
             ModelWrapper::Unigram(_) => {
-                match self.retrained(&sample, groups, table, &own, interrupt)? {
+                match self.retrained(&sample, groups, table, &own, context.interrupt)? {
                     Ok(lengths) => lengths,
                     Err(why) => return Ok(Err(why)),
                 }

@@ -7,7 +7,7 @@ use super::reach::is_within_utf8;
 use super::statistics::{gini, renyi, shannon};
 use super::text_words::{WordCounts, align};
 use super::*;
-use crate::model::{Interrupt, NoProgress};
+use crate::model::Context;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;
@@ -343,16 +343,14 @@ theory of other things: another mother, their brothers, and the weather there: t
     let limit = PretokenCounter::DEFAULT_LIMIT;
     let mut counter = PretokenCounter::new(&pipeline, 1, limit).expect("splits");
     texts.iter().for_each(|text| counter.feed(0, text).expect("counts"));
-    let trained = train(&counter.finish(), &names(&["all"]), options, &NoProgress).expect("trains");
+    let trained =
+        train(&counter.finish(), &names(&["all"]), options, &Context::new()).expect("trains");
     let json = trained.json;
     let full = loaded(json.clone());
     let table = pretokens(&full, &texts.map(str::to_owned));
     let groups = names(&["en", "code", "de"]);
-    let curve = full
-        .subject()
-        .curve(&groups, &table, 16, &Interrupt::default())
-        .expect("runs")
-        .expect("is BPE");
+    let curve =
+        full.subject().curve(&groups, &table, 16, &Context::new()).expect("runs").expect("is BPE");
     assert!(curve.confirmed);
     let mut order = curve.groups.clone();
     order.sort();
@@ -404,15 +402,14 @@ fn many_groups_are_one_beyond_the_largest() {
     let texts: Vec<String> = (1..=20).map(|size| " the".repeat(size)).collect();
     let table = pretokens(&SMALL, &texts);
     let groups: Vec<String> = (1..=20).map(|size| format!("g{size}")).collect();
-    let curve =
-        subject.curve(&groups, &table, 16, &Interrupt::default()).expect("runs").expect("is BPE");
+    let curve = subject.curve(&groups, &table, 16, &Context::new()).expect("runs").expect("is BPE");
     assert_eq!(curve.groups.len(), 13);
     assert_eq!((curve.groups[0].as_str(), curve.groups[12].as_str()), ("g20", "other groups"));
     let last = curve.points.last().unwrap();
     assert_eq!((last.by_group[0], last.by_group[12], last.tokens), (20, 36, 210));
     assert_eq!(curve.bytes[12], 4 * 36);
     let none =
-        subject.curve(&groups, &PretokenTable::default(), 16, &Interrupt::default()).expect("runs");
+        subject.curve(&groups, &PretokenTable::default(), 16, &Context::new()).expect("runs");
     assert!(none.is_err());
 }
 

@@ -13,7 +13,7 @@ use super::pipeline::{END, parts, pipeline};
 use super::report::{self, RoundTrip, TrainReport};
 use super::scale::fit;
 use super::seeds;
-use crate::model::Progress;
+use crate::model::Context;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -34,7 +34,7 @@ pub struct Trained {
 }
 
 /// Trains on a table whose pre-tokens were split by the [`pipeline`] of the same options. `groups`
-/// names the groups of the table. The same input gives the same bytes. `progress` is told the phases: the counts
+/// names the groups of the table. The same input gives the same bytes. Progress is told the phases: the counts
 /// are made ready, the trainer runs; the stock trainers do not tell how far they are.
 ///
 /// # Errors
@@ -45,10 +45,10 @@ pub fn train(
     table: &PretokenTable,
     groups: &[String],
     options: &TrainOptions,
-    progress: &dyn Progress,
+    context: &Context<'_>,
 ) -> Result<Trained, TokenizerError> {
     options.check()?;
-    progress.begin("weighing pre-tokens", None);
+    context.progress.begin("weighing pre-tokens", None);
     let form = options.form();
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
     let prepared = prepare(table, groups, options)?;
@@ -60,7 +60,7 @@ pub fn train(
     };
     let fixed = reserved.len() + characters + continuing;
     options.check_room(fixed)?;
-    progress.begin(&phase(form, words.len(), limit), None);
+    context.progress.begin(&phase(form, words.len(), limit), None);
     let (model, vocab_size) = model(&prepared, fixed, options)?;
     let is_pending = matches!(form, Form::ByteLevel | Form::Characters | Form::WordEnds);
     let added_tokens = (0..)

@@ -3,7 +3,7 @@
 use super::super::self_test::hostile;
 use super::super::{Backend, Pattern, Tokenizer, TokenizerError};
 use super::*;
-use crate::model::{NoProgress, Progress, ProgressTally};
+use crate::model::{Context, Progress, ProgressTally};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
@@ -92,7 +92,7 @@ fn counted(texts: &[&str], options: &TrainOptions) -> PretokenCounter {
 }
 
 fn trained(texts: &[&str], options: &TrainOptions) -> Trained {
-    train(&counted(texts, options).finish(), &names(), options, &NoProgress).unwrap()
+    train(&counted(texts, options).finish(), &names(), options, &Context::new()).unwrap()
 }
 
 fn encode(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
@@ -219,7 +219,7 @@ fn order_threads_and_runs_do_not_change_the_training() {
         let tables = [merged.finish(), counted(&reversed, &options).finish()];
         for (threads, table) in [1, 2, 3, 7].into_iter().zip(tables.iter().cycle()) {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            let again = pool.install(|| train(table, &names(), &options, &NoProgress).unwrap());
+            let again = pool.install(|| train(table, &names(), &options, &Context::new()).unwrap());
             assert!(again.json == TRAINED[kind].0, "{kind}");
         }
     }
@@ -310,7 +310,7 @@ fn the_stock_trainer_loses_the_commonest_pair_of_large_counts_and_ours_keeps_it(
     let mut bpe = BPE::default();
     trainer.do_train(&words.collect(), &mut bpe).unwrap();
     assert!(bpe.token_to_id("he").is_none() && bpe.token_to_id("hello").is_none(), "it is lost");
-    let trained = train(&table, &names(), &options, &NoProgress).unwrap();
+    let trained = train(&table, &names(), &options, &Context::new()).unwrap();
     assert!(model(&trained.json)["vocab"].get("hello").is_some());
     assert!(trained.report.scale < 1.0);
 }
@@ -320,11 +320,11 @@ fn the_stock_trainer_loses_the_commonest_pair_of_large_counts_and_ours_keeps_it(
 fn the_counts_of_a_unigram_are_scaled_and_the_pieces_stay() {
     let options = options("unigram");
     let mut table = counted(&TEXTS, &options).finish();
-    let once = train(&table, &names(), &options, &NoProgress).unwrap();
+    let once = train(&table, &names(), &options, &Context::new()).unwrap();
     for count in table.groups[0].values_mut() {
         *count *= 2_000_000_000;
     }
-    let large = train(&table, &names(), &options, &NoProgress).unwrap();
+    let large = train(&table, &names(), &options, &Context::new()).unwrap();
     assert!(large.report.scale < 0.02 && once.report.scale == 1.0);
     let pieces = |trained: &Trained| -> HashSet<String> {
         let vocab: Vec<(String, f64)> =
@@ -379,7 +379,7 @@ fn groups_are_counted_apart_and_measured() {
     }
     let names = ["en".to_owned(), "de".to_owned()];
     let even = TrainOptions { alpha: 0.0, ..options.clone() };
-    let report = train(&table, &names, &even, &NoProgress).unwrap().report;
+    let report = train(&table, &names, &even, &Context::new()).unwrap().report;
     let [english, german] = &report.groups[..] else { panic!("two") };
     assert_eq!((english.name.as_str(), german.mass.texts), ("en", 2));
     assert!(english.weight > 1.0 && german.weight < 1.0 && report.unit > 1);
@@ -405,7 +405,7 @@ fn evening_out_serves_the_smaller_group() {
         }
         counter.feed(1, TEXTS[6]).unwrap();
         let table = counter.finish();
-        let trained = train(&table, &names, &options, &NoProgress).unwrap();
+        let trained = train(&table, &names, &options, &Context::new()).unwrap();
         tokens_by_group(&trained.json, &table).unwrap()
     };
     let (plain, even) = (compressed(1.0, None), compressed(0.3, None));
@@ -465,11 +465,13 @@ fn seed_tokens_are_one_token_each_within_the_size_asked_for() {
         assert_eq!(seeded.report.vocab_size, trained(&TEXTS, &base).report.vocab_size, "{kind}");
         let table = counted(&TEXTS, &options).finish();
         let asked = TrainOptions { seed_tokens: seeds.to_vec(), ..options };
-        let error = train(&table, &names(), &asked, &NoProgress).unwrap_err();
+        let error = train(&table, &names(), &asked, &Context::new()).unwrap_err();
         assert!(matches!(error, TokenizerError::SeedToken { .. }), "{error}");
     }
     let options = TrainOptions { seed_tokens: seeds.to_vec(), ..options("gpt2") };
-    assert!(train(&counted(&TEXTS, &options).finish(), &names(), &options, &NoProgress).is_err());
+    assert!(
+        train(&counted(&TEXTS, &options).finish(), &names(), &options, &Context::new()).is_err()
+    );
     let options = TrainOptions { seed_tokens: vec!["zzyzx".to_owned()], ..options };
     assert_eq!(trained(&TEXTS, &options).report.pending_seed_tokens, ["zzyzx"]);
 }
@@ -487,7 +489,8 @@ fn overlong_pretokens_are_left_out_and_counted() {
 #[test]
 fn training_refuses_what_cannot_work() {
     let table = counted(&TEXTS, &options("gpt2")).finish();
-    let fails = |options: TrainOptions| train(&table, &names(), &options, &NoProgress).unwrap_err();
+    let fails =
+        |options: TrainOptions| train(&table, &names(), &options, &Context::new()).unwrap_err();
     let gpt2 = options("gpt2");
     assert!(matches!(
         fails(TrainOptions { vocab_size: 256, ..gpt2.clone() }),
@@ -507,7 +510,7 @@ fn training_refuses_what_cannot_work() {
         let options = options(kind);
         let table = counted(&TEXTS, &options).finish();
         let small = TrainOptions { vocab_size: 300.min(options.vocab_size / 3), ..options.clone() };
-        let error = train(&table, &names(), &small, &NoProgress).unwrap_err();
+        let error = train(&table, &names(), &small, &Context::new()).unwrap_err();
         assert!(matches!(error, TokenizerError::VocabularyTooSmall { .. }), "{kind} {error}");
         let pattern = Some(Pattern::default());
         let error = fails(TrainOptions { pattern, ..options });
@@ -531,7 +534,10 @@ fn training_refuses_what_cannot_work() {
         assert!(matches!(fails(bad.clone()), TokenizerError::TrainOptions(_)), "{bad:?}");
     }
     let nothing = counted(&[""], &gpt2).finish();
-    assert!(matches!(train(&nothing, &names(), &gpt2, &NoProgress), Err(TokenizerError::NoText)));
+    assert!(matches!(
+        train(&nothing, &names(), &gpt2, &Context::new()),
+        Err(TokenizerError::NoText)
+    ));
 }
 
 proptest! {
@@ -572,7 +578,13 @@ fn training_tells_its_phases() {
         let specials = vec!["[UNK]".to_owned()];
         let options = TrainOptions { model, vocab_size: 400, specials, ..TrainOptions::default() };
         let told = Told::default();
-        train(&counted(&TEXTS, &options).finish(), &names(), &options, &told).unwrap();
+        train(
+            &counted(&TEXTS, &options).finish(),
+            &names(),
+            &options,
+            &Context::new().with_progress(&told),
+        )
+        .unwrap();
         let told = told.0.into_inner().unwrap();
         assert_eq!(told.len(), 2, "{told:?}");
         assert_eq!(told[0], "weighing pre-tokens");

@@ -17,7 +17,7 @@ fn told(corpus: &Corpus) -> Vec<(Standing, Option<Match>)> {
 fn options(batch_bytes: u64, id_field: bool) -> IngestOptions {
     let read =
         ReadOptions { id_field: id_field.then(|| "id".to_owned()), ..ReadOptions::default() };
-    IngestOptions { batch_bytes, threads: 2, read, ..IngestOptions::new("web") }
+    IngestOptions { batch_bytes, read, ..IngestOptions::new("web") }
 }
 
 /// Ingests files of pages one after the other; after each the corpus must agree with the model.

@@ -19,8 +19,7 @@ fn ingested(
     init(&path, policy);
     let mut writer = corpus_writer(&path, threads);
     for (at, (name, pages)) in files.iter().enumerate() {
-        let options =
-            corpusdb::IngestOptions { threads, ..options(SOURCES[at % 2], batch_bytes, pages) };
+        let options = options(SOURCES[at % 2], batch_bytes, pages);
         pour(&mut writer, &[scratch.arg(name)], &options);
     }
     let corpus = reader(&path);

@@ -33,8 +33,7 @@ use corpusdb::dedup::shared;
 use corpusdb::dedup::{KeepOrder, MatchKind, Scope, Standing};
 use corpusdb::ingest::{JoinBy, JoinOptions, ReadOptions};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, IngestReport, Interrupt,
-    NoProgress, Policy,
+    Context, Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, IngestReport, Policy,
 };
 use model::Model;
 use serde_json::json;
@@ -78,7 +77,7 @@ fn init(path: &std::path::Path, policy: &Policy) {
 fn options(source: &str, batch_bytes: u64, pages: &[Page]) -> IngestOptions {
     let id_field = pages.iter().any(|page| page.id.is_some()).then(|| "id".to_owned());
     let read = ReadOptions { id_field, ..ReadOptions::default() };
-    IngestOptions { batch_bytes, threads: 2, read, ..IngestOptions::new(source) }
+    IngestOptions { batch_bytes, read, ..IngestOptions::new(source) }
 }
 
 /// A corpus and the model of it.
@@ -161,7 +160,7 @@ impl World {
         let reach = reach.into();
         self.model.remove(ids, reach);
         let ids = ids.iter().copied().collect();
-        self.writer.remove(&ids, reach, &NoProgress, &Interrupt::default()).unwrap()
+        self.writer.remove(&ids, reach, &Context::new()).unwrap()
     }
 
     /// Erases documents; stopped when `at` steps of one kind are done, if they are. Some of what is left then is taken
@@ -175,9 +174,8 @@ impl World {
     ) -> PurgeReport {
         self.is_plain = false;
         let asked = ids.iter().copied().collect();
-        let interrupt = Interrupt::default();
-        let raise = StopAt::new(StopWhen::Done(at), &interrupt);
-        match self.writer.purge(&asked, reach, true, &raise, &interrupt) {
+        let raise = StopAt::new(StopWhen::Done(at));
+        match self.writer.purge(&asked, reach, true, &raise.context()) {
             Ok(report) => {
                 self.model.purge(ids, reach);
                 return report;
@@ -197,8 +195,7 @@ impl World {
         let left: Vec<u64> = unended.iter().filter(|id| !back.contains(id)).collect();
         self.model.purge(&left, reach);
         let nothing = roaring::RoaringTreemap::new();
-        let done =
-            self.writer.purge(&nothing, true, true, &NoProgress, &Interrupt::default()).unwrap();
+        let done = self.writer.purge(&nothing, true, true, &Context::new()).unwrap();
         assert_eq!(done.resumed, done.purged);
         done
     }
@@ -207,7 +204,7 @@ impl World {
         self.is_plain = false;
         self.model.restore(ids);
         let ids = ids.iter().copied().collect();
-        self.writer.restore(&ids, &NoProgress, &Interrupt::default()).unwrap()
+        self.writer.restore(&ids, &Context::new()).unwrap()
     }
 
     /// Sets the field that ranks documents from outside, `batch` records a commit.
@@ -220,8 +217,7 @@ impl World {
         let path =
             self.scratch.write("values.jsonl", records.collect::<Vec<_>>().join("\n") + "\n");
         let options = JoinOptions { batch, ..JoinOptions::of(name, JoinBy::Id("id".to_owned())) };
-        let report =
-            self.writer.set_field(&[path], &options, &NoProgress, &Interrupt::default()).unwrap();
+        let report = self.writer.set_field(&[path], &options, &Context::new()).unwrap();
         assert_eq!(report.unknown, 0);
     }
 
@@ -229,8 +225,8 @@ impl World {
     fn redo(&mut self, policy: &Policy) {
         self.is_plain = false;
         self.model.change(policy);
-        self.writer.redo(policy, &NoProgress, &Interrupt::default()).unwrap();
-        self.writer.switch(policy, &NoProgress, &Interrupt::default()).unwrap();
+        self.writer.redo(policy, &Context::new()).unwrap();
+        self.writer.switch(policy, &Context::new()).unwrap();
     }
 
     /// Expects that the corpus stands as the model says, overlaps included.

@@ -6,7 +6,7 @@ use corpusdb::dedup::{MatchKind, Standing};
 use corpusdb::query::{ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges};
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::Depth;
-use corpusdb::{Corpus, DedupMode, DocId, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, DedupMode, DocId, Policy};
 use std::collections::BTreeMap;
 
 /// What a moment showed.
@@ -224,8 +224,7 @@ fn wander(policy: &Policy, seed: u64, steps: usize, seen: &mut Seen) {
         removals += usize::from(step(&mut world, &mut random, &texts));
         if at == 0 {
             let tokenizer = train(&world.writer, 270, &[]);
-            let (silent, interrupt) = (NoProgress, Interrupt::default());
-            world.writer.add_tokenizer("own", &tokenizer, "test", &silent, &interrupt).unwrap();
+            world.writer.add_tokenizer("own", &tokenizer, "test", &Context::new()).unwrap();
         }
         if random.chance(45) {
             let name = format!("s{at}");
@@ -267,7 +266,7 @@ fn wander(policy: &Policy, seed: u64, steps: usize, seen: &mut Seen) {
     }
     assert_eq!(world.digest(), digest, "{what}: names change nothing of what a corpus means");
     let corpus = reader(&world.path);
-    assert!(corpus.check(Depth::Deep, &NoProgress).unwrap().is_empty(), "{what}");
+    assert!(corpus.check(Depth::Deep, &Context::new()).unwrap().is_empty(), "{what}");
     for (at, b) in left.iter().enumerate() {
         for a in left.iter().take(at + 1).filter(|a| a.name.is_some()) {
             compare(&corpus, a, b, removals, seen, &what);

@@ -3,7 +3,7 @@
 use super::{SOURCES, World, kin, orders, page_of, policies, policy};
 use crate::support::{Page, Random, StopAt, StopWhen, crawl, pour};
 use corpusdb::dedup::{KeepOrder, Profile, Scope};
-use corpusdb::{DedupMode, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, DedupMode, Policy};
 
 /// Three files of pages that have something for every order and scope.
 fn files(seed: u64, keyed: bool) -> Vec<Vec<Page>> {
@@ -64,7 +64,7 @@ fn a_policy_that_came_later_decides_as_if_it_had_been_there_first() {
             }
         }
         let report = |policy: &Policy, world: &mut World| {
-            world.writer.redo(policy, &NoProgress, &Interrupt::default()).unwrap()
+            world.writer.redo(policy, &Context::new()).unwrap()
         };
         let policy = policy(DedupMode::Witness, 0.5);
         let found = report(&policy, &mut world);
@@ -156,14 +156,10 @@ fn an_interrupted_redo_goes_on_and_one_with_an_ingest_between_begins_anew() {
         (DedupMode::Exact, orders()[3].clone()),
     ] {
         let second = Policy { keep, ..policy(mode, 0.6) };
-        let interrupt = Interrupt::default();
-        let raise = StopAt::new(StopWhen::Done(1), &interrupt);
-        let stopped = world.writer.redo(&second, &raise, &interrupt).unwrap_err().to_string();
+        let raise = StopAt::new(StopWhen::Done(1));
+        let stopped = world.writer.redo(&second, &raise.context()).unwrap_err().to_string();
         assert!(stopped.contains("interrupted"), "{stopped}");
-        assert!(
-            world.writer.switch(&second, &NoProgress, &Interrupt::default()).is_err(),
-            "half of it is no outcome"
-        );
+        assert!(world.writer.switch(&second, &Context::new()).is_err(), "half of it is no outcome");
         // What is in force is untouched.
         assert_eq!(world.digest(), original);
         // To its end, and back in one go.
@@ -175,17 +171,15 @@ fn an_interrupted_redo_goes_on_and_one_with_an_ingest_between_begins_anew() {
     }
     // An ingest between: what was decided before it is forgotten.
     let second = policy(DedupMode::Witness, 0.5);
-    let interrupt = Interrupt::default();
-    let raise = StopAt::new(StopWhen::Done(1), &interrupt);
-    world.writer.redo(&second, &raise, &interrupt).unwrap_err();
+    let raise = StopAt::new(StopWhen::Done(1));
+    world.writer.redo(&second, &raise.context()).unwrap_err();
     world.pour("mirror", &many(4, 300), 1 << 20);
     world.agrees("ingested between");
     world.redo(&second);
     world.agrees("begun anew");
-    world.writer.redo(&first, &NoProgress, &Interrupt::default()).unwrap();
+    world.writer.redo(&first, &Context::new()).unwrap();
     world.pour("mirror", &many(5, 30), 1 << 20);
-    let stale =
-        world.writer.switch(&first, &NoProgress, &Interrupt::default()).unwrap_err().to_string();
+    let stale = world.writer.switch(&first, &Context::new()).unwrap_err().to_string();
     assert!(stale.contains("dedup redo"), "{stale}");
     world.agrees("the switch was refused");
     world.digest();
@@ -196,7 +190,7 @@ fn a_policy_of_other_sketches_is_refused() {
     let mut world = filled(&policy(DedupMode::Witness, 0.8), &files(1, false), 1 << 20);
     let told = world.told();
     for profile in [Profile::Code, Profile::Bigcode, Profile::Fineweb, Profile::Slimpajama] {
-        let error = world.writer.redo(&Policy::of(profile), &NoProgress, &Interrupt::default());
+        let error = world.writer.redo(&Policy::of(profile), &Context::new());
         assert!(error.unwrap_err().to_string().contains("fixed at `init`"), "{profile:?}");
     }
     assert_eq!(world.told(), told);
@@ -214,7 +208,7 @@ fn what_was_decided_before_takes_no_room_after_the_switch() {
         // Enough entries for a run a re-decision, which a later folding would make rows of.
         world.redo(&policy(DedupMode::Witness, if round % 2 == 0 { 0.7 } else { 0.8 }));
         if round % 2 == 0 {
-            world.writer.compact(&NoProgress, &Interrupt::default()).unwrap();
+            world.writer.compact(&Context::new()).unwrap();
             let found = world.writer.view().disk_usage().unwrap();
             let of_bands = found.iter().filter(|(name, _)| name.starts_with("band"));
             sizes.push(of_bands.map(|(_, bytes)| bytes).sum::<u64>());

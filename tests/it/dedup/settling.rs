@@ -6,7 +6,7 @@ use super::{init, options, policy};
 use crate::support::{MEMORY, Page, Scratch, StopAt, StopWhen, lines, reader, sound_digest};
 use corpusdb::dedup::{KeepOrder, Standing};
 use corpusdb::ingest::Alarm;
-use corpusdb::{Corpus, DedupMode, DocId, IngestReport, Interrupt, NoProgress, Policy};
+use corpusdb::{Context, Corpus, DedupMode, DocId, IngestReport, Interrupt, Policy};
 use std::path::Path;
 
 /// So little that a crowd of some hundred does not fit.
@@ -16,9 +16,7 @@ fn ingest(path: &Path, policy: &Policy, file: &str, pages: &[Page], memory: u64)
     init(path, policy);
     let mut writer = Corpus::options().memory(memory).threads(2).open_writer(path).unwrap();
     let files = [file.to_owned()];
-    writer
-        .ingest(&files, &options("web", 100 << 10, pages), &[], &NoProgress, &Interrupt::default())
-        .unwrap()
+    writer.ingest(&files, &options("web", 100 << 10, pages), &[], &Context::new()).unwrap()
 }
 
 fn crowded(path: &Path) -> u64 {
@@ -66,11 +64,13 @@ fn what_a_crowd_without_room_leaves_out_is_told_and_settled() {
                 Corpus::options().memory(LITTLE).threads(2).open_writer(&small).unwrap();
             let stopped = Interrupt::default();
             stopped.raise();
-            assert!(writer.settle(&NoProgress, &stopped).unwrap_err().is_interrupt());
+            assert!(
+                writer.settle(&Context::new().with_interrupt(&stopped)).unwrap_err().is_interrupt()
+            );
             assert_eq!(writer.view().crowded().unwrap().len(), marked);
-            let report = writer.settle(&NoProgress, &Interrupt::default()).unwrap();
+            let report = writer.settle(&Context::new()).unwrap();
             assert_eq!((report.crowded, report.settled), (marked, marked), "{policy}");
-            let again = writer.settle(&NoProgress, &Interrupt::default()).unwrap();
+            let again = writer.settle(&Context::new()).unwrap();
             assert_eq!((again.crowded, again.commits), (0, 0));
             drop(writer);
             assert_eq!(crowded(&small), 0);
@@ -117,7 +117,7 @@ fn settling_passes_what_does_not_fit_in_parts_and_goes_on_after_an_interrupt() {
         ingest(&undisturbed, &policy, &file, &pages, LITTLE);
         let mut writer =
             Corpus::options().memory(LITTLE).threads(2).open_writer(&undisturbed).unwrap();
-        let report = writer.settle(&NoProgress, &Interrupt::default()).unwrap();
+        let report = writer.settle(&Context::new()).unwrap();
         assert!(report.commits > 3, "{policy}: {} commits", report.commits);
         // Not with every kept member of the family, of which some hundred are close enough. In other orders
         // removed ones are compared besides, which a document that is kept may explain better.
@@ -135,11 +135,10 @@ fn settling_passes_what_does_not_fit_in_parts_and_goes_on_after_an_interrupt() {
         loop {
             let mut writer =
                 Corpus::options().memory(LITTLE).threads(2).open_writer(&stopped).unwrap();
-            let interrupt = Interrupt::default();
-            let raise = StopAt::new(StopWhen::Done(60), &interrupt);
+            let raise = StopAt::new(StopWhen::Done(60));
             let left = writer.view().crowded().unwrap().len();
             runs += 1;
-            match writer.settle(&raise, &interrupt) {
+            match writer.settle(&raise.context()) {
                 Ok(_) => break,
                 Err(error) => assert!(error.is_interrupt(), "{error}"),
             }

@@ -4,7 +4,7 @@ use super::{World, corpus_writer, policy};
 use crate::support::{Page, Ran, Scratch, corpusdb, init, lines, sound};
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::Standing;
-use corpusdb::{DedupMode, DocId, Interrupt, NoProgress};
+use corpusdb::{Context, DedupMode, DocId, Interrupt};
 
 /// Fifty words, of which the last `changed` are their own.
 fn text(name: &str, changed: usize) -> String {
@@ -36,7 +36,7 @@ fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_remov
             let original = text("a", 3);
             world.pour("web", &[Page::new(original.clone())], 1 << 20);
             let ids = [0].into_iter().collect();
-            world.writer.remove(&ids, reach, &NoProgress, &Interrupt::default()).unwrap();
+            world.writer.remove(&ids, reach, &Context::new()).unwrap();
             // It survives the opening of the corpus.
             drop(world.writer);
             world.writer = corpus_writer(&world.path, 1);
@@ -66,14 +66,14 @@ fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_remov
             // Another threshold changes nothing about what is blocked.
             let before = world.told();
             let other = policy(DedupMode::Witness, 0.9);
-            world.writer.redo(&other, &NoProgress, &Interrupt::default()).unwrap();
-            world.writer.switch(&other, &NoProgress, &Interrupt::default()).unwrap();
+            world.writer.redo(&other, &Context::new()).unwrap();
+            world.writer.switch(&other, &Context::new()).unwrap();
             let blocked = |told: &[(Standing, Option<u64>)]| {
                 told.iter().map(|(standing, _)| *standing == Blocked).collect::<Vec<_>>()
             };
             assert_eq!(blocked(&world.told()), blocked(&before));
             // Taken back, nothing is blocked any more, nor comes in blocked.
-            world.writer.restore(&ids, &NoProgress, &Interrupt::default()).unwrap();
+            world.writer.restore(&ids, &Context::new()).unwrap();
             assert!(blocked(&world.told()).iter().all(|is_blocked| !is_blocked));
             world.pour("again", &comebacks(&original), 1 << 20);
             assert!(blocked(&world.told()).iter().all(|is_blocked| !is_blocked));
@@ -90,15 +90,14 @@ fn what_resembles_a_removed_document_and_is_stored_already_is_blocked_with_it() 
         world.pour("web", &comebacks(&original), 1 << 20);
         let (before, digest) = (world.told(), world.digest());
         let ids = [2].into_iter().collect();
-        let (silent, interrupt) = (NoProgress, Interrupt::default());
         // First as usual, then further: the second call extends the first.
-        world.writer.remove(&ids, BlockReach::Exact, &silent, &interrupt).unwrap();
-        let report = world.writer.remove(&ids, BlockReach::Similar, &silent, &interrupt).unwrap();
+        world.writer.remove(&ids, BlockReach::Exact, &Context::new()).unwrap();
+        let report = world.writer.remove(&ids, BlockReach::Similar, &Context::new()).unwrap();
         assert_eq!((report.changed, report.unchanged, report.blocked), (0, 1, 2), "{mode:?}");
         use Standing::{Blocked, Kept, Removed};
         let standings: Vec<_> = world.told().into_iter().map(|(standing, _)| standing).collect();
         assert_eq!(standings, [Blocked, Blocked, Removed, Kept], "{mode:?}");
-        let report = world.writer.restore(&ids, &silent, &interrupt).unwrap();
+        let report = world.writer.restore(&ids, &Context::new()).unwrap();
         assert_eq!((report.changed, report.blocked), (1, 0), "{mode:?}");
         assert_eq!((world.told(), world.digest()), (before, digest), "{mode:?}");
     }
@@ -117,8 +116,7 @@ fn documents_restored_together_do_not_keep_each_other_out() {
     world.pour("web", &pages, 1 << 20);
     let before = world.told();
     let ids = (0..2300).collect();
-    let (silent, interrupt) = (NoProgress, Interrupt::default());
-    let report = world.writer.remove(&ids, BlockReach::Similar, &silent, &interrupt).unwrap();
+    let report = world.writer.remove(&ids, BlockReach::Similar, &Context::new()).unwrap();
     assert_eq!((report.changed, report.commits), (2300, 2));
     let commits = world.writer.view().commits().unwrap();
     let changed = |kind: &str| -> u64 {
@@ -126,7 +124,7 @@ fn documents_restored_together_do_not_keep_each_other_out() {
         of_kind.map(|(_, record)| record.changed).sum()
     };
     assert_eq!(changed("remove"), 2300, "each commit says what it changed itself");
-    let report = world.writer.restore(&ids, &silent, &interrupt).unwrap();
+    let report = world.writer.restore(&ids, &Context::new()).unwrap();
     assert_eq!(report.changed, 2300);
     assert_eq!(world.told(), before);
 }
@@ -171,8 +169,14 @@ fn what_is_similar_stays_blocked_when_what_it_was_like_is_purged() {
             let original = text("a", 3);
             world.pour("web", &[Page::new(original.clone())], 1 << 20);
             let (nothing, first) = (Interrupt::default(), [0].into_iter().collect());
-            world.writer.remove(&first, BlockReach::Similar, &NoProgress, &nothing).unwrap();
-            let report = world.writer.purge(&first, reach, false, &NoProgress, &nothing).unwrap();
+            world
+                .writer
+                .remove(&first, BlockReach::Similar, &Context::new().with_interrupt(&nothing))
+                .unwrap();
+            let report = world
+                .writer
+                .purge(&first, reach, false, &Context::new().with_interrupt(&nothing))
+                .unwrap();
             assert_eq!((report.purged, report.kept_again), (1, 0), "{mode:?}, {reach:?}");
             let mut standings = Vec::new();
             for page in comebacks(&original) {
@@ -191,13 +195,22 @@ fn what_is_similar_stays_blocked_when_what_it_was_like_is_purged() {
             assert_eq!((shown.blocked_by[0].id, shown.blocked_by[0].by), (0, "similarity"));
             drop((corpus, world.writer));
             let options = corpusdb::Corpus::options();
-            let proof =
-                options.prove_purge(&world.path, None, None, &NoProgress, &nothing).unwrap();
+            let proof = options
+                .prove_purge(&world.path, None, None, &Context::new().with_interrupt(&nothing))
+                .unwrap();
             assert!(proof.is_clean() && proof.sketches == 1, "{proof:?}");
             // Nothing blocks any more when the user says so, and the sketch goes with it.
             world.writer = corpus_writer(&world.path, 1);
             let second = [blocked].into_iter().collect();
-            world.writer.purge(&second, BlockReach::Nothing, false, &NoProgress, &nothing).unwrap();
+            world
+                .writer
+                .purge(
+                    &second,
+                    BlockReach::Nothing,
+                    false,
+                    &Context::new().with_interrupt(&nothing),
+                )
+                .unwrap();
             world.digest();
         }
     }
@@ -212,11 +225,14 @@ fn a_removal_of_several_commits_counts_what_it_came_to_in_the_end() {
         (0..2 * half).map(|at| Page::new(format!("page {} of many pages", at % half))).collect();
     world.pour("web", &pages, 1 << 20);
     let (all, nothing) = ((0..2 * half).collect(), Interrupt::default());
-    let report = world.writer.remove(&all, BlockReach::Similar, &NoProgress, &nothing).unwrap();
+    let report = world
+        .writer
+        .remove(&all, BlockReach::Similar, &Context::new().with_interrupt(&nothing))
+        .unwrap();
     assert!(report.commits > 1);
     let counts = (report.changed, report.kept_again, report.no_longer_kept, report.copies);
     assert_eq!(counts, (2 * half, 0, half, 0));
-    let back = world.writer.restore(&all, &NoProgress, &nothing).unwrap();
+    let back = world.writer.restore(&all, &Context::new().with_interrupt(&nothing)).unwrap();
     let counts = (back.changed, back.kept_again, back.no_longer_kept, back.blocked);
     assert_eq!(counts, (2 * half, half, 0, 0));
 }
@@ -231,7 +247,8 @@ fn a_removal_says_how_many_copies_of_its_documents_stand() {
         let mut world = World::new(&policy(DedupMode::Witness, 0.8));
         world.pour("web", &pages, 1 << 20);
         let (first, nothing) = ([0].into_iter().collect(), Interrupt::default());
-        let report = world.writer.remove(&first, reach, &NoProgress, &nothing).unwrap();
+        let report =
+            world.writer.remove(&first, reach, &Context::new().with_interrupt(&nothing)).unwrap();
         assert_eq!((report.copies, report.kept_again), (copies, copies.min(1)), "{reach:?}");
     }
 }

@@ -3,7 +3,7 @@
 use super::{corpus, export, files, names};
 use crate::support::{Random, Scratch, command, corpusdb, crawl, reader};
 use corpusdb::export::{ExportFormat, ExportJob, ExportOptions};
-use corpusdb::{Corpus, Error, Interrupt, Progress, ProgressTally};
+use corpusdb::{Context, Corpus, Error, Interrupt, Progress, ProgressTally};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Mutex;
@@ -97,8 +97,10 @@ fn run(
     let interrupt = Interrupt::default();
     let progress =
         Stopping { interrupt: &interrupt, at, seen: Mutex::default(), total: AtomicU64::new(0) };
-    let job = ExportJob { threads: 1, ..ExportJob::new(to, &progress, &interrupt) };
-    let done = corpus.export(options, &job).map(|manifest| manifest.rows);
+    let job = ExportJob::new(to);
+    let context =
+        Context::new().with_progress(&progress).with_interrupt(&interrupt).with_threads(1);
+    let done = corpus.export(options, &job, &context).map(|manifest| manifest.rows);
     if let Ok(rows) = done {
         assert_eq!(progress.total.load(Ordering::Relaxed), rows);
     }
@@ -181,9 +183,9 @@ fn two_exports_of_the_same_do_not_disturb_each_other() {
     }
     impl Progress for Second<'_> {
         fn begin(&self, _: &str, _: Option<u64>) {
-            let never = Interrupt::default();
-            let job = ExportJob::new(self.to, &corpusdb::NoProgress, &never);
-            let refused = self.corpus.export(&ExportOptions::default(), &job).unwrap_err();
+            let job = ExportJob::new(self.to);
+            let refused =
+                self.corpus.export(&ExportOptions::default(), &job, &Context::new()).unwrap_err();
             *self.told.lock().unwrap() = Some(refused.to_string());
         }
         fn advance(&self, _: u64) {}
@@ -192,8 +194,7 @@ fn two_exports_of_the_same_do_not_disturb_each_other() {
         fn note(&self, _: &str) {}
     }
     let second = Second { corpus: &corpus, to: &to, told: Mutex::default() };
-    let never = Interrupt::default();
-    corpus.export(&options, &ExportJob::new(&to, &second, &never)).unwrap();
+    corpus.export(&options, &ExportJob::new(&to), &Context::new().with_progress(&second)).unwrap();
     let told = second.told.into_inner().unwrap().unwrap();
     assert!(told.contains("is being made by another export"), "{told}");
     let found = names(&scratch.path(""));

@@ -5,7 +5,7 @@ use super::place::{Document, Place, THREE, built, open, pages, recipe, rows, sto
 use super::row::Rules;
 use crate::support::Random;
 use corpusdb::epoch::{EpochRow, Planned};
-use corpusdb::{Corpus, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus};
 use std::collections::BTreeMap;
 
 const SPECIALS: &str =
@@ -175,9 +175,9 @@ fn check_case(number: usize, case: &Case) {
     };
     let mut writer = place.writer();
     let parent = text([0.5, 0.35, 0.15], 4, case.pack, "tokens = 4000");
-    let (parent, planned) = writer.plan(&parent, &NoProgress).unwrap();
+    let (parent, planned) = writer.plan(&parent, &Context::new()).unwrap();
     let corpus = place.reader();
-    let told = corpus.explain(&planned, &Interrupt::default()).unwrap();
+    let told = corpus.explain(&planned, &Context::new()).unwrap();
     let last = open(&corpus, &planned, told.epochs - 1);
     let end = (last.first_run_row() + last.rows()) as usize;
     let ks = [0, 1, random.below(end), end / 2, end];
@@ -202,7 +202,7 @@ fn check_case(number: usize, case: &Case) {
         };
         let child = text([0.2, 0.3, 0.5], 60, &pack, "tokens = 3000");
         let (child, child_planned) = writer
-            .extend(parent.number, k as u64, Some(&child), &NoProgress, &Interrupt::default())
+            .extend(parent.number, k as u64, Some(&child), &Context::new())
             .unwrap_or_else(|error| panic!("{error}, case {number}, row {k}"));
         let now = place.reader();
         let all = stored(&now);
@@ -226,13 +226,7 @@ fn check_case(number: usize, case: &Case) {
         place.pour(&mut writer, "code", &pages(&mut random, "code", 5, (1, 40)));
         let grandchild = text([0.4, 0.3, 0.3], 60, case.pack, "tokens = 5000");
         let (_, grandchild) = writer
-            .extend(
-                child.number,
-                some as u64,
-                Some(&grandchild),
-                &NoProgress,
-                &Interrupt::default(),
-            )
+            .extend(child.number, some as u64, Some(&grandchild), &Context::new())
             .unwrap_or_else(|error| panic!("{error}, case {number}, rows {k} and {some}"));
         let now = place.reader();
         let all = stored(&now);
@@ -241,8 +235,7 @@ fn check_case(number: usize, case: &Case) {
         first_pass(&now, &grandchild, &rules).iter().for_each(|row| counts.add(&rules, row));
         check_all(&counts, &rules, &all, known, &over, case.copies);
     }
-    let beyond =
-        writer.extend(parent.number, end as u64 + 5000, None, &NoProgress, &Interrupt::default());
+    let beyond = writer.extend(parent.number, end as u64 + 5000, None, &Context::new());
     assert!(beyond.unwrap_err().to_string().contains("ends before row"));
 }
 

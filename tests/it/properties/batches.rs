@@ -7,7 +7,7 @@ use crate::support::{Ran, corpusdb};
 use corpusdb::epoch::recipe::PadSide;
 use corpusdb::epoch::views::{self, Packed};
 use corpusdb::epoch::{EpochBatch, EpochRow, Planned, torch};
-use corpusdb::{Corpus, Interrupt};
+use corpusdb::{Context, Corpus};
 use serde_json::{Value, json};
 
 const PADDED: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n";
@@ -138,21 +138,15 @@ fn an_epoch_without_rows_is_an_error_that_says_why() {
     // One that was stored before planning looked at it.
     let mut planned = plan(&corpus, &format!("{PADDED}[batch]\nrows = 1\n")).unwrap();
     planned.plan.recipe.batch.as_mut().unwrap().rows = Some(1_000_000);
-    let interrupt = Interrupt::default();
     let errors = [
         refused,
-        corpus.explain(&planned, &interrupt).err().unwrap(),
-        corpus.epoch(&planned, 0, &interrupt).err().unwrap(),
+        corpus.explain(&planned, &Context::new()).err().unwrap(),
+        corpus.epoch(&planned, 0, &Context::new()).err().unwrap(),
         corpus
             .build(
                 &planned,
-                &corpusdb::epoch::BuildJob {
-                    epoch: 0,
-                    out: &place.scratch.path("out"),
-                    threads: 1,
-                    progress: &corpusdb::NoProgress,
-                    interrupt: &interrupt,
-                },
+                &corpusdb::epoch::BuildJob { epoch: 0, out: &place.scratch.path("out") },
+                &Context::new(),
             )
             .err()
             .unwrap(),
@@ -178,7 +172,7 @@ fn rows_carried_beyond_the_last_epoch_are_left_out() {
     };
     let explained = |repeats| {
         let planned = plan(&corpus, &text(repeats)).unwrap();
-        (corpus.explain(&planned, &Interrupt::default()).unwrap(), planned)
+        (corpus.explain(&planned, &Context::new()).unwrap(), planned)
     };
     let ((last, planned), (first, _)) = (explained(1), explained(2));
     let all = planned.plan.sources[0].rows;
@@ -213,7 +207,7 @@ fn padding_is_that_of_batches_and_grouping_shows() {
                 places += lengths.iter().max().unwrap() * lengths.len() as u32;
             }
             let percent = f64::from(places - real) / f64::from(places) * 100.0;
-            let told = corpus.explain(&planned, &Interrupt::default()).unwrap();
+            let told = corpus.explain(&planned, &Context::new()).unwrap();
             assert!((told.padding_percent - percent).abs() < 1e-9, "{}", told.padding_percent);
             let padding = told.batch_padding.unwrap();
             assert_eq!(padding.ungrouped_percent.is_some(), order != "shuffle");
@@ -504,7 +498,7 @@ fn manifests_count_in_the_unit_of_the_mix_and_every_row() {
     assert_eq!(totals["pad_tokens"], found.len() * 64 - real);
     let efficiency = totals["efficiency"].as_f64().unwrap();
     assert!((efficiency - real as f64 / (found.len() * 64) as f64).abs() < 1e-12);
-    let told = corpus.explain(&planned, &Interrupt::default()).unwrap();
+    let told = corpus.explain(&planned, &Context::new()).unwrap();
     assert!((told.efficiency - efficiency).abs() < 1e-12);
     let files: u64 =
         manifest["files"].as_array().unwrap().iter().map(|f| f["rows"].as_u64().unwrap()).sum();

@@ -5,7 +5,7 @@ use super::laws::feasible;
 use super::place::{Place, THREE, open, plan, rows};
 use crate::support::{Random, seeds};
 use corpusdb::epoch::EpochError;
-use corpusdb::{Error, Interrupt};
+use corpusdb::{Context, Error};
 use std::fmt::Write;
 
 /// A recipe of one source or several, of several passes, counted in any unit.
@@ -93,14 +93,13 @@ fn check(seed: u64, recipes: usize) {
     for _ in 0..recipes {
         let text = drawn(&mut random);
         let Some(planned) = feasible(&corpus, &text) else { continue };
-        let interrupt = Interrupt::default();
-        let told = match corpus.explain(&planned, &interrupt) {
+        let told = match corpus.explain(&planned, &Context::new()) {
             // A batch may be larger than an epoch, which is said.
             Err(Error::Epoch(EpochError::NoRows { .. })) => continue,
             told => told.unwrap_or_else(|error| panic!("{error}\n{text}")),
         };
         for epoch in 0..told.epochs.min(12) {
-            match corpus.epoch(&planned, epoch, &interrupt) {
+            match corpus.epoch(&planned, epoch, &Context::new()) {
                 Ok(_) | Err(Error::Epoch(EpochError::NoRows { .. })) => {}
                 Err(error) => panic!("epoch {epoch} of {}: {error}\n{text}", told.epochs),
             }
@@ -122,7 +121,6 @@ fn recipes_drawn_by_chance_are_walked_to_their_ends() {
 fn a_source_whose_later_passes_have_fewer_rows_does_not_run_out() {
     let place = Place::of(6, &THREE[..2]);
     let corpus = place.reader();
-    let interrupt = Interrupt::default();
     let mut differ = 0;
     for seed in 0..seeds(8) {
         for (kind, multiple) in [("greedy", 1), ("concat", 8)] {
@@ -134,7 +132,7 @@ fn a_source_whose_later_passes_have_fewer_rows_does_not_run_out() {
             let planned = plan(&corpus, &text).unwrap();
             let budget = planned.plan.budget;
             // As many rows as all passes have, or less than a pass fewer: a mean is rounded down.
-            let epoch = corpus.epoch(&planned, 0, &interrupt).unwrap();
+            let epoch = corpus.epoch(&planned, 0, &Context::new()).unwrap();
             assert_eq!(epoch.rows(), budget);
             let sources = &planned.plan.sources;
             differ += sources.iter().filter(|of| of.later_amount != of.amount).count();
@@ -148,14 +146,13 @@ fn a_source_whose_later_passes_have_fewer_rows_does_not_run_out() {
 fn rows_that_were_given_are_found_in_the_run() {
     let place = Place::of(8, &THREE[..2]);
     let corpus = place.reader();
-    let interrupt = Interrupt::default();
     for tail in ["pad", "drop", "carry"] {
         let text = format!(
             "seed = 2\n[tokenizer]\nspecials = {{ pad = \"<|pad|>\" }}\n[pack]\nlength = 64\n[batch]\nrows = 7\ntail = \"{tail}\"\n\
              [[source]]\nname = \"web\"\nmax_repeats = 3\n[[source]]\nname = \"books\"\nmax_repeats = 3\n"
         );
         let planned = plan(&corpus, &text).unwrap();
-        let run_row = |epoch, rows| corpus.run_row(&planned, epoch, rows, &interrupt);
+        let run_row = |epoch, rows| corpus.run_row(&planned, epoch, rows, &Context::new());
         let opened: Vec<_> = (0..3).map(|epoch| open(&corpus, &planned, epoch)).collect();
         for from in 0..3_usize {
             let mut given = 0;

@@ -4,7 +4,7 @@
 use super::place::{Document, Place, THREE, built, open, pages, plan, recipe, rows, stored};
 use crate::support::{Page, Random};
 use corpusdb::epoch::{EpochRow, Planned};
-use corpusdb::{Corpus, CorpusWriter, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus, CorpusWriter, Interrupt};
 use std::collections::BTreeMap;
 
 /// How often each stored token came, by document.
@@ -48,7 +48,7 @@ fn given(corpus: &Corpus, planned: &Planned, epoch: u64, row: usize) -> (Vec<Epo
 
 fn extended(writer: &mut CorpusWriter, from: u32, row: u64, text: &str) -> (u32, Planned) {
     let recipe = recipe(text);
-    let found = writer.extend(from, row, Some(&recipe), &NoProgress, &Interrupt::default());
+    let found = writer.extend(from, row, Some(&recipe), &Context::new());
     let (record, planned) = found.unwrap_or_else(|error| panic!("{error}, row {row}\n{text}"));
     (record.number, planned)
 }
@@ -87,7 +87,7 @@ fn chain(number: usize, (order, pack, batch): (&str, &str, &str)) {
     };
     let text = of("tokens = 700", order, pack, batch);
     let mut writer = place.writer();
-    let (record, mut planned) = writer.plan(&recipe(&text), &NoProgress).unwrap();
+    let (record, mut planned) = writer.plan(&recipe(&text), &Context::new()).unwrap();
     let mut plan_number = record.number;
     let mut ledger = Ledger::default();
     for link in 0..5 {
@@ -107,7 +107,7 @@ fn chain(number: usize, (order, pack, batch): (&str, &str, &str)) {
         if link % 2 == 1 {
             let kept = place.reader().select(Some("kept and source = 'code'")).unwrap();
             let some = kept.iter().take(3).collect();
-            writer.remove(&some, true, &NoProgress, &Interrupt::default()).unwrap();
+            writer.remove(&some, true, &Context::new()).unwrap();
         }
         let text = of("tokens = 600", order, pack, batch);
         (plan_number, planned) = extended(&mut writer, plan_number, run_row, &text);
@@ -141,10 +141,12 @@ fn an_extension_of_an_extension_does_not_repeat_what_the_first_plan_gave() {
     let mut writer = place.writer();
     let text =
         "[tokenizer]\nspecials = { pad = \"<|pad|>\" }\n[pack]\nkind = \"none\"\nlength = 4096\n";
-    let (record, _) = writer.plan(&recipe(text), &NoProgress).unwrap();
+    let (record, _) = writer.plan(&recipe(text), &Context::new()).unwrap();
     let interrupt = Interrupt::default();
-    let (record, child) = writer.extend(record.number, 10, None, &NoProgress, &interrupt).unwrap();
-    let (_, grandchild) = writer.extend(record.number, 10, None, &NoProgress, &interrupt).unwrap();
+    let (record, child) =
+        writer.extend(record.number, 10, None, &Context::new().with_interrupt(&interrupt)).unwrap();
+    let (_, grandchild) =
+        writer.extend(record.number, 10, None, &Context::new().with_interrupt(&interrupt)).unwrap();
     let left = |planned: &Planned| planned.plan.sources.iter().map(|of| of.rows).sum::<u64>();
     assert_eq!((left(&child), left(&grandchild)), (30, 20));
 }
@@ -159,16 +161,28 @@ fn passes_that_are_over_count_through_a_chain() {
         )
     };
     let interrupt = Interrupt::default();
-    let (record, _) = writer.plan(&recipe(&text(3)), &NoProgress).unwrap();
+    let (record, _) = writer.plan(&recipe(&text(3)), &Context::new()).unwrap();
     // A pass and ten rows, then the thirty left and ten more.
-    let (record, child) = writer.extend(record.number, 50, None, &NoProgress, &interrupt).unwrap();
+    let (record, child) =
+        writer.extend(record.number, 50, None, &Context::new().with_interrupt(&interrupt)).unwrap();
     assert_eq!(child.plan.sources[0].max_repeats, 2);
-    let inherited = writer.extend(record.number, 40, None, &NoProgress, &interrupt).unwrap().1;
+    let inherited = writer
+        .extend(record.number, 40, None, &Context::new().with_interrupt(&interrupt))
+        .unwrap()
+        .1;
     assert_eq!(inherited.plan.sources[0].max_repeats, 1);
     let given = recipe(&text(3));
-    let again = writer.extend(record.number, 40, Some(&given), &NoProgress, &interrupt).unwrap().1;
+    let again = writer
+        .extend(record.number, 40, Some(&given), &Context::new().with_interrupt(&interrupt))
+        .unwrap()
+        .1;
     assert_eq!(again.plan.sources[0].max_repeats, 1);
-    let fewer = writer.extend(record.number, 40, Some(&recipe(&text(1))), &NoProgress, &interrupt);
+    let fewer = writer.extend(
+        record.number,
+        40,
+        Some(&recipe(&text(1))),
+        &Context::new().with_interrupt(&interrupt),
+    );
     assert!(fewer.unwrap_err().to_string().contains("has had 2 passes"));
 }
 
@@ -177,14 +191,13 @@ fn a_row_that_fills_no_batch_cannot_have_been_consumed() {
     let place = forty();
     let mut writer = place.writer();
     let text = "[tokenizer]\nspecials = { pad = \"<|pad|>\" }\n[[source]]\nname = \"web\"\nmax_repeats = 2\n[pack]\nkind = \"none\"\nlength = 4096\n[batch]\nrows = 16\n";
-    let (record, _) = writer.plan(&recipe(text), &NoProgress).unwrap();
-    let refused = writer.extend(record.number, 35, None, &NoProgress, &Interrupt::default());
+    let (record, _) = writer.plan(&recipe(text), &Context::new()).unwrap();
+    let refused = writer.extend(record.number, 35, None, &Context::new());
     let why = refused.unwrap_err().to_string();
     assert!(why.contains("ends at row 32") && why.contains("begins at row 40"), "{why}");
     // The end of the epoch is as good as the beginning of the next, but for the rows that no batch took.
     for (row, left) in [(32, 8), (40, 40)] {
-        let (_, planned) =
-            writer.extend(record.number, row, None, &NoProgress, &Interrupt::default()).unwrap();
+        let (_, planned) = writer.extend(record.number, row, None, &Context::new()).unwrap();
         assert_eq!(planned.plan.sources[0].rows, left);
     }
 }
@@ -235,7 +248,7 @@ fn a_plan_that_could_not_be_opened_is_not_stored() {
     let mut writer = place.writer();
     let exact = "[pack]\nkind = \"none\"\n[order]\nkind = \"length-grouped\"\nlength_grouped = { exact = \"torch\" }\n[batch]\nrows = 4\n";
     for (text, word) in [(exact, "one source"), ("[mix]\nmethod = \"weights\"\n", "weight")] {
-        let refused = writer.plan(&recipe(text), &NoProgress);
+        let refused = writer.plan(&recipe(text), &Context::new());
         let why = refused.map(|_| ()).unwrap_err().to_string();
         assert!(why.contains(word), "{why}");
     }

@@ -5,7 +5,7 @@ use super::place::{Document, Place, THREE, built, content, open, plan, recipe, r
 use super::row::Rules;
 use corpusdb::epoch::recipe::OrderKind;
 use corpusdb::epoch::{EpochRow, Planned};
-use corpusdb::{Corpus, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus};
 use std::collections::BTreeMap;
 
 const EOS: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\" }\n";
@@ -56,7 +56,7 @@ fn check(corpus: &Corpus, planned: &Planned, all: &[Document], epochs: u64) -> u
         let found = rows(&epoch);
         let told: u64 = found.iter().map(|row| own(row).len() as u64).sum();
         if number == 0 {
-            let told_before = corpus.explain(planned, &Interrupt::default()).unwrap();
+            let told_before = corpus.explain(planned, &Context::new()).unwrap();
             assert_eq!(told_before.tokens, told);
         }
         for (at, row) in found.iter().enumerate() {
@@ -119,7 +119,7 @@ fn what_fills_no_row_of_concat_is_left_out_and_counted() {
         any += of.losses.partial_tokens;
     }
     assert!(any > 0);
-    let told = corpus.explain(&planned, &Interrupt::default()).unwrap();
+    let told = corpus.explain(&planned, &Context::new()).unwrap();
     assert_eq!(told.sources.iter().map(|of| of.partial_tokens).sum::<u64>(), any);
     assert!(told.to_string().contains("at the end of a pass fill no row and are left out"));
     let epochs = told.epochs.min(6);
@@ -169,7 +169,7 @@ fn rows_with_a_last_target_overlap_where_asked_for() {
     ];
     for (number, (specials, mix, more, in_order)) in cases.into_iter().enumerate() {
         let planned = plan(&corpus, &text(specials, mix, OVERLAP, more, 3)).unwrap();
-        let epochs = corpus.explain(&planned, &Interrupt::default()).unwrap().epochs.min(4);
+        let epochs = corpus.explain(&planned, &Context::new()).unwrap().epochs.min(4);
         if in_order {
             assert!(check(&corpus, &planned, &all, epochs) > 0, "case {number} ends no pass");
         }
@@ -212,7 +212,7 @@ fn extensions_take_up_rows_that_overlap_and_passes_that_leave_out() {
         (EOS, "", "[output]\nformat = \"megatron\"\n"),
     ] {
         let parent = recipe(&text(specials, "tokens = 12000", pack, more, 12));
-        let (parent, planned) = writer.plan(&parent, &NoProgress).unwrap();
+        let (parent, planned) = writer.plan(&parent, &Context::new()).unwrap();
         let corpus = place.reader();
         let all = stored(&corpus);
         let rules = Rules::of(&planned, &all);
@@ -233,13 +233,7 @@ fn extensions_take_up_rows_that_overlap_and_passes_that_leave_out() {
         for consumed in ends.into_iter().take(5) {
             let child = recipe(&text(specials, "tokens = 2000", pack, more, 60));
             let (_, child) = writer
-                .extend(
-                    parent.number,
-                    consumed as u64,
-                    Some(&child),
-                    &NoProgress,
-                    &Interrupt::default(),
-                )
+                .extend(parent.number, consumed as u64, Some(&child), &Context::new())
                 .unwrap_or_else(|error| panic!("{error}, row {consumed}"));
             let mut times: BTreeMap<&str, BTreeMap<(u64, u32), u32>> = BTreeMap::new();
             let mut taken: BTreeMap<&str, u64> = BTreeMap::new();

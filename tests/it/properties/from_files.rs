@@ -5,7 +5,7 @@ use super::trained::pour_chats;
 use super::worlds::same;
 use crate::support::Random;
 use corpusdb::epoch::{BuildJob, Epoch, EpochError, EpochRow, Manifest, Planned, TensorForm};
-use corpusdb::{Corpus, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus, IoError};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -31,9 +31,8 @@ fn recipe(pack: &str, batch: &str, output: &str) -> String {
 }
 
 fn build(corpus: &Corpus, planned: &Planned, epoch: u64, out: &Path) {
-    let interrupt = Interrupt::default();
-    let job = BuildJob { epoch, out, threads: 2, progress: &NoProgress, interrupt: &interrupt };
-    corpus.build(planned, &job).unwrap();
+    let job = BuildJob { epoch, out };
+    corpus.build(planned, &job, &Context::new().with_threads(2)).unwrap();
 }
 
 /// All there is to ask of an epoch gives the same of both.
@@ -228,12 +227,15 @@ fn other_files_are_refused_and_damage_is_told() {
     // A file that shrinks while it is read is an error, too.
     assert!(matches!(given.row(given.rows() / 8), Ok(_) | Err(EpochError::Io { .. })));
     let found: Vec<_> = given.steps(0, 0, 1).unwrap().filter_map(Result::err).collect();
-    assert!(matches!(found.as_slice(), [EpochError::Io { action: "reading", .. }]), "{found:?}");
+    assert!(
+        matches!(found.as_slice(), [EpochError::Io(IoError { doing: "reading", .. })]),
+        "{found:?}"
+    );
     let (_, error) = ids_before_damage(&given);
-    assert!(matches!(error, EpochError::Io { action: "reading", .. }), "{error:?}");
+    assert!(matches!(error, EpochError::Io(IoError { doing: "reading", .. })), "{error:?}");
     std::fs::remove_file(&shard).unwrap();
     let gone = epoch.clone().from_files(&out).err();
-    assert!(matches!(gone, Some(EpochError::Io { action: "opening", .. })));
+    assert!(matches!(gone, Some(EpochError::Io(IoError { doing: "opening", .. }))));
     std::fs::write(out.join("manifest.json"), "{}").unwrap();
     assert!(matches!(epoch.from_files(&out).err(), Some(EpochError::Plan(_))));
 }

@@ -4,8 +4,7 @@ use super::place::{plan, recipe};
 use crate::support::{MEMORY, Page, Random, Scratch, corpusdb, edited, lines, prose, seeds, train};
 use corpusdb::dedup::{KeepOrder, MatchKind};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt, NoProgress,
-    Policy,
+    Context, Corpus, CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Policy,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -41,11 +40,10 @@ impl Pages {
         let mut options = IngestOptions::new("web");
         options.read.id_field = Some("id".to_owned());
         let mut writer = self.writer();
-        let told =
-            writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default()).unwrap();
+        let told = writer.ingest(&[file], &options, &[], &Context::new()).unwrap();
         if self.poured == 1 {
             let file = train(&writer, 420, &[]);
-            writer.add_tokenizer("own", &file, "", &NoProgress, &Interrupt::default()).unwrap();
+            writer.add_tokenizer("own", &file, "", &Context::new()).unwrap();
         }
         told
     }
@@ -252,17 +250,17 @@ fn random_history(keep: &KeepOrder, seed: u64) {
                 removed.extend(&some);
                 let mut writer = pages.writer();
                 let selection = some.into_iter().collect();
-                writer.remove(&selection, false, &NoProgress, &Interrupt::default()).unwrap();
+                writer.remove(&selection, false, &Context::new()).unwrap();
             }
             4 if !removed.is_empty() => {
                 let some = removed.drain(..removed.len().div_ceil(2)).collect();
-                pages.writer().restore(&some, &NoProgress, &Interrupt::default()).unwrap();
+                pages.writer().restore(&some, &Context::new()).unwrap();
             }
             _ => {
                 let policy = policy(keep, [0.6, 0.7, 0.8][random.below(3)]);
                 let mut writer = pages.writer();
-                writer.redo(&policy, &NoProgress, &Interrupt::default()).unwrap();
-                writer.switch(&policy, &NoProgress, &Interrupt::default()).unwrap();
+                writer.redo(&policy, &Context::new()).unwrap();
+                writer.switch(&policy, &Context::new()).unwrap();
             }
         }
         let corpus = open(&pages);
@@ -312,7 +310,7 @@ fn the_sides_of_a_snapshot_never_change() {
     let text = format!("snapshot = \"then\"\n[select]\nholdout = {{ share = {SHARE} }}\n");
     let hash = |pages: &Pages| {
         let corpus = Corpus::options().memory(MEMORY).open(&pages.path).unwrap();
-        corpus.plan(&recipe(&text), &NoProgress).unwrap().plan.hash()
+        corpus.plan(&recipe(&text), &Context::new()).unwrap().plan.hash()
     };
     let before = hash(&pages);
     for page in &mut crawl {
@@ -347,7 +345,7 @@ fn documents_on_neither_side_are_counted_and_said() {
         let planned = plan(&corpus, &text).unwrap();
         assert_eq!(corpus.undecided(&planned).unwrap(), Some(neither as u64));
         assert!(!planned.plan.to_json().contains("undecided"), "it is no part of the plan");
-        let explained = corpus.explain(&planned, &Interrupt::default()).unwrap();
+        let explained = corpus.explain(&planned, &Context::new()).unwrap();
         assert_eq!(explained.undecided_documents, Some(neither as u64));
         assert!(explained.to_string().contains(&told), "{explained}");
         let file = pages.scratch.write(&format!("{take}.toml"), format!("version = 1\n{text}"));

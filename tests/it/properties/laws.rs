@@ -6,7 +6,7 @@ use super::run::Run;
 use super::worlds;
 use crate::support::Random;
 use corpusdb::epoch::{EpochError, Planned, recipe};
-use corpusdb::{Corpus, Error};
+use corpusdb::{Context, Corpus, Error};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -290,13 +290,12 @@ fn check(seed: u64, recipes: usize) {
         let text = drawn(&mut random);
         let Some(planned) = feasible(&corpus, &text) else { continue };
         // A batch may be larger than an epoch, which is said.
-        let interrupt = corpusdb::Interrupt::default();
-        let told = match corpus.explain(&planned, &interrupt) {
+        let told = match corpus.explain(&planned, &Context::new()) {
             Err(Error::Epoch(EpochError::NoRows { .. })) => continue,
             told => told.unwrap_or_else(|error| panic!("{error}\n{text}")),
         };
         let epochs = told.epochs.min(3);
-        let no_rows = |epoch| match corpus.epoch(&planned, epoch, &interrupt) {
+        let no_rows = |epoch| match corpus.epoch(&planned, epoch, &Context::new()) {
             Err(Error::Epoch(EpochError::NoRows { .. })) => true,
             opened => opened.map(|_| false).unwrap_or_else(|error| panic!("{error}\n{text}")),
         };

@@ -4,7 +4,7 @@ use super::laws::{drawn, feasible};
 use super::place::{Place, THREE, content, open, recipe, rows};
 use crate::support::Random;
 use corpusdb::store::Depth;
-use corpusdb::{Corpus, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus, Interrupt};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -21,12 +21,13 @@ fn epochs_with_stored_marks_are_those_that_are_walked() {
         let text = format!("snapshot = \"then\"\n{}", drawn(&mut random));
         let corpus = writer.corpus();
         let Some(walked) = feasible(&corpus, &text) else { continue };
-        let Ok(told) = corpus.explain(&walked, &interrupt) else { continue };
+        let Ok(told) = corpus.explain(&walked, &Context::new()) else { continue };
         let epochs = told.epochs.min(3);
         drop(corpus);
         // The one that `feasible` lowered, where it did.
         let planned = recipe(&text);
-        let Ok((record, stored)) = writer.plan_epochs(&planned, epochs, &NoProgress, &interrupt)
+        let Ok((record, stored)) =
+            writer.plan_epochs(&planned, epochs, &Context::new().with_interrupt(&interrupt))
         else {
             continue;
         };
@@ -35,16 +36,16 @@ fn epochs_with_stored_marks_are_those_that_are_walked() {
         let corpus = writer.corpus();
         let stored = corpus.stored_plan(record.number).unwrap();
         assert_eq!(stored.number(), Some(record.number));
-        let walked = corpus.plan(&planned, &NoProgress).unwrap();
+        let walked = corpus.plan(&planned, &Context::new()).unwrap();
         assert_eq!((walked.number(), walked.plan.hash()), (None, record.hash));
         for number in 0..epochs {
             let (Ok(by), Ok(anew)) = (
-                corpus.epoch(&stored, number, &interrupt),
-                corpus.epoch(&walked, number, &interrupt),
+                corpus.epoch(&stored, number, &Context::new()),
+                corpus.epoch(&walked, number, &Context::new()),
             ) else {
                 // Too few rows for a batch, which marks do not change.
-                assert!(corpus.epoch(&stored, number, &interrupt).is_err(), "{text}");
-                assert!(corpus.epoch(&walked, number, &interrupt).is_err(), "{text}");
+                assert!(corpus.epoch(&stored, number, &Context::new()).is_err(), "{text}");
+                assert!(corpus.epoch(&walked, number, &Context::new()).is_err(), "{text}");
                 continue;
             };
             let facts = |epoch: &corpusdb::epoch::Epoch| {
@@ -63,7 +64,7 @@ fn epochs_with_stored_marks_are_those_that_are_walked() {
             assert_eq!(step(&by), step(&anew), "batch {from} of {text}");
             let after = by.rows() + 1;
             let row = |epoch: &corpusdb::epoch::Epoch| {
-                epoch.run_row_after(after, &interrupt).map_err(|error| error.to_string())
+                epoch.run_row_after(after, &Context::new()).map_err(|error| error.to_string())
             };
             assert_eq!(row(&by), row(&anew));
         }
@@ -71,12 +72,16 @@ fn epochs_with_stored_marks_are_those_that_are_walked() {
     assert_eq!(met, 14, "recipes of {tried} that could be met");
     // Marks are compared with a walk there.
     let corpus = writer.corpus();
-    assert_eq!(corpus.check(Depth::Deep, &NoProgress).unwrap(), []);
+    assert_eq!(corpus.check(Depth::Deep, &Context::new()).unwrap(), []);
     let last = corpus.epochs().unwrap().last().unwrap().number;
     drop(corpus);
-    assert_eq!(writer.mark_epochs(last, 1, &NoProgress, &interrupt).unwrap(), 0, "they are there");
+    assert_eq!(
+        writer.mark_epochs(last, 1, &Context::new().with_interrupt(&interrupt)).unwrap(),
+        0,
+        "they are there"
+    );
     writer.drop_plan(last).unwrap();
-    assert!(writer.mark_epochs(last, 1, &NoProgress, &interrupt).is_err());
+    assert!(writer.mark_epochs(last, 1, &Context::new().with_interrupt(&interrupt)).is_err());
 }
 
 /// What was planned without marks gets them later, and an extension of it goes on at the same row.
@@ -86,35 +91,49 @@ fn plans_without_marks_go_on_working_and_get_them_when_asked() {
     let mut writer = place.writer();
     let interrupt = Interrupt::default();
     let text = "seed = 5\n[mix]\ntokens = 900\n[pack]\nlength = 24\nkind = \"concat\"\n[batch]\nrows = 5\ntail = \"carry\"\n[tokenizer]\nspecials = { pad = \"<|pad|>\" }\n";
-    let (record, _) = writer.plan_epochs(&recipe(text), 0, &NoProgress, &interrupt).unwrap();
+    let (record, _) =
+        writer.plan_epochs(&recipe(text), 0, &Context::new().with_interrupt(&interrupt)).unwrap();
     let numbers = |writer: &corpusdb::CorpusWriter| {
         let corpus = writer.corpus();
         let planned = corpus.stored_plan(record.number).unwrap();
         let epochs: Vec<Vec<_>> = (0..3)
             .map(|number| rows(&open(&corpus, &planned, number)).iter().map(content).collect())
             .collect();
-        (epochs, corpus.run_row(&planned, 1, 50, &interrupt).unwrap())
+        (epochs, corpus.run_row(&planned, 1, 50, &Context::new()).unwrap())
     };
     let before = numbers(&writer);
     let extend = |writer: &mut corpusdb::CorpusWriter| {
-        writer.extend(record.number, before.1, None, &NoProgress, &interrupt).unwrap()
+        writer
+            .extend(record.number, before.1, None, &Context::new().with_interrupt(&interrupt))
+            .unwrap()
     };
     let commits = |writer: &corpusdb::CorpusWriter| writer.view().commit().0;
     let (child, _) = extend(&mut writer);
     writer.drop_plan(child.number).unwrap();
     let at = commits(&writer);
-    assert_eq!(writer.mark_epochs(record.number, 2, &NoProgress, &interrupt).unwrap(), 2);
+    assert_eq!(
+        writer.mark_epochs(record.number, 2, &Context::new().with_interrupt(&interrupt)).unwrap(),
+        2
+    );
     assert_eq!(commits(&writer), at + 1);
     assert_eq!(numbers(&writer), before, "the third epoch begins at the end of the second");
-    assert_eq!(writer.mark_epochs(record.number, 3, &NoProgress, &interrupt).unwrap(), 1);
-    assert_eq!(writer.mark_epochs(record.number, 3, &NoProgress, &interrupt).unwrap(), 0);
+    assert_eq!(
+        writer.mark_epochs(record.number, 3, &Context::new().with_interrupt(&interrupt)).unwrap(),
+        1
+    );
+    assert_eq!(
+        writer.mark_epochs(record.number, 3, &Context::new().with_interrupt(&interrupt)).unwrap(),
+        0
+    );
     assert_eq!(commits(&writer), at + 2, "what is there is not written again");
     assert_eq!(numbers(&writer), before);
     let (again, _) = extend(&mut writer);
     assert_eq!(again.hash, child.hash);
-    let error = writer.mark_epochs(record.number, 1000, &NoProgress, &interrupt).unwrap_err();
+    let error = writer
+        .mark_epochs(record.number, 1000, &Context::new().with_interrupt(&interrupt))
+        .unwrap_err();
     assert!(error.to_string().contains("epoch 999"), "{error}");
-    assert_eq!(writer.corpus().check(Depth::Deep, &NoProgress).unwrap(), []);
+    assert_eq!(writer.corpus().check(Depth::Deep, &Context::new()).unwrap(), []);
 }
 
 /// Every file of a directory, with its length and when it was written to last.
@@ -137,7 +156,7 @@ fn whoever_reads_an_epoch_writes_nothing_into_the_corpus() {
     let place = Place::of(7, &THREE);
     let mut writer = place.writer();
     let text = "[mix]\ntokens = 900\n[pack]\nlength = 24\n[batch]\nrows = 5\n";
-    let (record, _) = writer.plan(&recipe(text), &NoProgress).unwrap();
+    let (record, _) = writer.plan(&recipe(text), &Context::new()).unwrap();
     drop(writer);
     let before = files(&place.path);
     let corpus = Corpus::options().memory(32 << 20).open(&place.path).unwrap();
@@ -145,9 +164,9 @@ fn whoever_reads_an_epoch_writes_nothing_into_the_corpus() {
     for number in [0, 1] {
         assert!(!rows(&open(&corpus, &planned, number)).is_empty());
     }
-    corpus.explain(&planned, &Interrupt::default()).unwrap();
+    corpus.explain(&planned, &Context::new()).unwrap();
     assert!(corpus.count(Some("kept")).unwrap() > 0);
-    assert_eq!(corpus.check(Depth::Deep, &NoProgress).unwrap(), []);
+    assert_eq!(corpus.check(Depth::Deep, &Context::new()).unwrap(), []);
     assert_eq!(files(&place.path), before);
     drop(corpus);
     assert_eq!(files(&place.path), before);

@@ -9,7 +9,7 @@ use arrow::datatypes::{Float32Type, Int32Type};
 use corpusdb::epoch::recipe::Column;
 use corpusdb::epoch::views::{self, Normalise};
 use corpusdb::epoch::{EpochRow, Planned, StreamFormat, StreamViews};
-use corpusdb::{Corpus, Interrupt, NoProgress};
+use corpusdb::{Context, Corpus};
 use serde_json::Value;
 use std::path::Path;
 
@@ -217,7 +217,7 @@ fn damaged(corpus: &Corpus, planned: &Planned, out: &Path) {
     let said =
         said.replace(&format!("\"bytes\": {}", text.len()), &format!("\"bytes\": {}", other.len()));
     std::fs::write(&manifest, said).unwrap();
-    let found = corpus.verify(planned, out, &NoProgress, &Interrupt::default()).unwrap();
+    let found = corpus.verify(planned, out, &Context::new()).unwrap();
     let failed: Vec<&str> =
         found.checks.iter().filter(|check| !check.passed).map(|check| &*check.name).collect();
     assert_eq!(failed, ["labels"], "{found}");
@@ -320,7 +320,7 @@ fn explain_says_what_is_trained_and_what_is_ignored() {
     let all = stored(&corpus);
     let explain = |output: &str| {
         let planned = plan(&corpus, &recipe(output)).unwrap();
-        corpus.explain(&planned, &Interrupt::default()).unwrap()
+        corpus.explain(&planned, &Context::new()).unwrap()
     };
     let told = explain("format = \"parquet\"");
     let kept = || all.iter().filter(|document| document.kept);

@@ -4,7 +4,7 @@ use super::place::{Place, THREE, plan, stored};
 use super::run::Run;
 use crate::support::Random;
 use corpusdb::epoch::EpochError;
-use corpusdb::{Error, Interrupt};
+use corpusdb::{Context, Error};
 use std::collections::BTreeMap;
 
 const SPECIALS: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n";
@@ -32,7 +32,7 @@ fn a_schedule_changes_weights_and_neither_repeats_nor_loses_a_document() {
             listed(6, |_| String::new())
         );
         let planned = plan(&corpus, &text).unwrap();
-        let epochs = corpus.explain(&planned, &Interrupt::default()).unwrap().epochs;
+        let epochs = corpus.explain(&planned, &Context::new()).unwrap().epochs;
         assert!(epochs >= 3, "the changes are within the run");
         let run = Run::read(&corpus, &planned, &all, Run::all_of(&planned, &all), epochs);
         run.check_conservation(&corpus);
@@ -120,7 +120,7 @@ fn fixed_budgets_temperature_and_unimax_share_by_their_definitions() {
         let run = Run::read(&corpus, &planned, &all, Run::all_of(&planned, &all), 1);
         run.check_mix();
         run.check_conservation(&corpus);
-        let told = corpus.explain(&planned, &Interrupt::default()).unwrap();
+        let told = corpus.explain(&planned, &Context::new()).unwrap();
         told.sources.iter().map(|of| (of.name.clone(), of.asked_share)).collect()
     };
     let head = format!("{SPECIALS}[pack]\nlength = 64\n");

@@ -4,8 +4,8 @@ use crate::support::{MEMORY, Page, Random, Scratch, lines, prose, train};
 use corpusdb::epoch::{BuildJob, Epoch, EpochRow, Planned};
 use corpusdb::store::{LossSpan, TokenizerId};
 use corpusdb::{
-    Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Interrupt, NoProgress,
-    Policy, Recipe,
+    Context, Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Policy,
+    Recipe,
 };
 use serde_json::json;
 use std::path::PathBuf;
@@ -52,7 +52,7 @@ impl Place {
     }
 
     pub fn register(&self, writer: &mut CorpusWriter, file: &[u8]) {
-        writer.add_tokenizer("own", file, "of a test", &NoProgress, &Interrupt::default()).unwrap();
+        writer.add_tokenizer("own", file, "of a test", &Context::new()).unwrap();
     }
 
     pub fn writer(&self) -> CorpusWriter {
@@ -70,7 +70,7 @@ impl Place {
         let file = self.scratch.write(&name, text);
         let mut options = IngestOptions::new(source);
         options.read.id_field = Some("id".to_owned());
-        writer.ingest(&[file], &options, &[], &NoProgress, &Interrupt::default()).unwrap();
+        writer.ingest(&[file], &options, &[], &Context::new()).unwrap();
     }
 }
 
@@ -137,11 +137,11 @@ pub fn recipe(text: &str) -> Recipe {
 
 /// Plans without storing.
 pub fn plan(corpus: &Corpus, text: &str) -> Result<Planned, Error> {
-    corpus.plan(&recipe(text), &NoProgress)
+    corpus.plan(&recipe(text), &Context::new())
 }
 
 pub fn open(corpus: &Corpus, planned: &Planned, epoch: u64) -> Epoch {
-    corpus.epoch(planned, epoch, &Interrupt::default()).unwrap()
+    corpus.epoch(planned, epoch, &Context::new()).unwrap()
 }
 
 /// All rows of an epoch, by one stream.
@@ -168,12 +168,11 @@ pub fn built(
     threads: usize,
 ) -> PathBuf {
     let out = place.scratch.path(name);
-    let interrupt = Interrupt::default();
-    let job = BuildJob { epoch, out: &out, threads, progress: &NoProgress, interrupt: &interrupt };
+    let job = BuildJob { epoch, out: &out };
     corpus
-        .build(planned, &job)
+        .build(planned, &job, &Context::new().with_threads(threads))
         .unwrap_or_else(|error| panic!("{error}\n{:?}", planned.plan.recipe));
-    let found = corpus.verify(planned, &out, &NoProgress, &interrupt).unwrap();
+    let found = corpus.verify(planned, &out, &Context::new()).unwrap();
     for check in &found.checks {
         assert!(check.passed, "{check:?}\n{:#?}", planned.plan.recipe);
     }

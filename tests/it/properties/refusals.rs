@@ -2,7 +2,7 @@
 
 use super::place::{Place, plan, recipe};
 use crate::support::{Page, corpusdb};
-use corpusdb::{DocId, Interrupt, NoProgress};
+use corpusdb::{Context, DocId};
 use std::collections::BTreeSet;
 
 /// Every column whose value another document can change is refused, whichever columns there come to be.
@@ -20,7 +20,7 @@ fn a_column_that_changes_with_what_came_since_is_refused_over_an_old_snapshot() 
     let mut writer = place.writer();
     place.pour(&mut writer, "web", &[copy, again]);
     let removed = std::iter::once(2).collect();
-    writer.remove(&removed, false, &NoProgress, &Interrupt::default()).unwrap();
+    writer.remove(&removed, false, &Context::new()).unwrap();
     drop(writer);
     let after = columns_of(&place, &kept);
     let names: Vec<&String> = before[0].as_object().unwrap().keys().collect();
@@ -62,21 +62,21 @@ fn a_plan_of_whose_rows_none_fills_a_batch_is_not_stored() {
     };
     let mut writer = place.writer();
     for (rows, tail) in [(1_000_000, "drop"), (all + 1, "drop"), (all + 1, "carry")] {
-        let why = writer.plan(&recipe_of(rows, tail), &NoProgress).map(|_| ()).unwrap_err();
+        let why = writer.plan(&recipe_of(rows, tail), &Context::new()).map(|_| ()).unwrap_err();
         let why = why.to_string();
         assert!(why.contains(&format!("its {all} rows fill no batch")), "{rows}, {tail}: {why}");
     }
     assert!(writer.view().epochs().unwrap().is_empty());
     for (rows, tail) in [(all, "drop"), (all + 1, "pad")] {
-        let (_, planned) = writer.plan(&recipe_of(rows, tail), &NoProgress).unwrap();
-        assert_eq!(place.reader().epoch(&planned, 0, &Interrupt::default()).unwrap().batches(), 1);
+        let (_, planned) = writer.plan(&recipe_of(rows, tail), &Context::new()).unwrap();
+        assert_eq!(place.reader().epoch(&planned, 0, &Context::new()).unwrap().batches(), 1);
     }
 }
 
 fn rows_of_epoch(place: &Place) -> u64 {
     let corpus = place.reader();
     let planned = plan(&corpus, "[pack]\nlength = 64\n").unwrap();
-    corpus.explain(&planned, &Interrupt::default()).unwrap().rows
+    corpus.explain(&planned, &Context::new()).unwrap().rows
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::place::{Document, open, rows};
 use super::row::Rules;
 use corpusdb::epoch::recipe::{OrderKind, PackKind, Ramp, Tail, Unit};
 use corpusdb::epoch::{EpochRow, Planned};
-use corpusdb::{Corpus, Interrupt};
+use corpusdb::{Context, Corpus};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Some epochs of a plan, read and checked.
@@ -91,7 +91,7 @@ impl<'a> Run<'a> {
 
     /// Every pass of every source holds every token of its documents as often as asked.
     pub fn check_conservation(&self, corpus: &Corpus) {
-        let told = corpus.explain(self.planned, &Interrupt::default()).unwrap();
+        let told = corpus.explain(self.planned, &Context::new()).unwrap();
         let first = &self.epochs[0];
         assert_eq!(told.rows, first.len() as u64);
         if !self.drops() && !self.carries() {

@@ -4,8 +4,8 @@ use super::place::{Place, THREE, built, content, open, plan, stored};
 use super::run::Run;
 use crate::shards::files;
 use crate::support::Random;
-use corpusdb::Corpus;
 use corpusdb::epoch::EpochRow;
+use corpusdb::{Context, Corpus};
 
 const WORLDS: [u64; 6] = [1, 2, 3, 6, 8, 64];
 
@@ -153,7 +153,7 @@ fn bytes_depend_on_neither_threads_nor_compaction_nor_reopening() {
         assert_eq!(files(&one), files(&two));
         assert!(files(&one).len() > 1, "shards and a manifest");
         drop(corpus);
-        place.writer().compact(&corpusdb::NoProgress, &corpusdb::Interrupt::default()).unwrap();
+        place.writer().compact(&Context::new()).unwrap();
         let corpus = place.reader();
         let again = plan(&corpus, &text).unwrap();
         assert_eq!(again.plan.hash(), planned.plan.hash());

@@ -7,7 +7,7 @@ mod page;
 
 use super::RuleArgs;
 use crate::cli::report::{named, write_page};
-use crate::cli::setup::{Context, on_disk};
+use crate::cli::setup::{CommandSession, on_disk};
 use crate::cli::{Outcome, find, print};
 use corpusdb::contamination::{Precision, SuiteVerdict};
 use corpusdb::curate::{JudgeReport, Judgement};
@@ -57,22 +57,22 @@ pub(in crate::cli) struct Args {
     rule: RuleArgs,
 }
 
-pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let options = options(args)?;
     if !args.accept.is_empty() || !args.reject.is_empty() || args.verdicts.is_some() {
         anyhow::ensure!(
             args.html.is_none(),
             "--html shows pairs: ask for it in a command of its own"
         );
-        return given(args, context);
+        return given(args, session);
     }
-    let corpus = context.read(&args.corpus)?;
+    let corpus = session.read(&args.corpus)?;
     let pairs = corpus.review(&options)?;
     if let Some(file) = &args.html {
         let estimates = estimates(&corpus, args)?;
         write_page(file, &page::page(&pairs, &estimates, &named(&args.corpus)))?;
     }
-    if context.json {
+    if session.json {
         pairs.iter().try_for_each(|pair| print::typed("review_pair", pair))?;
         return Ok(Outcome::Good);
     }
@@ -84,7 +84,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
     drop(corpus);
     if is_asked {
         let answers = std::io::stdin().lock();
-        ask::each(&pairs, answers, &mut |pair, verdict| store(args, context, pair, verdict))?;
+        ask::each(&pairs, answers, &mut |pair, verdict| store(args, session, pair, verdict))?;
     } else {
         pairs.iter().try_for_each(columns::pair)?;
     }
@@ -94,7 +94,7 @@ pub(super) fn run(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
             false => "nothing is left to decide by this rule; --judged shows what was decided",
         });
     }
-    for (suite, precision) in estimates(&context.read(&args.corpus)?, args)? {
+    for (suite, precision) in estimates(&session.read(&args.corpus)?, args)? {
         print::line(&told(&suite, &precision))?;
     }
     Ok(Outcome::Good)
@@ -128,7 +128,7 @@ pub(super) fn told(suite: &str, precision: &Precision) -> String {
 /// Stores one verdict; nothing is held open while somebody thinks.
 fn store(
     args: &Args,
-    context: &Context,
+    session: &CommandSession,
     pair: &ReviewPair,
     verdict: SuiteVerdict,
 ) -> anyhow::Result<()> {
@@ -138,13 +138,13 @@ fn store(
         document: DocId(pair.document),
         verdict: Some(verdict),
     };
-    context.write_soon(&args.corpus)?.judge(&[judgement])?;
+    session.write_soon(&args.corpus)?.judge(&[judgement])?;
     Ok(())
 }
 
 /// Stores the verdicts of arguments and of a file.
-fn given(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
-    let mut writer = context.write(&args.corpus)?;
+fn given(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+    let mut writer = session.write(&args.corpus)?;
     let (corpus, mut judgements) = (writer.corpus(), Vec::new());
     for (named, verdict) in
         [(&args.accept, SuiteVerdict::Accepted), (&args.reject, SuiteVerdict::Rejected)]
@@ -158,7 +158,7 @@ fn given(args: &Args, context: &Context) -> anyhow::Result<Outcome> {
         file::each(path, &mut writer, &mut report)?;
     }
     let JudgeReport { accepted, rejected, withdrawn, unchanged, .. } = report;
-    if context.json {
+    if session.json {
         print::typed("contamination_review", &report)?;
     } else {
         print::line(&format!(

@@ -88,11 +88,11 @@ impl Completer for Words {
         &self,
         line: &str,
         at: usize,
-        context: &Context<'_>,
+        session: &Context<'_>,
     ) -> rustyline::Result<(usize, Vec<Pair>)> {
         let typed = line.get(..at).unwrap_or(line);
         if typed.trim_start().starts_with(".output ") {
-            return self.files.complete(line, at, context);
+            return self.files.complete(line, at, session);
         }
         let (start, words) = completed(&self.names, typed);
         let pair = |word: String| Pair { display: word.clone(), replacement: word };
@@ -101,8 +101,8 @@ impl Completer for Words {
 }
 
 impl Validator for Words {
-    fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
-        Ok(match step(context.input()) {
+    fn validate(&self, session: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
+        Ok(match step(session.input()) {
             Step::Incomplete => ValidationResult::Incomplete,
             _ => ValidationResult::Valid(None),
         })

@@ -10,11 +10,11 @@ mod step;
 mod words;
 
 use super::answer::{self, Asked, Shape, Target};
-use crate::cli::setup::Context;
+use crate::cli::setup::CommandSession;
 use crate::cli::{Outcome, causes, print};
 use command::{COMMANDS, Command};
-use corpusdb::Corpus;
 use corpusdb::query::{Format, SqlOptions};
+use corpusdb::{Context, Corpus};
 use editor::{Lines, Typed};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -28,9 +28,9 @@ pub(super) fn run(
     path: &Path,
     options: SqlOptions,
     mode: Format,
-    context: &Context,
+    session: &CommandSession,
 ) -> anyhow::Result<Outcome> {
-    let corpus = context.read(path)?;
+    let corpus = session.read(path)?;
     let mut lines = Lines::open(&corpus)?;
     let (documents, kept) =
         (corpus.count(None)?, corpus.view().kept().map_err(corpusdb::Error::from)?);
@@ -42,7 +42,7 @@ pub(super) fn run(
         print::number(kept.len()),
     ));
     let path = path.to_path_buf();
-    let mut shell = Shell { path, corpus, options, context, mode, timer: false, output: None };
+    let mut shell = Shell { path, corpus, options, session, mode, timer: false, output: None };
     loop {
         let typed = match lines.read(PROMPT)? {
             Typed::Input(typed) => typed,
@@ -69,7 +69,7 @@ struct Shell<'a> {
     path: PathBuf,
     corpus: Corpus,
     options: SqlOptions,
-    context: &'a Context,
+    session: &'a CommandSession,
     mode: Format,
     timer: bool,
     /// The file that the next answer goes to.
@@ -84,7 +84,7 @@ impl Shell<'_> {
     fn look_again(&mut self, lines: &mut Lines) {
         let looked = match self.corpus.is_current() {
             Ok(true) => return,
-            Ok(false) => self.context.read(&self.path),
+            Ok(false) => self.session.read(&self.path),
             Err(error) => Err(error.into()),
         };
         match looked {
@@ -102,14 +102,15 @@ impl Shell<'_> {
 
     /// Runs a statement; Ctrl-C cancels it, and a second one ends the command.
     fn ask(&mut self, statement: &str) -> Result<(), Failed> {
-        let (interrupt, started) = (self.context.listen(), Instant::now());
+        let (interrupt, started) = (self.session.listen(), Instant::now());
         let output = self.output.take();
+        let context = self.session.context().with_interrupt(&interrupt);
         let answered = match &output {
-            Some(to) => to.write(self.asked(), statement, self.context, &interrupt).map(|()| None),
-            None => self.show(statement, &interrupt).map(Some),
+            Some(to) => to.write(self.asked(), statement, self.session, &context).map(|()| None),
+            None => self.show(statement, &context).map(Some),
         };
-        self.context.listen_no_more();
-        self.context.progress.end();
+        self.session.listen_no_more();
+        self.session.progress.end();
         let seconds = started.elapsed().as_secs_f64();
         match answered {
             Ok(rows) => {
@@ -136,9 +137,9 @@ impl Shell<'_> {
         Asked { corpus: &self.corpus, options: &self.options }
     }
 
-    fn show(&self, statement: &str, interrupt: &corpusdb::Interrupt) -> anyhow::Result<u64> {
+    fn show(&self, statement: &str, context: &Context<'_>) -> anyhow::Result<u64> {
         let mut out = BufWriter::new(std::io::stdout().lock());
-        let printed = answer::print(self.asked(), statement, self.mode, &mut out, interrupt);
+        let printed = answer::print(self.asked(), statement, self.mode, &mut out, context);
         out.flush()?;
         let printed = printed?;
         if printed.is_cut {

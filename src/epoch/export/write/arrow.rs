@@ -9,6 +9,7 @@ use super::{Options, Shard, ShardFormat};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
+use crate::model::IoError;
 use crate::output::{HashedFile, write_whole};
 use ::arrow::array::{ArrayRef, AsArray, ListArray, RecordBatch};
 use ::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -46,8 +47,7 @@ impl ShardFormat for Arrow {
         for (number, file) in files.iter_mut().enumerate() {
             let name = format!("data-{number:05}-of-{count:05}.arrow");
             let path = dir.join(&name);
-            fs::rename(dir.join(&file.name), &path)
-                .map_err(EpochError::io("renaming to", &path))?;
+            fs::rename(dir.join(&file.name), &path).map_err(IoError::of("renaming to", &path))?;
             file.name = name;
         }
         let names: Vec<Value> = files.iter().map(|file| json!({ "filename": file.name })).collect();
@@ -109,12 +109,12 @@ impl Shard for ArrowShard {
     }
 }
 
-fn failed(path: &Path) -> impl FnOnce(ArrowError) -> EpochError {
+fn failed(path: &Path) -> impl FnOnce(ArrowError) -> IoError {
     let convert = |error| match error {
         ArrowError::IoError(_, error) => error,
         other => io::Error::other(other),
     };
-    let fail = EpochError::io("writing", path);
+    let fail = IoError::of("writing", path);
     move |error| fail(convert(error))
 }
 

@@ -7,6 +7,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::export::{ManifestFile, Values};
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::recipe::{Column, Compression};
+use crate::model::IoError;
 use crate::output::Sink;
 use rayon::prelude::*;
 use serde::ser::SerializeMap;
@@ -177,7 +178,7 @@ pub(super) fn put(
 ) -> Result<(), EpochError> {
     serde_json::to_writer(&mut *out, line)
         .map_err(io::Error::from)
-        .map_err(EpochError::io("writing lines to", &options.dir))?;
+        .map_err(IoError::of("writing lines to", &options.dir))?;
     out.push(b'\n');
     Ok(())
 }

@@ -8,6 +8,7 @@ use super::{Options, Shard, ShardFormat, shard_name};
 use crate::epoch::error::EpochError;
 use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
+use crate::model::IoError;
 use std::fs::OpenOptions;
 use std::io::{Seek, Write};
 use std::path::PathBuf;
@@ -64,7 +65,7 @@ impl Index for Header {
         for number in [MAGIC, VERSION, count] {
             header.extend(number.to_le_bytes());
         }
-        let failed = |action| EpochError::io(action, &self.path);
+        let failed = |action| IoError::of(action, &self.path);
         let mut file = OpenOptions::new()
             .read(true)
             .write(true)

@@ -14,6 +14,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::export::{ManifestFile, Values, Width};
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
+use crate::model::IoError;
 use crate::output::write_whole;
 use serde_json::{Value, json};
 use std::fs::File;
@@ -157,7 +158,7 @@ impl Mds {
         let mut head = Vec::new();
         File::open(&path)
             .and_then(|file| file.take(FRAME_HEAD).read_to_end(&mut head))
-            .map_err(EpochError::io("reading", &path))?;
+            .map_err(IoError::of("reading", &path))?;
         let bytes = zstd::zstd_safe::get_frame_content_size(&head).ok().flatten();
         bytes.ok_or_else(|| EpochError::bug(format!("{} does not say its size", file.name)))
     }

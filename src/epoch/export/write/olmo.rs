@@ -14,6 +14,7 @@ use crate::epoch::export::ManifestFile;
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::views;
 use crate::epoch::views::Normalise;
+use crate::model::IoError;
 use crate::output::HashedFile;
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
@@ -79,11 +80,11 @@ impl Index for Lines {
                 mask.put(&bytes)?;
             }
         }
-        self.lines.write_all(text.as_bytes()).map_err(EpochError::io("writing", &self.path))
+        Ok(self.lines.write_all(text.as_bytes()).map_err(IoError::of("writing", &self.path))?)
     }
 
     fn finish(self: Box<Self>, tokens: ManifestFile) -> Result<Vec<ManifestFile>, EpochError> {
-        let file = self.lines.finish().map_err(EpochError::io("writing", &self.path))?;
+        let file = self.lines.finish().map_err(IoError::of("writing", &self.path))?;
         let lines = file.finish(tokens.rows)?;
         let mask = self.mask.map(|mask| mask.finish(tokens.rows)).transpose()?;
         Ok([tokens, lines].into_iter().chain(mask).collect())

@@ -218,9 +218,7 @@ impl Marks {
             }
             to_mark -= 1;
             if to_mark == 0 {
-                if interrupt.is_raised() {
-                    return Err(EpochError::Interrupted);
-                }
+                interrupt.check()?;
                 let given = stream.row() - start.row;
                 let before = arrangement.batch_rows().map_or(batches, |rows| given / rows);
                 marks.push(Mark { state: stream.state(), batches: before });

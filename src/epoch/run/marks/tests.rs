@@ -10,7 +10,7 @@ use crate::epoch::recipe::Recipe;
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::counted;
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Opened};
-use crate::model::{Context, DedupMode, Interrupt, NoProgress, Policy, TokenizerId};
+use crate::model::{Context, DedupMode, Interrupt, Policy, TokenizerId};
 use crate::store::{
     self, CommitRecord, MarksRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer,
 };
@@ -60,11 +60,10 @@ fn planned(view: &View, rest: &str) -> Planned {
     let corpora = Corpora::alone(view);
     let moment = corpora.moment(None, None).unwrap();
     let kept = view.kept().unwrap();
-    let (progress, interrupt) = (&NoProgress, &Interrupt::default());
     plan(
         &Against { corpora: &corpora, moment: &moment, kept: &kept, ends: None },
         &recipe,
-        &Context::new(progress, interrupt, 1 << 30),
+        &Context::new(),
     )
     .unwrap()
 }
@@ -273,7 +272,7 @@ fn marks_of_another_plan_are_walked_past_and_marks_that_do_not_fit_refused() {
     let planned = Planned { stored: Some(3), ..planned };
     let view = writer.view().clone();
     let mut again = Vec::new();
-    let context = Context::new(&NoProgress, &interrupt, 1 << 30);
+    let context = Context::new();
     let made = unmarked(&Corpora::alone(&view), &planned, 1, &context, |record| {
         again.push(record);
         Ok::<(), EpochError>(())

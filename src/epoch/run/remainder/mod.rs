@@ -264,9 +264,7 @@ fn walk(
     let policy = source.rules().policy;
     let mut never = never.clone();
     while !state.is_at_start() && cursor.state() != *state {
-        if interrupt.is_raised() {
-            return Err(EpochError::Interrupted);
-        }
+        interrupt.check()?;
         let row = cursor.take()?.ok_or_else(|| EpochError::bug("a pass ended too soon"))?;
         if let Some(times) = never.get_mut(&row).filter(|times| **times > 0) {
             *times -= 1;

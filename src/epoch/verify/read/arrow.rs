@@ -3,10 +3,10 @@
 use super::parquet::rows;
 use super::table::{TableBatch, guard};
 use super::{
-    EpochError, FileLayout, ReadRow, Reader, ShardReadError, malformed, number, read_json,
-    shard_files,
+    FileLayout, ReadRow, Reader, ShardReadError, malformed, number, read_json, shard_files,
 };
 use crate::epoch::recipe::ColumnKind;
+use crate::model::IoError;
 use arrow_ipc::reader::StreamReader;
 use serde_json::{Map, Value, json};
 use std::fs::File;
@@ -40,7 +40,7 @@ pub(super) fn open(
     check_directory(dir, name, shard, layout)?;
     let path = dir.join(name);
     check_frames(&path)?;
-    let file = File::open(&path).map_err(EpochError::io("opening", &path))?;
+    let file = File::open(&path).map_err(IoError::of("opening", &path))?;
     let batches = match guard(|| StreamReader::try_new(BufReader::new(file), None)) {
         Some(Ok(batches)) => batches,
         Some(Err(error)) => return malformed(&path, error),
@@ -56,7 +56,7 @@ pub(super) fn open(
 
 /// Every message and its body lie within the file: the decoder makes room for what a message claims.
 fn check_frames(path: &Path) -> Result<(), ShardReadError> {
-    let failed = || EpochError::io("reading", path);
+    let failed = || IoError::of("reading", path);
     let mut file = BufReader::new(File::open(path).map_err(failed())?);
     let mut left = file.get_ref().metadata().map_err(failed())?.len();
     loop {

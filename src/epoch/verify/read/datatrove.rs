@@ -2,6 +2,7 @@
 
 use super::raw::{Beside, expect_end};
 use super::{EpochError, FileLayout, ReadRow, ShardReadError, malformed, number};
+use crate::model::IoError;
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -26,9 +27,9 @@ impl Ends {
         layout: &FileLayout,
     ) -> Result<Self, ShardReadError> {
         let index = tokens.with_extension("ds.index");
-        let file = File::open(&index).map_err(EpochError::io("opening", &index))?;
+        let file = File::open(&index).map_err(IoError::of("opening", &index))?;
         let loss = loss.map(|path| {
-            let file = File::open(path).map_err(EpochError::io("opening", path))?;
+            let file = File::open(path).map_err(IoError::of("opening", path))?;
             Ok::<_, EpochError>((path.to_path_buf(), BufReader::new(file)))
         });
         let loss = loss.transpose()?;
@@ -49,7 +50,7 @@ impl Ends {
         (&mut self.ends)
             .take(8)
             .read_to_end(&mut end)
-            .map_err(EpochError::io("reading", &self.path))?;
+            .map_err(IoError::of("reading", &self.path))?;
         self.tokens = self.tokens.saturating_add(tokens);
         if end.len() != 8 || number(&end) != self.tokens {
             return malformed(&self.path, format!("has no end at token {}", self.tokens));
@@ -78,7 +79,7 @@ impl Beside for Ends {
             let mut bytes = Vec::new();
             loss.take(width as u64)
                 .read_to_end(&mut bytes)
-                .map_err(EpochError::io("reading", path))?;
+                .map_err(IoError::of("reading", path))?;
             row.loss = Some(bytes);
         }
         Ok(())
@@ -90,7 +91,7 @@ impl Beside for Ends {
             expect_end(loss, path)?;
         }
         let path = &self.metadata;
-        let text = fs::read_to_string(path).map_err(EpochError::io("reading", path))?;
+        let text = fs::read_to_string(path).map_err(IoError::of("reading", path))?;
         let lines: Vec<&str> = text.split('\n').collect();
         let tokens = self.tokens.to_string();
         // The third line says the second in words.

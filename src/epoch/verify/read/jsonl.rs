@@ -1,8 +1,9 @@
 //! Reads JSON lines.
 
-use super::{EpochError, FileLayout, ReadRow, Reader, ShardReadError, gather, malformed};
+use super::{FileLayout, ReadRow, Reader, ShardReadError, gather, malformed};
 use crate::epoch::export::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
+use crate::model::IoError;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -24,11 +25,11 @@ pub(super) fn open(
 ) -> Result<Box<dyn Reader>, ShardReadError> {
     let plain = layout.compression == Compression::None;
     let path = dir.join(layout.name(shard, if plain { "jsonl" } else { "jsonl.zst" }));
-    let file = File::open(&path).map_err(EpochError::io("opening", &path))?;
+    let file = File::open(&path).map_err(IoError::of("opening", &path))?;
     let bytes: Box<dyn Read> = if plain {
         Box::new(file)
     } else {
-        Box::new(zstd::Decoder::new(file).map_err(EpochError::io("reading", &path))?)
+        Box::new(zstd::Decoder::new(file).map_err(IoError::of("reading", &path))?)
     };
     Ok(Box::new(Jsonl {
         path,

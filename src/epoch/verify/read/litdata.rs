@@ -1,7 +1,8 @@
 //! Reads litdata chunks: an index for all, and in each chunk a table of offsets before the ids.
 
 use super::raw::RawShard;
-use super::{EpochError, FileLayout, Reader, ShardReadError, malformed, number, read_json};
+use super::{FileLayout, Reader, ShardReadError, malformed, number, read_json};
+use crate::model::IoError;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::Read;
@@ -34,7 +35,7 @@ pub(super) fn open(
 
 /// Rows of a chunk and its size: offsets of rows of one length, end to end, up to the file's end.
 fn check_table(path: &Path, row_bytes: u64) -> Result<(u64, u64), ShardReadError> {
-    let failed = || EpochError::io("reading", path);
+    let failed = || IoError::of("reading", path);
     let mut file = File::open(path).map_err(failed())?;
     let size = file.metadata().map_err(failed())?.len();
     let mut next = |bytes: u64| {

@@ -1,6 +1,7 @@
 //! Checks the header of llm.c token files.
 
-use super::{EpochError, ShardReadError, malformed, number};
+use super::{ShardReadError, malformed, number};
+use crate::model::IoError;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -10,7 +11,7 @@ pub(super) const HEADER: u64 = 1024;
 
 /// The header holds magic, version and the number of tokens that follow, and nothing else.
 pub(super) fn check_header(path: &Path) -> Result<(), ShardReadError> {
-    let failed = || EpochError::io("reading", path);
+    let failed = || IoError::of("reading", path);
     let mut file = File::open(path).map_err(failed())?;
     let size = file.metadata().map_err(failed())?.len();
     let mut header = Vec::new();

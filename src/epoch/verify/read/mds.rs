@@ -1,10 +1,9 @@
 //! Reads MDS shards by the byte table of the format, and checks what `index.json` says of them.
 
-use super::{
-    EpochError, FileLayout, ReadRow, Reader, ShardReadError, gather, malformed, number, read_json,
-};
+use super::{FileLayout, ReadRow, Reader, ShardReadError, gather, malformed, number, read_json};
 use crate::epoch::export::Values;
 use crate::epoch::recipe::{Column, ColumnKind, Compression};
+use crate::model::IoError;
 use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufReader, Read};
@@ -28,7 +27,7 @@ impl MdsShard {
         let name = layout.name(shard, "mds");
         let stored = layout.name(shard, if compressed { "mds.zstd" } else { "mds" });
         let path = dir.join(&stored);
-        let failed = || EpochError::io("reading", &path);
+        let failed = || IoError::of("reading", &path);
         let file = File::open(&path).map_err(failed())?;
         let stored_bytes = file.metadata().map_err(failed())?.len();
         let (size, bytes): (u64, Box<dyn Read>) = if compressed {
@@ -142,7 +141,7 @@ impl MdsShard {
         (&mut self.samples)
             .take(end - start)
             .read_to_end(&mut bytes)
-            .map_err(EpochError::io("reading", &self.path))?;
+            .map_err(IoError::of("reading", &self.path))?;
         match sample(&bytes, &self.columns, self.id_bytes) {
             Some(row) => Ok(Some(row)),
             None => malformed(&self.path, format!("has no sample at byte {start}")),
@@ -155,8 +154,7 @@ impl Reader for MdsShard {
         let rows = gather(|| self.next_row())?;
         // Nothing may follow the last sample.
         let more = rows.is_empty() && {
-            let read =
-                self.samples.read(&mut [0]).map_err(EpochError::io("reading", &self.path))?;
+            let read = self.samples.read(&mut [0]).map_err(IoError::of("reading", &self.path))?;
             read > 0
         };
         match more {

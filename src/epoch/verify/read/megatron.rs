@@ -3,7 +3,8 @@
 
 use super::raw::{expect_end, read_ids};
 use super::segments::Segments;
-use super::{EpochError, FileLayout, ReadRow, Reader, ShardReadError, gather, malformed};
+use super::{FileLayout, ReadRow, Reader, ShardReadError, gather, malformed};
+use crate::model::IoError;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
@@ -37,12 +38,12 @@ impl MegatronShard {
         segments: &Path,
         layout: &FileLayout,
     ) -> Result<Self, ShardReadError> {
-        let bytes = std::fs::read(idx).map_err(EpochError::io("reading", idx))?;
+        let bytes = std::fs::read(idx).map_err(IoError::of("reading", idx))?;
         let index = match MegatronIndex::parse(&bytes) {
             Ok(index) => index,
             Err(why) => return malformed(idx, why),
         };
-        let tokens = File::open(bin).map_err(EpochError::io("opening", bin))?;
+        let tokens = File::open(bin).map_err(IoError::of("opening", bin))?;
         Ok(Self {
             path: bin.to_path_buf(),
             index_path: idx.to_path_buf(),

@@ -21,6 +21,7 @@ use crate::epoch::export::Values;
 use crate::epoch::recipe;
 use crate::epoch::recipe::{Column, Compression, Format};
 use crate::epoch::run::Opened;
+use crate::model::IoError;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,12 @@ pub(in crate::epoch) enum ShardReadError {
 impl From<EpochError> for ShardReadError {
     fn from(error: EpochError) -> Self {
         Self::Failed(error)
+    }
+}
+
+impl From<IoError> for ShardReadError {
+    fn from(error: IoError) -> Self {
+        Self::Failed(error.into())
     }
 }
 
@@ -263,7 +270,7 @@ fn malformed<T>(path: &Path, what: impl std::fmt::Display) -> Result<T, ShardRea
 
 /// A file of JSON that is small.
 fn read_json(path: &Path) -> Result<serde_json::Value, ShardReadError> {
-    let bytes = fs::read(path).map_err(EpochError::io("reading", path))?;
+    let bytes = fs::read(path).map_err(IoError::of("reading", path))?;
     serde_json::from_slice(&bytes).or_else(|error| malformed(path, error))
 }
 

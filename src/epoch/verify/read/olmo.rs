@@ -2,6 +2,7 @@
 
 use super::raw::{Beside, expect_end};
 use super::{EpochError, FileLayout, ReadRow, ShardReadError, malformed};
+use crate::model::IoError;
 use flate2::read::GzDecoder;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -22,7 +23,7 @@ impl Lines {
         mask: Option<&Path>,
         layout: &FileLayout,
     ) -> Result<Self, ShardReadError> {
-        let open = |path: &Path| File::open(path).map_err(EpochError::io("opening", path));
+        let open = |path: &Path| File::open(path).map_err(IoError::of("opening", path));
         let lines = BufReader::new(GzDecoder::new(open(path)?));
         let mask = mask.map(|path| Ok((path.to_path_buf(), BufReader::new(open(path)?))));
         let mask = mask.transpose().map_err(|error: EpochError| ShardReadError::from(error))?;
@@ -68,7 +69,7 @@ impl Beside for Lines {
             let mut bytes = Vec::new();
             mask.take(row.ids.len() as u64)
                 .read_to_end(&mut bytes)
-                .map_err(EpochError::io("reading", path))?;
+                .map_err(IoError::of("reading", path))?;
             row.label_mask = Some(bytes);
         }
         Ok(())

@@ -1,7 +1,8 @@
 //! Reads files of bare ids: end to end, cut by the segment table or by the rows' fixed length.
 
 use super::segments::Segments;
-use super::{EpochError, FileLayout, ReadRow, Reader, ShardReadError, gather, malformed, number};
+use super::{FileLayout, ReadRow, Reader, ShardReadError, gather, malformed, number};
+use crate::model::IoError;
 use std::fs::File;
 use std::io::{BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
@@ -30,8 +31,8 @@ impl RawShard {
         layout: &FileLayout,
         skip: u64,
     ) -> Result<Self, ShardReadError> {
-        let mut tokens = File::open(bin).map_err(EpochError::io("opening", bin))?;
-        tokens.seek(SeekFrom::Start(skip)).map_err(EpochError::io("reading", bin))?;
+        let mut tokens = File::open(bin).map_err(IoError::of("opening", bin))?;
+        tokens.seek(SeekFrom::Start(skip)).map_err(IoError::of("reading", bin))?;
         Ok(Self {
             path: bin.to_path_buf(),
             tokens: BufReader::with_capacity(1 << 20, tokens),
@@ -85,7 +86,7 @@ pub(super) fn read_ids(
 ) -> Result<Vec<u32>, ShardReadError> {
     let mut bytes = Vec::new();
     let wanted = tokens.saturating_mul(width);
-    from.take(wanted as u64).read_to_end(&mut bytes).map_err(EpochError::io("reading", path))?;
+    from.take(wanted as u64).read_to_end(&mut bytes).map_err(IoError::of("reading", path))?;
     if bytes.len() != wanted {
         return malformed(path, format!("ends {} bytes early", wanted - bytes.len()));
     }
@@ -95,7 +96,7 @@ pub(super) fn read_ids(
 
 pub(super) fn expect_end(from: &mut impl Read, path: &Path) -> Result<(), ShardReadError> {
     let mut byte = [0];
-    match from.read(&mut byte).map_err(EpochError::io("reading", path))? {
+    match from.read(&mut byte).map_err(IoError::of("reading", path))? {
         0 => Ok(()),
         _ => malformed(path, "has more tokens than its rows"),
     }

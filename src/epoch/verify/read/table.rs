@@ -1,6 +1,7 @@
 //! Columns of a Parquet file by name, as plain vectors a row.
 
-use super::{EpochError, ROWS, ShardReadError, TOKENS, malformed};
+use super::{ROWS, ShardReadError, TOKENS, malformed};
+use crate::model::IoError;
 use ::arrow::array::{Array, ArrowPrimitiveType, AsArray, RecordBatch};
 use ::parquet::arrow::arrow_reader::{
     ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader,
@@ -23,7 +24,7 @@ pub(super) struct Table {
 
 impl Table {
     pub fn open(path: &Path) -> Result<Self, ShardReadError> {
-        let file = File::open(path).map_err(EpochError::io("opening", path))?;
+        let file = File::open(path).map_err(IoError::of("opening", path))?;
         // Parquet's own types are the contract; decoding Arrow's copy of the schema panics on damage.
         let options = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         match guard(|| ArrowReaderMetadata::load(&file, options)) {
@@ -60,7 +61,7 @@ impl Table {
         let of = |number: i64| usize::try_from(number).unwrap_or(0);
         let mean = of(values).div_ceil(of(group.num_rows()).max(1)).max(1);
         let rows = (TOKENS / mean).clamp(1, ROWS);
-        let file = self.file.try_clone().map_err(EpochError::io("opening", &self.path))?;
+        let file = self.file.try_clone().map_err(IoError::of("opening", &self.path))?;
         let builder =
             ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.metadata.clone());
         let group = vec![self.next];

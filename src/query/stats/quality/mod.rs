@@ -16,7 +16,7 @@ pub use told::{
 };
 
 use super::{Moment, StatsOptions};
-use crate::model::{BLOCK_SIZE, DocId, Interrupt, Progress, SourceId};
+use crate::model::{BLOCK_SIZE, Context, DocId, SourceId};
 use crate::query::error::QueryError;
 use crate::query::stats::scope::{Member, Scope};
 use crate::signals::SignalSet;
@@ -59,8 +59,7 @@ impl Default for QualityOptions {
 pub fn quality(
     view: &View,
     options: &QualityOptions,
-    progress: &dyn Progress,
-    interrupt: &Interrupt,
+    context: &Context<'_>,
 ) -> Result<QualityReport, QueryError> {
     let moment = Moment::named(view, None)?;
     let looked_at = StatsOptions {
@@ -73,7 +72,7 @@ pub fn quality(
     let sources = told_apart(view, options.source.as_deref());
     let mut walk =
         Walk::new(view, &scored, (options.set, options.examples.min(EXAMPLES)), &sources);
-    progress.begin("scoring", Some(view.documents()));
+    context.progress.begin("scoring", Some(view.documents()));
     for block in scope.blocks() {
         let members = (0..=u16::MAX).zip(scope.members(block)?);
         let kept = members.filter(|(_, member)| *member == Member::Kept);
@@ -83,15 +82,13 @@ pub fn quality(
         }
         walk.enter(block)?;
         for documents in kept.chunks(TOGETHER) {
-            if interrupt.is_raised() {
-                return Err(QueryError::Interrupted);
-            }
+            context.check_interrupt()?;
             walk.take(documents, &scored.values(view, documents)?);
-            progress.advance(documents.last().map_or(0, |document| document.0 + 1));
+            context.progress.advance(documents.last().map_or(0, |document| document.0 + 1));
         }
-        progress.advance(((block + 1) * BLOCK_SIZE).min(view.documents()));
+        context.progress.advance(((block + 1) * BLOCK_SIZE).min(view.documents()));
     }
-    progress.end();
+    context.progress.end();
     walk.told(options)
 }
 

@@ -3,6 +3,7 @@
 use super::super::models::{sentences, unigram, unigram_of_passes};
 use super::super::{ModelKind, TrainOptions};
 use super::*;
+use crate::model::Interrupt;
 use proptest::prelude::*;
 
 proptest! {
