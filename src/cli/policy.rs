@@ -3,7 +3,7 @@
 use super::print;
 use clap::ValueEnum;
 use corpusdb::dedup::{
-    Compared, KeepOrder, Normaliser, PolicyError, PolicySettings, Profile, Scope,
+    ComparedPart, DedupScope, KeepOrder, Normaliser, PolicyError, PolicySettings, Profile,
 };
 use corpusdb::{DedupMode, Policy};
 
@@ -233,7 +233,7 @@ macro_rules! same_names {
         }
     };
 }
-same_names!(ComparedName => Compared: Text, Turns);
+same_names!(ComparedName => ComparedPart: Text, Turns);
 same_names!(Mode => DedupMode: Witness, Components, Lsh, Exact, None);
 
 impl ProfileName {
@@ -264,4 +264,4 @@ impl From<NormaliserName> for Normaliser {
         }
     }
 }
-same_names!(ScopeName => Scope: Global, PerSource);
+same_names!(ScopeName => DedupScope: Global, PerSource);

@@ -6,7 +6,7 @@ use crate::contamination::Looker;
 use crate::decide::{EncodedText, check_removal, encode_text};
 use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, TokenHashes, band_keys, shared};
 use crate::model::{
-    Compared, Context, DedupMode, DocId, FieldId, MatchKind, Standing, TextForm, TokenizerId,
+    Compared, ComparedPart, Context, DedupMode, DocId, FieldId, MatchKind, Progress, Standing, TextForm, TokenizerId,
     compared_text,
 };
 use crate::store::{ColumnBlock, Fault, Header, StoreError, StoredIds, TextKind, View, fields};
@@ -144,7 +144,7 @@ impl DocumentChecker<'_> {
         // A store of format 1 has no fingerprints in modes that do not look for near duplicates.
         if self.view.policy().mode.is_near() || header.words != 0 {
             let compared = match self.view.policy().compared {
-                Compared::Text => None,
+                ComparedPart::Text => None,
                 compared => {
                     let metadata = self.view.metadata(document)?;
                     Some(compared_text(compared, &text, &metadata).into_owned())

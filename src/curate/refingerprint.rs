@@ -4,7 +4,7 @@
 use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
 use crate::dedup::Fingerprinter;
-use crate::model::{Compared, DocId, Standing};
+use crate::model::{ComparedPart, DocId, Standing};
 use crate::store::{Blocked, CommitRecord, Header, View, Writer};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -51,7 +51,7 @@ fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFingerprint>, 
         }
         let print = craft.fingerprint(&view.compared_text(document)?);
         // Of two conversations with one text the turns may be two texts in this version.
-        let is_own = header.text_of.is_none() || policy.compared != Compared::Text;
+        let is_own = header.text_of.is_none() || policy.compared != ComparedPart::Text;
         let sketch = print.sketch.as_ref().filter(|_| is_own);
         let sketch = sketch.map(|sketch| sketch.as_bytes().to_vec());
         Ok(Some((document, with_fingerprint(header, &print), sketch)))

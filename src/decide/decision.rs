@@ -1,7 +1,7 @@
 //! The words of decisions: who comes, what is said of a document here or elsewhere, and what a commit counted.
 
 use crate::dedup::{Overlap, Rank, Sketch};
-use crate::model::{DedupMode, DocId, Match, Policy, Scope, Standing};
+use crate::model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};
 use crate::store::Header;
 use roaring::RoaringTreemap;
 use std::sync::Arc;
@@ -68,7 +68,7 @@ pub fn check_removal(
     if better >= rank {
         return Err(format!("its witness does not outrank it (keep order {})", policy.keep));
     }
-    if policy.scope == Scope::PerSource && witness.source != removed.source {
+    if policy.scope == DedupScope::PerSource && witness.source != removed.source {
         return Err("its witness is of another source".to_owned());
     }
     let (own, other) = (removed.shingles, witness.shingles);

@@ -6,7 +6,7 @@ use super::error::DecideError;
 use super::fingerprints::{stored_header, stored_sketch};
 use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, band_keys};
 use crate::model::{
-    BucketMap, DocId, FieldId, Match, MatchKind, Scope, SourceId, Standing, TermId,
+    BucketMap, DedupScope, DocId, FieldId, Match, MatchKind, SourceId, Standing, TermId,
 };
 use crate::store::{
     BlockStandings, ColumnBlock, Header, SourceRecord, StoreError, TextKind, View, fields,
@@ -403,8 +403,8 @@ impl Overlay {
     ) -> Result<Vec<u64>, DecideError> {
         let policy = self.view.policy();
         let source = match policy.scope {
-            Scope::Global => SourceId(0),
-            Scope::PerSource => self.header(document)?.source,
+            DedupScope::Global => SourceId(0),
+            DedupScope::PerSource => self.header(document)?.source,
         };
         Ok(band_keys(sketch, policy, source))
     }

@@ -10,7 +10,7 @@ use super::overlay::{FollowerCache, Overlay};
 use super::writer_cache::{TextTwins, WriterCache};
 use crate::dedup::{Fingerprinter, Rank};
 use crate::model::{
-    Compared, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
+    ComparedPart, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
 use crate::store::{Batch, Header, TextKind};
 use roaring::RoaringTreemap;
@@ -121,7 +121,7 @@ impl DecisionSession {
 
     /// What of a document is compared.
     #[must_use]
-    pub fn compared(&self) -> Compared {
+    pub fn compared(&self) -> ComparedPart {
         self.scene.view.policy().compared
     }
 

@@ -1,7 +1,7 @@
 //! Keys by which similar sketches meet: the bands of a policy, alone and within its scope, and those of removals.
 
 use super::sketch::Sketch;
-use crate::model::{Policy, Scope, SourceId};
+use crate::model::{DedupScope, Policy, SourceId};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_64_with_seed};
 
 /// Hash of one band: 40 bits, the others zero.
@@ -50,7 +50,7 @@ fn published(slots: &[u8]) -> Vec<u8> {
 pub fn band_keys(sketch: &Sketch, policy: &Policy, source: SourceId) -> Vec<BandHash> {
     let mut hashes = Vec::new();
     bands_into(sketch, policy, &mut hashes);
-    if policy.scope == Scope::PerSource {
+    if policy.scope == DedupScope::PerSource {
         let mix = xxh3_64(&source.0.to_le_bytes()) >> 24;
         for hash in &mut hashes {
             *hash ^= mix;

@@ -50,8 +50,8 @@ mod tests;
 mod token_places;
 
 pub use crate::model::{
-    Compared, DedupMode, KeepOrder, Match, MatchKind, Normaliser, Policy, PolicyError,
-    PolicySettings, Profile, SIGNATURE_VERSION, Scope, Signature, Standing, StandingsDigest,
+    ComparedPart, DedupMode, DedupScope, KeepOrder, Match, MatchKind, Normaliser, Policy,
+    PolicyError, PolicySettings, Profile, SIGNATURE_VERSION, Signature, Standing, StandingsDigest,
 };
 pub use bands::{BandHash, band_keys, bands, bands_into, block_keys};
 pub(crate) use disjoint_sets::DisjointSets;

@@ -7,7 +7,7 @@ use super::identify::PendingDocument;
 use crate::decide::{
     Blocklist, CommitDecisions, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
 };
-use crate::model::{CommitSeq, Compared, DocId, FileId, RecordKey, SourceId, hash128};
+use crate::model::{CommitSeq, ComparedPart, DocId, FileId, RecordKey, SourceId, hash128};
 use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, View};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
@@ -90,7 +90,7 @@ fn has_equal_compared_text(
     other: DocId,
     prepared: &FingerprintedRecord,
 ) -> Result<bool, IngestError> {
-    Ok(session.compared() == Compared::Text
+    Ok(session.compared() == ComparedPart::Text
         || session.header(other)?.normalised == prepared.fingerprint.normalised)
 }
 
@@ -129,8 +129,8 @@ impl TextOwners {
             return Ok(new.twin);
         }
         let compared = match session.compared() {
-            Compared::Text => raw,
-            Compared::Turns => {
+            ComparedPart::Text => raw,
+            ComparedPart::Turns => {
                 hash128(&blake3::hash(&[raw, new.prepared.fingerprint.normalised].concat()))
             }
         };

@@ -16,7 +16,7 @@ use crate::decide::BlockKeys;
 use crate::dedup::{Fingerprint, Fingerprinter, TokenHashes};
 use crate::input::{InputReader, RawRecord, ReadItem, RecordBuilder};
 use crate::model::{
-    Compared, FieldDeclaration, LossSpan, Normaliser, Policy, ReadRecord, RecordKey, Reject,
+    ComparedPart, FieldDeclaration, LossSpan, Normaliser, Policy, ReadRecord, RecordKey, Reject,
     RejectReason, Sightings, Signature, SuiteId, TextForm, compared_text, hash128, record_identity,
     reject_identity, text_hash,
 };
@@ -260,7 +260,7 @@ fn rejected(reject: Reject, source: &str) -> FingerprintedItem {
 fn fingerprint_record(
     formed: ConvertedText,
     source: &str,
-    compared: Compared,
+    compared: ComparedPart,
     feed: &SignalFields,
     (craft, sighter): &mut (Fingerprinter, SuiteScanner<'_>),
 ) -> Result<FingerprintedRecord, Box<Reject>> {
@@ -395,7 +395,7 @@ struct SuiteScanner<'a> {
 impl<'a> SuiteScanner<'a> {
     pub(super) fn new(seeds: &'a Seeds, policy: &Policy) -> Self {
         let is_shared = policy.normaliser == Normaliser::Web
-            && policy.compared == Compared::Text
+            && policy.compared == ComparedPart::Text
             && policy.signature == Signature::Native;
         Self { seeds, looker: Looker::default(), own: TokenHashes::new(), is_shared }
     }

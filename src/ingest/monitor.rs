@@ -6,7 +6,7 @@ use super::options::{IngestOptions, RecordForm};
 use super::reject_tally::RejectTally;
 use super::report::{Alarm, AlarmPair, CrowdedPair};
 use crate::decide::{CommitDecisions, Decision};
-use crate::model::{CommitSeq, Compared, DocId, Standing};
+use crate::model::{CommitSeq, ComparedPart, DocId, Standing};
 use crate::store::{StoreError, View, fields};
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl IngestMonitor {
             max_rejected: options.max_rejected,
             rejected: RejectTally::new(options),
             are_whole_chats: matches!(options.form, RecordForm::Chat(_))
-                && view.policy().compared == Compared::Text,
+                && view.policy().compared == ComparedPart::Text,
             similar: (0, None),
             quoted_arguments: (0, String::new()),
         }

@@ -1,7 +1,7 @@
 //! What is compared of one text, and its place in the keep order.
 
 use crate::dedup::{BandHash, Fingerprinter, Rank, Ranker, Sketch, bands};
-use crate::model::{DedupMode, DocId, Policy, Scope, text_hash};
+use crate::model::{DedupMode, DedupScope, DocId, Policy, text_hash};
 use xxhash_rust::xxh3::xxh3_64;
 
 /// What dedup has to know of one text of a source: a function of the two and the policy.
@@ -50,7 +50,7 @@ impl TextPrinter {
             Some(sketch) if mode.is_near() => bands(sketch, &self.policy),
             _ => Vec::new(),
         };
-        if self.policy.scope == Scope::PerSource {
+        if self.policy.scope == DedupScope::PerSource {
             // Sources have no numbers here: their names keep documents apart.
             let mix = xxh3_64(source.as_bytes()) >> 24;
             bands.iter_mut().for_each(|band| *band ^= mix);
@@ -68,8 +68,8 @@ impl TextPrinter {
 
     fn scoped(&self, key: [u8; 16], source: &str) -> [u8; 16] {
         match self.policy.scope {
-            Scope::Global => key,
-            Scope::PerSource => {
+            DedupScope::Global => key,
+            DedupScope::PerSource => {
                 let named = xxh3_64(source.as_bytes()).to_le_bytes();
                 let mut key = key;
                 key.iter_mut().zip(named).for_each(|(byte, part)| *byte ^= part);

@@ -1,7 +1,7 @@
 //! What of a document is compared with others: its text, or what is said in the turns of a conversation.
 
 use super::json::parse_object;
-use super::policy::Compared;
+use super::policy::ComparedPart;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 
@@ -12,10 +12,10 @@ const LEFT_OUT: [&str; 2] = ["system", "developer"];
 /// it can be told of a stored document as of a record. Of turns: what is said in them, one a line, without
 /// system messages and without what a template wrote around them. A record that is no conversation is its text.
 #[must_use]
-pub fn compared_text<'t>(compared: Compared, text: &'t str, metadata: &str) -> Cow<'t, str> {
+pub fn compared_text<'t>(compared: ComparedPart, text: &'t str, metadata: &str) -> Cow<'t, str> {
     match compared {
-        Compared::Text => Cow::Borrowed(text),
-        Compared::Turns => match spoken_text(metadata) {
+        ComparedPart::Text => Cow::Borrowed(text),
+        ComparedPart::Turns => match spoken_text(metadata) {
             Some(said) if !said.is_empty() => Cow::Owned(said),
             _ => Cow::Borrowed(text),
         },
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn turns_are_what_is_said_without_system_messages() {
         let compared =
-            |metadata: &str| compared_text(Compared::Turns, "text", metadata).into_owned();
+            |metadata: &str| compared_text(ComparedPart::Turns, "text", metadata).into_owned();
         let messages = r#"[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"q"}]},{"role":"assistant","content":"a","tool_calls":[{"function":{"name":"f","arguments":{"x":"y"}}}]}]"#;
         let quoted = serde_json::to_string(messages).expect("is written");
         for metadata in [
@@ -144,7 +144,7 @@ mod tests {
         {
             assert_eq!(compared(plain), "text", "{plain}");
         }
-        let whole = compared_text(Compared::Text, "text", r#"{"prompt":"p","completion":"c"}"#);
+        let whole = compared_text(ComparedPart::Text, "text", r#"{"prompt":"p","completion":"c"}"#);
         assert_eq!(whole, "text");
     }
 }

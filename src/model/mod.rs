@@ -41,8 +41,8 @@ pub use json_number::is_number;
 pub use panic::{catch_panic, is_panic_caught};
 pub use percent::percent_decoded;
 pub use policy::{
-    Compared, DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, SIGNATURE_VERSION,
-    Scope, Signature,
+    ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy, PolicyError, Profile,
+    SIGNATURE_VERSION, Signature,
 };
 pub use policy_settings::PolicySettings;
 pub use record::{

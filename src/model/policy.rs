@@ -200,7 +200,7 @@ impl fmt::Display for KeepOrder {
 /// Which documents are compared with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Scope {
+pub enum DedupScope {
     /// Documents are compared with those of every source.
     #[default]
     Global,
@@ -208,7 +208,7 @@ pub enum Scope {
     PerSource,
 }
 
-impl Scope {
+impl DedupScope {
     /// The word used on the command line and in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -222,7 +222,7 @@ impl Scope {
 /// What of a document is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Compared {
+pub enum ComparedPart {
     /// The text as it is stored.
     #[default]
     Text,
@@ -231,7 +231,7 @@ pub enum Compared {
     Turns,
 }
 
-impl Compared {
+impl ComparedPart {
     /// The word used on the command line and in reports.
     #[must_use]
     pub const fn name(self) -> &'static str {
@@ -316,8 +316,8 @@ pub struct Policy {
     /// How duplicates are decided.
     pub mode: DedupMode,
     /// What of a document is compared.
-    #[serde(default, skip_serializing_if = "Compared::is_text")]
-    pub compared: Compared,
+    #[serde(default, skip_serializing_if = "ComparedPart::is_text")]
+    pub compared: ComparedPart,
     /// How text becomes tokens.
     pub normaliser: Normaliser,
     /// Tokens per shingle.
@@ -337,7 +337,7 @@ pub struct Policy {
     pub keep: KeepOrder,
     /// Which documents are compared.
     #[serde(default)]
-    pub scope: Scope,
+    pub scope: DedupScope,
     /// The version of the craft that made the stored sketches: [`SIGNATURE_VERSION`].
     pub signature_version: u32,
 }
@@ -455,7 +455,11 @@ impl Policy {
         Self {
             profile,
             mode,
-            compared: if profile == Profile::Chat { Compared::Turns } else { Compared::Text },
+            compared: if profile == Profile::Chat {
+                ComparedPart::Turns
+            } else {
+                ComparedPart::Text
+            },
             normaliser,
             shingle,
             signature,
@@ -464,7 +468,7 @@ impl Policy {
             bands,
             rows,
             keep: KeepOrder::First,
-            scope: Scope::Global,
+            scope: DedupScope::Global,
             signature_version: SIGNATURE_VERSION,
         }
     }
@@ -533,7 +537,7 @@ impl Policy {
     /// hash with the source's number in its first four bytes.
     #[must_use]
     pub fn text_key(&self, source: SourceId, mut hash: [u8; 16]) -> [u8; 16] {
-        if self.scope == Scope::PerSource {
+        if self.scope == DedupScope::PerSource {
             for (byte, part) in hash.iter_mut().zip(source.0.to_le_bytes()) {
                 *byte ^= part;
             }
@@ -564,7 +568,7 @@ impl fmt::Display for Policy {
                 self.rows
             )?;
         }
-        if self.mode.is_near() && self.compared == Compared::Turns {
+        if self.mode.is_near() && self.compared == ComparedPart::Turns {
             f.write_str(", compares what is said in turns")?;
         }
         if self.mode != DedupMode::None {

@@ -1,7 +1,8 @@
 //! What is said of a dedup policy when a corpus is made or decided again: a profile, and what is to be otherwise.
 
 use super::policy::{
-    Compared, DedupMode, KeepOrder, Normaliser, Policy, PolicyError, Profile, Scope, Signature,
+    ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy, PolicyError, Profile,
+    Signature,
 };
 
 /// A profile, and what is to be otherwise than in it. What is none is the profile's, or the corpus's own.
@@ -21,9 +22,9 @@ pub struct PolicySettings {
     /// Which of two similar documents stays.
     pub keep: Option<KeepOrder>,
     /// Which documents are compared.
-    pub scope: Option<Scope>,
+    pub scope: Option<DedupScope>,
     /// What of a document is compared.
-    pub compared: Option<Compared>,
+    pub compared: Option<ComparedPart>,
     /// How text becomes tokens.
     pub normaliser: Option<Normaliser>,
     /// Tokens per shingle.
@@ -130,7 +131,7 @@ mod tests {
             bands: Some(12),
             rows: Some(3),
             keep: Some(KeepOrder::Longest),
-            scope: Some(Scope::PerSource),
+            scope: Some(DedupScope::PerSource),
             ..PolicySettings::default()
         };
         let web = Policy::of(Profile::Web);
@@ -140,7 +141,7 @@ mod tests {
             bands: 12,
             rows: 3,
             keep: KeepOrder::Longest,
-            scope: Scope::PerSource,
+            scope: DedupScope::PerSource,
             ..web.clone()
         };
         assert_eq!(settings.policy().unwrap(), expected);
@@ -174,7 +175,7 @@ mod tests {
             ("shingle", shingle),
             ("hashes", hashes),
             ("profile", PolicySettings { profile: Some(Profile::Web), ..half.clone() }),
-            ("compare", PolicySettings { compared: Some(Compared::Text), ..half.clone() }),
+            ("compare", PolicySettings { compared: Some(ComparedPart::Text), ..half.clone() }),
             ("normaliser", PolicySettings { normaliser: Some(Normaliser::Code), ..half }),
         ] {
             assert_eq!(asked.other_than(&made), Err(PolicyError::Fixed { setting }));

@@ -1,6 +1,6 @@
 //! A dedup policy setting by setting, each with what it means.
 
-use crate::model::{Compared, DedupMode, KeepOrder, Normaliser, Policy, Scope};
+use crate::model::{ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy};
 use serde::Serialize;
 
 /// One setting of a policy.
@@ -28,7 +28,7 @@ pub fn policy_settings(policy: &Policy) -> Vec<PolicySetting> {
     let lower = |by: f64| ((t - by).max(0.0) * 1e4).round() / 1e4;
     if policy.mode.is_near() {
         let (bands, rows) = (policy.bands, policy.rows);
-        if policy.compared == Compared::Turns {
+        if policy.compared == ComparedPart::Turns {
             add("compares", policy.compared.name().to_owned(), "of a conversation what is said in its turns, without system messages; of other records the text".to_owned());
         }
         add("normaliser", policy.normaliser.name().to_owned(), normaliser(policy.normaliser));
@@ -69,8 +69,8 @@ pub fn policy_settings(policy: &Policy) -> Vec<PolicySetting> {
     if policy.mode != DedupMode::None {
         add("keep", policy.keep.to_string(), keep(&policy.keep).to_owned());
         let scope = match policy.scope {
-            Scope::Global => "all documents are compared with each other",
-            Scope::PerSource => "only documents of one source are compared with each other",
+            DedupScope::Global => "all documents are compared with each other",
+            DedupScope::PerSource => "only documents of one source are compared with each other",
         };
         add("scope", policy.scope.name().to_owned(), scope.to_owned());
     }

@@ -5,8 +5,8 @@ use crate::support::{
     MEMORY, Page, Scratch, corpusdb, corpusdb_reading, crawl, ingest, init, lines, make, pour,
     reader, writer,
 };
+use corpusdb::dedup::{DedupScope, KeepOrder, Profile, Standing};
 use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, shared};
-use corpusdb::dedup::{KeepOrder, Profile, Scope, Standing};
 use corpusdb::duplicates::{SimilarOptions, SimilarTo, explain_policy};
 use corpusdb::{Corpus, DedupMode, DocId, IngestOptions, Policy};
 use serde_json::{Value, json};
@@ -592,7 +592,7 @@ fn profiles_are_published_settings_and_flags_change_them_one_by_one() {
     made(&["--keep", "field:quality", "--field", "quality:int"], &|policy| {
         policy.keep = KeepOrder::Field("quality".to_owned());
     });
-    made(&["--scope", "per-source"], &|policy| policy.scope = Scope::PerSource);
+    made(&["--scope", "per-source"], &|policy| policy.scope = DedupScope::PerSource);
     // The profile's own threshold changes nothing; another one sets the bands.
     made(&["--threshold", "0.7"], &|_| {});
     made(&["--threshold", "0.8"], &|policy| policy.set_threshold(0.8).unwrap());

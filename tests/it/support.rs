@@ -1,7 +1,7 @@
 //! What every test needs: a scratch directory, the command, made-up documents, and corpora of them.
 
 use corpusdb::curate::TrainingTexts;
-use corpusdb::dedup::{KeepOrder, Scope};
+use corpusdb::dedup::{DedupScope, KeepOrder};
 use corpusdb::store::Depth;
 use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{
@@ -314,7 +314,7 @@ pub fn policies() -> Vec<Policy> {
     let mut all = Vec::new();
     for mode in modes {
         for (at, keep) in keeps.iter().enumerate() {
-            let scope = if at % 2 == 0 { Scope::Global } else { Scope::PerSource };
+            let scope = if at % 2 == 0 { DedupScope::Global } else { DedupScope::PerSource };
             let policy = Policy::new(mode, 0.6).unwrap();
             all.push(Policy { keep: keep.clone(), scope, ..policy });
         }

@@ -8,7 +8,7 @@ use corpusdb::arrow::array::{
     Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch, UInt32Array, UInt64Array,
 };
 use corpusdb::arrow::datatypes::{Float64Type, Int64Type};
-use corpusdb::dedup::{Compared, KeepOrder, Signature, Sketch};
+use corpusdb::dedup::{ComparedPart, KeepOrder, Signature, Sketch};
 use corpusdb::kernel::{TextPrint, TextPrinter, sortable_float};
 use corpusdb::{DocId, Policy};
 use pyo3::prelude::*;
@@ -41,7 +41,7 @@ pub(crate) fn kernel_fingerprint(
     number: Option<String>,
 ) -> PyResult<PyRecordBatch> {
     let policy = settings.policy(py)?;
-    if policy.compared == Compared::Turns {
+    if policy.compared == ComparedPart::Turns {
         let why = "a policy that compares turns needs conversations, and here are texts: give compare=\"text\"";
         return Err(named(py, "BadPolicy", why));
     }

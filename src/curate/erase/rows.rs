@@ -5,7 +5,9 @@ use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
 use crate::dedup::Fingerprinter;
-use crate::model::{Compared, DocId, compared_text, key_identity, position_identity, text_hash};
+use crate::model::{
+    ComparedPart, DocId, compared_text, key_identity, position_identity, text_hash,
+};
 use crate::store::{Blocked, CommitRecord, Erased, HashedRun, Header, RunOf, Trace, View, Writer};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -65,7 +67,7 @@ pub(super) fn erase(
 fn stub(view: &View, header: &Header) -> Header {
     let policy = view.policy();
     let compared = match policy.compared {
-        Compared::Text => String::new(),
+        ComparedPart::Text => String::new(),
         compared => compared_text(compared, "", "{}").into_owned(),
     };
     let print = Fingerprinter::new(policy).fingerprint(&compared);

@@ -3,7 +3,7 @@
 use crate::dedup::{
     Fingerprint, Fingerprinter, Sketch, bands, block_keys, estimate_floor, shared, shared_at_least,
 };
-use crate::model::{DocId, Policy, Scope, SourceId, Standing};
+use crate::model::{DedupScope, DocId, Policy, SourceId, Standing};
 use crate::query::error::QueryError;
 use crate::store::{Blocked, TextKind, View};
 use roaring::RoaringTreemap;
@@ -110,8 +110,8 @@ pub(in crate::query) fn band_keys(
 pub(in crate::query) fn scopes(view: &View, source: Option<SourceId>) -> Vec<SourceId> {
     match (view.policy().scope, source) {
         (_, Some(source)) => vec![source],
-        (Scope::Global, None) => vec![SourceId(0)],
-        (Scope::PerSource, None) => view.sources().map(|(id, _)| id).collect(),
+        (DedupScope::Global, None) => vec![SourceId(0)],
+        (DedupScope::PerSource, None) => view.sources().map(|(id, _)| id).collect(),
     }
 }
 

@@ -1,7 +1,8 @@
 //! Fields of a stored document get other values: its row of metadata, and what is indexed of it.
 
 use crate::model::{
-    Compared, DocId, FieldDeclaration, FieldId, JsonMembers, JsonObject, compared_text, json_string,
+    ComparedPart, DocId, FieldDeclaration, FieldId, JsonMembers, JsonObject, compared_text,
+    json_string,
 };
 use crate::store::batch::Batch;
 use crate::store::columns::Metadata;
@@ -85,7 +86,7 @@ impl Batch<'_> {
             return Ok(false);
         }
         let compared = view.policy().compared;
-        if compared != Compared::Text
+        if compared != ComparedPart::Text
             && compared_text(compared, "", &before) != compared_text(compared, "", &now)
         {
             let fields = values.iter().map(|(name, _)| (*name).to_owned()).collect();

@@ -1,6 +1,6 @@
 //! What of a stored document is compared with others.
 
-use crate::model::{Compared, DocId, compared_text};
+use crate::model::{ComparedPart, DocId, compared_text};
 use crate::store::error::StoreError;
 use crate::store::view::View;
 
@@ -12,10 +12,10 @@ impl View {
     pub fn compared_text(&self, document: DocId) -> Result<String, StoreError> {
         let text = self.text(document)?;
         match self.policy().compared {
-            Compared::Text => Ok(text),
-            Compared::Turns => {
+            ComparedPart::Text => Ok(text),
+            ComparedPart::Turns => {
                 let metadata = self.metadata(document)?;
-                Ok(compared_text(Compared::Turns, &text, &metadata).into_owned())
+                Ok(compared_text(ComparedPart::Turns, &text, &metadata).into_owned())
             }
         }
     }

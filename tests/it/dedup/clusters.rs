@@ -3,7 +3,7 @@
 use super::crowds::Template;
 use super::{World, orders, policy};
 use crate::support::{Page, Random};
-use corpusdb::dedup::{KeepOrder, Scope, Standing};
+use corpusdb::dedup::{DedupScope, KeepOrder, Standing};
 use corpusdb::{DedupMode, Policy};
 use std::collections::BTreeSet;
 
@@ -55,7 +55,7 @@ fn a_twin_in_a_family_of_more_than_a_bucket_shows_is_found_in_mode_components() 
 fn clusters_in_crowded_buckets_are_whole_in_every_split_keep_order_and_scope() {
     for (seed, keep) in (0..).zip(orders()) {
         let mode = if seed == 4 { DedupMode::Lsh } else { DedupMode::Components };
-        let scope = if seed % 2 == 0 { Scope::Global } else { Scope::PerSource };
+        let scope = if seed % 2 == 0 { DedupScope::Global } else { DedupScope::PerSource };
         let policy = Policy { keep, scope, ..policy(mode, 0.8) };
         let mut random = Random::new(seed);
         let mut pages = mixed(&Template::new(seed), &mut random, 250);

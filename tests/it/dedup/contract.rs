@@ -2,7 +2,7 @@
 
 use super::{SOURCES, World, kin, orders, page_of, policies, policy};
 use crate::support::{Page, Random, crawl, seeds};
-use corpusdb::dedup::{KeepOrder, Profile, Scope, Standing};
+use corpusdb::dedup::{DedupScope, KeepOrder, Profile, Standing};
 use corpusdb::dedup::{band_keys, estimate_floor};
 use corpusdb::store::SourceId;
 use corpusdb::{DedupMode, DocId, Policy};
@@ -20,7 +20,7 @@ fn contract(world: &World, what: &str) -> (BTreeMap<&'static str, usize>, usize)
         both / (a.len() as f64 + b.len() as f64 - both)
     };
     let in_scope = |a: usize, b: usize| {
-        policy.scope == Scope::Global || model.documents[a].source == model.documents[b].source
+        policy.scope == DedupScope::Global || model.documents[a].source == model.documents[b].source
     };
     let view = world.writer.view();
     let mut counts = BTreeMap::new();
@@ -93,7 +93,7 @@ fn every_removal_has_a_kept_witness_and_no_two_kept_candidates_are_similar() {
 #[test]
 fn the_contract_holds_in_every_keep_order_and_scope() {
     for (seed, keep) in (0..).zip(orders()) {
-        for scope in [Scope::Global, Scope::PerSource] {
+        for scope in [DedupScope::Global, DedupScope::PerSource] {
             let policy = Policy { keep: keep.clone(), scope, ..policy(DedupMode::Witness, 0.6) };
             let mut random = Random::new(seed + 70);
             let texts = kin(&mut random, 50);

@@ -2,7 +2,7 @@
 
 use super::{World, orders, policy};
 use crate::support::{Page, Random};
-use corpusdb::dedup::{KeepOrder, Scope, Standing};
+use corpusdb::dedup::{DedupScope, KeepOrder, Standing};
 use corpusdb::{DedupMode, Policy};
 use std::collections::BTreeSet;
 
@@ -81,7 +81,7 @@ fn a_twin_in_a_family_of_more_than_a_bucket_shows_is_found() {
 #[test]
 fn a_crowded_bucket_gives_the_same_in_every_split_keep_order_and_scope() {
     for (seed, keep) in (0..).zip(orders()) {
-        let scope = if seed % 2 == 0 { Scope::Global } else { Scope::PerSource };
+        let scope = if seed % 2 == 0 { DedupScope::Global } else { DedupScope::PerSource };
         let policy = Policy { keep, scope, ..policy(DedupMode::Witness, 0.8) };
         let mut pages = Template::new(seed).pages(260);
         let mut random = Random::new(seed);

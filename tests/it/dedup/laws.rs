@@ -2,7 +2,7 @@
 
 use super::{SOURCES, World, corpus_writer, init, kin, options, page_of, policies, policy};
 use crate::support::{Page, Random, Scratch, crawl, lines, pour, reader, sound_digest};
-use corpusdb::dedup::{KeepOrder, Scope};
+use corpusdb::dedup::{DedupScope, KeepOrder};
 use corpusdb::{DedupMode, DocId, Policy};
 use std::collections::BTreeSet;
 
@@ -87,7 +87,7 @@ fn any_order_of_batches_keeps_the_same_texts_under_keep_longest() {
         DedupMode::Lsh,
         DedupMode::Exact,
     ]) {
-        let scope = if seed % 2 == 0 { Scope::Global } else { Scope::PerSource };
+        let scope = if seed % 2 == 0 { DedupScope::Global } else { DedupScope::PerSource };
         let policy = Policy { keep: KeepOrder::Longest, scope, ..policy(mode, 0.6) };
         let mut random = Random::new(seed + 600);
         let texts = kin(&mut random, 60);
@@ -112,8 +112,8 @@ fn any_order_of_batches_keeps_the_same_texts_under_keep_longest() {
                 .iter()
                 .map(|id| {
                     let source = match scope {
-                        Scope::Global => String::new(),
-                        Scope::PerSource => {
+                        DedupScope::Global => String::new(),
+                        DedupScope::PerSource => {
                             let header = view.expect_header(DocId(id)).unwrap();
                             view.source_name(header.source).to_owned()
                         }

@@ -30,7 +30,7 @@ use crate::support::{
 };
 use corpusdb::curate::{BlockReach, PurgeReport, RemovalReport};
 use corpusdb::dedup::shared;
-use corpusdb::dedup::{KeepOrder, MatchKind, Scope, Standing};
+use corpusdb::dedup::{DedupScope, KeepOrder, MatchKind, Standing};
 use corpusdb::ingest::{JoinBy, JoinOptions, ReadOptions};
 use corpusdb::{
     Context, Corpus, CorpusWriter, DedupMode, DocId, FieldKind, IngestOptions, IngestReport, Policy,
@@ -56,7 +56,7 @@ fn policies(threshold: f64) -> Vec<Policy> {
     let mut all = Vec::new();
     for mode in DedupMode::ALL {
         for keep in orders() {
-            for scope in [Scope::Global, Scope::PerSource] {
+            for scope in [DedupScope::Global, DedupScope::PerSource] {
                 all.push(Policy { keep: keep.clone(), scope, ..policy(mode, threshold) });
             }
         }

@@ -3,8 +3,8 @@
 
 use crate::support::Page;
 use corpusdb::curate::BlockReach;
+use corpusdb::dedup::{DedupScope, KeepOrder, MatchKind, Standing};
 use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, estimate_floor, shared_at_least};
-use corpusdb::dedup::{KeepOrder, MatchKind, Scope, Standing};
 use corpusdb::{DedupMode, Policy};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -250,7 +250,7 @@ impl Model {
     pub fn is_edge(&self, a: u64, b: u64) -> bool {
         let (a, b) = (&self.documents[a as usize], &self.documents[b as usize]);
         let is_linked = a.text == b.text || self.linked[a.text].contains(&b.text);
-        let in_scope = self.policy.scope == Scope::Global || a.source == b.source;
+        let in_scope = self.policy.scope == DedupScope::Global || a.source == b.source;
         self.policy.mode != DedupMode::None && in_scope && is_linked
     }
 

@@ -2,8 +2,8 @@
 
 use super::{SOURCES, World, kin, orders, page_of, policies, policy};
 use crate::support::{Page, Random, StopAt, StopWhen, crawl, pour};
-use corpusdb::dedup::{KeepOrder, Profile, Scope};
-use corpusdb::{Context, DedupMode, Policy};
+use corpusdb::dedup::{DedupScope, KeepOrder, Profile, Scope};
+use corpusdb::{Context, DedupMode, Interrupt, NoProgress, Policy};
 
 /// Three files of pages that have something for every order and scope.
 fn files(seed: u64, keyed: bool) -> Vec<Vec<Page>> {
@@ -26,7 +26,7 @@ fn filled(policy: &Policy, files: &[Vec<Page>], batch: u64) -> World {
 #[test]
 fn another_threshold_and_back_gives_the_original_digest() {
     for (seed, mode) in (0..).zip(DedupMode::ALL) {
-        for scope in [Scope::Global, Scope::PerSource] {
+        for scope in [DedupScope::Global, DedupScope::PerSource] {
             let first = Policy { scope, ..policy(mode, 0.8) };
             let mut world = filled(&first, &files(seed + 20, false), 3 << 10);
             let original = world.digest();
