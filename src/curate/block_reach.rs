@@ -175,10 +175,9 @@ impl BlockKeyIndex {
         let mut blockade = None;
         for document in piece {
             let header = view.expect_header(*document)?;
-            let text = self.texts.get(&(Blocked::Text, header.raw));
-            let normalised = self.texts.get(&(Blocked::Normalised, header.normalised));
-            let normalised = normalised.filter(|_| header.words > 0);
-            let mut removed = text.into_iter().chain(normalised).min().copied();
+            let hashes = view.block_hashes(&header).into_iter();
+            let equal = hashes.filter_map(|(what, hash)| self.texts.get(&(what, hash?)));
+            let mut removed = equal.min().copied();
             if removed.is_none() && reach == BlockReach::Similar {
                 let blockade = match &mut blockade {
                     Some(blockade) => blockade,

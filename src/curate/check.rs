@@ -3,16 +3,14 @@
 use super::contaminate::SuiteCheck;
 use super::error::CurateError;
 use crate::contamination::Looker;
-use crate::decide::{EncodedText, check_removal, encode_text};
-use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, TokenHashes, band_keys, shared};
+use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_text};
+use crate::dedup::{Fingerprinter, Rank, Sketch, TokenHashes, band_keys, shared};
 use crate::model::{
-    Compared, ComparedPart, Context, DedupMode, DocId, FieldId, MatchKind, Progress, Standing, TextForm, TokenizerId,
-    compared_text,
+    ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId, compared_text,
 };
-use crate::store::{ColumnBlock, Fault, Header, StoreError, StoredIds, TextKind, View, fields};
+use crate::store::{Fault, Header, StoreError, StoredIds, TextKind, View};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Mutex;
 
@@ -20,8 +18,6 @@ use std::sync::Mutex;
 const PIECE: u64 = 1024;
 /// A text of more than this part of the memory of a query is a long one.
 const LONG: u64 = 64;
-/// Blocks of the column that ranks documents that a piece holds.
-const BLOCKS: usize = 16;
 /// Faults listed before the rest is only counted.
 const MOST: usize = 100;
 
@@ -73,8 +69,8 @@ fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<Fault> {
         tokenizers,
         suites,
         craft: Fingerprinter::new(view.policy()),
-        ranker: Ranker::new(&view.policy().keep),
-        numbers: HashMap::new(),
+        ranker: ViewRanker::new(view),
+        numbers: RankNumbers::default(),
         words: TokenHashes::new(),
         looker: Looker::default(),
         faults: Vec::new(),
@@ -107,9 +103,8 @@ struct DocumentChecker<'a> {
     tokenizers: &'a [(TokenizerId, &'a Tokenizer)],
     suites: &'a SuiteCheck,
     craft: Fingerprinter,
-    ranker: Ranker,
-    /// Blocks of the column that ranks documents.
-    numbers: HashMap<u64, ColumnBlock>,
+    ranker: ViewRanker,
+    numbers: RankNumbers,
     words: TokenHashes,
     looker: Looker,
     faults: Vec<Fault>,
@@ -171,21 +166,12 @@ impl DocumentChecker<'_> {
     /// The exact rows of an eligible document lead to an eligible one of the same text.
     fn texts(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
         let policy = self.view.policy();
-        let kinds: &[TextKind] = match policy.mode {
-            DedupMode::None => &[],
-            DedupMode::Exact => &[TextKind::Raw],
-            _ => &[TextKind::Raw, TextKind::Normalised],
-        };
-        for kind in kinds {
-            let text = |header: &Header| match kind {
-                TextKind::Raw => header.raw,
-                TextKind::Normalised => header.normalised,
-            };
-            let key = policy.text_key(header.source, text(header));
-            let is_right = match self.view.exact(*kind, key)? {
+        for kind in TextKind::of_mode(policy.mode) {
+            let text = kind.hash_of(header);
+            let is_right = match self.view.exact(*kind, policy.text_key(header.source, text))? {
                 None => false,
                 Some(best) => {
-                    text(&self.view.expect_header(best)?) == text(header)
+                    kind.hash_of(&self.view.expect_header(best)?) == text
                         && self.view.standing(best)?.is_eligible()
                 }
             };
@@ -289,24 +275,8 @@ impl DocumentChecker<'_> {
     }
 
     fn rank(&mut self, document: DocId, header: &Header) -> Result<Rank, CurateError> {
-        let number = match self.view.order_field() {
-            Some(field) => self.number(field, document)?,
-            None => None,
-        };
-        let place = self.ranker.place_of_source(self.view.source_name(header.source));
-        Ok(self.ranker.rank(document, &header.raw, header.chars, place, number))
-    }
-
-    fn number(&mut self, field: FieldId, document: DocId) -> Result<Option<i64>, CurateError> {
-        let block = document.block();
-        if !self.numbers.contains_key(&block) {
-            if self.numbers.len() >= BLOCKS {
-                self.numbers.clear();
-            }
-            let read = self.view.column_block(fields::column_of(field), block)?;
-            self.numbers.insert(block, read);
-        }
-        Ok(self.numbers.get(&block).and_then(|numbers| numbers.get(document.slot())))
+        let number = self.numbers.read(self.view, self.view.order_field(), document)?;
+        Ok(self.ranker.rank(document, header, number))
     }
 
     /// Ids and trained tokens of a kept document are those of its text.

@@ -6,18 +6,17 @@ use super::commits::CommitLoop;
 use super::error::CurateError;
 use super::refingerprint::refingerprint;
 use crate::decide::{
-    Decision, DecisionSession, Lineages, LoadedTokenizer, Newcomer, decide, stored_fingerprint,
+    Decision, DecisionSession, Lineages, LoadedTokenizer, Newcomer, RankNumbers, decide,
+    stored_fingerprint,
 };
 use crate::model::{
-    BLOCK_SIZE, CommitSeq, Context, DocId, FieldId, Generation, Match, MatchKind, Policy, SourceId,
-    Standing,
+    BLOCK_SIZE, CommitSeq, Context, DocId, Generation, Match, MatchKind, Policy, SourceId, Standing,
 };
-use crate::store::{ColumnBlock, CommitRecord, RedoRecord, Roots, Totals, View, Writer, fields};
+use crate::store::{CommitRecord, RedoRecord, Roots, Totals, View, Writer, fields};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Documents decided in one commit.
@@ -96,7 +95,10 @@ pub fn redo(
         let mut batch =
             writer.begin_under(policy, generation, Arc::clone(&kept), DocId(record.next))?;
         let mut session = DecisionSession::begin(&batch, context.interrupt);
-        let numbers = RankNumbers::read(&now, session.order_field(), record.next..end)?;
+        let mut numbers = RankNumbers::default();
+        for id in record.next..end {
+            numbers.read(&now, session.order_field(), DocId(id))?;
+        }
         // Fingerprints are those that the new policy asks for.
         let under = now.under(policy.clone(), generation);
         let read = |id: u64| stored((&now, &under), &carried, &numbers, DocId(id));
@@ -206,21 +208,6 @@ impl CarriedStandings {
     }
 }
 
-/// The blocks of the field that ranks documents.
-struct RankNumbers(BTreeMap<u64, ColumnBlock>);
-
-impl RankNumbers {
-    fn read(view: &View, field: Option<FieldId>, ids: Range<u64>) -> Result<Self, CurateError> {
-        let mut blocks = BTreeMap::new();
-        if let Some(field) = field {
-            for block in ids.start / BLOCK_SIZE..ids.end.div_ceil(BLOCK_SIZE) {
-                blocks.insert(block, view.column_block(fields::column_of(field), block)?);
-            }
-        }
-        Ok(Self(blocks))
-    }
-}
-
 fn stored(
     (view, under): (&View, &View),
     carried: &CarriedStandings,
@@ -239,7 +226,7 @@ fn stored(
         true => stored_fingerprint(under, id)?,
         false => (view.expect_header(id)?, None),
     };
-    let number = numbers.0.get(&id.block()).and_then(|block| block.get(id.slot()));
+    let number = numbers.known(id).flatten();
     Ok((id, Newcomer { header, sketch, shingles: None, number }, carried))
 }
 

@@ -2,8 +2,8 @@
 
 use super::error::DecideError;
 use super::fingerprints::stored_sketch;
-use crate::dedup::{Fingerprinter, Overlap, Sketch, block_keys};
-use crate::model::{DocId, MatchKind, Policy, Standing, key_identity, text_hash};
+use crate::dedup::{Fingerprinter, RemovedText, Sketch, block_keys};
+use crate::model::{DocId, MatchKind, Policy, Standing, text_hash};
 use crate::store::{Batch, Blocked, Header, View};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -34,19 +34,22 @@ impl From<bool> for BlockReach {
 /// What of a document can be blocked.
 #[derive(Clone, Debug)]
 pub struct BlockKeys {
-    /// Its raw text, unless it is empty: all empty texts are alike, and say nothing.
-    pub raw: Option<[u8; 16]>,
-    /// Its identity, if a key was given.
-    pub identity: Option<[u8; 16]>,
-    /// Its normalised text, unless there is nothing left of it.
-    pub normalised: Option<[u8; 16]>,
+    /// Its text, identity and normalised text, the strictest first.
+    hashes: [(Blocked, Option<[u8; 16]>); 3],
     /// Its sketch, when asked for and long enough for one.
     pub sketch: Option<Sketch>,
     /// Rows that it has by the other version of the normaliser, if it is a removed document.
-    pub of_other_version: Vec<(Blocked, [u8; 16])>,
+    of_other_version: Vec<(Blocked, [u8; 16])>,
 }
 
 impl BlockKeys {
+    /// Of what has these hashes, as [`block_hashes`](crate::store::block_hashes) gives them, and this sketch, when
+    /// similarity matters.
+    #[must_use]
+    pub const fn new(hashes: [(Blocked, Option<[u8; 16]>); 3], sketch: Option<Sketch>) -> Self {
+        Self { hashes, sketch, of_other_version: Vec::new() }
+    }
+
     /// Of a stored document; `with_sketch` when similarity matters.
     ///
     /// # Errors
@@ -57,15 +60,8 @@ impl BlockKeys {
         header: &Header,
         with_sketch: bool,
     ) -> Result<Self, DecideError> {
-        let key = header.key.as_ref();
-        let has_words = header.words > 0;
-        Ok(Self {
-            raw: (header.bytes > 0).then_some(header.raw),
-            identity: key.map(|key| key_identity(view.source_name(header.source), key)),
-            normalised: has_words.then_some(header.normalised),
-            sketch: if with_sketch { stored_sketch(view, document)? } else { None },
-            of_other_version: Vec::new(),
-        })
+        let sketch = if with_sketch { stored_sketch(view, document)? } else { None };
+        Ok(Self::new(view.block_hashes(header), sketch))
     }
 
     /// Of a stored document that blocks as far as `reach`, or did: with what it is by the other version of the
@@ -97,12 +93,9 @@ impl BlockKeys {
 
     /// The rows of `blocks` that it can have or meet.
     pub fn keys(&self) -> impl Iterator<Item = (Blocked, [u8; 16])> {
-        let identity = self.identity.map(|hash| (Blocked::Identity, hash));
-        let raw = self.raw.map(|hash| (Blocked::Text, hash));
-        let normalised = self.normalised.map(|hash| (Blocked::Normalised, hash));
-        let texts = identity.into_iter().chain(raw).chain(normalised);
+        let hashes = self.hashes.iter().filter_map(|(what, hash)| Some((*what, (*hash)?)));
         let similar = similar_rows(self.sketch.as_ref());
-        texts.chain(similar).chain(self.of_other_version.iter().copied())
+        hashes.chain(similar).chain(self.of_other_version.iter().copied())
     }
 }
 
@@ -218,7 +211,8 @@ impl<'v> Blocklist<'v> {
     /// [`DecideError`] when the store cannot be read.
     pub fn lift(&mut self, document: DocId, of: &BlockKeys) -> Result<(), DecideError> {
         // Earlier releases had empty texts block one another.
-        let empty = of.raw.is_none().then(|| (Blocked::Text, text_hash("")));
+        let is_empty = of.keys().all(|(what, _)| what != Blocked::Text);
+        let empty = is_empty.then(|| (Blocked::Text, text_hash("")));
         for (what, hash) in of.keys().chain(empty) {
             self.change(what, hash, |by| {
                 by.remove(&document);
@@ -307,34 +301,35 @@ impl<'v> Blocklist<'v> {
         Ok(false)
     }
 
-    /// Whether the text with this sketch and these shingles is similar to a removed document under the policy. Of a
-    /// purged one there is nothing but its sketch: then the estimate decides.
+    /// Whether the text with this sketch and these shingles is similar to a removed document under the policy; see
+    /// [`RemovedText::keeps_out`].
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn is_similar(
         &mut self,
-        (sketch, shingles): (&Sketch, &[u64]),
+        text: (&Sketch, &[u64]),
         other: DocId,
     ) -> Result<bool, DecideError> {
-        let threshold = self.view.policy().threshold;
-        if self.view.standing(other)? == Standing::Purged {
-            let stays = stored_sketch(self.view, other)?;
-            return Ok(stays.is_some_and(|stays| stays.estimate(sketch) >= threshold));
-        }
-        let others = match self.shingles.get(&other) {
-            Some(found) => Arc::clone(found),
-            None => {
-                let found: Arc<[u64]> =
-                    self.craft.shingles(&self.view.compared_text(other)?).into();
-                if self.shingles.len() >= REMEMBERED {
-                    self.shingles.clear();
-                }
-                self.shingles.insert(other, Arc::clone(&found));
-                found
-            }
+        let removed = if self.view.standing(other)? == Standing::Purged {
+            RemovedText::Sketch(stored_sketch(self.view, other)?)
+        } else {
+            RemovedText::Shingles(self.shingles_of(other)?)
         };
-        Ok(Overlap::at_least(shingles, &others, threshold).is_some())
+        Ok(removed.keeps_out(text, self.view.policy().threshold).is_some())
+    }
+
+    /// The shingles of a removed document.
+    fn shingles_of(&mut self, document: DocId) -> Result<Arc<[u64]>, DecideError> {
+        if let Some(found) = self.shingles.get(&document) {
+            return Ok(Arc::clone(found));
+        }
+        let found: Arc<[u64]> = self.craft.shingles(&self.view.compared_text(document)?).into();
+        if self.shingles.len() >= REMEMBERED {
+            self.shingles.clear();
+        }
+        self.shingles.insert(document, Arc::clone(&found));
+        Ok(found)
     }
 
     /// Writes what changed.

@@ -5,7 +5,8 @@
 //! [`CommitDecisions::apply`] writes the outcome into the batch. So standing is a function of the eligible
 //! documents and the policy, not of the order or the commits in which they came.
 //!
-//! * `decision`: its words; `overlay`: the store as it will be after the decisions made so far;
+//! * `decision`: its words; `overlay`: the store as it will be after the decisions made so far; `view_ranker`: ranks of
+//!   stored documents;
 //! * `text_leaders`: the exact rows, while documents come and go;
 //! * `crowd`: the kept members of crowded buckets; `cluster_crowd`: of mode `components`, which holds clusters in part
 //!   (`cluster_labels`); `writer_cache`: what of it a commit leaves in memory for the next;
@@ -40,6 +41,7 @@ mod overlay;
 mod session;
 mod successors;
 mod text_leaders;
+mod view_ranker;
 mod witness_mode;
 mod writer_cache;
 
@@ -55,3 +57,4 @@ pub use error::{DecideError, InvalidDecision};
 pub use fingerprints::{stored_fingerprint, stored_sketch, with_fingerprint};
 pub use lineage::Lineages;
 pub use session::{CommitDecisions, DecisionSession, Orphans};
+pub use view_ranker::{RankNumbers, ViewRanker};

@@ -1,16 +1,15 @@
 //! The store as it will be after the decisions made so far in this commit: overlay over a view, with the rows that were
-//! read, the eligible documents and the ranks by which it is asked.
+//! read and the eligible documents.
 
 use super::decision::Newcomer;
 use super::error::DecideError;
 use super::fingerprints::{stored_header, stored_sketch};
-use crate::dedup::{Fingerprinter, Rank, Ranker, Sketch, band_keys};
+use super::view_ranker::{RankNumbers, ViewRanker};
+use crate::dedup::{Fingerprinter, Rank, Sketch, band_keys};
 use crate::model::{
     BucketMap, DedupScope, DocId, FieldId, Match, MatchKind, SourceId, Standing, TermId,
 };
-use crate::store::{
-    BlockStandings, ColumnBlock, Header, SourceRecord, StoreError, TextKind, View, fields,
-};
+use crate::store::{BlockStandings, Header, StoreError, TextKind, View, fields};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -25,11 +24,9 @@ pub(super) struct OverlayChange<T> {
 
 pub(super) struct Overlay {
     pub(super) view: View,
-    pub(super) ranker: Ranker,
+    pub(super) ranker: ViewRanker,
     /// The field whose number the keep order looks at.
     order_field: Option<FieldId>,
-    /// Places of the sources in the keep order, by source id.
-    source_places: Vec<u64>,
     kept: Arc<RoaringTreemap>,
     first_new: DocId,
     newcomers: HashMap<DocId, Newcomer>,
@@ -55,15 +52,9 @@ pub(super) struct Overlay {
 impl Overlay {
     /// `kept` are the documents that `view` has as kept, `first_new` the first that it has not decided.
     pub(super) fn new(view: View, kept: Arc<RoaringTreemap>, first_new: DocId) -> Self {
-        let keep = &view.policy().keep;
-        let ranker = Ranker::new(keep);
-        let order_field = view.order_field();
-        let place = |source: &SourceRecord| ranker.place_of_source(&source.name);
-        let source_places = view.sources().map(|(_, record)| place(record)).collect();
         Self {
-            ranker,
-            order_field,
-            source_places,
+            ranker: ViewRanker::new(&view),
+            order_field: view.order_field(),
             view,
             kept,
             first_new,
@@ -267,10 +258,7 @@ impl Overlay {
 
     /// The hash under which documents of equal text meet.
     pub(super) fn text_hash(&self, kind: TextKind, header: &Header) -> [u8; 16] {
-        match kind {
-            TextKind::Raw => self.scoped(header.source, header.raw),
-            TextKind::Normalised => self.scoped(header.source, header.normalised),
-        }
+        self.scoped(header.source, kind.hash_of(header))
     }
 
     /// In scope per source only documents of one source meet.
@@ -322,13 +310,7 @@ impl Overlay {
 
     /// The source of this commit that the view does not know yet.
     pub(super) fn name_source(&mut self, source: SourceId, name: &str) {
-        let at = source.0 as usize;
-        if self.source_places.len() <= at {
-            self.source_places.resize(at + 1, self.ranker.place_of_others());
-        }
-        if let Some(place) = self.source_places.get_mut(at) {
-            *place = self.ranker.place_of_source(name);
-        }
+        self.ranker.name_source(source, name);
     }
 
     pub(super) fn rank(&self, document: DocId) -> Result<Rank, DecideError> {
@@ -336,31 +318,24 @@ impl Overlay {
             return Ok(Rank::first(document));
         }
         if let Some(newcomer) = self.newcomers.get(&document) {
-            return Ok(self.rank_of(document, &newcomer.header, newcomer.number));
+            return Ok(self.ranker.rank(document, &newcomer.header, newcomer.number));
         }
-        let number = match self.order_field {
-            Some(field) => self.number(field, document)?,
-            None => None,
-        };
-        Ok(self.rank_of(document, &self.header(document)?, number))
+        let number = self.number(document)?;
+        Ok(self.ranker.rank(document, &self.header(document)?, number))
     }
 
-    fn rank_of(&self, document: DocId, header: &Header, number: Option<i64>) -> Rank {
-        let place = self.source_places.get(header.source.0 as usize).copied();
-        let place = place.unwrap_or_else(|| self.ranker.place_of_others());
-        self.ranker.rank(document, &header.raw, header.chars, place, number)
-    }
-
-    fn number(&self, field: FieldId, document: DocId) -> Result<Option<i64>, DecideError> {
+    /// The number of a stored document that the keep order looks at. Blocks are read outside of the lock.
+    fn number(&self, document: DocId) -> Result<Option<i64>, DecideError> {
+        let Some(field) = self.order_field else { return Ok(None) };
         if let Some(number) = self.numbers.get(&document) {
             return Ok(*number);
         }
-        if let Some(found) = self.remembered().number(document) {
+        if let Some(found) = self.remembered().numbers.known(document) {
             return Ok(found);
         }
         let block = self.view.column_block(fields::column_of(field), document.block())?;
         let found = block.get(document.slot());
-        self.remembered().remember_numbers(document.block(), block);
+        self.remembered().numbers.remember(document.block(), block);
         Ok(found)
     }
 
@@ -456,7 +431,7 @@ pub(super) struct DecisionRowCache {
     sketches: HashMap<DocId, Option<Sketch>>,
     shingles: HashMap<DocId, Arc<[u64]>>,
     held: usize,
-    numbers: HashMap<u64, ColumnBlock>,
+    numbers: RankNumbers,
     standings: HashMap<u64, BlockStandings>,
     /// Blocks of standings that were read.
     pub(super) standings_read: u64,
@@ -467,9 +442,6 @@ impl DecisionRowCache {
     const ROWS: usize = 1 << 16;
     /// Shingles held: 32 MB.
     const SHINGLES: usize = 4 << 20;
-    /// Blocks of one column held: half a megabyte each.
-    const BLOCKS: usize = 32;
-
     /// Blocks of standings held: at most 29 MB.
     const STANDINGS: usize = 512;
 
@@ -508,17 +480,6 @@ impl DecisionRowCache {
             self.held += shingles.len();
             self.shingles.insert(document, Arc::clone(shingles));
         }
-    }
-
-    pub(super) fn number(&self, document: DocId) -> Option<Option<i64>> {
-        self.numbers.get(&document.block()).map(|block| block.get(document.slot()))
-    }
-
-    pub(super) fn remember_numbers(&mut self, block: u64, numbers: ColumnBlock) {
-        if self.numbers.len() >= Self::BLOCKS {
-            self.numbers.clear();
-        }
-        self.numbers.insert(block, numbers);
     }
 
     /// The standings of a block, which `read` gives when they are not held.

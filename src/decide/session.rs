@@ -112,11 +112,7 @@ impl DecisionSession {
 
     /// The texts by which documents are equal in this mode.
     pub(super) fn forms(&self) -> &'static [TextKind] {
-        match self.mode() {
-            DedupMode::None => &[],
-            DedupMode::Exact => &[TextKind::Raw],
-            _ => &[TextKind::Raw, TextKind::Normalised],
-        }
+        TextKind::of_mode(self.mode())
     }
 
     /// What of a document is compared.

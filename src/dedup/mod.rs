@@ -61,6 +61,7 @@ pub(crate) use normalise::is_decimal;
 pub use normalise::words;
 pub use rank::Rank;
 pub(crate) use rank::Ranker;
+pub(crate) use similarity::RemovedText;
 pub use similarity::{Overlap, estimate_floor, reaches, shared, shared_at_least};
 pub use sketch::Sketch;
 pub(crate) use token_places::{TokenHashes, TokenPlaces};

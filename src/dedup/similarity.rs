@@ -1,7 +1,9 @@
 //! The exact overlap of two shingle sets, and the comparison that decides.
 
+use super::sketch::Sketch;
 use crate::model::{DocId, Match, MatchKind, Policy, Signature, jaccard};
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 /// The overlap of the shingle sets of two texts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,16 +20,15 @@ impl Overlap {
     /// The overlap of two sets of shingles.
     #[must_use]
     pub fn of(left: &[u64], right: &[u64]) -> Self {
-        let count = |shingles: &[u64]| u32::try_from(shingles.len()).unwrap_or(u32::MAX);
-        Self { shared: shared(left, right), left: count(left), right: count(right) }
+        let shared = shared(left, right);
+        Self { shared, left: saturating(left.len()), right: saturating(right.len()) }
     }
 
     /// The overlap of two sets of shingles, if it reaches the threshold.
     #[must_use]
     pub fn at_least(left: &[u64], right: &[u64], threshold: f64) -> Option<Self> {
-        let count = |shingles: &[u64]| u32::try_from(shingles.len()).unwrap_or(u32::MAX);
         let shared = shared_at_least(left, right, threshold)?;
-        Some(Self { shared, left: count(left), right: count(right) })
+        Some(Self { shared, left: saturating(left.len()), right: saturating(right.len()) })
     }
 
     /// The match of a document, whose shingles are the first, to its witness.
@@ -62,6 +63,32 @@ impl Overlap {
     #[must_use]
     pub fn jaccard(self) -> f64 {
         jaccard(self.shared, self.left, self.right)
+    }
+}
+
+/// What is left of a text that was removed and keeps similar ones out.
+#[derive(Clone, Debug)]
+pub enum RemovedText {
+    /// Its shingles.
+    Shingles(Arc<[u64]>),
+    /// Its sketch or, where it had none, nothing: it was purged.
+    Sketch(Option<Sketch>),
+}
+
+impl RemovedText {
+    /// How similar a text with this sketch and these shingles is, if that reaches the threshold, so that the removed
+    /// text keeps it out: exactly or, where there is nothing but a sketch, by the estimate.
+    #[must_use]
+    pub fn keeps_out(&self, (sketch, shingles): (&Sketch, &[u64]), threshold: f64) -> Option<f64> {
+        match self {
+            Self::Shingles(own) => {
+                Overlap::at_least(shingles, own, threshold).map(Overlap::jaccard)
+            }
+            Self::Sketch(own) => {
+                let estimate = own.as_ref()?.estimate(sketch);
+                (estimate >= threshold).then_some(estimate)
+            }
+        }
     }
 }
 

@@ -21,7 +21,7 @@ use crate::model::{
     reject_identity, text_hash,
 };
 use crate::signals::{Signal, scores, spelled};
-use crate::store::{Indexed, View, indexed, with_fields};
+use crate::store::{Indexed, View, block_hashes, indexed, with_fields};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,13 +62,10 @@ impl FingerprintedRecord {
     pub(super) fn block_keys(&self, with_sketch: bool) -> BlockKeys {
         let Fingerprint { tokens, normalised, sketch, .. } = &self.fingerprint;
         let is_keyed = matches!(self.record.key, RecordKey::Given(_));
-        BlockKeys {
-            raw: (!self.record.text.is_empty()).then_some(self.raw),
-            identity: is_keyed.then_some(self.identity),
-            normalised: (*tokens > 0).then_some(*normalised),
-            sketch: sketch.as_ref().filter(|_| with_sketch).cloned(),
-            of_other_version: Vec::new(),
-        }
+        let identity = is_keyed.then_some(self.identity);
+        let text = (self.record.text.len() as u64, self.raw);
+        let hashes = block_hashes(text, identity, (*tokens, *normalised));
+        BlockKeys::new(hashes, sketch.as_ref().filter(|_| with_sketch).cloned())
     }
 }
 

@@ -78,7 +78,9 @@ pub use rows::suites::SuiteRecord;
 pub(crate) use rows::values::{ColumnValues, Offsets};
 pub use topics::TemplateRecord;
 pub use topics::UnendedPurge;
-pub(crate) use topics::{MANY, Roots, Stored as StoredRow, TextAndItem, TokenizerParts, Totals};
+pub(crate) use topics::{
+    MANY, Roots, Stored as StoredRow, TextAndItem, TokenizerParts, Totals, block_hashes,
+};
 pub(crate) use view::declaration;
 pub(crate) use view::{BlockStandings, StoredColumn, key_at};
 pub use view::{MatchedDocuments, Rejected, StoredIds, View};

@@ -1,7 +1,7 @@
 //! Why a document is blocked: the removed documents that keep it out, and by what.
 
 use super::craft;
-use crate::model::{DocId, key_identity};
+use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::store::{Blocked, Header, View};
 use serde::Serialize;
@@ -30,16 +30,14 @@ pub(in crate::query) fn blockers(
     document: DocId,
     header: &Header,
 ) -> Result<Vec<ShownBlocker>, QueryError> {
-    let key = header.key.as_ref();
-    let identity = key.map(|key| key_identity(view.source_name(header.source), key));
-    let normalised = (header.words > 0).then_some(header.normalised);
-    let ways = [
-        (Blocked::Text, (header.bytes > 0).then_some(header.raw), "text"),
-        (Blocked::Identity, identity, "key"),
-        (Blocked::Normalised, normalised, "normalised text"),
-    ];
     let mut found: Vec<(DocId, &'static str, Option<f64>)> = Vec::new();
-    for (what, hash, by) in ways {
+    for (what, hash) in view.block_hashes(header) {
+        let by = match what {
+            Blocked::Text => "text",
+            Blocked::Identity => "key",
+            Blocked::Normalised => "normalised text",
+            Blocked::Similar => "similarity",
+        };
         if let Some(hash) = hash {
             let blockers = view.blockers(what, hash)?;
             found.extend(blockers.into_iter().map(|blocker| (blocker, by, None)));

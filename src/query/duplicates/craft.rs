@@ -1,7 +1,7 @@
 //! What looking asks of the dedup craft and of the bucket index: each question in one function.
 
 use crate::dedup::{
-    Fingerprint, Fingerprinter, Sketch, bands, block_keys, estimate_floor, shared, shared_at_least,
+    Fingerprint, Fingerprinter, RemovedText, Sketch, bands, block_keys, estimate_floor,
 };
 use crate::model::{DedupScope, DocId, Policy, SourceId, Standing};
 use crate::query::error::QueryError;
@@ -39,11 +39,6 @@ impl Craft {
     }
 }
 
-/// Shingles that two sorted lists share.
-pub(in crate::query) fn overlap(a: &[u64], b: &[u64]) -> u32 {
-    shared(a, b)
-}
-
 /// The sketch of a stored document, its owner's when it borrows one; none when too short for one.
 pub(in crate::query) fn sketch(view: &View, document: DocId) -> Result<Option<Sketch>, QueryError> {
     let owner = view.expect_header(document)?.text_owner(document);
@@ -71,17 +66,12 @@ pub(in crate::query) fn similar_blockers(
     }
     let own = craft.shingles(&view.compared_text(document)?);
     for other in candidates {
-        if view.standing(other)? == Standing::Purged {
-            let stays = self::sketch(view, other)?;
-            let estimate = stays.map_or(0.0, |stays| stays.estimate(&sketch));
-            found.extend((estimate >= view.policy().threshold).then_some((other, estimate)));
-            continue;
-        }
-        let shingles = craft.shingles(&view.compared_text(other)?);
-        if let Some(both) = shared_at_least(&own, &shingles, view.policy().threshold) {
-            let union = own.len() + shingles.len() - both as usize;
-            found.push((other, f64::from(both) / union as f64));
-        }
+        let removed = match view.standing(other)? {
+            Standing::Purged => RemovedText::Sketch(self::sketch(view, other)?),
+            _ => RemovedText::Shingles(craft.shingles(&view.compared_text(other)?).into()),
+        };
+        let similarity = removed.keeps_out((&sketch, &own), view.policy().threshold);
+        found.extend(similarity.map(|similarity| (other, similarity)));
     }
     Ok(found)
 }

@@ -1,12 +1,10 @@
 //! Stored documents similar to a text, asked of the index; nothing is ingested.
 
-use super::craft::{
-    BUCKET_CAP, Craft, all_candidates, equals, floor, overlap, shared_bands, sketch,
-};
+use super::craft::{BUCKET_CAP, Craft, all_candidates, equals, floor, shared_bands, sketch};
 use super::excerpt::beginning;
 use super::pairs::Pairs;
-use crate::dedup::{Fingerprint, Sketch};
-use crate::model::{DedupMode, DocId, Match, MatchKind, SourceId, text_hash};
+use crate::dedup::{Fingerprint, Overlap, Sketch};
+use crate::model::{DedupMode, DocId, Match, SourceId, Standing, text_hash};
 use crate::query::error::QueryError;
 use crate::store::TextKind;
 use crate::store::{View, fields};
@@ -313,14 +311,8 @@ impl Looking<'_> {
 
 /// The exact overlap of the text, in the place of the removed document, and a candidate.
 fn matched(candidate: &Candidate, query: &Fingerprint, other: &[u64], by: &str) -> Match {
-    let count = |shingles: &[u64]| u32::try_from(shingles.len()).unwrap_or(u32::MAX);
-    Match {
-        kind: if by == "equal-bytes" { MatchKind::Exact } else { MatchKind::Near },
-        witness: candidate.document,
-        shared: overlap(&query.shingles, other),
-        removed_shingles: count(&query.shingles),
-        witness_shingles: count(other),
-    }
+    let (_, kind) = Standing::of_duplicate(by == "equal-bytes");
+    Match { kind, ..Overlap::of(&query.shingles, other).match_to(candidate.document) }
 }
 
 fn shown(

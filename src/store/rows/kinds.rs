@@ -1,5 +1,7 @@
 //! Kinds and parts that stand as one byte in keys.
 
+use crate::model::DedupMode;
+use crate::store::rows::header::Header;
 use crate::store::rows::parts::Part;
 
 /// Which form of a text an exact row is of.
@@ -10,6 +12,29 @@ pub enum TextKind {
     Raw = 0,
     /// Normalised.
     Normalised = 1,
+}
+
+impl TextKind {
+    /// The forms of a text by which documents are equal in a mode.
+    #[must_use]
+    pub const fn of_mode(mode: DedupMode) -> &'static [Self] {
+        match mode {
+            DedupMode::None => &[],
+            DedupMode::Exact => &[Self::Raw],
+            DedupMode::Witness | DedupMode::Components | DedupMode::Lsh => {
+                &[Self::Raw, Self::Normalised]
+            }
+        }
+    }
+
+    /// The hash of a document's text in this form.
+    #[must_use]
+    pub const fn hash_of(self, header: &Header) -> [u8; 16] {
+        match self {
+            Self::Raw => header.raw,
+            Self::Normalised => header.normalised,
+        }
+    }
 }
 
 /// What a removed document blocks.

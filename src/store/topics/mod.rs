@@ -17,6 +17,7 @@ mod tokenizer_files;
 mod unused_terms;
 mod verdicts;
 
+pub use blocks::block_hashes;
 pub use lineage::{MANY, Roots};
 pub use redo::Totals;
 pub use removals::UnendedPurge;

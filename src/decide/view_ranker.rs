@@ -1,0 +1,90 @@
+//! Ranks of the documents of a view: its keep order, the places of its sources in it, and the numbers of its field.
+
+use crate::dedup::{Rank, Ranker};
+use crate::model::{DocId, FieldId, SourceId};
+use crate::store::{ColumnBlock, Header, SourceRecord, StoreError, View, fields};
+use std::collections::HashMap;
+
+/// The keep order of a view, with the places of its sources.
+pub struct ViewRanker {
+    ranker: Ranker,
+    /// Places of the sources in the keep order, by source id.
+    source_places: Vec<u64>,
+}
+
+impl ViewRanker {
+    /// That of the view's policy.
+    #[must_use]
+    pub fn new(view: &View) -> Self {
+        let ranker = Ranker::new(&view.policy().keep);
+        let place = |source: &SourceRecord| ranker.place_of_source(&source.name);
+        let source_places = view.sources().map(|(_, record)| place(record)).collect();
+        Self { ranker, source_places }
+    }
+
+    /// Whether ids are ranks, so that a newcomer never outranks what is stored.
+    pub const fn is_first(&self) -> bool {
+        self.ranker.is_first()
+    }
+
+    /// Names a source that the view does not know yet.
+    pub fn name_source(&mut self, source: SourceId, name: &str) {
+        let at = source.0 as usize;
+        if self.source_places.len() <= at {
+            self.source_places.resize(at + 1, self.ranker.place_of_others());
+        }
+        if let Some(place) = self.source_places.get_mut(at) {
+            *place = self.ranker.place_of_source(name);
+        }
+    }
+
+    /// The rank of a document with this number in the field of the keep order, where that looks at one.
+    pub fn rank(&self, document: DocId, header: &Header, number: Option<i64>) -> Rank {
+        let place = self.source_places.get(header.source.0 as usize).copied();
+        let place = place.unwrap_or_else(|| self.ranker.place_of_others());
+        self.ranker.rank(document, &header.raw, header.chars, place, number)
+    }
+}
+
+/// Numbers that rank documents, by the blocks of their column. Bounded; when it is full, all are forgotten.
+#[derive(Default)]
+pub struct RankNumbers(HashMap<u64, ColumnBlock>);
+
+impl RankNumbers {
+    /// Blocks held: half a megabyte each.
+    const MOST: usize = 32;
+
+    /// The number of a document in a field, if a keep order looks at one.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the column cannot be read.
+    pub fn read(
+        &mut self,
+        view: &View,
+        field: Option<FieldId>,
+        document: DocId,
+    ) -> Result<Option<i64>, StoreError> {
+        let Some(field) = field else { return Ok(None) };
+        if let Some(known) = self.known(document) {
+            return Ok(known);
+        }
+        let block = view.column_block(fields::column_of(field), document.block())?;
+        let number = block.get(document.slot());
+        self.remember(document.block(), block);
+        Ok(number)
+    }
+
+    /// The number of a document whose block was read.
+    #[must_use]
+    pub fn known(&self, document: DocId) -> Option<Option<i64>> {
+        self.0.get(&document.block()).map(|block| block.get(document.slot()))
+    }
+
+    /// A block was read.
+    pub(super) fn remember(&mut self, block: u64, numbers: ColumnBlock) {
+        if self.0.len() >= Self::MOST {
+            self.0.clear();
+        }
+        self.0.insert(block, numbers);
+    }
+}
