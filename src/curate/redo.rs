@@ -80,7 +80,7 @@ pub fn redo(
     if let Some((asked, stored)) = writer.view().policy().fixed_against(policy) {
         return Err(CurateError::OtherSketches { asked, stored });
     }
-    refingerprint(writer)?;
+    refingerprint(writer, context)?;
     let mut record = begin(writer, policy)?;
     let generation = Generation(record.generation);
     let documents = writer.view().documents();
@@ -126,13 +126,18 @@ pub fn redo(
 /// written before that, in commits of its own.
 ///
 /// # Errors
-/// [`CurateError::NoRedo`] when none is finished under this policy; [`CurateError::Interrupted`]: the decisions before
-/// are in force, and the same call goes on.
+/// [`CurateError::NoRedo`] when none is finished under this policy; [`CurateError::Interrupted`]: the same call goes on.
+/// Until it is through the decisions before are in force or, while fingerprints are written, nothing else is.
 pub fn switch(
     writer: &mut Writer,
     policy: &Policy,
     context: &Context<'_>,
 ) -> Result<(), CurateError> {
+    if writer.view().refingerprinted()?.is_some() && writer.view().policy() == policy {
+        // It was stopped when the decisions were in force already.
+        refingerprint(writer, context)?;
+        return Ok(writer.flush()?);
+    }
     let record = resumable(writer.view(), policy)?.ok_or(CurateError::NoRedo)?;
     if record.next < writer.view().documents() {
         return Err(CurateError::NoRedo);
@@ -150,7 +155,7 @@ pub fn switch(
     batch.switch(policy, generation, Arc::new(kept), &totals)?;
     commits.commit(batch, &about(policy.to_string()), record.next)?;
     commits.end();
-    refingerprint(writer)?;
+    refingerprint(writer, context)?;
     Ok(writer.flush()?)
 }
 

@@ -1,10 +1,11 @@
 //! The last part of a re-decision under the other version of a normaliser: headers and sketches of all documents are
 //! written by the version that is in force now, and removals block by both.
 
+use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
 use crate::dedup::Fingerprinter;
-use crate::model::{ComparedPart, DocId, Standing};
+use crate::model::{ComparedPart, Context, DocId, Standing};
 use crate::store::{Blocked, CommitRecord, Header, View, Writer};
 use rayon::prelude::*;
 use std::ops::Range;
@@ -17,26 +18,37 @@ type StoredFingerprint = (DocId, Header, Option<Vec<u8>>);
 
 /// Goes on where it stopped; does nothing where all fingerprints are of the version in force. Until it has ended nothing
 /// else is written to the corpus.
-pub(super) fn refingerprint(writer: &mut Writer) -> Result<(), CurateError> {
+///
+/// # Errors
+/// [`CurateError::Interrupted`] when a stop was asked for: the same call goes on. [`CurateError`] when the store cannot
+/// be read or written.
+pub(super) fn refingerprint(writer: &mut Writer, context: &Context<'_>) -> Result<(), CurateError> {
+    if writer.view().refingerprinted()?.is_none() {
+        return Ok(());
+    }
+    let documents = writer.view().documents();
+    let mut commits = CommitLoop::begin("writing fingerprints", Some(documents), context);
     while let Some(next) = writer.view().refingerprinted()? {
-        let end = (next + CHUNK).min(writer.view().documents());
+        commits.check_interrupt()?;
+        let end = (next + CHUNK).min(documents);
         let mut batch = writer.begin_refingerprinting()?;
         let view = batch.view().clone();
         for (document, header, sketch) in fingerprints(&view, next..end)? {
             batch.put_fingerprint(document, &header, sketch.as_deref())?;
         }
-        let mut blockade = Blocklist::new(&view)?;
-        if blockade.reach() > BlockReach::Exact {
+        let mut blocklist = Blocklist::new(&view)?;
+        if blocklist.reach() > BlockReach::Exact {
             let removed = view.documents_standing(Standing::Removed)?;
             for document in (next..end).filter(|id| removed.contains(*id)).map(DocId) {
-                block(&view, &mut blockade, document)?;
+                block(&view, &mut blocklist, document)?;
             }
         }
-        blockade.write(&mut batch)?;
-        let ends = end == view.documents();
-        batch.put_refingerprinted((!ends).then_some(end))?;
-        batch.commit(&CommitRecord::about("redo", format!("fingerprints below {end}")))?;
+        blocklist.write(&mut batch)?;
+        batch.put_refingerprinted((end < documents).then_some(end))?;
+        let record = CommitRecord::about("redo", format!("fingerprints below {end}"));
+        commits.commit(batch, &record, end)?;
     }
+    commits.end();
     Ok(())
 }
 
@@ -63,15 +75,15 @@ fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFingerprint>, 
 }
 
 /// What a removed document blocks by one version it blocks by both.
-fn block(view: &View, blockade: &mut Blocklist<'_>, document: DocId) -> Result<(), CurateError> {
+fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<(), CurateError> {
     let header = view.expect_header(document)?;
-    let of = BlockKeys::of_removed(view, document, &header, blockade.reach())?;
+    let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;
     let blocks =
-        |way: Blocked| blockade.is_blocking(document, of.keys().filter(|(what, _)| *what == way));
+        |way: Blocked| blocklist.is_blocking(document, of.keys().filter(|(what, _)| *what == way));
     let reach = match () {
         () if blocks(Blocked::Similar)? => BlockReach::Similar,
         () if blocks(Blocked::Normalised)? => BlockReach::Normalised,
         () => return Ok(()),
     };
-    Ok(blockade.block(document, &of, reach)?)
+    Ok(blocklist.block(document, &of, reach)?)
 }

@@ -5,15 +5,18 @@ use crate::support::{
     Scratch, StopAt, StopWhen, copy, crawl, ingest, init, lines, reader, sound_digest, writer,
 };
 use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
+use corpusdb::dedup::Normaliser;
 use corpusdb::signals::Signal;
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Error, FieldKind, Interrupt, Policy};
 use std::path::{Path, PathBuf};
 
-/// What is stored, how many records are set aside, and whether a purge is to be ended.
+/// What is stored, how many records are set aside, and whether a purge or a redo is to be ended.
 fn state(corpus: &Path) -> (String, u64, bool) {
     let corpus = reader(corpus);
-    let is_purging = corpus.view().unended_purge().unwrap().is_some();
-    (sound_digest(&corpus), corpus.view().state().rejects, is_purging)
+    let view = corpus.view();
+    let is_purging = view.unended_purge().unwrap().is_some();
+    let is_open = is_purging || view.refingerprinted().unwrap().is_some();
+    (sound_digest(&corpus), view.state().rejects, is_open)
 }
 
 type Change<'a> = &'a dyn Fn(&mut CorpusWriter, &Context<'_>) -> Result<(), Error>;
@@ -88,6 +91,12 @@ fn a_change_that_was_through_was_not_stopped() {
         writer.redo(&policy, context)?;
         writer.switch(&policy, context)
     });
+    everywhere("version", &|writer, context| {
+        let now = writer.view().policy().clone();
+        let policy = Policy { normaliser: Normaliser::Web, ..now };
+        writer.redo(&policy, context)?;
+        writer.switch(&policy, context)
+    });
     everywhere("add", &|writer, context| {
         let field = NewField { batch: 7, ..NewField::new("again", FieldKind::Keyword) };
         writer.add_field(&field, context).map(drop)
@@ -125,6 +134,34 @@ fn a_redo_that_decided_all_is_through_and_a_switch_can_be_stopped() {
     assert_eq!(again, report);
     open.switch(&policy, &Context::new()).unwrap();
     assert_ne!(sound_digest(&reader(&corpus)), before);
+}
+
+/// The last part of a redo under another version heard no stop and told nothing, and its `switch` could not go on.
+#[test]
+fn a_redo_that_is_stopped_while_it_writes_fingerprints_goes_on_there() {
+    let scratch = Scratch::new();
+    let corpus = scratch.path("corpus");
+    let name = corpus.display().to_string();
+    init(&name, &["--mode", "none"]);
+    let text = |n: u32| format!("{{\"text\": \"Stra\u{df}e {n}, don\u{2019}t stop\"}}\n");
+    let file = scratch.write("texts.jsonl", (0..5000).map(text).collect::<String>());
+    ingest(&name, &[&file], &["--source", "web"]);
+    let mut open = writer(&corpus);
+    let policy = Policy { normaliser: Normaliser::Web, ..open.view().policy().clone() };
+    open.redo(&policy, &NoProgress, &Interrupt::default()).unwrap();
+    let interrupt = Interrupt::default();
+    // The first advance is that of the commit by which the policy comes into force.
+    let stop = StopAt::new(StopWhen::Advance(2), &interrupt);
+    let error = open.switch(&policy, &stop, &interrupt).unwrap_err();
+    assert!(error.is_interrupt(), "{error}");
+    assert_eq!(open.view().refingerprinted().unwrap(), Some(4096));
+    assert_eq!(open.view().policy(), &policy);
+    sound_digest(&reader(&corpus));
+    let before = open.view().commit();
+    open.switch(&policy, &NoProgress, &Interrupt::default()).unwrap();
+    assert_eq!(open.view().commit().0, before.0 + 1, "one commit was left to make");
+    assert_eq!(open.view().refingerprinted().unwrap(), None);
+    sound_digest(&reader(&corpus));
 }
 
 /// A proof that was stopped while rows were read said that what was compacted stays so.
