@@ -172,18 +172,18 @@ impl BlockKeyIndex {
         reach: BlockReach,
     ) -> Result<Vec<(DocId, DocId)>, CurateError> {
         let mut found = Vec::new();
-        let mut blockade = None;
+        let mut blocklist = None;
         for document in piece {
             let header = view.expect_header(*document)?;
             let hashes = view.block_hashes(&header).into_iter();
             let equal = hashes.filter_map(|(what, hash)| self.texts.get(&(what, hash?)));
             let mut removed = equal.min().copied();
             if removed.is_none() && reach == BlockReach::Similar {
-                let blockade = match &mut blockade {
-                    Some(blockade) => blockade,
+                let blocklist = match &mut blocklist {
+                    Some(blocklist) => blocklist,
                     none => none.insert((Blocklist::new(view)?, Fingerprinter::new(view.policy()))),
                 };
-                removed = self.similar(view, *document, blockade)?;
+                removed = self.similar(view, *document, blocklist)?;
             }
             found.extend(removed.map(|removed| (removed, *document)));
         }
@@ -195,7 +195,7 @@ impl BlockKeyIndex {
         &self,
         view: &View,
         document: DocId,
-        (blockade, craft): &mut (Blocklist<'_>, Fingerprinter),
+        (blocklist, craft): &mut (Blocklist<'_>, Fingerprinter),
     ) -> Result<Option<DocId>, CurateError> {
         let Some(sketch) = stored_sketch(view, document)? else { return Ok(None) };
         let mut candidates = BTreeSet::new();
@@ -207,7 +207,7 @@ impl BlockKeyIndex {
         }
         let shingles = craft.shingles(&view.compared_text(document)?);
         for removed in candidates {
-            if blockade.is_similar((&sketch, &shingles), removed)? {
+            if blocklist.is_similar((&sketch, &shingles), removed)? {
                 return Ok(Some(removed));
             }
         }

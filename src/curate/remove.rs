@@ -143,8 +143,8 @@ pub fn remove(
     let mut documents = selection - &before;
     if reach > BlockReach::Nothing {
         let removed = (selection & &before) - &purged;
-        documents |= removed_that(writer.view(), &removed, reach, |blockade, document, of| {
-            blockade.lacks(document, of, reach)
+        documents |= removed_that(writer.view(), &removed, reach, |blocklist, document, of| {
+            blocklist.lacks(document, of, reach)
         })?;
     }
     let mut met = block_reach::ReachSearch::new(reach);
@@ -154,7 +154,7 @@ pub fn remove(
         let view = batch.view().clone();
         // Once for many commits, before the first of them: what is stored now is all that can be met.
         met.look_up(&view, chunk, rest, selection)?;
-        let mut blockade = Blocklist::new(&view)?;
+        let mut blocklist = Blocklist::new(&view)?;
         let is_hit = |document: &&DocId| !before.contains(document.0);
         batch.put_removal(chunk.iter().filter(is_hit).copied())?;
         for document in chunk {
@@ -162,8 +162,8 @@ pub fn remove(
             if !before.contains(document.0) {
                 session.exclude(*document, Standing::Removed)?;
             }
-            let blockable = BlockKeys::of_removed(&view, *document, &header, reach)?;
-            blockade.block(*document, &blockable, reach)?;
+            let keys = BlockKeys::of_removed(&view, *document, &header, reach)?;
+            blocklist.block(*document, &keys, reach)?;
         }
         for document in met.take(chunk) {
             let standing = view.standing(document)?;
@@ -172,7 +172,7 @@ pub fn remove(
                 report.blocked += 1;
             }
         }
-        blockade.write(batch)?;
+        blocklist.write(batch)?;
         Ok(chunk.iter().filter(is_hit).count() as u64)
     })?;
     // A block of what is similar has reached them.
@@ -213,12 +213,12 @@ fn removed_that(
     reach: BlockReach,
     is_one: impl Fn(&Blocklist<'_>, DocId, &BlockKeys) -> Result<bool, DecideError>,
 ) -> Result<RoaringTreemap, CurateError> {
-    let blockade = Blocklist::new(view)?;
+    let blocklist = Blocklist::new(view)?;
     let mut found = RoaringTreemap::new();
     for document in removed.iter().map(DocId) {
         let header = view.expect_header(document)?;
         let of = BlockKeys::of_removed(view, document, &header, reach)?;
-        if is_one(&blockade, document, &of)? {
+        if is_one(&blocklist, document, &of)? {
             found.insert(document.0);
         }
     }
@@ -281,8 +281,8 @@ pub(super) fn lift(
 ) -> Result<RemovalReport, CurateError> {
     let mut report = RemovalReport::default();
     let reach = Blocklist::new(writer.view())?.reach();
-    let blocking = removed_that(writer.view(), removed, reach, |blockade, document, of| {
-        blockade.is_blocking(document, of.keys())
+    let blocking = removed_that(writer.view(), removed, reach, |blocklist, document, of| {
+        blocklist.is_blocking(document, of.keys())
     })?;
     let mut met = block_reach::UnblockSearch::default();
     let size = if reach == BlockReach::Similar { SIMILAR_CHUNK } else { CHUNK };
@@ -305,19 +305,19 @@ fn lift_blocks(
     decided_again: impl Iterator<Item = DocId>,
 ) -> Result<RoaringTreemap, CurateError> {
     let view = batch.view().clone();
-    let mut blockade = Blocklist::new(&view)?;
-    let reach = blockade.reach();
+    let mut blocklist = Blocklist::new(&view)?;
+    let reach = blocklist.reach();
     for document in removed {
         let header = view.expect_header(*document)?;
-        let blockable = BlockKeys::of_removed(&view, *document, &header, reach)?;
-        blockade.lift(*document, &blockable)?;
+        let keys = BlockKeys::of_removed(&view, *document, &header, reach)?;
+        blocklist.lift(*document, &keys)?;
     }
     let mut still = RoaringTreemap::new();
     for document in decided_again {
         let header = view.expect_header(document)?;
         let with_sketch = reach == BlockReach::Similar;
-        let blockable = BlockKeys::of(&view, document, &header, with_sketch)?;
-        let is_blocked = blockade.keeps_out(&blockable, Some(document), |craft| {
+        let keys = BlockKeys::of(&view, document, &header, with_sketch)?;
+        let is_blocked = blocklist.keeps_out(&keys, Some(document), |craft| {
             Ok(craft.shingles(&view.compared_text(document)?).into())
         })?;
         if is_blocked {
@@ -325,7 +325,7 @@ fn lift_blocks(
         }
         session.readmit(document, is_blocked)?;
     }
-    blockade.write(batch)?;
+    blocklist.write(batch)?;
     Ok(still)
 }
 

@@ -77,7 +77,7 @@ impl CommitDecisions {
     /// Lets the shingles of newcomers go, unless some of the documents that leave now may be compared with them.
     pub fn release_shingles(&mut self) {
         if self.0.no_longer_kept().is_empty() {
-            self.0.scene.release_shingles();
+            self.0.overlay.release_shingles();
         }
     }
 
@@ -89,21 +89,21 @@ impl CommitDecisions {
     pub fn apply(self, batch: &mut Batch<'_>) -> Result<AppliedDecisions, DecideError> {
         let mut session = self.0;
         let no_longer_kept = session.no_longer_kept();
-        for (id, change) in session.scene.standing_changes() {
+        for (id, change) in session.overlay.standing_changes() {
             if let Some(now) = change.now
                 && change.before != Some(now)
             {
-                batch.stand(id, &session.scene.header(id)?, change.before, now)?;
+                batch.stand(id, &session.overlay.header(id)?, change.before, now)?;
             }
         }
-        for (id, change) in session.scene.match_changes() {
+        for (id, change) in session.overlay.match_changes() {
             batch.explain(id, change.before.as_ref(), change.now.as_ref())?;
         }
         // What a generation that is being filled changes is known when it becomes current.
         if batch.is_current() {
             session.counts.heirs = session.write_lineage(batch, &no_longer_kept)?;
         }
-        for (kind, hash, document) in session.scene.exact_changes() {
+        for (kind, hash, document) in session.overlay.exact_changes() {
             batch.exact(kind, hash, document)?;
         }
         session.leave_buckets(batch)?;
@@ -117,7 +117,7 @@ impl CommitDecisions {
             WriterCache::put_back(batch, session.crowd, session.twins, gone);
         }
         session.counts.members = batch.view().bucket_members_read() - session.members_before;
-        session.counts.standings = session.scene.standings_read();
+        session.counts.standings = session.overlay.standings_read();
         Ok(AppliedDecisions { counts: session.counts, no_longer_kept })
     }
 
@@ -132,7 +132,7 @@ impl CommitDecisions {
 impl DecisionSession {
     /// Documents that were eligible and are not any more, ascending.
     fn no_longer_eligible(&self) -> Vec<DocId> {
-        let changes = self.scene.standing_changes();
+        let changes = self.overlay.standing_changes();
         changes
             .filter(|(_, change)| {
                 change.before.is_some_and(Standing::is_eligible)
@@ -169,17 +169,18 @@ impl DecisionSession {
     /// The keys of a stored document's buckets; none without a sketch.
     pub(super) fn buckets_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
         // Most successors differ in other fields only: what they joined need not be computed again.
-        if let Some(found) = self.scene.match_of(document)?
-            && let Some(bands) = self.scene.joined_buckets(found.witness)
+        if let Some(found) = self.overlay.match_of(document)?
+            && let Some(bands) = self.overlay.joined_buckets(found.witness)
         {
-            let (own, other) = (self.scene.header(document)?, self.scene.header(found.witness)?);
+            let (own, other) =
+                (self.overlay.header(document)?, self.overlay.header(found.witness)?);
             // Equal tokens make equal sketches; equal texts alone need not, where fields are compared too.
             if own.source == other.source && own.normalised == other.normalised {
                 return Ok(bands.to_vec());
             }
         }
-        match self.scene.sketch(document)? {
-            Some(sketch) => self.scene.band_keys(document, &sketch),
+        match self.overlay.sketch(document)? {
+            Some(sketch) => self.overlay.band_keys(document, &sketch),
             None => Ok(Vec::new()),
         }
     }
@@ -188,12 +189,12 @@ impl DecisionSession {
     /// up before; of all others it is asked at once.
     fn write_joined(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
         let is_known = |id: &DocId| self.prefetched.contains_key(id);
-        let unknown = self.scene.joined().filter(|(id, _)| !is_known(id));
+        let unknown = self.overlay.joined().filter(|(id, _)| !is_known(id));
         let mut keys: Vec<(u8, u64)> =
             unknown.flat_map(|(_, bands)| (0..=u8::MAX).zip(bands.iter().copied())).collect();
         keys.par_sort_unstable();
         keys.dedup();
-        let firsts = self.scene.view.bucket_firsts(&keys)?;
+        let firsts = self.overlay.view.bucket_firsts(&keys)?;
         let found: BucketMap<_> = keys.into_iter().zip(firsts).collect();
         let stored = |id, bands: &[u64]| match self.prefetched.get(&id) {
             Some(known) => Cow::Borrowed(known.buckets.as_slice()),
@@ -202,7 +203,7 @@ impl DecisionSession {
                 .map(|(band, hash)| found.get(&(band, *hash)).copied().flatten())
                 .collect(),
         };
-        let joined = self.scene.joined().map(|(document, hashes)| {
+        let joined = self.overlay.joined().map(|(document, hashes)| {
             let stored = stored(document, hashes);
             BucketJoin { document, hashes, stored }
         });
@@ -216,15 +217,15 @@ impl DecisionSession {
     fn marked(&mut self) -> Result<&RoaringTreemap, DecideError> {
         let found = match self.marked.take() {
             Some(found) => found,
-            None => self.scene.view.crowded()?,
+            None => self.overlay.view.crowded()?,
         };
         Ok(self.marked.insert(found))
     }
 
     /// Whether the decision in force about a document left candidates out.
     pub(super) fn is_open(&mut self, document: DocId) -> Result<bool, DecideError> {
-        let is_decided =
-            self.scene.standing_change(document).is_some() || self.reconsidered.contains(&document);
+        let is_decided = self.overlay.standing_change(document).is_some()
+            || self.reconsidered.contains(&document);
         Ok(match is_decided {
             true => self.open.contains_key(&document),
             false => self.marked()?.contains(document.0),
@@ -240,7 +241,7 @@ impl DecisionSession {
     pub(super) fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
         self.marked()?;
         let Some(marked) = self.marked.take() else { return Ok(()) };
-        let changed = self.scene.standing_changes().map(|(document, _)| document);
+        let changed = self.overlay.standing_changes().map(|(document, _)| document);
         let decided = changed.chain(self.reconsidered.iter().copied());
         for document in decided.filter(|document| marked.contains(document.0)) {
             if !self.open.contains_key(&document) {

@@ -50,17 +50,17 @@ pub(super) struct KeptBuckets {
 }
 
 pub(super) fn look_up_kept(
-    scene: &Overlay,
+    overlay: &Overlay,
     crowd: &mut CrowdIndex,
     reach: CandidateLimits,
     keys: &[&[u64]],
 ) -> Result<KeptBuckets, DecideError> {
-    let is_kept = |other| scene.is_kept(other);
+    let is_kept = |other| overlay.is_kept(other);
     let (wanted, places) = sorted_keys(keys);
     let mut buckets = if crowd.knows_nothing() {
-        scene.view.buckets_bulk(&wanted, BUSY, &|_| true)?
+        overlay.view.buckets_bulk(&wanted, BUSY, &|_| true)?
     } else {
-        look_up_unknown(&scene.view, crowd, &wanted)?
+        look_up_unknown(&overlay.view, crowd, &wanted)?
     };
     let mut met = Vec::new();
     for (key, bucket) in wanted.iter().zip(&mut buckets) {
@@ -72,11 +72,11 @@ pub(super) fn look_up_kept(
         }
     }
     for part in met.chunks(WHOLE) {
-        let whole = scene.view.buckets_bulk(part, usize::MAX, &is_kept)?;
+        let whole = overlay.view.buckets_bulk(part, usize::MAX, &is_kept)?;
         for (key, bucket) in part.iter().zip(whole) {
             let members = bucket.map(|bucket| bucket.members).unwrap_or_default();
             if members.len() > CROWDED {
-                crowd.absorb(*key, &members, &|part| scene.entrants(part))?;
+                crowd.absorb(*key, &members, &|part| overlay.entrants(part))?;
             } else {
                 crowd.note_few(*key, &members);
             }
@@ -106,7 +106,7 @@ pub(super) fn look_up_kept(
         return Ok(KeptBuckets { buckets, places, beyond, partial: unheld });
     }
     if !unheld.is_empty() {
-        let read = scene.view.buckets_bulk(&unheld, reach.read, &is_kept)?;
+        let read = overlay.view.buckets_bulk(&unheld, reach.read, &is_kept)?;
         for (at, bucket) in beyond.iter().zip(read) {
             if let Some(place) = buckets.get_mut(*at as usize) {
                 *place = bucket;

@@ -3,6 +3,7 @@
 use super::buckets::{CandidateLimits, look_up_kept};
 use super::crowd::{CrowdIndex, CrowdMember};
 use super::crowd_search::{PartialSearch, SketchedDocument, SkippedCandidates, closest, pass};
+use super::decision::DecisionCounts;
 use super::error::DecideError;
 use super::overlay::Overlay;
 use crate::dedup::{Fingerprinter, Overlap, Sketch, estimate_floor};
@@ -28,25 +29,24 @@ pub(super) struct CandidateLookup {
     pub(super) capped: u64,
     /// Candidates passed over though their sketches are close enough.
     pub(super) passed: SkippedCandidates,
-    /// Candidates whose sketch was compared, and those whose text was.
-    pub(super) compared: u64,
-    pub(super) verified: u64,
+    /// Candidates that were compared.
+    pub(super) counts: DecisionCounts,
 }
 
 /// Looks documents up in the store, in parallel, with the standings of this moment. Buckets that are
 /// found crowded come into the crowd, which is asked at the decision itself.
 pub(super) fn prefetch(
-    scene: &Overlay,
+    overlay: &Overlay,
     crowd: &mut CrowdIndex,
     reach: CandidateLimits,
     wanted: Vec<SketchedDocument>,
     passed_by: &mut PartialSearch,
     interrupt: &Interrupt,
 ) -> Result<Vec<(DocId, CandidateLookup)>, DecideError> {
-    let policy = scene.view.policy();
+    let policy = overlay.view.policy();
     let keys: Vec<&[u64]> = wanted.iter().map(|wanted| wanted.bands.as_slice()).collect();
-    let found = look_up_kept(scene, crowd, reach, &keys)?;
-    pass(scene, crowd, &found.partial, &wanted, passed_by, interrupt)?;
+    let found = look_up_kept(overlay, crowd, reach, &keys)?;
+    pass(overlay, crowd, &found.partial, &wanted, passed_by, interrupt)?;
     let passed_by = &*passed_by;
     let crowd = &*crowd;
     wanted
@@ -60,7 +60,7 @@ pub(super) fn prefetch(
                 // The crowd tells of the members of these at the decision, whichever bucket they share.
                 let asked = crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
                 let mut answer = CandidateLookup { bands, ..CandidateLookup::default() };
-                let own = scene.rank(document)?;
+                let own = overlay.rank(document)?;
                 let (mut candidates, mut beyond) = (BTreeSet::new(), BTreeSet::new());
                 for place in places {
                     let bucket = found.buckets.get(place as usize).and_then(Option::as_ref);
@@ -78,86 +78,73 @@ pub(super) fn prefetch(
                             && !passed_by.tells(document, **other)
                     };
                     for member in bucket.members.iter().filter(is_open) {
-                        into.insert(scene.rank(*member)?);
+                        into.insert(overlay.rank(*member)?);
                     }
                     answer.capped += u64::from(is_beyond && bucket.capped);
                 }
-                for member in passed_by.found(document).iter().filter(|one| scene.is_kept(**one)) {
-                    candidates.insert(scene.rank(*member)?);
+                for member in passed_by.found(document).iter().filter(|one| overlay.is_kept(**one))
+                {
+                    candidates.insert(overlay.rank(*member)?);
                 }
                 if !beyond.is_empty() {
-                    let (close, passed) = closest(scene, &sketch, beyond, reach.verified)?;
+                    let (close, passed) = closest(overlay, &sketch, beyond, reach.verified)?;
                     candidates.extend(close);
                     answer.passed = passed;
                 }
-                let mut verifier = Verifier { scene, document, sketch: &sketch, own: None };
+                let mut verifier = Verifier::new(overlay, document, &sketch);
+                // Those that outrank the document come first.
                 for candidate in candidates {
-                    let outranks = candidate < own;
-                    if !outranks && answer.nearest.is_some() {
+                    let Some(matched) = verifier.verify(candidate.document, craft)? else {
                         continue;
+                    };
+                    if candidate < own {
+                        answer.nearest = Some(matched);
+                        break;
                     }
-                    answer.compared += 1;
-                    match verifier.verify(candidate.document, craft)? {
-                        SimilarityVerdict::Far => {}
-                        SimilarityVerdict::Different => answer.verified += 1,
-                        SimilarityVerdict::Similar(matched) => {
-                            answer.verified += 1;
-                            if outranks {
-                                answer.nearest = Some(matched);
-                                break;
-                            }
-                            answer.outranked.push(candidate.document);
-                        }
-                    }
+                    answer.outranked.push(candidate.document);
                 }
+                answer.counts = verifier.counts;
                 Ok((document, answer))
             },
         )
         .collect()
 }
 
-/// What a comparison with one candidate came to.
-pub(super) enum SimilarityVerdict {
-    /// Too far apart by the sketches.
-    Far,
-    /// Below the threshold by the texts.
-    Different,
-    /// At or above it.
-    Similar(Match),
-}
-
-/// Compares one document with candidates; its own shingles are made once, when first needed.
+/// Compares one document with candidates, and counts them; its own shingles are made once, when first needed.
 pub(super) struct Verifier<'a> {
-    pub(super) scene: &'a Overlay,
-    pub(super) document: DocId,
-    pub(super) sketch: &'a Sketch,
-    pub(super) own: Option<Arc<[u64]>>,
+    overlay: &'a Overlay,
+    document: DocId,
+    sketch: &'a Sketch,
+    own: Option<Arc<[u64]>>,
+    /// Candidates whose sketches were compared, and those whose texts were.
+    pub(super) counts: DecisionCounts,
 }
 
-impl Verifier<'_> {
+impl<'a> Verifier<'a> {
+    pub(super) fn new(overlay: &'a Overlay, document: DocId, sketch: &'a Sketch) -> Self {
+        Self { overlay, document, sketch, own: None, counts: DecisionCounts::default() }
+    }
+
+    /// The match to a candidate whose text is similar; none is made of texts whose sketches are too far apart.
     pub(super) fn verify(
         &mut self,
         candidate: DocId,
         craft: &mut Fingerprinter,
-    ) -> Result<SimilarityVerdict, DecideError> {
-        let policy = self.scene.view.policy();
-        let floor = estimate_floor(policy);
-        let is_close = self
-            .scene
-            .sketch(candidate)?
-            .is_some_and(|other| self.sketch.estimate(&other) >= floor);
-        if !is_close {
-            return Ok(SimilarityVerdict::Far);
+    ) -> Result<Option<Match>, DecideError> {
+        let policy = self.overlay.view.policy();
+        self.counts.compared += 1;
+        let other = self.overlay.sketch(candidate)?;
+        if other.is_none_or(|other| self.sketch.estimate(&other) < estimate_floor(policy)) {
+            return Ok(None);
         }
+        self.counts.verified += 1;
         let own = match &mut self.own {
             Some(own) => own,
-            none => none.insert(self.scene.shingles(self.document, craft)?),
+            none => none.insert(self.overlay.shingles(self.document, craft)?),
         };
-        let other = self.scene.shingles(candidate, craft)?;
-        Ok(match Overlap::at_least(own, &other, policy.threshold) {
-            Some(overlap) => SimilarityVerdict::Similar(overlap.match_to(candidate)),
-            None => SimilarityVerdict::Different,
-        })
+        let other = self.overlay.shingles(candidate, craft)?;
+        let overlap = Overlap::at_least(own, &other, policy.threshold);
+        Ok(overlap.map(|overlap| overlap.match_to(candidate)))
     }
 }
 

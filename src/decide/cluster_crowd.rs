@@ -277,10 +277,10 @@ impl DocumentSets {
 }
 
 /// The document that stands for the component of an eligible one so far.
-pub(super) fn root_of(scene: &Overlay, document: DocId) -> Result<DocId, DecideError> {
-    match scene.standing(document)? {
+pub(super) fn root_of(overlay: &Overlay, document: DocId) -> Result<DocId, DecideError> {
+    match overlay.standing(document)? {
         Some(Standing::Exact | Standing::Near) => {
-            Ok(scene.match_of(document)?.map_or(document, |found| found.witness))
+            Ok(overlay.match_of(document)?.map_or(document, |found| found.witness))
         }
         _ => Ok(document),
     }

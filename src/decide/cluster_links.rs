@@ -1,7 +1,7 @@
 //! Mode `components`: a document's links to clusters through crowded buckets, one verified link to each cluster.
 
 use super::buckets::{CommitBuckets, look_up};
-use super::candidates::{SimilarityVerdict, Verifier};
+use super::candidates::Verifier;
 use super::cluster_crowd::{DocumentSets, root_of};
 use super::cluster_labels::{ClusterCoverage, ClusterLabel};
 use super::crowd::{CROWDED, CrowdIndex, CrowdMember, WHOLE, share_a_bucket};
@@ -29,31 +29,31 @@ pub(super) struct LinkState<'l> {
 
 /// The documents that stand for the clusters of many members, read without a look-up for each.
 struct ClusterRoots<'s> {
-    scene: &'s Overlay,
+    overlay: &'s Overlay,
     asked: HashMap<DocId, u32>,
     read: Vec<(DocId, RoaringTreemap)>,
 }
 
 impl<'s> ClusterRoots<'s> {
-    fn new(scene: &'s Overlay) -> Self {
-        Self { scene, asked: HashMap::new(), read: Vec::new() }
+    fn new(overlay: &'s Overlay) -> Self {
+        Self { overlay, asked: HashMap::new(), read: Vec::new() }
     }
 
     fn of(&mut self, document: DocId) -> Result<DocId, DecideError> {
-        if self.scene.is_kept(document) {
+        if self.overlay.is_kept(document) {
             return Ok(document);
         }
-        let is_decided = self.scene.standing(document)?.is_some();
+        let is_decided = self.overlay.standing(document)?.is_some();
         if let Some((root, _)) =
             self.read.iter().find(|(_, all)| is_decided && all.contains(document.0))
         {
             return Ok(*root);
         }
-        let root = root_of(self.scene, document)?;
+        let root = root_of(self.overlay, document)?;
         let asked = self.asked.entry(root).or_default();
         *asked += 1;
         if *asked == ASKED {
-            let members = self.scene.members(root)?;
+            let members = self.overlay.members(root)?;
             self.read.push((root, members.into_iter().map(|member| member.0).collect()));
         }
         Ok(root)
@@ -61,25 +61,25 @@ impl<'s> ClusterRoots<'s> {
 }
 
 /// Whether links may lead to a document by now: those that are to be decided are met as they are.
-pub(super) fn is_met(scene: &Overlay, document: DocId) -> bool {
-    match scene.standing_change(document) {
+pub(super) fn is_met(overlay: &Overlay, document: DocId) -> bool {
+    match overlay.standing_change(document) {
         Some(change) => change.now.is_some_and(Standing::is_eligible),
         // An error counts as yes: it shows when the document is looked at.
-        None => scene.is_eligible(document).unwrap_or(true),
+        None => overlay.is_eligible(document).unwrap_or(true),
     }
 }
 
 /// Looks up the buckets that the crowd does not hold, and takes those into it that are crowded: these are left
 /// without members.
 pub(super) fn look_up_eligible(
-    scene: &Overlay,
+    overlay: &Overlay,
     crowd: &mut CrowdIndex,
     keys: &[&[u64]],
 ) -> Result<CommitBuckets, DecideError> {
-    let eligible = Eligible::new(scene)?;
+    let eligible = Eligible::new(overlay)?;
     let admit = |other: DocId| eligible.is_met(other);
     let is_open = |band, hash| crowd.held(band, hash).is_none();
-    let mut found = look_up(&scene.view, keys, &is_open, CROWDED, &admit)?;
+    let mut found = look_up(&overlay.view, keys, &is_open, CROWDED, &admit)?;
     let mut met = Vec::new();
     for (key, bucket) in found.keys.iter().zip(&mut found.buckets) {
         if let Some(bucket) = bucket.as_mut().filter(|bucket| bucket.capped) {
@@ -87,13 +87,13 @@ pub(super) fn look_up_eligible(
             met.push(*key);
         }
     }
-    let mut roots = ClusterRoots::new(scene);
+    let mut roots = ClusterRoots::new(overlay);
     for part in met.chunks(WHOLE) {
-        let whole = scene.view.buckets_bulk(part, usize::MAX, &admit)?;
+        let whole = overlay.view.buckets_bulk(part, usize::MAX, &admit)?;
         for (key, bucket) in part.iter().zip(whole) {
             let members = bucket.map(|bucket| bucket.members).unwrap_or_default();
             let cluster = |member| roots.of(member);
-            crowd.absorb_clusters(*key, &members, cluster, &|part| scene.entrants(part))?;
+            crowd.absorb_clusters(*key, &members, cluster, &|part| overlay.entrants(part))?;
         }
     }
     drop(roots);
@@ -111,22 +111,22 @@ impl DecisionSession {
         forest: &mut DocumentSets,
     ) -> Result<(), DecideError> {
         for (key, taken) in (0..=u8::MAX).zip(bands.iter().copied()).zip(taken) {
-            let joined = self.scene.local(key.0, key.1);
+            let joined = self.overlay.local(key.0, key.1);
             if taken + joined.len() <= CROWDED || self.crowd.held(key.0, key.1).is_some() {
                 continue;
             }
-            let scene = &self.scene;
+            let overlay = &self.overlay;
             let stored = match taken {
                 0 => Vec::new(),
-                _ => scene.view.buckets(&[key], usize::MAX, |other| is_met(scene, other))?,
+                _ => overlay.view.buckets(&[key], usize::MAX, |other| is_met(overlay, other))?,
             };
             let mut members: BTreeSet<DocId> =
                 stored.into_iter().flatten().flat_map(|bucket| bucket.members).collect();
             members.extend(joined);
             let members: Vec<DocId> = members.into_iter().collect();
-            let mut roots = ClusterRoots::new(scene);
+            let mut roots = ClusterRoots::new(overlay);
             let cluster = |member| Ok(forest.find(roots.of(member)?));
-            self.crowd.absorb_clusters(key, &members, cluster, &|part| scene.entrants(part))?;
+            self.crowd.absorb_clusters(key, &members, cluster, &|part| overlay.entrants(part))?;
         }
         Ok(())
     }
@@ -156,9 +156,9 @@ impl DecisionSession {
                 continue;
             }
             let members = self.cluster(label)?;
-            let scene = &self.scene;
+            let overlay = &self.overlay;
             let is_whole = depth == ClusterCoverage::Some
-                && self.crowd.deepen(family, label, &members, &|part| scene.entrants(part))?;
+                && self.crowd.deepen(family, label, &members, &|part| overlay.entrants(part))?;
             if !is_whole && self.reach.is_all() {
                 self.link_candidates(one, members)?;
             } else if !is_whole {
@@ -183,8 +183,8 @@ impl DecisionSession {
             is_open |= self.beyond(*key, beyond, &mut candidates)?;
         }
         self.link_candidates(one, candidates)?;
-        let scene = &self.scene;
-        self.crowd.freshen_clusters(&held, &|part| scene.entrants(part))?;
+        let overlay = &self.overlay;
+        self.crowd.freshen_clusters(&held, &|part| overlay.entrants(part))?;
         Ok(is_open)
     }
 
@@ -198,12 +198,12 @@ impl DecisionSession {
         let mut members = self.crowd.joined_cluster(label);
         let mut roots = BTreeSet::new();
         for document in known {
-            roots.insert(root_of(&self.scene, document)?);
+            roots.insert(root_of(&self.overlay, document)?);
             members.insert(document);
         }
         for root in roots {
-            let of = self.scene.members(root)?;
-            members.extend(of.into_iter().filter(|member| is_met(&self.scene, *member)));
+            let of = self.overlay.members(root)?;
+            members.extend(of.into_iter().filter(|member| is_met(&self.overlay, *member)));
         }
         Ok(members.into_iter().collect())
     }
@@ -215,8 +215,8 @@ impl DecisionSession {
         family: u32,
         group: Option<u32>,
     ) -> Result<(), DecideError> {
-        let shingles = self.scene.shingles(one.document, &mut self.craft)?;
-        let floor = estimate_floor(self.scene.view.policy());
+        let shingles = self.overlay.shingles(one.document, &mut self.craft)?;
+        let floor = estimate_floor(self.overlay.view.policy());
         let sought = FamilyQuery { shingles: &shingles, sketch: one.sketch, floor };
         let CrowdIndex { families, labels, .. } = &mut self.crowd;
         let own = labels.of(one.document);
@@ -237,35 +237,29 @@ impl DecisionSession {
         one: &mut LinkState<'_>,
         candidates: impl IntoIterator<Item = DocId>,
     ) -> Result<(), DecideError> {
-        let (scene, crowd) = (&self.scene, &mut self.crowd);
-        let mut verifier =
-            Verifier { scene, document: one.document, sketch: one.sketch, own: None };
+        let (overlay, crowd) = (&self.overlay, &mut self.crowd);
+        let mut verifier = Verifier::new(overlay, one.document, one.sketch);
         for other in candidates {
             let label = crowd.labels.of(other);
             if other == one.document || label.is_some() && label == crowd.labels.of(one.document) {
                 continue;
             }
-            let Some(theirs) = scene.sketch(other)? else { continue };
-            if !share_a_bucket(&scene.band_keys(other, &theirs)?, one.bands) {
+            let Some(theirs) = overlay.sketch(other)? else { continue };
+            if !share_a_bucket(&overlay.band_keys(other, &theirs)?, one.bands) {
                 continue;
             }
-            let root = root_of(scene, other)?;
+            let root = root_of(overlay, other)?;
             if one.forest.find(root) == one.forest.find(one.document) {
                 crowd.link(one.document, other);
                 continue;
             }
-            self.counts.compared += 1;
-            match verifier.verify(other, &mut self.craft)? {
-                SimilarityVerdict::Far => {}
-                SimilarityVerdict::Different => self.counts.verified += 1,
-                SimilarityVerdict::Similar(_) => {
-                    self.counts.verified += 1;
-                    one.touched.insert(root);
-                    one.forest.link(one.document, root, crowd);
-                    crowd.link(one.document, other);
-                }
+            if verifier.verify(other, &mut self.craft)?.is_some() {
+                one.touched.insert(root);
+                one.forest.link(one.document, root, crowd);
+                crowd.link(one.document, other);
             }
         }
+        self.counts += verifier.counts;
         Ok(())
     }
 
@@ -282,13 +276,13 @@ impl DecisionSession {
         }
         let cap = CROWDED.max(self.reach.most());
         if let Entry::Vacant(unread) = beyond.entry(key) {
-            let scene = &self.scene;
-            let read = scene.view.buckets(&[key], cap, |other| is_met(scene, other))?;
+            let overlay = &self.overlay;
+            let read = overlay.view.buckets(&[key], cap, |other| is_met(overlay, other))?;
             let bucket = read.into_iter().flatten().next();
             unread.insert(bucket.map(|one| (one.members, one.capped)).unwrap_or_default());
         }
         let Some((stored, is_capped)) = beyond.get(&key) else { return Ok(false) };
-        let joined = self.scene.local(key.0, key.1);
+        let joined = self.overlay.local(key.0, key.1);
         let is_open = *is_capped || joined.len() > cap;
         candidates.extend(stored.iter().chain(joined.iter().take(cap)));
         self.counts.capped += u64::from(is_open);
@@ -309,9 +303,9 @@ impl DecisionSession {
         if held.is_empty() {
             return Ok(());
         }
-        let (scene, craft) = (&self.scene, std::cell::RefCell::new(&mut self.craft));
+        let (overlay, craft) = (&self.overlay, std::cell::RefCell::new(&mut self.craft));
         self.crowd.join_cluster(document, &held, || {
-            let shingles = scene.shingles(document, *craft.borrow_mut())?;
+            let shingles = overlay.shingles(document, *craft.borrow_mut())?;
             Ok(CrowdMember { document, sketch: sketch.clone(), shingles })
         })
     }

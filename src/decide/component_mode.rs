@@ -6,10 +6,10 @@
 //! dissolved and put together again from buckets and texts, which is all that the links depend on.
 
 use super::buckets::look_up;
-use super::candidates::{SimilarityVerdict, Verifier};
+use super::candidates::Verifier;
 use super::cluster_crowd::{DocumentSets, root_of};
 use super::cluster_links::{LinkState, look_up_eligible};
-use super::decision::Decision;
+use super::decision::{Decision, DecisionCounts};
 use super::error::DecideError;
 use super::overlay::Eligible;
 use super::session::DecisionSession;
@@ -24,8 +24,7 @@ struct UnlinkedDocument {
     sketch: Option<Sketch>,
     bands: Vec<u64>,
     links: Vec<DocId>,
-    compared: u64,
-    verified: u64,
+    counts: DecisionCounts,
     /// Members that the store has in each bucket that is not in the crowd.
     taken: Vec<usize>,
 }
@@ -42,11 +41,10 @@ impl DecisionSession {
         let mut beyond = BucketMap::default();
         for one in loose {
             self.check_interrupt()?;
-            self.counts.compared += one.compared;
-            self.counts.verified += one.verified;
+            self.counts += one.counts;
             let twins = self.meet_texts(one.document)?;
             for other in twins.iter().chain(&one.links) {
-                let root = root_of(&self.scene, *other)?;
+                let root = root_of(&self.overlay, *other)?;
                 touched.insert(root);
                 forest.link(one.document, root, &mut self.crowd);
             }
@@ -64,7 +62,7 @@ impl DecisionSession {
                 self.join_clusters(document, sketch, bands)?;
                 let crowd = &self.crowd;
                 let is_told = |band, hash| crowd.held(band, hash).is_some_and(|held| held.is_whole);
-                self.scene.index(document, one.bands, |band, hash| !is_told(band, hash));
+                self.overlay.index(document, one.bands, |band, hash| !is_told(band, hash));
             }
         }
         let clusters = touched.into_iter().filter(|root| !ids.contains(root));
@@ -76,7 +74,7 @@ impl DecisionSession {
             components.entry(forest.find(*document)).or_default().1.push(*document);
         }
         components.into_values().try_for_each(|(clusters, loose)| self.unite(&clusters, loose))?;
-        self.crowd.prune(|document| self.scene.is_kept(document));
+        self.crowd.prune(|document| self.overlay.is_kept(document));
         Ok(())
     }
 
@@ -85,13 +83,13 @@ impl DecisionSession {
         let kept: BTreeSet<DocId> = self.left.values().copied().collect();
         self.left.keys().for_each(|document| self.crowd.dissolve(*document));
         for kept in kept {
-            let mut cluster = self.scene.members(kept)?;
+            let mut cluster = self.overlay.members(kept)?;
             cluster.insert(kept);
             for member in cluster {
                 self.crowd.dissolve(member);
-                if self.scene.is_eligible(member)? {
-                    self.scene.set_standing(member, None)?;
-                    let rank = self.scene.rank(member)?;
+                if self.overlay.is_eligible(member)? {
+                    self.overlay.set_standing(member, None)?;
+                    let rank = self.overlay.rank(member)?;
                     self.queue.insert(rank);
                 }
             }
@@ -106,9 +104,9 @@ impl DecisionSession {
     ) -> Result<Vec<UnlinkedDocument>, DecideError> {
         let mut loose = Vec::with_capacity(ids.len());
         for document in ids {
-            let sketch = self.scene.sketch(*document)?;
+            let sketch = self.overlay.sketch(*document)?;
             let bands = match &sketch {
-                Some(sketch) => self.scene.band_keys(*document, sketch)?,
+                Some(sketch) => self.overlay.band_keys(*document, sketch)?,
                 None => Vec::new(),
             };
             let (document, links) = (*document, Vec::new());
@@ -117,8 +115,7 @@ impl DecisionSession {
                 sketch,
                 bands,
                 links,
-                compared: 0,
-                verified: 0,
+                counts: DecisionCounts::default(),
                 taken: Vec::new(),
             });
         }
@@ -126,16 +123,16 @@ impl DecisionSession {
         let keys: Vec<&[u64]> = loose.iter().map(|one| one.bands.as_slice()).collect();
         let found = if is_unverified {
             // One decided member links to the whole bucket when nothing is verified.
-            let eligible = Eligible::new(&self.scene)?;
+            let eligible = Eligible::new(&self.overlay)?;
             let admit = |other: DocId| eligible.is_met(other);
-            let found = look_up(&self.scene.view, &keys, &|_, _| true, 1, &admit)?;
+            let found = look_up(&self.overlay.view, &keys, &|_, _| true, 1, &admit)?;
             eligible.end()?;
             found
         } else {
-            look_up_eligible(&self.scene, &mut self.crowd, &keys)?
+            look_up_eligible(&self.overlay, &mut self.crowd, &keys)?
         };
-        let (scene, crowd) = (&self.scene, &self.crowd);
-        let policy = scene.view.policy();
+        let (overlay, crowd) = (&self.overlay, &self.crowd);
+        let policy = overlay.view.policy();
         loose
             .into_par_iter()
             .zip(found.places)
@@ -160,20 +157,18 @@ impl DecisionSession {
                     }
                     let mut linked = BTreeSet::new();
                     let document = one.document;
-                    let mut verifier = Verifier { scene, document, sketch, own: None };
+                    let mut verifier = Verifier::new(overlay, document, sketch);
                     for candidate in candidates {
-                        let root = root_of(scene, candidate)?;
+                        let root = root_of(overlay, candidate)?;
                         if linked.contains(&root) {
                             continue;
                         }
-                        one.compared += 1;
-                        let verdict = verifier.verify(candidate, craft)?;
-                        one.verified += u64::from(!matches!(verdict, SimilarityVerdict::Far));
-                        if matches!(verdict, SimilarityVerdict::Similar(_)) {
+                        if verifier.verify(candidate, craft)?.is_some() {
                             linked.insert(root);
                             one.links.push(candidate);
                         }
                     }
+                    one.counts = verifier.counts;
                     Ok(one)
                 },
             )
@@ -182,21 +177,21 @@ impl DecisionSession {
 
     /// The eligible documents whose texts equal the document's; it leads its texts if it outranks them.
     fn meet_texts(&mut self, document: DocId) -> Result<Vec<DocId>, DecideError> {
-        let header = self.scene.header(document)?;
-        let rank = self.scene.rank(document)?;
+        let header = self.overlay.header(document)?;
+        let rank = self.overlay.rank(document)?;
         let mut twins = Vec::new();
         for form in self.forms() {
-            let hash = self.scene.text_hash(*form, &header);
+            let hash = self.overlay.text_hash(*form, &header);
             let mut leads = true;
-            if let Some(twin) = self.scene.exact(*form, hash)?
+            if let Some(twin) = self.overlay.exact(*form, hash)?
                 && twin != document
-                && self.scene.is_eligible(twin)?
+                && self.overlay.is_eligible(twin)?
             {
-                leads = rank < self.scene.rank(twin)?;
+                leads = rank < self.overlay.rank(twin)?;
                 twins.push(twin);
             }
             if leads {
-                self.scene.set_exact(*form, hash, Some(document));
+                self.overlay.set_exact(*form, hash, Some(document));
             }
         }
         Ok(twins)
@@ -211,14 +206,14 @@ impl DecisionSession {
         forest: &mut DocumentSets,
     ) -> Result<(), DecideError> {
         let is_unverified = self.mode() == DedupMode::Lsh;
-        let mut verifier = Verifier { scene: &self.scene, document, sketch, own: None };
+        let mut verifier = Verifier::new(&self.overlay, document, sketch);
         let mut compared = BTreeSet::new();
         let asked = self.crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
         for (band, hash) in (0..=u8::MAX).zip(bands) {
             if self.crowd.held(band, *hash).is_some() {
                 continue;
             }
-            let members = self.scene.local(band, *hash);
+            let members = self.overlay.local(band, *hash);
             for other in members.iter().take(if is_unverified { 1 } else { usize::MAX }) {
                 if forest.find(*other) == forest.find(document)
                     || !compared.insert(*other)
@@ -226,20 +221,13 @@ impl DecisionSession {
                 {
                     continue;
                 }
-                self.counts.compared += 1;
-                let linked = is_unverified
-                    || match verifier.verify(*other, &mut self.craft)? {
-                        SimilarityVerdict::Far => false,
-                        verdict => {
-                            self.counts.verified += 1;
-                            matches!(verdict, SimilarityVerdict::Similar(_))
-                        }
-                    };
-                if linked {
+                self.counts.compared += u64::from(is_unverified);
+                if is_unverified || verifier.verify(*other, &mut self.craft)?.is_some() {
                     forest.link(document, *other, &mut self.crowd);
                 }
             }
         }
+        self.counts += verifier.counts;
         Ok(())
     }
 
@@ -247,24 +235,24 @@ impl DecisionSession {
     fn unite(&mut self, clusters: &[DocId], loose: Vec<DocId>) -> Result<(), DecideError> {
         let mut best: Option<Rank> = None;
         for document in clusters.iter().chain(&loose) {
-            let rank = self.scene.rank(*document)?;
+            let rank = self.overlay.rank(*document)?;
             best = Some(best.map_or(rank, |best| best.min(rank)));
         }
         let Some(Rank { document: kept, .. }) = best else { return Ok(()) };
         let mut changed = loose;
         for cluster in clusters.iter().filter(|cluster| **cluster != kept) {
             changed.push(*cluster);
-            changed.extend(self.scene.members(*cluster)?);
+            changed.extend(self.overlay.members(*cluster)?);
         }
         for document in changed {
             if document == kept {
                 self.conclude(document, Decision::KEPT)?;
                 continue;
             }
-            let own = self.scene.shingles(document, &mut self.craft)?;
-            let other = self.scene.shingles(kept, &mut self.craft)?;
+            let own = self.overlay.shingles(document, &mut self.craft)?;
+            let other = self.overlay.shingles(kept, &mut self.craft)?;
             let matched = Overlap::of(&own, &other).match_to(kept);
-            let decision = self.removal_decision(&self.scene.header(document)?, matched)?;
+            let decision = self.removal_decision(&self.overlay.header(document)?, matched)?;
             self.conclude(document, decision)?;
         }
         Ok(())

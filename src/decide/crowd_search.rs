@@ -49,7 +49,7 @@ impl PartialSearch {
 /// Looks through the kept members of these buckets, sorted by key, for those of `wanted` that are in any and did not
 /// ask before, but for those that the crowd tells of. Each part is read once, and takes as much room as the crowd has.
 pub(super) fn pass(
-    scene: &Overlay,
+    overlay: &Overlay,
     crowd: &mut CrowdIndex,
     partial: &[(u8, u64)],
     wanted: &[SketchedDocument],
@@ -58,7 +58,7 @@ pub(super) fn pass(
 ) -> Result<(), DecideError> {
     passed.members.clear();
     passed.asking.clear();
-    let policy = scene.view.policy();
+    let policy = overlay.view.policy();
     let floor = estimate_floor(policy);
     let mut craft = Fingerprinter::new(policy);
     let is_partial: HashSet<&(u8, u64)> = partial.iter().collect();
@@ -79,19 +79,20 @@ pub(super) fn pass(
     }
     let mut sample: Vec<Arc<[u64]>> = Vec::new();
     for one in asking.iter().take(READ) {
-        sample.push(scene.shingles(one.document, &mut craft)?);
+        sample.push(overlay.shingles(one.document, &mut craft)?);
     }
     // Those that are decided now are those that join.
     crowd.await_late(&sample);
-    passed.members = members(scene, crowd, partial)?;
+    passed.members = members(overlay, crowd, partial)?;
     let mut members = passed.members.iter().map(DocId);
-    while let Some(mut part) = read_part(scene, crowd, &mut members, policy.threshold, interrupt)? {
+    while let Some(mut part) = read_part(overlay, crowd, &mut members, policy.threshold, interrupt)?
+    {
         for one in &asking {
-            let shingles = scene.shingles(one.document, &mut craft)?;
+            let shingles = overlay.shingles(one.document, &mut craft)?;
             let sought = FamilyQuery { shingles: &shingles, sketch: &one.sketch, floor };
             for other in part.find(sought, |other| other != one.document) {
                 let Some(sketch) = part.sketch(other) else { continue };
-                let theirs = scene.band_keys(other, sketch)?;
+                let theirs = overlay.band_keys(other, sketch)?;
                 if share_a_bucket(&theirs, &one.bands)
                     && let Some((_, found)) = passed.found.get_mut(&one.document)
                 {
@@ -105,14 +106,14 @@ pub(super) fn pass(
 
 /// The kept members of the buckets that no look-up of theirs is told of by the crowd.
 fn members(
-    scene: &Overlay,
+    overlay: &Overlay,
     crowd: &CrowdIndex,
     partial: &[(u8, u64)],
 ) -> Result<RoaringTreemap, DecideError> {
     let mut members = RoaringTreemap::new();
     for keys in partial.chunks(WHOLE) {
-        let is_kept = |other| scene.is_kept(other);
-        let read = scene.view.buckets_bulk(keys, usize::MAX, &is_kept)?;
+        let is_kept = |other| overlay.is_kept(other);
+        let read = overlay.view.buckets_bulk(keys, usize::MAX, &is_kept)?;
         for (key, bucket) in keys.iter().zip(read) {
             let all = bucket.map(|bucket| bucket.members).unwrap_or_default();
             let told = |member: &DocId| crowd.has(key, *member);
@@ -124,7 +125,7 @@ fn members(
 
 /// The next members, as many as there is room for; none when there are no more.
 fn read_part(
-    scene: &Overlay,
+    overlay: &Overlay,
     crowd: &CrowdIndex,
     members: &mut impl Iterator<Item = DocId>,
     threshold: f64,
@@ -133,7 +134,7 @@ fn read_part(
     gather(threshold, crowd.budget(), || {
         interrupt.check()?;
         let next: Vec<DocId> = members.by_ref().take(READ).collect();
-        (!next.is_empty()).then(|| scene.entrants(&next)).transpose()
+        (!next.is_empty()).then(|| overlay.entrants(&next)).transpose()
     })
 }
 
@@ -148,15 +149,15 @@ pub(super) struct SkippedCandidates {
 /// The `most` of these whose sketches agree best, of those that are close enough to be compared; and those
 /// passed over.
 pub(super) fn closest(
-    scene: &Overlay,
+    overlay: &Overlay,
     sketch: &Sketch,
     candidates: BTreeSet<Rank>,
     most: usize,
 ) -> Result<(Vec<Rank>, SkippedCandidates), DecideError> {
-    let floor = estimate_floor(scene.view.policy());
+    let floor = estimate_floor(overlay.view.policy());
     let mut close = Vec::new();
     for candidate in candidates {
-        let estimate = scene.sketch(candidate.document)?.map_or(0.0, |one| one.estimate(sketch));
+        let estimate = overlay.sketch(candidate.document)?.map_or(0.0, |one| one.estimate(sketch));
         if estimate >= floor {
             close.push((estimate, candidate));
         }
@@ -172,7 +173,7 @@ pub(super) fn closest(
 
 /// Asks the crowd for one document, and tells it of those that join.
 pub(super) struct CrowdSearch<'s> {
-    pub(super) scene: &'s Overlay,
+    pub(super) overlay: &'s Overlay,
     pub(super) crowd: &'s mut CrowdIndex,
     pub(super) craft: &'s mut Fingerprinter,
     pub(super) limits: CandidateLimits,
@@ -193,7 +194,7 @@ impl CrowdSearch<'_> {
         let mut found = BTreeSet::new();
         let mut filled = Vec::new();
         for (key, taken) in keys.iter().zip(taken) {
-            let joined = self.scene.local(key.0, key.1);
+            let joined = self.overlay.local(key.0, key.1);
             if joined.is_empty() || self.crowd.held(key.0, key.1).is_some() {
                 continue;
             }
@@ -212,14 +213,14 @@ impl CrowdSearch<'_> {
     /// Takes these buckets into the crowd, with those that joined them in this commit.
     fn absorb(&mut self, filled: &[(u8, u64)]) -> Result<(), DecideError> {
         for part in filled.chunks(WHOLE) {
-            let scene = self.scene;
-            let stored = scene.view.buckets(part, usize::MAX, |other| scene.is_kept(other))?;
+            let overlay = self.overlay;
+            let stored = overlay.view.buckets(part, usize::MAX, |other| overlay.is_kept(other))?;
             for (key, bucket) in part.iter().zip(stored) {
                 let mut members: BTreeSet<DocId> =
                     bucket.map(|bucket| bucket.members).unwrap_or_default().into_iter().collect();
-                members.extend(scene.local(key.0, key.1));
+                members.extend(overlay.local(key.0, key.1));
                 let members: Vec<DocId> = members.into_iter().collect();
-                self.crowd.absorb(*key, &members, &|part| scene.entrants(part))?;
+                self.crowd.absorb(*key, &members, &|part| overlay.entrants(part))?;
             }
         }
         Ok(())
@@ -245,31 +246,31 @@ impl CrowdSearch<'_> {
         if held.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let shingles = self.scene.shingles(document, self.craft)?;
-        let floor = estimate_floor(self.scene.view.policy());
+        let shingles = self.overlay.shingles(document, self.craft)?;
+        let floor = estimate_floor(self.overlay.view.policy());
         let sought = FamilyQuery { shingles: &shingles, sketch, floor };
-        let scene = self.scene;
+        let overlay = self.overlay;
         let admitted = |other: DocId| {
             other != document
-                && scene.is_kept(other)
+                && overlay.is_kept(other)
                 // An error counts as yes: it shows when the candidate is looked at.
-                && scene.rank(other).map_or(true, &admit)
+                && overlay.rank(other).map_or(true, &admit)
         };
         let own: Vec<u64> = keys.iter().map(|(_, hash)| *hash).collect();
         let mut found = self.crowd.find(&held, sought, admitted);
         found.extend(self.crowd.find_late(sought, admitted));
         let mut candidates = BTreeSet::new();
         for other in found {
-            let Some(theirs) = self.scene.sketch(other)? else { continue };
-            let theirs = self.scene.band_keys(other, &theirs)?;
+            let Some(theirs) = self.overlay.sketch(other)? else { continue };
+            let theirs = self.overlay.band_keys(other, &theirs)?;
             if share_a_bucket(&theirs, &own) {
-                candidates.insert(self.scene.rank(other)?);
+                candidates.insert(self.overlay.rank(other)?);
             }
         }
         candidates.extend(self.joined_beyond(document, sketch, &held, &admit)?);
-        let scene = self.scene;
-        let is_kept = |other| scene.is_kept(other);
-        self.crowd.freshen(&held, is_kept, |_| None, &|part| scene.entrants(part))?;
+        let overlay = self.overlay;
+        let is_kept = |other| overlay.is_kept(other);
+        self.crowd.freshen(&held, is_kept, |_| None, &|part| overlay.entrants(part))?;
         Ok(candidates)
     }
 
@@ -284,14 +285,14 @@ impl CrowdSearch<'_> {
         let mut joined = BTreeSet::new();
         for (band, hash) in held {
             let is_whole = self.crowd.held(*band, *hash).is_some_and(|held| held.is_whole);
-            let members = self.scene.local(*band, *hash);
+            let members = self.overlay.local(*band, *hash);
             if is_whole {
                 continue;
             }
             *self.capped += u64::from(members.len() > self.limits.read);
             for other in members.iter().take(self.limits.read) {
-                let rank = self.scene.rank(*other)?;
-                if *other != document && self.scene.is_kept(*other) && admit(rank) {
+                let rank = self.overlay.rank(*other)?;
+                if *other != document && self.overlay.is_kept(*other) && admit(rank) {
                     joined.insert(rank);
                 }
             }
@@ -299,7 +300,7 @@ impl CrowdSearch<'_> {
         if joined.is_empty() {
             return Ok(Vec::new());
         }
-        let (close, passed) = closest(self.scene, sketch, joined, self.limits.verified)?;
+        let (close, passed) = closest(self.overlay, sketch, joined, self.limits.verified)?;
         self.skipped.count += passed.count;
         self.skipped.example = self.skipped.example.or(passed.example);
         Ok(close)
@@ -315,9 +316,9 @@ impl CrowdSearch<'_> {
         if self.crowd.is_empty() {
             return Ok(());
         }
-        let (scene, craft) = (self.scene, RefCell::new(&mut *self.craft));
+        let (overlay, craft) = (self.overlay, RefCell::new(&mut *self.craft));
         self.crowd.join(keys, || {
-            let shingles = scene.shingles(document, *craft.borrow_mut())?;
+            let shingles = overlay.shingles(document, *craft.borrow_mut())?;
             Ok(CrowdMember { document, sketch: sketch.clone(), shingles })
         })
     }

@@ -42,7 +42,7 @@ impl DecisionSession {
             self.settle_independent()?;
         }
         for (id, witness) in removed {
-            if !may_wait && !self.scene.is_kept(witness) {
+            if !may_wait && !self.overlay.is_kept(witness) {
                 return Err(untrue(id, NOT_KEPT));
             }
         }
@@ -57,9 +57,9 @@ impl DecisionSession {
             let given = given.ok_or_else(|| untrue(id, "nothing was decided about it"))?;
             let decision = self.take(rank, given)?;
             self.conclude(id, decision)?;
-            if let Some(sketch) = self.scene.sketch(id)? {
-                let bands = self.scene.band_keys(id, &sketch)?;
-                self.scene.index(id, bands, |_, _| false);
+            if let Some(sketch) = self.overlay.sketch(id)? {
+                let bands = self.overlay.band_keys(id, &sketch)?;
+                self.overlay.index(id, bands, |_, _| false);
             }
         }
         Ok(())
@@ -68,7 +68,7 @@ impl DecisionSession {
     /// Whether ids are ranks, so that a witness comes before those that it removes.
     #[must_use]
     pub const fn keeps_first(&self) -> bool {
-        self.scene.ranker.is_first()
+        self.overlay.ranker.is_first()
     }
 
     /// Whether a document came with its decision.
@@ -91,15 +91,15 @@ impl DecisionSession {
         let mut gone = Vec::new();
         for (id, matched) in given {
             self.check_interrupt()?;
-            let header = self.scene.header(*id)?;
+            let header = self.overlay.header(*id)?;
             let decision = self.removed(*id, &header, *matched)?;
-            if self.scene.is_kept(*id) {
+            if self.overlay.is_kept(*id) {
                 gone.push(*id);
             }
             self.conclude(*id, decision)?;
         }
         for (id, matched) in given {
-            if !self.scene.is_kept(matched.witness) {
+            if !self.overlay.is_kept(matched.witness) {
                 return Err(untrue(*id, NOT_KEPT));
             }
         }
@@ -109,8 +109,8 @@ impl DecisionSession {
             return Ok(CommitDecisions(self));
         }
         for id in gone {
-            if let Some(member) = self.scene.members(id)?.first() {
-                let key = self.scene.view.display_key(*member, &self.scene.header(*member)?)?;
+            if let Some(member) = self.overlay.members(id)?.first() {
+                let key = self.overlay.view.display_key(*member, &self.overlay.header(*member)?)?;
                 let why = format!("it is removed, and the witness of a document, {key:?}");
                 return Err(untrue(id, why));
             }
@@ -126,13 +126,13 @@ impl DecisionSession {
         given: ImportedDecision,
     ) -> Result<Decision, DecideError> {
         let id = rank.document;
-        let header = self.scene.header(id)?;
+        let header = self.overlay.header(id)?;
         let is_equal = self.lead_given(rank, &header)?;
         match given {
             ImportedDecision::Removed(matched) => {
                 let decision = self.removed(id, &header, matched)?;
                 let may_wait = self.takeover.as_ref().is_some_and(|takeover| takeover.changes);
-                let waits = may_wait && !self.scene.is_kept(matched.witness);
+                let waits = may_wait && !self.overlay.is_kept(matched.witness);
                 Ok(if waits { Decision::KEPT } else { decision })
             }
             ImportedDecision::Kept if is_equal => {
@@ -148,13 +148,13 @@ impl DecisionSession {
     fn lead_given(&mut self, rank: Rank, header: &Header) -> Result<bool, DecideError> {
         let mut is_outranked = false;
         for form in self.forms() {
-            let hash = self.scene.text_hash(*form, header);
-            let leads = match self.scene.exact(*form, hash)? {
-                Some(leader) => self.is_leaving(leader) || rank < self.scene.rank(leader)?,
+            let hash = self.overlay.text_hash(*form, header);
+            let leads = match self.overlay.exact(*form, hash)? {
+                Some(leader) => self.is_leaving(leader) || rank < self.overlay.rank(leader)?,
                 None => true,
             };
             if leads {
-                self.scene.set_exact(*form, hash, Some(rank.document));
+                self.overlay.set_exact(*form, hash, Some(rank.document));
             } else {
                 is_outranked = true;
             }
@@ -170,10 +170,10 @@ impl DecisionSession {
 
     /// The decision that a match makes, if it can be true.
     fn removed(&self, id: DocId, header: &Header, matched: Match) -> Result<Decision, DecideError> {
-        let witness = self.scene.header(matched.witness)?;
-        let removed = (self.scene.rank(id)?, header);
-        let by = (self.scene.rank(matched.witness)?, &witness);
-        check_removal(self.scene.view.policy(), removed, by, &matched)
+        let witness = self.overlay.header(matched.witness)?;
+        let removed = (self.overlay.rank(id)?, header);
+        let by = (self.overlay.rank(matched.witness)?, &witness);
+        check_removal(self.overlay.view.policy(), removed, by, &matched)
             .map_err(|why| untrue(id, why))?;
         self.removal_decision(header, matched)
     }
@@ -186,12 +186,12 @@ impl CommitDecisions {
     /// [`DecideError::InvalidDecision`] for the first pair whose overlap is another one; [`DecideError`] when the store
     /// cannot be read.
     pub fn check_overlaps(&self, pairs: &[(DocId, Match)]) -> Result<(), DecideError> {
-        let policy = self.0.scene.view.policy();
+        let policy = self.0.overlay.view.policy();
         let wrong = pairs.par_iter().with_min_len(8).map_init(
             || Fingerprinter::new(policy),
             |craft, (document, matched)| {
-                let own = self.0.scene.shingles(*document, craft)?;
-                let other = self.0.scene.shingles(matched.witness, craft)?;
+                let own = self.0.overlay.shingles(*document, craft)?;
+                let other = self.0.overlay.shingles(matched.witness, craft)?;
                 let found = Overlap::of(&own, &other).shared;
                 if found == matched.shared {
                     return Ok(());

@@ -92,13 +92,13 @@ impl DecisionSession {
         lineages: &Lineages<'_>,
         document: DocId,
     ) -> Result<Roots, DecideError> {
-        if self.scene.is_new(document) {
+        if self.overlay.is_new(document) {
             return Ok(Roots::default());
         }
         if self.is_imported(document) {
             return lineages.stored(document);
         }
-        let matched = match self.scene.match_change(document) {
+        let matched = match self.overlay.match_change(document) {
             Some(change) => change.before,
             // Only what is kept and stays so is asked for, which no match explains.
             None => None,
@@ -109,7 +109,7 @@ impl DecisionSession {
     /// Whether a document comes with this commit, or with the load that this commit is part of: which of its commits
     /// that was does not matter.
     fn is_newcomer(&self, document: DocId) -> bool {
-        self.scene.is_new(document) || self.is_imported(document)
+        self.overlay.is_new(document) || self.is_imported(document)
     }
 
     /// What a document has by now, or has without this commit.
@@ -141,8 +141,8 @@ impl DecisionSession {
         batch: &mut Batch<'_>,
         gone: &[DocId],
     ) -> Result<u64, DecideError> {
-        let scene = &self.scene;
-        let view = scene.view.clone();
+        let overlay = &self.overlay;
+        let view = overlay.view.clone();
         let mut lineages = Lineages::new(&view)?;
         let mut leavers = self.leavers(gone, batch.memory_aside())?;
         let before = |lineages: &Lineages<'_>, document| self.roots_before(lineages, document);
@@ -151,11 +151,11 @@ impl DecisionSession {
             let of_old = self.roots_or_itself(&lineages, *old)?;
             lineages.join(*new, Roots::default(), &of_old);
         }
-        for (document, change) in scene.match_changes() {
+        for (document, change) in overlay.match_changes() {
             let next = change.now.and_then(in_cluster);
             let moved = next.filter(|_| change.before.and_then(in_cluster) != next);
             let Some(next) = moved else { continue };
-            let standing = scene.standing_change(document);
+            let standing = overlay.standing_change(document);
             let was_kept = standing.is_some_and(|change| change.before == Some(Standing::Kept));
             let takes = if self.is_newcomer(document) {
                 let own = self.own_roots(&lineages, document)?;
@@ -177,10 +177,10 @@ impl DecisionSession {
         if let Some(leavers) = &mut leavers {
             self.pass_lineages_on(leavers, &mut lineages, true)?;
         }
-        for (document, change) in scene.match_changes() {
+        for (document, change) in overlay.match_changes() {
             let Some(was) = change.before else { continue };
             let (witness, next) = (in_cluster(was), change.now.and_then(in_cluster));
-            let is_superseded = scene.standing(document)? == Some(Standing::Superseded);
+            let is_superseded = overlay.standing(document)? == Some(Standing::Superseded);
             if self.is_newcomer(document) || witness == next || is_superseded {
                 continue;
             }

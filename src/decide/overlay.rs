@@ -503,7 +503,7 @@ impl DecisionRowCache {
 
 /// Answers from any thread; an error is kept until the end.
 pub(super) struct Eligible<'s> {
-    scene: &'s Overlay,
+    overlay: &'s Overlay,
     /// Terms of the standings `exact` and `near`; kept documents are known.
     terms: Vec<TermId>,
     blocks: RwLock<HashMap<u64, Arc<RoaringBitmap>>>,
@@ -511,20 +511,20 @@ pub(super) struct Eligible<'s> {
 }
 
 impl<'s> Eligible<'s> {
-    pub(super) fn new(scene: &'s Overlay) -> Result<Self, DecideError> {
+    pub(super) fn new(overlay: &'s Overlay) -> Result<Self, DecideError> {
         let mut terms = Vec::new();
         for standing in [Standing::Exact, Standing::Near] {
-            let value = fields::standing_value(scene.view.generation(), standing);
-            terms.extend(scene.view.term(fields::STANDING, &value)?);
+            let value = fields::standing_value(overlay.view.generation(), standing);
+            terms.extend(overlay.view.term(fields::STANDING, &value)?);
         }
         let (blocks, failed) = (RwLock::default(), Mutex::default());
-        Ok(Self { scene, terms, blocks, failed })
+        Ok(Self { overlay, terms, blocks, failed })
     }
 
     /// Whether links may lead to the document by now: it is eligible as the commit has it, or else as the store does.
     /// Those that are to be decided meet each other; counted here, they would crowd the decided ones out.
     pub(super) fn is_met(&self, document: DocId) -> bool {
-        match self.scene.standings.get(&document) {
+        match self.overlay.standings.get(&document) {
             Some(change) => change.now.is_some_and(Standing::is_eligible),
             None => self.contains(document),
         }
@@ -532,7 +532,7 @@ impl<'s> Eligible<'s> {
 
     /// Whether the store has the document as kept, exact or near.
     fn contains(&self, document: DocId) -> bool {
-        if self.scene.stored_kept().contains(document.0) {
+        if self.overlay.stored_kept().contains(document.0) {
             return true;
         }
         let number = document.block();
@@ -547,7 +547,7 @@ impl<'s> Eligible<'s> {
     fn load(&self, number: u64) -> Option<Arc<RoaringBitmap>> {
         let mut found = RoaringBitmap::new();
         for term in &self.terms {
-            match self.scene.view.posting_block(*term, number) {
+            match self.overlay.view.posting_block(*term, number) {
                 Ok(slots) => found |= slots,
                 Err(error) => {
                     *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);

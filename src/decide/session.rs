@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 /// [`DecisionSession::readmit`]) and goes ([`DecisionSession::exclude`]), then [`DecisionSession::settle`], then
 /// [`CommitDecisions::apply`].
 pub struct DecisionSession {
-    pub(super) scene: Overlay,
+    pub(super) overlay: Overlay,
     pub(super) craft: Fingerprinter,
     pub(super) prefetched: HashMap<DocId, CandidateLookup>,
     pub(super) counts: DecisionCounts,
@@ -63,10 +63,10 @@ impl DecisionSession {
         let view = batch.view().clone();
         let craft = Fingerprinter::new(view.policy());
         let members_before = view.bucket_members_read();
-        let scene = Overlay::new(view, batch.kept_before(), batch.undecided_from());
+        let overlay = Overlay::new(view, batch.kept_before(), batch.undecided_from());
         let (crowd, twins) = WriterCache::take(batch);
         Self {
-            scene,
+            overlay,
             craft,
             prefetched: HashMap::new(),
             counts: DecisionCounts::default(),
@@ -97,7 +97,7 @@ impl DecisionSession {
     /// What asks the crowd, for the decision being made.
     pub(super) const fn crowd_search(&mut self) -> CrowdSearch<'_> {
         CrowdSearch {
-            scene: &self.scene,
+            overlay: &self.overlay,
             crowd: &mut self.crowd,
             craft: &mut self.craft,
             limits: self.reach,
@@ -107,7 +107,7 @@ impl DecisionSession {
     }
 
     pub(super) fn mode(&self) -> DedupMode {
-        self.scene.view.policy().mode
+        self.overlay.view.policy().mode
     }
 
     /// The texts by which documents are equal in this mode.
@@ -118,19 +118,19 @@ impl DecisionSession {
     /// What of a document is compared.
     #[must_use]
     pub fn compared(&self) -> ComparedPart {
-        self.scene.view.policy().compared
+        self.overlay.view.policy().compared
     }
 
     /// The field whose number ranks documents, if one does.
     #[must_use]
     pub fn order_field(&self) -> Option<FieldId> {
-        self.scene.order_field()
+        self.overlay.order_field()
     }
 
     /// Tells the session the name that a new source will have, before its first document: the keep order
     /// `source-priority` ranks documents by it.
     pub fn name_source(&mut self, source: SourceId, name: &str) {
-        self.scene.name_source(source, name);
+        self.overlay.name_source(source, name);
     }
 
     /// The documents that store the texts of a source with these hashes, when eligible ones have them.
@@ -145,10 +145,10 @@ impl DecisionSession {
         if self.mode() == DedupMode::None {
             return Ok(vec![None; texts.len()]);
         }
-        let hashes: Vec<_> = texts.iter().map(|raw| self.scene.scoped(source, *raw)).collect();
-        self.scene.remember_exact(TextKind::Raw, hashes.iter().copied())?;
-        let owner = |hash: [u8; 16]| match self.scene.exact(TextKind::Raw, hash)? {
-            Some(twin) => Ok(Some(self.scene.header(twin)?.text_owner(twin))),
+        let hashes: Vec<_> = texts.iter().map(|raw| self.overlay.scoped(source, *raw)).collect();
+        self.overlay.remember_exact(TextKind::Raw, hashes.iter().copied())?;
+        let owner = |hash: [u8; 16]| match self.overlay.exact(TextKind::Raw, hash)? {
+            Some(twin) => Ok(Some(self.overlay.header(twin)?.text_owner(twin))),
             None => Ok(None),
         };
         hashes.into_iter().map(owner).collect()
@@ -157,7 +157,7 @@ impl DecisionSession {
     /// The hash of a text in the scope, by which documents share it; none in the mode that looks for no equal texts.
     #[must_use]
     pub fn shared_text(&self, source: SourceId, raw: [u8; 16]) -> Option<[u8; 16]> {
-        (self.mode() != DedupMode::None).then(|| self.scene.scoped(source, raw))
+        (self.mode() != DedupMode::None).then(|| self.overlay.scoped(source, raw))
     }
 
     /// The header of a document of the store or of this commit.
@@ -165,7 +165,7 @@ impl DecisionSession {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn header(&self, document: DocId) -> Result<Header, DecideError> {
-        Ok(self.scene.header(document)?)
+        Ok(self.overlay.header(document)?)
     }
 
     // ---- what comes and goes ----
@@ -182,7 +182,7 @@ impl DecisionSession {
         supersedes: Option<DocId>,
         is_blocked: bool,
     ) -> Result<(), DecideError> {
-        self.scene.admit(id, newcomer);
+        self.overlay.admit(id, newcomer);
         if let Some(old) = supersedes {
             self.superseded.insert(id, old);
             self.exclude(old, Standing::Superseded)?;
@@ -193,10 +193,10 @@ impl DecisionSession {
                 removed_shingles: 0,
                 witness_shingles: 0,
             };
-            self.scene.set_match(old, Some(successor))?;
+            self.overlay.set_match(old, Some(successor))?;
         }
         if is_blocked {
-            return self.scene.set_standing(id, Some(Standing::Blocked));
+            return self.overlay.set_standing(id, Some(Standing::Blocked));
         }
         self.enter(id)
     }
@@ -212,11 +212,11 @@ impl DecisionSession {
         newcomer: Newcomer,
         carried: Option<Decision>,
     ) -> Result<(), DecideError> {
-        self.scene.admit(id, newcomer);
+        self.overlay.admit(id, newcomer);
         match carried {
             Some(Decision { standing, matched }) => {
-                self.scene.set_standing(id, Some(standing))?;
-                self.scene.set_match(id, matched)
+                self.overlay.set_standing(id, Some(standing))?;
+                self.overlay.set_match(id, matched)
             }
             None => self.enter(id),
         }
@@ -227,10 +227,10 @@ impl DecisionSession {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn exclude(&mut self, document: DocId, standing: Standing) -> Result<(), DecideError> {
-        let before = self.scene.standing(document)?;
-        let matched = self.scene.match_of(document)?;
+        let before = self.overlay.standing(document)?;
+        let matched = self.overlay.match_of(document)?;
         if before.is_none_or(Standing::is_eligible) {
-            let rank = self.scene.rank(document)?;
+            let rank = self.overlay.rank(document)?;
             self.queue.remove(&rank);
             if before.is_some() {
                 let kept = matched.map_or(document, |found| found.witness);
@@ -238,10 +238,10 @@ impl DecisionSession {
             }
         }
         if !matches!(before, Some(Standing::Removed | Standing::Purged)) {
-            self.scene.set_standing(document, Some(standing))?;
+            self.overlay.set_standing(document, Some(standing))?;
         }
         let successor = matched.filter(|found| found.kind == MatchKind::Superseded);
-        self.scene.set_match(document, successor)
+        self.overlay.set_match(document, successor)
     }
 
     /// A removed or blocked document comes back, as far as nothing else excludes it: a successor, or,
@@ -250,22 +250,23 @@ impl DecisionSession {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn readmit(&mut self, document: DocId, is_blocked: bool) -> Result<(), DecideError> {
-        if self.scene.match_of(document)?.is_some_and(|found| found.kind == MatchKind::Superseded) {
-            return self.scene.set_standing(document, Some(Standing::Superseded));
+        if self.overlay.match_of(document)?.is_some_and(|found| found.kind == MatchKind::Superseded)
+        {
+            return self.overlay.set_standing(document, Some(Standing::Superseded));
         }
         if is_blocked {
-            return self.scene.set_standing(document, Some(Standing::Blocked));
+            return self.overlay.set_standing(document, Some(Standing::Blocked));
         }
         self.enter(document)
     }
 
     /// Puts a document that nothing excludes before the decision.
     fn enter(&mut self, document: DocId) -> Result<(), DecideError> {
-        if self.mode().is_near() && self.scene.header(document)?.words == 0 {
-            return self.scene.set_standing(document, Some(Standing::Empty));
+        if self.mode().is_near() && self.overlay.header(document)?.words == 0 {
+            return self.overlay.set_standing(document, Some(Standing::Empty));
         }
-        self.scene.set_standing(document, None)?;
-        let rank = self.scene.rank(document)?;
+        self.overlay.set_standing(document, None)?;
+        let rank = self.overlay.rank(document)?;
         self.queue.insert(rank);
         Ok(())
     }
@@ -276,12 +277,12 @@ impl DecisionSession {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn rerank(&mut self, document: DocId, number: Option<i64>) -> Result<(), DecideError> {
-        if !self.scene.is_eligible(document)? {
-            self.scene.set_number(document, number);
+        if !self.overlay.is_eligible(document)? {
+            self.overlay.set_number(document, number);
             return Ok(());
         }
         self.exclude(document, Standing::Removed)?;
-        self.scene.set_number(document, number);
+        self.overlay.set_number(document, number);
         self.readmit(document, false)
     }
 
@@ -297,14 +298,14 @@ impl DecisionSession {
     /// [`DecideError`] when the store cannot be read.
     pub fn reconsider(&mut self, document: DocId) -> Result<(), DecideError> {
         self.reconsidered.insert(document);
-        if !self.scene.is_eligible(document)? {
+        if !self.overlay.is_eligible(document)? {
             return Ok(());
         }
         if self.mode().is_transitive() {
-            let kept = self.scene.match_of(document)?.map_or(document, |found| found.witness);
+            let kept = self.overlay.match_of(document)?.map_or(document, |found| found.witness);
             self.left.insert(document, kept);
         } else {
-            let rank = self.scene.rank(document)?;
+            let rank = self.overlay.rank(document)?;
             self.queue.insert(rank);
         }
         Ok(())
@@ -321,7 +322,7 @@ impl DecisionSession {
         match self.mode() {
             DedupMode::None => {
                 while let Some(rank) = self.queue.pop_first() {
-                    self.scene.set_standing(rank.document, Some(Standing::Kept))?;
+                    self.overlay.set_standing(rank.document, Some(Standing::Kept))?;
                 }
             }
             DedupMode::Exact | DedupMode::Witness => self.settle_independent()?,
@@ -345,22 +346,22 @@ impl DecisionSession {
         header: &Header,
         matched: Match,
     ) -> Result<Decision, DecideError> {
-        let is_equal = self.scene.header(matched.witness)?.raw == header.raw;
+        let is_equal = self.overlay.header(matched.witness)?.raw == header.raw;
         let (standing, kind) = Standing::of_duplicate(is_equal);
         Ok(Decision { standing, matched: Some(Match { kind, ..matched }) })
     }
 
-    /// Makes a decision part of the scene.
+    /// Makes a decision part of the overlay.
     pub(super) fn conclude(&mut self, id: DocId, decision: Decision) -> Result<(), DecideError> {
-        self.counts.reconsidered += u64::from(!self.scene.is_new(id));
-        self.scene.set_standing(id, Some(decision.standing))?;
-        self.scene.set_match(id, decision.matched)
+        self.counts.reconsidered += u64::from(!self.overlay.is_new(id));
+        self.overlay.set_standing(id, Some(decision.standing))?;
+        self.overlay.set_match(id, decision.matched)
     }
 
     /// Documents that were kept and are not any more, ascending.
     #[must_use]
     pub(super) fn no_longer_kept(&self) -> Vec<DocId> {
-        let changes = self.scene.standing_changes();
+        let changes = self.overlay.standing_changes();
         changes
             .filter(|(_, change)| {
                 change.before == Some(Standing::Kept) && change.now != Some(Standing::Kept)
@@ -380,19 +381,19 @@ impl CommitDecisions {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn decision(&self, id: DocId) -> Result<Decision, DecideError> {
-        let standing = self.0.scene.standing(id)?.unwrap_or(Standing::Kept);
-        Ok(Decision { standing, matched: self.0.scene.match_of(id)? })
+        let standing = self.0.overlay.standing(id)?.unwrap_or(Standing::Kept);
+        Ok(Decision { standing, matched: self.0.overlay.match_of(id)? })
     }
 
     /// Documents that are kept now and were not, ascending; `stored_only` leaves newcomers out.
     #[must_use]
     pub fn newly_kept(&self, stored_only: bool) -> Vec<DocId> {
-        let changes = self.0.scene.standing_changes();
+        let changes = self.0.overlay.standing_changes();
         changes
             .filter(|(id, change)| {
                 change.now == Some(Standing::Kept)
                     && change.before != Some(Standing::Kept)
-                    && !(stored_only && self.0.scene.is_new(*id))
+                    && !(stored_only && self.0.overlay.is_new(*id))
             })
             .map(|(id, _)| id)
             .collect()
@@ -459,6 +460,6 @@ impl Orphans {
 impl DecisionSession {
     /// Has clusters that were read already not read again.
     pub fn cache_clusters(&mut self, orphans: Orphans) {
-        self.scene.cache_clusters(orphans.clusters);
+        self.overlay.cache_clusters(orphans.clusters);
     }
 }

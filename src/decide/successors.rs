@@ -4,7 +4,7 @@
 //! witness. So the side of a holdout that a text is on does not depend on how much goes into one commit. What
 //! left in an earlier commit is met by nobody.
 
-use super::candidates::{SimilarityVerdict, Verifier};
+use super::candidates::Verifier;
 use super::crowd::{gather, share_a_bucket};
 use super::crowd_search::closest;
 use super::error::DecideError;
@@ -57,7 +57,7 @@ impl DecisionSession {
             return Ok(None);
         }
         let mut leavers = Departures::default();
-        for (id, change) in self.scene.standing_changes() {
+        for (id, change) in self.overlay.standing_changes() {
             let was_kept = change.before == Some(Standing::Kept);
             if was_kept
                 || !change.now.is_some_and(Standing::is_eligible)
@@ -73,9 +73,9 @@ impl DecisionSession {
             return Ok(None);
         }
         for document in &gone {
-            let header = self.scene.header(*document)?;
+            let header = self.overlay.header(*document)?;
             for form in self.forms() {
-                leavers.texts.insert((*form, self.scene.text_hash(*form, &header)), *document);
+                leavers.texts.insert((*form, self.overlay.text_hash(*form, &header)), *document);
             }
         }
         if self.mode().is_near() {
@@ -95,19 +95,19 @@ impl DecisionSession {
     /// Documents that came decided in an earlier commit and share a text or a bucket with one that leaves now. Decided
     /// here, they would have been removed for its sake, and would come back with this commit.
     fn came_before(&self, gone: &[DocId]) -> Result<BTreeSet<DocId>, DecideError> {
-        let scene = &self.scene;
+        let overlay = &self.overlay;
         let is_one = |document: DocId| {
-            let stays = !scene.is_new(document) && scene.standing_change(document).is_none();
-            stays && self.is_imported(document) && scene.is_kept(document)
+            let stays = !overlay.is_new(document) && overlay.standing_change(document).is_none();
+            stays && self.is_imported(document) && overlay.is_kept(document)
         };
         let mut found = BTreeSet::new();
         if self.takeover.is_none() {
             return Ok(found);
         }
         for document in gone {
-            let header = scene.header(*document)?;
+            let header = overlay.header(*document)?;
             for form in self.forms() {
-                let leader = scene.exact(*form, scene.text_hash(*form, &header))?;
+                let leader = overlay.exact(*form, overlay.text_hash(*form, &header))?;
                 found.extend(leader.filter(|leader| is_one(*leader)));
             }
         }
@@ -118,7 +118,7 @@ impl DecisionSession {
             }
             keys.par_sort_unstable();
             keys.dedup();
-            let buckets = scene.view.buckets_bulk(&keys, self.reach.read, &is_one)?;
+            let buckets = overlay.view.buckets_bulk(&keys, self.reach.read, &is_one)?;
             found.extend(buckets.into_iter().flatten().flat_map(|bucket| bucket.members));
         }
         Ok(found)
@@ -127,11 +127,11 @@ impl DecisionSession {
     /// Whether a document has the text of what it supersedes: then it is like nothing that this was not like.
     fn is_like_before(&self, document: DocId) -> Result<bool, DecideError> {
         let Some(old) = self.superseded.get(&document) else { return Ok(false) };
-        let was = self.scene.standing_change(*old).and_then(|change| change.before);
+        let was = self.overlay.standing_change(*old).and_then(|change| change.before);
         if !was.is_some_and(Standing::is_eligible) {
             return Ok(false);
         }
-        let (own, other) = (self.scene.header(document)?, self.scene.header(*old)?);
+        let (own, other) = (self.overlay.header(document)?, self.overlay.header(*old)?);
         Ok(own.source == other.source && own.normalised == other.normalised)
     }
 
@@ -154,9 +154,9 @@ impl DecisionSession {
         }
         let members: Vec<DocId> = members.into_iter().collect();
         let mut parts = members.chunks(READ);
-        let threshold = self.scene.view.policy().threshold;
+        let threshold = self.overlay.view.policy().threshold;
         let mut family = gather(threshold, budget, || {
-            parts.next().map(|part| self.scene.entrants(part)).transpose()
+            parts.next().map(|part| self.overlay.entrants(part)).transpose()
         })?;
         if let Some(family) = &mut family {
             family.settle();
@@ -175,7 +175,7 @@ impl DecisionSession {
     ) -> Result<(), DecideError> {
         let heirs = if to_kept { &mut leavers.kept } else { &mut leavers.duplicates };
         let heirs = std::mem::take(heirs);
-        let mut craft = Fingerprinter::new(self.scene.view.policy());
+        let mut craft = Fingerprinter::new(self.overlay.view.policy());
         for part in heirs.chunks(PART) {
             let mut open = Vec::new();
             for document in part {
@@ -222,8 +222,8 @@ impl DecisionSession {
         document: DocId,
         craft: &mut Fingerprinter,
     ) -> Result<(Vec<DocId>, Vec<DocId>), DecideError> {
-        let header = self.scene.header(document)?;
-        let texts = self.forms().iter().map(|form| (*form, self.scene.text_hash(*form, &header)));
+        let header = self.overlay.header(document)?;
+        let texts = self.forms().iter().map(|form| (*form, self.overlay.text_hash(*form, &header)));
         let equal: Vec<DocId> =
             texts.filter_map(|text| leavers.texts.get(&text).copied()).collect();
         if leavers.buckets.is_empty() {
@@ -239,16 +239,16 @@ impl DecisionSession {
         for members in met {
             candidates.extend(members.iter().filter(|one| !is_told(**one)).take(self.reach.read));
         }
-        if is_full && let Some(sketch) = self.scene.sketch(document)? {
+        if is_full && let Some(sketch) = self.overlay.sketch(document)? {
             if candidates.len() > self.reach.verified && self.mode() != DedupMode::Lsh {
-                let ranks = candidates.iter().map(|other| self.scene.rank(*other));
+                let ranks = candidates.iter().map(|other| self.overlay.rank(*other));
                 let ranks = ranks.collect::<Result<_, DecideError>>()?;
-                let (close, _) = closest(&self.scene, &sketch, ranks, self.reach.verified)?;
+                let (close, _) = closest(&self.overlay, &sketch, ranks, self.reach.verified)?;
                 candidates = close.into_iter().map(|rank| rank.document).collect();
             }
             if let Some(family) = family {
-                let shingles = self.scene.shingles(document, craft)?;
-                let floor = estimate_floor(self.scene.view.policy());
+                let shingles = self.overlay.shingles(document, craft)?;
+                let floor = estimate_floor(self.overlay.view.policy());
                 let sought = FamilyQuery { shingles: &shingles, sketch: &sketch, floor };
                 let shares = |other: &DocId| {
                     leavers.bands.get(other).is_some_and(|theirs| share_a_bucket(&bands, theirs))
@@ -265,7 +265,7 @@ impl DecisionSession {
         &self,
         heirs: Vec<SuccessorCandidates>,
     ) -> Result<Vec<(DocId, Vec<DocId>, u64)>, DecideError> {
-        let scene = &self.scene;
+        let overlay = &self.overlay;
         if self.mode() == DedupMode::Lsh {
             return Ok(heirs.into_iter().map(|(heir, met)| (heir, met, 0)).collect());
         }
@@ -273,24 +273,19 @@ impl DecisionSession {
             .into_par_iter()
             .with_min_len(8)
             .map_init(
-                || Fingerprinter::new(scene.view.policy()),
+                || Fingerprinter::new(overlay.view.policy()),
                 |craft, (document, candidates)| {
-                    let (mut similar, mut verified) = (Vec::new(), 0);
-                    let Some(sketch) = scene.sketch(document)? else {
-                        return Ok((document, similar, verified));
+                    let mut similar = Vec::new();
+                    let Some(sketch) = overlay.sketch(document)? else {
+                        return Ok((document, similar, 0));
                     };
-                    let mut verifier = Verifier { scene, document, sketch: &sketch, own: None };
+                    let mut verifier = Verifier::new(overlay, document, &sketch);
                     for candidate in candidates {
-                        match verifier.verify(candidate, craft)? {
-                            SimilarityVerdict::Far => {}
-                            SimilarityVerdict::Different => verified += 1,
-                            SimilarityVerdict::Similar(_) => {
-                                verified += 1;
-                                similar.push(candidate);
-                            }
+                        if verifier.verify(candidate, craft)?.is_some() {
+                            similar.push(candidate);
                         }
                     }
-                    Ok((document, similar, verified))
+                    Ok((document, similar, verifier.counts.verified))
                 },
             )
             .collect()
@@ -300,7 +295,7 @@ impl DecisionSession {
         if let Some(found) = self.prefetched.get(&document) {
             return Ok(found.bands.clone());
         }
-        match self.scene.joined_buckets(document) {
+        match self.overlay.joined_buckets(document) {
             Some(bands) => Ok(bands.to_vec()),
             None => self.buckets_of(document),
         }
@@ -311,7 +306,7 @@ impl DecisionSession {
         lineages: &Lineages<'_>,
         document: DocId,
     ) -> Result<Roots, DecideError> {
-        match self.scene.match_of(document)?.and_then(in_cluster) {
+        match self.overlay.match_of(document)?.and_then(in_cluster) {
             None => Ok(Roots::default()),
             Some(witness) => self.roots_or_itself(lineages, witness),
         }

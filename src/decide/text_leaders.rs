@@ -19,9 +19,9 @@ impl DecisionSession {
         for form in self.forms() {
             let mut hashes = Vec::with_capacity(self.queue.len());
             for rank in &self.queue {
-                hashes.push(self.scene.text_hash(*form, &self.scene.header(rank.document)?));
+                hashes.push(self.overlay.text_hash(*form, &self.overlay.header(rank.document)?));
             }
-            self.scene.remember_exact(*form, hashes.into_iter())?;
+            self.overlay.remember_exact(*form, hashes.into_iter())?;
         }
         Ok(())
     }
@@ -31,10 +31,10 @@ impl DecisionSession {
     pub(super) fn reassign_leaders(&mut self) -> Result<(), DecideError> {
         let mut vacant: BTreeMap<DocId, BTreeSet<LeaderText>> = BTreeMap::new();
         for (document, kept) in &self.left {
-            let header = self.scene.header(*document)?;
+            let header = self.overlay.header(*document)?;
             for form in self.forms() {
-                let hash = self.scene.text_hash(*form, &header);
-                let leader = self.scene.exact(*form, hash)?;
+                let hash = self.overlay.text_hash(*form, &header);
+                let leader = self.overlay.exact(*form, hash)?;
                 // Who came decided may lead a text already that another one had yet to leave.
                 if leader.is_some_and(|one| one == *document || self.is_imported(one)) {
                     vacant.entry(*kept).or_default().insert((*form, hash));
@@ -49,15 +49,15 @@ impl DecisionSession {
             };
             for text in texts {
                 let mut heir = heirs.get(&text).copied();
-                if let Some(leader) = self.scene.exact(text.0, text.1)?
+                if let Some(leader) = self.overlay.exact(text.0, text.1)?
                     && self.is_imported(leader)
-                    && self.scene.is_eligible(leader)?
+                    && self.overlay.is_eligible(leader)?
                 {
-                    let rank = self.scene.rank(leader)?;
+                    let rank = self.overlay.rank(leader)?;
                     let stays = heir.filter(|heir| !self.is_leaving(heir.document));
                     heir = Some(stays.map_or(rank, |heir| heir.min(rank)));
                 }
-                self.scene.set_exact(text.0, text.1, heir.map(|rank| rank.document));
+                self.overlay.set_exact(text.0, text.1, heir.map(|rank| rank.document));
             }
         }
         Ok(())
@@ -76,8 +76,8 @@ impl DecisionSession {
             };
             for heir in known {
                 let is_of = *heir == kept
-                    || self.scene.match_of(*heir)?.is_some_and(|found| found.witness == kept);
-                if is_of && self.scene.is_eligible(*heir)? {
+                    || self.overlay.match_of(*heir)?.is_some_and(|found| found.witness == kept);
+                if is_of && self.overlay.is_eligible(*heir)? {
                     self.consider(*heir, texts, &mut heirs)?;
                 }
             }
@@ -93,16 +93,16 @@ impl DecisionSession {
         is_to_be_known: bool,
     ) -> Result<NextLeaders, DecideError> {
         let mut heirs = NextLeaders::new();
-        let mut cluster = self.scene.members(kept)?;
+        let mut cluster = self.overlay.members(kept)?;
         cluster.insert(kept);
         let mut known = (is_to_be_known && self.twins.admits(cluster.len())).then(Vec::new);
         for heir in cluster {
-            if !self.scene.is_eligible(heir)? {
+            if !self.overlay.is_eligible(heir)? {
                 continue;
             }
             let header = self.consider(heir, texts, &mut heirs)?;
             for form in self.forms() {
-                let text = text_of(*form, self.scene.text_hash(*form, &header));
+                let text = text_of(*form, self.overlay.text_hash(*form, &header));
                 known.iter_mut().for_each(|known| known.push((text, heir)));
             }
         }
@@ -119,11 +119,11 @@ impl DecisionSession {
         texts: &BTreeSet<LeaderText>,
         heirs: &mut NextLeaders,
     ) -> Result<Header, DecideError> {
-        let header = self.scene.header(heir)?;
+        let header = self.overlay.header(heir)?;
         for form in self.forms() {
-            let text = (*form, self.scene.text_hash(*form, &header));
+            let text = (*form, self.overlay.text_hash(*form, &header));
             if texts.contains(&text) {
-                let rank = self.scene.rank(heir)?;
+                let rank = self.overlay.rank(heir)?;
                 let best = heirs.entry(text).or_insert(rank);
                 *best = rank.min(*best);
             }

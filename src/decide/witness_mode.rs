@@ -9,7 +9,7 @@
 //! buckets is found: in keep orders other than `first` every one that was decided is, under `first` those that were
 //! kept once, or lost a witness.
 
-use super::candidates::{SimilarityVerdict, Verifier, prefetch};
+use super::candidates::{Verifier, prefetch};
 use super::crowd::WHOLE;
 use super::crowd_search::{SketchedDocument, SkippedCandidates};
 use super::decision::Decision;
@@ -30,12 +30,12 @@ impl DecisionSession {
         let is_near = self.mode() == DedupMode::Witness;
         if is_near {
             self.look_up(usize::MAX)?;
-            self.scene.reserve_buckets(self.queue.len());
+            self.overlay.reserve_buckets(self.queue.len());
         }
         while let Some(rank) = self.queue.first().copied() {
             self.check_interrupt()?;
             let id = rank.document;
-            let was_kept = self.scene.is_kept(id);
+            let was_kept = self.overlay.is_kept(id);
             let decision = match self.given.remove(&id) {
                 Some(given) => self.take(rank, given)?,
                 None => self.decide(rank)?,
@@ -47,8 +47,8 @@ impl DecisionSession {
             }
             self.conclude(id, decision)?;
             if is_near
-                && (is_kept || !self.scene.is_new(id) || !self.scene.ranker.is_first())
-                && let Some(sketch) = self.scene.sketch(id)?
+                && (is_kept || !self.overlay.is_new(id) || !self.overlay.ranker.is_first())
+                && let Some(sketch) = self.overlay.sketch(id)?
             {
                 if is_kept && (!was_kept || self.reconsidered.contains(&id)) {
                     self.queue_outranked(rank, &sketch)?;
@@ -68,8 +68,8 @@ impl DecisionSession {
 
     /// Those that a document was the witness of are decided again.
     pub(super) fn queue_members(&mut self, witness: DocId) -> Result<(), DecideError> {
-        for member in self.scene.members(witness)? {
-            let rank = self.scene.rank(member)?;
+        for member in self.overlay.members(witness)? {
+            let rank = self.overlay.rank(member)?;
             self.queue.insert(rank);
         }
         Ok(())
@@ -84,22 +84,21 @@ impl DecisionSession {
             if self.given.contains_key(&document) || self.is_looked_up(document) {
                 continue;
             }
-            let Some(sketch) = self.scene.sketch(document)? else { continue };
-            if self.twin(*rank, &self.scene.header(document)?)?.is_some() {
+            let Some(sketch) = self.overlay.sketch(document)? else { continue };
+            if self.twin(*rank, &self.overlay.header(document)?)?.is_some() {
                 continue;
             }
-            let bands = self.scene.band_keys(document, &sketch)?;
+            let bands = self.overlay.band_keys(document, &sketch)?;
             wanted.push(SketchedDocument { document, sketch, bands });
         }
         self.take_in(wanted)
     }
 
     fn take_in(&mut self, wanted: Vec<SketchedDocument>) -> Result<(), DecideError> {
-        let (scene, crowd, passes) = (&self.scene, &mut self.crowd, &mut self.passes);
-        let found = prefetch(scene, crowd, self.reach, wanted, passes, &self.interrupt)?;
+        let (overlay, crowd, passes) = (&self.overlay, &mut self.crowd, &mut self.passes);
+        let found = prefetch(overlay, crowd, self.reach, wanted, passes, &self.interrupt)?;
         for (document, answer) in found {
-            self.counts.compared += answer.compared;
-            self.counts.verified += answer.verified;
+            self.counts += answer.counts;
             self.prefetched.insert(document, answer);
         }
         Ok(())
@@ -110,16 +109,16 @@ impl DecisionSession {
     fn is_looked_up(&self, document: DocId) -> bool {
         self.prefetched
             .get(&document)
-            .is_some_and(|found| found.nearest.is_none_or(|one| self.scene.is_kept(one.witness)))
+            .is_some_and(|found| found.nearest.is_none_or(|one| self.overlay.is_kept(one.witness)))
     }
 
     /// The best-ranked eligible document of equal text, when it outranks this one.
     fn twin(&self, rank: Rank, header: &Header) -> Result<Option<DocId>, DecideError> {
         for form in self.forms() {
-            if let Some(twin) = self.scene.exact(*form, self.scene.text_hash(*form, header))?
+            if let Some(twin) = self.overlay.exact(*form, self.overlay.text_hash(*form, header))?
                 && twin != rank.document
-                && self.scene.rank(twin)? < rank
-                && self.scene.is_eligible(twin)?
+                && self.overlay.rank(twin)? < rank
+                && self.overlay.is_eligible(twin)?
             {
                 return Ok(Some(twin));
             }
@@ -129,7 +128,7 @@ impl DecisionSession {
 
     /// The standing of an eligible document, given that everything of better rank is decided.
     fn decide(&mut self, rank: Rank) -> Result<Decision, DecideError> {
-        let header = self.scene.header(rank.document)?;
+        let header = self.overlay.header(rank.document)?;
         if let Some(twin) = self.twin(rank, &header)?
             && let Some(decision) = self.follow(&header, twin)?
         {
@@ -154,21 +153,21 @@ impl DecisionSession {
     /// Takes the exact rows of its texts over from those it outranks, which are decided again.
     fn lead_texts(&mut self, rank: Rank, header: &Header) -> Result<(), DecideError> {
         for form in self.forms() {
-            let hash = self.scene.text_hash(*form, header);
-            let leader = self.scene.exact(*form, hash)?;
+            let hash = self.overlay.text_hash(*form, header);
+            let leader = self.overlay.exact(*form, hash)?;
             let mut leads = leader.is_none();
             if let Some(leader) = leader.filter(|leader| *leader != rank.document) {
                 self.twins.pair(text_of(*form, hash), leader, rank.document);
-                let other = self.scene.rank(leader)?;
-                let is_eligible = self.scene.is_eligible(leader)?;
+                let other = self.overlay.rank(leader)?;
+                let is_eligible = self.overlay.is_eligible(leader)?;
                 let is_to_stay = self.is_imported(leader) && self.is_leaving(rank.document);
                 leads = (other > rank && !is_to_stay) || !is_eligible;
-                if leads && is_eligible && self.scene.is_kept(leader) {
+                if leads && is_eligible && self.overlay.is_kept(leader) {
                     self.queue.insert(other);
                 }
             }
             if leads {
-                self.scene.set_exact(*form, hash, Some(rank.document));
+                self.overlay.set_exact(*form, hash, Some(rank.document));
             }
         }
         Ok(())
@@ -176,11 +175,11 @@ impl DecisionSession {
 
     /// The decision of a document whose text, raw or normalised, is that of `twin`: that of the twin.
     fn follow(&self, header: &Header, twin: DocId) -> Result<Option<Decision>, DecideError> {
-        let witness = if self.scene.is_kept(twin) {
+        let witness = if self.overlay.is_kept(twin) {
             Overlap::whole(header.shingles).match_to(twin)
         } else {
-            match self.scene.match_of(twin)? {
-                Some(matched) if self.scene.is_kept(matched.witness) => matched,
+            match self.overlay.match_of(twin)? {
+                Some(matched) if self.overlay.is_kept(matched.witness) => matched,
                 _ => return Ok(None),
             }
         };
@@ -190,7 +189,7 @@ impl DecisionSession {
     /// The best-ranked kept document that is similar and outranks this one.
     fn nearest(&mut self, rank: Rank) -> Result<Option<Match>, DecideError> {
         let id = rank.document;
-        let Some(sketch) = self.scene.sketch(id)? else {
+        let Some(sketch) = self.overlay.sketch(id)? else {
             return Ok(None);
         };
         if !self.is_looked_up(id) {
@@ -198,7 +197,7 @@ impl DecisionSession {
             self.look_up(AHEAD)?;
         }
         if !self.is_looked_up(id) {
-            let bands = self.scene.band_keys(id, &sketch)?;
+            let bands = self.overlay.band_keys(id, &sketch)?;
             self.take_in(vec![SketchedDocument { document: id, sketch: sketch.clone(), bands }])?;
         }
         let Some(found) = self.prefetched.remove(&id) else { return Ok(None) };
@@ -206,7 +205,8 @@ impl DecisionSession {
         self.counts.capped += found.capped;
         let capped = self.counts.capped;
         let nearest = found.nearest;
-        let best = nearest.map(|found| self.scene.rank(found.witness)).transpose()?.unwrap_or(rank);
+        let best =
+            nearest.map(|found| self.overlay.rank(found.witness)).transpose()?.unwrap_or(rank);
         let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(found.bands.iter().copied()).collect();
         let mut candidates = BTreeSet::new();
         let joined = self.crowd_search().joined_before(&keys, &found.taken)?;
@@ -215,8 +215,8 @@ impl DecisionSession {
         for other in joined {
             let is_told =
                 self.crowd.tells_of(&asked, other) || asks_crowd && self.crowd.tells_of_late(other);
-            if other != id && self.scene.is_kept(other) && !is_told {
-                let other = self.scene.rank(other)?;
+            if other != id && self.overlay.is_kept(other) && !is_told {
+                let other = self.overlay.rank(other)?;
                 candidates.extend((other < best).then_some(other));
             }
         }
@@ -236,33 +236,30 @@ impl DecisionSession {
         sketch: &Sketch,
         candidates: BTreeSet<Rank>,
     ) -> Result<Option<Match>, DecideError> {
-        let mut verifier = Verifier { scene: &self.scene, document, sketch, own: None };
+        let mut verifier = Verifier::new(&self.overlay, document, sketch);
+        let mut found = None;
         for candidate in candidates {
-            self.counts.compared += 1;
-            match verifier.verify(candidate.document, &mut self.craft)? {
-                SimilarityVerdict::Far => {}
-                SimilarityVerdict::Different => self.counts.verified += 1,
-                SimilarityVerdict::Similar(matched) => {
-                    self.counts.verified += 1;
-                    return Ok(Some(matched));
-                }
+            found = verifier.verify(candidate.document, &mut self.craft)?;
+            if found.is_some() {
+                break;
             }
         }
-        Ok(None)
+        self.counts += verifier.counts;
+        Ok(found)
     }
 
     /// A document that is kept now and was not matters to similar ones that it outranks: kept ones, and removed
     /// ones whose witness it outranks. They are decided again.
     fn queue_outranked(&mut self, rank: Rank, sketch: &Sketch) -> Result<(), DecideError> {
         let id = rank.document;
-        if self.scene.is_new(id) && self.scene.ranker.is_first() {
+        if self.overlay.is_new(id) && self.overlay.ranker.is_first() {
             return Ok(());
         }
         let Some(found) = self.prefetched.get(&id) else { return Ok(()) };
         let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(found.bands.iter().copied()).collect();
         for other in found.outranked.clone() {
-            if self.scene.is_kept(other) {
-                let other = self.scene.rank(other)?;
+            if self.overlay.is_kept(other) {
+                let other = self.overlay.rank(other)?;
                 self.queue.insert(other);
             }
         }
@@ -288,7 +285,7 @@ impl DecisionSession {
     ) -> Result<(), DecideError> {
         let bands = match self.prefetched.get(&id) {
             Some(found) => found.bands.clone(),
-            None => self.scene.band_keys(id, sketch)?,
+            None => self.overlay.band_keys(id, sketch)?,
         };
         if is_kept {
             let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands.iter().copied()).collect();
@@ -298,7 +295,7 @@ impl DecisionSession {
         let (crowd, awaits) = (&self.crowd, self.crowd.awaits_late());
         let is_told =
             |band, hash| crowd.held(band, hash).is_some_and(|held| held.is_whole || awaits);
-        self.scene.index(id, bands, |band, hash| is_kept && !is_told(band, hash));
+        self.overlay.index(id, bands, |band, hash| is_kept && !is_told(band, hash));
         Ok(())
     }
 }
@@ -323,7 +320,7 @@ impl DecisionSession {
         for (key, found) in keys.iter().zip(stored) {
             match found {
                 Some((_, true)) => shared.push(*key),
-                Some((only, false)) if !self.scene.is_kept(*only) => {
+                Some((only, false)) if !self.overlay.is_kept(*only) => {
                     followers.insert(*only);
                 }
                 _ => {}
@@ -333,8 +330,8 @@ impl DecisionSession {
         for keys in shared.chunks(WHOLE) {
             let unread: Vec<(u8, u64)> =
                 keys.iter().filter(|key| !self.followers.contains_key(*key)).copied().collect();
-            let is_removed = |document| !self.scene.is_kept(document);
-            let read = self.scene.view.buckets(&unread, usize::MAX, is_removed)?;
+            let is_removed = |document| !self.overlay.is_kept(document);
+            let read = self.overlay.view.buckets(&unread, usize::MAX, is_removed)?;
             let of = |known: &[(Rank, DocId)]| -> Vec<DocId> {
                 let outranked = known.iter().take_while(|(witness, _)| *witness > rank);
                 outranked.map(|(_, document)| *document).collect()
@@ -349,13 +346,13 @@ impl DecisionSession {
             }
         }
         for document in followers {
-            let other = self.scene.rank(document)?;
-            if other <= rank || self.queue.contains(&other) || self.scene.is_kept(document) {
+            let other = self.overlay.rank(document)?;
+            if other <= rank || self.queue.contains(&other) || self.overlay.is_kept(document) {
                 continue;
             }
-            let Some(matched) = self.scene.match_of(document)? else { continue };
-            if self.scene.is_eligible(document)?
-                && self.scene.rank(matched.witness)? > rank
+            let Some(matched) = self.overlay.match_of(document)? else { continue };
+            if self.overlay.is_eligible(document)?
+                && self.overlay.rank(matched.witness)? > rank
                 && self.first_similar(rank.document, sketch, BTreeSet::from([other]))?.is_some()
             {
                 self.queue.insert(other);
@@ -376,9 +373,9 @@ impl DecisionSession {
             let witness = match witnesses.get(&document) {
                 Some(known) => *known,
                 None => {
-                    let matched = self.scene.match_of(document)?;
+                    let matched = self.overlay.match_of(document)?;
                     let in_cluster = matched.filter(|one| one.kind != MatchKind::Superseded);
-                    let rank = in_cluster.map(|one| self.scene.rank(one.witness)).transpose()?;
+                    let rank = in_cluster.map(|one| self.overlay.rank(one.witness)).transpose()?;
                     if witnesses.len() < REMEMBERED {
                         witnesses.insert(document, rank);
                     }

@@ -149,11 +149,11 @@ fn number(session: &DecisionSession, prepared: &FingerprintedRecord) -> Option<i
 
 /// Whether a document that the user removed keeps this one out.
 fn is_blocked(
-    blockade: &mut Blocklist<'_>,
+    blocklist: &mut Blocklist<'_>,
     prepared: &FingerprintedRecord,
 ) -> Result<bool, DecideError> {
-    let of = prepared.block_keys(blockade.has(Blocked::Similar));
-    blockade.keeps_out(&of, None, |_| Ok(prepared.shingles.shared()))
+    let of = prepared.block_keys(blocklist.has(Blocked::Similar));
+    blocklist.keeps_out(&of, None, |_| Ok(prepared.shingles.shared()))
 }
 
 fn header(

@@ -41,13 +41,13 @@ pub(super) fn erase(
         }
         let mut batch = commits.batch(writer)?;
         let view = batch.view().clone();
-        let blockade = Blocklist::new(&view)?;
+        let blocklist = Blocklist::new(&view)?;
         let mut traces = Vec::with_capacity(chunk.len());
         for document in &chunk {
             let header = view.expect_header(*document)?;
             let identity = identity(&view, &header)?;
             traces.push(trace(&view, *document, &header, identity)?);
-            let sketch = lasting_sketch(&view, &blockade, *document, &header)?;
+            let sketch = lasting_sketch(&view, &blocklist, *document, &header)?;
             let stub = stub(&view, &header);
             let document = *document;
             let sketch = sketch.as_deref();
@@ -136,16 +136,16 @@ fn trace(
 /// The sketch that stays of a purged document while what is similar to it is blocked: its text cannot tell any more.
 fn lasting_sketch(
     view: &View,
-    blockade: &Blocklist<'_>,
+    blocklist: &Blocklist<'_>,
     document: DocId,
     header: &Header,
 ) -> Result<Option<Vec<u8>>, CurateError> {
-    if !blockade.has(Blocked::Similar) {
+    if !blocklist.has(Blocked::Similar) {
         return Ok(None);
     }
     let of = BlockKeys::of(view, document, header, true)?;
     let similar = of.keys().filter(|(what, _)| *what == Blocked::Similar);
-    let stays = blockade.is_blocking(document, similar)?;
+    let stays = blocklist.is_blocking(document, similar)?;
     Ok(of.sketch.filter(|_| stays).map(|sketch| sketch.as_bytes().to_vec()))
 }
 
