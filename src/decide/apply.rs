@@ -8,7 +8,6 @@ use super::writer_cache::WriterCache;
 use crate::model::{BucketMap, DocId, Interrupt, Standing};
 use crate::store::{Batch, BucketJoin};
 use rayon::prelude::*;
-use roaring::RoaringTreemap;
 use std::borrow::Cow;
 
 /// A document and the keys of its buckets, by band.
@@ -76,7 +75,7 @@ pub fn decide_reranked(
 impl CommitDecisions {
     /// Lets the shingles of newcomers go, unless some of the documents that leave now may be compared with them.
     pub fn release_shingles(&mut self) {
-        if self.0.no_longer_kept().is_empty() {
+        if self.no_longer_kept().is_empty() {
             self.0.overlay.release_shingles();
         }
     }
@@ -86,75 +85,76 @@ impl CommitDecisions {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn apply(self, batch: &mut Batch<'_>) -> Result<AppliedDecisions, DecideError> {
-        let mut session = self.0;
-        let no_longer_kept = session.no_longer_kept();
-        for (id, change) in session.overlay.standing_changes() {
+    pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<AppliedDecisions, DecideError> {
+        let no_longer_kept = self.no_longer_kept();
+        let overlay = &self.0.overlay;
+        for (id, change) in overlay.standing_changes() {
             if let Some(now) = change.now
                 && change.before != Some(now)
             {
-                batch.stand(id, &session.overlay.header(id)?, change.before, now)?;
+                batch.stand(id, &overlay.header(id)?, change.before, now)?;
             }
         }
-        for (id, change) in session.overlay.match_changes() {
+        for (id, change) in overlay.match_changes() {
             batch.explain(id, change.before.as_ref(), change.now.as_ref())?;
         }
         // What a generation that is being filled changes is known when it becomes current.
         if batch.is_current() {
-            session.counts.heirs = session.write_lineage(batch, &no_longer_kept)?;
+            self.0.counts.heirs = self.write_lineage(batch, &no_longer_kept)?;
         }
-        for (kind, hash, document) in session.overlay.exact_changes() {
+        for (kind, hash, document) in self.0.overlay.exact_changes() {
             batch.exact(kind, hash, document)?;
         }
-        session.leave_buckets(batch)?;
-        session.write_joined(batch)?;
-        session.mark_open(batch)?;
-        // A crowd of a transitive mode holds all that are eligible.
-        let no_longer_eligible =
-            session.mode().is_transitive().then(|| session.no_longer_eligible());
-        let gone = no_longer_eligible.as_ref().unwrap_or(&no_longer_kept);
-        if session.takeover.is_none() {
-            WriterCache::put_back(batch, session.crowd, session.twins, gone);
+        let no_longer_eligible = self.no_longer_eligible();
+        self.leave_buckets(batch, &no_longer_eligible)?;
+        self.write_joined(batch)?;
+        let DecisionSession { overlay, agenda, marks, imports, finder, leaders, .. } = self.0;
+        let (mut counts, members_before) = (self.0.counts, self.0.members_before);
+        counts.crowded += marks.summary().0;
+        marks.write(&overlay, &agenda.reconsidered, batch)?;
+        if imports.context.is_none() {
+            // A crowd of a transitive mode holds all that are eligible.
+            let is_transitive = overlay.mode().is_transitive();
+            let gone = if is_transitive { &no_longer_eligible } else { &no_longer_kept };
+            WriterCache::put_back(batch, finder.crowd, leaders.into_twins(), gone);
         }
-        session.counts.members = batch.view().bucket_members_read() - session.members_before;
-        session.counts.standings = session.overlay.standings_read();
-        Ok(AppliedDecisions { counts: session.counts, no_longer_kept })
+        counts.members = batch.view().bucket_members_read() - members_before;
+        counts.standings = overlay.standings_read();
+        Ok(AppliedDecisions { counts, no_longer_kept })
     }
 
     /// How many decisions left candidates out, and a pair that was not compared, if one is known.
     #[must_use]
     pub fn unsettled(&self) -> (u64, Option<(DocId, DocId)>) {
-        let example = self.0.open.iter().find_map(|(id, other)| Some((*id, (*other)?)));
-        (self.0.open.len() as u64, example)
+        self.0.marks.summary()
     }
 }
 
-impl DecisionSession {
+impl CommitDecisions {
+    /// Documents that were kept and are not any more, ascending.
+    fn no_longer_kept(&self) -> Vec<DocId> {
+        self.0.overlay.documents_that(|change| {
+            change.before == Some(Standing::Kept) && change.now != Some(Standing::Kept)
+        })
+    }
+
     /// Documents that were eligible and are not any more, ascending.
     fn no_longer_eligible(&self) -> Vec<DocId> {
-        let changes = self.overlay.standing_changes();
-        changes
-            .filter(|(_, change)| {
-                change.before.is_some_and(Standing::is_eligible)
-                    && change.now.is_some_and(|now| !now.is_eligible())
-            })
-            .map(|(id, _)| id)
-            .collect()
+        self.0.overlay.documents_that(|change| {
+            change.before.is_some_and(Standing::is_eligible)
+                && change.now.is_some_and(|now| !now.is_eligible())
+        })
     }
 
     /// Documents that stopped being eligible leave their buckets: nothing looks for them there.
-    fn leave_buckets(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
-        if !self.mode().is_near() {
-            return Ok(());
-        }
-        let gone = self.no_longer_eligible();
-        if gone.is_empty() {
+    fn leave_buckets(&self, batch: &mut Batch<'_>, gone: &[DocId]) -> Result<(), DecideError> {
+        if !self.0.overlay.mode().is_near() || gone.is_empty() {
             return Ok(());
         }
         let placed: Vec<DocumentBuckets> = gone
-            .into_par_iter()
+            .par_iter()
             .with_min_len(64)
-            .map(|id| Ok((id, self.buckets_of(id)?)))
+            .map(|id| Ok((*id, self.buckets_of(*id)?)))
             .collect::<Result<_, DecideError>>()?;
         let mut leaving: Vec<(u8, u64, DocId)> = placed
             .iter()
@@ -169,18 +169,18 @@ impl DecisionSession {
     /// The keys of a stored document's buckets; none without a sketch.
     pub(super) fn buckets_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
         // Most successors differ in other fields only: what they joined need not be computed again.
-        if let Some(found) = self.overlay.match_of(document)?
-            && let Some(bands) = self.overlay.joined_buckets(found.witness)
+        if let Some(found) = self.0.overlay.match_of(document)?
+            && let Some(bands) = self.0.overlay.joined_buckets(found.witness)
         {
             let (own, other) =
-                (self.overlay.header(document)?, self.overlay.header(found.witness)?);
+                (self.0.overlay.header(document)?, self.0.overlay.header(found.witness)?);
             // Equal tokens make equal sketches; equal texts alone need not, where fields are compared too.
             if own.source == other.source && own.normalised == other.normalised {
                 return Ok(bands.to_vec());
             }
         }
-        match self.overlay.sketch(document)? {
-            Some(sketch) => self.overlay.band_keys(document, &sketch),
+        match self.0.overlay.sketch(document)? {
+            Some(sketch) => self.0.overlay.band_keys(document, &sketch),
             None => Ok(Vec::new()),
         }
     }
@@ -188,72 +188,26 @@ impl DecisionSession {
     /// Puts those that joined into their buckets. What the store holds of these is known of who was looked
     /// up before; of all others it is asked at once.
     fn write_joined(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
-        let is_known = |id: &DocId| self.prefetched.contains_key(id);
-        let unknown = self.overlay.joined().filter(|(id, _)| !is_known(id));
+        let is_known = |id: &DocId| self.0.finder.prefetched.contains_key(id);
+        let unknown = self.0.overlay.joined().filter(|(id, _)| !is_known(id));
         let mut keys: Vec<(u8, u64)> =
             unknown.flat_map(|(_, bands)| (0..=u8::MAX).zip(bands.iter().copied())).collect();
         keys.par_sort_unstable();
         keys.dedup();
-        let firsts = self.overlay.view.bucket_firsts(&keys)?;
+        let firsts = self.0.overlay.view.bucket_firsts(&keys)?;
         let found: BucketMap<_> = keys.into_iter().zip(firsts).collect();
-        let stored = |id, bands: &[u64]| match self.prefetched.get(&id) {
+        let stored = |id, bands: &[u64]| match self.0.finder.prefetched.get(&id) {
             Some(known) => Cow::Borrowed(known.buckets.as_slice()),
             None => (0..=u8::MAX)
                 .zip(bands)
                 .map(|(band, hash)| found.get(&(band, *hash)).copied().flatten())
                 .collect(),
         };
-        let joined = self.overlay.joined().map(|(document, hashes)| {
+        let joined = self.0.overlay.joined().map(|(document, hashes)| {
             let stored = stored(document, hashes);
             BucketJoin { document, hashes, stored }
         });
         batch.index(&joined.collect::<Vec<_>>());
-        Ok(())
-    }
-}
-
-impl DecisionSession {
-    /// The marked documents of the store.
-    fn marked(&mut self) -> Result<&RoaringTreemap, DecideError> {
-        let found = match self.marked.take() {
-            Some(found) => found,
-            None => self.overlay.view.crowded()?,
-        };
-        Ok(self.marked.insert(found))
-    }
-
-    /// Whether the decision in force about a document left candidates out.
-    pub(super) fn is_open(&mut self, document: DocId) -> Result<bool, DecideError> {
-        let is_decided = self.overlay.standing_change(document).is_some()
-            || self.reconsidered.contains(&document);
-        Ok(match is_decided {
-            true => self.open.contains_key(&document),
-            false => self.marked()?.contains(document.0),
-        })
-    }
-
-    /// Notes that the decision about a document left candidates out.
-    pub(super) fn mark_unsettled(&mut self, document: DocId) {
-        self.open.insert(document, self.passed.example);
-    }
-
-    /// Marks those whose decision left candidates out, and takes the marks of all others that were decided.
-    pub(super) fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
-        self.marked()?;
-        let Some(marked) = self.marked.take() else { return Ok(()) };
-        let changed = self.overlay.standing_changes().map(|(document, _)| document);
-        let decided = changed.chain(self.reconsidered.iter().copied());
-        for document in decided.filter(|document| marked.contains(document.0)) {
-            if !self.open.contains_key(&document) {
-                batch.mark_crowded(document, false)?;
-            }
-        }
-        for document in self.open.keys() {
-            if !marked.contains(document.0) {
-                batch.mark_crowded(*document, true)?;
-            }
-        }
-        self.counts.crowded += self.open.len() as u64;
         Ok(())
     }
 }

@@ -3,10 +3,12 @@
 use super::crowd::{CROWDED, CrowdIndex, WHOLE};
 use super::error::DecideError;
 use super::overlay::Overlay;
-use crate::model::DocId;
+use crate::dedup::Rank;
+use crate::model::{BucketMap, DocId};
 use crate::store::{Bucket, View};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// Members of a bucket, kept or not, that are read by each look-up. One of more is read whole, once a commit, and comes
 /// into the crowd if enough of them are kept.
@@ -132,6 +134,36 @@ fn look_up_unknown(
         found.and_then(|(_, bucket)| bucket)
     };
     Ok(wanted.iter().map(answer).collect())
+}
+
+/// The removed members of buckets, each with the rank of its witness, the worst-ranked first: each bucket is read once a
+/// commit, as far as memory allows.
+#[derive(Default)]
+pub(super) struct FollowerCache {
+    buckets: BucketMap<Arc<[(Rank, DocId)]>>,
+    /// Members in these, and buckets.
+    held: usize,
+}
+
+impl FollowerCache {
+    /// Members that are held: some 32 MB.
+    pub(super) const MOST: usize = 1 << 20;
+
+    pub(super) fn of(&self, bucket: (u8, u64)) -> Option<&[(Rank, DocId)]> {
+        self.buckets.get(&bucket).map(|members| &**members)
+    }
+
+    pub(super) fn remember(&mut self, bucket: (u8, u64), members: Vec<(Rank, DocId)>) {
+        if members.len() > Self::MOST {
+            return;
+        }
+        if self.held + members.len() > Self::MOST {
+            self.buckets.clear();
+            self.held = 0;
+        }
+        self.held += members.len() + 1;
+        self.buckets.insert(bucket, members.into());
+    }
 }
 
 /// Buckets of many documents, each looked up once.

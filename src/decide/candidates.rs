@@ -1,15 +1,17 @@
 //! Candidates for being similar: found for many documents at once, then compared by sketch and by text.
 
-use super::buckets::{CandidateLimits, look_up_kept};
+use super::buckets::{CandidateLimits, FollowerCache, look_up_kept};
 use super::crowd::{CrowdIndex, CrowdMember};
-use super::crowd_search::{PartialSearch, SketchedDocument, SkippedCandidates, closest, pass};
+use super::crowd_search::{
+    CrowdSearch, PartialSearch, SketchedDocument, SkippedCandidates, closest, pass,
+};
 use super::decision::DecisionCounts;
 use super::error::DecideError;
 use super::overlay::Overlay;
-use crate::dedup::{Fingerprinter, Overlap, Sketch, estimate_floor};
-use crate::model::{DocId, Interrupt, Match};
+use crate::dedup::{Fingerprinter, Overlap, Rank, Sketch, estimate_floor};
+use crate::model::{DocId, Interrupt, Match, Policy};
 use rayon::prelude::*;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 /// What the store says about one document that is to be decided, found before its decision.
@@ -33,9 +35,98 @@ pub(super) struct CandidateLookup {
     pub(super) counts: DecisionCounts,
 }
 
+/// Who may be similar to the documents of a commit: what the store says of them, the crowd, and whom limits leave out.
+pub(super) struct CandidateFinder {
+    pub(super) craft: Fingerprinter,
+    pub(super) prefetched: HashMap<DocId, CandidateLookup>,
+    pub(super) crowd: CrowdIndex,
+    /// What was looked through because memory does not hold it.
+    partial: PartialSearch,
+    pub(super) followers: FollowerCache,
+    pub(super) limits: CandidateLimits,
+    /// Candidates that the decision being made passed over.
+    pub(super) skipped: SkippedCandidates,
+}
+
+impl CandidateFinder {
+    /// For documents under this policy, with the crowd that is known.
+    pub(super) fn new(policy: &Policy, crowd: CrowdIndex) -> Self {
+        Self {
+            craft: Fingerprinter::new(policy),
+            prefetched: HashMap::new(),
+            crowd,
+            partial: PartialSearch::default(),
+            followers: FollowerCache::default(),
+            limits: CandidateLimits::BOUNDED,
+            skipped: SkippedCandidates::default(),
+        }
+    }
+
+    /// Whether what the store says about the document is known. It holds as long as the one found stays: others
+    /// can only have gone, and those that came are among the buckets of this commit.
+    pub(super) fn is_looked_up(&self, overlay: &Overlay, document: DocId) -> bool {
+        self.prefetched
+            .get(&document)
+            .is_some_and(|found| found.nearest.is_none_or(|one| overlay.is_kept(one.witness)))
+    }
+
+    /// Looks documents up in the store; answers how many were compared.
+    pub(super) fn look_up(
+        &mut self,
+        overlay: &Overlay,
+        wanted: Vec<SketchedDocument>,
+        interrupt: &Interrupt,
+    ) -> Result<DecisionCounts, DecideError> {
+        let (crowd, partial) = (&mut self.crowd, &mut self.partial);
+        let mut counts = DecisionCounts::default();
+        for (document, answer) in prefetch(overlay, crowd, self.limits, wanted, partial, interrupt)?
+        {
+            counts += answer.counts;
+            self.prefetched.insert(document, answer);
+        }
+        Ok(counts)
+    }
+
+    /// What asks the crowd, for the decision being made.
+    pub(super) const fn crowd_search<'s>(
+        &'s mut self,
+        overlay: &'s Overlay,
+        capped: &'s mut u64,
+    ) -> CrowdSearch<'s> {
+        CrowdSearch {
+            overlay,
+            crowd: &mut self.crowd,
+            craft: &mut self.craft,
+            limits: self.limits,
+            skipped: &mut self.skipped,
+            capped,
+        }
+    }
+
+    /// The first of the candidates that is similar to a document.
+    pub(super) fn first_similar(
+        &mut self,
+        overlay: &Overlay,
+        (document, sketch): (DocId, &Sketch),
+        candidates: impl IntoIterator<Item = Rank>,
+        counts: &mut DecisionCounts,
+    ) -> Result<Option<Match>, DecideError> {
+        let mut verifier = Verifier::new(overlay, document, sketch);
+        let mut found = None;
+        for candidate in candidates {
+            found = verifier.verify(candidate.document, &mut self.craft)?;
+            if found.is_some() {
+                break;
+            }
+        }
+        *counts += verifier.counts;
+        Ok(found)
+    }
+}
+
 /// Looks documents up in the store, in parallel, with the standings of this moment. Buckets that are
 /// found crowded come into the crowd, which is asked at the decision itself.
-pub(super) fn prefetch(
+fn prefetch(
     overlay: &Overlay,
     crowd: &mut CrowdIndex,
     reach: CandidateLimits,

@@ -112,7 +112,7 @@ impl DecisionSession {
     ) -> Result<(), DecideError> {
         for (key, taken) in (0..=u8::MAX).zip(bands.iter().copied()).zip(taken) {
             let joined = self.overlay.local(key.0, key.1);
-            if taken + joined.len() <= CROWDED || self.crowd.held(key.0, key.1).is_some() {
+            if taken + joined.len() <= CROWDED || self.finder.crowd.held(key.0, key.1).is_some() {
                 continue;
             }
             let overlay = &self.overlay;
@@ -126,7 +126,9 @@ impl DecisionSession {
             let members: Vec<DocId> = members.into_iter().collect();
             let mut roots = ClusterRoots::new(overlay);
             let cluster = |member| Ok(forest.find(roots.of(member)?));
-            self.crowd.absorb_clusters(key, &members, cluster, &|part| overlay.entrants(part))?;
+            self.finder
+                .crowd
+                .absorb_clusters(key, &members, cluster, &|part| overlay.entrants(part))?;
         }
         Ok(())
     }
@@ -140,26 +142,29 @@ impl DecisionSession {
     ) -> Result<bool, DecideError> {
         let keys = (0..=u8::MAX).zip(one.bands.iter().copied());
         let held: Vec<(u8, u64)> =
-            keys.filter(|key| self.crowd.held(key.0, key.1).is_some()).collect();
+            keys.filter(|key| self.finder.crowd.held(key.0, key.1).is_some()).collect();
         if held.is_empty() {
             return Ok(false);
         }
         let rank = one.forest.find(one.document);
-        self.crowd.link(one.document, rank);
-        let families = self.crowd.families_of(held.iter().copied());
+        self.finder.crowd.link(one.document, rank);
+        let families = self.finder.crowd.families_of(held.iter().copied());
         for family in &families {
             self.link_in(one, *family, None)?;
         }
         let mut is_open = false;
-        for (family, label, depth) in self.crowd.passed_over(one.document, &held) {
+        for (family, label, depth) in self.finder.crowd.passed_over(one.document, &held) {
             if self.is_linked(one.document, label) || depth == ClusterCoverage::All {
                 continue;
             }
             let members = self.cluster(label)?;
             let overlay = &self.overlay;
             let is_whole = depth == ClusterCoverage::Some
-                && self.crowd.deepen(family, label, &members, &|part| overlay.entrants(part))?;
-            if !is_whole && self.reach.is_all() {
+                && self
+                    .finder
+                    .crowd
+                    .deepen(family, label, &members, &|part| overlay.entrants(part))?;
+            if !is_whole && self.finder.limits.is_all() {
                 self.link_candidates(one, members)?;
             } else if !is_whole {
                 is_open = true;
@@ -168,6 +173,7 @@ impl DecisionSession {
         }
         for family in &families {
             let groups: Vec<u32> = self
+                .finder
                 .crowd
                 .family(Some(*family))
                 .map(|one| one.groups().collect())
@@ -184,18 +190,18 @@ impl DecisionSession {
         }
         self.link_candidates(one, candidates)?;
         let overlay = &self.overlay;
-        self.crowd.freshen_clusters(&held, &|part| overlay.entrants(part))?;
+        self.finder.crowd.freshen_clusters(&held, &|part| overlay.entrants(part))?;
         Ok(is_open)
     }
 
     fn is_linked(&self, document: DocId, label: ClusterLabel) -> bool {
-        self.crowd.labels.of(document) == Some(self.crowd.labels.root(label))
+        self.finder.crowd.labels.of(document) == Some(self.finder.crowd.labels.root(label))
     }
 
     /// The documents of a cluster that links may lead to.
     fn cluster(&self, label: ClusterLabel) -> Result<Vec<DocId>, DecideError> {
-        let known = self.crowd.labels.documents(label);
-        let mut members = self.crowd.joined_cluster(label);
+        let known = self.finder.crowd.labels.documents(label);
+        let mut members = self.finder.crowd.joined_cluster(label);
         let mut roots = BTreeSet::new();
         for document in known {
             roots.insert(root_of(&self.overlay, document)?);
@@ -215,10 +221,10 @@ impl DecisionSession {
         family: u32,
         group: Option<u32>,
     ) -> Result<(), DecideError> {
-        let shingles = self.overlay.shingles(one.document, &mut self.craft)?;
+        let shingles = self.overlay.shingles(one.document, &mut self.finder.craft)?;
         let floor = estimate_floor(self.overlay.view.policy());
         let sought = FamilyQuery { shingles: &shingles, sketch: one.sketch, floor };
-        let CrowdIndex { families, labels, .. } = &mut self.crowd;
+        let CrowdIndex { families, labels, .. } = &mut self.finder.crowd;
         let own = labels.of(one.document);
         // Who has no label is to be decided, or went.
         let admit = |other: DocId| {
@@ -237,7 +243,7 @@ impl DecisionSession {
         one: &mut LinkState<'_>,
         candidates: impl IntoIterator<Item = DocId>,
     ) -> Result<(), DecideError> {
-        let (overlay, crowd) = (&self.overlay, &mut self.crowd);
+        let (overlay, crowd) = (&self.overlay, &mut self.finder.crowd);
         let mut verifier = Verifier::new(overlay, one.document, one.sketch);
         for other in candidates {
             let label = crowd.labels.of(other);
@@ -253,7 +259,7 @@ impl DecisionSession {
                 crowd.link(one.document, other);
                 continue;
             }
-            if verifier.verify(other, &mut self.craft)?.is_some() {
+            if verifier.verify(other, &mut self.finder.craft)?.is_some() {
                 one.touched.insert(root);
                 one.forest.link(one.document, root, crowd);
                 crowd.link(one.document, other);
@@ -271,10 +277,10 @@ impl DecisionSession {
         beyond: &mut BucketMap<(Vec<DocId>, bool)>,
         candidates: &mut BTreeSet<DocId>,
     ) -> Result<bool, DecideError> {
-        if self.crowd.held(key.0, key.1).is_none_or(|held| held.is_whole) {
+        if self.finder.crowd.held(key.0, key.1).is_none_or(|held| held.is_whole) {
             return Ok(false);
         }
-        let cap = CROWDED.max(self.reach.most());
+        let cap = CROWDED.max(self.finder.limits.most());
         if let Entry::Vacant(unread) = beyond.entry(key) {
             let overlay = &self.overlay;
             let read = overlay.view.buckets(&[key], cap, |other| is_met(overlay, other))?;
@@ -298,13 +304,13 @@ impl DecisionSession {
     ) -> Result<(), DecideError> {
         let held: Vec<(u8, u64)> = (0..=u8::MAX)
             .zip(bands.iter().copied())
-            .filter(|(band, hash)| self.crowd.held(*band, *hash).is_some())
+            .filter(|(band, hash)| self.finder.crowd.held(*band, *hash).is_some())
             .collect();
         if held.is_empty() {
             return Ok(());
         }
-        let (overlay, craft) = (&self.overlay, std::cell::RefCell::new(&mut self.craft));
-        self.crowd.join_cluster(document, &held, || {
+        let (overlay, craft) = (&self.overlay, std::cell::RefCell::new(&mut self.finder.craft));
+        self.finder.crowd.join_cluster(document, &held, || {
             let shingles = overlay.shingles(document, *craft.borrow_mut())?;
             Ok(CrowdMember { document, sketch: sketch.clone(), shingles })
         })

@@ -13,6 +13,7 @@ use super::decision::{Decision, DecisionCounts};
 use super::error::DecideError;
 use super::overlay::Eligible;
 use super::session::DecisionSession;
+use super::text_leaders::meet_texts;
 use crate::dedup::{Fingerprinter, Overlap, Rank, Sketch};
 use crate::model::{BucketMap, DedupMode, DocId};
 use rayon::prelude::*;
@@ -32,8 +33,8 @@ struct UnlinkedDocument {
 impl DecisionSession {
     pub(super) fn settle_components(&mut self) -> Result<(), DecideError> {
         self.dissolve()?;
-        let ids: BTreeSet<DocId> = self.queue.iter().map(|rank| rank.document).collect();
-        self.queue.clear();
+        let ids: BTreeSet<DocId> = self.agenda.queue.iter().map(|rank| rank.document).collect();
+        self.agenda.queue.clear();
         let loose = self.linked_in_store(&ids)?;
         let mut forest = DocumentSets::default();
         // Clusters that something was linked to, by their kept documents.
@@ -42,25 +43,25 @@ impl DecisionSession {
         for one in loose {
             self.check_interrupt()?;
             self.counts += one.counts;
-            let twins = self.meet_texts(one.document)?;
+            let twins = meet_texts(&mut self.overlay, one.document)?;
             for other in twins.iter().chain(&one.links) {
                 let root = root_of(&self.overlay, *other)?;
                 touched.insert(root);
-                forest.link(one.document, root, &mut self.crowd);
+                forest.link(one.document, root, &mut self.finder.crowd);
             }
             if let Some(sketch) = &one.sketch {
                 let (document, bands) = (one.document, &one.bands);
-                if self.mode() == DedupMode::Components {
+                if self.overlay.mode() == DedupMode::Components {
                     self.absorb_joined(bands, &one.taken, &mut forest)?;
                 }
                 self.link_in_commit(document, sketch, bands, &mut forest)?;
                 let (forest, touched) = (&mut forest, &mut touched);
                 let mut linking = LinkState { document, sketch, bands, forest, touched };
                 if self.link_crowded(&mut linking, &mut beyond)? {
-                    self.mark_unsettled(document);
+                    self.mark_open(document);
                 }
                 self.join_clusters(document, sketch, bands)?;
-                let crowd = &self.crowd;
+                let crowd = &self.finder.crowd;
                 let is_told = |band, hash| crowd.held(band, hash).is_some_and(|held| held.is_whole);
                 self.overlay.index(document, one.bands, |band, hash| !is_told(band, hash));
             }
@@ -74,23 +75,23 @@ impl DecisionSession {
             components.entry(forest.find(*document)).or_default().1.push(*document);
         }
         components.into_values().try_for_each(|(clusters, loose)| self.unite(&clusters, loose))?;
-        self.crowd.prune(|document| self.overlay.is_kept(document));
+        self.finder.crowd.prune(|document| self.overlay.is_kept(document));
         Ok(())
     }
 
     /// What is left of the clusters that a document left is to be decided again.
     fn dissolve(&mut self) -> Result<(), DecideError> {
-        let kept: BTreeSet<DocId> = self.left.values().copied().collect();
-        self.left.keys().for_each(|document| self.crowd.dissolve(*document));
+        let kept: BTreeSet<DocId> = self.agenda.departed.values().copied().collect();
+        self.agenda.departed.keys().for_each(|document| self.finder.crowd.dissolve(*document));
         for kept in kept {
             let mut cluster = self.overlay.members(kept)?;
             cluster.insert(kept);
             for member in cluster {
-                self.crowd.dissolve(member);
+                self.finder.crowd.dissolve(member);
                 if self.overlay.is_eligible(member)? {
                     self.overlay.set_standing(member, None)?;
                     let rank = self.overlay.rank(member)?;
-                    self.queue.insert(rank);
+                    self.agenda.queue.insert(rank);
                 }
             }
         }
@@ -119,7 +120,7 @@ impl DecisionSession {
                 taken: Vec::new(),
             });
         }
-        let is_unverified = self.mode() == DedupMode::Lsh;
+        let is_unverified = self.overlay.mode() == DedupMode::Lsh;
         let keys: Vec<&[u64]> = loose.iter().map(|one| one.bands.as_slice()).collect();
         let found = if is_unverified {
             // One decided member links to the whole bucket when nothing is verified.
@@ -129,9 +130,9 @@ impl DecisionSession {
             eligible.end()?;
             found
         } else {
-            look_up_eligible(&self.overlay, &mut self.crowd, &keys)?
+            look_up_eligible(&self.overlay, &mut self.finder.crowd, &keys)?
         };
-        let (overlay, crowd) = (&self.overlay, &self.crowd);
+        let (overlay, crowd) = (&self.overlay, &self.finder.crowd);
         let policy = overlay.view.policy();
         loose
             .into_par_iter()
@@ -175,28 +176,6 @@ impl DecisionSession {
             .collect()
     }
 
-    /// The eligible documents whose texts equal the document's; it leads its texts if it outranks them.
-    fn meet_texts(&mut self, document: DocId) -> Result<Vec<DocId>, DecideError> {
-        let header = self.overlay.header(document)?;
-        let rank = self.overlay.rank(document)?;
-        let mut twins = Vec::new();
-        for form in self.forms() {
-            let hash = self.overlay.text_hash(*form, &header);
-            let mut leads = true;
-            if let Some(twin) = self.overlay.exact(*form, hash)?
-                && twin != document
-                && self.overlay.is_eligible(twin)?
-            {
-                leads = rank < self.overlay.rank(twin)?;
-                twins.push(twin);
-            }
-            if leads {
-                self.overlay.set_exact(*form, hash, Some(document));
-            }
-        }
-        Ok(twins)
-    }
-
     /// Links a document to those of this commit that were indexed before it.
     fn link_in_commit(
         &mut self,
@@ -205,25 +184,25 @@ impl DecisionSession {
         bands: &[u64],
         forest: &mut DocumentSets,
     ) -> Result<(), DecideError> {
-        let is_unverified = self.mode() == DedupMode::Lsh;
+        let is_unverified = self.overlay.mode() == DedupMode::Lsh;
         let mut verifier = Verifier::new(&self.overlay, document, sketch);
         let mut compared = BTreeSet::new();
-        let asked = self.crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
+        let asked = self.finder.crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
         for (band, hash) in (0..=u8::MAX).zip(bands) {
-            if self.crowd.held(band, *hash).is_some() {
+            if self.finder.crowd.held(band, *hash).is_some() {
                 continue;
             }
             let members = self.overlay.local(band, *hash);
             for other in members.iter().take(if is_unverified { 1 } else { usize::MAX }) {
                 if forest.find(*other) == forest.find(document)
                     || !compared.insert(*other)
-                    || self.crowd.tells_of_live(&asked, *other)
+                    || self.finder.crowd.tells_of_live(&asked, *other)
                 {
                     continue;
                 }
                 self.counts.compared += u64::from(is_unverified);
-                if is_unverified || verifier.verify(*other, &mut self.craft)?.is_some() {
-                    forest.link(document, *other, &mut self.crowd);
+                if is_unverified || verifier.verify(*other, &mut self.finder.craft)?.is_some() {
+                    forest.link(document, *other, &mut self.finder.crowd);
                 }
             }
         }
@@ -249,8 +228,8 @@ impl DecisionSession {
                 self.conclude(document, Decision::KEPT)?;
                 continue;
             }
-            let own = self.overlay.shingles(document, &mut self.craft)?;
-            let other = self.overlay.shingles(kept, &mut self.craft)?;
+            let own = self.overlay.shingles(document, &mut self.finder.craft)?;
+            let other = self.overlay.shingles(kept, &mut self.finder.craft)?;
             let matched = Overlap::of(&own, &other).match_to(kept);
             let decision = self.removal_decision(&self.overlay.header(document)?, matched)?;
             self.conclude(document, decision)?;

@@ -4,6 +4,7 @@ use crate::dedup::{Overlap, Rank, Sketch};
 use crate::model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};
 use crate::store::Header;
 use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What was decided about a document.
@@ -26,6 +27,33 @@ pub struct ImportContext {
     pub changes: bool,
     /// Those of them that are superseded in the end.
     pub leaving: Arc<RoaringTreemap>,
+}
+
+/// What a commit takes over; nothing, where all is decided here.
+#[derive(Default)]
+pub(super) struct ImportState {
+    /// Whose decisions they are.
+    pub(super) context: Option<ImportContext>,
+    /// Those that are not taken over yet.
+    pub(super) given: BTreeMap<DocId, ImportedDecision>,
+}
+
+impl ImportState {
+    /// Whether a document came with its decision.
+    pub(super) fn is_imported(&self, document: DocId) -> bool {
+        self.context.as_ref().is_some_and(|context| document >= context.first)
+    }
+
+    /// Whether a stored document is superseded before the load ends. Texts are led by others as soon as they can be: by
+    /// then nobody might find these.
+    pub(super) fn is_leaving(&self, document: DocId) -> bool {
+        self.context.as_ref().is_some_and(|context| context.leaving.contains(document.0))
+    }
+
+    /// Whether a witness may not be kept yet.
+    pub(super) fn may_wait(&self) -> bool {
+        self.context.as_ref().is_some_and(|context| context.changes)
+    }
 }
 
 /// A document that a commit decides for the first time: on its way in, or stored and before a new generation.

@@ -10,6 +10,7 @@
 use super::decision::{Decision, ImportContext, ImportedDecision, check_removal};
 use super::error::{DecideError, InvalidDecision};
 use super::session::{CommitDecisions, DecisionSession};
+use super::text_leaders::lead_as_given;
 use crate::dedup::{Fingerprinter, Overlap, Rank};
 use crate::model::{DocId, Match};
 use crate::store::Header;
@@ -33,10 +34,10 @@ impl DecisionSession {
             ImportedDecision::Kept | ImportedDecision::Later => None,
         });
         let removed: Vec<(DocId, DocId)> = removed.collect();
-        self.takeover = Some(takeover);
-        self.given = given;
+        self.imports.context = Some(takeover);
+        self.imports.given = given;
         self.prepare()?;
-        if self.mode().is_transitive() {
+        if self.overlay.mode().is_transitive() {
             self.import_clusters()?;
         } else {
             self.settle_independent()?;
@@ -50,10 +51,10 @@ impl DecisionSession {
     }
 
     fn import_clusters(&mut self) -> Result<(), DecideError> {
-        while let Some(rank) = self.queue.pop_first() {
+        while let Some(rank) = self.agenda.queue.pop_first() {
             self.check_interrupt()?;
             let id = rank.document;
-            let given = self.given.remove(&id);
+            let given = self.imports.given.remove(&id);
             let given = given.ok_or_else(|| untrue(id, "nothing was decided about it"))?;
             let decision = self.take(rank, given)?;
             self.conclude(id, decision)?;
@@ -71,11 +72,6 @@ impl DecisionSession {
         self.overlay.ranker.is_first()
     }
 
-    /// Whether a document came with its decision.
-    pub(super) fn is_imported(&self, document: DocId) -> bool {
-        self.takeover.as_ref().is_some_and(|takeover| document >= takeover.first)
-    }
-
     /// Takes over what was decided about stored documents that stand otherwise until their witnesses are there.
     ///
     /// # Errors
@@ -86,7 +82,7 @@ impl DecisionSession {
         takeover: ImportContext,
     ) -> Result<CommitDecisions, DecideError> {
         let follows = takeover.changes;
-        self.takeover = Some(takeover);
+        self.imports.context = Some(takeover);
         self.prepare()?;
         let mut gone = Vec::new();
         for (id, matched) in given {
@@ -127,11 +123,11 @@ impl DecisionSession {
     ) -> Result<Decision, DecideError> {
         let id = rank.document;
         let header = self.overlay.header(id)?;
-        let is_equal = self.lead_given(rank, &header)?;
+        let is_equal = !lead_as_given(&mut self.overlay, &self.imports, rank, &header)?;
         match given {
             ImportedDecision::Removed(matched) => {
                 let decision = self.removed(id, &header, matched)?;
-                let may_wait = self.takeover.as_ref().is_some_and(|takeover| takeover.changes);
+                let may_wait = self.imports.may_wait();
                 let waits = may_wait && !self.overlay.is_kept(matched.witness);
                 Ok(if waits { Decision::KEPT } else { decision })
             }
@@ -141,31 +137,6 @@ impl DecisionSession {
             }
             ImportedDecision::Kept | ImportedDecision::Later => Ok(Decision::KEPT),
         }
-    }
-
-    /// The document leads its texts if it outranks those that do, or these are to leave; answers whether one that stays
-    /// outranks it.
-    fn lead_given(&mut self, rank: Rank, header: &Header) -> Result<bool, DecideError> {
-        let mut is_outranked = false;
-        for form in self.forms() {
-            let hash = self.overlay.text_hash(*form, header);
-            let leads = match self.overlay.exact(*form, hash)? {
-                Some(leader) => self.is_leaving(leader) || rank < self.overlay.rank(leader)?,
-                None => true,
-            };
-            if leads {
-                self.overlay.set_exact(*form, hash, Some(rank.document));
-            } else {
-                is_outranked = true;
-            }
-        }
-        Ok(is_outranked)
-    }
-
-    /// Whether a stored document is superseded before the load ends. Texts are led by others as soon as they can be: by
-    /// then nobody might find these.
-    pub(super) fn is_leaving(&self, document: DocId) -> bool {
-        self.takeover.as_ref().is_some_and(|takeover| takeover.leaving.contains(document.0))
     }
 
     /// The decision that a match makes, if it can be true.

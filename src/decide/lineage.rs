@@ -6,7 +6,7 @@
 //! witness's roots, without rows; a newcomer that is like nothing has its own.
 
 use super::error::DecideError;
-use super::session::DecisionSession;
+use super::session::CommitDecisions;
 use crate::model::{DocId, Generation, Match, MatchKind, Standing};
 use crate::store::{Batch, Roots, View};
 use std::collections::BTreeMap;
@@ -85,20 +85,20 @@ pub(super) fn in_cluster(matched: Match) -> Option<DocId> {
     (matched.kind != MatchKind::Superseded).then_some(matched.witness)
 }
 
-impl DecisionSession {
+impl CommitDecisions {
     /// A stored document's roots without this commit; none of a newcomer.
     pub(super) fn roots_before(
         &self,
         lineages: &Lineages<'_>,
         document: DocId,
     ) -> Result<Roots, DecideError> {
-        if self.overlay.is_new(document) {
+        if self.0.overlay.is_new(document) {
             return Ok(Roots::default());
         }
-        if self.is_imported(document) {
+        if self.0.imports.is_imported(document) {
             return lineages.stored(document);
         }
-        let matched = match self.overlay.match_change(document) {
+        let matched = match self.0.overlay.match_change(document) {
             Some(change) => change.before,
             // Only what is kept and stays so is asked for, which no match explains.
             None => None,
@@ -109,7 +109,7 @@ impl DecisionSession {
     /// Whether a document comes with this commit, or with the load that this commit is part of: which of its commits
     /// that was does not matter.
     fn is_newcomer(&self, document: DocId) -> bool {
-        self.overlay.is_new(document) || self.is_imported(document)
+        self.0.overlay.is_new(document) || self.0.imports.is_imported(document)
     }
 
     /// What a document has by now, or has without this commit.
@@ -141,13 +141,13 @@ impl DecisionSession {
         batch: &mut Batch<'_>,
         gone: &[DocId],
     ) -> Result<u64, DecideError> {
-        let overlay = &self.overlay;
+        let overlay = &self.0.overlay;
         let view = overlay.view.clone();
         let mut lineages = Lineages::new(&view)?;
         let mut leavers = self.leavers(gone, batch.memory_aside())?;
         let before = |lineages: &Lineages<'_>, document| self.roots_before(lineages, document);
         // In the order of ids, so that a newcomer which another one supersedes has its own by then.
-        for (new, old) in &self.superseded {
+        for (new, old) in &self.0.agenda.superseded {
             let of_old = self.roots_or_itself(&lineages, *old)?;
             lineages.join(*new, Roots::default(), &of_old);
         }

@@ -7,7 +7,7 @@ use super::fingerprints::{stored_header, stored_sketch};
 use super::view_ranker::{RankNumbers, ViewRanker};
 use crate::dedup::{Fingerprinter, Rank, Sketch, band_keys};
 use crate::model::{
-    BucketMap, DedupScope, DocId, FieldId, Match, MatchKind, SourceId, Standing, TermId,
+    BucketMap, DedupMode, DedupScope, DocId, FieldId, Match, MatchKind, SourceId, Standing, TermId,
 };
 use crate::store::{BlockStandings, Header, StoreError, TextKind, View, fields};
 use roaring::{RoaringBitmap, RoaringTreemap};
@@ -73,6 +73,15 @@ impl Overlay {
         }
     }
 
+    pub(super) fn mode(&self) -> DedupMode {
+        self.view.policy().mode
+    }
+
+    /// The forms of a text by which documents are equal in this mode.
+    pub(super) fn forms(&self) -> &'static [TextKind] {
+        TextKind::of_mode(self.mode())
+    }
+
     // ---- what this commit changes ----
 
     /// Those of newcomers go: nothing is compared with them any more.
@@ -100,6 +109,15 @@ impl Overlay {
         &self,
     ) -> impl Iterator<Item = (DocId, OverlayChange<Option<Standing>>)> {
         self.standings.iter().map(|(document, change)| (*document, *change))
+    }
+
+    /// Documents whose standing changes in this way, ascending.
+    pub(super) fn documents_that(
+        &self,
+        change_so: impl Fn(OverlayChange<Option<Standing>>) -> bool,
+    ) -> Vec<DocId> {
+        let changes = self.standing_changes().filter(|(_, change)| change_so(*change));
+        changes.map(|(document, _)| document).collect()
     }
 
     pub(super) fn standing_change(
@@ -569,6 +587,3 @@ impl<'s> Eligible<'s> {
         }
     }
 }
-
-/// The removed members of buckets, each with the rank of its witness: the worst-ranked first.
-pub(super) type FollowerCache = BucketMap<Arc<[(Rank, DocId)]>>;

@@ -1,58 +1,48 @@
 //! Deciding within one commit: what comes and goes, then everything that follows, then the outcome.
 
 use super::buckets::CandidateLimits;
-use super::candidates::CandidateLookup;
-use super::crowd::CrowdIndex;
-use super::crowd_search::{CrowdSearch, PartialSearch, SkippedCandidates};
-use super::decision::{Decision, DecisionCounts, ImportContext, ImportedDecision, Newcomer};
+use super::candidates::CandidateFinder;
+use super::decision::{Decision, DecisionCounts, ImportState, Newcomer};
 use super::error::DecideError;
-use super::overlay::{FollowerCache, Overlay};
-use super::writer_cache::{TextTwins, WriterCache};
-use crate::dedup::{Fingerprinter, Rank};
+use super::marks::OpenMarks;
+use super::overlay::Overlay;
+use super::text_leaders::{TextLeaders, remember_texts};
+use super::writer_cache::WriterCache;
+use crate::dedup::Rank;
 use crate::model::{
     ComparedPart, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
 use crate::store::{Batch, Header, TextKind};
-use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+/// What is to be decided in a commit, and why.
+#[derive(Default)]
+pub(super) struct Agenda {
+    /// Eligible documents that are to be decided, in rank order.
+    pub(super) queue: BTreeSet<Rank>,
+    /// Decided documents that stopped being eligible, with the kept document of their cluster.
+    pub(super) departed: BTreeMap<DocId, DocId>,
+    /// Decided documents that are decided again though nothing changed about them.
+    pub(super) reconsidered: BTreeSet<DocId>,
+    /// What newcomers supersede.
+    pub(super) superseded: BTreeMap<DocId, DocId>,
+}
 
 /// The decisions of one commit: first everything that comes ([`DecisionSession::arrive`], [`DecisionSession::admit`],
 /// [`DecisionSession::readmit`]) and goes ([`DecisionSession::exclude`]), then [`DecisionSession::settle`], then
 /// [`CommitDecisions::apply`].
 pub struct DecisionSession {
     pub(super) overlay: Overlay,
-    pub(super) craft: Fingerprinter,
-    pub(super) prefetched: HashMap<DocId, CandidateLookup>,
+    pub(super) agenda: Agenda,
+    pub(super) finder: CandidateFinder,
+    pub(super) leaders: TextLeaders,
+    pub(super) marks: OpenMarks,
+    /// What the writer has in memory beside the store is forgotten where decisions are taken over.
+    pub(super) imports: ImportState,
     pub(super) counts: DecisionCounts,
-    pub(super) crowd: CrowdIndex,
-    pub(super) twins: TextTwins,
-    /// What was looked through because memory does not hold it.
-    pub(super) passes: PartialSearch,
-    pub(super) followers: FollowerCache,
-    /// Members in these.
-    pub(super) followers_held: usize,
-    pub(super) reach: CandidateLimits,
-    /// Candidates that the decision being made passed over.
-    pub(super) passed: SkippedCandidates,
-    /// Documents whose decision left candidates out, each with one of these if it is known.
-    pub(super) open: BTreeMap<DocId, Option<DocId>>,
-    /// Decided documents that are decided again though nothing changed about them.
-    pub(super) reconsidered: BTreeSet<DocId>,
-    /// Eligible documents that are to be decided, in rank order.
-    pub(super) queue: BTreeSet<Rank>,
-    /// Decided documents that stopped being eligible, with the kept document of their cluster.
-    pub(super) left: BTreeMap<DocId, DocId>,
-    /// What newcomers supersede.
-    pub(super) superseded: BTreeMap<DocId, DocId>,
     pub(super) interrupt: Interrupt,
-    /// The marked documents of the store, once they were asked for.
-    pub(super) marked: Option<RoaringTreemap>,
     /// Members of buckets that were read through the view before.
     pub(super) members_before: u64,
-    /// Where decisions are taken over, whose. What the writer has in memory beside the store is forgotten then.
-    pub(super) takeover: Option<ImportContext>,
-    /// Those that are not taken over yet.
-    pub(super) given: BTreeMap<DocId, ImportedDecision>,
 }
 
 impl DecisionSession {
@@ -61,58 +51,23 @@ impl DecisionSession {
     #[must_use]
     pub fn begin(batch: &Batch<'_>, interrupt: &Interrupt) -> Self {
         let view = batch.view().clone();
-        let craft = Fingerprinter::new(view.policy());
         let members_before = view.bucket_members_read();
-        let overlay = Overlay::new(view, batch.kept_before(), batch.undecided_from());
         let (crowd, twins) = WriterCache::take(batch);
         Self {
-            overlay,
-            craft,
-            prefetched: HashMap::new(),
+            finder: CandidateFinder::new(view.policy(), crowd),
+            overlay: Overlay::new(view, batch.kept_before(), batch.undecided_from()),
+            agenda: Agenda::default(),
+            leaders: TextLeaders::new(twins),
+            marks: OpenMarks::default(),
+            imports: ImportState::default(),
             counts: DecisionCounts::default(),
-            crowd,
-            twins,
-            passes: PartialSearch::default(),
-            followers: FollowerCache::default(),
-            followers_held: 0,
-            reach: CandidateLimits::BOUNDED,
-            passed: SkippedCandidates::default(),
-            open: BTreeMap::new(),
-            reconsidered: BTreeSet::new(),
             interrupt: interrupt.clone(),
-            marked: None,
-            queue: BTreeSet::new(),
-            left: BTreeMap::new(),
-            superseded: BTreeMap::new(),
             members_before,
-            takeover: None,
-            given: BTreeMap::new(),
         }
     }
 
     pub(super) fn check_interrupt(&self) -> Result<(), DecideError> {
         Ok(self.interrupt.check()?)
-    }
-
-    /// What asks the crowd, for the decision being made.
-    pub(super) const fn crowd_search(&mut self) -> CrowdSearch<'_> {
-        CrowdSearch {
-            overlay: &self.overlay,
-            crowd: &mut self.crowd,
-            craft: &mut self.craft,
-            limits: self.reach,
-            skipped: &mut self.passed,
-            capped: &mut self.counts.capped,
-        }
-    }
-
-    pub(super) fn mode(&self) -> DedupMode {
-        self.overlay.view.policy().mode
-    }
-
-    /// The texts by which documents are equal in this mode.
-    pub(super) fn forms(&self) -> &'static [TextKind] {
-        TextKind::of_mode(self.mode())
     }
 
     /// What of a document is compared.
@@ -142,7 +97,7 @@ impl DecisionSession {
         source: SourceId,
         texts: &[[u8; 16]],
     ) -> Result<Vec<Option<DocId>>, DecideError> {
-        if self.mode() == DedupMode::None {
+        if self.overlay.mode() == DedupMode::None {
             return Ok(vec![None; texts.len()]);
         }
         let hashes: Vec<_> = texts.iter().map(|raw| self.overlay.scoped(source, *raw)).collect();
@@ -157,7 +112,7 @@ impl DecisionSession {
     /// The hash of a text in the scope, by which documents share it; none in the mode that looks for no equal texts.
     #[must_use]
     pub fn shared_text(&self, source: SourceId, raw: [u8; 16]) -> Option<[u8; 16]> {
-        (self.mode() != DedupMode::None).then(|| self.overlay.scoped(source, raw))
+        (self.overlay.mode() != DedupMode::None).then(|| self.overlay.scoped(source, raw))
     }
 
     /// The header of a document of the store or of this commit.
@@ -184,7 +139,7 @@ impl DecisionSession {
     ) -> Result<(), DecideError> {
         self.overlay.admit(id, newcomer);
         if let Some(old) = supersedes {
-            self.superseded.insert(id, old);
+            self.agenda.superseded.insert(id, old);
             self.exclude(old, Standing::Superseded)?;
             let successor = Match {
                 kind: MatchKind::Superseded,
@@ -231,10 +186,10 @@ impl DecisionSession {
         let matched = self.overlay.match_of(document)?;
         if before.is_none_or(Standing::is_eligible) {
             let rank = self.overlay.rank(document)?;
-            self.queue.remove(&rank);
+            self.agenda.queue.remove(&rank);
             if before.is_some() {
                 let kept = matched.map_or(document, |found| found.witness);
-                self.left.insert(document, kept);
+                self.agenda.departed.insert(document, kept);
             }
         }
         if !matches!(before, Some(Standing::Removed | Standing::Purged)) {
@@ -262,12 +217,12 @@ impl DecisionSession {
 
     /// Puts a document that nothing excludes before the decision.
     fn enter(&mut self, document: DocId) -> Result<(), DecideError> {
-        if self.mode().is_near() && self.overlay.header(document)?.words == 0 {
+        if self.overlay.mode().is_near() && self.overlay.header(document)?.words == 0 {
             return self.overlay.set_standing(document, Some(Standing::Empty));
         }
         self.overlay.set_standing(document, None)?;
         let rank = self.overlay.rank(document)?;
-        self.queue.insert(rank);
+        self.agenda.queue.insert(rank);
         Ok(())
     }
 
@@ -288,8 +243,8 @@ impl DecisionSession {
 
     /// Compares with all candidates, however many they are.
     pub fn compare_with_all(&mut self) {
-        self.reach = CandidateLimits::ALL;
-        self.crowd.widen();
+        self.finder.limits = CandidateLimits::ALL;
+        self.finder.crowd.widen();
     }
 
     /// Has a decided document decided again.
@@ -297,16 +252,16 @@ impl DecisionSession {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn reconsider(&mut self, document: DocId) -> Result<(), DecideError> {
-        self.reconsidered.insert(document);
+        self.agenda.reconsidered.insert(document);
         if !self.overlay.is_eligible(document)? {
             return Ok(());
         }
-        if self.mode().is_transitive() {
+        if self.overlay.mode().is_transitive() {
             let kept = self.overlay.match_of(document)?.map_or(document, |found| found.witness);
-            self.left.insert(document, kept);
+            self.agenda.departed.insert(document, kept);
         } else {
             let rank = self.overlay.rank(document)?;
-            self.queue.insert(rank);
+            self.agenda.queue.insert(rank);
         }
         Ok(())
     }
@@ -319,9 +274,9 @@ impl DecisionSession {
     /// [`DecideError`] when the store cannot be read.
     pub fn settle(mut self) -> Result<CommitDecisions, DecideError> {
         self.prepare()?;
-        match self.mode() {
+        match self.overlay.mode() {
             DedupMode::None => {
-                while let Some(rank) = self.queue.pop_first() {
+                while let Some(rank) = self.agenda.queue.pop_first() {
                     self.overlay.set_standing(rank.document, Some(Standing::Kept))?;
                 }
             }
@@ -333,11 +288,12 @@ impl DecisionSession {
 
     /// What comes before the first decision: memory is that of one commit, and texts are led by those who stay.
     pub(super) fn prepare(&mut self) -> Result<(), DecideError> {
-        if !self.reach.is_all() {
-            self.crowd.shrink();
+        if !self.finder.limits.is_all() {
+            self.finder.crowd.shrink();
         }
-        self.reassign_leaders()?;
-        self.remember_texts()
+        let Agenda { queue, departed, .. } = &self.agenda;
+        self.leaders.reassign(&mut self.overlay, departed, &self.imports)?;
+        remember_texts(&mut self.overlay, queue)
     }
 
     /// The kind of a match: equal raw bytes are told apart.
@@ -351,23 +307,16 @@ impl DecisionSession {
         Ok(Decision { standing, matched: Some(Match { kind, ..matched }) })
     }
 
+    /// Notes that the decision about a document, which is being made, left candidates out.
+    pub(super) fn mark_open(&mut self, document: DocId) {
+        self.marks.note(document, self.finder.skipped.example);
+    }
+
     /// Makes a decision part of the overlay.
     pub(super) fn conclude(&mut self, id: DocId, decision: Decision) -> Result<(), DecideError> {
         self.counts.reconsidered += u64::from(!self.overlay.is_new(id));
         self.overlay.set_standing(id, Some(decision.standing))?;
         self.overlay.set_match(id, decision.matched)
-    }
-
-    /// Documents that were kept and are not any more, ascending.
-    #[must_use]
-    pub(super) fn no_longer_kept(&self) -> Vec<DocId> {
-        let changes = self.overlay.standing_changes();
-        changes
-            .filter(|(_, change)| {
-                change.before == Some(Standing::Kept) && change.now != Some(Standing::Kept)
-            })
-            .map(|(id, _)| id)
-            .collect()
     }
 }
 
@@ -388,15 +337,12 @@ impl CommitDecisions {
     /// Documents that are kept now and were not, ascending; `stored_only` leaves newcomers out.
     #[must_use]
     pub fn newly_kept(&self, stored_only: bool) -> Vec<DocId> {
-        let changes = self.0.overlay.standing_changes();
-        changes
-            .filter(|(id, change)| {
-                change.now == Some(Standing::Kept)
-                    && change.before != Some(Standing::Kept)
-                    && !(stored_only && self.0.overlay.is_new(*id))
-            })
-            .map(|(id, _)| id)
-            .collect()
+        let overlay = &self.0.overlay;
+        let mut newly = overlay.documents_that(|change| {
+            change.now == Some(Standing::Kept) && change.before != Some(Standing::Kept)
+        });
+        newly.retain(|document| !(stored_only && overlay.is_new(*document)));
+        newly
     }
 
     /// The header of a document of the store or of this commit.

@@ -9,7 +9,7 @@ use super::crowd::{gather, share_a_bucket};
 use super::crowd_search::closest;
 use super::error::DecideError;
 use super::lineage::{Lineages, in_cluster};
-use super::session::DecisionSession;
+use super::session::CommitDecisions;
 use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
 use crate::model::{BucketMap, DedupMode, DocId, Standing};
 use crate::store::{Roots, TextKind};
@@ -43,7 +43,7 @@ pub(super) struct Departures {
 /// A document with those that it may be like.
 type SuccessorCandidates = (DocId, Vec<DocId>);
 
-impl DecisionSession {
+impl CommitDecisions {
     /// The documents that are not kept any more, when there are others that may go on with their lineages.
     pub(super) fn leavers(
         &self,
@@ -51,13 +51,13 @@ impl DecisionSession {
         budget: usize,
     ) -> Result<Option<Departures>, DecideError> {
         // Of a load, what is kept until its witness is there was not kept.
-        let gone = gone.iter().copied().filter(|document| !self.is_imported(*document));
+        let gone = gone.iter().copied().filter(|document| !self.0.imports.is_imported(*document));
         let gone: Vec<DocId> = gone.collect();
-        if gone.is_empty() || self.mode() == DedupMode::None {
+        if gone.is_empty() || self.0.overlay.mode() == DedupMode::None {
             return Ok(None);
         }
         let mut leavers = Departures::default();
-        for (id, change) in self.overlay.standing_changes() {
+        for (id, change) in self.0.overlay.standing_changes() {
             let was_kept = change.before == Some(Standing::Kept);
             if was_kept
                 || !change.now.is_some_and(Standing::is_eligible)
@@ -73,12 +73,12 @@ impl DecisionSession {
             return Ok(None);
         }
         for document in &gone {
-            let header = self.overlay.header(*document)?;
-            for form in self.forms() {
-                leavers.texts.insert((*form, self.overlay.text_hash(*form, &header)), *document);
+            let header = self.0.overlay.header(*document)?;
+            for form in self.0.overlay.forms() {
+                leavers.texts.insert((*form, self.0.overlay.text_hash(*form, &header)), *document);
             }
         }
-        if self.mode().is_near() {
+        if self.0.overlay.mode().is_near() {
             let bands = gone.par_iter().with_min_len(64).map(|id| self.buckets_of(*id));
             let bands = bands.collect::<Result<Vec<_>, DecideError>>()?;
             for (document, bands) in gone.iter().copied().zip(bands) {
@@ -95,30 +95,30 @@ impl DecisionSession {
     /// Documents that came decided in an earlier commit and share a text or a bucket with one that leaves now. Decided
     /// here, they would have been removed for its sake, and would come back with this commit.
     fn came_before(&self, gone: &[DocId]) -> Result<BTreeSet<DocId>, DecideError> {
-        let overlay = &self.overlay;
+        let overlay = &self.0.overlay;
         let is_one = |document: DocId| {
             let stays = !overlay.is_new(document) && overlay.standing_change(document).is_none();
-            stays && self.is_imported(document) && overlay.is_kept(document)
+            stays && self.0.imports.is_imported(document) && overlay.is_kept(document)
         };
         let mut found = BTreeSet::new();
-        if self.takeover.is_none() {
+        if self.0.imports.context.is_none() {
             return Ok(found);
         }
         for document in gone {
             let header = overlay.header(*document)?;
-            for form in self.forms() {
+            for form in self.0.overlay.forms() {
                 let leader = overlay.exact(*form, overlay.text_hash(*form, &header))?;
                 found.extend(leader.filter(|leader| is_one(*leader)));
             }
         }
-        if self.mode().is_near() {
+        if self.0.overlay.mode().is_near() {
             let mut keys = Vec::new();
             for document in gone {
                 keys.extend((0..=u8::MAX).zip(self.buckets_of(*document)?));
             }
             keys.par_sort_unstable();
             keys.dedup();
-            let buckets = overlay.view.buckets_bulk(&keys, self.reach.read, &is_one)?;
+            let buckets = overlay.view.buckets_bulk(&keys, self.0.finder.limits.read, &is_one)?;
             found.extend(buckets.into_iter().flatten().flat_map(|bucket| bucket.members));
         }
         Ok(found)
@@ -126,19 +126,19 @@ impl DecisionSession {
 
     /// Whether a document has the text of what it supersedes: then it is like nothing that this was not like.
     fn is_like_before(&self, document: DocId) -> Result<bool, DecideError> {
-        let Some(old) = self.superseded.get(&document) else { return Ok(false) };
-        let was = self.overlay.standing_change(*old).and_then(|change| change.before);
+        let Some(old) = self.0.agenda.superseded.get(&document) else { return Ok(false) };
+        let was = self.0.overlay.standing_change(*old).and_then(|change| change.before);
         if !was.is_some_and(Standing::is_eligible) {
             return Ok(false);
         }
-        let (own, other) = (self.overlay.header(document)?, self.overlay.header(*old)?);
+        let (own, other) = (self.0.overlay.header(document)?, self.0.overlay.header(*old)?);
         Ok(own.source == other.source && own.normalised == other.normalised)
     }
 
     /// Members of buckets that are too full to compare with all of them are found by a join instead: of
     /// those that somebody meets, as many as `budget` bytes hold.
     fn join_full(&self, leavers: &mut Departures, budget: usize) -> Result<(), DecideError> {
-        if self.mode() == DedupMode::Lsh {
+        if self.0.overlay.mode() == DedupMode::Lsh {
             return Ok(());
         }
         let mut members = BTreeSet::new();
@@ -154,9 +154,9 @@ impl DecisionSession {
         }
         let members: Vec<DocId> = members.into_iter().collect();
         let mut parts = members.chunks(READ);
-        let threshold = self.overlay.view.policy().threshold;
+        let threshold = self.0.overlay.view.policy().threshold;
         let mut family = gather(threshold, budget, || {
-            parts.next().map(|part| self.overlay.entrants(part)).transpose()
+            parts.next().map(|part| self.0.overlay.entrants(part)).transpose()
         })?;
         if let Some(family) = &mut family {
             family.settle();
@@ -175,7 +175,7 @@ impl DecisionSession {
     ) -> Result<(), DecideError> {
         let heirs = if to_kept { &mut leavers.kept } else { &mut leavers.duplicates };
         let heirs = std::mem::take(heirs);
-        let mut craft = Fingerprinter::new(self.overlay.view.policy());
+        let mut craft = Fingerprinter::new(self.0.overlay.view.policy());
         for part in heirs.chunks(PART) {
             let mut open = Vec::new();
             for document in part {
@@ -222,8 +222,13 @@ impl DecisionSession {
         document: DocId,
         craft: &mut Fingerprinter,
     ) -> Result<(Vec<DocId>, Vec<DocId>), DecideError> {
-        let header = self.overlay.header(document)?;
-        let texts = self.forms().iter().map(|form| (*form, self.overlay.text_hash(*form, &header)));
+        let header = self.0.overlay.header(document)?;
+        let texts = self
+            .0
+            .overlay
+            .forms()
+            .iter()
+            .map(|form| (*form, self.0.overlay.text_hash(*form, &header)));
         let equal: Vec<DocId> =
             texts.filter_map(|text| leavers.texts.get(&text).copied()).collect();
         if leavers.buckets.is_empty() {
@@ -237,18 +242,23 @@ impl DecisionSession {
         let is_told = |other: DocId| family.as_ref().is_some_and(|family| family.contains(other));
         let mut candidates: BTreeSet<DocId> = BTreeSet::new();
         for members in met {
-            candidates.extend(members.iter().filter(|one| !is_told(**one)).take(self.reach.read));
+            candidates.extend(
+                members.iter().filter(|one| !is_told(**one)).take(self.0.finder.limits.read),
+            );
         }
-        if is_full && let Some(sketch) = self.overlay.sketch(document)? {
-            if candidates.len() > self.reach.verified && self.mode() != DedupMode::Lsh {
-                let ranks = candidates.iter().map(|other| self.overlay.rank(*other));
+        if is_full && let Some(sketch) = self.0.overlay.sketch(document)? {
+            if candidates.len() > self.0.finder.limits.verified
+                && self.0.overlay.mode() != DedupMode::Lsh
+            {
+                let ranks = candidates.iter().map(|other| self.0.overlay.rank(*other));
                 let ranks = ranks.collect::<Result<_, DecideError>>()?;
-                let (close, _) = closest(&self.overlay, &sketch, ranks, self.reach.verified)?;
+                let (close, _) =
+                    closest(&self.0.overlay, &sketch, ranks, self.0.finder.limits.verified)?;
                 candidates = close.into_iter().map(|rank| rank.document).collect();
             }
             if let Some(family) = family {
-                let shingles = self.overlay.shingles(document, craft)?;
-                let floor = estimate_floor(self.overlay.view.policy());
+                let shingles = self.0.overlay.shingles(document, craft)?;
+                let floor = estimate_floor(self.0.overlay.view.policy());
                 let sought = FamilyQuery { shingles: &shingles, sketch: &sketch, floor };
                 let shares = |other: &DocId| {
                     leavers.bands.get(other).is_some_and(|theirs| share_a_bucket(&bands, theirs))
@@ -265,8 +275,8 @@ impl DecisionSession {
         &self,
         heirs: Vec<SuccessorCandidates>,
     ) -> Result<Vec<(DocId, Vec<DocId>, u64)>, DecideError> {
-        let overlay = &self.overlay;
-        if self.mode() == DedupMode::Lsh {
+        let overlay = &self.0.overlay;
+        if self.0.overlay.mode() == DedupMode::Lsh {
             return Ok(heirs.into_iter().map(|(heir, met)| (heir, met, 0)).collect());
         }
         heirs
@@ -292,10 +302,10 @@ impl DecisionSession {
     }
 
     fn bands_of(&self, document: DocId) -> Result<Vec<u64>, DecideError> {
-        if let Some(found) = self.prefetched.get(&document) {
+        if let Some(found) = self.0.finder.prefetched.get(&document) {
             return Ok(found.bands.clone());
         }
-        match self.overlay.joined_buckets(document) {
+        match self.0.overlay.joined_buckets(document) {
             Some(bands) => Ok(bands.to_vec()),
             None => self.buckets_of(document),
         }
@@ -306,7 +316,7 @@ impl DecisionSession {
         lineages: &Lineages<'_>,
         document: DocId,
     ) -> Result<Roots, DecideError> {
-        match self.overlay.match_of(document)?.and_then(in_cluster) {
+        match self.0.overlay.match_of(document)?.and_then(in_cluster) {
             None => Ok(Roots::default()),
             Some(witness) => self.roots_or_itself(lineages, witness),
         }

@@ -9,13 +9,13 @@
 //! buckets is found: in keep orders other than `first` every one that was decided is, under `first` those that were
 //! kept once, or lost a witness.
 
-use super::candidates::{Verifier, prefetch};
+use super::buckets::FollowerCache;
 use super::crowd::WHOLE;
 use super::crowd_search::{SketchedDocument, SkippedCandidates};
 use super::decision::Decision;
 use super::error::DecideError;
 use super::session::DecisionSession;
-use super::writer_cache::text_of;
+use super::text_leaders::twin_before;
 use crate::dedup::{Overlap, Rank, Sketch};
 use crate::model::{DedupMode, DocId, Match, MatchKind, Standing};
 use crate::store::Header;
@@ -27,20 +27,20 @@ const AHEAD: usize = 512;
 impl DecisionSession {
     pub(super) fn settle_independent(&mut self) -> Result<(), DecideError> {
         self.queue_orphans()?;
-        let is_near = self.mode() == DedupMode::Witness;
+        let is_near = self.overlay.mode() == DedupMode::Witness;
         if is_near {
             self.look_up(usize::MAX)?;
-            self.overlay.reserve_buckets(self.queue.len());
+            self.overlay.reserve_buckets(self.agenda.queue.len());
         }
-        while let Some(rank) = self.queue.first().copied() {
+        while let Some(rank) = self.agenda.queue.first().copied() {
             self.check_interrupt()?;
             let id = rank.document;
             let was_kept = self.overlay.is_kept(id);
-            let decision = match self.given.remove(&id) {
+            let decision = match self.imports.given.remove(&id) {
                 Some(given) => self.take(rank, given)?,
                 None => self.decide(rank)?,
             };
-            self.queue.remove(&rank);
+            self.agenda.queue.remove(&rank);
             let is_kept = decision.standing == Standing::Kept;
             if was_kept && !is_kept {
                 self.queue_members(id)?;
@@ -50,7 +50,7 @@ impl DecisionSession {
                 && (is_kept || !self.overlay.is_new(id) || !self.overlay.ranker.is_first())
                 && let Some(sketch) = self.overlay.sketch(id)?
             {
-                if is_kept && (!was_kept || self.reconsidered.contains(&id)) {
+                if is_kept && (!was_kept || self.agenda.reconsidered.contains(&id)) {
                     self.queue_outranked(rank, &sketch)?;
                 }
                 self.join_buckets(id, &sketch, is_kept)?;
@@ -61,8 +61,13 @@ impl DecisionSession {
 
     /// Those whose witness left are decided again.
     fn queue_orphans(&mut self) -> Result<(), DecideError> {
-        let gone: Vec<DocId> =
-            self.left.iter().filter(|(id, kept)| id == kept).map(|(id, _)| *id).collect();
+        let gone: Vec<DocId> = self
+            .agenda
+            .departed
+            .iter()
+            .filter(|(id, kept)| id == kept)
+            .map(|(id, _)| *id)
+            .collect();
         gone.into_iter().try_for_each(|witness| self.queue_members(witness))
     }
 
@@ -70,7 +75,7 @@ impl DecisionSession {
     pub(super) fn queue_members(&mut self, witness: DocId) -> Result<(), DecideError> {
         for member in self.overlay.members(witness)? {
             let rank = self.overlay.rank(member)?;
-            self.queue.insert(rank);
+            self.agenda.queue.insert(rank);
         }
         Ok(())
     }
@@ -79,13 +84,15 @@ impl DecisionSession {
     /// no longer holds, unless they follow a text that is stored already.
     fn look_up(&mut self, most: usize) -> Result<(), DecideError> {
         let mut wanted = Vec::new();
-        for rank in self.queue.iter().take(most) {
+        for rank in self.agenda.queue.iter().take(most) {
             let document = rank.document;
-            if self.given.contains_key(&document) || self.is_looked_up(document) {
+            if self.imports.given.contains_key(&document)
+                || self.finder.is_looked_up(&self.overlay, document)
+            {
                 continue;
             }
             let Some(sketch) = self.overlay.sketch(document)? else { continue };
-            if self.twin(*rank, &self.overlay.header(document)?)?.is_some() {
+            if twin_before(&self.overlay, *rank, &self.overlay.header(document)?)?.is_some() {
                 continue;
             }
             let bands = self.overlay.band_keys(document, &sketch)?;
@@ -95,53 +102,23 @@ impl DecisionSession {
     }
 
     fn take_in(&mut self, wanted: Vec<SketchedDocument>) -> Result<(), DecideError> {
-        let (overlay, crowd, passes) = (&self.overlay, &mut self.crowd, &mut self.passes);
-        let found = prefetch(overlay, crowd, self.reach, wanted, passes, &self.interrupt)?;
-        for (document, answer) in found {
-            self.counts += answer.counts;
-            self.prefetched.insert(document, answer);
-        }
+        self.counts += self.finder.look_up(&self.overlay, wanted, &self.interrupt)?;
         Ok(())
-    }
-
-    /// Whether what the store says about the document is known. It holds as long as the one found stays: others
-    /// can only have gone, and those that came are among the buckets of this commit.
-    fn is_looked_up(&self, document: DocId) -> bool {
-        self.prefetched
-            .get(&document)
-            .is_some_and(|found| found.nearest.is_none_or(|one| self.overlay.is_kept(one.witness)))
-    }
-
-    /// The best-ranked eligible document of equal text, when it outranks this one.
-    fn twin(&self, rank: Rank, header: &Header) -> Result<Option<DocId>, DecideError> {
-        for form in self.forms() {
-            if let Some(twin) = self.overlay.exact(*form, self.overlay.text_hash(*form, header))?
-                && twin != rank.document
-                && self.overlay.rank(twin)? < rank
-                && self.overlay.is_eligible(twin)?
-            {
-                return Ok(Some(twin));
-            }
-        }
-        Ok(None)
     }
 
     /// The standing of an eligible document, given that everything of better rank is decided.
     fn decide(&mut self, rank: Rank) -> Result<Decision, DecideError> {
         let header = self.overlay.header(rank.document)?;
-        if let Some(twin) = self.twin(rank, &header)?
-            && let Some(decision) = self.follow(&header, twin)?
-        {
-            // What the twin's decision left out, this one leaves out.
-            if self.mode() == DedupMode::Witness && self.is_open(twin)? {
-                self.passed = SkippedCandidates::default();
-                self.mark_unsettled(rank.document);
-            }
-            self.lead_texts(rank, &header)?;
+        let followed = match twin_before(&self.overlay, rank, &header)? {
+            Some(twin) => self.follow(rank.document, &header, twin)?,
+            None => None,
+        };
+        let outranked = self.leaders.lead(&mut self.overlay, &self.imports, rank, &header)?;
+        self.agenda.queue.extend(outranked);
+        if let Some(decision) = followed {
             return Ok(decision);
         }
-        self.lead_texts(rank, &header)?;
-        if self.mode() == DedupMode::Exact {
+        if self.overlay.mode() == DedupMode::Exact {
             return Ok(Decision::KEPT);
         }
         match self.nearest(rank)? {
@@ -150,31 +127,13 @@ impl DecisionSession {
         }
     }
 
-    /// Takes the exact rows of its texts over from those it outranks, which are decided again.
-    fn lead_texts(&mut self, rank: Rank, header: &Header) -> Result<(), DecideError> {
-        for form in self.forms() {
-            let hash = self.overlay.text_hash(*form, header);
-            let leader = self.overlay.exact(*form, hash)?;
-            let mut leads = leader.is_none();
-            if let Some(leader) = leader.filter(|leader| *leader != rank.document) {
-                self.twins.pair(text_of(*form, hash), leader, rank.document);
-                let other = self.overlay.rank(leader)?;
-                let is_eligible = self.overlay.is_eligible(leader)?;
-                let is_to_stay = self.is_imported(leader) && self.is_leaving(rank.document);
-                leads = (other > rank && !is_to_stay) || !is_eligible;
-                if leads && is_eligible && self.overlay.is_kept(leader) {
-                    self.queue.insert(other);
-                }
-            }
-            if leads {
-                self.overlay.set_exact(*form, hash, Some(rank.document));
-            }
-        }
-        Ok(())
-    }
-
     /// The decision of a document whose text, raw or normalised, is that of `twin`: that of the twin.
-    fn follow(&self, header: &Header, twin: DocId) -> Result<Option<Decision>, DecideError> {
+    fn follow(
+        &mut self,
+        document: DocId,
+        header: &Header,
+        twin: DocId,
+    ) -> Result<Option<Decision>, DecideError> {
         let witness = if self.overlay.is_kept(twin) {
             Overlap::whole(header.shingles).match_to(twin)
         } else {
@@ -183,6 +142,13 @@ impl DecisionSession {
                 _ => return Ok(None),
             }
         };
+        // What the twin's decision left out, this one leaves out.
+        if self.overlay.mode() == DedupMode::Witness
+            && self.marks.is_open(&self.overlay, &self.agenda.reconsidered, twin)?
+        {
+            self.finder.skipped = SkippedCandidates::default();
+            self.mark_open(document);
+        }
         self.removal_decision(header, witness).map(Some)
     }
 
@@ -192,16 +158,16 @@ impl DecisionSession {
         let Some(sketch) = self.overlay.sketch(id)? else {
             return Ok(None);
         };
-        if !self.is_looked_up(id) {
+        if !self.finder.is_looked_up(&self.overlay, id) {
             // What comes next is likely in the same place: orphans of one witness.
             self.look_up(AHEAD)?;
         }
-        if !self.is_looked_up(id) {
+        if !self.finder.is_looked_up(&self.overlay, id) {
             let bands = self.overlay.band_keys(id, &sketch)?;
             self.take_in(vec![SketchedDocument { document: id, sketch: sketch.clone(), bands }])?;
         }
-        let Some(found) = self.prefetched.remove(&id) else { return Ok(None) };
-        self.passed = found.passed;
+        let Some(found) = self.finder.prefetched.remove(&id) else { return Ok(None) };
+        self.finder.skipped = found.passed;
         self.counts.capped += found.capped;
         let capped = self.counts.capped;
         let nearest = found.nearest;
@@ -209,43 +175,38 @@ impl DecisionSession {
             nearest.map(|found| self.overlay.rank(found.witness)).transpose()?.unwrap_or(rank);
         let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(found.bands.iter().copied()).collect();
         let mut candidates = BTreeSet::new();
-        let joined = self.crowd_search().joined_before(&keys, &found.taken)?;
-        let asked = self.crowd.families_of(keys.iter().copied());
-        let asks_crowd = keys.iter().any(|(band, hash)| self.crowd.held(*band, *hash).is_some());
+        let joined = self
+            .finder
+            .crowd_search(&self.overlay, &mut self.counts.capped)
+            .joined_before(&keys, &found.taken)?;
+        let asked = self.finder.crowd.families_of(keys.iter().copied());
+        let asks_crowd =
+            keys.iter().any(|(band, hash)| self.finder.crowd.held(*band, *hash).is_some());
         for other in joined {
-            let is_told =
-                self.crowd.tells_of(&asked, other) || asks_crowd && self.crowd.tells_of_late(other);
+            let is_told = self.finder.crowd.tells_of(&asked, other)
+                || asks_crowd && self.finder.crowd.tells_of_late(other);
             if other != id && self.overlay.is_kept(other) && !is_told {
                 let other = self.overlay.rank(other)?;
                 candidates.extend((other < best).then_some(other));
             }
         }
-        candidates.extend(self.crowd_search().ask(id, &sketch, &keys, |other| other < best)?);
-        let is_partial = self.passed.count > 0 || found.capped > 0 || self.counts.capped > capped;
-        self.prefetched.insert(id, found);
-        let similar = self.first_similar(id, &sketch, candidates)?.or(nearest);
+        candidates.extend(self.finder.crowd_search(&self.overlay, &mut self.counts.capped).ask(
+            id,
+            &sketch,
+            &keys,
+            |other| other < best,
+        )?);
+        let is_partial =
+            self.finder.skipped.count > 0 || found.capped > 0 || self.counts.capped > capped;
+        self.finder.prefetched.insert(id, found);
+        let similar = self
+            .finder
+            .first_similar(&self.overlay, (id, &sketch), candidates, &mut self.counts)?
+            .or(nearest);
         if is_partial {
-            self.mark_unsettled(id);
+            self.mark_open(id);
         }
         Ok(similar)
-    }
-
-    pub(super) fn first_similar(
-        &mut self,
-        document: DocId,
-        sketch: &Sketch,
-        candidates: BTreeSet<Rank>,
-    ) -> Result<Option<Match>, DecideError> {
-        let mut verifier = Verifier::new(&self.overlay, document, sketch);
-        let mut found = None;
-        for candidate in candidates {
-            found = verifier.verify(candidate.document, &mut self.craft)?;
-            if found.is_some() {
-                break;
-            }
-        }
-        self.counts += verifier.counts;
-        Ok(found)
     }
 
     /// A document that is kept now and was not matters to similar ones that it outranks: kept ones, and removed
@@ -255,23 +216,32 @@ impl DecisionSession {
         if self.overlay.is_new(id) && self.overlay.ranker.is_first() {
             return Ok(());
         }
-        let Some(found) = self.prefetched.get(&id) else { return Ok(()) };
+        let Some(found) = self.finder.prefetched.get(&id) else { return Ok(()) };
         let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(found.bands.iter().copied()).collect();
         for other in found.outranked.clone() {
             if self.overlay.is_kept(other) {
                 let other = self.overlay.rank(other)?;
-                self.queue.insert(other);
+                self.agenda.queue.insert(other);
             }
         }
         let stored = found.buckets.clone();
-        let before = (self.counts.capped, self.passed.count);
-        let candidates = self.crowd_search().ask(id, sketch, &keys, |other| other > rank)?;
-        if before != (self.counts.capped, self.passed.count) {
-            self.mark_unsettled(id);
+        let before = (self.counts.capped, self.finder.skipped.count);
+        let candidates = self.finder.crowd_search(&self.overlay, &mut self.counts.capped).ask(
+            id,
+            sketch,
+            &keys,
+            |other| other > rank,
+        )?;
+        if before != (self.counts.capped, self.finder.skipped.count) {
+            self.mark_open(id);
         }
         for candidate in candidates {
-            if self.first_similar(id, sketch, BTreeSet::from([candidate]))?.is_some() {
-                self.queue.insert(candidate);
+            if self
+                .finder
+                .first_similar(&self.overlay, (id, sketch), [candidate], &mut self.counts)?
+                .is_some()
+            {
+                self.agenda.queue.insert(candidate);
             }
         }
         self.queue_followers(rank, sketch, &keys, &stored)
@@ -283,25 +253,24 @@ impl DecisionSession {
         sketch: &Sketch,
         is_kept: bool,
     ) -> Result<(), DecideError> {
-        let bands = match self.prefetched.get(&id) {
+        let bands = match self.finder.prefetched.get(&id) {
             Some(found) => found.bands.clone(),
             None => self.overlay.band_keys(id, sketch)?,
         };
         if is_kept {
             let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands.iter().copied()).collect();
-            self.crowd_search().join(id, sketch, &keys)?;
+            self.finder
+                .crowd_search(&self.overlay, &mut self.counts.capped)
+                .join(id, sketch, &keys)?;
         }
         // Those of crowded buckets are met in the crowd, if it has room for them.
-        let (crowd, awaits) = (&self.crowd, self.crowd.awaits_late());
+        let (crowd, awaits) = (&self.finder.crowd, self.finder.crowd.awaits_late());
         let is_told =
             |band, hash| crowd.held(band, hash).is_some_and(|held| held.is_whole || awaits);
         self.overlay.index(id, bands, |band, hash| is_kept && !is_told(band, hash));
         Ok(())
     }
 }
-
-/// Removed members of buckets that a commit remembers: some 32 MB, and as much for their witnesses.
-const REMEMBERED: usize = 1 << 20;
 
 /// Ranks of the witnesses of removed documents, while one document is looked at.
 type WitnessRanks = HashMap<DocId, Option<Rank>>;
@@ -328,34 +297,46 @@ impl DecisionSession {
         }
         let mut witnesses = WitnessRanks::new();
         for keys in shared.chunks(WHOLE) {
-            let unread: Vec<(u8, u64)> =
-                keys.iter().filter(|key| !self.followers.contains_key(*key)).copied().collect();
+            let unread: Vec<(u8, u64)> = keys
+                .iter()
+                .filter(|key| self.finder.followers.of(**key).is_none())
+                .copied()
+                .collect();
             let is_removed = |document| !self.overlay.is_kept(document);
             let read = self.overlay.view.buckets(&unread, usize::MAX, is_removed)?;
             let of = |known: &[(Rank, DocId)]| -> Vec<DocId> {
                 let outranked = known.iter().take_while(|(witness, _)| *witness > rank);
                 outranked.map(|(_, document)| *document).collect()
             };
-            let known = keys.iter().filter_map(|key| self.followers.get(key));
+            let known = keys.iter().filter_map(|key| self.finder.followers.of(*key));
             known.for_each(|known| followers.extend(of(known)));
             for (key, bucket) in unread.into_iter().zip(read) {
                 let members = bucket.map(|bucket| bucket.members).unwrap_or_default();
                 let read = self.removed_members(members, &mut witnesses)?;
                 followers.extend(of(&read));
-                self.remember_followers(key, read);
+                self.finder.followers.remember(key, read);
             }
         }
         for document in followers {
             let other = self.overlay.rank(document)?;
-            if other <= rank || self.queue.contains(&other) || self.overlay.is_kept(document) {
+            if other <= rank || self.agenda.queue.contains(&other) || self.overlay.is_kept(document)
+            {
                 continue;
             }
             let Some(matched) = self.overlay.match_of(document)? else { continue };
             if self.overlay.is_eligible(document)?
                 && self.overlay.rank(matched.witness)? > rank
-                && self.first_similar(rank.document, sketch, BTreeSet::from([other]))?.is_some()
+                && self
+                    .finder
+                    .first_similar(
+                        &self.overlay,
+                        (rank.document, sketch),
+                        [other],
+                        &mut self.counts,
+                    )?
+                    .is_some()
             {
-                self.queue.insert(other);
+                self.agenda.queue.insert(other);
             }
         }
         Ok(())
@@ -376,7 +357,7 @@ impl DecisionSession {
                     let matched = self.overlay.match_of(document)?;
                     let in_cluster = matched.filter(|one| one.kind != MatchKind::Superseded);
                     let rank = in_cluster.map(|one| self.overlay.rank(one.witness)).transpose()?;
-                    if witnesses.len() < REMEMBERED {
+                    if witnesses.len() < FollowerCache::MOST {
                         witnesses.insert(document, rank);
                     }
                     rank
@@ -386,18 +367,5 @@ impl DecisionSession {
         }
         found.sort_unstable_by(|a, b| b.cmp(a));
         Ok(found)
-    }
-
-    /// Has the members of a bucket read once a commit, as far as memory allows.
-    fn remember_followers(&mut self, key: (u8, u64), members: Vec<(Rank, DocId)>) {
-        if members.len() > REMEMBERED {
-            return;
-        }
-        if self.followers_held + members.len() > REMEMBERED {
-            self.followers.clear();
-            self.followers_held = 0;
-        }
-        self.followers_held += members.len() + 1;
-        self.followers.insert(key, members.into());
     }
 }
