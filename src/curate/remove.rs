@@ -305,26 +305,8 @@ fn lift_blocks(
     decided_again: impl Iterator<Item = DocId>,
 ) -> Result<RoaringTreemap, CurateError> {
     let view = batch.view().clone();
-    let mut blocklist = Blocklist::new(&view)?;
-    let reach = blocklist.reach();
-    for document in removed {
-        let header = view.expect_header(*document)?;
-        let keys = BlockKeys::of_removed(&view, *document, &header, reach)?;
-        blocklist.lift(*document, &keys)?;
-    }
-    let mut still = RoaringTreemap::new();
-    for document in decided_again {
-        let header = view.expect_header(document)?;
-        let with_sketch = reach == BlockReach::Similar;
-        let keys = BlockKeys::of(&view, document, &header, with_sketch)?;
-        let is_blocked = blocklist.keeps_out(&keys, Some(document), |craft| {
-            Ok(craft.shingles(&view.compared_text(document)?).into())
-        })?;
-        if is_blocked {
-            still.insert(document.0);
-        }
-        session.readmit(document, is_blocked)?;
-    }
+    let lifted = Blocklist::new(&view)?.lift(removed)?;
+    let (blocklist, still) = lifted.readmit(session, decided_again)?;
     blocklist.write(batch)?;
     Ok(still)
 }

@@ -2,9 +2,11 @@
 
 use super::error::DecideError;
 use super::fingerprints::stored_sketch;
+use super::session::DecisionSession;
 use crate::dedup::{Fingerprinter, RemovedText, Sketch, block_keys};
 use crate::model::{DocId, MatchKind, Policy, Standing, text_hash};
 use crate::store::{Batch, Blocked, Header, View};
+use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -205,20 +207,25 @@ impl<'v> Blocklist<'v> {
         Ok(of.keys().filter(|(what, _)| is_meant(what)).collect())
     }
 
-    /// A removed document blocks nothing any more. Whoever calls decides about those that it kept out.
+    /// Removed documents block nothing any more.
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn lift(&mut self, document: DocId, of: &BlockKeys) -> Result<(), DecideError> {
-        // Earlier releases had empty texts block one another.
-        let is_empty = of.keys().all(|(what, _)| what != Blocked::Text);
-        let empty = is_empty.then(|| (Blocked::Text, text_hash("")));
-        for (what, hash) in of.keys().chain(empty) {
-            self.change(what, hash, |by| {
-                by.remove(&document);
-            })?;
+    pub fn lift(mut self, removed: &[DocId]) -> Result<LiftedBlocks<'v>, DecideError> {
+        let reach = self.reach();
+        for document in removed {
+            let header = self.view.expect_header(*document)?;
+            let keys = BlockKeys::of_removed(self.view, *document, &header, reach)?;
+            // Earlier releases had empty texts block one another.
+            let is_empty = keys.keys().all(|(what, _)| what != Blocked::Text);
+            let empty = is_empty.then(|| (Blocked::Text, text_hash("")));
+            for (what, hash) in keys.keys().chain(empty) {
+                self.change(what, hash, |by| {
+                    by.remove(document);
+                })?;
+            }
         }
-        Ok(())
+        Ok(LiftedBlocks { with_sketch: reach == BlockReach::Similar, blocklist: self })
     }
 
     /// Whether a removed document blocks anything of this.
@@ -341,5 +348,42 @@ impl<'v> Blocklist<'v> {
             batch.block(what, hash, &by)?;
         }
         Ok(())
+    }
+}
+
+/// A list from which blocks were lifted: it is written once those that they kept out are decided again.
+#[must_use]
+pub struct LiftedBlocks<'v> {
+    /// Whether anything similar was blocked.
+    with_sketch: bool,
+    blocklist: Blocklist<'v>,
+}
+
+impl<'v> LiftedBlocks<'v> {
+    /// Has documents decided again that the blocks may have kept out, or that come back. Answers what is left of the
+    /// list, and those that it still keeps out.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn readmit(
+        self,
+        session: &mut DecisionSession,
+        documents: impl IntoIterator<Item = DocId>,
+    ) -> Result<(Blocklist<'v>, RoaringTreemap), DecideError> {
+        let Self { with_sketch, mut blocklist } = self;
+        let view = blocklist.view;
+        let mut still = RoaringTreemap::new();
+        for document in documents {
+            let header = view.expect_header(document)?;
+            let keys = BlockKeys::of(view, document, &header, with_sketch)?;
+            let is_blocked = blocklist.keeps_out(&keys, Some(document), |craft| {
+                Ok(craft.shingles(&view.compared_text(document)?).into())
+            })?;
+            if is_blocked {
+                still.insert(document.0);
+            }
+            session.readmit(document, is_blocked)?;
+        }
+        Ok((blocklist, still))
     }
 }

@@ -6,10 +6,10 @@ use super::cluster_crowd::{DocumentSets, root_of};
 use super::cluster_labels::{ClusterCoverage, ClusterLabel};
 use super::crowd::{CROWDED, CrowdIndex, CrowdMember, WHOLE, share_a_bucket};
 use super::error::DecideError;
-use super::overlay::{Eligible, Overlay};
+use super::overlay::Overlay;
 use super::session::DecisionSession;
 use crate::dedup::{FamilyQuery, Sketch, estimate_floor};
-use crate::model::{BucketMap, DocId, Standing};
+use crate::model::{BucketMap, DocId};
 use roaring::RoaringTreemap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -60,15 +60,6 @@ impl<'s> ClusterRoots<'s> {
     }
 }
 
-/// Whether links may lead to a document by now: those that are to be decided are met as they are.
-pub(super) fn is_met(overlay: &Overlay, document: DocId) -> bool {
-    match overlay.standing_change(document) {
-        Some(change) => change.now.is_some_and(Standing::is_eligible),
-        // An error counts as yes: it shows when the document is looked at.
-        None => overlay.is_eligible(document).unwrap_or(true),
-    }
-}
-
 /// Looks up the buckets that the crowd does not hold, and takes those into it that are crowded: these are left
 /// without members.
 pub(super) fn look_up_eligible(
@@ -76,8 +67,7 @@ pub(super) fn look_up_eligible(
     crowd: &mut CrowdIndex,
     keys: &[&[u64]],
 ) -> Result<CommitBuckets, DecideError> {
-    let eligible = Eligible::new(overlay)?;
-    let admit = |other: DocId| eligible.is_met(other);
+    let admit = |other: DocId| overlay.is_met(other);
     let is_open = |band, hash| crowd.held(band, hash).is_none();
     let mut found = look_up(&overlay.view, keys, &is_open, CROWDED, &admit)?;
     let mut met = Vec::new();
@@ -96,8 +86,6 @@ pub(super) fn look_up_eligible(
             crowd.absorb_clusters(*key, &members, cluster, &|part| overlay.entrants(part))?;
         }
     }
-    drop(roots);
-    eligible.end()?;
     Ok(found)
 }
 
@@ -118,7 +106,7 @@ impl DecisionSession {
             let overlay = &self.overlay;
             let stored = match taken {
                 0 => Vec::new(),
-                _ => overlay.view.buckets(&[key], usize::MAX, |other| is_met(overlay, other))?,
+                _ => overlay.view.buckets(&[key], usize::MAX, |other| overlay.is_met(other))?,
             };
             let mut members: BTreeSet<DocId> =
                 stored.into_iter().flatten().flat_map(|bucket| bucket.members).collect();
@@ -209,7 +197,7 @@ impl DecisionSession {
         }
         for root in roots {
             let of = self.overlay.members(root)?;
-            members.extend(of.into_iter().filter(|member| is_met(&self.overlay, *member)));
+            members.extend(of.into_iter().filter(|member| self.overlay.is_met(*member)));
         }
         Ok(members.into_iter().collect())
     }
@@ -283,7 +271,7 @@ impl DecisionSession {
         let cap = CROWDED.max(self.finder.limits.most());
         if let Entry::Vacant(unread) = beyond.entry(key) {
             let overlay = &self.overlay;
-            let read = overlay.view.buckets(&[key], cap, |other| is_met(overlay, other))?;
+            let read = overlay.view.buckets(&[key], cap, |other| overlay.is_met(other))?;
             let bucket = read.into_iter().flatten().next();
             unread.insert(bucket.map(|one| (one.members, one.capped)).unwrap_or_default());
         }

@@ -11,7 +11,6 @@ use super::cluster_crowd::{DocumentSets, root_of};
 use super::cluster_links::{LinkState, look_up_eligible};
 use super::decision::{Decision, DecisionCounts};
 use super::error::DecideError;
-use super::overlay::Eligible;
 use super::session::DecisionSession;
 use super::text_leaders::meet_texts;
 use crate::dedup::{Fingerprinter, Overlap, Rank, Sketch};
@@ -124,11 +123,8 @@ impl DecisionSession {
         let keys: Vec<&[u64]> = loose.iter().map(|one| one.bands.as_slice()).collect();
         let found = if is_unverified {
             // One decided member links to the whole bucket when nothing is verified.
-            let eligible = Eligible::new(&self.overlay)?;
-            let admit = |other: DocId| eligible.is_met(other);
-            let found = look_up(&self.overlay.view, &keys, &|_, _| true, 1, &admit)?;
-            eligible.end()?;
-            found
+            let admit = |other: DocId| self.overlay.is_met(other);
+            look_up(&self.overlay.view, &keys, &|_, _| true, 1, &admit)?
         } else {
             look_up_eligible(&self.overlay, &mut self.finder.crowd, &keys)?
         };

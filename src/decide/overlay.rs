@@ -1,5 +1,5 @@
 //! The store as it will be after the decisions made so far in this commit: overlay over a view, with the rows that were
-//! read and the eligible documents.
+//! read.
 
 use super::decision::Newcomer;
 use super::error::DecideError;
@@ -7,13 +7,13 @@ use super::fingerprints::{stored_header, stored_sketch};
 use super::view_ranker::{RankNumbers, ViewRanker};
 use crate::dedup::{Fingerprinter, Rank, Sketch, band_keys};
 use crate::model::{
-    BucketMap, DedupMode, DedupScope, DocId, FieldId, Match, MatchKind, SourceId, Standing, TermId,
+    BucketMap, DedupMode, DedupScope, DocId, FieldId, Match, MatchKind, SourceId, Standing,
 };
 use crate::store::{BlockStandings, Header, StoreError, TextKind, View, fields};
-use roaring::{RoaringBitmap, RoaringTreemap};
+use roaring::RoaringTreemap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 /// What a change is measured against, and what it came to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,6 +47,8 @@ pub(super) struct Overlay {
     /// Numbers of stored documents that this commit changes.
     numbers: HashMap<DocId, Option<i64>>,
     remembered: Mutex<DecisionRowCache>,
+    /// Apart from the other rows: all threads ask for these of each candidate.
+    stored_standings: RwLock<StandingCache>,
 }
 
 impl Overlay {
@@ -70,6 +72,7 @@ impl Overlay {
             indexed: BTreeMap::new(),
             numbers: HashMap::new(),
             remembered: Mutex::default(),
+            stored_standings: RwLock::default(),
         }
     }
 
@@ -190,26 +193,42 @@ impl Overlay {
 
     /// The standing of a document that this commit has not touched. Bitmaps are read once a commit.
     fn stored_standing(&self, document: DocId) -> Result<Standing, DecideError> {
-        let block = document.block();
-        let mut remembered = self.remembered();
-        let found = remembered.standings(block, || self.view.block_standings(block))?;
+        let (block, slot) = (document.block(), document.slot());
+        let known = self.standings_held().blocks.get(&block).map(|found| found.of(slot));
+        let found = match known {
+            Some(found) => found,
+            None => {
+                let mut held =
+                    self.stored_standings.write().unwrap_or_else(PoisonError::into_inner);
+                held.read(&self.view, block)?.of(slot)
+            }
+        };
         let missing =
             StoreError::Missing { what: "standing", family: "postings", key: document.to_string() };
-        Ok(found.of(document.slot()).ok_or(missing)?)
+        Ok(found.ok_or(missing)?)
+    }
+
+    fn standings_held(&self) -> RwLockReadGuard<'_, StandingCache> {
+        self.stored_standings.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Blocks of standings that were read so far.
     pub(super) fn standings_read(&self) -> u64 {
-        self.remembered().standings_read
+        self.standings_held().read
+    }
+
+    /// Whether links may lead to a document by now: it is eligible as the commit has it, or else as the store does.
+    /// Those that are to be decided meet each other; counted here, they would crowd the decided ones out.
+    pub(super) fn is_met(&self, document: DocId) -> bool {
+        match self.standings.get(&document) {
+            Some(change) => change.now.is_some_and(Standing::is_eligible),
+            // An error counts as yes: it shows when the document is looked at.
+            None => self.is_eligible(document).unwrap_or(true),
+        }
     }
 
     pub(super) fn is_eligible(&self, document: DocId) -> Result<bool, DecideError> {
         Ok(self.standing(document)?.is_none_or(Standing::is_eligible))
-    }
-
-    /// Kept documents before this commit.
-    pub(super) fn stored_kept(&self) -> &RoaringTreemap {
-        &self.kept
     }
 
     /// None says that the document is eligible and to be decided.
@@ -450,9 +469,6 @@ pub(super) struct DecisionRowCache {
     shingles: HashMap<DocId, Arc<[u64]>>,
     held: usize,
     numbers: RankNumbers,
-    standings: HashMap<u64, BlockStandings>,
-    /// Blocks of standings that were read.
-    pub(super) standings_read: u64,
 }
 
 impl DecisionRowCache {
@@ -460,9 +476,6 @@ impl DecisionRowCache {
     const ROWS: usize = 1 << 16;
     /// Shingles held: 32 MB.
     const SHINGLES: usize = 4 << 20;
-    /// Blocks of standings held: at most 29 MB.
-    const STANDINGS: usize = 512;
-
     pub(super) fn header(&self, document: DocId) -> Option<Header> {
         self.headers.get(&document).cloned()
     }
@@ -499,91 +512,31 @@ impl DecisionRowCache {
             self.shingles.insert(document, Arc::clone(shingles));
         }
     }
+}
 
-    /// The standings of a block, which `read` gives when they are not held.
-    pub(super) fn standings<E>(
-        &mut self,
-        block: u64,
-        read: impl FnOnce() -> Result<BlockStandings, E>,
-    ) -> Result<&BlockStandings, E> {
-        if self.standings.len() >= Self::STANDINGS && !self.standings.contains_key(&block) {
-            self.standings.clear();
+/// Standings of stored documents, by blocks. Bounded; when it is full, all are forgotten.
+#[derive(Default)]
+struct StandingCache {
+    blocks: HashMap<u64, BlockStandings>,
+    /// Blocks that were read.
+    read: u64,
+}
+
+impl StandingCache {
+    /// Blocks held: at most 29 MB.
+    const MOST: usize = 512;
+
+    /// The standings of a block, which another thread may have read meanwhile.
+    fn read(&mut self, view: &View, block: u64) -> Result<&BlockStandings, StoreError> {
+        if self.blocks.len() >= Self::MOST && !self.blocks.contains_key(&block) {
+            self.blocks.clear();
         }
-        match self.standings.entry(block) {
+        match self.blocks.entry(block) {
             Entry::Occupied(held) => Ok(held.into_mut()),
             Entry::Vacant(slot) => {
-                self.standings_read += 1;
-                Ok(slot.insert(read()?))
+                self.read += 1;
+                Ok(slot.insert(view.block_standings(block)?))
             }
-        }
-    }
-}
-
-/// Answers from any thread; an error is kept until the end.
-pub(super) struct Eligible<'s> {
-    overlay: &'s Overlay,
-    /// Terms of the standings `exact` and `near`; kept documents are known.
-    terms: Vec<TermId>,
-    blocks: RwLock<HashMap<u64, Arc<RoaringBitmap>>>,
-    failed: Mutex<Option<StoreError>>,
-}
-
-impl<'s> Eligible<'s> {
-    pub(super) fn new(overlay: &'s Overlay) -> Result<Self, DecideError> {
-        let mut terms = Vec::new();
-        for standing in [Standing::Exact, Standing::Near] {
-            let value = fields::standing_value(overlay.view.generation(), standing);
-            terms.extend(overlay.view.term(fields::STANDING, &value)?);
-        }
-        let (blocks, failed) = (RwLock::default(), Mutex::default());
-        Ok(Self { overlay, terms, blocks, failed })
-    }
-
-    /// Whether links may lead to the document by now: it is eligible as the commit has it, or else as the store does.
-    /// Those that are to be decided meet each other; counted here, they would crowd the decided ones out.
-    pub(super) fn is_met(&self, document: DocId) -> bool {
-        match self.overlay.standings.get(&document) {
-            Some(change) => change.now.is_some_and(Standing::is_eligible),
-            None => self.contains(document),
-        }
-    }
-
-    /// Whether the store has the document as kept, exact or near.
-    fn contains(&self, document: DocId) -> bool {
-        if self.overlay.stored_kept().contains(document.0) {
-            return true;
-        }
-        let number = document.block();
-        let known = {
-            let blocks = self.blocks.read().unwrap_or_else(PoisonError::into_inner);
-            blocks.get(&number).map(Arc::clone)
-        };
-        let block = known.or_else(|| self.load(number));
-        block.is_some_and(|block| block.contains(document.slot().into()))
-    }
-
-    fn load(&self, number: u64) -> Option<Arc<RoaringBitmap>> {
-        let mut found = RoaringBitmap::new();
-        for term in &self.terms {
-            match self.overlay.view.posting_block(*term, number) {
-                Ok(slots) => found |= slots,
-                Err(error) => {
-                    *self.failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
-                    return None;
-                }
-            }
-        }
-        let found = Arc::new(found);
-        let mut blocks = self.blocks.write().unwrap_or_else(PoisonError::into_inner);
-        blocks.insert(number, Arc::clone(&found));
-        Some(found)
-    }
-
-    /// What could not be read meanwhile.
-    pub(super) fn end(self) -> Result<(), DecideError> {
-        match self.failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error.into()),
-            None => Ok(()),
         }
     }
 }
