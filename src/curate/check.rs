@@ -6,7 +6,8 @@ use crate::contamination::Looker;
 use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_text};
 use crate::dedup::{Fingerprinter, Rank, Sketch, TokenHashes, band_keys, shared};
 use crate::model::{
-    ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId, compared_text,
+    BucketKey, ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId, bucket_keys,
+    compared_text,
 };
 use crate::store::{Fault, Header, StoreError, StoredIds, TextKind, View};
 use crate::tokenizer::Tokenizer;
@@ -231,7 +232,7 @@ impl DocumentChecker<'_> {
         };
         if is_indexed && let Some(sketch) = &print.sketch {
             let bands = band_keys(sketch, self.view.policy(), header.source);
-            let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands).collect();
+            let keys: Vec<BucketKey> = bucket_keys(&bands).collect();
             for ((band, _), bucket) in
                 keys.iter().zip(self.view.buckets(&keys, 1, |other| other == document)?)
             {

@@ -5,7 +5,7 @@ use super::encode::{LoadedTokenizer, encode_kept_again};
 use super::error::DecideError;
 use super::session::{CommitDecisions, DecisionSession};
 use super::writer_cache::WriterCache;
-use crate::model::{BucketMap, DocId, Interrupt, Standing};
+use crate::model::{BucketKey, BucketMap, DocId, Interrupt, Standing, bucket_keys};
 use crate::store::{Batch, BucketJoin};
 use rayon::prelude::*;
 use std::borrow::Cow;
@@ -158,9 +158,7 @@ impl CommitDecisions {
             .collect::<Result<_, DecideError>>()?;
         let mut leaving: Vec<(u8, u64, DocId)> = placed
             .iter()
-            .flat_map(|(id, bands)| {
-                (0..=u8::MAX).zip(bands).map(move |(band, hash)| (band, *hash, *id))
-            })
+            .flat_map(|(id, bands)| bucket_keys(bands).map(move |(band, hash)| (band, hash, *id)))
             .collect();
         leaving.par_sort_unstable();
         Ok(batch.unindex(&leaving)?)
@@ -190,18 +188,14 @@ impl CommitDecisions {
     fn write_joined(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
         let is_known = |id: &DocId| self.0.finder.prefetched.contains_key(id);
         let unknown = self.0.overlay.joined().filter(|(id, _)| !is_known(id));
-        let mut keys: Vec<(u8, u64)> =
-            unknown.flat_map(|(_, bands)| (0..=u8::MAX).zip(bands.iter().copied())).collect();
+        let mut keys: Vec<BucketKey> = unknown.flat_map(|(_, bands)| bucket_keys(bands)).collect();
         keys.par_sort_unstable();
         keys.dedup();
         let firsts = self.0.overlay.view.bucket_firsts(&keys)?;
         let found: BucketMap<_> = keys.into_iter().zip(firsts).collect();
         let stored = |id, bands: &[u64]| match self.0.finder.prefetched.get(&id) {
             Some(known) => Cow::Borrowed(known.buckets.as_slice()),
-            None => (0..=u8::MAX)
-                .zip(bands)
-                .map(|(band, hash)| found.get(&(band, *hash)).copied().flatten())
-                .collect(),
+            None => bucket_keys(bands).map(|key| found.get(&key).copied().flatten()).collect(),
         };
         let joined = self.0.overlay.joined().map(|(document, hashes)| {
             let stored = stored(document, hashes);

@@ -4,7 +4,7 @@ use super::crowd::{CROWDED, CrowdIndex, WHOLE};
 use super::error::DecideError;
 use super::overlay::Overlay;
 use crate::dedup::Rank;
-use crate::model::{BucketMap, DocId};
+use crate::model::{BucketKey, BucketMap, DocId, bucket_keys};
 use crate::store::{Bucket, View};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
@@ -48,7 +48,7 @@ pub(super) struct KeptBuckets {
     /// Places of crowded buckets that are not whole in the crowd.
     pub(super) beyond: BTreeSet<u32>,
     /// These buckets, when they are passed part by part: then nothing of them was read.
-    pub(super) partial: Vec<(u8, u64)>,
+    pub(super) partial: Vec<BucketKey>,
 }
 
 pub(super) fn look_up_kept(
@@ -69,7 +69,7 @@ pub(super) fn look_up_kept(
         let Some(bucket) = bucket else { continue };
         bucket.members.retain(|member| is_kept(*member));
         let is_crowded = bucket.capped || bucket.members.len() > CROWDED;
-        if is_crowded && !crowd.knows(key.0, key.1) {
+        if is_crowded && !crowd.knows(*key) {
             met.push(*key);
         }
     }
@@ -87,7 +87,7 @@ pub(super) fn look_up_kept(
     let mut beyond = BTreeSet::new();
     let mut unheld = Vec::new();
     for ((at, key), bucket) in (0_u32..).zip(&wanted).zip(&mut buckets) {
-        match (crowd.held(key.0, key.1), bucket) {
+        match (crowd.held(*key), bucket) {
             (Some(held), Some(bucket)) if held.is_whole => bucket.members.clear(),
             (Some(_), Some(bucket)) => {
                 bucket.members.clear();
@@ -96,7 +96,7 @@ pub(super) fn look_up_kept(
                 unheld.push(*key);
             }
             (None, Some(bucket)) => {
-                if let Some(few) = crowd.few(key.0, key.1) {
+                if let Some(few) = crowd.few(*key) {
                     bucket.members = few.iter().copied().filter(|one| is_kept(*one)).collect();
                     bucket.capped = false;
                 }
@@ -123,13 +123,12 @@ pub(super) fn look_up_kept(
 fn look_up_unknown(
     view: &View,
     crowd: &CrowdIndex,
-    wanted: &[(u8, u64)],
+    wanted: &[BucketKey],
 ) -> Result<Vec<Option<Bucket>>, DecideError> {
-    let (known, open): (Vec<_>, Vec<_>) =
-        wanted.iter().partition(|(band, hash)| crowd.knows(*band, *hash));
+    let (known, open): (Vec<_>, Vec<_>) = wanted.iter().partition(|key| crowd.knows(**key));
     let mut known = known.iter().zip(view.buckets_bulk(&known, 0, &|_| true)?).peekable();
     let mut open = open.iter().zip(view.buckets_bulk(&open, BUSY, &|_| true)?).peekable();
-    let answer = |key: &(u8, u64)| {
+    let answer = |key: &BucketKey| {
         let found = known.next_if(|(other, _)| *other == key).or_else(|| open.next());
         found.and_then(|(_, bucket)| bucket)
     };
@@ -149,11 +148,11 @@ impl FollowerCache {
     /// Members that are held: some 32 MB.
     pub(super) const MOST: usize = 1 << 20;
 
-    pub(super) fn of(&self, bucket: (u8, u64)) -> Option<&[(Rank, DocId)]> {
+    pub(super) fn of(&self, bucket: BucketKey) -> Option<&[(Rank, DocId)]> {
         self.buckets.get(&bucket).map(|members| &**members)
     }
 
-    pub(super) fn remember(&mut self, bucket: (u8, u64), members: Vec<(Rank, DocId)>) {
+    pub(super) fn remember(&mut self, bucket: BucketKey, members: Vec<(Rank, DocId)>) {
         if members.len() > Self::MOST {
             return;
         }
@@ -169,7 +168,7 @@ impl FollowerCache {
 /// Buckets of many documents, each looked up once.
 pub(super) struct CommitBuckets {
     /// All distinct keys, ascending.
-    pub(super) keys: Vec<(u8, u64)>,
+    pub(super) keys: Vec<BucketKey>,
     pub(super) buckets: Vec<Option<Bucket>>,
     /// Where among the buckets those of each document are, by band.
     pub(super) places: Vec<Vec<u32>>,
@@ -179,28 +178,27 @@ pub(super) struct CommitBuckets {
 pub(super) fn look_up(
     view: &View,
     keys: &[&[u64]],
-    is_open: &dyn Fn(u8, u64) -> bool,
+    is_open: &dyn Fn(BucketKey) -> bool,
     cap: usize,
     admit: &(dyn Fn(DocId) -> bool + Sync),
 ) -> Result<CommitBuckets, DecideError> {
     let (keys, places) = sorted_keys(keys);
-    let open: Vec<(u8, u64)> =
-        keys.iter().copied().filter(|(band, hash)| is_open(*band, *hash)).collect();
+    let open: Vec<BucketKey> = keys.iter().copied().filter(|key| is_open(*key)).collect();
     let mut read = open.iter().zip(view.buckets_bulk(&open, cap, admit)?).peekable();
-    let mut answer = |key: &(u8, u64)| read.next_if(|(other, _)| *other == key)?.1;
+    let mut answer = |key: &BucketKey| read.next_if(|(other, _)| *other == key)?.1;
     let buckets = keys.iter().map(&mut answer).collect();
     Ok(CommitBuckets { keys, buckets, places })
 }
 
 /// All distinct bucket keys, ascending, and where in them those of each document are.
-fn sorted_keys(keys: &[&[u64]]) -> (Vec<(u8, u64)>, Vec<Vec<u32>>) {
+fn sorted_keys(keys: &[&[u64]]) -> (Vec<BucketKey>, Vec<Vec<u32>>) {
     let mut all: Vec<(u8, u64, u32)> =
         Vec::with_capacity(keys.iter().map(|bands| bands.len()).sum());
     for (document, bands) in (0..=u32::MAX).zip(keys) {
-        all.extend((0..=u8::MAX).zip(*bands).map(|(band, hash)| (band, *hash, document)));
+        all.extend(bucket_keys(bands).map(|(band, hash)| (band, hash, document)));
     }
     all.par_sort_unstable();
-    let mut wanted: Vec<(u8, u64)> = Vec::with_capacity(all.len());
+    let mut wanted: Vec<BucketKey> = Vec::with_capacity(all.len());
     // A document's bands come in their order, because bands sort first.
     let mut places: Vec<Vec<u32>> =
         keys.iter().map(|bands| Vec::with_capacity(bands.len())).collect();

@@ -9,7 +9,7 @@ use super::decision::DecisionCounts;
 use super::error::DecideError;
 use super::overlay::Overlay;
 use crate::dedup::{Fingerprinter, Overlap, Rank, Sketch, estimate_floor};
-use crate::model::{DocId, Interrupt, Match, Policy};
+use crate::model::{DocId, Interrupt, Match, Policy, bucket_keys};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -149,7 +149,7 @@ fn prefetch(
             |craft, (wanted, places)| {
                 let SketchedDocument { document, sketch, bands } = wanted;
                 // The crowd tells of the members of these at the decision, whichever bucket they share.
-                let asked = crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
+                let asked = crowd.families_of(bucket_keys(&bands));
                 let mut answer = CandidateLookup { bands, ..CandidateLookup::default() };
                 let own = overlay.rank(document)?;
                 let (mut candidates, mut beyond) = (BTreeSet::new(), BTreeSet::new());

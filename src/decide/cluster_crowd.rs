@@ -12,7 +12,7 @@ use super::crowd::{CrowdIndex, CrowdMember, ReadMembers};
 use super::error::DecideError;
 use super::overlay::Overlay;
 use crate::dedup::DisjointSets;
-use crate::model::{DocId, Standing};
+use crate::model::{BucketKey, DocId, Standing};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Members of a cluster that are held at once, and of those in one bucket.
@@ -24,7 +24,7 @@ impl CrowdIndex {
     /// Takes a bucket in, of whose eligible `members` `cluster` tells a document of the cluster.
     pub(super) fn absorb_clusters(
         &mut self,
-        bucket: (u8, u64),
+        bucket: BucketKey,
         members: &[DocId],
         mut cluster: impl FnMut(DocId) -> Result<DocId, DecideError>,
         read: &ReadMembers<'_>,
@@ -50,7 +50,7 @@ impl CrowdIndex {
         for (label, (_, new)) in here {
             (0..new).for_each(|_| self.labels.hold(label));
         }
-        let Some(held) = self.held(bucket.0, bucket.1) else { return Ok(()) };
+        let Some(held) = self.held(bucket) else { return Ok(()) };
         let Some(family) = held.family else { return Ok(()) };
         for (label, members) in passed {
             let label = self.labels.root(label);
@@ -101,14 +101,14 @@ impl CrowdIndex {
     pub(super) fn join_cluster(
         &mut self,
         document: DocId,
-        buckets: &[(u8, u64)],
-        entrant: impl Fn() -> Result<CrowdMember, DecideError>,
+        buckets: &[BucketKey],
+        mut entrant: impl FnMut() -> Result<CrowdMember, DecideError>,
     ) -> Result<(), DecideError> {
         self.is_changed = true;
         let label = self.labels.note(document);
-        let mut families: BTreeMap<u32, Vec<(u8, u64)>> = BTreeMap::new();
+        let mut families: BTreeMap<u32, Vec<BucketKey>> = BTreeMap::new();
         for key in buckets {
-            if let Some(held) = self.held(key.0, key.1)
+            if let Some(held) = self.held(*key)
                 && held.is_whole
                 && let Some(family) = held.family
             {
@@ -143,12 +143,12 @@ impl CrowdIndex {
     pub(super) fn passed_over(
         &self,
         document: DocId,
-        buckets: &[(u8, u64)],
+        buckets: &[BucketKey],
     ) -> Vec<(u32, ClusterLabel, ClusterCoverage)> {
         let own = self.labels.of(document);
         let mut found: BTreeMap<(u32, ClusterLabel), ClusterCoverage> = BTreeMap::new();
         for key in buckets {
-            let Some(family) = self.held(key.0, key.1).and_then(|held| held.family) else {
+            let Some(family) = self.held(*key).and_then(|held| held.family) else {
                 continue;
             };
             for name in self.shallow.passed.get(key).into_iter().flatten() {
@@ -230,7 +230,7 @@ impl CrowdIndex {
     /// [`CrowdIndex::freshen`] for clusters: their members are grouped anew.
     pub(super) fn freshen_clusters(
         &mut self,
-        buckets: &[(u8, u64)],
+        buckets: &[BucketKey],
         read: &ReadMembers<'_>,
     ) -> Result<(), DecideError> {
         let labels = std::mem::take(&mut self.labels);

@@ -2,7 +2,7 @@
 //! clusters the crowd holds in part.
 
 use crate::dedup::DisjointSets;
-use crate::model::{BucketMap, DocId};
+use crate::model::{BucketKey, BucketMap, DocId};
 use std::collections::{BTreeSet, HashMap};
 
 /// A set by a name of it. Two sets that become one go on under the name of one of them; no name is given twice.
@@ -153,7 +153,7 @@ impl PartialClusters {
             + self.joined.len() * size_of::<(ClusterLabel, DocId)>()
     }
 
-    pub(super) fn note(&mut self, bucket: (u8, u64), label: ClusterLabel) {
+    pub(super) fn note(&mut self, bucket: BucketKey, label: ClusterLabel) {
         let noted = self.passed.entry(bucket).or_default();
         if !noted.contains(&label) {
             noted.push(label);

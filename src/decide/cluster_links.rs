@@ -9,7 +9,7 @@ use super::error::DecideError;
 use super::overlay::Overlay;
 use super::session::DecisionSession;
 use crate::dedup::{FamilyQuery, Sketch, estimate_floor};
-use crate::model::{BucketMap, DocId};
+use crate::model::{BucketKey, BucketMap, DocId, bucket_keys};
 use roaring::RoaringTreemap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -68,7 +68,7 @@ pub(super) fn look_up_eligible(
     keys: &[&[u64]],
 ) -> Result<CommitBuckets, DecideError> {
     let admit = |other: DocId| overlay.is_met(other);
-    let is_open = |band, hash| crowd.held(band, hash).is_none();
+    let is_open = |key| crowd.held(key).is_none();
     let mut found = look_up(&overlay.view, keys, &is_open, CROWDED, &admit)?;
     let mut met = Vec::new();
     for (key, bucket) in found.keys.iter().zip(&mut found.buckets) {
@@ -98,9 +98,9 @@ impl DecisionSession {
         taken: &[usize],
         forest: &mut DocumentSets,
     ) -> Result<(), DecideError> {
-        for (key, taken) in (0..=u8::MAX).zip(bands.iter().copied()).zip(taken) {
-            let joined = self.overlay.local(key.0, key.1);
-            if taken + joined.len() <= CROWDED || self.finder.crowd.held(key.0, key.1).is_some() {
+        for (key, taken) in bucket_keys(bands).zip(taken) {
+            let joined = self.overlay.local(key);
+            if taken + joined.len() <= CROWDED || self.finder.crowd.held(key).is_some() {
                 continue;
             }
             let overlay = &self.overlay;
@@ -128,9 +128,7 @@ impl DecisionSession {
         one: &mut LinkState<'_>,
         beyond: &mut BucketMap<(Vec<DocId>, bool)>,
     ) -> Result<bool, DecideError> {
-        let keys = (0..=u8::MAX).zip(one.bands.iter().copied());
-        let held: Vec<(u8, u64)> =
-            keys.filter(|key| self.finder.crowd.held(key.0, key.1).is_some()).collect();
+        let held = self.finder.crowd.held_of(bucket_keys(one.bands));
         if held.is_empty() {
             return Ok(false);
         }
@@ -261,11 +259,11 @@ impl DecisionSession {
     /// were left out.
     fn beyond(
         &mut self,
-        key: (u8, u64),
+        key: BucketKey,
         beyond: &mut BucketMap<(Vec<DocId>, bool)>,
         candidates: &mut BTreeSet<DocId>,
     ) -> Result<bool, DecideError> {
-        if self.finder.crowd.held(key.0, key.1).is_none_or(|held| held.is_whole) {
+        if self.finder.crowd.held(key).is_none_or(|held| held.is_whole) {
             return Ok(false);
         }
         let cap = CROWDED.max(self.finder.limits.most());
@@ -276,7 +274,7 @@ impl DecisionSession {
             unread.insert(bucket.map(|one| (one.members, one.capped)).unwrap_or_default());
         }
         let Some((stored, is_capped)) = beyond.get(&key) else { return Ok(false) };
-        let joined = self.overlay.local(key.0, key.1);
+        let joined = self.overlay.local(key);
         let is_open = *is_capped || joined.len() > cap;
         candidates.extend(stored.iter().chain(joined.iter().take(cap)));
         self.counts.capped += u64::from(is_open);
@@ -290,16 +288,13 @@ impl DecisionSession {
         sketch: &Sketch,
         bands: &[u64],
     ) -> Result<(), DecideError> {
-        let held: Vec<(u8, u64)> = (0..=u8::MAX)
-            .zip(bands.iter().copied())
-            .filter(|(band, hash)| self.finder.crowd.held(*band, *hash).is_some())
-            .collect();
+        let held = self.finder.crowd.held_of(bucket_keys(bands));
         if held.is_empty() {
             return Ok(());
         }
-        let (overlay, craft) = (&self.overlay, std::cell::RefCell::new(&mut self.finder.craft));
-        self.finder.crowd.join_cluster(document, &held, || {
-            let shingles = overlay.shingles(document, *craft.borrow_mut())?;
+        let Self { overlay, finder, .. } = self;
+        finder.crowd.join_cluster(document, &held, || {
+            let shingles = overlay.shingles(document, &mut finder.craft)?;
             Ok(CrowdMember { document, sketch: sketch.clone(), shingles })
         })
     }

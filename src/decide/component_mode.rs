@@ -14,7 +14,7 @@ use super::error::DecideError;
 use super::session::DecisionSession;
 use super::text_leaders::meet_texts;
 use crate::dedup::{Fingerprinter, Overlap, Rank, Sketch};
-use crate::model::{BucketMap, DedupMode, DocId};
+use crate::model::{BucketMap, DedupMode, DocId, bucket_keys};
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -61,8 +61,7 @@ impl DecisionSession {
                 }
                 self.join_clusters(document, sketch, bands)?;
                 let crowd = &self.finder.crowd;
-                let is_told = |band, hash| crowd.held(band, hash).is_some_and(|held| held.is_whole);
-                self.overlay.index(document, one.bands, |band, hash| !is_told(band, hash));
+                self.overlay.index(document, one.bands, |key| !crowd.is_whole(key));
             }
         }
         let clusters = touched.into_iter().filter(|root| !ids.contains(root));
@@ -124,7 +123,7 @@ impl DecisionSession {
         let found = if is_unverified {
             // One decided member links to the whole bucket when nothing is verified.
             let admit = |other: DocId| self.overlay.is_met(other);
-            look_up(&self.overlay.view, &keys, &|_, _| true, 1, &admit)?
+            look_up(&self.overlay.view, &keys, &|_| true, 1, &admit)?
         } else {
             look_up_eligible(&self.overlay, &mut self.finder.crowd, &keys)?
         };
@@ -137,7 +136,7 @@ impl DecisionSession {
             .map_init(
                 || Fingerprinter::new(policy),
                 |craft, (mut one, places)| {
-                    let asked = crowd.families_of((0..=u8::MAX).zip(one.bands.iter().copied()));
+                    let asked = crowd.families_of(bucket_keys(&one.bands));
                     let mut candidates = BTreeSet::new();
                     for place in places {
                         let bucket = found.buckets.get(place as usize).and_then(Option::as_ref);
@@ -183,12 +182,12 @@ impl DecisionSession {
         let is_unverified = self.overlay.mode() == DedupMode::Lsh;
         let mut verifier = Verifier::new(&self.overlay, document, sketch);
         let mut compared = BTreeSet::new();
-        let asked = self.finder.crowd.families_of((0..=u8::MAX).zip(bands.iter().copied()));
-        for (band, hash) in (0..=u8::MAX).zip(bands) {
-            if self.finder.crowd.held(band, *hash).is_some() {
+        let asked = self.finder.crowd.families_of(bucket_keys(bands));
+        for key in bucket_keys(bands) {
+            if self.finder.crowd.held(key).is_some() {
                 continue;
             }
-            let members = self.overlay.local(band, *hash);
+            let members = self.overlay.local(key);
             for other in members.iter().take(if is_unverified { 1 } else { usize::MAX }) {
                 if forest.find(*other) == forest.find(document)
                     || !compared.insert(*other)

@@ -8,7 +8,7 @@
 use super::cluster_labels::{ClusterLabels, PartialClusters};
 use super::error::DecideError;
 use crate::dedup::{FamilyIndex, FamilyQuery, Sketch};
-use crate::model::{BucketMap, DocId, Generation};
+use crate::model::{BucketKey, BucketMap, DocId, Generation};
 use crate::store::Batch;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -156,25 +156,35 @@ impl CrowdIndex {
         self.buckets.is_empty() && self.few.is_empty()
     }
 
-    pub(super) fn held(&self, band: u8, hash: u64) -> Option<CrowdBucket> {
-        self.buckets.get(&(band, hash)).copied()
+    pub(super) fn held(&self, bucket: BucketKey) -> Option<CrowdBucket> {
+        self.buckets.get(&bucket).copied()
+    }
+
+    /// Those of the buckets that are here.
+    pub(super) fn held_of(&self, buckets: impl IntoIterator<Item = BucketKey>) -> Vec<BucketKey> {
+        buckets.into_iter().filter(|bucket| self.buckets.contains_key(bucket)).collect()
+    }
+
+    /// Whether a look-up of the bucket is told of all its members.
+    pub(super) fn is_whole(&self, bucket: BucketKey) -> bool {
+        self.held(bucket).is_some_and(|held| held.is_whole)
     }
 
     /// Notes the kept members of a bucket that need not be read again in this commit, because they are few.
-    pub(super) fn note_few(&mut self, bucket: (u8, u64), members: &[DocId]) {
+    pub(super) fn note_few(&mut self, bucket: BucketKey, members: &[DocId]) {
         if self.few.insert(bucket, members.into()).is_none() {
             self.few_bytes += ROW + size_of_val(members);
         }
     }
 
     /// The kept members of a bucket that was noted as having few.
-    pub(super) fn few(&self, band: u8, hash: u64) -> Option<&[DocId]> {
-        self.few.get(&(band, hash)).map(|members| &**members)
+    pub(super) fn few(&self, bucket: BucketKey) -> Option<&[DocId]> {
+        self.few.get(&bucket).map(|members| &**members)
     }
 
     /// Whether the kept members of a bucket need not be read, for one reason or the other.
-    pub(super) fn knows(&self, band: u8, hash: u64) -> bool {
-        self.held(band, hash).is_some() || self.few.contains_key(&(band, hash))
+    pub(super) fn knows(&self, bucket: BucketKey) -> bool {
+        self.held(bucket).is_some() || self.few.contains_key(&bucket)
     }
 
     /// Bytes that are held, about.
@@ -200,7 +210,7 @@ impl CrowdIndex {
     /// Takes a bucket in. `members` are all its kept members.
     pub(super) fn absorb(
         &mut self,
-        bucket: (u8, u64),
+        bucket: BucketKey,
         members: &[DocId],
         read: &ReadMembers<'_>,
     ) -> Result<(), DecideError> {
@@ -284,8 +294,8 @@ impl CrowdIndex {
     /// whole from now on.
     pub(super) fn join(
         &mut self,
-        buckets: &[(u8, u64)],
-        entrant: impl Fn() -> Result<CrowdMember, DecideError>,
+        buckets: &[BucketKey],
+        mut entrant: impl FnMut() -> Result<CrowdMember, DecideError>,
     ) -> Result<(), DecideError> {
         let held = |crowd: &Self| -> Vec<CrowdBucket> {
             buckets.iter().filter_map(|key| crowd.buckets.get(key)).copied().collect()
@@ -345,7 +355,7 @@ impl CrowdIndex {
     /// are, of those that are here.
     pub(super) fn find(
         &mut self,
-        buckets: &[(u8, u64)],
+        buckets: &[BucketKey],
         sought: FamilyQuery<'_>,
         admit: impl Fn(DocId) -> bool,
     ) -> BTreeSet<DocId> {
@@ -359,12 +369,12 @@ impl CrowdIndex {
     }
 
     /// The families that a look-up of these buckets asks.
-    pub(super) fn families_of(&self, buckets: impl Iterator<Item = (u8, u64)>) -> BTreeSet<u32> {
+    pub(super) fn families_of(&self, buckets: impl Iterator<Item = BucketKey>) -> BTreeSet<u32> {
         buckets.filter_map(|key| self.buckets.get(&key)?.family).collect()
     }
 
     /// Whether a look-up of this bucket is told of the document by the crowd.
-    pub(super) fn has(&self, bucket: &(u8, u64), document: DocId) -> bool {
+    pub(super) fn has(&self, bucket: &BucketKey, document: DocId) -> bool {
         let family = self.family(self.buckets.get(bucket).and_then(|held| held.family));
         family.is_some_and(|family| family.contains(document))
     }
@@ -379,7 +389,7 @@ impl CrowdIndex {
     /// Makes those families of these buckets anew whose order no longer fits.
     pub(super) fn freshen(
         &mut self,
-        buckets: &[(u8, u64)],
+        buckets: &[BucketKey],
         is_kept: impl Fn(DocId) -> bool,
         mut group_of: impl FnMut(DocId) -> Option<u32>,
         read: &ReadMembers<'_>,

@@ -6,9 +6,8 @@ use super::crowd::{CROWDED, CrowdIndex, CrowdMember, WHOLE, gather, share_a_buck
 use super::error::DecideError;
 use super::overlay::Overlay;
 use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, Rank, Sketch, estimate_floor};
-use crate::model::{DocId, Interrupt};
+use crate::model::{BucketKey, DocId, Interrupt, bucket_keys};
 use roaring::RoaringTreemap;
-use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
@@ -51,7 +50,7 @@ impl PartialSearch {
 pub(super) fn pass(
     overlay: &Overlay,
     crowd: &mut CrowdIndex,
-    partial: &[(u8, u64)],
+    partial: &[BucketKey],
     wanted: &[SketchedDocument],
     passed: &mut PartialSearch,
     interrupt: &Interrupt,
@@ -61,10 +60,10 @@ pub(super) fn pass(
     let policy = overlay.view.policy();
     let floor = estimate_floor(policy);
     let mut craft = Fingerprinter::new(policy);
-    let is_partial: HashSet<&(u8, u64)> = partial.iter().collect();
+    let is_partial: HashSet<&BucketKey> = partial.iter().collect();
     let mut asking: Vec<&SketchedDocument> = Vec::new();
     for one in wanted {
-        let keys = (0..=u8::MAX).zip(one.bands.iter().copied());
+        let keys = bucket_keys(&one.bands);
         let bands: Vec<u8> =
             keys.filter(|key| is_partial.contains(key)).map(|(band, _)| band).collect();
         let known = passed.found.get(&one.document).map_or(&[][..], |(bands, _)| bands);
@@ -108,7 +107,7 @@ pub(super) fn pass(
 fn members(
     overlay: &Overlay,
     crowd: &CrowdIndex,
-    partial: &[(u8, u64)],
+    partial: &[BucketKey],
 ) -> Result<RoaringTreemap, DecideError> {
     let mut members = RoaringTreemap::new();
     for keys in partial.chunks(WHOLE) {
@@ -188,14 +187,14 @@ impl CrowdSearch<'_> {
     /// how many members the store has in each; with these too many, the bucket comes into the crowd.
     pub(super) fn joined_before(
         &mut self,
-        keys: &[(u8, u64)],
+        keys: &[BucketKey],
         taken: &[usize],
     ) -> Result<BTreeSet<DocId>, DecideError> {
         let mut found = BTreeSet::new();
         let mut filled = Vec::new();
         for (key, taken) in keys.iter().zip(taken) {
-            let joined = self.overlay.local(key.0, key.1);
-            if joined.is_empty() || self.crowd.held(key.0, key.1).is_some() {
+            let joined = self.overlay.local(*key);
+            if joined.is_empty() || self.crowd.held(*key).is_some() {
                 continue;
             }
             if taken + joined.len() > CROWDED {
@@ -211,14 +210,14 @@ impl CrowdSearch<'_> {
     }
 
     /// Takes these buckets into the crowd, with those that joined them in this commit.
-    fn absorb(&mut self, filled: &[(u8, u64)]) -> Result<(), DecideError> {
+    fn absorb(&mut self, filled: &[BucketKey]) -> Result<(), DecideError> {
         for part in filled.chunks(WHOLE) {
             let overlay = self.overlay;
             let stored = overlay.view.buckets(part, usize::MAX, |other| overlay.is_kept(other))?;
             for (key, bucket) in part.iter().zip(stored) {
                 let mut members: BTreeSet<DocId> =
                     bucket.map(|bucket| bucket.members).unwrap_or_default().into_iter().collect();
-                members.extend(overlay.local(key.0, key.1));
+                members.extend(overlay.local(*key));
                 let members: Vec<DocId> = members.into_iter().collect();
                 self.crowd.absorb(*key, &members, &|part| overlay.entrants(part))?;
             }
@@ -232,17 +231,13 @@ impl CrowdSearch<'_> {
         &mut self,
         document: DocId,
         sketch: &Sketch,
-        keys: &[(u8, u64)],
+        keys: &[BucketKey],
         admit: impl Fn(Rank) -> bool,
     ) -> Result<BTreeSet<Rank>, DecideError> {
         if self.crowd.is_empty() {
             return Ok(BTreeSet::new());
         }
-        let held: Vec<(u8, u64)> = keys
-            .iter()
-            .copied()
-            .filter(|(band, hash)| self.crowd.held(*band, *hash).is_some())
-            .collect();
+        let held = self.crowd.held_of(keys.iter().copied());
         if held.is_empty() {
             return Ok(BTreeSet::new());
         }
@@ -279,16 +274,12 @@ impl CrowdSearch<'_> {
         &mut self,
         document: DocId,
         sketch: &Sketch,
-        held: &[(u8, u64)],
+        held: &[BucketKey],
         admit: impl Fn(Rank) -> bool,
     ) -> Result<Vec<Rank>, DecideError> {
         let mut joined = BTreeSet::new();
-        for (band, hash) in held {
-            let is_whole = self.crowd.held(*band, *hash).is_some_and(|held| held.is_whole);
-            let members = self.overlay.local(*band, *hash);
-            if is_whole {
-                continue;
-            }
+        for key in held.iter().filter(|key| !self.crowd.is_whole(**key)) {
+            let members = self.overlay.local(*key);
             *self.capped += u64::from(members.len() > self.limits.read);
             for other in members.iter().take(self.limits.read) {
                 let rank = self.overlay.rank(*other)?;
@@ -311,14 +302,14 @@ impl CrowdSearch<'_> {
         &mut self,
         document: DocId,
         sketch: &Sketch,
-        keys: &[(u8, u64)],
+        keys: &[BucketKey],
     ) -> Result<(), DecideError> {
         if self.crowd.is_empty() {
             return Ok(());
         }
-        let (overlay, craft) = (self.overlay, RefCell::new(&mut *self.craft));
-        self.crowd.join(keys, || {
-            let shingles = overlay.shingles(document, *craft.borrow_mut())?;
+        let Self { overlay, crowd, craft, .. } = self;
+        crowd.join(keys, || {
+            let shingles = overlay.shingles(document, craft)?;
             Ok(CrowdMember { document, sketch: sketch.clone(), shingles })
         })
     }

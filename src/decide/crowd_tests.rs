@@ -60,7 +60,7 @@ fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
     // One that is full of what it was given has all of it in the next commit.
     let members: Vec<DocId> = (0..2000).map(DocId).collect();
     crowd.absorb((0, 0), &members, &read).unwrap();
-    assert!(crowd.bytes() >= room && crowd.held(0, 0).is_some_and(|held| !held.is_whole));
+    assert!(crowd.bytes() >= room && crowd.held((0, 0)).is_some_and(|held| !held.is_whole));
     let full = crowd.bytes();
     commit(&mut writer, crowd);
     let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
@@ -76,7 +76,7 @@ fn buckets_that_find_no_room_take_none_beside_their_row() {
     let absorb = |crowd: &mut CrowdIndex, bucket: u64| {
         let members: Vec<DocId> = (0..200).map(|at| DocId(bucket * 200 + at)).collect();
         crowd.absorb((0, bucket), &members, &read).unwrap();
-        assert!(crowd.held(0, bucket).is_some_and(|held| !held.is_whole));
+        assert!(crowd.held((0, bucket)).is_some_and(|held| !held.is_whole));
     };
     absorb(&mut crowd, 0);
     let before = crowd.bytes();
@@ -85,7 +85,7 @@ fn buckets_that_find_no_room_take_none_beside_their_row() {
     // And these rows are forgotten when they are the most.
     commit(&mut writer, crowd);
     let (crowd, _) = WriterCache::take(&writer.begin().unwrap());
-    assert!((1..=1000).all(|bucket| crowd.held(0, bucket).is_none()));
+    assert!((1..=1000).all(|bucket| crowd.held((0, bucket)).is_none()));
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn those_that_join_a_bucket_which_was_empty_when_it_was_taken_in_are_held() {
     let mut writer = writer(&directory, 8 << 20);
     let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
     crowd.absorb((0, 7), &[], &read).unwrap();
-    assert!(crowd.held(0, 7).is_some_and(|held| held.is_whole));
+    assert!(crowd.held((0, 7)).is_some_and(|held| held.is_whole));
     crowd.join(&[(0, 7)], || Ok(entrant(DocId(3)))).unwrap();
     let CrowdMember { sketch, shingles, .. } = entrant(DocId(3));
     let sought = FamilyQuery { shingles: &shingles, sketch: &sketch, floor: 0.0 };
@@ -125,7 +125,7 @@ fn of_a_large_cluster_some_members_are_held_until_all_are_needed() {
     let members: Vec<DocId> = (0..1000).map(DocId).collect();
     for bucket in 0..8 {
         crowd.absorb_clusters((0, bucket), &members, |_| Ok(DocId(0)), &read).unwrap();
-        assert!(crowd.held(0, bucket).is_some_and(|held| held.is_whole));
+        assert!(crowd.held((0, bucket)).is_some_and(|held| held.is_whole));
     }
     let few = crowd.homes.len();
     assert!(few < 100, "{few} held");

@@ -60,7 +60,7 @@ impl DecisionSession {
             self.conclude(id, decision)?;
             if let Some(sketch) = self.overlay.sketch(id)? {
                 let bands = self.overlay.band_keys(id, &sketch)?;
-                self.overlay.index(id, bands, |_, _| false);
+                self.overlay.index(id, bands, |_| false);
             }
         }
         Ok(())

@@ -7,7 +7,8 @@ use super::fingerprints::{stored_header, stored_sketch};
 use super::view_ranker::{RankNumbers, ViewRanker};
 use crate::dedup::{Fingerprinter, Rank, Sketch, band_keys};
 use crate::model::{
-    BucketMap, DedupMode, DedupScope, DocId, FieldId, Match, MatchKind, SourceId, Standing,
+    BucketKey, BucketMap, DedupMode, DedupScope, DocId, FieldId, Match, MatchKind, SourceId,
+    Standing, bucket_keys,
 };
 use crate::store::{BlockStandings, Header, StoreError, TextKind, View, fields};
 use roaring::RoaringTreemap;
@@ -422,11 +423,11 @@ impl Overlay {
     }
 
     /// Kept documents that joined the bucket in this commit, in rank order.
-    pub(super) fn local(&self, band: u8, hash: u64) -> &[DocId] {
-        match self.local.get(&(band, hash)) {
+    pub(super) fn local(&self, bucket: BucketKey) -> &[DocId] {
+        match self.local.get(&bucket) {
             None => &[],
             Some(only) => {
-                self.local_more.get(&(band, hash)).map_or(std::slice::from_ref(only), Vec::as_slice)
+                self.local_more.get(&bucket).map_or(std::slice::from_ref(only), Vec::as_slice)
             }
         }
     }
@@ -443,13 +444,13 @@ impl Overlay {
         &mut self,
         document: DocId,
         bands: Vec<u64>,
-        is_met: impl Fn(u8, u64) -> bool,
+        is_met: impl Fn(BucketKey) -> bool,
     ) {
         if self.indexed.contains_key(&document) {
             return;
         }
-        for key in (0..=u8::MAX).zip(bands.iter().copied()) {
-            if !is_met(key.0, key.1) {
+        for key in bucket_keys(&bands) {
+            if !is_met(key) {
                 continue;
             }
             let first = *self.local.entry(key).or_insert(document);

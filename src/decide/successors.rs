@@ -11,7 +11,7 @@ use super::error::DecideError;
 use super::lineage::{Lineages, in_cluster};
 use super::session::CommitDecisions;
 use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
-use crate::model::{BucketMap, DedupMode, DocId, Standing};
+use crate::model::{BucketMap, DedupMode, DocId, Standing, bucket_keys};
 use crate::store::{Roots, TextKind};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
@@ -82,7 +82,7 @@ impl CommitDecisions {
             let bands = gone.par_iter().with_min_len(64).map(|id| self.buckets_of(*id));
             let bands = bands.collect::<Result<Vec<_>, DecideError>>()?;
             for (document, bands) in gone.iter().copied().zip(bands) {
-                for key in (0..=u8::MAX).zip(bands.iter().copied()) {
+                for key in bucket_keys(&bands) {
                     leavers.buckets.entry(key).or_default().push(document);
                 }
                 leavers.bands.insert(document, bands);
@@ -114,7 +114,7 @@ impl CommitDecisions {
         if self.0.overlay.mode().is_near() {
             let mut keys = Vec::new();
             for document in gone {
-                keys.extend((0..=u8::MAX).zip(self.buckets_of(*document)?));
+                keys.extend(bucket_keys(&self.buckets_of(*document)?));
             }
             keys.par_sort_unstable();
             keys.dedup();
@@ -144,7 +144,7 @@ impl CommitDecisions {
         let mut members = BTreeSet::new();
         let mut met: BucketMap<()> = BucketMap::default();
         for document in leavers.kept.iter().chain(&leavers.duplicates) {
-            for key in (0..=u8::MAX).zip(self.bands_of(*document)?) {
+            for key in bucket_keys(&self.bands_of(*document)?) {
                 if let Some(full) = leavers.buckets.get(&key).filter(|full| full.len() > FEW)
                     && met.insert(key, ()).is_none()
                 {
@@ -235,7 +235,7 @@ impl CommitDecisions {
             return Ok((equal, Vec::new()));
         }
         let bands = self.bands_of(document)?;
-        let keys = (0..=u8::MAX).zip(bands.iter().copied());
+        let keys = bucket_keys(&bands);
         let met: Vec<&Vec<DocId>> = keys.filter_map(|key| leavers.buckets.get(&key)).collect();
         let is_full = met.iter().any(|members| members.len() > FEW);
         let family = leavers.family.as_mut().filter(|_| is_full);

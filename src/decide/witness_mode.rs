@@ -17,7 +17,7 @@ use super::error::DecideError;
 use super::session::DecisionSession;
 use super::text_leaders::twin_before;
 use crate::dedup::{Overlap, Rank, Sketch};
-use crate::model::{DedupMode, DocId, Match, MatchKind, Standing};
+use crate::model::{BucketKey, DedupMode, DocId, Match, MatchKind, Standing, bucket_keys};
 use crate::store::Header;
 use std::collections::{BTreeSet, HashMap};
 
@@ -173,15 +173,14 @@ impl DecisionSession {
         let nearest = found.nearest;
         let best =
             nearest.map(|found| self.overlay.rank(found.witness)).transpose()?.unwrap_or(rank);
-        let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(found.bands.iter().copied()).collect();
+        let keys: Vec<BucketKey> = bucket_keys(&found.bands).collect();
         let mut candidates = BTreeSet::new();
         let joined = self
             .finder
             .crowd_search(&self.overlay, &mut self.counts.capped)
             .joined_before(&keys, &found.taken)?;
         let asked = self.finder.crowd.families_of(keys.iter().copied());
-        let asks_crowd =
-            keys.iter().any(|(band, hash)| self.finder.crowd.held(*band, *hash).is_some());
+        let asks_crowd = keys.iter().any(|key| self.finder.crowd.held(*key).is_some());
         for other in joined {
             let is_told = self.finder.crowd.tells_of(&asked, other)
                 || asks_crowd && self.finder.crowd.tells_of_late(other);
@@ -217,7 +216,7 @@ impl DecisionSession {
             return Ok(());
         }
         let Some(found) = self.finder.prefetched.get(&id) else { return Ok(()) };
-        let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(found.bands.iter().copied()).collect();
+        let keys: Vec<BucketKey> = bucket_keys(&found.bands).collect();
         for other in found.outranked.clone() {
             if self.overlay.is_kept(other) {
                 let other = self.overlay.rank(other)?;
@@ -258,16 +257,15 @@ impl DecisionSession {
             None => self.overlay.band_keys(id, sketch)?,
         };
         if is_kept {
-            let keys: Vec<(u8, u64)> = (0..=u8::MAX).zip(bands.iter().copied()).collect();
+            let keys: Vec<BucketKey> = bucket_keys(&bands).collect();
             self.finder
                 .crowd_search(&self.overlay, &mut self.counts.capped)
                 .join(id, sketch, &keys)?;
         }
         // Those of crowded buckets are met in the crowd, if it has room for them.
         let (crowd, awaits) = (&self.finder.crowd, self.finder.crowd.awaits_late());
-        let is_told =
-            |band, hash| crowd.held(band, hash).is_some_and(|held| held.is_whole || awaits);
-        self.overlay.index(id, bands, |band, hash| is_kept && !is_told(band, hash));
+        let is_told = |key| crowd.held(key).is_some_and(|held| held.is_whole || awaits);
+        self.overlay.index(id, bands, |key| is_kept && !is_told(key));
         Ok(())
     }
 }
@@ -281,7 +279,7 @@ impl DecisionSession {
         &mut self,
         rank: Rank,
         sketch: &Sketch,
-        keys: &[(u8, u64)],
+        keys: &[BucketKey],
         stored: &[Option<(DocId, bool)>],
     ) -> Result<(), DecideError> {
         let mut followers = BTreeSet::new();
@@ -297,7 +295,7 @@ impl DecisionSession {
         }
         let mut witnesses = WitnessRanks::new();
         for keys in shared.chunks(WHOLE) {
-            let unread: Vec<(u8, u64)> = keys
+            let unread: Vec<BucketKey> = keys
                 .iter()
                 .filter(|key| self.finder.followers.of(**key).is_none())
                 .copied()

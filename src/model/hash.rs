@@ -21,8 +21,16 @@ pub const fn mix32(value: u32) -> u32 {
     value ^ (value >> 16)
 }
 
-/// A map by (band, hash). Its order of iteration means nothing and is never used.
-pub type BucketMap<V> = HashMap<(u8, u64), V, PremixedState>;
+/// A bucket in which similar documents meet: the number of a band, and the hash that documents have of it.
+pub type BucketKey = (u8, u64);
+
+/// The buckets of a document, by the hash that it has of each band.
+pub fn bucket_keys(bands: &[u64]) -> impl Iterator<Item = BucketKey> {
+    (0..=u8::MAX).zip(bands.iter().copied())
+}
+
+/// A map by bucket. Its order of iteration means nothing and is never used.
+pub type BucketMap<V> = HashMap<BucketKey, V, PremixedState>;
 
 /// For maps of what is a hash already. Their order of iteration means nothing and is never used.
 pub type PremixedState = BuildHasherDefault<PremixedHasher>;

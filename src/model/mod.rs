@@ -23,7 +23,9 @@ pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
 pub(crate) use error::from_lower;
 pub use error::{Hint, Interrupted, IoError, error_words};
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
-pub use hash::{BucketMap, GOLDEN, MersenneTwister, PremixedState, mix32, mix64};
+pub use hash::{
+    BucketKey, BucketMap, GOLDEN, MersenneTwister, PremixedState, bucket_keys, mix32, mix64,
+};
 pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldDeclaration, FieldId, FieldKind, FileId,
     Generation, HIVE_NULL, SourceId, SuiteId, TermId, TokenizerId, sortable_float,

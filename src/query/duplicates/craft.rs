@@ -3,7 +3,7 @@
 use crate::dedup::{
     Fingerprint, Fingerprinter, RemovedText, Sketch, bands, block_keys, estimate_floor,
 };
-use crate::model::{DedupScope, DocId, Policy, SourceId, Standing};
+use crate::model::{BucketKey, DedupScope, DocId, Policy, SourceId, Standing, bucket_keys};
 use crate::query::error::QueryError;
 use crate::store::{Blocked, TextKind, View};
 use roaring::RoaringTreemap;
@@ -92,8 +92,8 @@ pub(in crate::query) fn band_keys(
     sketch: &Sketch,
     policy: &Policy,
     source: SourceId,
-) -> Vec<(u8, u64)> {
-    (0..=u8::MAX).zip(crate::dedup::band_keys(sketch, policy, source)).collect()
+) -> Vec<BucketKey> {
+    bucket_keys(&crate::dedup::band_keys(sketch, policy, source)).collect()
 }
 
 /// The sources whose buckets may hold what is looked for: any one stands for all in global scope.
