@@ -6,8 +6,8 @@ use crate::contamination::Looker;
 use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_text};
 use crate::dedup::{Fingerprinter, Rank, Sketch, TokenHashes, band_keys, shared};
 use crate::model::{
-    BucketKey, ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId, bucket_keys,
-    compared_text,
+    BucketKey, ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId,
+    bucket_keys, compared_text,
 };
 use crate::store::{Fault, Header, StoreError, StoredIds, TextKind, View};
 use crate::tokenizer::Tokenizer;

@@ -148,17 +148,16 @@ fn a_redo_that_is_stopped_while_it_writes_fingerprints_goes_on_there() {
     ingest(&name, &[&file], &["--source", "web"]);
     let mut open = writer(&corpus);
     let policy = Policy { normaliser: Normaliser::Web, ..open.view().policy().clone() };
-    open.redo(&policy, &NoProgress, &Interrupt::default()).unwrap();
-    let interrupt = Interrupt::default();
+    open.redo(&policy, &Context::new()).unwrap();
     // The first advance is that of the commit by which the policy comes into force.
-    let stop = StopAt::new(StopWhen::Advance(2), &interrupt);
-    let error = open.switch(&policy, &stop, &interrupt).unwrap_err();
+    let stop = StopAt::new(StopWhen::Advance(2));
+    let error = open.switch(&policy, &stop.context()).unwrap_err();
     assert!(error.is_interrupt(), "{error}");
     assert_eq!(open.view().refingerprinted().unwrap(), Some(4096));
     assert_eq!(open.view().policy(), &policy);
     sound_digest(&reader(&corpus));
     let before = open.view().commit();
-    open.switch(&policy, &NoProgress, &Interrupt::default()).unwrap();
+    open.switch(&policy, &Context::new()).unwrap();
     assert_eq!(open.view().commit().0, before.0 + 1, "one commit was left to make");
     assert_eq!(open.view().refingerprinted().unwrap(), None);
     sound_digest(&reader(&corpus));

@@ -2,8 +2,8 @@
 
 use super::{SOURCES, World, kin, orders, page_of, policies, policy};
 use crate::support::{Page, Random, StopAt, StopWhen, crawl, pour};
-use corpusdb::dedup::{DedupScope, KeepOrder, Profile, Scope};
-use corpusdb::{Context, DedupMode, Interrupt, NoProgress, Policy};
+use corpusdb::dedup::{DedupScope, KeepOrder, Profile};
+use corpusdb::{Context, DedupMode, Policy};
 
 /// Three files of pages that have something for every order and scope.
 fn files(seed: u64, keyed: bool) -> Vec<Vec<Page>> {
