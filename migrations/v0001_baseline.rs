@@ -27,7 +27,7 @@ fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
     let meta = db.cf_handle("meta").ok_or(missing)?;
     if db.get_pinned_cf(&meta, "state")?.is_none() {
         let first = State { next_dictionary: 1, next_epoch: 1, ..State::default() };
-        rows.put_cf(&meta, "state", super::super::codec::encode("state", &first)?);
+        rows.put_cf(&meta, "state", super::super::record::encode("state", &first)?);
     }
     Ok(())
 }

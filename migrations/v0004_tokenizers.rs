@@ -1,8 +1,9 @@
 //! Format 4: a tokenizer's record says which library its ids are equal to and what it was made of.
 
-use super::super::{StoreError, codec};
+use super::super::{StoreError, record};
 use super::Step;
-use crate::store::columns::{Tokenizers, corrupt};
+use crate::store::database::family::corrupt_row;
+use crate::store::records::tokenizers::Tokenizers;
 use bincode::{Decode, Encode};
 use rocksdb::{DB, IteratorMode, WriteBatch};
 
@@ -47,14 +48,14 @@ fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
         if key.len() != KEY || key.last() != Some(&0) {
             continue;
         }
-        let mut old: Old =
-            codec::decode(&value).map_err(|why| corrupt::<Tokenizers>("tokenizer", &key, why))?;
+        let mut old: Old = record::decode(&value)
+            .map_err(|why| corrupt_row::<Tokenizers>("tokenizer", &key, why))?;
         if old.backend == "fast" {
             old.backend = FAST.to_owned();
         }
         let reference = REFERENCE.to_owned();
         let new = New { old, reference, base: None, originals: Vec::new(), dropped: false };
-        rows.put_cf(&tokenizers, &key, codec::encode("tokenizer", &new)?);
+        rows.put_cf(&tokenizers, &key, record::encode("tokenizer", &new)?);
     }
     Ok(())
 }

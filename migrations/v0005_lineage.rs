@@ -10,9 +10,13 @@
 
 use super::super::StoreError;
 use super::Step;
-use crate::store::columns::{Documents, Matches, Meta, Snapshots, corrupt};
+use crate::store::bytes::cursor::Cursor;
+use crate::store::database::family::corrupt_row;
+use crate::store::decisions::matches::Matches;
+use crate::store::documents::headers::Documents;
 use crate::store::error::Malformed;
-use crate::store::rows::bytes::Cursor;
+use crate::store::meta::Meta;
+use crate::store::records::snapshots::Snapshots;
 use roaring::RoaringTreemap;
 use rocksdb::{BoundColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch};
 use std::collections::{BTreeMap, BTreeSet};
@@ -146,7 +150,7 @@ fn events(db: &DB, generation: u32) -> Result<BTreeMap<u64, Vec<Event>>, StoreEr
         let key = document.to_be_bytes();
         let header = db.get_pinned_cf(&documents, key)?;
         let arrived = header.map_or(Ok(0), |header| arrival(&header));
-        arrived.map_err(|why| corrupt::<Documents>("header", &key, why))
+        arrived.map_err(|why| corrupt_row::<Documents>("header", &key, why))
     };
     for_each_match(db, generation, |document, commit, before, now| {
         let arrived = arrival_of(document)?;
@@ -178,7 +182,7 @@ fn for_each_match(
         if !key.starts_with(&prefix) {
             break;
         }
-        let wrong = |why| corrupt::<Matches>("match", &key, why);
+        let wrong = |why| corrupt_row::<Matches>("match", &key, why);
         let (document, commit) = numbers(&key).map_err(wrong)?;
         let now = matched(&value).map_err(wrong)?;
         let before = last.filter(|(of, _)| *of == document).and_then(|(_, matched)| matched);
@@ -200,7 +204,7 @@ fn shown(db: &DB) -> Result<RoaringTreemap, StoreError> {
         if key.ends_with(b"\0kept") {
             let kept = RoaringTreemap::deserialize_from(value.as_ref());
             let wrong = |why: std::io::Error| Malformed::at(0, why.to_string());
-            all |= kept.map_err(|why| corrupt::<Snapshots>("snapshot", &key, wrong(why)))?;
+            all |= kept.map_err(|why| corrupt_row::<Snapshots>("snapshot", &key, wrong(why)))?;
         }
     }
     Ok(all)
@@ -217,7 +221,7 @@ fn state(db: &DB) -> Result<Option<(u64, u32)>, StoreError> {
         cursor.take(16)?;
         Ok((commit, cursor.u32()?))
     };
-    read().map(Some).map_err(|why| corrupt::<Meta>("state", b"state", why))
+    read().map(Some).map_err(|why| corrupt_row::<Meta>("state", b"state", why))
 }
 
 /// Document and commit of a key of `matches`.

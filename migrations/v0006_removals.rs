@@ -1,10 +1,12 @@
 //! Format 6: commits say why, of what and when documents were removed; a family has which ones; snapshots count what was
 //! purged of them.
 
-use super::super::{StoreError, codec};
+use super::super::{StoreError, record};
 use super::Step;
-use crate::store::columns::{Column, Commits, Snapshots, corrupt};
+use crate::store::database::family::{StoreFamily, corrupt_row};
 use crate::store::error::Malformed;
+use crate::store::records::commits::Commits;
+use crate::store::records::snapshots::Snapshots;
 use bincode::{Decode, Encode};
 use rocksdb::{DB, IteratorMode, WriteBatch};
 
@@ -48,11 +50,11 @@ struct NewSnapshot {
 
 fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
     rewrite::<Commits>(db, rows, |value| {
-        let old = codec::decode(value)?;
-        Ok(codec::encode("commit", &NewCommit { old, reason: None, condition: None, time: None }))
+        let old = record::decode(value)?;
+        Ok(record::encode("commit", &NewCommit { old, reason: None, condition: None, time: None }))
     })?;
     rewrite::<Snapshots>(db, rows, |value| {
-        Ok(codec::encode("snapshot", &NewSnapshot { old: codec::decode(value)?, purged: 0 }))
+        Ok(record::encode("snapshot", &NewSnapshot { old: record::decode(value)?, purged: 0 }))
     })
 }
 
@@ -61,7 +63,7 @@ fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
     clippy::disallowed_methods,
     reason = "the last item carries the iterator's status: a damaged block is an error here"
 )]
-fn rewrite<C: Column>(
+fn rewrite<C: StoreFamily>(
     db: &DB,
     rows: &mut WriteBatch,
     anew: impl Fn(&[u8]) -> Result<Result<Vec<u8>, StoreError>, Malformed>,
@@ -73,7 +75,7 @@ fn rewrite<C: Column>(
         let (key, value) = row?;
         let is_beside = C::NAME == Snapshots::NAME && key.contains(&0);
         if !is_beside {
-            let value = anew(&value).map_err(|why| corrupt::<C>("record", &key, why))?;
+            let value = anew(&value).map_err(|why| corrupt_row::<C>("record", &key, why))?;
             rows.put_cf(&family, &key, value?);
         }
     }

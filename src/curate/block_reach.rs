@@ -5,7 +5,7 @@ use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, stored_sketch};
 use crate::dedup::{Fingerprinter, block_keys};
 use crate::model::{BLOCK_SIZE, DocId, Standing};
-use crate::store::{Blocked, Header, View, fields};
+use crate::store::{Blocked, Header, View, system_fields};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -148,7 +148,7 @@ impl BlockKeyIndex {
                 ids.take_while(|id| id / BLOCK_SIZE == block).map(DocId).collect();
             if reach == BlockReach::Exact && self.lengths.len() <= LENGTHS {
                 // Equal texts have equal lengths, which are read 65,536 at a time.
-                let lengths = view.column_block(fields::BYTES, block)?;
+                let lengths = view.column_block(system_fields::BYTES, block)?;
                 ids.retain(|id| {
                     let length = lengths.get(id.slot()).map(i64::cast_unsigned);
                     length.is_none_or(|length| self.lengths.contains(&length))

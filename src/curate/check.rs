@@ -9,7 +9,9 @@ use crate::model::{
     Compared, DedupMode, DocId, FieldId, MatchKind, Progress, Standing, TextForm, TokenizerId,
     compared_text,
 };
-use crate::store::{ColumnBlock, Fault, Header, StoreError, StoredIds, TextKind, View, fields};
+use crate::store::{
+    ColumnBlock, Fault, Header, StoreError, StoredIds, TextKind, View, system_fields,
+};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use std::collections::HashMap;
@@ -302,7 +304,7 @@ impl DocumentChecker<'_> {
             if self.numbers.len() >= BLOCKS {
                 self.numbers.clear();
             }
-            let read = self.view.column_block(fields::column_of(field), block)?;
+            let read = self.view.column_block(system_fields::column_of(field), block)?;
             self.numbers.insert(block, read);
         }
         Ok(self.numbers.get(&block).and_then(|numbers| numbers.get(document.slot())))

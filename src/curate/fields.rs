@@ -8,7 +8,7 @@ use crate::model::{Context, DocId, FieldDeclaration, FieldId, FieldKind, KeepOrd
 use crate::query::{Computed, Dependence, compute, kind_of, names_column};
 use crate::store::{
     Batch, ColumnBlock, CommitRecord, FieldRecord, FieldState, View, Writer, declaration,
-    declare_field, fields,
+    declare_field, system_fields,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -378,7 +378,7 @@ fn store(
         let block = document.block();
         let column = match indexed.take() {
             Some((known, column)) if known == block => column,
-            _ => view.column_block(fields::column_of(field.id), block)?,
+            _ => view.column_block(system_fields::column_of(field.id), block)?,
         };
         // Metadata may have a value from before that no field was declared for.
         let is_new = record.state == FieldState::Filling && column.get(document.slot()).is_none();

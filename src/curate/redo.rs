@@ -12,7 +12,9 @@ use crate::model::{
     BLOCK_SIZE, CommitSeq, Context, DocId, FieldId, Generation, Match, MatchKind, Policy, SourceId,
     Standing,
 };
-use crate::store::{ColumnBlock, CommitRecord, RedoRecord, Roots, Totals, View, Writer, fields};
+use crate::store::{
+    ColumnBlock, CommitRecord, RedoRecord, Roots, Totals, View, Writer, system_fields,
+};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -214,7 +216,7 @@ impl RankNumbers {
         let mut blocks = BTreeMap::new();
         if let Some(field) = field {
             for block in ids.start / BLOCK_SIZE..ids.end.div_ceil(BLOCK_SIZE) {
-                blocks.insert(block, view.column_block(fields::column_of(field), block)?);
+                blocks.insert(block, view.column_block(system_fields::column_of(field), block)?);
             }
         }
         Ok(Self(blocks))
@@ -281,11 +283,11 @@ fn totals(
 ) -> Result<BTreeMap<SourceId, Totals>, CurateError> {
     let mut totals: BTreeMap<SourceId, Totals> = BTreeMap::new();
     for block in view.blocks() {
-        let sources = view.column_block(fields::SOURCE_OF, block)?;
-        let bytes = view.column_block(fields::BYTES, block)?;
+        let sources = view.column_block(system_fields::SOURCE_OF, block)?;
+        let bytes = view.column_block(system_fields::BYTES, block)?;
         let mut tokens = Vec::new();
         for (id, _) in view.tokenizers() {
-            tokens.push((id, view.column_block(fields::tokens_of(id), block)?));
+            tokens.push((id, view.column_block(system_fields::tokens_of(id), block)?));
         }
         let mut slots = documents.iter();
         slots.advance_to(block * BLOCK_SIZE);

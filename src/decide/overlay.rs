@@ -9,7 +9,7 @@ use crate::model::{
     BucketMap, DocId, FieldId, Match, MatchKind, Scope, SourceId, Standing, TermId,
 };
 use crate::store::{
-    BlockStandings, ColumnBlock, Header, SourceRecord, StoreError, TextKind, View, fields,
+    BlockStandings, ColumnBlock, Header, SourceRecord, StoreError, TextKind, View, system_fields,
 };
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::hash_map::Entry;
@@ -358,7 +358,7 @@ impl Overlay {
         if let Some(found) = self.remembered().number(document) {
             return Ok(found);
         }
-        let block = self.view.column_block(fields::column_of(field), document.block())?;
+        let block = self.view.column_block(system_fields::column_of(field), document.block())?;
         let found = block.get(document.slot());
         self.remembered().remember_numbers(document.block(), block);
         Ok(found)
@@ -553,8 +553,8 @@ impl<'s> Eligible<'s> {
     pub(super) fn new(scene: &'s Overlay) -> Result<Self, DecideError> {
         let mut terms = Vec::new();
         for standing in [Standing::Exact, Standing::Near] {
-            let value = fields::standing_value(scene.view.generation(), standing);
-            terms.extend(scene.view.term(fields::STANDING, &value)?);
+            let value = system_fields::standing_value(scene.view.generation(), standing);
+            terms.extend(scene.view.term(system_fields::STANDING, &value)?);
         }
         let (blocks, failed) = (RwLock::default(), Mutex::default());
         Ok(Self { scene, terms, blocks, failed })

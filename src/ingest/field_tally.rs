@@ -140,7 +140,7 @@ fn is_known(view: &View, field: &FieldDeclaration) -> Result<bool, StoreError> {
     if view.added_field(field.id).is_some_and(|record| record.expression.is_some()) {
         return Ok(true);
     }
-    let column = crate::store::fields::column_of(field.id);
+    let column = crate::store::system_fields::column_of(field.id);
     for block in view.blocks() {
         if view.column_block(column, block)?.iter().next().is_some() {
             return Ok(true);

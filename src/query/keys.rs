@@ -2,7 +2,7 @@
 
 use crate::model::{DocId, FileId, SourceId, Standing, key_identity};
 use crate::query::error::QueryError;
-use crate::store::{Header, View, fields, key_at};
+use crate::store::{Header, View, key_at, system_fields};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};
 
@@ -80,7 +80,8 @@ pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, Quer
     let mut gave_way: Option<RoaringTreemap> = None;
     let mut found = BTreeSet::new();
     for (source, record) in view.sources() {
-        let of_source = || view.documents_with(fields::SOURCE, &fields::source_value(source));
+        let of_source =
+            || view.documents_with(system_fields::SOURCE, &system_fields::source_value(source));
         let identities: Vec<[u8; 16]> =
             wanted.iter().map(|key| key_identity(&record.name, key)).collect();
         let newest: Vec<Option<DocId>> = view.identities(&identities)?;
@@ -131,7 +132,8 @@ fn read_at(view: &View, place: &str) -> Result<Vec<DocId>, QueryError> {
             positions.extend(parts.map(|file| (FileId(file.file), Some(number))));
         }
         if !positions.is_empty() {
-            let of_source = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+            let of_source =
+                view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
             collect(view, &of_source, &mut found, |header| {
                 let at = |number| positions.contains(&(header.file, number));
                 header.key.is_none() && (at(None) || at(Some(header.number)))

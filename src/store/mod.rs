@@ -33,52 +33,70 @@
 //! index of buckets, `view` reading, `opening` makes a corpus and its writer, `batch` is one commit, `topics` reads
 //! and writes what has rows of its own, `check` proves it all.
 
-mod bands;
 mod batch;
+mod bytes;
 mod check;
-pub mod columns;
 mod database;
+mod decisions;
+mod documents;
 mod error;
-pub(crate) mod fields;
 mod files;
+mod index;
+mod meta;
 mod migrate;
 mod opening;
-mod rows;
-mod topics;
+mod reading;
+mod records;
+#[cfg(any(test, feature = "generated"))]
+mod synthetic;
+pub(crate) mod system_fields;
+pub mod table;
 mod view;
+mod writer;
 
 pub use crate::model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
-pub(crate) use bands::{Bucket, BucketJoin};
-pub(crate) use batch::{Batch, Erased, NewDocument, RejectNovelty, with_fields};
+pub(crate) use batch::Batch;
+pub(crate) use bytes::key::{Blocked, TextKind};
+pub(crate) use bytes::number_block::{ColumnBlock, ColumnValues, Offsets};
+pub use bytes::record::{
+    CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
+    SourceRecord, State, SuiteRecord, TokenizerRecord,
+};
+pub(crate) use bytes::record::{FileRecord, REDACTED, RedoRecord};
+pub(crate) use check::walk::Stored as StoredRow;
 pub use check::{Depth, Fault};
 pub(crate) use check::{check, digest};
 #[cfg(test)]
 pub(crate) use database::counted;
 pub(crate) use database::tuning::Memory;
+pub(crate) use decisions::generations::Totals;
+pub(crate) use decisions::lineage::{MANY, Roots};
+pub use decisions::matches::MatchedDocuments;
+pub(crate) use documents::erase::Erased;
+pub(crate) use documents::fields::{
+    check_column_name, check_keep_order, declaration, declare_field, declare_fields,
+};
+pub use documents::headers::Header;
+pub(crate) use documents::headers::{NewDocument, key_at};
+pub(crate) use documents::indexed_values::{Indexed, indexed};
+pub(crate) use documents::metadata::with_fields;
+pub(crate) use documents::numbers::StoredColumn;
+pub(crate) use documents::postings::BlockStandings;
+pub use documents::tokens::StoredIds;
 pub use error::StoreError;
 pub(crate) use files::directory::Lock;
 pub use files::twin::Twin;
+pub(crate) use index::{Bucket, BucketJoin};
 pub use migrate::current as format_version;
-pub(crate) use opening::{
-    Writer, check_column_name, check_keep_order, create, declare_field, declare_fields,
-    last_commit, read,
-};
-pub use rows::header::Header;
-pub(crate) use rows::indexed::{Indexed, indexed};
-pub(crate) use rows::kinds::{Blocked, TextKind};
-pub(crate) use rows::marks::MarksRecord;
-pub(crate) use rows::numbers::ColumnBlock;
-pub use rows::records::{
-    CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
-    SourceRecord, State, TokenizerRecord,
-};
-pub(crate) use rows::records::{FileRecord, REDACTED, RedoRecord};
-pub(crate) use rows::removals::{HashedRun, RunOf, Trace};
-pub use rows::suites::SuiteRecord;
-pub(crate) use rows::values::{ColumnValues, Offsets};
-pub use topics::TemplateRecord;
-pub use topics::UnendedPurge;
-pub(crate) use topics::{MANY, Roots, Stored as StoredRow, TextAndItem, TokenizerParts, Totals};
-pub(crate) use view::declaration;
-pub(crate) use view::{BlockStandings, StoredColumn, key_at};
-pub use view::{MatchedDocuments, Rejected, StoredIds, View};
+pub(crate) use opening::create;
+pub(crate) use reading::{last_commit, read};
+pub use records::commits::TemplateRecord;
+pub(crate) use records::contamination::TextAndItem;
+pub(crate) use records::plans::MarksRecord;
+pub(crate) use records::rejects::RejectNovelty;
+pub use records::rejects::Rejected;
+pub use records::removals::UnendedPurge;
+pub(crate) use records::removals::{HashedRun, RunOf, Trace};
+pub(crate) use records::tokenizers::TokenizerParts;
+pub use view::View;
+pub(crate) use writer::Writer;

@@ -3,7 +3,7 @@
 use super::{Corpora, whole, wholes};
 use crate::epoch::error::EpochError;
 use crate::model::{BLOCK_SIZE, DocId, LossSpan, SourceId, Standing, TokenizerId};
-use crate::store::{ColumnValues, StoreError, StoredIds, fields};
+use crate::store::{ColumnValues, StoreError, StoredIds, system_fields};
 use roaring::RoaringTreemap;
 
 impl Corpora {
@@ -19,7 +19,7 @@ impl Corpora {
     ) -> Result<Option<T>, EpochError> {
         let (shard, first) = self.shard_of(DocId(block * BLOCK_SIZE))?;
         let Some(tokenizer) = shard.tokenizer(tokenizer) else { return Ok(None) };
-        Ok(shard.view.column_values(fields::tokens_of(tokenizer), first.block(), read)?)
+        Ok(shard.view.column_values(system_fields::tokens_of(tokenizer), first.block(), read)?)
     }
 
     /// Calls `each` with every one of `documents`, which ascend, and its ids.
@@ -128,7 +128,8 @@ impl Corpora {
     ) -> Result<RoaringTreemap, EpochError> {
         let mut all = RoaringTreemap::new();
         for (shard, view, source) in self.views_with(source) {
-            let of_shard = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+            let of_shard =
+                view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
             all |= wholes(shard, of_shard);
         }
         Ok(all)

@@ -3,7 +3,7 @@
 
 use crate::model::{DocId, TokenizerId};
 use crate::query::error::QueryError;
-use crate::store::{ColumnBlock, View, fields};
+use crate::store::{ColumnBlock, View, system_fields};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -74,10 +74,10 @@ impl<'a> Sizes<'a> {
     pub(super) fn of(&mut self, document: DocId) -> Result<Size, QueryError> {
         let block = document.block();
         if self.block != Some(block) {
-            self.bytes = self.view.column_block(fields::BYTES, block)?;
+            self.bytes = self.view.column_block(system_fields::BYTES, block)?;
             self.tokens.clear();
             for id in &self.tokenizers {
-                self.tokens.push(self.view.column_block(fields::tokens_of(*id), block)?);
+                self.tokens.push(self.view.column_block(system_fields::tokens_of(*id), block)?);
             }
             self.block = Some(block);
         }

@@ -5,7 +5,7 @@ use super::ranges::Ranges;
 use crate::model::{BLOCK_SIZE, ColumnId, DocId, TermId};
 use crate::query::error::QueryError;
 use crate::query::keys::find_keys;
-use crate::store::fields;
+use crate::store::system_fields;
 use crate::store::{ColumnValues, StoreError, StoredColumn, View};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::cell::RefCell;
@@ -150,8 +150,8 @@ impl Test {
                 }
                 terms.sort_unstable();
                 terms.dedup();
-                let total = matches!(*field, fields::STANDING | fields::SOURCE);
-                let present = (!total).then(|| fields::column_of(*field));
+                let total = matches!(*field, system_fields::STANDING | system_fields::SOURCE);
+                let present = (!total).then(|| system_fields::column_of(*field));
                 if *negated { Self::OtherTerms { terms, present } } else { Self::Terms(terms) }
             }
             Predicate::Present { column, negated } => {

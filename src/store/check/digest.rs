@@ -1,10 +1,10 @@
 //! `check --digest`: one hash over what a corpus means, not over how it came to be or lies on disk.
 
 use crate::model::{BLOCK_SIZE, DocId, Progress, Standing};
+use crate::store::documents::loss::{encode_form, encode_loss};
 use crate::store::error::StoreError;
-use crate::store::fields;
-use crate::store::rows::loss::{encode_form, encode_loss};
-use crate::store::rows::sightings::encode;
+use crate::store::records::contamination::encode_sightings;
+use crate::store::system_fields;
 use crate::store::view::View;
 
 /// blake3 over documents (key, file, source, text, metadata), standing, matches, token ids and trained
@@ -130,7 +130,7 @@ impl Hasher {
             for row in view.all_sightings(suite)? {
                 let (document, found) = row?;
                 self.number(document.0);
-                self.part(&encode(&found));
+                self.part(&encode_sightings(&found));
             }
             for row in view.verdicts(suite)? {
                 let ((text, item), verdict) = row?;
@@ -145,9 +145,11 @@ impl Hasher {
     fn columns(&mut self, view: &View, block: u64) -> Result<(), StoreError> {
         let numbers =
             view.fields().iter().filter(|field| field.kind != crate::model::FieldKind::Keyword);
-        let declared = numbers.map(|field| (field.name.as_str(), fields::column_of(field.id)));
-        for (name, column) in
-            [("bytes", fields::BYTES), ("chars", fields::CHARS)].into_iter().chain(declared)
+        let declared =
+            numbers.map(|field| (field.name.as_str(), system_fields::column_of(field.id)));
+        for (name, column) in [("bytes", system_fields::BYTES), ("chars", system_fields::CHARS)]
+            .into_iter()
+            .chain(declared)
         {
             self.part(name.as_bytes());
             for (slot, value) in view.column_block(column, block)?.iter() {
@@ -162,7 +164,7 @@ impl Hasher {
         let keywords =
             view.fields().iter().filter(|field| field.kind == crate::model::FieldKind::Keyword);
         let declared = keywords.map(|field| (field.name.as_str(), field.id));
-        for (name, field) in [("language", fields::LANGUAGE)].into_iter().chain(declared) {
+        for (name, field) in [("language", system_fields::LANGUAGE)].into_iter().chain(declared) {
             self.part(name.as_bytes());
             for (value, term) in view.terms(field)? {
                 let documents = view.posting(term)?;

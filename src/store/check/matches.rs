@@ -1,8 +1,8 @@
 //! Every removal has a kept witness, every witness lists it. Matches are in order of the removed documents and
 //! members in order of witnesses: sums over blocks of witnesses say whether both name the same pairs, and where not.
 
-use super::{Faults, MOST};
 use crate::model::{DedupMode, DocId, MatchKind, Standing};
+use crate::store::check::{Faults, MOST};
 use crate::store::error::StoreError;
 use crate::store::view::View;
 use roaring::RoaringTreemap;
@@ -27,7 +27,7 @@ fn pair(witness: DocId, removed: DocId) -> u64 {
     xxh3_64(&[witness.0.to_le_bytes(), removed.0.to_le_bytes()].concat())
 }
 
-pub(super) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+pub(in crate::store) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
     let kept = view.kept()?;
     let threshold = view.policy().threshold;
     // In transitive modes the kept document of a component need not be similar to all of it.

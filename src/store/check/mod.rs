@@ -8,13 +8,15 @@ mod matches;
 mod postings;
 #[cfg(test)]
 mod tests;
+pub(in crate::store) mod walk;
 
 pub use digest::digest;
 
+use super::database::family::{FamilyVisitor, StoreFamily};
+use super::system_fields;
+use super::table::{FAMILIES, for_each_family};
 use crate::model::{BLOCK_SIZE, Progress, SourceId, Standing};
-use crate::store::columns::{self, Column, EachColumn};
 use crate::store::error::StoreError;
-use crate::store::fields;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal;
 use crate::store::view::View;
@@ -98,7 +100,7 @@ pub fn check(
     );
     note(suites(view, depth, &mut faults), "suites", &mut faults);
     if depth >= Depth::Full {
-        progress.begin("reading every block", Some(columns::FAMILIES.len() as u64));
+        progress.begin("reading every block", Some(FAMILIES.len() as u64));
         every_row(view, progress, &mut faults);
     }
     if depth >= Depth::Deep {
@@ -167,7 +169,8 @@ fn cardinalities(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
     let kept = view.kept()?;
     faults.unequal("meta", "kept documents", view.state().kept, kept.len());
     for (source, record) in view.sources() {
-        let documents = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+        let documents =
+            view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
         let of = |what: &str| format!("{what} of source {}", record.name);
         faults.unequal("sources", &of("documents"), record.documents, documents.len());
         faults.unequal(
@@ -228,7 +231,7 @@ fn verdicts(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
 
 /// Reads and decodes every row of every family; RocksDB verifies each block's checksum on the way.
 fn every_row(view: &View, progress: &dyn Progress, faults: &mut Faults) {
-    columns::for_each_column(&mut Decoding { view, progress, faults, done: 0 });
+    for_each_family(&mut Decoding { view, progress, faults, done: 0 });
 }
 
 struct Decoding<'a> {
@@ -238,15 +241,15 @@ struct Decoding<'a> {
     done: u64,
 }
 
-impl EachColumn for Decoding<'_> {
-    fn column<C: Column>(&mut self) {
+impl FamilyVisitor for Decoding<'_> {
+    fn family<C: StoreFamily>(&mut self) {
         note(rows_decode::<C>(self.view), C::NAME, self.faults);
         self.done += 1;
         self.progress.advance(self.done);
     }
 }
 
-fn rows_decode<C: Column>(view: &View) -> Result<(), StoreError> {
+fn rows_decode<C: StoreFamily>(view: &View) -> Result<(), StoreError> {
     let mut rows = view.pinned().scan::<C>(&[], None)?;
     while rows.next("row")?.is_some() {}
     Ok(())

@@ -2,15 +2,15 @@
 //! come to the same. Bitmaps are in order of terms and documents are not, so that comparing them one by one would
 //! be a look-up for every value in every block. Where sums differ, that block is compared value by value.
 
-use super::{Faults, MOST};
 use crate::model::{BLOCK_SIZE, DocId, FieldId, FieldKind, TermId};
-use crate::store::columns::{Postings, Terms};
+use crate::store::bytes::bitmap_block;
+use crate::store::bytes::key::{Block, Key, PostingKey, TermKey};
+use crate::store::check::{Faults, MOST};
+use crate::store::documents::indexed_values::indexed;
+use crate::store::documents::postings::Postings;
+use crate::store::documents::terms::{self, TermRow, Terms};
 use crate::store::error::StoreError;
-use crate::store::fields;
-use crate::store::rows::bitmap;
-use crate::store::rows::indexed::indexed;
-use crate::store::rows::keys::{Block, Key, PostingKey, TermKey};
-use crate::store::rows::terms::{self, TermRow};
+use crate::store::system_fields;
 use crate::store::view::View;
 use roaring::RoaringBitmap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,23 +19,33 @@ use xxhash_rust::xxh3::xxh3_64;
 /// By field and block, a sum over its bitmaps that does not depend on their order: 8 bytes each, however many values
 /// a field has.
 #[derive(Default)]
-pub(super) struct Sums(BTreeMap<(FieldId, u64), u64>);
+pub(in crate::store) struct Sums(BTreeMap<(FieldId, u64), u64>);
 
 impl Sums {
-    pub(super) fn add(&mut self, field: FieldId, value: &[u8], block: u64, slots: &RoaringBitmap) {
+    pub(in crate::store) fn add(
+        &mut self,
+        field: FieldId,
+        value: &[u8],
+        block: u64,
+        slots: &RoaringBitmap,
+    ) {
         if slots.is_empty() {
             return;
         }
         let mut bytes = (value.len() as u64).to_le_bytes().to_vec();
         bytes.extend_from_slice(value);
-        bytes.extend(bitmap::encode(slots));
+        bytes.extend(bitmap_block::encode(slots));
         let sum = self.0.entry((field, block)).or_default();
         *sum = sum.wrapping_add(xxh3_64(&bytes));
     }
 }
 
 /// Compares the stored bitmaps with what documents came to.
-pub(super) fn check(view: &View, computed: &Sums, faults: &mut Faults) -> Result<(), StoreError> {
+pub(in crate::store) fn check(
+    view: &View,
+    computed: &Sums,
+    faults: &mut Faults,
+) -> Result<(), StoreError> {
     names(view, faults)?;
     let stored = stored(view, faults)?;
     let both: BTreeSet<_> = stored.0.keys().chain(computed.0.keys()).copied().collect();
@@ -56,7 +66,7 @@ pub(super) fn check(view: &View, computed: &Sums, faults: &mut Faults) -> Result
 
 fn keyword_fields(view: &View) -> BTreeSet<FieldId> {
     let declared = view.fields().iter().filter(|field| field.kind == FieldKind::Keyword);
-    declared.map(|field| field.id).chain([fields::LANGUAGE]).collect()
+    declared.map(|field| field.id).chain([system_fields::LANGUAGE]).collect()
 }
 
 /// The sums of the stored bitmaps, in one scan beside that of the terms' names: both are in order of terms.
@@ -124,7 +134,7 @@ fn detail(view: &View, field: FieldId, block: u64, faults: &mut Faults) -> Resul
         let document = DocId(document);
         for (of, keyword) in indexed(&view.metadata(document)?, view.fields()).keywords {
             if of == field {
-                let slots = computed.entry(fields::keyword_value(&keyword)).or_default();
+                let slots = computed.entry(system_fields::keyword_value(&keyword)).or_default();
                 slots.insert(document.slot().into());
             }
         }
@@ -166,16 +176,17 @@ mod tests {
         let postings = writer.db.cf_handle("postings").unwrap();
         for number in 0..VALUES {
             let (term, value) = (TermId(100 + number), format!("v{number:02}"));
-            let by_value = TermKey::Value(fields::LANGUAGE, value.clone().into_bytes()).to_bytes();
+            let by_value =
+                TermKey::Value(system_fields::LANGUAGE, value.clone().into_bytes()).to_bytes();
             let by_term = TermKey::Id(term).to_bytes();
             writer.db.put_cf(&terms_family, by_value, terms::encode_id(term)).unwrap();
-            let named = terms::encode_value(fields::LANGUAGE, value.as_bytes());
+            let named = terms::encode_value(system_fields::LANGUAGE, value.as_bytes());
             writer.db.put_cf(&terms_family, by_term, named).unwrap();
             for block in 0..blocks {
                 let slots: RoaringBitmap = [number].into_iter().collect();
                 let key = PostingKey { term, block: Block(block) }.to_bytes();
-                writer.db.put_cf(&postings, key, bitmap::encode(&slots)).unwrap();
-                sums.add(fields::LANGUAGE, value.as_bytes(), block, &slots);
+                writer.db.put_cf(&postings, key, bitmap_block::encode(&slots)).unwrap();
+                sums.add(system_fields::LANGUAGE, value.as_bytes(), block, &slots);
             }
         }
         drop((terms_family, postings));

@@ -8,9 +8,9 @@
 //!
 //! With it goes the number of the oldest log that is still needed: what was in older ones is in tables.
 
+use crate::store::bytes::cursor::Cursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
-use crate::store::rows::bytes::Cursor;
 use std::fs::File;
 use std::io::ErrorKind;
 use xxhash_rust::xxh3::xxh3_64;

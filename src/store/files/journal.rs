@@ -7,10 +7,10 @@
 //! the database is never behind the journal unless commits were lost, nor a log shorter than its place
 //! unless it was damaged.
 
+use crate::store::bytes::cursor::Cursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::grown::Noted;
-use crate::store::rows::bytes::Cursor;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};

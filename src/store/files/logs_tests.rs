@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::model::{DedupMode, Policy};
+use crate::store::bytes::record::{CommitRecord, RejectRecord};
 use crate::store::database::tuning::Memory;
-use crate::store::rows::records::{CommitRecord, RejectRecord};
 use crate::store::{StoreError, Writer, create, read};
 
 const MEMORY: u64 = 16 << 20;

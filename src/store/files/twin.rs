@@ -20,13 +20,10 @@ pub struct Twin {
 }
 
 impl Twin {
-    /// Makes the twin. Needs the writer's lock while it is made.
-    ///
-    /// # Errors
-    /// [`StoreError`]: no corpus, another writer, or what the file system says.
-    pub fn make(corpus: &Path) -> Result<Self, StoreError> {
+    /// Makes the twin of a corpus of format `supported` or an older one.
+    pub(in crate::store) fn of(corpus: &Path, supported: u32) -> Result<Self, StoreError> {
         let place = CorpusDirectory::new(corpus);
-        place.read_format()?;
+        place.read_format(supported)?;
         // Who has the lock is alone: no file changes while it is copied.
         let _lock = place.lock()?;
         sweep(&place, &[crate::store::files::held::KIND, KIND]);
