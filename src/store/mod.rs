@@ -85,7 +85,7 @@ pub(crate) use documents::postings::BlockStandings;
 pub use documents::tokens::StoredIds;
 pub use error::StoreError;
 pub(crate) use files::directory::Lock;
-pub use files::twin::Twin;
+pub use files::scratch::Twin;
 pub(crate) use index::{Bucket, BucketJoin};
 pub use migrate::current as format_version;
 pub(crate) use opening::create;

@@ -9,10 +9,10 @@ use crate::store::database::page_cache::MergedBlocks;
 use crate::store::database::tuning::{self, Memory};
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
-use crate::store::files::grown::{Noted, refuse_shorter};
 use crate::store::files::journal::{self, Entries, Entry, Journal};
-use crate::store::files::twin::{self, Twin};
-use crate::store::files::{held, logs, scratch};
+use crate::store::files::manifest_note::{Noted, refuse_shorter};
+use crate::store::files::scratch::{self, Twin};
+use crate::store::files::wal;
 use crate::store::index::{BandIndex, BandWriter};
 use crate::store::meta::Meta;
 use crate::store::migrate;
@@ -43,7 +43,7 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
     migrate::climb(&db)?;
     write_first_commit(&db, policy, fields)?;
     Journal::open(&place.journal(), &Entries::default())?
-        .append(Entry { commit: 1, documents: 0 }, logs::newest(&place)?)?;
+        .append(Entry { commit: 1, documents: 0 }, wal::newest(&place)?)?;
     db.flush_wal(true)?;
     drop(db);
     place.write_format(migrate::current())?;
@@ -100,18 +100,18 @@ impl Writer {
         let place = CorpusDirectory::new(path);
         let found = place.read_format(migrate::current())?;
         let lock = place.lock()?;
-        scratch::sweep(&place, &[held::KIND, twin::KIND, scratch::NOTES]);
+        scratch::sweep(&place, &[scratch::LINKS, scratch::DRY_RUN, scratch::NOTES]);
         let entries = journal::read_end(&place)?;
         refuse_shorter(&place)?;
         let noted = Noted::read(&place)?;
         let oldest = noted.map_or(0, |noted| noted.oldest_log);
-        logs::refuse_lost(&place, &entries, oldest, || look(&place, &entries, oldest))?;
+        wal::refuse_lost(&place, &entries, oldest, || look(&place, &entries, oldest))?;
         let mut options: Options = tuning::database(memory, threads);
         // A step of the ladder may need a family that an older format did not have.
         options.create_missing_column_families(found < migrate::current());
         let database = place.database();
         let db = DB::open_cf_descriptors(&options, &database, tuning::families(FAMILIES, memory))
-            .map_err(|error| logs::refused(&place, &database, &entries, oldest, error))?;
+            .map_err(|error| wal::refused(&place, &database, &entries, oldest, error))?;
         // Before anything is written: what is lost must not be lost twice.
         refuse_lost(path, migrate::commit(&db)?, entries.last())?;
         if found < migrate::current() {
@@ -132,7 +132,7 @@ impl Writer {
         if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
             // Opening has made tables of what the logs held: the newest is empty.
             let entry = Entry { commit: view.commit().0, documents: view.documents() };
-            journal.append(entry, logs::newest(&place)?)?;
+            journal.append(entry, wal::newest(&place)?)?;
         }
         let newest = view.state().next_dictionary.saturating_sub(1);
         // A purge may have taken it, and found too few texts for another one.
@@ -170,7 +170,7 @@ fn look(place: &CorpusDirectory, journal: &Entries, oldest_log: u64) -> Result<D
     let mut families = tuning::families(FAMILIES, memory);
     families.retain(|family| named.iter().any(|name| name == family.name()));
     DB::open_cf_descriptors_read_only(&options, &database, families, false)
-        .map_err(|error| logs::refused(place, &database, journal, oldest_log, error))
+        .map_err(|error| wal::refused(place, &database, journal, oldest_log, error))
 }
 
 /// The order of an opening: what is lost is said before anything is written.

@@ -4,10 +4,10 @@ use crate::store::database::page_cache::MergedBlocks;
 use crate::store::database::tuning::{self, Memory};
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
-use crate::store::files::grown::{Noted, refuse_shorter};
-use crate::store::files::held::Held;
 use crate::store::files::journal::{self, Entries};
-use crate::store::files::logs;
+use crate::store::files::manifest_note::{Noted, refuse_shorter};
+use crate::store::files::scratch::Held;
+use crate::store::files::wal;
 use crate::store::index::BandIndex;
 use crate::store::migrate;
 use crate::store::opening::refuse_lost;
@@ -105,19 +105,19 @@ fn attempt(
         }
         Err(error) => {
             let oldest = Noted::read(place)?.map_or(0, |noted| noted.oldest_log);
-            return Err(logs::refused(place, database, journal, oldest, error));
+            return Err(wal::refused(place, database, journal, oldest, error));
         }
     };
-    let oldest = logs::oldest_needed(&db)?;
+    let oldest = wal::oldest_needed(&db)?;
     // A log that the manifest of `db` still needs may have become tables before it was replayed: what it held
     // is then missing from the families that this manifest has no table of. The journal as it is now names
     // every log that tables of this manifest are made of. Links hold all logs of their moment.
     let found = if is_held {
-        logs::lost(place, database, journal, oldest)?
+        wal::lost(place, database, journal, oldest)?
     } else {
         // What is noted by now may be ahead of `db`.
         let journal = journal::read_back_to(&place.journal(), oldest)?;
-        logs::lost(place, database, &journal, oldest)?
+        wal::lost(place, database, &journal, oldest)?
     };
     match found {
         None => {}

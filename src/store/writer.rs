@@ -9,9 +9,9 @@ use crate::store::database::page_cache::MergedBlocks;
 use crate::store::database::tuning::Memory;
 use crate::store::error::StoreError;
 use crate::store::files::directory::{CorpusDirectory, Lock};
-use crate::store::files::grown::Noted;
 use crate::store::files::journal::{Entry, Journal};
-use crate::store::files::{logs, scratch, twin};
+use crate::store::files::manifest_note::Noted;
+use crate::store::files::{scratch, wal};
 use crate::store::index::BandWriter;
 use crate::store::view::View;
 use roaring::RoaringTreemap;
@@ -129,14 +129,14 @@ impl Writer {
     }
 
     fn note_manifest(&mut self) -> Result<(), StoreError> {
-        let oldest = logs::oldest_needed(&self.db)?;
+        let oldest = wal::oldest_needed(&self.db)?;
         self.noted = Noted::update(self.noted, &self.place, oldest)?;
         Ok(())
     }
 
     /// Acknowledges a commit that was written and synced.
     pub(super) fn acknowledge(&mut self, entry: Entry) -> Result<(), StoreError> {
-        self.journal.append(entry, logs::newest(&self.place)?)
+        self.journal.append(entry, wal::newest(&self.place)?)
     }
 }
 
@@ -202,7 +202,7 @@ impl Writer {
     /// # Errors
     /// [`StoreError::Io`].
     pub fn living_twins(&self) -> Result<Vec<String>, StoreError> {
-        scratch::named(self.place(), twin::KIND)
+        scratch::named(self.place(), scratch::DRY_RUN)
     }
 
     /// Removes the checkpoints that migrations made beside the database; answers their names.

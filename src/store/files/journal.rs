@@ -10,7 +10,7 @@
 use crate::store::bytes::cursor::Cursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
-use crate::store::files::grown::Noted;
+use crate::store::files::manifest_note::Noted;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};

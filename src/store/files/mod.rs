@@ -2,9 +2,7 @@
 //! directories of links made for a while.
 
 pub(in crate::store) mod directory;
-pub(in crate::store) mod grown;
-pub(in crate::store) mod held;
 pub(in crate::store) mod journal;
-pub(in crate::store) mod logs;
+pub(in crate::store) mod manifest_note;
 pub(in crate::store) mod scratch;
-pub(in crate::store) mod twin;
+pub(in crate::store) mod wal;

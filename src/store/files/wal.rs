@@ -215,5 +215,5 @@ fn checksum(kind: u8, payload: &[u8]) -> u32 {
 }
 
 #[cfg(test)]
-#[path = "logs_tests.rs"]
+#[path = "wal_tests.rs"]
 mod tests;
