@@ -2,19 +2,19 @@
 //! purged of them.
 
 use super::super::{StoreError, record};
-use super::Step;
+use super::MigrationStep;
 use crate::store::database::family::{StoreFamily, corrupt_row};
-use crate::store::error::Malformed;
+use crate::store::error::DecodeError;
 use crate::store::records::commits::Commits;
 use crate::store::records::snapshots::Snapshots;
 use bincode::{Decode, Encode};
 use rocksdb::{DB, IteratorMode, WriteBatch};
 
 /// From format 5 to format 6. The new family is made when the database is opened: of earlier removals it has no row.
-pub const STEP: Step = Step { to: 6, apply };
+pub const STEP: MigrationStep = MigrationStep { to: 6, apply };
 
 #[derive(Decode, Encode)]
-struct OldCommit {
+struct CommitRecordV5 {
     kind: String,
     subject: String,
     first: u64,
@@ -25,15 +25,15 @@ struct OldCommit {
 }
 
 #[derive(Encode)]
-struct NewCommit {
-    old: OldCommit,
+struct CommitRecordV6 {
+    old: CommitRecordV5,
     reason: Option<String>,
     condition: Option<String>,
     time: Option<i64>,
 }
 
 #[derive(Decode, Encode)]
-struct OldSnapshot {
+struct SnapshotRecordV5 {
     name: String,
     commit: u64,
     generation: u32,
@@ -43,18 +43,21 @@ struct OldSnapshot {
 }
 
 #[derive(Encode)]
-struct NewSnapshot {
-    old: OldSnapshot,
+struct SnapshotRecordV6 {
+    old: SnapshotRecordV5,
     purged: u64,
 }
 
 fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
     rewrite::<Commits>(db, rows, |value| {
         let old = record::decode(value)?;
-        Ok(record::encode("commit", &NewCommit { old, reason: None, condition: None, time: None }))
+        Ok(record::encode(
+            "commit",
+            &CommitRecordV6 { old, reason: None, condition: None, time: None },
+        ))
     })?;
     rewrite::<Snapshots>(db, rows, |value| {
-        Ok(record::encode("snapshot", &NewSnapshot { old: record::decode(value)?, purged: 0 }))
+        Ok(record::encode("snapshot", &SnapshotRecordV6 { old: record::decode(value)?, purged: 0 }))
     })
 }
 
@@ -66,7 +69,7 @@ fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
 fn rewrite<C: StoreFamily>(
     db: &DB,
     rows: &mut WriteBatch,
-    anew: impl Fn(&[u8]) -> Result<Result<Vec<u8>, StoreError>, Malformed>,
+    anew: impl Fn(&[u8]) -> Result<Result<Vec<u8>, StoreError>, DecodeError>,
 ) -> Result<(), StoreError> {
     let missing =
         StoreError::Missing { what: "column family", family: C::NAME, key: String::new() };

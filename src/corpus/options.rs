@@ -2,7 +2,7 @@
 
 use super::{Corpus, CorpusWriter};
 use crate::error::Error;
-use crate::store::{self, Memory, Writer};
+use crate::store::{self, MemoryBudget, StoreWriter};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -48,7 +48,7 @@ impl CorpusOptions {
     /// [`Error::Store`]: no corpus, another format, lost commits, corruption.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Corpus, Error> {
         let (path, memory) = (path.as_ref(), self.memory_bytes());
-        let view = store::read(path, Memory::within(memory))?;
+        let view = store::read(path, MemoryBudget::within(memory))?;
         let (path, others) = (path.to_path_buf(), Arc::default());
         Ok(Corpus { path, view, others, corpora: OnceLock::new(), memory, _lock: None })
     }
@@ -74,7 +74,7 @@ impl CorpusOptions {
     /// [`Error::Policy`]: sketches that this release does not make.
     pub fn open_writer(self, path: impl AsRef<Path>) -> Result<CorpusWriter, Error> {
         let (path, memory) = (path.as_ref(), self.memory_bytes());
-        let writer = Writer::open(path, Memory::within(memory), self.thread_count())?;
+        let writer = StoreWriter::open(path, MemoryBudget::within(memory), self.thread_count())?;
         // Sketches of two versions must not come into one corpus.
         writer.view().policy().check()?;
         Ok(CorpusWriter { path: path.to_path_buf(), writer, others: Arc::default(), memory })

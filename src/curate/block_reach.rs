@@ -5,7 +5,7 @@ use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, stored_sketch};
 use crate::dedup::{Fingerprinter, block_keys};
 use crate::model::{BLOCK_SIZE, DocId, Standing};
-use crate::store::{Blocked, Header, View, system_fields};
+use crate::store::{BlockKind, DocumentRecord, View, system_fields};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -101,7 +101,7 @@ fn eligible(view: &View) -> Result<RoaringTreemap, CurateError> {
 #[derive(Default)]
 struct BlockKeyIndex {
     /// Raw and normalised texts, with the first document that has them.
-    texts: HashMap<(Blocked, [u8; 16]), DocId>,
+    texts: HashMap<(BlockKind, [u8; 16]), DocId>,
     /// Hashes of sketches, with all that have them: similarity is proved pair by pair.
     similar: HashMap<[u8; 16], Vec<DocId>>,
     /// Lengths of their texts in bytes; more than [`LENGTHS`] are not all held.
@@ -113,19 +113,19 @@ impl BlockKeyIndex {
         &mut self,
         view: &View,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         reach: BlockReach,
     ) -> Result<(), CurateError> {
         let of = BlockKeys::of_removed(view, document, header, reach)?;
         for (what, hash) in of.keys() {
             match what {
                 // Whoever has the key is the document itself, or gave way.
-                Blocked::Identity => {}
-                Blocked::Normalised if reach < BlockReach::Normalised => {}
-                Blocked::Text | Blocked::Normalised => {
+                BlockKind::Identity => {}
+                BlockKind::Normalised if reach < BlockReach::Normalised => {}
+                BlockKind::Text | BlockKind::Normalised => {
                     self.texts.entry((what, hash)).or_insert(document);
                 }
-                Blocked::Similar => self.similar.entry(hash).or_default().push(document),
+                BlockKind::Similar => self.similar.entry(hash).or_default().push(document),
             }
         }
         if self.lengths.len() <= LENGTHS {
@@ -175,8 +175,8 @@ impl BlockKeyIndex {
         let mut blockade = None;
         for document in piece {
             let header = view.expect_header(*document)?;
-            let text = self.texts.get(&(Blocked::Text, header.raw));
-            let normalised = self.texts.get(&(Blocked::Normalised, header.normalised));
+            let text = self.texts.get(&(BlockKind::Text, header.raw));
+            let normalised = self.texts.get(&(BlockKind::Normalised, header.normalised));
             let normalised = normalised.filter(|_| header.words > 0);
             let mut removed = text.into_iter().chain(normalised).min().copied();
             if removed.is_none() && reach == BlockReach::Similar {
@@ -233,10 +233,10 @@ impl UnblockSearch {
         if self.met.covers(chunk) {
             return Ok(());
         }
-        let with_sketch = view.has_blocks(Blocked::Similar)?;
+        let with_sketch = view.has_blocks(BlockKind::Similar)?;
         let group = if with_sketch { SIMILAR_GROUP } else { GROUP };
         // The last one that has a key lets go of it.
-        let mut freed: HashMap<(Blocked, [u8; 16]), DocId> = HashMap::new();
+        let mut freed: HashMap<(BlockKind, [u8; 16]), DocId> = HashMap::new();
         let group: Vec<DocId> =
             chunk.iter().copied().chain(rest).take(group.max(chunk.len())).collect();
         let reach = Blocklist::new(view)?.reach();

@@ -10,7 +10,7 @@ use crate::model::{
     compared_text,
 };
 use crate::store::{
-    ColumnBlock, Fault, Header, StoreError, StoredIds, TextKind, View, system_fields,
+    CheckFault, DocumentRecord, NumberBlock, StoreError, TextKind, TokenIdsRef, View, system_fields,
 };
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
@@ -36,7 +36,7 @@ pub fn check(
     view: &View,
     tokenizers: &[(TokenizerId, &Tokenizer)],
     progress: &dyn Progress,
-) -> Result<Vec<Fault>, CurateError> {
+) -> Result<Vec<CheckFault>, CurateError> {
     progress.begin("recomputing fingerprints and ids", Some(view.documents()));
     let long = Mutex::new(());
     let pieces: Vec<u64> = (0..view.documents().div_ceil(PIECE)).collect();
@@ -45,7 +45,7 @@ pub fn check(
     let base = DeepCheck { view, tokenizers, suites: &suites, long: &long };
     // Groups bound what is held and let progress show.
     for group in pieces.chunks(16) {
-        let found: Vec<Vec<Fault>> =
+        let found: Vec<Vec<CheckFault>> =
             group.par_iter().map(|piece| check_piece(&base, *piece)).collect();
         faults.extend(found.into_iter().flatten());
         progress.advance(group.last().map_or(0, |piece| (piece + 1) * PIECE));
@@ -53,7 +53,7 @@ pub fn check(
     if faults.len() > MOST {
         let what = format!("{} further faults are not listed", faults.len() - MOST);
         faults.truncate(MOST);
-        faults.push(Fault { place: "check".to_owned(), what });
+        faults.push(CheckFault { place: "check".to_owned(), what });
     }
     Ok(faults)
 }
@@ -66,7 +66,7 @@ struct DeepCheck<'a> {
     long: &'a Mutex<()>,
 }
 
-fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<Fault> {
+fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<CheckFault> {
     let DeepCheck { view, tokenizers, suites, long } = *base;
     let range = piece * PIECE..((piece + 1) * PIECE).min(view.documents());
     let mut checker = DocumentChecker {
@@ -88,7 +88,7 @@ fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<Fault> {
 }
 
 /// The first position at which ids differ. Those of a long text are not held twice.
-fn first_difference(stored: StoredIds<'_>, computed: &[u32]) -> Option<usize> {
+fn first_difference(stored: TokenIdsRef<'_>, computed: &[u32]) -> Option<usize> {
     const PART: usize = 1 << 16;
     let mut part = Vec::new();
     for (number, computed) in computed.chunks(PART).enumerate() {
@@ -110,10 +110,10 @@ struct DocumentChecker<'a> {
     craft: Fingerprinter,
     ranker: Ranker,
     /// Blocks of the column that ranks documents.
-    numbers: HashMap<u64, ColumnBlock>,
+    numbers: HashMap<u64, NumberBlock>,
     words: TokenHashes,
     looker: Looker,
-    faults: Vec<Fault>,
+    faults: Vec<CheckFault>,
 }
 
 impl DocumentChecker<'_> {
@@ -136,10 +136,10 @@ impl DocumentChecker<'_> {
     }
 
     fn fault(&mut self, place: &str, what: String) {
-        self.faults.push(Fault { place: place.to_owned(), what });
+        self.faults.push(CheckFault { place: place.to_owned(), what });
     }
 
-    fn document(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
+    fn document(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
         let text = self.view.text_of_owner(header.text_owner(document))?;
         let standing = self.view.standing(document)?;
         // A store of format 1 has no fingerprints in modes that do not look for near duplicates.
@@ -170,7 +170,7 @@ impl DocumentChecker<'_> {
     }
 
     /// The exact rows of an eligible document lead to an eligible one of the same text.
-    fn texts(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
+    fn texts(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
         let policy = self.view.policy();
         let kinds: &[TextKind] = match policy.mode {
             DedupMode::None => &[],
@@ -178,7 +178,7 @@ impl DocumentChecker<'_> {
             _ => &[TextKind::Raw, TextKind::Normalised],
         };
         for kind in kinds {
-            let text = |header: &Header| match kind {
+            let text = |header: &DocumentRecord| match kind {
                 TextKind::Raw => header.raw,
                 TextKind::Normalised => header.normalised,
             };
@@ -201,7 +201,7 @@ impl DocumentChecker<'_> {
     fn fingerprint(
         &mut self,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         text: &str,
         standing: Standing,
     ) -> Result<(), CurateError> {
@@ -271,7 +271,7 @@ impl DocumentChecker<'_> {
     }
 
     /// Who keeps a document out may do so by the values of this moment; that it is kept, rows alone say.
-    fn witness(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
+    fn witness(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
         let Some(matched) = self.view.match_of(document)? else { return Ok(()) };
         if matched.kind == MatchKind::Superseded {
             return Ok(());
@@ -289,7 +289,7 @@ impl DocumentChecker<'_> {
         Ok(())
     }
 
-    fn rank(&mut self, document: DocId, header: &Header) -> Result<Rank, CurateError> {
+    fn rank(&mut self, document: DocId, header: &DocumentRecord) -> Result<Rank, CurateError> {
         let number = match self.view.order_field() {
             Some(field) => self.number(field, document)?,
             None => None,

@@ -13,7 +13,8 @@ use crate::model::{
     Standing,
 };
 use crate::store::{
-    ColumnBlock, CommitRecord, RedoRecord, Roots, Totals, View, Writer, system_fields,
+    CommitRecord, LineageRoots, NumberBlock, RedoRecord, SourceTotals, StoreWriter, View,
+    system_fields,
 };
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -75,7 +76,7 @@ pub struct RedoSource {
 /// [`CurateError::OtherSketches`] when the policy wants other sketches than the stored ones,
 /// [`CurateError::Interrupted`] when a stop was asked for.
 pub fn redo(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     policy: &Policy,
     context: &Context<'_>,
@@ -129,7 +130,7 @@ pub fn redo(
 /// [`CurateError::NoRedo`] when none is finished under this policy; [`CurateError::Interrupted`]: the decisions before
 /// are in force, and the same call goes on.
 pub fn switch(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     policy: &Policy,
     context: &Context<'_>,
 ) -> Result<(), CurateError> {
@@ -170,7 +171,7 @@ fn resumable(view: &View, policy: &Policy) -> Result<Option<RedoRecord>, CurateE
 }
 
 /// Goes on with a re-decision, or forgets it and begins another.
-fn begin(writer: &mut Writer, policy: &Policy) -> Result<RedoRecord, CurateError> {
+fn begin(writer: &mut StoreWriter, policy: &Policy) -> Result<RedoRecord, CurateError> {
     if let Some(record) = resumable(writer.view(), policy)? {
         return Ok(record);
     }
@@ -209,7 +210,7 @@ impl CarriedStandings {
 }
 
 /// The blocks of the field that ranks documents.
-struct RankNumbers(BTreeMap<u64, ColumnBlock>);
+struct RankNumbers(BTreeMap<u64, NumberBlock>);
 
 impl RankNumbers {
     fn read(view: &View, field: Option<FieldId>, ids: Range<u64>) -> Result<Self, CurateError> {
@@ -255,7 +256,9 @@ fn compare(
     let (totals_before, totals_after) = (totals(view, &before)?, totals(view, after)?);
     let removed = totals(view, &(&before - after))?;
     let added = totals(view, &(after - &before))?;
-    let of = |totals: &BTreeMap<SourceId, Totals>, id| totals.get(&id).cloned().unwrap_or_default();
+    let of = |totals: &BTreeMap<SourceId, SourceTotals>, id| {
+        totals.get(&id).cloned().unwrap_or_default()
+    };
     let sources = view.sources().map(|(id, source)| RedoSource {
         name: source.name.clone(),
         kept_before: of(&totals_before, id).kept,
@@ -280,8 +283,8 @@ fn compare(
 fn totals(
     view: &View,
     documents: &RoaringTreemap,
-) -> Result<BTreeMap<SourceId, Totals>, CurateError> {
-    let mut totals: BTreeMap<SourceId, Totals> = BTreeMap::new();
+) -> Result<BTreeMap<SourceId, SourceTotals>, CurateError> {
+    let mut totals: BTreeMap<SourceId, SourceTotals> = BTreeMap::new();
     for block in view.blocks() {
         let sources = view.column_block(system_fields::SOURCE_OF, block)?;
         let bytes = view.column_block(system_fields::BYTES, block)?;
@@ -334,7 +337,7 @@ impl PolicyPair<'_> {
 /// # Errors
 /// [`CurateError`] when the store cannot be read or written, or for a stop between two commits.
 fn write_lineages(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     policy: &Policy,
     (record, kept): (&RedoRecord, &RoaringTreemap),
     commits: &mut CommitLoop<'_>,
@@ -343,7 +346,7 @@ fn write_lineages(
     let again = kept - &kept_before;
     in_chunks(writer, (policy, record, commits), again, |both, lineages, document| {
         let own = lineages.before(document, both.was(document)?)?;
-        lineages.join(document, own, &Roots::default());
+        lineages.join(document, own, &LineageRoots::default());
         Ok(())
     })?;
     let displaced = &kept_before - kept;
@@ -369,14 +372,14 @@ fn write_lineages(
         let own = lineages.before(document, both.was(document)?)?;
         let next = both.is(document)?.map_or(document, |found| found.witness);
         if !lineages.before(next, None)?.holds(&own) {
-            lineages.join(document, own, &Roots::default());
+            lineages.join(document, own, &LineageRoots::default());
         }
         Ok(())
     })
 }
 
 fn in_chunks(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     (policy, record, commits): (&Policy, &RedoRecord, &mut CommitLoop<'_>),
     documents: RoaringTreemap,
     mut each: impl FnMut(&PolicyPair<'_>, &mut Lineages<'_>, DocId) -> Result<(), CurateError>,

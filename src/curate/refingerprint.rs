@@ -5,7 +5,7 @@ use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
 use crate::dedup::Fingerprinter;
 use crate::model::{Compared, DocId, Standing};
-use crate::store::{Blocked, CommitRecord, Header, View, Writer};
+use crate::store::{BlockKind, CommitRecord, DocumentRecord, StoreWriter, View};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -13,11 +13,11 @@ use std::ops::Range;
 const CHUNK: u64 = 1 << 12;
 
 /// A header, and the sketch that is stored beside it.
-type StoredFingerprint = (DocId, Header, Option<Vec<u8>>);
+type StoredFingerprint = (DocId, DocumentRecord, Option<Vec<u8>>);
 
 /// Goes on where it stopped; does nothing where all fingerprints are of the version in force. Until it has ended nothing
 /// else is written to the corpus.
-pub(super) fn refingerprint(writer: &mut Writer) -> Result<(), CurateError> {
+pub(super) fn refingerprint(writer: &mut StoreWriter) -> Result<(), CurateError> {
     while let Some(next) = writer.view().refingerprinted()? {
         let end = (next + CHUNK).min(writer.view().documents());
         let mut batch = writer.begin_refingerprinting()?;
@@ -67,10 +67,10 @@ fn block(view: &View, blockade: &mut Blocklist<'_>, document: DocId) -> Result<(
     let header = view.expect_header(document)?;
     let of = BlockKeys::of_removed(view, document, &header, blockade.reach())?;
     let blocks =
-        |way: Blocked| blockade.is_blocking(document, of.keys().filter(|(what, _)| *what == way));
+        |way: BlockKind| blockade.is_blocking(document, of.keys().filter(|(what, _)| *what == way));
     let reach = match () {
-        () if blocks(Blocked::Similar)? => BlockReach::Similar,
-        () if blocks(Blocked::Normalised)? => BlockReach::Normalised,
+        () if blocks(BlockKind::Similar)? => BlockReach::Similar,
+        () if blocks(BlockKind::Normalised)? => BlockReach::Normalised,
         () => return Ok(()),
     };
     Ok(blockade.block(document, &of, reach)?)

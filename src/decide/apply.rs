@@ -6,7 +6,7 @@ use super::error::DecideError;
 use super::session::{CommitDecisions, DecisionSession};
 use super::writer_cache::WriterCache;
 use crate::model::{BucketMap, DocId, Interrupt, Standing};
-use crate::store::{Batch, BucketJoin};
+use crate::store::{BucketJoin, CommitBatch};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::borrow::Cow;
@@ -28,7 +28,7 @@ pub struct AppliedDecisions {
 /// # Errors
 /// [`DecideError`] when the store cannot be read, or a stop was asked for.
 pub fn decide(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     session: DecisionSession,
     tokenizers: &[LoadedTokenizer],
     stored_only: bool,
@@ -56,7 +56,7 @@ pub struct RerankCounts {
 /// # Errors
 /// As [`decide`].
 pub fn decide_reranked(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     tokenizers: &[LoadedTokenizer],
     interrupt: &Interrupt,
 ) -> Result<RerankCounts, DecideError> {
@@ -86,7 +86,7 @@ impl CommitDecisions {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn apply(self, batch: &mut Batch<'_>) -> Result<AppliedDecisions, DecideError> {
+    pub fn apply(self, batch: &mut CommitBatch<'_>) -> Result<AppliedDecisions, DecideError> {
         let mut session = self.0;
         let no_longer_kept = session.no_longer_kept();
         for (id, change) in session.scene.standing_changes() {
@@ -143,7 +143,7 @@ impl DecisionSession {
     }
 
     /// Documents that stopped being eligible leave their buckets: nothing looks for them there.
-    fn leave_buckets(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+    fn leave_buckets(&self, batch: &mut CommitBatch<'_>) -> Result<(), DecideError> {
         if !self.mode().is_near() {
             return Ok(());
         }
@@ -186,7 +186,7 @@ impl DecisionSession {
 
     /// Puts those that joined into their buckets. What the store holds of these is known of who was looked
     /// up before; of all others it is asked at once.
-    fn write_joined(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+    fn write_joined(&self, batch: &mut CommitBatch<'_>) -> Result<(), DecideError> {
         let is_known = |id: &DocId| self.prefetched.contains_key(id);
         let unknown = self.scene.joined().filter(|(id, _)| !is_known(id));
         let mut keys: Vec<(u8, u64)> =
@@ -237,7 +237,7 @@ impl DecisionSession {
     }
 
     /// Marks those whose decision left candidates out, and takes the marks of all others that were decided.
-    pub(super) fn mark_open(&mut self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+    pub(super) fn mark_open(&mut self, batch: &mut CommitBatch<'_>) -> Result<(), DecideError> {
         self.marked()?;
         let Some(marked) = self.marked.take() else { return Ok(()) };
         let changed = self.scene.standing_changes().map(|(document, _)| document);

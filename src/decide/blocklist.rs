@@ -4,7 +4,7 @@ use super::error::DecideError;
 use super::fingerprints::stored_sketch;
 use crate::dedup::{Fingerprinter, Overlap, Sketch, block_keys};
 use crate::model::{DocId, MatchKind, Policy, Standing, key_identity, text_hash};
-use crate::store::{Batch, Blocked, Header, View};
+use crate::store::{BlockKind, CommitBatch, DocumentRecord, View};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -43,7 +43,7 @@ pub struct BlockKeys {
     /// Its sketch, when asked for and long enough for one.
     pub sketch: Option<Sketch>,
     /// Rows that it has by the other version of the normaliser, if it is a removed document.
-    pub of_other_version: Vec<(Blocked, [u8; 16])>,
+    pub of_other_version: Vec<(BlockKind, [u8; 16])>,
 }
 
 impl BlockKeys {
@@ -54,7 +54,7 @@ impl BlockKeys {
     pub fn of(
         view: &View,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         with_sketch: bool,
     ) -> Result<Self, DecideError> {
         let key = header.key.as_ref();
@@ -77,7 +77,7 @@ impl BlockKeys {
     pub fn of_removed(
         view: &View,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         reach: BlockReach,
     ) -> Result<Self, DecideError> {
         let with_sketch = reach >= BlockReach::Similar;
@@ -89,17 +89,17 @@ impl BlockKeys {
         }
         let mut craft = Fingerprinter::new(&Policy { normaliser, ..policy.clone() });
         let other = craft.fingerprint(&view.compared_text(document)?);
-        let normalised = (other.tokens > 0).then_some((Blocked::Normalised, other.normalised));
+        let normalised = (other.tokens > 0).then_some((BlockKind::Normalised, other.normalised));
         let similar = similar_rows(other.sketch.as_ref().filter(|_| with_sketch));
         keys.of_other_version = normalised.into_iter().chain(similar).collect();
         Ok(keys)
     }
 
     /// The rows of `blocks` that it can have or meet.
-    pub fn keys(&self) -> impl Iterator<Item = (Blocked, [u8; 16])> {
-        let identity = self.identity.map(|hash| (Blocked::Identity, hash));
-        let raw = self.raw.map(|hash| (Blocked::Text, hash));
-        let normalised = self.normalised.map(|hash| (Blocked::Normalised, hash));
+    pub fn keys(&self) -> impl Iterator<Item = (BlockKind, [u8; 16])> {
+        let identity = self.identity.map(|hash| (BlockKind::Identity, hash));
+        let raw = self.raw.map(|hash| (BlockKind::Text, hash));
+        let normalised = self.normalised.map(|hash| (BlockKind::Normalised, hash));
         let texts = identity.into_iter().chain(raw).chain(normalised);
         let similar = similar_rows(self.sketch.as_ref());
         texts.chain(similar).chain(self.of_other_version.iter().copied())
@@ -107,17 +107,17 @@ impl BlockKeys {
 }
 
 /// The rows of what is similar to a text of that sketch.
-fn similar_rows(sketch: Option<&Sketch>) -> impl Iterator<Item = (Blocked, [u8; 16])> + use<> {
+fn similar_rows(sketch: Option<&Sketch>) -> impl Iterator<Item = (BlockKind, [u8; 16])> + use<> {
     let keys = sketch.map(block_keys).unwrap_or_default();
-    keys.into_iter().map(|hash| (Blocked::Similar, hash))
+    keys.into_iter().map(|hash| (BlockKind::Similar, hash))
 }
 
 /// The blocks of a moment, as a commit may change them.
 pub struct Blocklist<'v> {
     view: &'v View,
     /// Ways in which something is blocked, or is by this commit.
-    ways: BTreeSet<Blocked>,
-    changed: BTreeMap<(Blocked, [u8; 16]), Vec<DocId>>,
+    ways: BTreeSet<BlockKind>,
+    changed: BTreeMap<(BlockKind, [u8; 16]), Vec<DocId>>,
     craft: Fingerprinter,
     shingles: HashMap<DocId, Arc<[u64]>>,
 }
@@ -129,7 +129,7 @@ impl<'v> Blocklist<'v> {
     /// [`DecideError`] when the store cannot be read.
     pub fn new(view: &'v View) -> Result<Self, DecideError> {
         let mut ways = BTreeSet::new();
-        for what in Blocked::ALL {
+        for what in BlockKind::ALL {
             if view.has_blocks(what)? {
                 ways.insert(what);
             }
@@ -140,7 +140,7 @@ impl<'v> Blocklist<'v> {
 
     /// Whether anything is blocked in this way.
     #[must_use]
-    pub fn has(&self, what: Blocked) -> bool {
+    pub fn has(&self, what: BlockKind) -> bool {
         self.ways.contains(&(what))
     }
 
@@ -148,8 +148,8 @@ impl<'v> Blocklist<'v> {
     #[must_use]
     pub fn reach(&self) -> BlockReach {
         match () {
-            () if self.has(Blocked::Similar) => BlockReach::Similar,
-            () if self.has(Blocked::Normalised) => BlockReach::Normalised,
+            () if self.has(BlockKind::Similar) => BlockReach::Similar,
+            () if self.has(BlockKind::Normalised) => BlockReach::Normalised,
             () => BlockReach::Exact,
         }
     }
@@ -196,18 +196,18 @@ impl<'v> Blocklist<'v> {
         document: DocId,
         of: &BlockKeys,
         reach: BlockReach,
-    ) -> Result<Vec<(Blocked, [u8; 16])>, DecideError> {
+    ) -> Result<Vec<(BlockKind, [u8; 16])>, DecideError> {
         if reach == BlockReach::Nothing {
             return Ok(Vec::new());
         }
         // A superseded document gave its key away.
         let matched = self.view.match_of(document)?;
         let gave_key_away = matched.is_some_and(|found| found.kind == MatchKind::Superseded);
-        let is_meant = |what: &Blocked| match what {
-            Blocked::Text => true,
-            Blocked::Identity => !gave_key_away,
-            Blocked::Normalised => reach >= BlockReach::Normalised,
-            Blocked::Similar => reach >= BlockReach::Similar,
+        let is_meant = |what: &BlockKind| match what {
+            BlockKind::Text => true,
+            BlockKind::Identity => !gave_key_away,
+            BlockKind::Normalised => reach >= BlockReach::Normalised,
+            BlockKind::Similar => reach >= BlockReach::Similar,
         };
         Ok(of.keys().filter(|(what, _)| is_meant(what)).collect())
     }
@@ -218,7 +218,7 @@ impl<'v> Blocklist<'v> {
     /// [`DecideError`] when the store cannot be read.
     pub fn lift(&mut self, document: DocId, of: &BlockKeys) -> Result<(), DecideError> {
         // Earlier releases had empty texts block one another.
-        let empty = of.raw.is_none().then(|| (Blocked::Text, text_hash("")));
+        let empty = of.raw.is_none().then(|| (BlockKind::Text, text_hash("")));
         for (what, hash) in of.keys().chain(empty) {
             self.change(what, hash, |by| {
                 by.remove(&document);
@@ -234,7 +234,7 @@ impl<'v> Blocklist<'v> {
     pub fn is_blocking(
         &self,
         document: DocId,
-        keys: impl IntoIterator<Item = (Blocked, [u8; 16])>,
+        keys: impl IntoIterator<Item = (BlockKind, [u8; 16])>,
     ) -> Result<bool, DecideError> {
         for (what, hash) in keys {
             if self.by(what, hash)?.contains(&document) {
@@ -247,7 +247,7 @@ impl<'v> Blocklist<'v> {
     /// Changes which removed documents block what has this hash.
     fn change(
         &mut self,
-        what: Blocked,
+        what: BlockKind,
         hash: [u8; 16],
         change: impl FnOnce(&mut BTreeSet<DocId>),
     ) -> Result<(), DecideError> {
@@ -265,7 +265,7 @@ impl<'v> Blocklist<'v> {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn by(&self, what: Blocked, hash: [u8; 16]) -> Result<Vec<DocId>, DecideError> {
+    pub fn by(&self, what: BlockKind, hash: [u8; 16]) -> Result<Vec<DocId>, DecideError> {
         if !self.has(what) {
             return Ok(Vec::new());
         }
@@ -289,7 +289,7 @@ impl<'v> Blocklist<'v> {
         let mut similar = BTreeSet::new();
         for (what, hash) in of.keys() {
             let others = self.by(what, hash)?.into_iter().filter(|other| Some(*other) != own);
-            if what == Blocked::Similar {
+            if what == BlockKind::Similar {
                 similar.extend(others);
             } else if others.count() > 0 {
                 return Ok(true);
@@ -341,7 +341,7 @@ impl<'v> Blocklist<'v> {
     ///
     /// # Errors
     /// [`DecideError`] when the family is absent.
-    pub fn write(self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+    pub fn write(self, batch: &mut CommitBatch<'_>) -> Result<(), DecideError> {
         for ((what, hash), by) in self.changed {
             batch.block(what, hash, &by)?;
         }

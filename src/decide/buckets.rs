@@ -4,7 +4,7 @@ use super::crowd::{CROWDED, CrowdIndex, WHOLE};
 use super::error::DecideError;
 use super::overlay::Overlay;
 use crate::model::DocId;
-use crate::store::{Bucket, View};
+use crate::store::{BandBucket, View};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 
@@ -41,7 +41,7 @@ impl CandidateLimits {
 /// Kept members of the buckets of many documents, each bucket looked up once.
 pub(super) struct KeptBuckets {
     /// Without the members of those that are whole in the crowd.
-    pub(super) buckets: Vec<Option<Bucket>>,
+    pub(super) buckets: Vec<Option<BandBucket>>,
     pub(super) places: Vec<Vec<u32>>,
     /// Places of crowded buckets that are not whole in the crowd.
     pub(super) beyond: BTreeSet<u32>,
@@ -122,7 +122,7 @@ fn look_up_unknown(
     view: &View,
     crowd: &CrowdIndex,
     wanted: &[(u8, u64)],
-) -> Result<Vec<Option<Bucket>>, DecideError> {
+) -> Result<Vec<Option<BandBucket>>, DecideError> {
     let (known, open): (Vec<_>, Vec<_>) =
         wanted.iter().partition(|(band, hash)| crowd.knows(*band, *hash));
     let mut known = known.iter().zip(view.buckets_bulk(&known, 0, &|_| true)?).peekable();
@@ -138,7 +138,7 @@ fn look_up_unknown(
 pub(super) struct CommitBuckets {
     /// All distinct keys, ascending.
     pub(super) keys: Vec<(u8, u64)>,
-    pub(super) buckets: Vec<Option<Bucket>>,
+    pub(super) buckets: Vec<Option<BandBucket>>,
     /// Where among the buckets those of each document are, by band.
     pub(super) places: Vec<Vec<u32>>,
 }

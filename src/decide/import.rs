@@ -12,7 +12,7 @@ use super::error::{DecideError, InvalidDecision};
 use super::session::{CommitDecisions, DecisionSession};
 use crate::dedup::{Fingerprinter, Overlap, Rank};
 use crate::model::{DocId, Match};
-use crate::store::Header;
+use crate::store::DocumentRecord;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -145,7 +145,7 @@ impl DecisionSession {
 
     /// The document leads its texts if it outranks those that do, or these are to leave; answers whether one that stays
     /// outranks it.
-    fn lead_given(&mut self, rank: Rank, header: &Header) -> Result<bool, DecideError> {
+    fn lead_given(&mut self, rank: Rank, header: &DocumentRecord) -> Result<bool, DecideError> {
         let mut is_outranked = false;
         for form in self.forms() {
             let hash = self.scene.text_hash(*form, header);
@@ -169,7 +169,12 @@ impl DecisionSession {
     }
 
     /// The decision that a match makes, if it can be true.
-    fn removed(&self, id: DocId, header: &Header, matched: Match) -> Result<Decision, DecideError> {
+    fn removed(
+        &self,
+        id: DocId,
+        header: &DocumentRecord,
+        matched: Match,
+    ) -> Result<Decision, DecideError> {
         let witness = self.scene.header(matched.witness)?;
         let removed = (self.scene.rank(id)?, header);
         let by = (self.scene.rank(matched.witness)?, &witness);

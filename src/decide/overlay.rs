@@ -9,7 +9,8 @@ use crate::model::{
     BucketMap, DocId, FieldId, Match, MatchKind, Scope, SourceId, Standing, TermId,
 };
 use crate::store::{
-    BlockStandings, ColumnBlock, Header, SourceRecord, StoreError, TextKind, View, system_fields,
+    BlockStandings, DocumentRecord, NumberBlock, SourceRecord, StoreError, TextKind, View,
+    system_fields,
 };
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::hash_map::Entry;
@@ -266,7 +267,7 @@ impl Overlay {
     // ---- texts ----
 
     /// The hash under which documents of equal text meet.
-    pub(super) fn text_hash(&self, kind: TextKind, header: &Header) -> [u8; 16] {
+    pub(super) fn text_hash(&self, kind: TextKind, header: &DocumentRecord) -> [u8; 16] {
         match kind {
             TextKind::Raw => self.scoped(header.source, header.raw),
             TextKind::Normalised => self.scoped(header.source, header.normalised),
@@ -308,7 +309,7 @@ impl Overlay {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn header(&self, document: DocId) -> Result<Header, StoreError> {
+    pub(super) fn header(&self, document: DocId) -> Result<DocumentRecord, StoreError> {
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(newcomer.header.clone());
         }
@@ -345,7 +346,7 @@ impl Overlay {
         Ok(self.rank_of(document, &self.header(document)?, number))
     }
 
-    fn rank_of(&self, document: DocId, header: &Header, number: Option<i64>) -> Rank {
+    fn rank_of(&self, document: DocId, header: &DocumentRecord, number: Option<i64>) -> Rank {
         let place = self.source_places.get(header.source.0 as usize).copied();
         let place = place.unwrap_or_else(|| self.ranker.place_of_others());
         self.ranker.rank(document, &header.raw, header.chars, place, number)
@@ -452,11 +453,11 @@ impl Overlay {
 /// Bounded; a part that is full is forgotten whole.
 #[derive(Default)]
 pub(super) struct DecisionRowCache {
-    headers: HashMap<DocId, Header>,
+    headers: HashMap<DocId, DocumentRecord>,
     sketches: HashMap<DocId, Option<Sketch>>,
     shingles: HashMap<DocId, Arc<[u64]>>,
     held: usize,
-    numbers: HashMap<u64, ColumnBlock>,
+    numbers: HashMap<u64, NumberBlock>,
     standings: HashMap<u64, BlockStandings>,
     /// Blocks of standings that were read.
     pub(super) standings_read: u64,
@@ -473,11 +474,11 @@ impl DecisionRowCache {
     /// Blocks of standings held: at most 29 MB.
     const STANDINGS: usize = 512;
 
-    pub(super) fn header(&self, document: DocId) -> Option<Header> {
+    pub(super) fn header(&self, document: DocId) -> Option<DocumentRecord> {
         self.headers.get(&document).cloned()
     }
 
-    pub(super) fn remember_header(&mut self, document: DocId, header: &Header) {
+    pub(super) fn remember_header(&mut self, document: DocId, header: &DocumentRecord) {
         if self.headers.len() >= Self::ROWS {
             self.headers.clear();
         }
@@ -514,7 +515,7 @@ impl DecisionRowCache {
         self.numbers.get(&document.block()).map(|block| block.get(document.slot()))
     }
 
-    pub(super) fn remember_numbers(&mut self, block: u64, numbers: ColumnBlock) {
+    pub(super) fn remember_numbers(&mut self, block: u64, numbers: NumberBlock) {
         if self.numbers.len() >= Self::BLOCKS {
             self.numbers.clear();
         }

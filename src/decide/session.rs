@@ -12,7 +12,7 @@ use crate::dedup::{Fingerprinter, Rank};
 use crate::model::{
     Compared, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
-use crate::store::{Batch, Header, TextKind};
+use crate::store::{CommitBatch, DocumentRecord, TextKind};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -59,7 +59,7 @@ impl DecisionSession {
     /// A session on top of the moment before `batch`. An interrupt ends the decisions: [`DecisionSession::settle`] then
     /// says [`DecideError::Interrupted`].
     #[must_use]
-    pub fn begin(batch: &Batch<'_>, interrupt: &Interrupt) -> Self {
+    pub fn begin(batch: &CommitBatch<'_>, interrupt: &Interrupt) -> Self {
         let view = batch.view().clone();
         let craft = Fingerprinter::new(view.policy());
         let members_before = view.bucket_members_read();
@@ -168,7 +168,7 @@ impl DecisionSession {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn header(&self, document: DocId) -> Result<Header, DecideError> {
+    pub fn header(&self, document: DocId) -> Result<DocumentRecord, DecideError> {
         Ok(self.scene.header(document)?)
     }
 
@@ -346,7 +346,7 @@ impl DecisionSession {
     /// The kind of a match: equal raw bytes are told apart.
     pub(super) fn removal_decision(
         &self,
-        header: &Header,
+        header: &DocumentRecord,
         matched: Match,
     ) -> Result<Decision, DecideError> {
         let is_equal = self.scene.header(matched.witness)?.raw == header.raw;
@@ -406,7 +406,7 @@ impl CommitDecisions {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn header(&self, document: DocId) -> Result<Header, DecideError> {
+    pub fn header(&self, document: DocId) -> Result<DocumentRecord, DecideError> {
         self.0.header(document)
     }
 }
@@ -433,7 +433,7 @@ impl Orphans {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn of(
-        batch: &Batch<'_>,
+        batch: &CommitBatch<'_>,
         superseded: impl Iterator<Item = DocId>,
     ) -> Result<Self, DecideError> {
         let kept = batch.kept_before();

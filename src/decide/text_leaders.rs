@@ -5,7 +5,7 @@ use super::session::DecisionSession;
 use super::writer_cache::text_of;
 use crate::dedup::Rank;
 use crate::model::DocId;
-use crate::store::{Header, TextKind};
+use crate::store::{DocumentRecord, TextKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A text by its whole hash.
@@ -118,7 +118,7 @@ impl DecisionSession {
         heir: DocId,
         texts: &BTreeSet<LeaderText>,
         heirs: &mut NextLeaders,
-    ) -> Result<Header, DecideError> {
+    ) -> Result<DocumentRecord, DecideError> {
         let header = self.scene.header(heir)?;
         for form in self.forms() {
             let text = (*form, self.scene.text_hash(*form, &header));

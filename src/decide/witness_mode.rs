@@ -18,7 +18,7 @@ use super::session::DecisionSession;
 use super::writer_cache::text_of;
 use crate::dedup::{Overlap, Rank, Sketch};
 use crate::model::{DedupMode, DocId, Match, MatchKind, Standing};
-use crate::store::Header;
+use crate::store::DocumentRecord;
 use std::collections::{BTreeSet, HashMap};
 
 /// Documents looked up at once when one turns out not to be.
@@ -114,7 +114,7 @@ impl DecisionSession {
     }
 
     /// The best-ranked eligible document of equal text, when it outranks this one.
-    fn twin(&self, rank: Rank, header: &Header) -> Result<Option<DocId>, DecideError> {
+    fn twin(&self, rank: Rank, header: &DocumentRecord) -> Result<Option<DocId>, DecideError> {
         for form in self.forms() {
             if let Some(twin) = self.scene.exact(*form, self.scene.text_hash(*form, header))?
                 && twin != rank.document
@@ -152,7 +152,7 @@ impl DecisionSession {
     }
 
     /// Takes the exact rows of its texts over from those it outranks, which are decided again.
-    fn lead_texts(&mut self, rank: Rank, header: &Header) -> Result<(), DecideError> {
+    fn lead_texts(&mut self, rank: Rank, header: &DocumentRecord) -> Result<(), DecideError> {
         for form in self.forms() {
             let hash = self.scene.text_hash(*form, header);
             let leader = self.scene.exact(*form, hash)?;
@@ -175,7 +175,11 @@ impl DecisionSession {
     }
 
     /// The decision of a document whose text, raw or normalised, is that of `twin`: that of the twin.
-    fn follow(&self, header: &Header, twin: DocId) -> Result<Option<Decision>, DecideError> {
+    fn follow(
+        &self,
+        header: &DocumentRecord,
+        twin: DocId,
+    ) -> Result<Option<Decision>, DecideError> {
         let witness = if self.scene.is_kept(twin) {
             Overlap::whole(header.shingles).match_to(twin)
         } else {

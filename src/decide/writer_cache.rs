@@ -3,7 +3,7 @@
 
 use super::crowd::CrowdIndex;
 use crate::model::{DocId, Generation, hash64};
-use crate::store::{Batch, TextKind};
+use crate::store::{CommitBatch, TextKind};
 use std::collections::{BTreeSet, HashMap};
 
 /// What a commit leaves in memory for the next one of the same writer. None of it is stored: a commit that finds
@@ -15,7 +15,7 @@ pub(super) struct WriterCache {
 
 impl WriterCache {
     /// Takes what the last commit left.
-    pub(super) fn take(batch: &Batch<'_>) -> (CrowdIndex, TextTwins) {
+    pub(super) fn take(batch: &CommitBatch<'_>) -> (CrowdIndex, TextTwins) {
         let (crowd, twins) = match batch.take_aside::<Self>() {
             Some(Self { crowd, twins }) => (crowd, Some(twins)),
             None => (None, None),
@@ -26,7 +26,7 @@ impl WriterCache {
 
     /// Leaves it to the next. `gone` are documents that are not kept any more.
     pub(super) fn put_back(
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         mut crowd: CrowdIndex,
         twins: TextTwins,
         gone: &[DocId],

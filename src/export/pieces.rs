@@ -6,7 +6,7 @@ use super::error::ExportError;
 use super::write::{Encoder, Part};
 use crate::model::DocId;
 use crate::query::DocumentTable;
-use crate::store::{ColumnBlock, View, system_fields};
+use crate::store::{NumberBlock, View, system_fields};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::iter::Peekable;
@@ -43,7 +43,7 @@ pub(super) struct Pieces<'a> {
     view: &'a View,
     ids: Peekable<roaring::treemap::IntoIter>,
     /// The number of a block, and the lengths of its texts.
-    block: Option<(u64, ColumnBlock)>,
+    block: Option<(u64, NumberBlock)>,
     /// Bytes of text at which a piece ends.
     most: u64,
     /// The piece that did not fit into the window before.

@@ -2,7 +2,7 @@
 
 use super::report::{Alarm, FieldMisfits};
 use crate::model::{DocId, FieldDeclaration, FieldId, RecordOrigin};
-use crate::store::{Indexed, StoreError, View};
+use crate::store::{IndexedValues, StoreError, View};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ impl FieldTally {
     }
 
     /// Counts what a new document has.
-    pub(super) fn count(&mut self, indexed: &Indexed, origin: &RecordOrigin) {
+    pub(super) fn count(&mut self, indexed: &IndexedValues, origin: &RecordOrigin) {
         self.documents += 1;
         for count in &mut self.counts {
             let is_of = |id: FieldId| id == count.field.id;

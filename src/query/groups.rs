@@ -3,7 +3,7 @@
 use crate::model::{ColumnId, DocId, FieldKind, SourceId, TermId, TimeUnit, shown_timestamp};
 use crate::query::error::QueryError;
 use crate::store::system_fields;
-use crate::store::{ColumnBlock, View};
+use crate::store::{NumberBlock, View};
 use std::collections::BTreeMap;
 
 /// Groups, beyond which nobody reads them, or the pairs of them.
@@ -13,7 +13,7 @@ const BETWEEN: &str = " / ";
 const NONE: &str = "(none)";
 
 /// Tells the source of a document of a block.
-pub(in crate::query) fn source_of(sources: &ColumnBlock, document: DocId) -> SourceId {
+pub(in crate::query) fn source_of(sources: &NumberBlock, document: DocId) -> SourceId {
     let source = sources.get(document.slot()).and_then(|source| u32::try_from(source).ok());
     SourceId(source.unwrap_or(u32::MAX))
 }
@@ -53,7 +53,7 @@ type Values = Box<[Option<i64>]>;
 pub(in crate::query) struct Groups<'a> {
     view: &'a View,
     parts: Vec<Part>,
-    block: Option<(u64, Vec<ColumnBlock>)>,
+    block: Option<(u64, Vec<NumberBlock>)>,
     known: BTreeMap<Values, Group>,
     values: Vec<Values>,
     /// The values of the document at hand, and the group of the last one, which is mostly the same.

@@ -7,8 +7,8 @@ use crate::model::{
 };
 use crate::store;
 use crate::store::{
-    CommitRecord, FileRecord, Header, Memory, NewDocument, TokenizerParts, TokenizerRecord, View,
-    Writer,
+    CommitRecord, DocumentRecord, FileRecord, MemoryBudget, NewDocument, StoreWriter,
+    TokenizerFiles, TokenizerRecord, View,
 };
 use arrow::array::UInt64Array;
 use arrow::record_batch::RecordBatch;
@@ -63,7 +63,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
     store::create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &declared()).unwrap();
-    let mut writer = Writer::open(&path, Memory::within(64 << 20), 1).unwrap();
+    let mut writer = StoreWriter::open(&path, MemoryBudget::within(64 << 20), 1).unwrap();
     let mut batch = writer.begin().unwrap();
     let tokenizer = TokenizerRecord {
         name: "words".to_owned(),
@@ -75,7 +75,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
         ..TokenizerRecord::default()
     };
     batch
-        .add_tokenizer(&tokenizer, TokenizerParts { file: b"{}", ..TokenizerParts::default() })
+        .add_tokenizer(&tokenizer, TokenizerFiles { file: b"{}", ..TokenizerFiles::default() })
         .unwrap();
     batch.commit(&CommitRecord::about("tokenizer", "")).unwrap();
 
@@ -96,7 +96,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
     for (number, sketch) in (0_u64..).zip(documents) {
         let source = batch.source(sketch.source).unwrap();
         assert_eq!(batch.file(source, b"/in/lines").unwrap(), FileId(1));
-        let header = Header {
+        let header = DocumentRecord {
             source,
             file: FileId(1),
             number,

@@ -7,18 +7,18 @@
 use crate::model::{
     ColumnId, CommitSeq, DocId, FieldId, FileId, SourceId, Standing, TermId, TokenizerId,
 };
-use crate::store::bytes::bitmap_block::Delta;
-use crate::store::bytes::key::Key;
-use crate::store::bytes::number_block::{ColumnBlock, Patch};
-use crate::store::bytes::record::{self, CommitRecord, SourceRecord, State};
+use crate::store::bytes::bitmap_block::BitmapDelta;
+use crate::store::bytes::key::StoreKey;
+use crate::store::bytes::number_block::{NumberBlock, NumberPatch};
+use crate::store::bytes::record::{self, CommitRecord, SourceRecord, StoreState};
 use crate::store::bytes::text::TextEncoder;
 use crate::store::database::family::{StoreFamily, family_handle};
 use crate::store::error::StoreError;
-use crate::store::files::journal::Entry;
-use crate::store::index::BandChanges;
+use crate::store::files::journal::JournalEntry;
+use crate::store::index::BandBatch;
 use crate::store::meta::{Meta, MetaKey};
 use crate::store::view::View;
-use crate::store::writer::{Aside, Writer, synced};
+use crate::store::writer::{CommitCarryOver, StoreWriter, synced};
 use roaring::RoaringTreemap;
 use rocksdb::{AsColumnFamilyRef, WriteBatch};
 use std::any::Any;
@@ -27,21 +27,21 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-/// One commit in the making. Dropped without [`Batch::commit`], it changes nothing.
-pub struct Batch<'w> {
-    pub(in crate::store) writer: &'w mut Writer,
+/// One commit in the making. Dropped without [`CommitBatch::commit`], it changes nothing.
+pub struct CommitBatch<'w> {
+    pub(in crate::store) writer: &'w mut StoreWriter,
     pub(in crate::store) view: View,
     pub(in crate::store) rows: WriteBatch,
-    pub(in crate::store) bands: BandChanges,
+    pub(in crate::store) bands: BandBatch,
     /// Generations of which no band entry is to be left.
     pub(in crate::store) forgotten: Vec<Range<u32>>,
     pub(in crate::store) identities: SortedRows,
-    pub(in crate::store) state: State,
+    pub(in crate::store) state: StoreState,
     pub(in crate::store) sources: BTreeMap<SourceId, SourceRecord>,
     pub(in crate::store) names: HashMap<String, SourceId>,
     pub(in crate::store) files: HashMap<(SourceId, Vec<u8>), FileId>,
-    pub(in crate::store) postings: BTreeMap<(TermId, u64), Delta>,
-    pub(in crate::store) patches: BTreeMap<(ColumnId, u64), Patch>,
+    pub(in crate::store) postings: BTreeMap<(TermId, u64), BitmapDelta>,
+    pub(in crate::store) patches: BTreeMap<(ColumnId, u64), NumberPatch>,
     pub(in crate::store) new_terms: HashMap<(FieldId, Vec<u8>), TermId>,
     pub(in crate::store) rejects: HashSet<[u8; 16]>,
     pub(in crate::store) kept: HashMap<DocId, bool>,
@@ -53,7 +53,7 @@ pub struct Batch<'w> {
     pub(in crate::store) switched: Option<Arc<RoaringTreemap>>,
     pub(in crate::store) encoder: Option<Arc<TextEncoder>>,
     /// What the layers above keep between commits, and what they leave with this one.
-    pub(in crate::store) aside: Aside,
+    pub(in crate::store) aside: CommitCarryOver,
     pub(in crate::store) left: Option<Box<dyn Any + Send>>,
     pub(in crate::store) memory_aside: usize,
     /// Stored documents whose number in the field that ranks documents is another one now, with that.
@@ -61,11 +61,11 @@ pub struct Batch<'w> {
     /// Purged documents before this batch, once they are asked for.
     pub(in crate::store) purged: OnceCell<RoaringTreemap>,
     /// The block of token counts read last, as stored before this batch.
-    pub(in crate::store) counts: RefCell<Option<((TokenizerId, u64), ColumnBlock)>>,
+    pub(in crate::store) counts: RefCell<Option<((TokenizerId, u64), NumberBlock)>>,
 }
 
-impl Batch<'_> {
-    fn new(writer: &mut Writer) -> Result<Batch<'_>, StoreError> {
+impl CommitBatch<'_> {
+    fn new(writer: &mut StoreWriter) -> Result<CommitBatch<'_>, StoreError> {
         if writer.is_torn {
             return Err(StoreError::Torn);
         }
@@ -76,11 +76,11 @@ impl Batch<'_> {
         let undecided_from = DocId(view.documents());
         let names = view.sources().map(|(id, record)| (record.name.clone(), id)).collect();
         let (aside, memory_aside) = (writer.aside.clone(), writer.memory_aside);
-        Ok(Batch {
+        Ok(CommitBatch {
             writer,
             view,
             rows: WriteBatch::default(),
-            bands: BandChanges::default(),
+            bands: BandBatch::default(),
             forgotten: Vec::new(),
             reranked: BTreeMap::new(),
             identities: SortedRows::default(),
@@ -186,29 +186,29 @@ impl Batch<'_> {
     }
 }
 
-impl Writer {
+impl StoreWriter {
     /// Begins the next commit.
     ///
     /// # Errors
     /// [`StoreError`] when the state cannot be read; [`StoreError::Refingerprinting`] while fingerprints are of two
     /// versions.
-    pub fn begin(&mut self) -> Result<Batch<'_>, StoreError> {
+    pub fn begin(&mut self) -> Result<CommitBatch<'_>, StoreError> {
         if self.view().refingerprinted()?.is_some() {
             return Err(StoreError::Refingerprinting);
         }
-        Batch::new(self)
+        CommitBatch::new(self)
     }
 
     /// Begins a commit that goes on with the fingerprints.
     ///
     /// # Errors
     /// [`StoreError`] when the state cannot be read.
-    pub fn begin_refingerprinting(&mut self) -> Result<Batch<'_>, StoreError> {
-        Batch::new(self)
+    pub fn begin_refingerprinting(&mut self) -> Result<CommitBatch<'_>, StoreError> {
+        CommitBatch::new(self)
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Writes everything, synced; then the journal; then the writer's view moves on.
     ///
     /// # Errors
@@ -233,7 +233,8 @@ impl Batch<'_> {
         let (rows, writer) = (std::mem::take(&mut self.rows), &*self.writer);
         let write = || writer.db.write_opt(rows, &synced());
         rayon::join(write, || writer.bands.announce(bands.as_ref())).0?;
-        self.writer.acknowledge(Entry { commit: commit.0, documents: self.state.documents })?;
+        self.writer
+            .acknowledge(JournalEntry { commit: commit.0, documents: self.state.documents })?;
         // Let go of, so that the writer's bitmap is changed in its place.
         self.kept_before = Arc::default();
         if let Some(kept) = self.switched.take() {
@@ -271,11 +272,11 @@ const TERM_CACHE: usize = 1 << 18;
 #[derive(Default)]
 pub(super) struct SortedRows {
     bytes: Vec<u8>,
-    rows: Vec<Row>,
+    rows: Vec<HeldRow>,
 }
 
 #[derive(Clone, Copy)]
-struct Row {
+struct HeldRow {
     start: usize,
     key: usize,
     value: usize,
@@ -283,14 +284,14 @@ struct Row {
 
 impl SortedRows {
     pub(super) fn put(&mut self, key: &[u8], value: &[u8]) {
-        self.rows.push(Row { start: self.bytes.len(), key: key.len(), value: value.len() });
+        self.rows.push(HeldRow { start: self.bytes.len(), key: key.len(), value: value.len() });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
     }
 
     pub(super) fn write(mut self, family: &impl AsColumnFamilyRef, batch: &mut WriteBatch) {
         let Self { bytes, rows } = &mut self;
-        let key = |row: &Row| bytes.get(row.start..row.start + row.key).unwrap_or_default();
+        let key = |row: &HeldRow| bytes.get(row.start..row.start + row.key).unwrap_or_default();
         rows.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.start.cmp(&b.start)));
         for row in rows.iter() {
             let value = row.start + row.key;
@@ -299,7 +300,7 @@ impl SortedRows {
     }
 }
 
-impl Writer {
+impl StoreWriter {
     /// The commit stands, and what was left with it.
     pub(super) fn keep_aside(&self, left: Option<Box<dyn Any + Send>>) {
         if left.is_some() {
@@ -308,7 +309,7 @@ impl Writer {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Takes what the last commit left, if it is of that kind. It is gone unless it is left or returned.
     #[must_use]
     pub fn take_aside<T: Any + Send>(&self) -> Option<T> {

@@ -2,10 +2,10 @@
 
 use crate::model::{CommitSeq, FieldDeclaration, FieldId, FileId, Policy, SourceId};
 use crate::store::bytes::cursor::empty;
-use crate::store::bytes::key::Key;
-use crate::store::bytes::record::{self, Charter, FieldRecord, RedoRecord, State};
+use crate::store::bytes::key::StoreKey;
+use crate::store::bytes::record::{self, CharterRecord, FieldRecord, RedoRecord, StoreState};
 use crate::store::database::family::store_family;
-use crate::store::error::Malformed;
+use crate::store::error::DecodeError;
 
 const TEMPLATE: &str = "template ";
 const CHAT: &str = "chat ";
@@ -97,13 +97,13 @@ impl MetaKey {
     }
 }
 
-impl Key for MetaKey {
+impl StoreKey for MetaKey {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.name().as_bytes());
     }
-    fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let name = std::str::from_utf8(bytes).ok();
-        name.and_then(Self::of_name).ok_or_else(|| Malformed::at(0, "no record has this name"))
+        name.and_then(Self::of_name).ok_or_else(|| DecodeError::at(0, "no record has this name"))
     }
 }
 
@@ -114,7 +114,7 @@ pub enum MetaRow<'v> {
     /// Policy and declared fields.
     Charter(Box<(Policy, Vec<FieldDeclaration>)>),
     /// High-water marks and counters.
-    State(State),
+    State(StoreState),
     /// A re-decision under way.
     Redo(RedoRecord),
     /// A field that was added, is being filled, or is going.
@@ -133,17 +133,19 @@ pub enum MetaRow<'v> {
 }
 
 impl<'v> MetaRow<'v> {
-    pub(super) fn decode(key: &MetaKey, bytes: &'v [u8]) -> Result<Self, Malformed> {
+    pub(super) fn decode(key: &MetaKey, bytes: &'v [u8]) -> Result<Self, DecodeError> {
         let text = || {
             std::str::from_utf8(bytes)
-                .map_err(|error| Malformed::at(error.valid_up_to(), "not UTF-8"))
+                .map_err(|error| DecodeError::at(error.valid_up_to(), "not UTF-8"))
         };
         Ok(match key {
             MetaKey::Format => {
                 version(bytes)?;
                 Self::Format
             }
-            MetaKey::Charter => Self::Charter(Box::new(record::decode::<Charter>(bytes)?.read()?)),
+            MetaKey::Charter => {
+                Self::Charter(Box::new(record::decode::<CharterRecord>(bytes)?.read()?))
+            }
             MetaKey::State => Self::State(record::decode(bytes)?),
             MetaKey::Redo => Self::Redo(record::decode(bytes)?),
             MetaKey::Field(field) => {
@@ -164,39 +166,39 @@ impl<'v> MetaRow<'v> {
         })
     }
 
-    pub(super) fn state(self) -> Result<State, Malformed> {
+    pub(super) fn state(self) -> Result<StoreState, DecodeError> {
         if let Self::State(state) = self { Ok(state) } else { Err(other()) }
     }
 
-    pub(super) fn charter(self) -> Result<(Policy, Vec<FieldDeclaration>), Malformed> {
+    pub(super) fn charter(self) -> Result<(Policy, Vec<FieldDeclaration>), DecodeError> {
         if let Self::Charter(charter) = self { Ok(*charter) } else { Err(other()) }
     }
 
-    pub(super) fn redo(self) -> Result<RedoRecord, Malformed> {
+    pub(super) fn redo(self) -> Result<RedoRecord, DecodeError> {
         if let Self::Redo(record) = self { Ok(record) } else { Err(other()) }
     }
 
-    pub(super) fn field(self) -> Result<(FieldId, FieldRecord), Malformed> {
+    pub(super) fn field(self) -> Result<(FieldId, FieldRecord), DecodeError> {
         if let Self::Field(field, record) = self { Ok((field, record)) } else { Err(other()) }
     }
 
-    pub(super) fn chat(self) -> Result<(&'v str, &'v str), Malformed> {
+    pub(super) fn chat(self) -> Result<(&'v str, &'v str), DecodeError> {
         if let Self::Chat { hash, variables } = self { Ok((hash, variables)) } else { Err(other()) }
     }
 
-    pub(super) fn template(self) -> Result<String, Malformed> {
+    pub(super) fn template(self) -> Result<String, DecodeError> {
         if let Self::Template(text) = self { Ok(text.to_owned()) } else { Err(other()) }
     }
 }
 
-fn other() -> Malformed {
-    Malformed::at(0, "the row of another key")
+fn other() -> DecodeError {
+    DecodeError::at(0, "the row of another key")
 }
 
 /// The version in the first bytes of `format`.
-pub(super) fn version(bytes: &[u8]) -> Result<u32, Malformed> {
+pub(super) fn version(bytes: &[u8]) -> Result<u32, DecodeError> {
     let first = bytes.split_first_chunk::<4>().map(|(version, _)| u32::from_le_bytes(*version));
-    first.ok_or_else(|| Malformed::at(0, "shorter than 4 bytes"))
+    first.ok_or_else(|| DecodeError::at(0, "shorter than 4 bytes"))
 }
 
 store_family! {

@@ -5,7 +5,7 @@ mod migrations;
 
 use crate::store::bytes::record;
 use crate::store::database::family::{corrupt_row, family_handle};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::meta::{self, Meta};
 use migrations::STEPS;
 use rocksdb::{DB, WriteBatch, WriteOptions};
@@ -34,7 +34,7 @@ pub(in crate::store) fn commit(db: &DB) -> Result<u64, StoreError> {
     // In every format the record begins with its own format byte and the commit.
     let commit = bytes.get(1..9).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
     commit.ok_or_else(|| {
-        let why = Malformed::at(0, "shorter than 9 bytes");
+        let why = DecodeError::at(0, "shorter than 9 bytes");
         corrupt_row::<Meta>("state", b"state", why)
     })
 }

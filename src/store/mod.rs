@@ -5,7 +5,7 @@
 //! faults that a check finds, and the reasons for which a corpus cannot be opened ([`StoreError`]).
 //!
 //! ```
-//! use corpusdb::store::Depth;
+//! use corpusdb::store::CheckDepth;
 //!
 //! # use corpusdb::ingest::{Record, Records};
 //! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
@@ -23,7 +23,7 @@
 //!     let (document, header) = row?;
 //!     assert_eq!(header.bytes, view.text(document)?.len() as u64);
 //! }
-//! assert!(corpus.check(Depth::Quick, &NoProgress)?.is_empty());
+//! assert!(corpus.check(CheckDepth::Quick, &NoProgress)?.is_empty());
 //! # Ok(())
 //! # }
 //! ```
@@ -55,48 +55,48 @@ mod view;
 mod writer;
 
 pub use crate::model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
-pub(crate) use batch::Batch;
-pub(crate) use bytes::key::{Blocked, TextKind};
-pub(crate) use bytes::number_block::{ColumnBlock, ColumnValues, Offsets};
+pub(crate) use batch::CommitBatch;
+pub(crate) use bytes::key::{BlockKind, TextKind};
+pub(crate) use bytes::number_block::{NumberBlock, NumberBlockRef, NumberOffsets};
 pub use bytes::record::{
     CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
-    SourceRecord, State, SuiteRecord, TokenizerRecord,
+    SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
 };
 pub(crate) use bytes::record::{FileRecord, REDACTED, RedoRecord};
-pub(crate) use check::walk::Stored as StoredRow;
-pub use check::{Depth, Fault};
+pub(crate) use check::walk::AnyRow as StoredRow;
+pub use check::{CheckDepth, CheckFault};
 pub(crate) use check::{check, digest};
 #[cfg(test)]
 pub(crate) use database::counted;
-pub(crate) use database::tuning::Memory;
-pub(crate) use decisions::generations::Totals;
-pub(crate) use decisions::lineage::{MANY, Roots};
-pub use decisions::matches::MatchedDocuments;
-pub(crate) use documents::erase::Erased;
+pub(crate) use database::tuning::MemoryBudget;
+pub(crate) use decisions::generations::SourceTotals;
+pub(crate) use decisions::lineage::{LineageRoots, TOO_MANY_ROOTS};
+pub use decisions::matches::MatchIter;
+pub(crate) use documents::erase::Erasure;
 pub(crate) use documents::fields::{
     check_column_name, check_keep_order, declaration, declare_field, declare_fields,
 };
-pub use documents::headers::Header;
+pub use documents::headers::DocumentRecord;
 pub(crate) use documents::headers::{NewDocument, key_at};
-pub(crate) use documents::indexed_values::{Indexed, indexed};
+pub(crate) use documents::indexed_values::{IndexedValues, indexed};
 pub(crate) use documents::metadata::with_fields;
-pub(crate) use documents::numbers::StoredColumn;
+pub(crate) use documents::numbers::NumberBlockHandle;
 pub(crate) use documents::postings::BlockStandings;
-pub use documents::tokens::StoredIds;
+pub use documents::tokens::TokenIdsRef;
 pub use error::StoreError;
-pub(crate) use files::directory::Lock;
-pub use files::scratch::Twin;
-pub(crate) use index::{Bucket, BucketJoin};
+pub(crate) use files::directory::WriterLock;
+pub use files::scratch::DryRunCorpus;
+pub(crate) use index::{BandBucket, BucketJoin};
 pub use migrate::current as format_version;
 pub(crate) use opening::create;
 pub(crate) use reading::{last_commit, read};
 pub use records::commits::TemplateRecord;
-pub(crate) use records::contamination::TextAndItem;
+pub(crate) use records::contamination::VerdictSubject;
 pub(crate) use records::plans::MarksRecord;
+pub use records::rejects::RejectIter;
 pub(crate) use records::rejects::RejectNovelty;
-pub use records::rejects::Rejected;
-pub use records::removals::UnendedPurge;
-pub(crate) use records::removals::{HashedRun, RunOf, Trace};
-pub(crate) use records::tokenizers::TokenizerParts;
+pub use records::removals::PendingPurge;
+pub(crate) use records::removals::{PurgeTrace, TracePart, TraceRun};
+pub(crate) use records::tokenizers::TokenizerFiles;
 pub use view::View;
-pub(crate) use writer::Writer;
+pub(crate) use writer::StoreWriter;

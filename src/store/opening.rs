@@ -1,25 +1,25 @@
 //! Creating a corpus, and becoming its writer.
 
 use crate::model::{CommitSeq, FieldDeclaration, Policy};
-use crate::store::bytes::key::{CommitKey, Key};
-use crate::store::bytes::record::{self, Charter, CommitRecord, State};
+use crate::store::bytes::key::{CommitKey, StoreKey};
+use crate::store::bytes::record::{self, CharterRecord, CommitRecord, StoreState};
 use crate::store::bytes::text::TextEncoder;
 use crate::store::database::family::{StoreFamily, corrupt_row, family_handle};
-use crate::store::database::page_cache::MergedBlocks;
-use crate::store::database::tuning::{self, Memory};
+use crate::store::database::page_cache::PageCache;
+use crate::store::database::tuning::{self, MemoryBudget};
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
-use crate::store::files::journal::{self, Entries, Entry, Journal};
-use crate::store::files::manifest_note::{Noted, refuse_shorter};
-use crate::store::files::scratch::{self, Twin};
+use crate::store::files::journal::{self, Journal, JournalContents, JournalEntry};
+use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
+use crate::store::files::scratch::{self, DryRunCorpus};
 use crate::store::files::wal;
-use crate::store::index::{BandIndex, BandWriter};
+use crate::store::index::{IndexReader, IndexWriter};
 use crate::store::meta::Meta;
 use crate::store::migrate;
 use crate::store::records::commits::Commits;
 use crate::store::table::FAMILIES;
 use crate::store::view::View;
-use crate::store::writer::{Aside, Writer, synced};
+use crate::store::writer::{CommitCarryOver, StoreWriter, synced};
 use rocksdb::checkpoint::Checkpoint;
 use rocksdb::{DB, Options, WriteBatch};
 use std::collections::HashMap;
@@ -34,7 +34,7 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
     let place = CorpusDirectory::new(path);
     place.make()?;
     let lock = place.lock()?;
-    let memory = Memory::within(256 << 20);
+    let memory = MemoryBudget::within(256 << 20);
     let mut options = tuning::database(memory, 2);
     options.create_if_missing(true);
     options.create_missing_column_families(true);
@@ -42,8 +42,8 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
         DB::open_cf_descriptors(&options, place.database(), tuning::families(FAMILIES, memory))?;
     migrate::climb(&db)?;
     write_first_commit(&db, policy, fields)?;
-    Journal::open(&place.journal(), &Entries::default())?
-        .append(Entry { commit: 1, documents: 0 }, wal::newest(&place)?)?;
+    Journal::open(&place.journal(), &JournalContents::default())?
+        .append(JournalEntry { commit: 1, documents: 0 }, wal::newest(&place)?)?;
     db.flush_wal(true)?;
     drop(db);
     place.write_format(migrate::current())?;
@@ -58,15 +58,15 @@ fn write_first_commit(
 ) -> Result<(), StoreError> {
     let meta = family_handle::<Meta>(db)?;
     let mut rows = WriteBatch::default();
-    rows.put_cf(&meta, "charter", record::encode("charter", &Charter::new(policy, fields)?)?);
+    rows.put_cf(&meta, "charter", record::encode("charter", &CharterRecord::new(policy, fields)?)?);
     let state = db.get_pinned_cf(&meta, "state")?.ok_or(StoreError::Missing {
         what: "record",
         family: Meta::NAME,
         key: "state".to_owned(),
     })?;
-    let state: State =
+    let state: StoreState =
         record::decode(&state).map_err(|why| corrupt_row::<Meta>("state", b"state", why))?;
-    let state = State { commit: 1, ..state };
+    let state = StoreState { commit: 1, ..state };
     rows.put_cf(&meta, "state", record::encode("state", &state)?);
     let record = CommitRecord::about("init", policy.to_string());
     let key = CommitKey { commit: CommitSeq(1) }.to_bytes();
@@ -79,7 +79,7 @@ fn write_first_commit(
 pub(super) fn refuse_lost(
     path: &Path,
     database: u64,
-    acknowledged: Option<Entry>,
+    acknowledged: Option<JournalEntry>,
 ) -> Result<(), StoreError> {
     match acknowledged {
         Some(entry) if entry.commit > database => Err(StoreError::LostCommits {
@@ -91,19 +91,19 @@ pub(super) fn refuse_lost(
     }
 }
 
-impl Writer {
+impl StoreWriter {
     /// Opens a corpus for writing; repairs the journal when a crash left it behind the database.
     ///
     /// # Errors
     /// [`StoreError`]: no corpus, a newer format, another writer, lost commits, corruption.
-    pub fn open(path: &Path, memory: Memory, threads: usize) -> Result<Self, StoreError> {
+    pub fn open(path: &Path, memory: MemoryBudget, threads: usize) -> Result<Self, StoreError> {
         let place = CorpusDirectory::new(path);
         let found = place.read_format(migrate::current())?;
         let lock = place.lock()?;
         scratch::sweep(&place, &[scratch::LINKS, scratch::DRY_RUN, scratch::NOTES]);
         let entries = journal::read_end(&place)?;
         refuse_shorter(&place)?;
-        let noted = Noted::read(&place)?;
+        let noted = ManifestNote::read(&place)?;
         let oldest = noted.map_or(0, |noted| noted.oldest_log);
         wal::refuse_lost(&place, &entries, oldest, || look(&place, &entries, oldest))?;
         let mut options: Options = tuning::database(memory, threads);
@@ -124,14 +124,14 @@ impl Writer {
             place.write_format(migrate::current())?;
         }
         let db = Arc::new(db);
-        let merged = MergedBlocks::within(memory.merged);
-        let view = View::at_now(&db, BandIndex::default(), &merged, memory)?;
-        let bands = BandWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
+        let merged = PageCache::within(memory.merged);
+        let view = View::at_now(&db, IndexReader::default(), &merged, memory)?;
+        let bands = IndexWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
         let view = View::at_now(&db, bands.index(), &merged, memory)?;
         let mut journal = Journal::open(&place.journal(), &entries)?;
         if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
             // Opening has made tables of what the logs held: the newest is empty.
-            let entry = Entry { commit: view.commit().0, documents: view.documents() };
+            let entry = JournalEntry { commit: view.commit().0, documents: view.documents() };
             journal.append(entry, wal::newest(&place)?)?;
         }
         let newest = view.state().next_dictionary.saturating_sub(1);
@@ -147,7 +147,7 @@ impl Writer {
             kept,
             bands,
             merged,
-            aside: Aside::default(),
+            aside: CommitCarryOver::default(),
             memory_aside: memory.aside,
             view,
             is_torn: false,
@@ -162,9 +162,13 @@ impl Writer {
 }
 
 /// The database as it is, with whatever families it has; nothing is written.
-fn look(place: &CorpusDirectory, journal: &Entries, oldest_log: u64) -> Result<DB, StoreError> {
+fn look(
+    place: &CorpusDirectory,
+    journal: &JournalContents,
+    oldest_log: u64,
+) -> Result<DB, StoreError> {
     let database = place.database();
-    let memory = Memory::within(0);
+    let memory = MemoryBudget::within(0);
     let options = tuning::database(memory, 2);
     let named = DB::list_cf(&options, &database)?;
     let mut families = tuning::families(FAMILIES, memory);
@@ -175,7 +179,7 @@ fn look(place: &CorpusDirectory, journal: &Entries, oldest_log: u64) -> Result<D
 
 /// The order of an opening: what is lost is said before anything is written.
 
-impl Twin {
+impl DryRunCorpus {
     /// Makes the twin. Needs the writer's lock while it is made.
     ///
     /// # Errors
@@ -200,12 +204,12 @@ mod tests {
         let place = CorpusDirectory::new(&path);
         // A journal ahead of the database, in a corpus of an older format.
         let entries = journal::read(&place.journal()).unwrap();
-        let ahead = Entry { commit: 7, documents: 3 };
+        let ahead = JournalEntry { commit: 7, documents: 3 };
         Journal::open(&place.journal(), &entries).unwrap().append(ahead, None).unwrap();
         let format = format!("corpusdb {} 0.0.1\n", migrate::current() - 1);
         std::fs::write(place.format(), &format).unwrap();
-        let memory = Memory::within(16 << 20);
-        let refused = Writer::open(&path, memory, 2).err().unwrap();
+        let memory = MemoryBudget::within(16 << 20);
+        let refused = StoreWriter::open(&path, memory, 2).err().unwrap();
         assert!(matches!(refused, StoreError::LostCommits { journal: 7, .. }), "{refused}");
         assert_eq!(std::fs::read_to_string(place.format()).unwrap(), format);
         let before = path.join(format!("before-format-{}", migrate::current()));
@@ -214,7 +218,7 @@ mod tests {
         let mut bytes = std::fs::read(place.journal()).unwrap();
         bytes.truncate(bytes.len() - 24);
         std::fs::write(place.journal(), bytes).unwrap();
-        drop(Writer::open(&path, memory, 2).unwrap());
+        drop(StoreWriter::open(&path, memory, 2).unwrap());
         assert!(before.exists());
         assert_eq!(read(&path, memory).unwrap().commit().0, 1);
     }

@@ -1,14 +1,14 @@
 //! Opening for reading, beside a writer that goes on: its files come and go while they are opened.
 
-use crate::store::database::page_cache::MergedBlocks;
-use crate::store::database::tuning::{self, Memory};
+use crate::store::database::page_cache::PageCache;
+use crate::store::database::tuning::{self, MemoryBudget};
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
-use crate::store::files::journal::{self, Entries};
-use crate::store::files::manifest_note::{Noted, refuse_shorter};
-use crate::store::files::scratch::Held;
+use crate::store::files::journal::{self, JournalContents};
+use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
+use crate::store::files::scratch::LinkedFiles;
 use crate::store::files::wal;
-use crate::store::index::BandIndex;
+use crate::store::index::IndexReader;
 use crate::store::migrate;
 use crate::store::opening::refuse_lost;
 use crate::store::table::FAMILIES;
@@ -26,7 +26,7 @@ const HELD_TRIES: usize = 16;
 ///
 /// # Errors
 /// [`StoreError`]: no corpus, another format, lost commits, corruption, or a writer that is too busy.
-pub fn read(path: &Path, memory: Memory) -> Result<View, StoreError> {
+pub fn read(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
     let place = CorpusDirectory::new(path);
     let found = place.read_format(migrate::current())?;
     if found < migrate::current() {
@@ -51,7 +51,7 @@ pub fn last_commit(path: &Path) -> Result<Option<u64>, StoreError> {
 }
 
 /// What became of an opening.
-pub(super) enum Attempt<T> {
+pub(super) enum OpenAttempt<T> {
     /// It holds.
     Whole(T),
     /// A file went before it was opened: the next try has a newer manifest, which does not name it. One that
@@ -64,18 +64,18 @@ pub(super) enum Attempt<T> {
 /// and is told whether the files are held.
 pub(super) fn patient<T>(
     place: &CorpusDirectory,
-    mut attempt: impl FnMut(&Path, &Entries, bool) -> Result<Attempt<T>, StoreError>,
+    mut attempt: impl FnMut(&Path, &JournalContents, bool) -> Result<OpenAttempt<T>, StoreError>,
 ) -> Result<T, StoreError> {
     let mut missed: Option<String> = None;
     for tried in 0..TRIES + HELD_TRIES {
         // The journal first: the database, read later, can only be ahead of it.
         let journal = journal::read_end(place)?;
-        let held = if tried < TRIES { None } else { Held::take(place) };
+        let held = if tried < TRIES { None } else { LinkedFiles::take(place) };
         let real = place.database();
-        let database = held.as_ref().map_or(real.as_path(), Held::path);
+        let database = held.as_ref().map_or(real.as_path(), LinkedFiles::path);
         match attempt(database, &journal, held.is_some())? {
-            Attempt::Whole(found) => return Ok(found),
-            Attempt::Missed(error) => {
+            OpenAttempt::Whole(found) => return Ok(found),
+            OpenAttempt::Missed(error) => {
                 let words = error.to_string();
                 if held.is_some() || missed.as_ref() == Some(&words) {
                     return Err(error);
@@ -91,20 +91,20 @@ pub(super) fn patient<T>(
 fn attempt(
     place: &CorpusDirectory,
     database: &Path,
-    journal: &Entries,
+    journal: &JournalContents,
     is_held: bool,
-    memory: Memory,
-) -> Result<Attempt<View>, StoreError> {
+    memory: MemoryBudget,
+) -> Result<OpenAttempt<View>, StoreError> {
     refuse_shorter(place)?;
     let options = tuning::database(memory, 2);
     let families = tuning::families_to_read(FAMILIES, memory);
     let db = match DB::open_cf_descriptors_read_only(&options, database, families, false) {
         Ok(db) => db,
         Err(error) if error.to_string().contains("No such file") => {
-            return Ok(Attempt::Missed(error.into()));
+            return Ok(OpenAttempt::Missed(error.into()));
         }
         Err(error) => {
-            let oldest = Noted::read(place)?.map_or(0, |noted| noted.oldest_log);
+            let oldest = ManifestNote::read(place)?.map_or(0, |noted| noted.oldest_log);
             return Err(wal::refused(place, database, journal, oldest, error));
         }
     };
@@ -121,24 +121,24 @@ fn attempt(
     };
     match found {
         None => {}
-        Some(lost) if lost.is_gone => return Ok(Attempt::Missed(lost.error)),
+        Some(lost) if lost.is_gone => return Ok(OpenAttempt::Missed(lost.error)),
         Some(lost) => return Err(lost.error),
     }
-    let merged = MergedBlocks::within(memory.merged);
-    let view = View::at_now(&Arc::new(db), BandIndex::default(), &merged, memory)?;
+    let merged = PageCache::within(memory.merged);
+    let view = View::at_now(&Arc::new(db), IndexReader::default(), &merged, memory)?;
     refuse_lost(&place.root, view.commit().0, journal.last())?;
     if view.misses_folded_bands()? {
         // A newer manifest has the tables, unless they are lost.
         let (what, family) = ("folded band runs", "bands");
         let key = format!("mark, seen from commit {}", view.commit());
-        return Ok(Attempt::Missed(StoreError::Missing { what, family, key }));
+        return Ok(OpenAttempt::Missed(StoreError::Missing { what, family, key }));
     }
-    Ok(Attempt::Whole(view))
+    Ok(OpenAttempt::Whole(view))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Writer, create};
+    use super::super::{StoreWriter, create};
     use super::*;
     use crate::model::{Context, DedupMode, Interrupt, NoProgress, Policy};
 
@@ -160,7 +160,7 @@ mod tests {
             assert_eq!(is_held, tries > TRIES);
             let key = tries.to_string();
             let missing = StoreError::Missing { what: "log", family: "", key };
-            Ok(Attempt::Missed(missing))
+            Ok(OpenAttempt::Missed(missing))
         });
         assert!(matches!(ended, Err(StoreError::Missing { .. })), "held files cannot go");
         assert_eq!(tries, TRIES + 1);
@@ -168,7 +168,7 @@ mod tests {
         let ended = patient::<()>(&place, |_, _, _| {
             tries += 1;
             let missing = StoreError::Missing { what: "log", family: "", key: String::new() };
-            Ok(Attempt::Missed(missing))
+            Ok(OpenAttempt::Missed(missing))
         });
         assert!(ended.is_err() && tries == 2, "what is missed twice is lost");
     }
@@ -177,11 +177,11 @@ mod tests {
     fn files_that_a_writer_deletes_while_they_are_opened_are_held() {
         let (_directory, place) = corpus();
         let mut tries = 0;
-        let commit = |writer: &mut Writer| {
+        let commit = |writer: &mut StoreWriter| {
             writer.begin().unwrap().commit(&super::super::CommitRecord::default()).unwrap().0
         };
-        let memory = Memory::within(MEMORY);
-        let mut writer = Writer::open(&place.root, memory, 2).unwrap();
+        let memory = MemoryBudget::within(MEMORY);
+        let mut writer = StoreWriter::open(&place.root, memory, 2).unwrap();
         let interrupt = Interrupt::default();
         let context = Context::new(&NoProgress, &interrupt, MEMORY);
         commit(&mut writer);
@@ -193,11 +193,13 @@ mod tests {
             writer.compact_files(&context).unwrap();
             assert!(tries < 20);
             match attempt(&place, database, journal, is_held, memory)? {
-                Attempt::Whole(view) if is_held => Ok(Attempt::Whole((before, view.commit().0))),
+                OpenAttempt::Whole(view) if is_held => {
+                    Ok(OpenAttempt::Whole((before, view.commit().0)))
+                }
                 _ => {
                     let key = tries.to_string();
                     let missing = StoreError::Missing { what: "log", family: "", key };
-                    Ok(Attempt::Missed(missing))
+                    Ok(OpenAttempt::Missed(missing))
                 }
             }
         });

@@ -3,16 +3,16 @@
 
 use crate::model::{DocId, SourceId, Standing, TokenizerId};
 use crate::store::bytes::bitmap_block;
-use crate::store::bytes::key::{Block, ColumnKey, Key, PostingKey};
-use crate::store::bytes::number_block::ColumnBlock;
+use crate::store::bytes::key::{BlockNumber, ColumnKey, PostingKey, StoreKey};
+use crate::store::bytes::number_block::NumberBlock;
 use crate::store::bytes::record::CommitRecord;
 use crate::store::database::family::{StoreFamily, family_handle};
 use crate::store::database::tuning;
 use crate::store::documents::numbers::Columns;
 use crate::store::documents::postings::Postings;
 use crate::store::error::StoreError;
-use crate::store::writer::Writer;
-use crate::store::{Batch, system_fields};
+use crate::store::writer::StoreWriter;
+use crate::store::{CommitBatch, system_fields};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use rocksdb::{DB, IngestExternalFileOptions, SstFileWriter};
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Blocks in one table: about 25 MB are held at a time.
 const ROWS_IN_TABLE: usize = 128;
 
-impl Writer {
+impl StoreWriter {
     /// Fills a corpus without documents with kept ones of which only token counts are known. `block`
     /// puts the counts of a block in the vector it is given, none where a document was never encoded,
     /// and answers which of `sources` the block is of; it is asked until a block is empty, and all but the
@@ -58,15 +58,17 @@ impl Writer {
             slots.insert_range(0..values.len() as u32);
             let term = batch.term(system_fields::SOURCE, &system_fields::source_value(source))?;
             for term in [kept, term] {
-                let key = PostingKey { term, block: Block(number) };
+                let key = PostingKey { term, block: BlockNumber(number) };
                 batch.put::<Postings>(&key, &bitmap_block::encode(&slots))?;
             }
-            let mut stored = ColumnBlock::default();
+            let mut stored = NumberBlock::default();
             for (slot, value) in (0_u16..=u16::MAX).zip(&values) {
                 stored.set(slot, *value);
             }
-            let key =
-                ColumnKey { column: system_fields::tokens_of(tokenizer), block: Block(number) };
+            let key = ColumnKey {
+                column: system_fields::tokens_of(tokenizer),
+                block: BlockNumber(number),
+            };
             tables.put(key.to_bytes(), stored.encode())?;
             let record = batch.source_record(source)?;
             record.documents += count;
@@ -85,7 +87,7 @@ impl Writer {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     fn count(
         &mut self,
         tokenizer: TokenizerId,

@@ -1,13 +1,15 @@
 //! A consistent moment of the store: the only way to read. Each family adds the reading of its rows in its own file.
 
 use crate::model::{BLOCK_SIZE, CommitSeq, FieldDeclaration, FieldId, Generation, Policy, SuiteId};
-use crate::store::bytes::record::{FieldRecord, SourceRecord, State, SuiteRecord, TokenizerRecord};
+use crate::store::bytes::record::{
+    FieldRecord, SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
+};
 use crate::store::bytes::text::TextDecoder;
-use crate::store::database::Pinned;
-use crate::store::database::page_cache::{MergedBlocks, MomentBlocks};
-use crate::store::database::tuning::Memory;
+use crate::store::database::PinnedMoment;
+use crate::store::database::page_cache::{MomentPages, PageCache};
+use crate::store::database::tuning::MemoryBudget;
 use crate::store::error::StoreError;
-use crate::store::index::BandIndex;
+use crate::store::index::IndexReader;
 use crate::store::meta::{Meta, MetaKey};
 use rocksdb::DB;
 use std::any::Any;
@@ -17,20 +19,20 @@ use std::sync::{Arc, OnceLock};
 /// One committed moment of a corpus. Cheap to clone; holds its moment alive as long as it lives.
 #[derive(Clone)]
 pub struct View {
-    pub(in crate::store) moment: Arc<Moment>,
-    pub(in crate::store) lens: Option<Arc<Lens>>,
+    pub(in crate::store) moment: Arc<StoreMoment>,
+    pub(in crate::store) lens: Option<Arc<PolicyOverride>>,
 }
 
 /// Another policy generation than the current one, seen through the same moment.
-pub(in crate::store) struct Lens {
+pub(in crate::store) struct PolicyOverride {
     pub(in crate::store) policy: Policy,
     pub(in crate::store) generation: Generation,
 }
 
 /// What views of one moment share.
-pub(in crate::store) struct Moment {
-    pub(in crate::store) pinned: Pinned,
-    pub(in crate::store) state: State,
+pub(in crate::store) struct StoreMoment {
+    pub(in crate::store) pinned: PinnedMoment,
+    pub(in crate::store) state: StoreState,
     pub(in crate::store) policy: Policy,
     pub(in crate::store) fields: Vec<FieldDeclaration>,
     pub(in crate::store) added: Vec<(FieldId, FieldRecord)>,
@@ -39,8 +41,8 @@ pub(in crate::store) struct Moment {
     /// Read when they are asked for.
     pub(in crate::store) suites: OnceLock<Vec<(SuiteId, SuiteRecord)>>,
     pub(in crate::store) decoder: TextDecoder,
-    pub(in crate::store) bands: BandIndex,
-    pub(in crate::store) merged: MomentBlocks,
+    pub(in crate::store) bands: IndexReader,
+    pub(in crate::store) merged: MomentPages,
     pub(in crate::store) queries: usize,
     /// See [`View::remembered`].
     pub(in crate::store) remembered: OnceLock<Arc<dyn Any + Send + Sync>>,
@@ -49,11 +51,11 @@ pub(in crate::store) struct Moment {
 impl View {
     pub(in crate::store) fn at_now(
         db: &Arc<DB>,
-        bands: BandIndex,
-        merged: &MergedBlocks,
-        memory: Memory,
+        bands: IndexReader,
+        merged: &PageCache,
+        memory: MemoryBudget,
     ) -> Result<Self, StoreError> {
-        let pinned = Pinned::at_now(db);
+        let pinned = PinnedMoment::at_now(db);
         let missing =
             |key: &str| StoreError::Missing { what: "record", family: "meta", key: key.to_owned() };
         let state = pinned
@@ -67,7 +69,7 @@ impl View {
         let tokenizers = Self::read_tokenizers(&pinned, &state)?;
         let decoder = TextDecoder::default();
         let (merged, queries) = (merged.of_moment(), memory.queries);
-        let moment = Moment {
+        let moment = StoreMoment {
             pinned,
             state,
             policy,
@@ -85,7 +87,7 @@ impl View {
         Ok(Self { moment: Arc::new(moment), lens: None })
     }
 
-    pub(in crate::store) fn pinned(&self) -> &Pinned {
+    pub(in crate::store) fn pinned(&self) -> &PinnedMoment {
         &self.moment.pinned
     }
 
@@ -115,7 +117,7 @@ impl View {
 
     /// High-water marks and counters.
     #[must_use]
-    pub fn state(&self) -> &State {
+    pub fn state(&self) -> &StoreState {
         &self.moment.state
     }
 
@@ -134,7 +136,7 @@ impl View {
     /// The same moment under another policy and its generation.
     #[must_use]
     pub fn under(&self, policy: Policy, generation: Generation) -> Self {
-        let lens = Some(Arc::new(Lens { policy, generation }));
+        let lens = Some(Arc::new(PolicyOverride { policy, generation }));
         Self { moment: Arc::clone(&self.moment), lens }
     }
 

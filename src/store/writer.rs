@@ -5,14 +5,14 @@ use crate::store::bytes::record::CommitRecord;
 use crate::store::bytes::text::TextEncoder;
 use crate::store::database::compact::{self, PIECE, compact};
 use crate::store::database::family::FamilyInfo;
-use crate::store::database::page_cache::MergedBlocks;
-use crate::store::database::tuning::Memory;
+use crate::store::database::page_cache::PageCache;
+use crate::store::database::tuning::MemoryBudget;
 use crate::store::error::StoreError;
-use crate::store::files::directory::{CorpusDirectory, Lock};
-use crate::store::files::journal::{Entry, Journal};
-use crate::store::files::manifest_note::Noted;
+use crate::store::files::directory::{CorpusDirectory, WriterLock};
+use crate::store::files::journal::{Journal, JournalEntry};
+use crate::store::files::manifest_note::ManifestNote;
 use crate::store::files::{scratch, wal};
-use crate::store::index::BandWriter;
+use crate::store::index::IndexWriter;
 use crate::store::view::View;
 use roaring::RoaringTreemap;
 use rocksdb::{DB, FlushOptions, WaitForCompactOptions, WriteOptions};
@@ -22,29 +22,29 @@ use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The one process that writes.
-pub struct Writer {
+pub struct StoreWriter {
     pub(super) db: Arc<DB>,
     pub(super) journal: Journal,
     pub(super) terms: HashMap<(FieldId, Vec<u8>), TermId>,
     pub(super) encoder: Arc<TextEncoder>,
     /// Kept documents as of the last commit: one bit a document.
     pub(super) kept: Arc<RoaringTreemap>,
-    pub(super) bands: BandWriter,
-    pub(in crate::store) merged: MergedBlocks,
-    pub(super) aside: Aside,
+    pub(super) bands: IndexWriter,
+    pub(in crate::store) merged: PageCache,
+    pub(super) aside: CommitCarryOver,
     pub(super) memory_aside: usize,
     pub(in crate::store) view: View,
     /// A commit began and did not end.
     pub(super) is_torn: bool,
     pub(in crate::store) batch_bytes: u64,
     pub(in crate::store) place: CorpusDirectory,
-    pub(in crate::store) noted: Option<Noted>,
-    pub(in crate::store) memory: Memory,
-    pub(in crate::store) lock: Arc<Lock>,
+    pub(in crate::store) noted: Option<ManifestNote>,
+    pub(in crate::store) memory: MemoryBudget,
+    pub(in crate::store) lock: Arc<WriterLock>,
     pub(in crate::store) families: &'static [FamilyInfo],
 }
 
-impl Writer {
+impl StoreWriter {
     /// Text that one commit of a command over stored documents should take, in bytes.
     #[must_use]
     pub const fn batch_bytes(&self) -> u64 {
@@ -61,7 +61,7 @@ impl Writer {
 
     /// The right to write, to be held by whoever keeps the database open longer than this writer.
     #[must_use]
-    pub fn lock(&self) -> Arc<Lock> {
+    pub fn lock(&self) -> Arc<WriterLock> {
         Arc::clone(&self.lock)
     }
 
@@ -130,12 +130,12 @@ impl Writer {
 
     fn note_manifest(&mut self) -> Result<(), StoreError> {
         let oldest = wal::oldest_needed(&self.db)?;
-        self.noted = Noted::update(self.noted, &self.place, oldest)?;
+        self.noted = ManifestNote::update(self.noted, &self.place, oldest)?;
         Ok(())
     }
 
     /// Acknowledges a commit that was written and synced.
-    pub(super) fn acknowledge(&mut self, entry: Entry) -> Result<(), StoreError> {
+    pub(super) fn acknowledge(&mut self, entry: JournalEntry) -> Result<(), StoreError> {
         self.journal.append(entry, wal::newest(&self.place)?)
     }
 }
@@ -148,16 +148,16 @@ pub(super) fn synced() -> WriteOptions {
 
 /// One thing at most.
 #[derive(Clone, Default)]
-pub(super) struct Aside(Arc<Mutex<Option<Box<dyn Any + Send>>>>);
+pub(super) struct CommitCarryOver(Arc<Mutex<Option<Box<dyn Any + Send>>>>);
 
-impl Aside {
+impl CommitCarryOver {
     pub(super) fn replace(&self, kept: Option<Box<dyn Any + Send>>) -> Option<Box<dyn Any + Send>> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *held, kept)
     }
 }
 
-impl Writer {
+impl StoreWriter {
     /// Rewrites the files into their most compact form. What is stored stays the same, also after a stop.
     ///
     /// # Errors
@@ -174,7 +174,7 @@ impl Writer {
     ///
     /// # Errors
     /// [`StoreError::Held`] when this process shows an earlier moment, which the files are kept for; otherwise as
-    /// [`Writer::compact`].
+    /// [`StoreWriter::compact`].
     pub fn rewrite(
         &mut self,
         families: &[&'static str],

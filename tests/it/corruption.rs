@@ -3,7 +3,7 @@
 use crate::splits::trained;
 use crate::support::{Random, Scratch, copy, corpusdb, crawl, lines, make, writer};
 use corpusdb::ingest::ReadOptions;
-use corpusdb::store::Depth;
+use corpusdb::store::CheckDepth;
 use corpusdb::{Corpus, DedupMode, DocId, Error, IngestOptions, Interrupt, NoProgress};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -99,7 +99,7 @@ fn ask(path: &Path) -> Answers {
             opened: Ok(()),
             answers: QUESTIONS.iter().map(|(_, ask)| ask(&corpus).map_err(words)).collect(),
             faults: corpus
-                .check(Depth::Deep, &NoProgress)
+                .check(CheckDepth::Deep, &NoProgress)
                 .map(|faults| faults.len())
                 .map_err(words),
         },

@@ -4,7 +4,7 @@ use crate::support::{
     MEMORY, Page, Random, Scratch, crawl, lines, make, reader, seeds, sound_digest, train, writer,
 };
 use corpusdb::ingest::ReadOptions;
-use corpusdb::store::Depth;
+use corpusdb::store::CheckDepth;
 use corpusdb::{
     Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport, Interrupt, NoProgress,
 };
@@ -246,5 +246,7 @@ fn a_digest_tells_one_corpus_from_another() {
     digests.sort();
     digests.dedup();
     assert!(digests.len() >= 3, "{digests:?}");
-    assert!(reader(&scratch.path("whole")).check(Depth::Full, &NoProgress).unwrap().is_empty());
+    assert!(
+        reader(&scratch.path("whole")).check(CheckDepth::Full, &NoProgress).unwrap().is_empty()
+    );
 }

@@ -8,7 +8,7 @@ use crate::epoch::pack::Histogram;
 use crate::model::{BLOCK_SIZE, DedupMode, DocId, Policy, TokenizerId};
 use crate::store;
 use crate::store::{
-    CommitRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer, system_fields,
+    CommitRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord, View, system_fields,
 };
 use proptest::prelude::*;
 use roaring::RoaringTreemap;
@@ -19,7 +19,7 @@ fn corpus(counts: &[Option<i64>]) -> (tempfile::TempDir, View) {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("corpus");
     store::create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
-    let mut writer = Writer::open(&path, Memory::within(64 << 20), 1).unwrap();
+    let mut writer = StoreWriter::open(&path, MemoryBudget::within(64 << 20), 1).unwrap();
     let record = TokenizerRecord {
         name: "t".to_owned(),
         hash: [0; 32],
@@ -31,7 +31,7 @@ fn corpus(counts: &[Option<i64>]) -> (tempfile::TempDir, View) {
     };
     let mut batch = writer.begin().unwrap();
     batch
-        .add_tokenizer(&record, TokenizerParts { file: b"{}", ..TokenizerParts::default() })
+        .add_tokenizer(&record, TokenizerFiles { file: b"{}", ..TokenizerFiles::default() })
         .unwrap();
     batch.commit(&CommitRecord::default()).unwrap();
     let mut blocks = counts.chunks(BLOCK_SIZE as usize);

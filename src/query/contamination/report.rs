@@ -5,7 +5,7 @@ use super::weighed::{Weighed, Whose};
 use crate::contamination::{Precision, Rule};
 use crate::model::{DocId, SuiteVerdict};
 use crate::query::error::QueryError;
-use crate::store::{SuiteRecord, TextAndItem, View, system_fields};
+use crate::store::{SuiteRecord, VerdictSubject, View, system_fields};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,7 +164,7 @@ fn of_suite(
 
 /// What was decided about items and texts that a rule holds of.
 #[derive(Default)]
-struct Judged(BTreeMap<TextAndItem, bool>);
+struct Judged(BTreeMap<VerdictSubject, bool>);
 
 impl Judged {
     fn add(

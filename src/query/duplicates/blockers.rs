@@ -3,7 +3,7 @@
 use super::craft;
 use crate::model::{DocId, key_identity};
 use crate::query::error::QueryError;
-use crate::store::{Blocked, Header, View};
+use crate::store::{BlockKind, DocumentRecord, View};
 use serde::Serialize;
 
 /// Removed documents that are listed.
@@ -28,15 +28,15 @@ pub struct ShownBlocker {
 pub(in crate::query) fn blockers(
     view: &View,
     document: DocId,
-    header: &Header,
+    header: &DocumentRecord,
 ) -> Result<Vec<ShownBlocker>, QueryError> {
     let key = header.key.as_ref();
     let identity = key.map(|key| key_identity(view.source_name(header.source), key));
     let normalised = (header.words > 0).then_some(header.normalised);
     let ways = [
-        (Blocked::Text, (header.bytes > 0).then_some(header.raw), "text"),
-        (Blocked::Identity, identity, "key"),
-        (Blocked::Normalised, normalised, "normalised text"),
+        (BlockKind::Text, (header.bytes > 0).then_some(header.raw), "text"),
+        (BlockKind::Identity, identity, "key"),
+        (BlockKind::Normalised, normalised, "normalised text"),
     ];
     let mut found: Vec<(DocId, &'static str, Option<f64>)> = Vec::new();
     for (what, hash, by) in ways {
@@ -45,7 +45,7 @@ pub(in crate::query) fn blockers(
             found.extend(blockers.into_iter().map(|blocker| (blocker, by, None)));
         }
     }
-    if view.has_blocks(Blocked::Similar)? {
+    if view.has_blocks(BlockKind::Similar)? {
         let similar = craft::similar_blockers(view, document)?;
         found.extend(similar.into_iter().map(|(id, jaccard)| (id, "similarity", Some(jaccard))));
     }

@@ -6,7 +6,7 @@
 use crate::model::{DocId, Match, MatchKind, SourceId};
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups, Total};
-use crate::store::{ColumnBlock, View, system_fields};
+use crate::store::{NumberBlock, View, system_fields};
 use std::collections::BTreeMap;
 
 /// Removed documents whose witnesses wait for their groups, of 24 bytes each.
@@ -103,7 +103,7 @@ fn settle(
 struct Columns<'a> {
     view: &'a View,
     only: Option<SourceId>,
-    block: Option<(u64, ColumnBlock, Option<ColumnBlock>)>,
+    block: Option<(u64, NumberBlock, Option<NumberBlock>)>,
 }
 
 impl Columns<'_> {

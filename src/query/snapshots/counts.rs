@@ -3,7 +3,7 @@
 
 use crate::model::{DocId, TokenizerId};
 use crate::query::error::QueryError;
-use crate::store::{ColumnBlock, View, system_fields};
+use crate::store::{NumberBlock, View, system_fields};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -61,14 +61,14 @@ pub(super) struct Sizes<'a> {
     view: &'a View,
     tokenizers: Vec<TokenizerId>,
     block: Option<u64>,
-    bytes: ColumnBlock,
-    tokens: Vec<ColumnBlock>,
+    bytes: NumberBlock,
+    tokens: Vec<NumberBlock>,
 }
 
 impl<'a> Sizes<'a> {
     pub(super) fn new(view: &'a View) -> Self {
         let tokenizers = view.tokenizers().map(|(id, _)| id).collect();
-        Self { view, tokenizers, block: None, bytes: ColumnBlock::default(), tokens: Vec::new() }
+        Self { view, tokenizers, block: None, bytes: NumberBlock::default(), tokens: Vec::new() }
     }
 
     pub(super) fn of(&mut self, document: DocId) -> Result<Size, QueryError> {
@@ -81,7 +81,7 @@ impl<'a> Sizes<'a> {
             }
             self.block = Some(block);
         }
-        let of = |column: &ColumnBlock| {
+        let of = |column: &NumberBlock| {
             column.get(document.slot()).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
         };
         Ok(Size { bytes: of(&self.bytes), tokens: self.tokens.iter().map(of).collect() })

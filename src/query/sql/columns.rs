@@ -10,7 +10,7 @@ use crate::query::error::QueryError;
 use crate::query::keys::Keys;
 use crate::query::relations::{Relation, Sizes};
 use crate::store::system_fields;
-use crate::store::{Header, View};
+use crate::store::{DocumentRecord, View};
 use arrow::array::{
     ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, Float64Array, Int64Array,
     PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder, StringViewBuilder, UInt64Array,
@@ -158,7 +158,11 @@ impl<'a> Filler<'a> {
             .map_err(QueryError::arrow)
     }
 
-    fn headers(&self, open: &OpenBlock<'_>, slots: &[u16]) -> Result<Vec<Header>, QueryError> {
+    fn headers(
+        &self,
+        open: &OpenBlock<'_>,
+        slots: &[u16],
+    ) -> Result<Vec<DocumentRecord>, QueryError> {
         let mut headers = Vec::new();
         if !self.wants(|source| matches!(source, Content::Key | Content::Text)) {
             return Ok(headers);
@@ -383,7 +387,7 @@ struct Rows<'r, 'a> {
     open: &'r OpenBlock<'a>,
     slots: &'r [u16],
     /// Empty when no column needs them.
-    headers: Vec<Header>,
+    headers: Vec<DocumentRecord>,
     /// Empty when no column needs them.
     relations: Vec<Relation>,
 }

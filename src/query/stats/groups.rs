@@ -5,7 +5,7 @@ use crate::model::{ColumnId, FieldKind, SourceId};
 use crate::query::error::QueryError;
 use crate::query::groups::Groups;
 use crate::query::snapshots::DocumentCounts;
-use crate::store::{ColumnBlock, View, system_fields};
+use crate::store::{NumberBlock, View, system_fields};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -125,10 +125,10 @@ fn language(view: &View) -> Option<ColumnId> {
 
 /// The columns of a block that are counted.
 pub(super) struct Block {
-    pub(super) sources: ColumnBlock,
-    languages: Option<ColumnBlock>,
-    bytes: ColumnBlock,
-    tokens: Vec<ColumnBlock>,
+    pub(super) sources: NumberBlock,
+    languages: Option<NumberBlock>,
+    bytes: NumberBlock,
+    tokens: Vec<NumberBlock>,
 }
 
 impl Block {
@@ -171,7 +171,7 @@ impl Block {
     }
 
     fn add_to(&self, sum: &mut Sum, slot: u16) {
-        let number = |column: &ColumnBlock| {
+        let number = |column: &NumberBlock| {
             column.get(slot).and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
         };
         sum.documents += 1;

@@ -1,7 +1,7 @@
 //! Roaring bitmaps of one 65,536-document block: stored form, (clear, set) deltas, and their merging.
 
-use crate::store::bytes::cursor::Cursor;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::bytes::cursor::ByteCursor;
+use crate::store::error::{DecodeError, StoreError};
 use roaring::{RoaringBitmap, RoaringTreemap};
 
 /// Members up to which a block is a raw list: below it roaring's own header is the larger part.
@@ -15,12 +15,12 @@ const TAG_POISON: u8 = 0xee;
 /// A change of one block: slots in `clear` leave, then slots in `set` join. The two are disjoint,
 /// which makes composition associative.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Delta {
+pub struct BitmapDelta {
     clear: RoaringBitmap,
     set: RoaringBitmap,
 }
 
-impl Delta {
+impl BitmapDelta {
     /// `slot` joins.
     pub fn set(&mut self, slot: u16) {
         self.clear.remove(slot.into());
@@ -59,10 +59,10 @@ impl Delta {
         out
     }
 
-    fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut cursor = Cursor::new(bytes);
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut cursor = ByteCursor::new(bytes);
         if cursor.u8()? != TAG_DELTA {
-            return Err(Malformed::at(0, "not a bitmap delta"));
+            return Err(DecodeError::at(0, "not a bitmap delta"));
         }
         let clear_len = cursor.u32()? as usize;
         let clear = decode(cursor.take(clear_len)?)?;
@@ -95,21 +95,21 @@ pub fn encode(block: &RoaringBitmap) -> Vec<u8> {
 /// Reads a block; slots are below 65,536.
 ///
 /// # Errors
-/// [`Malformed`] for bytes no release wrote.
-pub fn decode(bytes: &[u8]) -> Result<RoaringBitmap, Malformed> {
-    let mut cursor = Cursor::new(bytes);
+/// [`DecodeError`] for bytes no release wrote.
+pub fn decode(bytes: &[u8]) -> Result<RoaringBitmap, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
     match cursor.u8()? {
         TAG_LIST => {
             let list = cursor.rest();
             if !list.len().is_multiple_of(2) {
-                return Err(Malformed::at(1, "odd list"));
+                return Err(DecodeError::at(1, "odd list"));
             }
             let mut block = RoaringBitmap::new();
             for (at, pair) in list.chunks_exact(2).enumerate() {
                 let slot = pair.try_into().map(u16::from_le_bytes).unwrap_or_default();
                 block
                     .try_push(slot.into())
-                    .map_err(|_| Malformed::at(1 + at * 2, "list is not ascending"))?;
+                    .map_err(|_| DecodeError::at(1 + at * 2, "list is not ascending"))?;
             }
             Ok(block)
         }
@@ -117,25 +117,27 @@ pub fn decode(bytes: &[u8]) -> Result<RoaringBitmap, Malformed> {
             let mut rest = cursor.rest();
             let len = rest.len();
             let block = RoaringBitmap::deserialize_from(&mut rest)
-                .map_err(|error| Malformed::at(1 + len - rest.len(), error.to_string()))?;
+                .map_err(|error| DecodeError::at(1 + len - rest.len(), error.to_string()))?;
             if !rest.is_empty() {
-                return Err(Malformed::at(1 + len - rest.len(), "trailing bytes"));
+                return Err(DecodeError::at(1 + len - rest.len(), "trailing bytes"));
             }
             match block.max() {
-                Some(max) if max > u32::from(u16::MAX) => Err(Malformed::at(1, "slot over 65,535")),
+                Some(max) if max > u32::from(u16::MAX) => {
+                    Err(DecodeError::at(1, "slot over 65,535"))
+                }
                 _ => Ok(block),
             }
         }
-        TAG_POISON => Err(Malformed::at(0, "a merge met bytes it could not read")),
-        tag => Err(Malformed::at(0, format!("unknown tag {tag}"))),
+        TAG_POISON => Err(DecodeError::at(0, "a merge met bytes it could not read")),
+        tag => Err(DecodeError::at(0, format!("unknown tag {tag}"))),
     }
 }
 
 /// Reads a block as the members of `low << 16` and on: its container is taken as it lies.
 ///
 /// # Errors
-/// [`Malformed`] for bytes no release wrote.
-pub fn decode_at(bytes: &[u8], low: u16) -> Result<RoaringBitmap, Malformed> {
+/// [`DecodeError`] for bytes no release wrote.
+pub fn decode_at(bytes: &[u8], low: u16) -> Result<RoaringBitmap, DecodeError> {
     let block = decode(bytes)?;
     let base = u32::from(low) << 16;
     let mut moved = bytes.get(1..).unwrap_or_default().to_vec();
@@ -162,10 +164,10 @@ pub(in crate::store) fn merge_full<'a>(
     existing: Option<&[u8]>,
     operands: impl Iterator<Item = &'a [u8]>,
 ) -> Vec<u8> {
-    let merged = || -> Result<RoaringBitmap, Malformed> {
+    let merged = || -> Result<RoaringBitmap, DecodeError> {
         let mut block = existing.map_or_else(|| Ok(RoaringBitmap::new()), decode)?;
         for operand in operands {
-            Delta::decode(operand)?.apply(&mut block);
+            BitmapDelta::decode(operand)?.apply(&mut block);
         }
         Ok(block)
     };
@@ -176,9 +178,9 @@ pub(in crate::store) fn merge_full<'a>(
 pub(in crate::store) fn merge_partial<'a>(
     operands: impl Iterator<Item = &'a [u8]>,
 ) -> Option<Vec<u8>> {
-    let mut folded = Delta::default();
+    let mut folded = BitmapDelta::default();
     for operand in operands {
-        folded.then(&Delta::decode(operand).ok()?);
+        folded.then(&BitmapDelta::decode(operand).ok()?);
     }
     Some(folded.encode())
 }
@@ -195,9 +197,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn delta() -> impl Strategy<Value = Delta> {
+    fn delta() -> impl Strategy<Value = BitmapDelta> {
         proptest::collection::vec((any::<bool>(), 0_u16..300), 0..60).prop_map(|changes| {
-            let mut delta = Delta::default();
+            let mut delta = BitmapDelta::default();
             for (set, slot) in changes {
                 if set { delta.set(slot) } else { delta.clear(slot) }
             }
@@ -227,12 +229,12 @@ mod tests {
         #[test]
         fn blocks_and_deltas_round_trip(block in block(), delta in delta()) {
             prop_assert_eq!(decode(&encode(&block)), Ok(block));
-            prop_assert_eq!(Delta::decode(&delta.encode()), Ok(delta));
+            prop_assert_eq!(BitmapDelta::decode(&delta.encode()), Ok(delta));
         }
 
         #[test]
         fn folding_first_changes_nothing(base in block(), deltas in proptest::collection::vec(delta(), 1..6), cut in 0_usize..6) {
-            let operands: Vec<Vec<u8>> = deltas.iter().map(Delta::encode).collect();
+            let operands: Vec<Vec<u8>> = deltas.iter().map(BitmapDelta::encode).collect();
             let cut = cut.min(operands.len());
             let slices = |v: &[Vec<u8>]| v.to_vec();
             let plain = merge_full(Some(&encode(&base)), operands.iter().map(Vec::as_slice));

@@ -1,14 +1,14 @@
 //! A bounds-checked cursor over stored bytes, and its writing twin. Little-endian, LEB128 integers.
 
-use crate::store::error::Malformed;
+use crate::store::error::DecodeError;
 
 /// Reads hand-packed values; every read is checked.
-pub(in crate::store) struct Cursor<'a> {
+pub(in crate::store) struct ByteCursor<'a> {
     bytes: &'a [u8],
     at: usize,
 }
 
-impl<'a> Cursor<'a> {
+impl<'a> ByteCursor<'a> {
     pub(in crate::store) const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, at: 0 }
     }
@@ -17,7 +17,7 @@ impl<'a> Cursor<'a> {
         self.at
     }
 
-    pub(in crate::store) fn take(&mut self, len: usize) -> Result<&'a [u8], Malformed> {
+    pub(in crate::store) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let end = self.at.checked_add(len).filter(|end| *end <= self.bytes.len());
         let slice = end.and_then(|end| self.bytes.get(self.at..end));
         match (slice, end) {
@@ -25,40 +25,40 @@ impl<'a> Cursor<'a> {
                 self.at = end;
                 Ok(slice)
             }
-            _ => Err(Malformed::at(
+            _ => Err(DecodeError::at(
                 self.at,
                 format!("{len} bytes expected, {} left", self.bytes.len().saturating_sub(self.at)),
             )),
         }
     }
 
-    pub(in crate::store) fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+    pub(in crate::store) fn array<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let at = self.at;
-        self.take(N)?.try_into().map_err(|_| Malformed::at(at, "short array"))
+        self.take(N)?.try_into().map_err(|_| DecodeError::at(at, "short array"))
     }
 
-    pub(in crate::store) fn u8(&mut self) -> Result<u8, Malformed> {
+    pub(in crate::store) fn u8(&mut self) -> Result<u8, DecodeError> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(in crate::store) fn u16(&mut self) -> Result<u16, Malformed> {
+    pub(in crate::store) fn u16(&mut self) -> Result<u16, DecodeError> {
         Ok(u16::from_le_bytes(self.array()?))
     }
 
-    pub(in crate::store) fn u32(&mut self) -> Result<u32, Malformed> {
+    pub(in crate::store) fn u32(&mut self) -> Result<u32, DecodeError> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(in crate::store) fn u64(&mut self) -> Result<u64, Malformed> {
+    pub(in crate::store) fn u64(&mut self) -> Result<u64, DecodeError> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
-    pub(in crate::store) fn i64(&mut self) -> Result<i64, Malformed> {
+    pub(in crate::store) fn i64(&mut self) -> Result<i64, DecodeError> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
     /// LEB128, at most 64 bits.
-    pub(in crate::store) fn varint(&mut self) -> Result<u64, Malformed> {
+    pub(in crate::store) fn varint(&mut self) -> Result<u64, DecodeError> {
         let start = self.at;
         let mut value = 0_u64;
         for shift in (0..64).step_by(7) {
@@ -72,13 +72,13 @@ impl<'a> Cursor<'a> {
                 return Ok(value);
             }
         }
-        Err(Malformed::at(start, "integer longer than 64 bits"))
+        Err(DecodeError::at(start, "integer longer than 64 bits"))
     }
 
-    pub(in crate::store) fn varint_u32(&mut self) -> Result<u32, Malformed> {
+    pub(in crate::store) fn varint_u32(&mut self) -> Result<u32, DecodeError> {
         let start = self.at;
         u32::try_from(self.varint()?)
-            .map_err(|_| Malformed::at(start, "integer longer than 32 bits"))
+            .map_err(|_| DecodeError::at(start, "integer longer than 32 bits"))
     }
 
     pub(in crate::store) fn rest(&mut self) -> &'a [u8] {
@@ -87,11 +87,11 @@ impl<'a> Cursor<'a> {
         rest
     }
 
-    pub(in crate::store) fn end(&self) -> Result<(), Malformed> {
+    pub(in crate::store) fn end(&self) -> Result<(), DecodeError> {
         if self.at == self.bytes.len() {
             Ok(())
         } else {
-            Err(Malformed::at(self.at, format!("{} trailing bytes", self.bytes.len() - self.at)))
+            Err(DecodeError::at(self.at, format!("{} trailing bytes", self.bytes.len() - self.at)))
         }
     }
 }
@@ -106,16 +106,16 @@ pub(in crate::store) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
 }
 
 /// The value of a row whose key says it all.
-pub(in crate::store) fn empty(bytes: &[u8]) -> Result<(), Malformed> {
-    if bytes.is_empty() { Ok(()) } else { Err(Malformed::at(0, "value is not empty")) }
+pub(in crate::store) fn empty(bytes: &[u8]) -> Result<(), DecodeError> {
+    if bytes.is_empty() { Ok(()) } else { Err(DecodeError::at(0, "value is not empty")) }
 }
 
 /// A value that has a byte at least.
 pub(in crate::store) fn not_empty<'v>(
     bytes: &'v [u8],
     why: &'static str,
-) -> Result<&'v [u8], Malformed> {
-    if bytes.is_empty() { Err(Malformed::at(0, why)) } else { Ok(bytes) }
+) -> Result<&'v [u8], DecodeError> {
+    if bytes.is_empty() { Err(DecodeError::at(0, why)) } else { Ok(bytes) }
 }
 
 #[cfg(test)]
@@ -128,14 +128,14 @@ mod tests {
         fn varint_round_trips(value: u64) {
             let mut out = Vec::new();
             put_varint(&mut out, value);
-            let mut cursor = Cursor::new(&out);
+            let mut cursor = ByteCursor::new(&out);
             prop_assert_eq!(cursor.varint(), Ok(value));
             prop_assert!(cursor.end().is_ok());
         }
 
         #[test]
         fn any_bytes_are_an_error_or_a_value(bytes: Vec<u8>) {
-            let mut cursor = Cursor::new(&bytes);
+            let mut cursor = ByteCursor::new(&bytes);
             while cursor.varint().is_ok() {}
             prop_assert!(cursor.offset() <= bytes.len());
         }

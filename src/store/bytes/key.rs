@@ -10,17 +10,17 @@
 use crate::model::{
     ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, SuiteId, TermId, TokenizerId,
 };
-use crate::store::error::Malformed;
+use crate::store::error::DecodeError;
 
 /// A typed key of one column family.
-pub trait Key: Sized {
+pub trait StoreKey: Sized {
     /// Appends the key's bytes.
     fn encode(&self, out: &mut Vec<u8>);
     /// Reads a key; trailing bytes are an error.
     ///
     /// # Errors
-    /// [`Malformed`] with the offset where the bytes stop making sense.
-    fn decode(bytes: &[u8]) -> Result<Self, Malformed>;
+    /// [`DecodeError`] with the offset where the bytes stop making sense.
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError>;
 
     /// The key's bytes.
     fn to_bytes(&self) -> Vec<u8> {
@@ -36,18 +36,18 @@ macro_rules! key {
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
         pub struct $name { $(#[doc = stringify!($field)] pub $field: $part),+ }
 
-        impl Key for $name {
+        impl StoreKey for $name {
             fn encode(&self, out: &mut Vec<u8>) {
                 $(self.$field.put(out);)+
             }
-            fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+            fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
                 let mut at = 0;
-                $(let width = <$part as Part>::WIDTH;
-                let $field = bytes.get(at..at + width).and_then(<$part as Part>::get)
-                    .ok_or_else(|| Malformed::at(at, concat!("key lacks ", stringify!($field))))?;
+                $(let width = <$part as KeyPart>::WIDTH;
+                let $field = bytes.get(at..at + width).and_then(<$part as KeyPart>::get)
+                    .ok_or_else(|| DecodeError::at(at, concat!("key lacks ", stringify!($field))))?;
                 at += width;)+
                 if at == bytes.len() { Ok(Self { $($field),+ }) }
-                else { Err(Malformed::at(at, "key has trailing bytes")) }
+                else { Err(DecodeError::at(at, "key has trailing bytes")) }
             }
         }
     )*};
@@ -67,17 +67,17 @@ key! {
     /// (tokenizer, document).
     TokensKey { tokenizer: TokenizerId, document: DocId }
     /// (column, block).
-    ColumnKey { column: ColumnId, block: Block }
+    ColumnKey { column: ColumnId, block: BlockNumber }
     /// (term, block).
-    PostingKey { term: TermId, block: Block }
+    PostingKey { term: TermId, block: BlockNumber }
     /// (generation, kind of text, blake3-128).
     ExactKey { generation: Generation, kind: TextKind, hash: [u8; 16] }
     /// (what is blocked, blake3-128).
-    BlockKey { kind: Blocked, hash: [u8; 16] }
+    BlockKey { kind: BlockKind, hash: [u8; 16] }
     /// (generation, band, hash).
-    BandKey { generation: Generation, band: u8, hash: BandHash }
+    BandKey { generation: Generation, band: u8, hash: BandHashPart }
     /// (generation, band, hash, document).
-    BandMemberKey { generation: Generation, band: u8, hash: BandHash, document: DocId }
+    BandMemberKey { generation: Generation, band: u8, hash: BandHashPart, document: DocId }
     /// (commit, part); commit 0 is the row of counters.
     BandRunKey { commit: CommitSeq, part: u32 }
     /// (generation, removed document, commit).
@@ -126,14 +126,14 @@ impl NameKey {
 /// Between the number of a plan and that of an epoch.
 const MARKS: &str = "\0\0marks\0";
 
-impl Key for NameKey {
+impl StoreKey for NameKey {
     fn encode(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.0.as_bytes());
     }
-    fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         std::str::from_utf8(bytes)
             .map(|name| Self(name.to_owned()))
-            .map_err(|error| Malformed::at(error.valid_up_to(), "name is not UTF-8"))
+            .map_err(|error| DecodeError::at(error.valid_up_to(), "name is not UTF-8"))
     }
 }
 
@@ -146,7 +146,7 @@ pub enum TermKey {
     Id(TermId),
 }
 
-impl Key for TermKey {
+impl StoreKey for TermKey {
     fn encode(&self, out: &mut Vec<u8>) {
         match self {
             Self::Value(field, value) => {
@@ -160,17 +160,17 @@ impl Key for TermKey {
             }
         }
     }
-    fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         match bytes.split_first() {
             Some((0, rest)) => {
                 let field = rest.get(..2).and_then(FieldId::get);
-                let field = field.ok_or_else(|| Malformed::at(1, "key lacks field"))?;
+                let field = field.ok_or_else(|| DecodeError::at(1, "key lacks field"))?;
                 Ok(Self::Value(field, rest.get(2..).unwrap_or_default().to_vec()))
             }
             Some((1, rest)) => {
-                TermId::get(rest).map(Self::Id).ok_or_else(|| Malformed::at(1, "key lacks term"))
+                TermId::get(rest).map(Self::Id).ok_or_else(|| DecodeError::at(1, "key lacks term"))
             }
-            _ => Err(Malformed::at(0, "unknown direction")),
+            _ => Err(DecodeError::at(0, "unknown direction")),
         }
     }
 }
@@ -184,14 +184,14 @@ pub struct FileKey {
     pub path: Vec<u8>,
 }
 
-impl Key for FileKey {
+impl StoreKey for FileKey {
     fn encode(&self, out: &mut Vec<u8>) {
         self.source.put(out);
         out.extend_from_slice(&self.path);
     }
-    fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let source = bytes.get(..4).and_then(SourceId::get);
-        let source = source.ok_or_else(|| Malformed::at(0, "key lacks source"))?;
+        let source = source.ok_or_else(|| DecodeError::at(0, "key lacks source"))?;
         Ok(Self { source, path: bytes.get(4..).unwrap_or_default().to_vec() })
     }
 }
@@ -218,7 +218,7 @@ pub(in crate::store) fn suite_prefix(suite: SuiteId) -> Vec<u8> {
 }
 
 /// A part of a fixed-width key.
-pub(in crate::store) trait Part: Sized {
+pub(in crate::store) trait KeyPart: Sized {
     const WIDTH: usize;
     fn put(&self, out: &mut Vec<u8>);
     fn get(bytes: &[u8]) -> Option<Self>;
@@ -226,7 +226,7 @@ pub(in crate::store) trait Part: Sized {
 
 macro_rules! part {
     ($($name:ty as $inner:ty),*) => {$(
-        impl Part for $name {
+        impl KeyPart for $name {
             const WIDTH: usize = size_of::<$inner>();
             fn put(&self, out: &mut Vec<u8>) {
                 out.extend_from_slice(&self.0.to_be_bytes());
@@ -250,7 +250,7 @@ part!(
     ColumnId as u16
 );
 
-impl Part for u8 {
+impl KeyPart for u8 {
     const WIDTH: usize = 1;
     fn put(&self, out: &mut Vec<u8>) {
         out.push(*self);
@@ -260,7 +260,7 @@ impl Part for u8 {
     }
 }
 
-impl Part for u32 {
+impl KeyPart for u32 {
     const WIDTH: usize = 4;
     fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&self.to_be_bytes());
@@ -270,7 +270,7 @@ impl Part for u32 {
     }
 }
 
-impl<const N: usize> Part for [u8; N] {
+impl<const N: usize> KeyPart for [u8; N] {
     const WIDTH: usize = N;
     fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self);
@@ -282,9 +282,9 @@ impl<const N: usize> Part for [u8; N] {
 
 /// A block number; 48 bits in a key, which addresses 2^64 documents.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Block(pub u64);
+pub struct BlockNumber(pub u64);
 
-impl Part for Block {
+impl KeyPart for BlockNumber {
     const WIDTH: usize = 6;
     fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.0.to_be_bytes().get(2..).unwrap_or_default());
@@ -298,9 +298,9 @@ impl Part for Block {
 
 /// A 40-bit band hash.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct BandHash(pub u64);
+pub struct BandHashPart(pub u64);
 
-impl Part for BandHash {
+impl KeyPart for BandHashPart {
     const WIDTH: usize = 5;
     fn put(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(self.0.to_be_bytes().get(3..).unwrap_or_default());
@@ -325,7 +325,7 @@ pub enum TextKind {
 /// What a removed document blocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum Blocked {
+pub enum BlockKind {
     /// Documents whose raw text has the hash.
     Text = 0,
     /// Documents whose identity is the hash.
@@ -336,7 +336,7 @@ pub enum Blocked {
     Similar = 3,
 }
 
-impl Blocked {
+impl BlockKind {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Text, Self::Identity, Self::Normalised, Self::Similar];
 }
@@ -416,7 +416,7 @@ impl RemovalPart {
     }
 }
 
-impl Blocked {
+impl BlockKind {
     pub(in crate::store) const fn as_byte(self) -> u8 {
         self as u8
     }
@@ -428,7 +428,7 @@ impl Blocked {
 
 macro_rules! kind {
     ($($name:ident),*) => {$(
-        impl Part for $name {
+        impl KeyPart for $name {
             const WIDTH: usize = 1;
             fn put(&self, out: &mut Vec<u8>) {
                 out.push(self.as_byte());
@@ -439,14 +439,14 @@ macro_rules! kind {
         }
     )*};
 }
-kind!(TextKind, Blocked, RemovalPart, TokenizerPart);
+kind!(TextKind, BlockKind, RemovalPart, TokenizerPart);
 
 pub(in crate::store) fn encode_document(document: DocId) -> [u8; 8] {
     document.0.to_be_bytes()
 }
 
-pub(in crate::store) fn decode_document(bytes: &[u8]) -> Result<DocId, Malformed> {
-    let bytes = bytes.try_into().map_err(|_| Malformed::at(0, "document id is not 8 bytes"))?;
+pub(in crate::store) fn decode_document(bytes: &[u8]) -> Result<DocId, DecodeError> {
+    let bytes = bytes.try_into().map_err(|_| DecodeError::at(0, "document id is not 8 bytes"))?;
     Ok(DocId(u64::from_be_bytes(bytes)))
 }
 
@@ -455,9 +455,9 @@ pub(in crate::store) fn encode_documents(documents: &[DocId]) -> Vec<u8> {
     documents.iter().flat_map(|document| document.0.to_be_bytes()).collect()
 }
 
-pub(in crate::store) fn decode_documents(bytes: &[u8]) -> Result<Vec<DocId>, Malformed> {
+pub(in crate::store) fn decode_documents(bytes: &[u8]) -> Result<Vec<DocId>, DecodeError> {
     if !bytes.len().is_multiple_of(8) {
-        return Err(Malformed::at(bytes.len() / 8 * 8, "document id is not 8 bytes"));
+        return Err(DecodeError::at(bytes.len() / 8 * 8, "document id is not 8 bytes"));
     }
     bytes.chunks_exact(8).map(decode_document).collect()
 }
@@ -467,7 +467,7 @@ mod keys_tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn ordered<K: Key + Ord + std::fmt::Debug + PartialEq>(a: K, b: K) {
+    fn ordered<K: StoreKey + Ord + std::fmt::Debug + PartialEq>(a: K, b: K) {
         assert_eq!(a.cmp(&b), a.to_bytes().cmp(&b.to_bytes()), "{a:?} {b:?}");
         assert_eq!(K::decode(&a.to_bytes()).as_ref(), Ok(&a));
     }
@@ -477,10 +477,10 @@ mod keys_tests {
         fn byte_order_is_value_order(a: (u32, u8, u64, u64, u64), b: (u32, u8, u64, u64, u64)) {
             let mask = (1_u64 << 40) - 1;
             let member = |v: (u32, u8, u64, u64, u64)| BandMemberKey {
-                generation: Generation(v.0), band: v.1, hash: BandHash(v.2 & mask), document: DocId(v.3),
+                generation: Generation(v.0), band: v.1, hash: BandHashPart(v.2 & mask), document: DocId(v.3),
             };
             ordered(member(a), member(b));
-            let posting = |v: (u32, u8, u64, u64, u64)| PostingKey { term: TermId(v.0), block: Block(v.2 >> 16) };
+            let posting = |v: (u32, u8, u64, u64, u64)| PostingKey { term: TermId(v.0), block: BlockNumber(v.2 >> 16) };
             ordered(posting(a), posting(b));
             let matched = |v: (u32, u8, u64, u64, u64)| MemberKey {
                 generation: Generation(v.0), witness: DocId(v.2), removed: DocId(v.3), commit: CommitSeq(v.4),
@@ -525,12 +525,12 @@ mod kinds_tests {
     fn every_byte_is_one_kind_or_none() {
         for byte in 0..=u8::MAX {
             assert!(TextKind::from_byte(byte).is_none_or(|kind| kind.as_byte() == byte));
-            assert!(Blocked::from_byte(byte).is_none_or(|kind| kind.as_byte() == byte));
+            assert!(BlockKind::from_byte(byte).is_none_or(|kind| kind.as_byte() == byte));
             assert!(RemovalPart::from_byte(byte).is_none_or(|part| part.as_byte() == byte));
             assert!(TokenizerPart::from_byte(byte).is_none_or(|part| part.as_byte() == byte));
         }
         assert_eq!([TextKind::Raw, TextKind::Normalised].map(TextKind::as_byte), [0, 1]);
-        assert_eq!(Blocked::ALL.map(Blocked::as_byte), [0, 1, 2, 3]);
+        assert_eq!(BlockKind::ALL.map(BlockKind::as_byte), [0, 1, 2, 3]);
         assert_eq!(TokenizerPart::Original(0).as_byte(), 16);
     }
 }

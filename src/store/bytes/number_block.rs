@@ -1,8 +1,8 @@
 //! Numbers in blocks of 65,536 values: dense stored form with min and max, patches, merging; and one stored block as it
 //! lies, its numbers read in place, without a decoded copy.
 
-use crate::store::bytes::cursor::Cursor;
-use crate::store::error::Malformed;
+use crate::store::bytes::cursor::ByteCursor;
+use crate::store::error::DecodeError;
 use std::collections::BTreeMap;
 
 const TAG_DENSE: u8 = 1;
@@ -12,13 +12,13 @@ const BLOCK: usize = 65_536;
 
 /// One block of a column, decoded: up to 65,536 optional integers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ColumnBlock {
+pub struct NumberBlock {
     values: Vec<i64>,
     /// One bit a slot, lowest first; as long as `values`.
     present: Vec<u64>,
 }
 
-impl ColumnBlock {
+impl NumberBlock {
     /// The value at `slot`; none where it was never set or was cleared.
     #[must_use]
     pub fn get(&self, slot: u16) -> Option<i64> {
@@ -143,10 +143,10 @@ impl ColumnBlock {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// [`Malformed`] for bytes no release wrote.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut cursor = Cursor::new(bytes);
-        let header = Header::read(&mut cursor)?;
+    /// [`DecodeError`] for bytes no release wrote.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut cursor = ByteCursor::new(bytes);
+        let header = NumberBlockHead::read(&mut cursor)?;
         let words = header.len.div_ceil(64);
         let mut present = Vec::with_capacity(words);
         if header.full {
@@ -199,7 +199,7 @@ fn decoded<const W: usize>(bytes: &[u8], value: impl Fn([u8; W]) -> i64) -> Vec<
     bytes.as_chunks().0.iter().map(|offset| value(*offset)).collect()
 }
 
-pub(in crate::store) struct Header {
+pub(in crate::store) struct NumberBlockHead {
     pub width: u8,
     pub full: bool,
     pub len: usize,
@@ -207,32 +207,32 @@ pub(in crate::store) struct Header {
     pub max: i64,
 }
 
-impl Header {
-    pub(in crate::store) fn read(cursor: &mut Cursor<'_>) -> Result<Self, Malformed> {
+impl NumberBlockHead {
+    pub(in crate::store) fn read(cursor: &mut ByteCursor<'_>) -> Result<Self, DecodeError> {
         match cursor.u8()? {
             TAG_DENSE => {}
-            TAG_POISON => return Err(Malformed::at(0, "a merge met bytes it could not read")),
-            tag => return Err(Malformed::at(0, format!("unknown tag {tag}"))),
+            TAG_POISON => return Err(DecodeError::at(0, "a merge met bytes it could not read")),
+            tag => return Err(DecodeError::at(0, format!("unknown tag {tag}"))),
         }
         let width = cursor.u8()?;
         if !matches!(width, 0 | 1 | 2 | 4 | 8) {
-            return Err(Malformed::at(1, format!("width {width}")));
+            return Err(DecodeError::at(1, format!("width {width}")));
         }
         let full = cursor.u8()? == 1;
         let len = cursor.u32()? as usize;
         if len > BLOCK {
-            return Err(Malformed::at(3, format!("{len} values in a block of {BLOCK}")));
+            return Err(DecodeError::at(3, format!("{len} values in a block of {BLOCK}")));
         }
         Ok(Self { width, full, len, min: cursor.i64()?, max: cursor.i64()? })
     }
 }
 
 /// New values of some slots of one block; none clears.
-pub type Patch = BTreeMap<u16, Option<i64>>;
+pub type NumberPatch = BTreeMap<u16, Option<i64>>;
 
 /// The merge operand of a patch.
 #[must_use]
-pub fn encode_patch(patch: &Patch) -> Vec<u8> {
+pub fn encode_patch(patch: &NumberPatch) -> Vec<u8> {
     let mut out = Vec::with_capacity(5 + patch.len() * 11);
     out.push(TAG_PATCH);
     out.extend_from_slice(&(patch.len() as u32).to_le_bytes());
@@ -249,14 +249,14 @@ pub fn encode_patch(patch: &Patch) -> Vec<u8> {
 }
 
 /// The slots of a patch and their new values, in the order that it has them.
-fn read_patch(bytes: &[u8]) -> Result<impl Iterator<Item = (u16, Option<i64>)>, Malformed> {
-    let mut cursor = Cursor::new(bytes);
+fn read_patch(bytes: &[u8]) -> Result<impl Iterator<Item = (u16, Option<i64>)>, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
     if cursor.u8()? != TAG_PATCH {
-        return Err(Malformed::at(0, "not a column patch"));
+        return Err(DecodeError::at(0, "not a column patch"));
     }
     let count = cursor.u32()? as usize;
     if count > BLOCK {
-        return Err(Malformed::at(1, format!("{count} values in a patch of a block of {BLOCK}")));
+        return Err(DecodeError::at(1, format!("{count} values in a patch of a block of {BLOCK}")));
     }
     let slots = cursor.take(count * 2)?;
     let present = cursor.take(count)?;
@@ -273,8 +273,8 @@ pub(in crate::store) fn merge_full<'a>(
     existing: Option<&[u8]>,
     operands: impl Iterator<Item = &'a [u8]>,
 ) -> Vec<u8> {
-    let merged = || -> Result<ColumnBlock, Malformed> {
-        let mut block = existing.map_or_else(|| Ok(ColumnBlock::default()), ColumnBlock::decode)?;
+    let merged = || -> Result<NumberBlock, DecodeError> {
+        let mut block = existing.map_or_else(|| Ok(NumberBlock::default()), NumberBlock::decode)?;
         for operand in operands {
             for (slot, value) in read_patch(operand)? {
                 block.set(slot, value);
@@ -289,7 +289,7 @@ pub(in crate::store) fn merge_full<'a>(
 pub(in crate::store) fn merge_partial<'a>(
     operands: impl Iterator<Item = &'a [u8]>,
 ) -> Option<Vec<u8>> {
-    let mut folded = Patch::new();
+    let mut folded = NumberPatch::new();
     for operand in operands {
         folded.extend(read_patch(operand).ok()?);
     }
@@ -298,18 +298,18 @@ pub(in crate::store) fn merge_partial<'a>(
 
 /// Up to 65,536 optional integers, each `min` and an offset of a fixed width.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct ColumnValues<'a> {
+pub struct NumberBlockRef<'a> {
     min: i64,
     max: i64,
     len: usize,
     /// One bit a slot, lowest first; none: every slot below the length has a value.
     present: Option<&'a [u8]>,
-    offsets: Offsets<'a>,
+    offsets: NumberOffsets<'a>,
 }
 
 /// The offsets of a block from its minimum, little-endian, one a slot.
 #[derive(Clone, Copy, Debug, Default)]
-pub enum Offsets<'a> {
+pub enum NumberOffsets<'a> {
     /// All are 0.
     #[default]
     Zero,
@@ -323,21 +323,21 @@ pub enum Offsets<'a> {
     Eight(&'a [[u8; 8]]),
 }
 
-impl<'a> ColumnValues<'a> {
-    /// Reads the stored form; checks as much as [`crate::store::ColumnBlock::decode`].
-    pub(in crate::store) fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let mut cursor = Cursor::new(bytes);
-        let Header { width, full, len, min, max } = Header::read(&mut cursor)?;
+impl<'a> NumberBlockRef<'a> {
+    /// Reads the stored form; checks as much as [`crate::store::NumberBlock::decode`].
+    pub(in crate::store) fn read(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut cursor = ByteCursor::new(bytes);
+        let NumberBlockHead { width, full, len, min, max } = NumberBlockHead::read(&mut cursor)?;
         let present =
             if full { None } else { Some(cursor.take(len.div_ceil(64).saturating_mul(8))?) };
         let values = cursor.take(len.saturating_mul(width.into()))?;
         cursor.end()?;
         let offsets = match width {
-            0 => Offsets::Zero,
-            1 => Offsets::One(values.as_chunks().0),
-            2 => Offsets::Two(values.as_chunks().0),
-            4 => Offsets::Four(values.as_chunks().0),
-            _ => Offsets::Eight(values.as_chunks().0),
+            0 => NumberOffsets::Zero,
+            1 => NumberOffsets::One(values.as_chunks().0),
+            2 => NumberOffsets::Two(values.as_chunks().0),
+            4 => NumberOffsets::Four(values.as_chunks().0),
+            _ => NumberOffsets::Eight(values.as_chunks().0),
         };
         Ok(Self { min, max, len, present, offsets })
     }
@@ -354,7 +354,7 @@ impl<'a> ColumnValues<'a> {
         self.len == 0
     }
 
-    /// Whether every slot below [`ColumnValues::len`] has a value.
+    /// Whether every slot below [`NumberBlockRef::len`] has a value.
     #[must_use]
     pub const fn has_no_nulls(&self) -> bool {
         self.present.is_none()
@@ -368,7 +368,7 @@ impl<'a> ColumnValues<'a> {
 
     /// The offsets from the smallest value; those of nulls mean nothing.
     #[must_use]
-    pub const fn offsets(&self) -> Offsets<'a> {
+    pub const fn offsets(&self) -> NumberOffsets<'a> {
         self.offsets
     }
 
@@ -384,26 +384,26 @@ impl<'a> ColumnValues<'a> {
         // In the width that is stored, so that a machine compares many at once. A value is in the range when its
         // distance from the lower end, which wraps below it, is at most the span.
         let bits = match self.offsets {
-            Offsets::Zero => self.slots(),
-            Offsets::One(offsets) => {
+            NumberOffsets::Zero => self.slots(),
+            NumberOffsets::One(offsets) => {
                 let (Ok(from), Ok(span)) = (u8::try_from(from), u8::try_from(span)) else {
                     return Vec::new();
                 };
                 packed(offsets, |offset| u8::from_le_bytes(offset).wrapping_sub(from) <= span)
             }
-            Offsets::Two(offsets) => {
+            NumberOffsets::Two(offsets) => {
                 let (Ok(from), Ok(span)) = (u16::try_from(from), u16::try_from(span)) else {
                     return Vec::new();
                 };
                 packed(offsets, |offset| u16::from_le_bytes(offset).wrapping_sub(from) <= span)
             }
-            Offsets::Four(offsets) => {
+            NumberOffsets::Four(offsets) => {
                 let (Ok(from), Ok(span)) = (u32::try_from(from), u32::try_from(span)) else {
                     return Vec::new();
                 };
                 packed(offsets, |offset| u32::from_le_bytes(offset).wrapping_sub(from) <= span)
             }
-            Offsets::Eight(offsets) => {
+            NumberOffsets::Eight(offsets) => {
                 packed(offsets, |offset| u64::from_le_bytes(offset).wrapping_sub(from) <= span)
             }
         };
@@ -445,20 +445,20 @@ impl<'a> ColumnValues<'a> {
     /// is no value.
     pub fn offsets_of(&self, slots: &[u16], each: impl FnMut(Option<u64>)) {
         match self.offsets {
-            Offsets::Zero => self.offsets_by(slots, |_| Some(0), each),
-            Offsets::One(offsets) => {
+            NumberOffsets::Zero => self.offsets_by(slots, |_| Some(0), each),
+            NumberOffsets::One(offsets) => {
                 let read = |offset: &[u8; 1]| u64::from(u8::from_le_bytes(*offset));
                 self.offsets_by(slots, |slot| offsets.get(slot).map(read), each);
             }
-            Offsets::Two(offsets) => {
+            NumberOffsets::Two(offsets) => {
                 let read = |offset: &[u8; 2]| u64::from(u16::from_le_bytes(*offset));
                 self.offsets_by(slots, |slot| offsets.get(slot).map(read), each);
             }
-            Offsets::Four(offsets) => {
+            NumberOffsets::Four(offsets) => {
                 let read = |offset: &[u8; 4]| u64::from(u32::from_le_bytes(*offset));
                 self.offsets_by(slots, |slot| offsets.get(slot).map(read), each);
             }
-            Offsets::Eight(offsets) => {
+            NumberOffsets::Eight(offsets) => {
                 let read = |offset: &[u8; 8]| u64::from_le_bytes(*offset);
                 self.offsets_by(slots, |slot| offsets.get(slot).map(read), each);
             }
@@ -492,11 +492,11 @@ impl<'a> ColumnValues<'a> {
             return None;
         }
         let offset = match self.offsets {
-            Offsets::Zero => 0,
-            Offsets::One(offsets) => u64::from(u8::from_le_bytes(*offsets.get(slot)?)),
-            Offsets::Two(offsets) => u64::from(u16::from_le_bytes(*offsets.get(slot)?)),
-            Offsets::Four(offsets) => u64::from(u32::from_le_bytes(*offsets.get(slot)?)),
-            Offsets::Eight(offsets) => u64::from_le_bytes(*offsets.get(slot)?),
+            NumberOffsets::Zero => 0,
+            NumberOffsets::One(offsets) => u64::from(u8::from_le_bytes(*offsets.get(slot)?)),
+            NumberOffsets::Two(offsets) => u64::from(u16::from_le_bytes(*offsets.get(slot)?)),
+            NumberOffsets::Four(offsets) => u64::from(u32::from_le_bytes(*offsets.get(slot)?)),
+            NumberOffsets::Eight(offsets) => u64::from_le_bytes(*offsets.get(slot)?),
         };
         Some(self.min.wrapping_add(offset.cast_signed()))
     }
@@ -526,7 +526,7 @@ mod numbers_tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn patch() -> impl Strategy<Value = Patch> {
+    fn patch() -> impl Strategy<Value = NumberPatch> {
         let value = prop_oneof![
             any::<Option<i64>>(),
             (0_i64..200).prop_map(Some),
@@ -535,8 +535,8 @@ mod numbers_tests {
         proptest::collection::btree_map(0_u16..500, value, 0..50)
     }
 
-    fn block_of(patch: &Patch) -> ColumnBlock {
-        let mut block = ColumnBlock::default();
+    fn block_of(patch: &NumberPatch) -> NumberBlock {
+        let mut block = NumberBlock::default();
         for (slot, value) in patch {
             block.set(*slot, *value);
         }
@@ -546,9 +546,9 @@ mod numbers_tests {
     proptest! {
         #[test]
         fn blocks_and_patches_round_trip(patch in patch()) {
-            prop_assert_eq!(read_patch(&encode_patch(&patch)).unwrap().collect::<Patch>(), patch.clone());
+            prop_assert_eq!(read_patch(&encode_patch(&patch)).unwrap().collect::<NumberPatch>(), patch.clone());
             let block = block_of(&patch);
-            let decoded = ColumnBlock::decode(&block.encode()).unwrap();
+            let decoded = NumberBlock::decode(&block.encode()).unwrap();
             prop_assert_eq!(&decoded, &block);
             for (slot, value) in &patch { prop_assert_eq!(decoded.get(*slot), *value); }
         }
@@ -563,14 +563,14 @@ mod numbers_tests {
 
         #[test]
         fn any_bytes_are_an_error_or_a_block(bytes: Vec<u8>) {
-            if let Ok(block) = ColumnBlock::decode(&bytes) { prop_assert!(block.len() <= BLOCK); }
+            if let Ok(block) = NumberBlock::decode(&bytes) { prop_assert!(block.len() <= BLOCK); }
             prop_assert!(!merge_full(Some(&bytes), std::iter::once(bytes.as_slice())).is_empty());
         }
     }
 
     #[test]
     fn golden_bytes() {
-        let block = block_of(&Patch::from([(0, Some(1000)), (2, Some(1007))]));
+        let block = block_of(&NumberPatch::from([(0, Some(1000)), (2, Some(1007))]));
         let mut expected = vec![1, 1, 0, 3, 0, 0, 0];
         expected.extend(1000_i64.to_le_bytes());
         expected.extend(1007_i64.to_le_bytes());
@@ -583,7 +583,7 @@ mod numbers_tests {
 #[cfg(test)]
 mod values_tests {
     use super::*;
-    use super::{ColumnBlock, Patch, merge_full};
+    use super::{NumberBlock, NumberPatch, merge_full};
     use proptest::prelude::*;
 
     proptest! {
@@ -602,15 +602,15 @@ mod values_tests {
             low in prop_oneof![any::<i64>(), -10_i64..70_000],
             span in prop_oneof![0_i64..300, 0_i64..70_000, Just(i64::MAX)],
         ) {
-            let patch: Patch = if wide {
+            let patch: NumberPatch = if wide {
                 patch
             } else {
                 patch.into_iter().map(|(slot, value)| (slot, value.map(|v| v % 9000))).collect()
             };
             let operand = super::encode_patch(&patch);
             let bytes = merge_full(None, std::iter::once(operand.as_slice()));
-            let decoded = ColumnBlock::decode(&bytes).unwrap();
-            let values = ColumnValues::read(&bytes).unwrap();
+            let decoded = NumberBlock::decode(&bytes).unwrap();
+            let values = NumberBlockRef::read(&bytes).unwrap();
             prop_assert_eq!(values.len(), decoded.len());
             prop_assert_eq!(values.is_empty(), decoded.is_empty());
             for slot in 0..=u16::MAX {
@@ -647,8 +647,8 @@ mod values_tests {
 
         #[test]
         fn any_bytes_are_an_error_or_values(bytes: Vec<u8>) {
-            let decoded = ColumnBlock::decode(&bytes);
-            match ColumnValues::read(&bytes) {
+            let decoded = NumberBlock::decode(&bytes);
+            match NumberBlockRef::read(&bytes) {
                 Ok(values) => {
                     let decoded = decoded.unwrap();
                     for slot in 0..=u16::MAX {

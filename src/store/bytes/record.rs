@@ -3,7 +3,7 @@
 //! The only file that names bincode, so that it can be replaced here alone (see deny.toml).
 
 use crate::model::{FieldDeclaration, FieldId, FieldKind, Policy};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use bincode::{Decode, Encode};
 
 /// Largest record, encoded: 16 MiB. A corrupt length asks for no more.
@@ -27,23 +27,23 @@ pub(in crate::store) fn encode<T: Encode>(
 }
 
 /// Reads a record; trailing bytes are an error.
-pub(in crate::store) fn decode<T: Decode<()>>(bytes: &[u8]) -> Result<T, Malformed> {
-    let (format, body) = bytes.split_first().ok_or_else(|| Malformed::at(0, "empty record"))?;
+pub(in crate::store) fn decode<T: Decode<()>>(bytes: &[u8]) -> Result<T, DecodeError> {
+    let (format, body) = bytes.split_first().ok_or_else(|| DecodeError::at(0, "empty record"))?;
     if *format != FORMAT {
-        return Err(Malformed::at(0, format!("record format {format}, not {FORMAT}")));
+        return Err(DecodeError::at(0, format!("record format {format}, not {FORMAT}")));
     }
     let (record, read) = bincode::decode_from_slice(body, config())
-        .map_err(|error| Malformed::at(1, error.to_string()))?;
+        .map_err(|error| DecodeError::at(1, error.to_string()))?;
     if read == body.len() {
         Ok(record)
     } else {
-        Err(Malformed::at(1 + read, format!("{} trailing bytes", body.len() - read)))
+        Err(DecodeError::at(1 + read, format!("{} trailing bytes", body.len() - read)))
     }
 }
 
 /// High-water marks and counters; rewritten by every commit.
 #[derive(Clone, Debug, PartialEq, Eq, Encode, Decode)]
-pub struct State {
+pub struct StoreState {
     /// The number of the last commit.
     pub commit: u64,
     /// Documents stored; the next document's id.
@@ -68,14 +68,14 @@ pub struct State {
 
 /// What `init` fixed: policy and declared fields.
 #[derive(Clone, Debug, PartialEq, Encode, Decode)]
-pub(in crate::store) struct Charter {
+pub(in crate::store) struct CharterRecord {
     /// [`Policy`] as JSON, so that a later release can read an older one's.
     pub policy: String,
     /// Declared fields: id, name, kind; where their values stand under another name, the kind, `@` and that.
     pub fields: Vec<(u16, String, String)>,
 }
 
-impl Charter {
+impl CharterRecord {
     pub(in crate::store) fn new(
         policy: &Policy,
         fields: &[FieldDeclaration],
@@ -87,9 +87,9 @@ impl Charter {
         Ok(Self { policy, fields })
     }
 
-    pub(in crate::store) fn read(&self) -> Result<(Policy, Vec<FieldDeclaration>), Malformed> {
+    pub(in crate::store) fn read(&self) -> Result<(Policy, Vec<FieldDeclaration>), DecodeError> {
         let policy: Policy = serde_json::from_str(&self.policy)
-            .map_err(|error| Malformed::at(1, format!("policy: {error}")))?;
+            .map_err(|error| DecodeError::at(1, format!("policy: {error}")))?;
         let mut fields = Vec::with_capacity(self.fields.len());
         for (id, name, kind) in &self.fields {
             fields.push(declaration(FieldId(*id), name, kind)?);
@@ -104,13 +104,13 @@ fn spelled(field: &FieldDeclaration) -> String {
     field.path.as_ref().map_or_else(|| kind.to_owned(), |path| format!("{kind}@{path}"))
 }
 
-fn declaration(id: FieldId, name: &str, spelled: &str) -> Result<FieldDeclaration, Malformed> {
+fn declaration(id: FieldId, name: &str, spelled: &str) -> Result<FieldDeclaration, DecodeError> {
     let (kind, path) = match spelled.split_once('@') {
         Some((kind, path)) => (kind, Some(path.to_owned())),
         None => (spelled, None),
     };
     let kind = FieldKind::from_name(kind)
-        .ok_or_else(|| Malformed::at(1, format!("unknown field kind `{kind}`")))?;
+        .ok_or_else(|| DecodeError::at(1, format!("unknown field kind `{kind}`")))?;
     Ok(FieldDeclaration { id, name: name.to_owned(), kind, path })
 }
 
@@ -167,8 +167,11 @@ impl FieldRecord {
     /// The field as it is or will be declared.
     ///
     /// # Errors
-    /// `Malformed` for a kind that no release wrote.
-    pub(in crate::store) fn declaration(&self, id: FieldId) -> Result<FieldDeclaration, Malformed> {
+    /// `DecodeError` for a kind that no release wrote.
+    pub(in crate::store) fn declaration(
+        &self,
+        id: FieldId,
+    ) -> Result<FieldDeclaration, DecodeError> {
         declaration(id, &self.name, &self.kind)
     }
 }
@@ -399,23 +402,23 @@ pub enum Named<R, B> {
 }
 
 impl<R: Decode<()>, B> Named<R, B> {
-    pub(in crate::store) fn of_record(bytes: &[u8]) -> Result<Self, Malformed> {
+    pub(in crate::store) fn of_record(bytes: &[u8]) -> Result<Self, DecodeError> {
         decode(bytes).map(Self::Record)
     }
 }
 
 impl<R, B> Named<R, B> {
-    pub(in crate::store) fn record(self) -> Result<R, Malformed> {
+    pub(in crate::store) fn record(self) -> Result<R, DecodeError> {
         match self {
             Self::Record(record) => Ok(record),
-            Self::Beside(_) => Err(Malformed::at(0, "goes with a record and is none")),
+            Self::Beside(_) => Err(DecodeError::at(0, "goes with a record and is none")),
         }
     }
 
-    pub(in crate::store) fn beside(self) -> Result<B, Malformed> {
+    pub(in crate::store) fn beside(self) -> Result<B, DecodeError> {
         match self {
             Self::Beside(bytes) => Ok(bytes),
-            Self::Record(_) => Err(Malformed::at(0, "a record, not what goes with one")),
+            Self::Record(_) => Err(DecodeError::at(0, "a record, not what goes with one")),
         }
     }
 }

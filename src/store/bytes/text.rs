@@ -1,7 +1,7 @@
 //! Texts as zstd frames made by us, with a dictionary trained on the corpus's own first documents.
 
-use crate::store::bytes::cursor::Cursor;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::bytes::cursor::ByteCursor;
+use crate::store::error::{DecodeError, StoreError};
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 use zstd::bulk::{Compressor, Decompressor};
@@ -44,11 +44,11 @@ pub(in crate::store) fn train<'a>(samples: impl Iterator<Item = &'a str>) -> Opt
 const DICTIONARY_MAGIC: [u8; 4] = [0x37, 0xa4, 0x30, 0xec];
 
 /// Reads the stored form of a dictionary: it is zstd's own.
-pub(in crate::store) fn decode_dictionary(bytes: &[u8]) -> Result<&[u8], Malformed> {
+pub(in crate::store) fn decode_dictionary(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     if bytes.starts_with(&DICTIONARY_MAGIC) {
         Ok(bytes)
     } else {
-        Err(Malformed::at(0, "not a zstd dictionary"))
+        Err(DecodeError::at(0, "not a zstd dictionary"))
     }
 }
 
@@ -111,7 +111,7 @@ impl TextDecoder {
         &self,
         bytes: &[u8],
         load: impl FnOnce(u16) -> Result<Vec<u8>, StoreError>,
-    ) -> Result<Result<String, Malformed>, StoreError> {
+    ) -> Result<Result<String, DecodeError>, StoreError> {
         let parts = match StoredText::read(bytes) {
             Ok(parts) => parts,
             Err(malformed) => return Ok(Err(malformed)),
@@ -157,27 +157,30 @@ impl<'a> StoredText<'a> {
         self.dictionary
     }
 
-    pub(in crate::store) fn read(bytes: &'a [u8]) -> Result<Self, Malformed> {
-        let mut cursor = Cursor::new(bytes);
+    pub(in crate::store) fn read(bytes: &'a [u8]) -> Result<Self, DecodeError> {
+        let mut cursor = ByteCursor::new(bytes);
         let format = cursor.u8()?;
         if format != FORMAT {
-            return Err(Malformed::at(0, format!("text format {format}, not {FORMAT}")));
+            return Err(DecodeError::at(0, format!("text format {format}, not {FORMAT}")));
         }
         let (dictionary, length) = (cursor.u16()?, cursor.u32()? as usize);
         let frame = cursor.rest();
         // A corrupt length must not ask for 4 GiB: no frame expands so far.
         if length > frame.len().saturating_mul(1 << 17).saturating_add(1 << 16) {
-            return Err(Malformed::at(3, format!("length {length} of a frame of {}", frame.len())));
+            return Err(DecodeError::at(
+                3,
+                format!("length {length} of a frame of {}", frame.len()),
+            ));
         }
         Ok(Self { dictionary, length, frame })
     }
 
-    fn inflate(&self, context: &mut Decompressor<'static>) -> Result<String, Malformed> {
-        let malformed = |why: String| Malformed::at(Self::HEAD, why);
+    fn inflate(&self, context: &mut Decompressor<'static>) -> Result<String, DecodeError> {
+        let malformed = |why: String| DecodeError::at(Self::HEAD, why);
         let text =
             context.decompress(self.frame, self.length).map_err(|e| malformed(e.to_string()))?;
         if text.len() != self.length {
-            return Err(Malformed::at(
+            return Err(DecodeError::at(
                 3,
                 format!("length {} but {} in the frame", self.length, text.len()),
             ));
@@ -191,7 +194,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn decode(bytes: &[u8], dictionary: &[u8]) -> Result<String, Malformed> {
+    fn decode(bytes: &[u8], dictionary: &[u8]) -> Result<String, DecodeError> {
         TextDecoder::default().decode(bytes, |_| Ok(dictionary.to_vec())).unwrap()
     }
 

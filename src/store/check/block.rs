@@ -2,14 +2,14 @@
 
 use crate::model::{DocId, FieldDeclaration, FieldId, FieldKind, Standing, TokenizerId};
 use crate::store::bytes::key::{DocumentKey, TextKind};
-use crate::store::check::Faults;
-use crate::store::check::postings::Sums;
-use crate::store::documents::headers::Header;
+use crate::store::check::FaultList;
+use crate::store::check::postings::PostingSums;
+use crate::store::documents::headers::DocumentRecord;
 use crate::store::documents::indexed_values::{indexed, is_of_earlier_release};
 use crate::store::documents::texts::Texts;
 use crate::store::error::StoreError;
 use crate::store::view::View;
-use crate::store::{ColumnBlock, TokenizerRecord, system_fields};
+use crate::store::{NumberBlock, TokenizerRecord, system_fields};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 
@@ -25,10 +25,10 @@ pub(in crate::store) struct SourceSums {
 pub(in crate::store) struct BlockCheck {
     block: u64,
     kept: RoaringBitmap,
-    fixed: Vec<(&'static str, ColumnBlock)>,
-    tokens: Vec<(TokenizerId, ColumnBlock)>,
+    fixed: Vec<(&'static str, NumberBlock)>,
+    tokens: Vec<(TokenizerId, NumberBlock)>,
     keywords: BTreeMap<(FieldId, Vec<u8>), RoaringBitmap>,
-    numbers: Vec<(FieldDeclaration, ColumnBlock)>,
+    numbers: Vec<(FieldDeclaration, NumberBlock)>,
 }
 
 impl BlockCheck {
@@ -64,9 +64,9 @@ impl BlockCheck {
         &mut self,
         view: &View,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         sums: &mut SourceSums,
-        faults: &mut Faults,
+        faults: &mut FaultList,
     ) -> Result<(), StoreError> {
         let text = check_text(view, document, header, faults)?;
         self.check_columns(document, header, &text, faults);
@@ -79,7 +79,13 @@ impl BlockCheck {
     }
 
     /// Compares the columns that every corpus has.
-    fn check_columns(&self, document: DocId, header: &Header, text: &str, faults: &mut Faults) {
+    fn check_columns(
+        &self,
+        document: DocId,
+        header: &DocumentRecord,
+        text: &str,
+        faults: &mut FaultList,
+    ) {
         let chars = text.chars().count() as u64;
         for (name, column) in &self.fixed {
             let computed = match *name {
@@ -101,7 +107,7 @@ impl BlockCheck {
         document: DocId,
         is_kept: bool,
         sums: &mut SourceSums,
-        faults: &mut Faults,
+        faults: &mut FaultList,
     ) -> Result<(), StoreError> {
         for (tokenizer, column) in &self.tokens {
             let mut ids = Vec::new();
@@ -133,7 +139,7 @@ impl BlockCheck {
         &mut self,
         view: &View,
         document: DocId,
-        faults: &mut Faults,
+        faults: &mut FaultList,
     ) -> Result<(), StoreError> {
         let slot = document.slot();
         let metadata = view.metadata(document)?;
@@ -159,7 +165,7 @@ impl BlockCheck {
     }
 
     /// Adds what the metadata of the block come to.
-    pub(in crate::store) fn finish(self, computed: &mut Sums) {
+    pub(in crate::store) fn finish(self, computed: &mut PostingSums) {
         for ((field, value), slots) in &self.keywords {
             computed.add(*field, value, self.block, slots);
         }
@@ -170,8 +176,8 @@ impl BlockCheck {
 fn check_text(
     view: &View,
     document: DocId,
-    header: &Header,
-    faults: &mut Faults,
+    header: &DocumentRecord,
+    faults: &mut FaultList,
 ) -> Result<String, StoreError> {
     let text = view.text_of_owner(header.text_owner(document))?;
     if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.raw.as_slice()) {
@@ -190,8 +196,8 @@ fn check_text(
 fn check_exact(
     view: &View,
     document: DocId,
-    header: &Header,
-    faults: &mut Faults,
+    header: &DocumentRecord,
+    faults: &mut FaultList,
 ) -> Result<(), StoreError> {
     let key = view.policy().text_key(header.source, header.raw);
     if let Some(best) = view.exact(TextKind::Raw, key)?

@@ -15,7 +15,7 @@ use crate::store::view::View;
 /// [`StoreError`] when a row is absent or cannot be read.
 pub fn digest(view: &View, progress: &dyn Progress) -> Result<String, StoreError> {
     progress.begin("hashing", Some(view.documents()));
-    let mut hasher = Hasher(blake3::Hasher::new());
+    let mut hasher = DigestHasher(blake3::Hasher::new());
     hasher.part(b"corpusdb digest 1");
     hasher.number(view.documents());
     for (_, record) in view.tokenizers() {
@@ -47,9 +47,9 @@ pub fn digest(view: &View, progress: &dyn Progress) -> Result<String, StoreError
     Ok(hasher.0.finalize().to_hex().to_string())
 }
 
-struct Hasher(blake3::Hasher);
+struct DigestHasher(blake3::Hasher);
 
-impl Hasher {
+impl DigestHasher {
     fn number(&mut self, number: u64) {
         self.0.update(&number.to_le_bytes());
     }
@@ -63,7 +63,7 @@ impl Hasher {
         &mut self,
         view: &View,
         document: DocId,
-        header: &crate::store::Header,
+        header: &crate::store::DocumentRecord,
         standing: Option<Standing>,
     ) -> Result<(), StoreError> {
         self.part(view.source_name(header.source).as_bytes());

@@ -21,14 +21,14 @@ use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal;
 use crate::store::view::View;
 use block::{BlockCheck, SourceSums};
-use postings::Sums;
+use postings::PostingSums;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How much `check` looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
+pub enum CheckDepth {
     /// Journal, versions, cardinalities of bitmaps against counters.
     Quick,
     /// Also every block of every file: checksums, and that every row decodes.
@@ -39,7 +39,7 @@ pub enum Depth {
 
 /// Something that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Fault {
+pub struct CheckFault {
     /// Where: a family, or `journal`.
     pub place: String,
     /// What is wrong, with the document or row concerned.
@@ -51,15 +51,15 @@ const MOST: usize = 100;
 
 /// Collects faults, bounded.
 #[derive(Default)]
-struct Faults {
-    found: Vec<Fault>,
+struct FaultList {
+    found: Vec<CheckFault>,
     unlisted: u64,
 }
 
-impl Faults {
+impl FaultList {
     fn push(&mut self, place: &str, what: String) {
         if self.found.len() < MOST {
-            self.found.push(Fault { place: place.to_owned(), what });
+            self.found.push(CheckFault { place: place.to_owned(), what });
         } else {
             self.unlisted += 1;
         }
@@ -86,10 +86,10 @@ impl Faults {
 pub fn check(
     view: &View,
     path: &Path,
-    depth: Depth,
+    depth: CheckDepth,
     progress: &dyn Progress,
-) -> Result<Vec<Fault>, StoreError> {
-    let mut faults = Faults::default();
+) -> Result<Vec<CheckFault>, StoreError> {
+    let mut faults = FaultList::default();
     check_journal(view, path, &mut faults)?;
     note(cardinalities(view, &mut faults), "bitmaps", &mut faults);
     let damaged = view.damaged_tokenizers();
@@ -99,29 +99,29 @@ pub fn check(
         &mut faults,
     );
     note(suites(view, depth, &mut faults), "suites", &mut faults);
-    if depth >= Depth::Full {
+    if depth >= CheckDepth::Full {
         progress.begin("reading every block", Some(FAMILIES.len() as u64));
         every_row(view, progress, &mut faults);
     }
-    if depth >= Depth::Deep {
+    if depth >= CheckDepth::Deep {
         progress.begin("recomputing from base rows", Some(view.documents()));
         note(documents(view, progress, &mut faults), "documents", &mut faults);
         note(matches::check(view, &mut faults), "matches", &mut faults);
     }
     if faults.unlisted > 0 {
         let what = format!("{} further faults are not listed", faults.unlisted);
-        faults.found.push(Fault { place: "check".to_owned(), what });
+        faults.found.push(CheckFault { place: "check".to_owned(), what });
     }
     Ok(faults.found)
 }
 
-fn note(result: Result<(), StoreError>, place: &str, faults: &mut Faults) {
+fn note(result: Result<(), StoreError>, place: &str, faults: &mut FaultList) {
     if let Err(error) = result {
         faults.push(place, error.to_string());
     }
 }
 
-fn check_journal(view: &View, path: &Path, faults: &mut Faults) -> Result<(), StoreError> {
+fn check_journal(view: &View, path: &Path, faults: &mut FaultList) -> Result<(), StoreError> {
     let entries = journal::read(&CorpusDirectory::new(path).journal())?;
     if entries.damaged > 0 {
         faults.push("journal", format!("{} records do not decode", entries.damaged));
@@ -153,7 +153,7 @@ fn check_journal(view: &View, path: &Path, faults: &mut Faults) -> Result<(), St
     Ok(())
 }
 
-fn cardinalities(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+fn cardinalities(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     let mut seen = RoaringTreemap::new();
     let mut total = 0;
     for standing in Standing::ALL {
@@ -184,7 +184,7 @@ fn cardinalities(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
 }
 
 /// The items of every suite are there, and what texts have is of suites and documents that there are.
-fn suites(view: &View, depth: Depth, faults: &mut Faults) -> Result<(), StoreError> {
+fn suites(view: &View, depth: CheckDepth, faults: &mut FaultList) -> Result<(), StoreError> {
     for (suite, record) in view.suites()? {
         let mut items = 0_u32;
         for item in view.suite_items(*suite)? {
@@ -197,20 +197,20 @@ fn suites(view: &View, depth: Depth, faults: &mut Faults) -> Result<(), StoreErr
             faults.push("suites", what);
         }
     }
-    if depth >= Depth::Full
+    if depth >= CheckDepth::Full
         && let Some((suite, document)) = view.stray_sighting()?
     {
         let what = format!("suite {suite}, document {document}: one of them does not exist");
         faults.push("contamination", what);
     }
-    if depth >= Depth::Full {
+    if depth >= CheckDepth::Full {
         verdicts(view, faults)?;
     }
     Ok(())
 }
 
 /// What was decided is about items and texts that there are.
-fn verdicts(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+fn verdicts(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     if let Some((suite, item)) = view.stray_verdict()? {
         let what = format!("suite {suite}, item {item}: one of them does not exist");
         faults.push("verdicts", what);
@@ -230,18 +230,18 @@ fn verdicts(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
 }
 
 /// Reads and decodes every row of every family; RocksDB verifies each block's checksum on the way.
-fn every_row(view: &View, progress: &dyn Progress, faults: &mut Faults) {
-    for_each_family(&mut Decoding { view, progress, faults, done: 0 });
+fn every_row(view: &View, progress: &dyn Progress, faults: &mut FaultList) {
+    for_each_family(&mut RowDecodeCheck { view, progress, faults, done: 0 });
 }
 
-struct Decoding<'a> {
+struct RowDecodeCheck<'a> {
     view: &'a View,
     progress: &'a dyn Progress,
-    faults: &'a mut Faults,
+    faults: &'a mut FaultList,
     done: u64,
 }
 
-impl FamilyVisitor for Decoding<'_> {
+impl FamilyVisitor for RowDecodeCheck<'_> {
     fn family<C: StoreFamily>(&mut self) {
         note(rows_decode::<C>(self.view), C::NAME, self.faults);
         self.done += 1;
@@ -255,9 +255,13 @@ fn rows_decode<C: StoreFamily>(view: &View) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn documents(view: &View, progress: &dyn Progress, faults: &mut Faults) -> Result<(), StoreError> {
+fn documents(
+    view: &View,
+    progress: &dyn Progress,
+    faults: &mut FaultList,
+) -> Result<(), StoreError> {
     let mut sums: BTreeMap<SourceId, SourceSums> = BTreeMap::new();
-    let mut computed = Sums::default();
+    let mut computed = PostingSums::default();
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
         let mut check = BlockCheck::new(view, block)?;

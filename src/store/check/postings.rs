@@ -4,8 +4,8 @@
 
 use crate::model::{BLOCK_SIZE, DocId, FieldId, FieldKind, TermId};
 use crate::store::bytes::bitmap_block;
-use crate::store::bytes::key::{Block, Key, PostingKey, TermKey};
-use crate::store::check::{Faults, MOST};
+use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, TermKey};
+use crate::store::check::{FaultList, MOST};
 use crate::store::documents::indexed_values::indexed;
 use crate::store::documents::postings::Postings;
 use crate::store::documents::terms::{self, TermRow, Terms};
@@ -19,9 +19,9 @@ use xxhash_rust::xxh3::xxh3_64;
 /// By field and block, a sum over its bitmaps that does not depend on their order: 8 bytes each, however many values
 /// a field has.
 #[derive(Default)]
-pub(in crate::store) struct Sums(BTreeMap<(FieldId, u64), u64>);
+pub(in crate::store) struct PostingSums(BTreeMap<(FieldId, u64), u64>);
 
-impl Sums {
+impl PostingSums {
     pub(in crate::store) fn add(
         &mut self,
         field: FieldId,
@@ -43,8 +43,8 @@ impl Sums {
 /// Compares the stored bitmaps with what documents came to.
 pub(in crate::store) fn check(
     view: &View,
-    computed: &Sums,
-    faults: &mut Faults,
+    computed: &PostingSums,
+    faults: &mut FaultList,
 ) -> Result<(), StoreError> {
     names(view, faults)?;
     let stored = stored(view, faults)?;
@@ -70,16 +70,16 @@ fn keyword_fields(view: &View) -> BTreeSet<FieldId> {
 }
 
 /// The sums of the stored bitmaps, in one scan beside that of the terms' names: both are in order of terms.
-fn stored(view: &View, faults: &mut Faults) -> Result<Sums, StoreError> {
+fn stored(view: &View, faults: &mut FaultList) -> Result<PostingSums, StoreError> {
     let fields = keyword_fields(view);
-    let mut sums = Sums::default();
+    let mut sums = PostingSums::default();
     let first = TermKey::Id(TermId(0)).to_bytes();
     let mut names = view.pinned().scan_prefix::<Terms>(first.get(..1).unwrap_or_default())?;
     let mut name = names.next_with("term", TermRow::value)?;
     let mut rows = view.pinned().scan::<Postings>(&[], None)?;
     let mut nameless = None;
     while let Some((key, slots)) = rows.next("bitmap")? {
-        let PostingKey { term, block: Block(block) } = key;
+        let PostingKey { term, block: BlockNumber(block) } = key;
         while matches!(&name, Some((TermKey::Id(named), _)) if *named < term) {
             name = names.next_with("term", TermRow::value)?;
         }
@@ -100,7 +100,7 @@ fn stored(view: &View, faults: &mut Faults) -> Result<Sums, StoreError> {
 }
 
 /// Values lead to terms, and terms to the same values.
-fn names(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+fn names(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     let sum = |field: FieldId, value: &[u8], term: TermId| {
         let mut bytes = terms::encode_id(term).to_vec();
         bytes.extend(terms::encode_value(field, value));
@@ -128,7 +128,12 @@ fn names(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
 }
 
 /// One block of one field, value by value.
-fn detail(view: &View, field: FieldId, block: u64, faults: &mut Faults) -> Result<(), StoreError> {
+fn detail(
+    view: &View,
+    field: FieldId,
+    block: u64,
+    faults: &mut FaultList,
+) -> Result<(), StoreError> {
     let mut computed: BTreeMap<Vec<u8>, RoaringBitmap> = BTreeMap::new();
     for document in block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents()) {
         let document = DocId(document);
@@ -162,16 +167,16 @@ fn detail(view: &View, field: FieldId, block: u64, faults: &mut Faults) -> Resul
 mod tests {
     use super::*;
     use crate::model::{DedupMode, Policy};
-    use crate::store::database::tuning::Memory;
-    use crate::store::{Writer, counted, create};
+    use crate::store::database::tuning::MemoryBudget;
+    use crate::store::{StoreWriter, counted, create};
 
     const VALUES: u32 = 50;
 
     /// A corpus whose bitmaps say that each of some values is in each of `blocks` blocks once.
-    fn corpus(directory: &std::path::Path, blocks: u64) -> (Writer, Sums) {
+    fn corpus(directory: &std::path::Path, blocks: u64) -> (StoreWriter, PostingSums) {
         create(directory, &Policy::new(DedupMode::None, 0.8).unwrap(), &[]).unwrap();
-        let writer = Writer::open(directory, Memory::within(16 << 20), 2).unwrap();
-        let mut sums = Sums::default();
+        let writer = StoreWriter::open(directory, MemoryBudget::within(16 << 20), 2).unwrap();
+        let mut sums = PostingSums::default();
         let terms_family = writer.db.cf_handle("terms").unwrap();
         let postings = writer.db.cf_handle("postings").unwrap();
         for number in 0..VALUES {
@@ -184,7 +189,7 @@ mod tests {
             writer.db.put_cf(&terms_family, by_term, named).unwrap();
             for block in 0..blocks {
                 let slots: RoaringBitmap = [number].into_iter().collect();
-                let key = PostingKey { term, block: Block(block) }.to_bytes();
+                let key = PostingKey { term, block: BlockNumber(block) }.to_bytes();
                 writer.db.put_cf(&postings, key, bitmap_block::encode(&slots)).unwrap();
                 sums.add(system_fields::LANGUAGE, value.as_bytes(), block, &slots);
             }
@@ -199,7 +204,7 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let (mut writer, sums) = corpus(&directory.path().join("corpus"), blocks);
             writer.committed().unwrap();
-            let mut faults = Faults::default();
+            let mut faults = FaultList::default();
             let (checked, rows) = counted::during(|| check(writer.view(), &sums, &mut faults));
             checked.unwrap();
             assert!(faults.found.is_empty(), "{:?}", faults.found);
@@ -215,9 +220,9 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let (mut writer, _) = corpus(&directory.path().join("corpus"), 2);
         writer.committed().unwrap();
-        let mut faults = Faults::default();
-        check(writer.view(), &Sums::default(), &mut faults).unwrap();
-        let named = |fault: &super::super::Fault| {
+        let mut faults = FaultList::default();
+        check(writer.view(), &PostingSums::default(), &mut faults).unwrap();
+        let named = |fault: &super::super::CheckFault| {
             fault.what.contains("= v07, block 1: 1 stored, 0 computed")
         };
         assert!(faults.found.iter().any(named), "{:?}", faults.found);

@@ -1,15 +1,15 @@
 //! No family is passed over: a row of each that does not decode is a fault of that family.
 
 use crate::model::{DedupMode, NoProgress, Policy};
-use crate::store::bytes::key::Key;
-use crate::store::check::{Faults, every_row};
+use crate::store::bytes::key::StoreKey;
+use crate::store::check::{FaultList, every_row};
 use crate::store::database::family::{FamilyVisitor, StoreFamily, family_handle};
-use crate::store::database::tuning::Memory;
+use crate::store::database::tuning::MemoryBudget;
 use crate::store::table::{FAMILIES, for_each_family};
-use crate::store::{Writer, create};
+use crate::store::{StoreWriter, create};
 
 struct Damaging {
-    writer: Writer,
+    writer: StoreWriter,
     seen: Vec<&'static str>,
 }
 
@@ -18,7 +18,7 @@ impl Damaging {
     fn faults<C: StoreFamily>(&mut self, key: &[u8], value: &[u8]) -> Vec<String> {
         self.writer.db.put_cf(&family_handle::<C>(&self.writer.db).unwrap(), key, value).unwrap();
         self.writer.committed().unwrap();
-        let mut faults = Faults::default();
+        let mut faults = FaultList::default();
         every_row(self.writer.view(), &NoProgress, &mut faults);
         self.writer.db.delete_cf(&family_handle::<C>(&self.writer.db).unwrap(), key).unwrap();
         faults.found.into_iter().map(|fault| fault.place).collect()
@@ -42,9 +42,9 @@ fn a_damaged_row_of_any_family_is_a_fault_of_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
     create(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
-    let mut writer = Writer::open(&path, Memory::within(16 << 20), 2).unwrap();
+    let mut writer = StoreWriter::open(&path, MemoryBudget::within(16 << 20), 2).unwrap();
     writer.committed().unwrap();
-    let mut sound = Faults::default();
+    let mut sound = FaultList::default();
     every_row(writer.view(), &NoProgress, &mut sound);
     assert!(sound.found.is_empty(), "{:?}", sound.found);
     let mut damaging = Damaging { writer, seen: Vec::new() };

@@ -1,7 +1,7 @@
 //! Everything that is stored, row by row and unpacked, to be searched; and which document a row is of.
 
 use crate::model::{BLOCK_SIZE, DocId};
-use crate::store::bytes::key::{DocumentKey, Key, SuiteKey, TermKey, TokensKey};
+use crate::store::bytes::key::{DocumentKey, StoreKey, SuiteKey, TermKey, TokensKey};
 use crate::store::database::family::{FamilyVisitor, StoreFamily, corrupt_row};
 use crate::store::documents::texts::Texts;
 use crate::store::error::StoreError;
@@ -10,7 +10,7 @@ use crate::store::table::for_each_family;
 use crate::store::view::View;
 
 /// A row as it is stored, but for a text, which is unpacked.
-pub struct Stored<'a> {
+pub struct AnyRow<'a> {
     /// Its family.
     pub family: &'static str,
     /// Its key.
@@ -19,7 +19,7 @@ pub struct Stored<'a> {
     pub value: &'a [u8],
 }
 
-impl Stored<'_> {
+impl AnyRow<'_> {
     /// Whether it is an item of a suite: what was read of a file that is no document.
     pub fn is_suite_item(&self) -> bool {
         self.family == Suites::NAME && SuiteKey::decode(self.key).is_ok_and(|key| key.row > 0)
@@ -33,9 +33,9 @@ impl View {
     /// [`StoreError`] when a row cannot be read; the error of `each`.
     pub(crate) fn for_each_stored(
         &self,
-        each: &mut dyn FnMut(&Stored<'_>) -> Result<(), StoreError>,
+        each: &mut dyn FnMut(&AnyRow<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let mut walk = Walk { view: self, each, failed: None };
+        let mut walk = RowWalk { view: self, each, failed: None };
         for_each_family(&mut walk);
         walk.failed.map_or(Ok(()), Err)
     }
@@ -44,7 +44,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when bitmaps cannot be read.
-    pub(crate) fn document_of(&self, row: &Stored<'_>) -> Result<Option<DocId>, StoreError> {
+    pub(crate) fn document_of(&self, row: &AnyRow<'_>) -> Result<Option<DocId>, StoreError> {
         match row.family {
             "documents" | "metadata" | "texts" | "sketches" => {
                 Ok(DocumentKey::decode(row.key).ok().map(|key| key.document))
@@ -72,29 +72,29 @@ impl View {
 
     fn each_of<C: StoreFamily>(
         &self,
-        each: &mut dyn FnMut(&Stored<'_>) -> Result<(), StoreError>,
+        each: &mut dyn FnMut(&AnyRow<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let mut rows = self.pinned().scan::<C>(&[], None)?;
         while let Some((key, value)) = rows.advance()? {
             if C::NAME == Texts::NAME {
                 let text =
                     self.unpacked(value)?.map_err(|why| corrupt_row::<C>("text", key, why))?;
-                each(&Stored { family: C::NAME, key, value: text.as_bytes() })?;
+                each(&AnyRow { family: C::NAME, key, value: text.as_bytes() })?;
             } else {
-                each(&Stored { family: C::NAME, key, value })?;
+                each(&AnyRow { family: C::NAME, key, value })?;
             }
         }
         Ok(())
     }
 }
 
-struct Walk<'a> {
+struct RowWalk<'a> {
     view: &'a View,
-    each: &'a mut dyn FnMut(&Stored<'_>) -> Result<(), StoreError>,
+    each: &'a mut dyn FnMut(&AnyRow<'_>) -> Result<(), StoreError>,
     failed: Option<StoreError>,
 }
 
-impl FamilyVisitor for Walk<'_> {
+impl FamilyVisitor for RowWalk<'_> {
     fn family<C: StoreFamily>(&mut self) {
         if self.failed.is_none() {
             self.failed = self.view.each_of::<C>(self.each).err();

@@ -1,7 +1,7 @@
 //! What a column family is: its name, key, value and use, declared by a unit struct in the file of the family.
 
-use crate::store::bytes::key::Key;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::bytes::key::StoreKey;
+use crate::store::error::{DecodeError, StoreError};
 use rocksdb::{BoundColumnFamily, DB};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ pub trait StoreFamily {
     /// Name on disk; never renamed.
     const NAME: &'static str = Self::INFO.name;
     /// Its key.
-    type Key: Key;
+    type Key: StoreKey;
     /// Its value, decoded: one type, or an enum where the key says which row it is.
     type Value<'v>;
 
@@ -20,8 +20,8 @@ pub trait StoreFamily {
     /// asks it about every row.
     ///
     /// # Errors
-    /// `Malformed` with the offset where the bytes stop making sense.
-    fn decode<'v>(key: &Self::Key, value: &'v [u8]) -> Result<Self::Value<'v>, Malformed>;
+    /// `DecodeError` with the offset where the bytes stop making sense.
+    fn decode<'v>(key: &Self::Key, value: &'v [u8]) -> Result<Self::Value<'v>, DecodeError>;
 }
 
 /// What is done with every family.
@@ -84,8 +84,8 @@ macro_rules! store_family {
             };
             type Key = $key;
             type Value<'v> = $value;
-            fn decode<'v>(key: &$key, value: &'v [u8]) -> Result<$value, $crate::store::error::Malformed> {
-                let decode: fn(&$key, &'v [u8]) -> Result<$value, $crate::store::error::Malformed> = $decode;
+            fn decode<'v>(key: &$key, value: &'v [u8]) -> Result<$value, $crate::store::error::DecodeError> {
+                let decode: fn(&$key, &'v [u8]) -> Result<$value, $crate::store::error::DecodeError> = $decode;
                 decode(key, value)
             }
         }
@@ -108,7 +108,7 @@ pub(in crate::store) fn family_handle<C: StoreFamily>(
 pub(in crate::store) fn corrupt_row<C: StoreFamily>(
     what: &'static str,
     key: &[u8],
-    malformed: Malformed,
+    malformed: DecodeError,
 ) -> StoreError {
     StoreError::Corrupt {
         what,

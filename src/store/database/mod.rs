@@ -10,4 +10,4 @@ pub(in crate::store) mod tuning;
 
 #[cfg(test)]
 pub(crate) use reads::counted;
-pub(in crate::store) use reads::{Pinned, Rows};
+pub(in crate::store) use reads::{PinnedMoment, RowCursor};

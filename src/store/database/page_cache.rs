@@ -12,16 +12,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const BESIDE: usize = 256;
 
 /// A moment, a column and the number of a block.
-type Place = (u64, ColumnId, u64);
+type CacheKey = (u64, ColumnId, u64);
 
 /// The blocks of all moments of an open database, within a number of bytes: those that were not read for longest go
 /// first.
 #[derive(Clone)]
-pub(in crate::store) struct MergedBlocks(Arc<Mutex<Kept>>);
+pub(in crate::store) struct PageCache(Arc<Mutex<CacheState>>);
 
 /// What one moment sees of them; its blocks go with it.
-pub(in crate::store) struct MomentBlocks {
-    all: MergedBlocks,
+pub(in crate::store) struct MomentPages {
+    all: PageCache,
     moment: u64,
     /// Blocks that were put together for it.
     #[cfg(test)]
@@ -29,33 +29,33 @@ pub(in crate::store) struct MomentBlocks {
 }
 
 #[derive(Default)]
-struct Kept {
+struct CacheState {
     room: usize,
     taken: usize,
-    blocks: BTreeMap<Place, Held>,
+    blocks: BTreeMap<CacheKey, CacheEntry>,
     /// Places by the turn in which they were read last.
-    by_turn: BTreeMap<u64, Place>,
+    by_turn: BTreeMap<u64, CacheKey>,
     turns: u64,
     moments: u64,
 }
 
-struct Held {
+struct CacheEntry {
     bytes: Arc<[u8]>,
     turn: u64,
 }
 
-impl MergedBlocks {
+impl PageCache {
     /// Room for so many bytes.
     pub(in crate::store) fn within(room: usize) -> Self {
-        Self(Arc::new(Mutex::new(Kept { room, ..Kept::default() })))
+        Self(Arc::new(Mutex::new(CacheState { room, ..CacheState::default() })))
     }
 
     /// Those of a moment that is none of the others.
-    pub(in crate::store) fn of_moment(&self) -> MomentBlocks {
+    pub(in crate::store) fn of_moment(&self) -> MomentPages {
         let mut kept = self.kept();
         kept.moments += 1;
         let (all, moment) = (self.clone(), kept.moments);
-        MomentBlocks {
+        MomentPages {
             all,
             moment,
             #[cfg(test)]
@@ -63,12 +63,12 @@ impl MergedBlocks {
         }
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, CacheState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl MomentBlocks {
+impl MomentPages {
     /// A block as it is stored, if it was put together for this moment and is still here.
     pub(in crate::store) fn get(&self, column: ColumnId, block: u64) -> Option<Arc<[u8]>> {
         self.all.kept().get((self.moment, column, block))
@@ -88,14 +88,14 @@ impl MomentBlocks {
     }
 }
 
-impl Drop for MomentBlocks {
+impl Drop for MomentPages {
     fn drop(&mut self) {
         self.all.kept().forget(self.moment);
     }
 }
 
-impl Kept {
-    fn get(&mut self, place: Place) -> Option<Arc<[u8]>> {
+impl CacheState {
+    fn get(&mut self, place: CacheKey) -> Option<Arc<[u8]>> {
         let held = self.blocks.get_mut(&place)?;
         self.turns += 1;
         self.by_turn.remove(&held.turn);
@@ -104,7 +104,7 @@ impl Kept {
         Some(Arc::clone(&held.bytes))
     }
 
-    fn put(&mut self, place: Place, bytes: Arc<[u8]>) {
+    fn put(&mut self, place: CacheKey, bytes: Arc<[u8]>) {
         // Two threads may have put the same block together.
         self.remove(place);
         let size = size(&bytes);
@@ -114,14 +114,14 @@ impl Kept {
         self.turns += 1;
         self.taken += size;
         self.by_turn.insert(self.turns, place);
-        self.blocks.insert(place, Held { bytes, turn: self.turns });
+        self.blocks.insert(place, CacheEntry { bytes, turn: self.turns });
         while self.taken > self.room {
             let Some((_, oldest)) = self.by_turn.first_key_value() else { return };
             self.remove(*oldest);
         }
     }
 
-    fn remove(&mut self, place: Place) {
+    fn remove(&mut self, place: CacheKey) {
         if let Some(held) = self.blocks.remove(&place) {
             self.by_turn.remove(&held.turn);
             self.taken -= size(&held.bytes);
@@ -131,7 +131,7 @@ impl Kept {
     fn forget(&mut self, moment: u64) {
         let first = (moment, ColumnId(0), 0);
         let of_moment = self.blocks.range(first..).map(|(place, _)| *place);
-        let gone: Vec<Place> = of_moment.take_while(|(of, ..)| *of == moment).collect();
+        let gone: Vec<CacheKey> = of_moment.take_while(|(of, ..)| *of == moment).collect();
         for place in gone {
             self.remove(place);
         }
@@ -157,7 +157,7 @@ mod tests {
 
     #[test]
     fn blocks_that_were_not_read_for_longest_go_first_and_all_go_with_their_moment() {
-        let all = MergedBlocks::within(3 * (100 + BESIDE));
+        let all = PageCache::within(3 * (100 + BESIDE));
         let (older, newer) = (all.of_moment(), all.of_moment());
         older.keep(COLUMN, 0, &bytes(100, 1));
         older.keep(COLUMN, 1, &bytes(100, 2));
@@ -181,8 +181,8 @@ mod tests {
             room in 0_usize..4000,
             steps in proptest::collection::vec((0_usize..3, 0_u64..4, 0_usize..900, any::<u8>(), 0_u8..8), 0..60),
         ) {
-            let all = MergedBlocks::within(room);
-            let mut moments: Vec<MomentBlocks> = (0..3).map(|_| all.of_moment()).collect();
+            let all = PageCache::within(room);
+            let mut moments: Vec<MomentPages> = (0..3).map(|_| all.of_moment()).collect();
             let mut model: BTreeMap<(usize, u64), Arc<[u8]>> = BTreeMap::new();
             for (moment, block, length, first, kind) in steps {
                 match kind {

@@ -1,10 +1,10 @@
 //! A pinned moment of the open database with typed reads, and the checked iterator: a damaged block is an error, never
 //! an early end.
 
-use crate::store::bytes::key::{Key, after_prefix};
+use crate::store::bytes::key::{StoreKey, after_prefix};
 use crate::store::database::family::{StoreFamily, corrupt_row, family_handle};
 use crate::store::database::tuning;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use rocksdb::{
     BoundColumnFamily, DB, DBPinnableSlice, DBRawIteratorWithThreadMode, ReadOptions,
     SnapshotWithThreadMode,
@@ -13,20 +13,20 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// A snapshot tied to its database.
-pub(in crate::store) struct Frozen<'db>(pub(in crate::store) SnapshotWithThreadMode<'db, DB>);
+pub(in crate::store) struct DbSnapshot<'db>(pub(in crate::store) SnapshotWithThreadMode<'db, DB>);
 
 self_cell::self_cell!(
     /// One moment of the database, alive as long as it is held.
-    pub(in crate::store) struct Pinned {
+    pub(in crate::store) struct PinnedMoment {
         owner: Arc<DB>,
         #[covariant]
-        dependent: Frozen,
+        dependent: DbSnapshot,
     }
 );
 
-impl Pinned {
+impl PinnedMoment {
     pub(in crate::store) fn at_now(db: &Arc<DB>) -> Self {
-        Self::new(Arc::clone(db), |db| Frozen(db.snapshot()))
+        Self::new(Arc::clone(db), |db| DbSnapshot(db.snapshot()))
     }
 
     pub(in crate::store) fn family<C: StoreFamily>(
@@ -77,7 +77,7 @@ impl Pinned {
         &self,
         what: &'static str,
         key: &C::Key,
-        take: impl FnOnce(C::Value<'_>) -> Result<T, Malformed>,
+        take: impl FnOnce(C::Value<'_>) -> Result<T, DecodeError>,
     ) -> Result<Option<T>, StoreError> {
         let Some(bytes) = self.get::<C>(key)? else { return Ok(None) };
         let taken = C::decode(key, &bytes).and_then(take);
@@ -111,21 +111,21 @@ impl Pinned {
         &self,
         start: &[u8],
         end: Option<Vec<u8>>,
-    ) -> Result<Rows<'_, C>, StoreError> {
+    ) -> Result<RowCursor<'_, C>, StoreError> {
         let family = self.family::<C>()?;
-        Ok(Rows::new(&self.borrow_dependent().0, &family, start, end, false))
+        Ok(RowCursor::new(&self.borrow_dependent().0, &family, start, end, false))
     }
 
     /// Rows whose key begins with `prefix`.
     pub(in crate::store) fn scan_prefix<C: StoreFamily>(
         &self,
         prefix: &[u8],
-    ) -> Result<Rows<'_, C>, StoreError> {
+    ) -> Result<RowCursor<'_, C>, StoreError> {
         let family = self.family::<C>()?;
         // A prefix that the filters know: a table without it is not read.
         let filtered = tuning::prefix_width(C::NAME) == Some(prefix.len());
         let end = after_prefix(prefix);
-        Ok(Rows::new(&self.borrow_dependent().0, &family, prefix, end, filtered))
+        Ok(RowCursor::new(&self.borrow_dependent().0, &family, prefix, end, filtered))
     }
 }
 
@@ -133,17 +133,18 @@ impl Pinned {
 pub(in crate::store) type RawRow<'a> = (&'a [u8], &'a [u8]);
 
 /// Key and value, decoded.
-pub(in crate::store) type Row<'a, C> = (<C as StoreFamily>::Key, <C as StoreFamily>::Value<'a>);
+pub(in crate::store) type DecodedRow<'a, C> =
+    (<C as StoreFamily>::Key, <C as StoreFamily>::Value<'a>);
 
 /// Rows of one family in key order. Yields an error once, then ends.
-pub(in crate::store) struct Rows<'a, C: StoreFamily> {
+pub(in crate::store) struct RowCursor<'a, C: StoreFamily> {
     raw: DBRawIteratorWithThreadMode<'a, DB>,
     started: bool,
     done: bool,
     column: PhantomData<C>,
 }
 
-impl<'a, C: StoreFamily> Rows<'a, C> {
+impl<'a, C: StoreFamily> RowCursor<'a, C> {
     /// `within_prefix`: `start` is a prefix of the family's width, and no row beyond it is wanted.
     #[expect(
         clippy::disallowed_methods,
@@ -197,7 +198,7 @@ impl<'a, C: StoreFamily> Rows<'a, C> {
     pub(in crate::store) fn next(
         &mut self,
         what: &'static str,
-    ) -> Result<Option<Row<'_, C>>, StoreError> {
+    ) -> Result<Option<DecodedRow<'_, C>>, StoreError> {
         let Some((key, value)) = self.advance()? else { return Ok(None) };
         let malformed = |why| corrupt_row::<C>(what, key, why);
         let typed = C::Key::decode(key).map_err(malformed)?;
@@ -209,7 +210,7 @@ impl<'a, C: StoreFamily> Rows<'a, C> {
     pub(in crate::store) fn next_with<T>(
         &mut self,
         what: &'static str,
-        take: impl FnOnce(C::Value<'_>) -> Result<T, Malformed>,
+        take: impl FnOnce(C::Value<'_>) -> Result<T, DecodeError>,
     ) -> Result<Option<(C::Key, T)>, StoreError> {
         let Some((key, value)) = self.advance()? else { return Ok(None) };
         let malformed = |why| corrupt_row::<C>(what, key, why);
@@ -223,7 +224,7 @@ impl<'a, C: StoreFamily> Rows<'a, C> {
     pub(in crate::store) fn taken<T>(
         mut self,
         what: &'static str,
-        mut take: impl FnMut(C::Key, C::Value<'_>) -> Result<Option<T>, Malformed>,
+        mut take: impl FnMut(C::Key, C::Value<'_>) -> Result<Option<T>, DecodeError>,
     ) -> impl Iterator<Item = Result<T, StoreError>> {
         let mut next = move || {
             while let Some((key, value)) = self.advance()? {

@@ -9,7 +9,7 @@ use rocksdb::{
 
 /// Memory RocksDB may use, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct MemoryBudget {
     /// Block cache, shared by all families.
     pub cache: usize,
     /// Blocks of columns that had to be put together from patches, shared by all views.
@@ -27,7 +27,7 @@ pub struct Memory {
     pub batch: u64,
 }
 
-impl Memory {
+impl MemoryBudget {
     /// Splits a budget: a quarter each to the caches and to queries, an eighth each to write buffers, to the
     /// band index and to what is kept between commits; the rest is for batches and their working memory. Of the
     /// caches an eighth is for blocks of columns.
@@ -56,7 +56,7 @@ fn background_threads(options: &mut Options, threads: i32) {
 }
 
 /// Options of the whole database.
-pub(in crate::store) fn database(memory: Memory, threads: usize) -> Options {
+pub(in crate::store) fn database(memory: MemoryBudget, threads: usize) -> Options {
     let mut options = Options::default();
     // Correctness.
     // The default mode drops acknowledged commits silently when a byte in the log is bad.
@@ -88,7 +88,7 @@ pub(in crate::store) fn database(memory: Memory, threads: usize) -> Options {
 /// One descriptor a family, with the shared cache.
 pub(in crate::store) fn families(
     list: &[FamilyInfo],
-    memory: Memory,
+    memory: MemoryBudget,
 ) -> Vec<ColumnFamilyDescriptor> {
     described(
         list,
@@ -102,14 +102,14 @@ pub(in crate::store) fn families(
 /// As [`families`], for who writes no table: without what only decides how tables are written.
 pub(in crate::store) fn families_to_read(
     list: &[FamilyInfo],
-    memory: Memory,
+    memory: MemoryBudget,
 ) -> Vec<ColumnFamilyDescriptor> {
     described(list, memory, |_, options| options)
 }
 
 fn described(
     list: &[FamilyInfo],
-    memory: Memory,
+    memory: MemoryBudget,
     finished: impl Fn(&FamilyInfo, Options) -> Options,
 ) -> Vec<ColumnFamilyDescriptor> {
     // The lock-free cache: the sharded LRU never admits a filter larger than one shard.
@@ -243,7 +243,7 @@ mod tests {
     fn rows_beside_a_long_one_are_read_without_it() {
         const LONG: usize = 4 << 20;
         let directory = tempfile::tempdir().unwrap();
-        let memory = Memory::within(8 << 20);
+        let memory = MemoryBudget::within(8 << 20);
         let mut options = database(memory, 2);
         options.create_if_missing(true);
         options.create_missing_column_families(true);

@@ -1,9 +1,9 @@
 //! Documents that share a band bucket of the sketch: asked for by readers, joined and left as part of a commit.
 
 use crate::model::DocId;
-use crate::store::batch::Batch;
+use crate::store::batch::CommitBatch;
 use crate::store::error::StoreError;
-use crate::store::index::{Bucket, BucketJoin};
+use crate::store::index::{BandBucket, BucketJoin};
 use crate::store::view::View;
 
 impl View {
@@ -17,7 +17,7 @@ impl View {
         sorted: &[(u8, u64)],
         cap: usize,
         keep: impl Fn(DocId) -> bool,
-    ) -> Result<Vec<Option<Bucket>>, StoreError> {
+    ) -> Result<Vec<Option<BandBucket>>, StoreError> {
         self.moment.bands.buckets(self.pinned(), self.generation(), sorted, cap, keep)
     }
 
@@ -31,7 +31,7 @@ impl View {
         sorted: &[(u8, u64)],
         cap: usize,
         keep: &(dyn Fn(DocId) -> bool + Sync),
-    ) -> Result<Vec<Option<Bucket>>, StoreError> {
+    ) -> Result<Vec<Option<BandBucket>>, StoreError> {
         self.moment.bands.buckets_bulk(self.pinned(), self.generation(), sorted, cap, keep)
     }
 
@@ -61,9 +61,9 @@ impl View {
 /// Members read of a bucket that others leave: one takes the first place, a second says that there are more.
 const STAYING: usize = 2;
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Takes documents that are not eligible any more out of their buckets: (band, hash, document), each
-    /// once, ascending. Before any joins ([`Batch::index`]).
+    /// once, ascending. Before any joins ([`CommitBatch::index`]).
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.

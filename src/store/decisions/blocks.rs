@@ -1,8 +1,8 @@
 //! The family `blocks`: what removals by the user keep out, the removed text and the removed document's key.
 
 use crate::model::DocId;
-use crate::store::batch::Batch;
-use crate::store::bytes::key::{self, BlockKey, Blocked, decode_documents};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{self, BlockKey, BlockKind, decode_documents};
 use crate::store::database::family::store_family;
 use crate::store::error::StoreError;
 use crate::store::view::View;
@@ -20,7 +20,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
-    pub fn blockers(&self, what: Blocked, hash: [u8; 16]) -> Result<Vec<DocId>, StoreError> {
+    pub fn blockers(&self, what: BlockKind, hash: [u8; 16]) -> Result<Vec<DocId>, StoreError> {
         let key = BlockKey { kind: what, hash };
         let found = self.pinned().read::<Blocks, _>("block", &key)?;
         Ok(found.unwrap_or_default())
@@ -30,17 +30,22 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the family cannot be read.
-    pub fn has_blocks(&self, what: Blocked) -> Result<bool, StoreError> {
+    pub fn has_blocks(&self, what: BlockKind) -> Result<bool, StoreError> {
         Ok(self.pinned().scan_prefix::<Blocks>(&[what.as_byte()])?.advance()?.is_some())
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores which removed documents block what has this hash, ascending; none forgets the hash.
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.
-    pub fn block(&mut self, what: Blocked, hash: [u8; 16], by: &[DocId]) -> Result<(), StoreError> {
+    pub fn block(
+        &mut self,
+        what: BlockKind,
+        hash: [u8; 16],
+        by: &[DocId],
+    ) -> Result<(), StoreError> {
         let key = BlockKey { kind: what, hash };
         if by.is_empty() {
             return self.delete::<Blocks>(&key);

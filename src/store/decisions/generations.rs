@@ -1,9 +1,9 @@
 //! A policy generation that is filled beside the current one, and the commit that makes it current.
 
 use crate::model::{CommitSeq, DocId, Generation, Policy, SourceId, Standing, TermId, TokenizerId};
-use crate::store::batch::Batch;
-use crate::store::bytes::key::{Block, Key, PostingKey, generation_prefix};
-use crate::store::bytes::record::{self, Charter, RedoRecord};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, generation_prefix};
+use crate::store::bytes::record::{self, CharterRecord, RedoRecord};
 use crate::store::database::family::StoreFamily;
 use crate::store::decisions::hashes::Exact;
 use crate::store::decisions::matches::{Matches, Members};
@@ -13,7 +13,7 @@ use crate::store::index::{Bands, BandsMore};
 use crate::store::meta::{Meta, MetaKey};
 use crate::store::system_fields;
 use crate::store::view::View;
-use crate::store::writer::Writer;
+use crate::store::writer::StoreWriter;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use std::sync::Arc;
 
 /// What the kept documents of one source come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Totals {
+pub struct SourceTotals {
     /// Kept documents.
     pub kept: u64,
     /// UTF-8 bytes of their texts.
@@ -55,7 +55,7 @@ impl View {
     }
 }
 
-impl Writer {
+impl StoreWriter {
     /// Begins a commit to a generation that is not current: standing, matches, exact rows and buckets
     /// go there, counters stay. `kept` are the documents it keeps so far, `next` the first that it
     /// has not decided.
@@ -68,14 +68,14 @@ impl Writer {
         generation: Generation,
         kept: Arc<RoaringTreemap>,
         next: DocId,
-    ) -> Result<Batch<'_>, StoreError> {
+    ) -> Result<CommitBatch<'_>, StoreError> {
         let mut batch = self.begin()?;
         batch.look_under(policy, generation, kept, next);
         Ok(batch)
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores how far a re-decision came; none when there is none any more. `commit` is filled in.
     ///
     /// # Errors
@@ -112,9 +112,9 @@ impl Batch<'_> {
         policy: &Policy,
         generation: Generation,
         kept: Arc<RoaringTreemap>,
-        totals: &BTreeMap<SourceId, Totals>,
+        totals: &BTreeMap<SourceId, SourceTotals>,
     ) -> Result<(), StoreError> {
-        let charter = Charter::new(policy, self.view().fields())?;
+        let charter = CharterRecord::new(policy, self.view().fields())?;
         self.put::<Meta>(&MetaKey::Charter, &record::encode("charter", &charter)?)?;
         let sources: Vec<SourceId> = self.view().sources().map(|(id, _)| id).collect();
         for source in sources {
@@ -156,8 +156,8 @@ impl Batch<'_> {
             of.chain([(system_fields::CROWDED, system_fields::crowded_value(generation))])
         {
             if let Some(term) = self.view().term(field, &value)? {
-                let from = PostingKey { term, block: Block(0) }.to_bytes();
-                let to = PostingKey { term: TermId(term.0 + 1), block: Block(0) }.to_bytes();
+                let from = PostingKey { term, block: BlockNumber(0) }.to_bytes();
+                let to = PostingKey { term: TermId(term.0 + 1), block: BlockNumber(0) }.to_bytes();
                 self.delete_range::<Postings>(from, to)?;
             }
         }
@@ -174,7 +174,7 @@ impl Batch<'_> {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     pub(in crate::store) fn look_under(
         &mut self,
         policy: &Policy,

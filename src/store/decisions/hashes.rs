@@ -1,8 +1,8 @@
 //! The families `keys` and `exact`: documents by the hash of their identity, and by that of their text.
 
 use crate::model::DocId;
-use crate::store::batch::Batch;
-use crate::store::bytes::key::{ExactKey, IdentityKey, Key, TextKind, decode_document};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{ExactKey, IdentityKey, StoreKey, TextKind, decode_document};
 use crate::store::database::family::{StoreFamily, corrupt_row, family_handle, store_family};
 use crate::store::error::StoreError;
 use crate::store::view::View;
@@ -83,7 +83,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Writes the identities of the documents that came, in the order of their keys.
     pub(in crate::store) fn write_identities(&mut self) -> Result<(), StoreError> {
         let identities = std::mem::take(&mut self.identities);

@@ -4,9 +4,9 @@
 //! snapshot shows of lineages never changes. Those of a generation count from the commit on that makes it current.
 
 use crate::model::{CommitSeq, DocId, Generation};
-use crate::store::batch::Batch;
+use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::empty;
-use crate::store::bytes::key::{Key, LineageKey, generation_prefix};
+use crate::store::bytes::key::{LineageKey, StoreKey, generation_prefix};
 use crate::store::database::family::{corrupt_row, store_family};
 use crate::store::error::StoreError;
 use crate::store::view::View;
@@ -21,16 +21,16 @@ store_family! {
 }
 
 /// The root of a lineage in which more meet than are told apart.
-pub const MANY: DocId = DocId(u64::MAX);
+pub const TOO_MANY_ROOTS: DocId = DocId(u64::MAX);
 
-/// Roots of one document that are told apart; beyond them it has the root [`MANY`].
+/// Roots of one document that are told apart; beyond them it has the root [`TOO_MANY_ROOTS`].
 const MOST: usize = 32;
 
 /// The roots of a document: empty says that it is its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Roots(BTreeSet<DocId>);
+pub struct LineageRoots(BTreeSet<DocId>);
 
-impl Roots {
+impl LineageRoots {
     /// That of a document which took nobody's place.
     #[must_use]
     pub fn of(document: DocId) -> Self {
@@ -40,8 +40,8 @@ impl Roots {
     /// Takes in another's.
     pub fn join(&mut self, other: &Self) {
         self.0.extend(&other.0);
-        if self.0.len() > MOST || self.0.contains(&MANY) {
-            self.0 = BTreeSet::from([MANY]);
+        if self.0.len() > MOST || self.0.contains(&TOO_MANY_ROOTS) {
+            self.0 = BTreeSet::from([TOO_MANY_ROOTS]);
         }
     }
 
@@ -54,7 +54,7 @@ impl Roots {
     /// Whether all of another's are among them.
     #[must_use]
     pub fn holds(&self, other: &Self) -> bool {
-        self.0.contains(&MANY) || self.0.is_superset(&other.0)
+        self.0.contains(&TOO_MANY_ROOTS) || self.0.is_superset(&other.0)
     }
 
     /// The roots, ascending.
@@ -97,8 +97,8 @@ impl View {
         &self,
         generations: &[Generation],
         document: DocId,
-    ) -> Result<Roots, StoreError> {
-        let mut roots = Roots::default();
+    ) -> Result<LineageRoots, StoreError> {
+        let mut roots = LineageRoots::default();
         for generation in generations {
             let (commit, root) = (CommitSeq(0), DocId(0));
             let from = LineageKey { generation: *generation, document, commit, root }.to_bytes();
@@ -129,7 +129,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Adds roots to a document that took the place of others, in the generation that is written to.
     ///
     /// # Errors
@@ -160,15 +160,15 @@ mod tests {
 
     #[test]
     fn more_roots_than_are_told_apart_become_many() {
-        let mut roots = Roots::default();
+        let mut roots = LineageRoots::default();
         (0..MOST as u64).for_each(|root| roots.insert(DocId(root)));
         assert_eq!(roots.iter().count(), MOST);
         roots.insert(DocId(7));
         assert_eq!(roots.iter().count(), MOST);
         roots.insert(DocId(900));
-        assert_eq!(roots.iter().collect::<Vec<_>>(), [MANY]);
+        assert_eq!(roots.iter().collect::<Vec<_>>(), [TOO_MANY_ROOTS]);
         roots.insert(DocId(0));
-        assert_eq!(roots.iter().collect::<Vec<_>>(), [MANY]);
-        assert!(Roots::default().is_empty());
+        assert_eq!(roots.iter().collect::<Vec<_>>(), [TOO_MANY_ROOTS]);
+        assert!(LineageRoots::default().is_empty());
     }
 }

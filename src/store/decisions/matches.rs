@@ -1,15 +1,15 @@
 //! The families `matches` and `members`: why a document is not kept, and whom a witness stands for.
 
 use crate::model::{CommitSeq, DocId, Generation, Match, MatchKind};
-use crate::store::batch::Batch;
-use crate::store::bytes::cursor::Cursor;
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::ByteCursor;
 use crate::store::bytes::key::{
-    self, ExactKey, Key, MatchKey, MemberKey, TextKind, generation_prefix,
+    self, ExactKey, MatchKey, MemberKey, StoreKey, TextKind, generation_prefix,
 };
-use crate::store::database::Rows;
+use crate::store::database::RowCursor;
 use crate::store::database::family::store_family;
 use crate::store::decisions::hashes::Exact;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
 use std::ops::Range;
 
@@ -30,15 +30,15 @@ pub(in crate::store) fn encode_match(found: Option<&Match>) -> Vec<u8> {
     out
 }
 
-pub(in crate::store) fn decode_match(bytes: &[u8]) -> Result<Option<Match>, Malformed> {
-    let mut cursor = Cursor::new(bytes);
+pub(in crate::store) fn decode_match(bytes: &[u8]) -> Result<Option<Match>, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
     let code = cursor.u8()?;
     if code == LEFT {
         cursor.end()?;
         return Ok(None);
     }
     let kind = MatchKind::from_code(code)
-        .ok_or_else(|| Malformed::at(0, format!("unknown kind {code}")))?;
+        .ok_or_else(|| DecodeError::at(0, format!("unknown kind {code}")))?;
     let found = Match {
         kind,
         witness: DocId(cursor.u64()?),
@@ -54,11 +54,11 @@ pub(in crate::store) const fn encode_member(joined: bool) -> [u8; 1] {
     [if joined { JOINED } else { LEFT }]
 }
 
-pub(in crate::store) fn decode_member(bytes: &[u8]) -> Result<bool, Malformed> {
+pub(in crate::store) fn decode_member(bytes: &[u8]) -> Result<bool, DecodeError> {
     match bytes {
         [JOINED] => Ok(true),
         [LEFT] => Ok(false),
-        _ => Err(Malformed::at(0, "member is neither joined nor left")),
+        _ => Err(DecodeError::at(0, "member is neither joined nor left")),
     }
 }
 
@@ -79,8 +79,8 @@ store_family! {
 }
 
 /// The documents that have a match, ascending, each with the commit that gave it. Holds one; ends behind an error.
-pub struct MatchedDocuments<'a> {
-    rows: Rows<'a, Matches>,
+pub struct MatchIter<'a> {
+    rows: RowCursor<'a, Matches>,
     /// Rows of later commits do not count.
     until: CommitSeq,
     newest: Option<(MatchKey, Option<Match>)>,
@@ -122,7 +122,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the family cannot be read.
-    pub fn matched(&self) -> Result<MatchedDocuments<'_>, StoreError> {
+    pub fn matched(&self) -> Result<MatchIter<'_>, StoreError> {
         self.matched_at(self.last(), 0..u64::MAX)
     }
 
@@ -134,14 +134,14 @@ impl View {
         &self,
         (generation, until): (Generation, CommitSeq),
         documents: Range<u64>,
-    ) -> Result<MatchedDocuments<'_>, StoreError> {
+    ) -> Result<MatchIter<'_>, StoreError> {
         let key = |document| {
             let (removed, commit) = (DocId(document), CommitSeq(0));
             MatchKey { generation, removed, commit }.to_bytes()
         };
         let end = Some(key(documents.end));
         let rows = self.pinned().scan::<Matches>(&key(documents.start), end)?;
-        Ok(MatchedDocuments { rows, until, newest: None, is_over: false })
+        Ok(MatchIter { rows, until, newest: None, is_over: false })
     }
 
     /// The moment after which no row of this view's generation is.
@@ -176,7 +176,7 @@ impl View {
     }
 }
 
-impl Iterator for MatchedDocuments<'_> {
+impl Iterator for MatchIter<'_> {
     type Item = Result<(DocId, CommitSeq, Match), StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -208,9 +208,9 @@ impl Iterator for MatchedDocuments<'_> {
     }
 }
 
-impl std::fmt::Debug for MatchedDocuments<'_> {
+impl std::fmt::Debug for MatchIter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MatchedDocuments").finish_non_exhaustive()
+        f.debug_struct("MatchIter").finish_non_exhaustive()
     }
 }
 
@@ -251,7 +251,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Records why a document is not kept (`now`; none when it is kept or alone), replacing `before`.
     ///
     /// # Errors

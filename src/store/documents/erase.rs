@@ -1,11 +1,11 @@
 //! Erasing documents: their rows go, and what they lent to others moves on.
 
 use crate::model::{DocId, Standing, TokenizerId};
-use crate::store::batch::Batch;
+use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{DocumentKey, TokensKey};
 use crate::store::bytes::text::TextEncoder;
-use crate::store::documents::headers::{Documents, Header};
-use crate::store::documents::indexed_values::{Indexed, indexed};
+use crate::store::documents::headers::{DocumentRecord, Documents};
+use crate::store::documents::indexed_values::{IndexedValues, indexed};
 use crate::store::documents::loss::{Loss, TEXT};
 use crate::store::documents::metadata::Metadata;
 use crate::store::documents::texts::{Sketches, Texts};
@@ -14,34 +14,34 @@ use crate::store::error::StoreError;
 use crate::store::system_fields;
 
 /// A document that is to be erased.
-pub struct Erased<'a> {
+pub struct Erasure<'a> {
     /// Its id.
     pub document: DocId,
     /// Its header.
-    pub header: &'a Header,
+    pub header: &'a DocumentRecord,
     /// The header that takes its place: that of an empty document.
-    pub stub: &'a Header,
+    pub stub: &'a DocumentRecord,
     /// The identity under which a later ingest would recognise it.
     pub identity: [u8; 16],
     /// What stays of its sketch: all, where what is similar is blocked on.
     pub sketch: Option<&'a [u8]>,
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Erases a removed document: an empty one without fields and key, of which nothing is known, stands in its place.
-    /// Its text must have moved to those that it lends it to ([`Batch::inherit`]).
+    /// Its text must have moved to those that it lends it to ([`CommitBatch::inherit`]).
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read or encoded.
-    pub fn erase(&mut self, erased: &Erased<'_>) -> Result<(), StoreError> {
-        let Erased { document, header, stub, identity, sketch } = *erased;
+    pub fn erase(&mut self, erased: &Erasure<'_>) -> Result<(), StoreError> {
+        let Erasure { document, header, stub, identity, sketch } = *erased;
         // What is remembered of equal texts may be of this one.
         self.aside.replace(None);
         let view = self.view().clone();
         let key = DocumentKey { document };
         let declared = view.indexed_fields()?;
         let indexed = indexed(&view.metadata(document)?, &declared);
-        self.index_again(document, &indexed, &Indexed::default())?;
+        self.index_again(document, &indexed, &IndexedValues::default())?;
         self.put::<Documents>(&key, &stub.encode())?;
         self.put::<Texts>(&key, &TextEncoder::new(None).encode("")?)?;
         match sketch {
@@ -74,7 +74,7 @@ impl Batch<'_> {
         &mut self,
         owner: DocId,
         heir: DocId,
-        header: &Header,
+        header: &DocumentRecord,
     ) -> Result<u64, StoreError> {
         let (from, to) = (DocumentKey { document: owner }, DocumentKey { document: heir });
         let view = self.view().clone();
@@ -87,7 +87,7 @@ impl Batch<'_> {
             self.put::<Sketches>(&to, &sketch)?;
             bytes += sketch.len();
         }
-        let header = Header { text_of: None, ..header.clone() };
+        let header = DocumentRecord { text_of: None, ..header.clone() };
         self.put::<Documents>(&to, &header.encode())?;
         Ok(bytes as u64)
     }
@@ -99,10 +99,10 @@ impl Batch<'_> {
     pub fn borrow_from(
         &mut self,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         owner: DocId,
     ) -> Result<(), StoreError> {
-        let header = Header { text_of: Some(owner), ..header.clone() };
+        let header = DocumentRecord { text_of: Some(owner), ..header.clone() };
         self.put::<Documents>(&DocumentKey { document }, &header.encode())
     }
 }

@@ -2,19 +2,19 @@
 //! commits of bounded size, and keywords as the metadata spells them.
 
 use crate::model::{DocId, FieldDeclaration, FieldId, FieldKind, KeepOrder, TermId};
-use crate::store::batch::Batch;
+use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{
-    Block, ColumnKey, DocumentKey, Key, PostingKey, TermKey, after_prefix,
+    BlockNumber, ColumnKey, DocumentKey, PostingKey, StoreKey, TermKey, after_prefix,
 };
-use crate::store::bytes::record::{self, Charter, FieldRecord, FieldState};
-use crate::store::database::Pinned;
+use crate::store::bytes::record::{self, CharterRecord, FieldRecord, FieldState};
+use crate::store::database::PinnedMoment;
 use crate::store::database::family::corrupt_row;
-use crate::store::documents::indexed_values::{Found, found, indexed};
+use crate::store::documents::indexed_values::{FieldContent, found, indexed};
 use crate::store::documents::metadata::Metadata;
 use crate::store::documents::numbers::Columns;
 use crate::store::documents::postings::Postings;
 use crate::store::documents::terms::{TermRow, Terms};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::meta::{Meta, MetaKey};
 use crate::store::system_fields;
 use crate::store::view::View;
@@ -101,7 +101,7 @@ impl View {
         &self,
         field: &FieldDeclaration,
         range: Range<u64>,
-    ) -> Result<impl Iterator<Item = Result<(DocId, Found), StoreError>>, StoreError> {
+    ) -> Result<impl Iterator<Item = Result<(DocId, FieldContent), StoreError>>, StoreError> {
         let end = DocumentKey { document: DocId(range.end) }.to_bytes();
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
@@ -142,14 +142,14 @@ impl View {
 /// [`StoreError`] for a kind that no release wrote.
 pub fn declaration(id: FieldId, record: &FieldRecord) -> Result<FieldDeclaration, StoreError> {
     let damaged =
-        |why: Malformed| corrupt_row::<Meta>("field", &MetaKey::Field(id).to_bytes(), why);
+        |why: DecodeError| corrupt_row::<Meta>("field", &MetaKey::Field(id).to_bytes(), why);
     record.declaration(id).map_err(damaged)
 }
 
 impl View {
     /// The records of all fields that were added: a view has them from its beginning.
     pub(in crate::store) fn read_added_fields(
-        pinned: &Pinned,
+        pinned: &PinnedMoment,
     ) -> Result<Vec<(FieldId, FieldRecord)>, StoreError> {
         let mut rows = pinned.scan_prefix::<Meta>(MetaKey::fields())?;
         let mut found = Vec::new();
@@ -162,20 +162,20 @@ impl View {
 
 /// What a range of documents has for a field.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Filled {
+pub struct FillCounts {
     /// Documents that have a value.
     pub values: u64,
     /// Documents whose value is of another type.
     pub ill_typed: u64,
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Declares fields, ascending by id, in the place of those that are declared.
     ///
     /// # Errors
     /// [`StoreError`] when the charter cannot be encoded.
     pub fn declare(&mut self, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
-        let charter = Charter::new(self.view.policy(), fields)?;
+        let charter = CharterRecord::new(self.view.policy(), fields)?;
         self.put::<Meta>(&MetaKey::Charter, &record::encode("charter", &charter)?)
     }
 
@@ -203,23 +203,23 @@ impl Batch<'_> {
         &mut self,
         field: &FieldDeclaration,
         range: Range<u64>,
-    ) -> Result<Filled, StoreError> {
+    ) -> Result<FillCounts, StoreError> {
         let view = self.view().clone();
         let column = system_fields::column_of(field.id);
-        let mut filled = Filled::default();
+        let mut filled = FillCounts::default();
         for row in view.found_in(field, range)? {
             let (document, found) = row?;
             let number = match found {
-                Found::Keyword(keyword) => {
+                FieldContent::Keyword(keyword) => {
                     let value = system_fields::keyword_value(&keyword);
                     i64::from(self.mark(field.id, &value, document)?.0)
                 }
-                Found::Number(number) => number,
-                Found::IllTyped => {
+                FieldContent::Number(number) => number,
+                FieldContent::IllTyped => {
                     filled.ill_typed += 1;
                     continue;
                 }
-                Found::Nothing => continue,
+                FieldContent::Nothing => continue,
             };
             self.number(column, document, number);
             filled.values += 1;
@@ -255,7 +255,7 @@ impl Batch<'_> {
         // No term is given twice, but a field may be, and the same value with it.
         self.writer.terms.retain(|(other, _), _| *other != field);
         let from =
-            ColumnKey { column: system_fields::column_of(field), block: Block(0) }.to_bytes();
+            ColumnKey { column: system_fields::column_of(field), block: BlockNumber(0) }.to_bytes();
         let end = after_prefix(from.get(..2).unwrap_or_default()).unwrap_or_default();
         self.delete_range::<Columns>(from, end)?;
         Ok(None)
@@ -263,7 +263,7 @@ impl Batch<'_> {
 
     fn erase_bitmaps(&mut self, term: TermId) -> Result<(), StoreError> {
         let view = self.view().clone();
-        let first = PostingKey { term, block: Block(0) }.to_bytes();
+        let first = PostingKey { term, block: BlockNumber(0) }.to_bytes();
         let mut rows = view.pinned().scan_prefix::<Postings>(first.get(..4).unwrap_or_default())?;
         while let Some((key, _)) = rows.advance()? {
             let key = PostingKey::decode(key)

@@ -2,14 +2,14 @@
 //! and a document that comes, with everything that stands beside it.
 
 use crate::model::{CommitSeq, DocId, FileId, SourceId};
-use crate::store::batch::Batch;
-use crate::store::bytes::cursor::{Cursor, put_varint};
-use crate::store::bytes::key::{self, DocumentKey, IdentityKey, Key};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::{ByteCursor, put_varint};
+use crate::store::bytes::key::{self, DocumentKey, IdentityKey, StoreKey};
 use crate::store::database::family::store_family;
-use crate::store::documents::indexed_values::Indexed;
+use crate::store::documents::indexed_values::IndexedValues;
 use crate::store::documents::metadata::Metadata;
 use crate::store::documents::texts::{Sketches, Texts};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
 use std::ops::Range;
@@ -20,7 +20,7 @@ const HAS_KEY: u8 = 2;
 
 /// What every stored document has beside its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct DocumentRecord {
     /// The source of the document.
     pub source: SourceId,
     /// The file it was read from.
@@ -49,7 +49,7 @@ pub struct Header {
     pub text_of: Option<DocId>,
 }
 
-impl Header {
+impl DocumentRecord {
     /// The document whose rows hold this one's text and sketch.
     #[must_use]
     pub fn text_owner(&self, own: DocId) -> DocId {
@@ -87,12 +87,12 @@ impl Header {
     /// Reads the stored form.
     ///
     /// # Errors
-    /// [`Malformed`] for bytes no release wrote.
-    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut cursor = Cursor::new(bytes);
+    /// [`DecodeError`] for bytes no release wrote.
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut cursor = ByteCursor::new(bytes);
         let format = cursor.u8()?;
         if format != FORMAT {
-            return Err(Malformed::at(0, format!("header format {format}, not {FORMAT}")));
+            return Err(DecodeError::at(0, format!("header format {format}, not {FORMAT}")));
         }
         let flags = cursor.u8()?;
         let mut header = Self {
@@ -117,7 +117,7 @@ impl Header {
             let at = cursor.offset();
             let key = std::str::from_utf8(cursor.rest());
             let key =
-                key.map_err(|error| Malformed::at(at + error.valid_up_to(), "key is not UTF-8"))?;
+                key.map_err(|error| DecodeError::at(at + error.valid_up_to(), "key is not UTF-8"))?;
             header.key = Some(key.to_owned());
         }
         cursor.end()?;
@@ -129,7 +129,7 @@ store_family! {
     /// Document headers. Standing is not here: it lives in postings and matches.
     Documents = "documents", Dense,
     DocumentKey, "document u64"
-    => Header, |_, bytes| Header::decode(bytes),
+    => DocumentRecord, |_, bytes| DocumentRecord::decode(bytes),
     "header: hand-packed, see below"
 }
 
@@ -143,7 +143,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
-    pub fn header(&self, document: DocId) -> Result<Option<Header>, StoreError> {
+    pub fn header(&self, document: DocId) -> Result<Option<DocumentRecord>, StoreError> {
         self.pinned().read::<Documents, _>("header", &DocumentKey { document })
     }
 
@@ -151,7 +151,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the row is absent or cannot be read.
-    pub fn expect_header(&self, document: DocId) -> Result<Header, StoreError> {
+    pub fn expect_header(&self, document: DocId) -> Result<DocumentRecord, StoreError> {
         self.header(document)?.ok_or(StoreError::Missing {
             what: "document",
             family: "documents",
@@ -164,7 +164,11 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn display_key(&self, document: DocId, header: &Header) -> Result<String, StoreError> {
+    pub fn display_key(
+        &self,
+        document: DocId,
+        header: &DocumentRecord,
+    ) -> Result<String, StoreError> {
         match &header.key {
             Some(key) => Ok(key.clone()),
             None => Ok(key_at(&self.display_place(header)?, document)),
@@ -179,7 +183,7 @@ impl View {
     pub fn is_shown_as(
         &self,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         said: &str,
     ) -> Result<bool, StoreError> {
         if let Some(key) = &header.key {
@@ -194,7 +198,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn display_place(&self, header: &Header) -> Result<String, StoreError> {
+    pub fn display_place(&self, header: &DocumentRecord) -> Result<String, StoreError> {
         let Some(path) = self.file_bytes(header.source, header.file)? else {
             return Ok(format!("?:{}", header.number));
         };
@@ -211,7 +215,7 @@ impl View {
     pub fn headers(
         &self,
         range: Range<u64>,
-    ) -> Result<impl Iterator<Item = Result<(DocId, Header), StoreError>>, StoreError> {
+    ) -> Result<impl Iterator<Item = Result<(DocId, DocumentRecord), StoreError>>, StoreError> {
         let end = DocumentKey { document: DocId(range.end) }.to_bytes();
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let rows = self.pinned().scan::<Documents>(&start, Some(end))?;
@@ -236,7 +240,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores a document, without a standing yet, and gives it the next id.
     ///
     /// # Errors
@@ -249,7 +253,7 @@ impl Batch<'_> {
         }
         self.state.documents += 1;
         let key = DocumentKey { document: id };
-        let header = Header { commit: self.commit_seq(), ..document.header };
+        let header = DocumentRecord { commit: self.commit_seq(), ..document.header };
         self.put::<Documents>(&key, &header.encode())?;
         if document.metadata != "{}" {
             self.put::<Metadata>(&key, document.metadata.as_bytes())?;
@@ -288,7 +292,7 @@ impl Batch<'_> {
     pub fn put_fingerprint(
         &mut self,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         sketch: Option<&[u8]>,
     ) -> Result<(), StoreError> {
         let key = DocumentKey { document };
@@ -304,17 +308,17 @@ impl Batch<'_> {
 #[derive(Clone, Debug)]
 pub struct NewDocument {
     /// Its header; `commit` is filled in by the batch.
-    pub header: Header,
+    pub header: DocumentRecord,
     /// Identity under which a later ingest recognises it.
     pub identity: [u8; 16],
-    /// Its text, from [`Batch::encoder`]; none when the header names an owner.
+    /// Its text, from [`CommitBatch::encoder`]; none when the header names an owner.
     pub text: Option<Vec<u8>>,
     /// Its sketch; none when too short for one or when the header names an owner.
     pub sketch: Option<Vec<u8>>,
     /// The user's other fields as one JSON object.
     pub metadata: String,
     /// Its indexed values, from [`super::indexed_values`].
-    pub indexed: Indexed,
+    pub indexed: IndexedValues,
 }
 
 #[cfg(test)]
@@ -322,8 +326,8 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn sample() -> Header {
-        Header {
+    fn sample() -> DocumentRecord {
+        DocumentRecord {
             source: SourceId(1),
             file: FileId(2),
             number: 300,
@@ -348,21 +352,21 @@ mod tests {
         expected.extend([3; 16]);
         expected.extend([9, b'k']);
         assert_eq!(sample().encode(), expected);
-        assert_eq!(Header::decode(&expected), Ok(sample()));
+        assert_eq!(DocumentRecord::decode(&expected), Ok(sample()));
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_an_error_or_a_header(bytes: Vec<u8>) {
-            if let Ok(header) = Header::decode(&bytes) {
-                prop_assert_eq!(Header::decode(&header.encode()), Ok(header));
+            if let Ok(header) = DocumentRecord::decode(&bytes) {
+                prop_assert_eq!(DocumentRecord::decode(&header.encode()), Ok(header));
             }
         }
 
         #[test]
         fn round_trips(number: u64, bytes: u64, key: Option<String>, owner: Option<u64>) {
-            let header = Header { number, bytes, key, text_of: owner.map(DocId), ..sample() };
-            prop_assert_eq!(Header::decode(&header.encode()), Ok(header));
+            let header = DocumentRecord { number, bytes, key, text_of: owner.map(DocId), ..sample() };
+            prop_assert_eq!(DocumentRecord::decode(&header.encode()), Ok(header));
         }
     }
 }

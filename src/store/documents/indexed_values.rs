@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 /// The indexed values of one record.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Indexed {
+pub struct IndexedValues {
     /// Values of `language` and of declared keyword fields.
     pub keywords: Vec<(FieldId, String)>,
     /// Values of declared numbers, in the integer form of columns.
@@ -19,7 +19,7 @@ pub struct Indexed {
     pub misfits: Vec<(FieldId, String)>,
 }
 
-impl Indexed {
+impl IndexedValues {
     /// The same, with numbers that JSON cannot say, by the members that they stand in, among the misfits.
     #[must_use]
     pub fn with_not_finite(
@@ -38,24 +38,24 @@ impl Indexed {
 /// Picks the indexed values out of a JSON object. A value of another type than its field's is not indexed, and stays in
 /// the metadata ([`FieldValue::of_json`]).
 #[must_use]
-pub fn indexed(metadata: &str, declared: &[FieldDeclaration]) -> Indexed {
+pub fn indexed(metadata: &str, declared: &[FieldDeclaration]) -> IndexedValues {
     look(metadata, |members| {
-        let mut found = Indexed::default();
+        let mut found = IndexedValues::default();
         // One that is fed from elsewhere stands beside that of every corpus.
         let has_own = declared.iter().any(|field| field.name == "language" && field.path.is_none());
         if !has_own
             && let Some(raw) = members.get("language")
-            && let Found::Keyword(language) = of_kind(raw, FieldKind::Keyword)
+            && let FieldContent::Keyword(language) = of_kind(raw, FieldKind::Keyword)
         {
             found.keywords.push((system_fields::LANGUAGE, language));
         }
         for field in declared {
             let Some(raw) = spelled(members, field) else { continue };
             match of_kind(raw, field.kind) {
-                Found::Keyword(text) => found.keywords.push((field.id, text)),
-                Found::Number(number) => found.numbers.push((field.id, number)),
-                Found::IllTyped => found.misfits.push((field.id, value_excerpt(raw))),
-                Found::Nothing => {}
+                FieldContent::Keyword(text) => found.keywords.push((field.id, text)),
+                FieldContent::Number(number) => found.numbers.push((field.id, number)),
+                FieldContent::IllTyped => found.misfits.push((field.id, value_excerpt(raw))),
+                FieldContent::Nothing => {}
             }
         }
         found
@@ -65,7 +65,7 @@ pub fn indexed(metadata: &str, declared: &[FieldDeclaration]) -> Indexed {
 
 /// What a record has for a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Found {
+pub enum FieldContent {
     /// A keyword.
     Keyword(String),
     /// A number, in the integer form of columns.
@@ -78,11 +78,11 @@ pub enum Found {
 
 /// What a JSON object has for one field.
 #[must_use]
-pub fn found(metadata: &str, field: &FieldDeclaration) -> Found {
+pub fn found(metadata: &str, field: &FieldDeclaration) -> FieldContent {
     let found = |members: &IndexedMembers<'_>| {
-        spelled(members, field).map_or(Found::Nothing, |raw| of_kind(raw, field.kind))
+        spelled(members, field).map_or(FieldContent::Nothing, |raw| of_kind(raw, field.kind))
     };
-    look(metadata, found).unwrap_or(Found::Nothing)
+    look(metadata, found).unwrap_or(FieldContent::Nothing)
 }
 
 /// Whether a number that is stored for a field, or none, is what an earlier release read of a JSON object
@@ -156,12 +156,14 @@ fn member<'o>(object: &'o str, name: &str) -> Option<&'o str> {
     members.get(name).map(|raw| raw.get())
 }
 
-fn of_kind(raw: &str, kind: FieldKind) -> Found {
+fn of_kind(raw: &str, kind: FieldKind) -> FieldContent {
     match FieldValue::of_json(raw, kind) {
-        Err(Misfit) => Found::IllTyped,
-        Ok(None) => Found::Nothing,
-        Ok(Some(FieldValue::Keyword(text))) => Found::Keyword(text),
-        Ok(Some(value)) => value.column_number().map_or(Found::Nothing, Found::Number),
+        Err(Misfit) => FieldContent::IllTyped,
+        Ok(None) => FieldContent::Nothing,
+        Ok(Some(FieldValue::Keyword(text))) => FieldContent::Keyword(text),
+        Ok(Some(value)) => {
+            value.column_number().map_or(FieldContent::Nothing, FieldContent::Number)
+        }
     }
 }
 
@@ -196,7 +198,7 @@ mod tests {
             indexed(r#"{"language":null,"url":["a"],"year":1.5,"quality":"high"}"#, &declared);
         let misfits = [(16, r#"["a"]"#), (17, "1.5"), (18, r#""high""#)];
         let misfits = misfits.map(|(field, value)| (FieldId(field), value.to_owned()));
-        assert_eq!(none, Indexed { misfits: misfits.into(), ..Indexed::default() });
+        assert_eq!(none, IndexedValues { misfits: misfits.into(), ..IndexedValues::default() });
         let escaped = indexed(r#"{"\u0075rl":true,"quality":2}"#, &declared);
         assert_eq!(escaped.keywords, [(FieldId(16), "true".to_owned())]);
         assert_eq!(escaped.numbers, [(FieldId(18), sortable_float(2.0))]);
@@ -211,20 +213,23 @@ mod tests {
             path: Some(path.to_owned()),
         };
         let float = |path: &str, metadata: &str| found(metadata, &field(path, FieldKind::Float));
-        let number = |number: f64| Found::Number(sortable_float(number));
+        let number = |number: f64| FieldContent::Number(sortable_float(number));
         assert_eq!(float("a.b.c", r#"{"a":{"b":{"c":1.5}},"f":9}"#), number(1.5));
         assert_eq!(float("a.b.c", r#"{"a":{"b":{"c":1.5}},"a.b.c":2}"#), number(2.0));
-        assert_eq!(float("a.b.c", r#"{"a":{"b":{"c":1.5}},"a.b.c":null}"#), Found::Nothing);
-        assert_eq!(float("a.b.c", r#"{"a":{"b":[1]}}"#), Found::Nothing);
-        assert_eq!(float("a.b.c", r#"{"a":{"b":{"c":"x"}}}"#), Found::IllTyped);
+        assert_eq!(float("a.b.c", r#"{"a":{"b":{"c":1.5}},"a.b.c":null}"#), FieldContent::Nothing);
+        assert_eq!(float("a.b.c", r#"{"a":{"b":[1]}}"#), FieldContent::Nothing);
+        assert_eq!(float("a.b.c", r#"{"a":{"b":{"c":"x"}}}"#), FieldContent::IllTyped);
         assert_eq!(float("lang", r#"{"l\u0061ng":7}"#), number(7.0));
         let of = |kind, raw: &str| found(&format!(r#"{{"m":{raw}}}"#), &field("m", kind));
-        assert_eq!(of(FieldKind::Bool, "true"), Found::Number(1));
-        assert_eq!(of(FieldKind::Bool, "1"), Found::IllTyped);
-        assert_eq!(of(FieldKind::Timestamp, "12"), Found::Number(12_000_000));
-        assert_eq!(of(FieldKind::Timestamp, r#""1970-01-02""#), Found::Number(86_400_000_000));
-        assert_eq!(of(FieldKind::Timestamp, r#""12""#), Found::IllTyped);
-        assert_eq!(of(FieldKind::Keyword, "null"), Found::Nothing);
-        assert_eq!(of(FieldKind::Keyword, "[1]"), Found::IllTyped);
+        assert_eq!(of(FieldKind::Bool, "true"), FieldContent::Number(1));
+        assert_eq!(of(FieldKind::Bool, "1"), FieldContent::IllTyped);
+        assert_eq!(of(FieldKind::Timestamp, "12"), FieldContent::Number(12_000_000));
+        assert_eq!(
+            of(FieldKind::Timestamp, r#""1970-01-02""#),
+            FieldContent::Number(86_400_000_000)
+        );
+        assert_eq!(of(FieldKind::Timestamp, r#""12""#), FieldContent::IllTyped);
+        assert_eq!(of(FieldKind::Keyword, "null"), FieldContent::Nothing);
+        assert_eq!(of(FieldKind::Keyword, "[1]"), FieldContent::IllTyped);
     }
 }

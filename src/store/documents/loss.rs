@@ -1,11 +1,11 @@
 //! The family `loss`: which tokens are trained on, and the byte spans of the text that they follow from.
 
 use crate::model::{DocId, LossSpan, TextForm, TokenizerId};
-use crate::store::batch::Batch;
-use crate::store::bytes::cursor::Cursor;
-use crate::store::bytes::key::{Key, TokensKey};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::ByteCursor;
+use crate::store::bytes::key::{StoreKey, TokensKey};
 use crate::store::database::family::store_family;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
 
 /// Under this id stand byte spans of texts; tokenizers count from 0 to 4,095.
@@ -23,7 +23,7 @@ fn put_spans(out: &mut Vec<u8>, spans: &[LossSpan]) {
     }
 }
 
-fn read_spans(cursor: &mut Cursor<'_>) -> Result<Vec<LossSpan>, Malformed> {
+fn read_spans(cursor: &mut ByteCursor<'_>) -> Result<Vec<LossSpan>, DecodeError> {
     let mut spans: Vec<LossSpan> = Vec::new();
     let mut least = 0;
     loop {
@@ -34,7 +34,7 @@ fn read_spans(cursor: &mut Cursor<'_>) -> Result<Vec<LossSpan>, Malformed> {
         let (start, end) = (cursor.u32()?, cursor.u32()?);
         let weight = f32::from_le_bytes(cursor.array()?);
         if start < least || end <= start || !weight.is_finite() || weight <= 0.0 {
-            return Err(Malformed::at(at, format!("span {start}..{end} of weight {weight}")));
+            return Err(DecodeError::at(at, format!("span {start}..{end} of weight {weight}")));
         }
         least = end;
         spans.push(LossSpan { start, end, weight });
@@ -47,17 +47,17 @@ pub(in crate::store) fn encode_loss(spans: &[LossSpan]) -> Vec<u8> {
     out
 }
 
-fn decode_loss(bytes: &[u8]) -> Result<Vec<LossSpan>, Malformed> {
-    let mut cursor = Cursor::new(bytes);
+fn decode_loss(bytes: &[u8]) -> Result<Vec<LossSpan>, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
     expect_format(&mut cursor)?;
     read_spans(&mut cursor)
 }
 
-fn expect_format(cursor: &mut Cursor<'_>) -> Result<(), Malformed> {
+fn expect_format(cursor: &mut ByteCursor<'_>) -> Result<(), DecodeError> {
     let format = cursor.u8()?;
     match format {
         FORMAT => Ok(()),
-        _ => Err(Malformed::at(0, format!("span format {format}, not {FORMAT}"))),
+        _ => Err(DecodeError::at(0, format!("span format {format}, not {FORMAT}"))),
     }
 }
 
@@ -76,12 +76,12 @@ pub(in crate::store) fn encode_form(form: &TextForm) -> Vec<u8> {
     out
 }
 
-fn decode_form(bytes: &[u8]) -> Result<TextForm, Malformed> {
-    let mut cursor = Cursor::new(bytes);
+fn decode_form(bytes: &[u8]) -> Result<TextForm, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
     expect_format(&mut cursor)?;
     let flags = cursor.u8()?;
     if flags & !(HAS_SPECIALS | IS_GIVEN | HAS_SPANS) != 0 {
-        return Err(Malformed::at(1, format!("unknown flags {flags}")));
+        return Err(DecodeError::at(1, format!("unknown flags {flags}")));
     }
     let given = if flags & IS_GIVEN != 0 { Some(TokenizerId(cursor.u16()?)) } else { None };
     let spans = if flags & HAS_SPANS != 0 { Some(read_spans(&mut cursor)?) } else { None };
@@ -98,7 +98,7 @@ pub enum LossRow {
 }
 
 impl LossRow {
-    pub(in crate::store) fn decode(key: &TokensKey, bytes: &[u8]) -> Result<Self, Malformed> {
+    pub(in crate::store) fn decode(key: &TokensKey, bytes: &[u8]) -> Result<Self, DecodeError> {
         if key.tokenizer == TEXT {
             decode_form(bytes).map(Self::Text)
         } else {
@@ -106,17 +106,17 @@ impl LossRow {
         }
     }
 
-    pub(in crate::store) fn tokens(self) -> Result<Vec<LossSpan>, Malformed> {
+    pub(in crate::store) fn tokens(self) -> Result<Vec<LossSpan>, DecodeError> {
         match self {
             Self::Tokens(spans) => Ok(spans),
-            Self::Text(_) => Err(Malformed::at(0, "of a text, not of its ids")),
+            Self::Text(_) => Err(DecodeError::at(0, "of a text, not of its ids")),
         }
     }
 
-    pub(in crate::store) fn text(self) -> Result<TextForm, Malformed> {
+    pub(in crate::store) fn text(self) -> Result<TextForm, DecodeError> {
         match self {
             Self::Text(form) => Ok(form),
-            Self::Tokens(_) => Err(Malformed::at(0, "of ids, not of their text")),
+            Self::Tokens(_) => Err(DecodeError::at(0, "of ids, not of their text")),
         }
     }
 }
@@ -199,7 +199,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores which of a document's ids are trained on.
     ///
     /// # Errors

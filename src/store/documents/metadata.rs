@@ -3,11 +3,11 @@
 use crate::model::{
     Compared, DocId, FieldDeclaration, FieldId, JsonMembers, JsonObject, compared_text, json_string,
 };
-use crate::store::batch::Batch;
+use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::DocumentKey;
 use crate::store::database::family::store_family;
-use crate::store::documents::indexed_values::{Indexed, indexed};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::documents::indexed_values::{IndexedValues, indexed};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
 use serde_json::value::RawValue;
@@ -23,9 +23,9 @@ store_family! {
 }
 
 /// The user's other fields, one JSON object as the user spelled it.
-pub(in crate::store) fn decode_metadata(bytes: &[u8]) -> Result<&str, Malformed> {
+pub(in crate::store) fn decode_metadata(bytes: &[u8]) -> Result<&str, DecodeError> {
     std::str::from_utf8(bytes)
-        .map_err(|error| Malformed::at(error.valid_up_to(), "metadata is not UTF-8"))
+        .map_err(|error| DecodeError::at(error.valid_up_to(), "metadata is not UTF-8"))
 }
 
 impl View {
@@ -41,7 +41,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Writes values into the metadata of a document that was stored before this batch, each under the name of a
     /// member, one after the other, and into the columns and postings of what is indexed; `null` takes a member away,
     /// or hides what a field would be fed from. Answers whether anything changed. What the record was recognised by
@@ -60,11 +60,11 @@ impl Batch<'_> {
         self.set_members(document, values, &[])
     }
 
-    /// As [`Batch::set_fields`], the value of one field that is being filled and of which nothing is indexed yet of
+    /// As [`CommitBatch::set_fields`], the value of one field that is being filled and of which nothing is indexed yet of
     /// this document: what its metadata have of it already is indexed too.
     ///
     /// # Errors
-    /// As [`Batch::set_fields`].
+    /// As [`CommitBatch::set_fields`].
     pub fn fill_field(
         &mut self,
         document: DocId,
@@ -74,10 +74,10 @@ impl Batch<'_> {
         self.set_members(document, &[(field.member(), value)], &[field.id])
     }
 
-    /// As [`Batch::fill_field`], the values of several fields that are being filled, in their order.
+    /// As [`CommitBatch::fill_field`], the values of several fields that are being filled, in their order.
     ///
     /// # Errors
-    /// As [`Batch::set_fields`].
+    /// As [`CommitBatch::set_fields`].
     pub fn fill_fields(
         &mut self,
         document: DocId,
@@ -131,7 +131,7 @@ impl Batch<'_> {
         old.misfits.retain(|(field, _)| !unindexed.contains(field));
         let new = indexed(&now, &declared);
         if let Some(field) = view.order_field() {
-            let number = |of: &Indexed| {
+            let number = |of: &IndexedValues| {
                 of.numbers.iter().find(|(other, _)| *other == field).map(|(_, number)| *number)
             };
             if number(&old) != number(&new) {
@@ -153,8 +153,8 @@ impl Batch<'_> {
     pub(in crate::store) fn index_again(
         &mut self,
         document: DocId,
-        old: &Indexed,
-        new: &Indexed,
+        old: &IndexedValues,
+        new: &IndexedValues,
     ) -> Result<(), StoreError> {
         for (field, keyword) in &old.keywords {
             if !new.keywords.contains(&(*field, keyword.clone())) {

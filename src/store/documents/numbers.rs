@@ -1,9 +1,9 @@
 //! The family `columns`: numbers of documents, block by block.
 
 use crate::model::{ColumnId, DocId};
-use crate::store::batch::Batch;
-use crate::store::bytes::key::{Block, ColumnKey, Key};
-use crate::store::bytes::number_block::{ColumnBlock, ColumnValues, encode_patch};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{BlockNumber, ColumnKey, StoreKey};
+use crate::store::bytes::number_block::{NumberBlock, NumberBlockRef, encode_patch};
 use crate::store::database::family::{corrupt_row, family_handle, store_family};
 use crate::store::database::merge;
 use crate::store::error::StoreError;
@@ -15,50 +15,50 @@ store_family! {
     /// Numeric columns: lengths, counts, term of each document, declared numbers.
     Columns = "columns", Numbers,
     ColumnKey, "column u16, block u48"
-    => ColumnValues<'v>, |_, bytes| ColumnValues::read(bytes),
+    => NumberBlockRef<'v>, |_, bytes| NumberBlockRef::read(bytes),
     "up to 65,536 integers with nulls, min and max; merge operand: patch"
 }
 
 /// One block of a column, held as it is stored.
-pub(crate) struct StoredColumn<'v> {
+pub(crate) struct NumberBlockHandle<'v> {
     column: ColumnId,
     block: u64,
-    bytes: Option<Bytes<'v>>,
+    bytes: Option<BlockBytes<'v>>,
 }
 
-enum Bytes<'v> {
+enum BlockBytes<'v> {
     /// As RocksDB has them in its cache.
     Pinned(DBPinnableSlice<'v>),
     /// Put together from patches.
     Merged(Arc<[u8]>),
 }
 
-impl StoredColumn<'_> {
+impl NumberBlockHandle<'_> {
     /// Its values; none where nothing was ever set.
     ///
     /// # Errors
     /// [`StoreError`] for bytes that no release wrote.
-    pub(crate) fn values(&self) -> Result<Option<ColumnValues<'_>>, StoreError> {
+    pub(crate) fn values(&self) -> Result<Option<NumberBlockRef<'_>>, StoreError> {
         let Some(bytes) = self.bytes() else { return Ok(None) };
-        let values = ColumnValues::read(bytes);
+        let values = NumberBlockRef::read(bytes);
         values.map(Some).map_err(|why| corrupt_row::<Columns>("column block", &self.key(), why))
     }
 
-    fn decoded(&self) -> Result<ColumnBlock, StoreError> {
-        let Some(bytes) = self.bytes() else { return Ok(ColumnBlock::default()) };
-        let block = ColumnBlock::decode(bytes);
+    fn decoded(&self) -> Result<NumberBlock, StoreError> {
+        let Some(bytes) = self.bytes() else { return Ok(NumberBlock::default()) };
+        let block = NumberBlock::decode(bytes);
         block.map_err(|why| corrupt_row::<Columns>("column block", &self.key(), why))
     }
 
     fn bytes(&self) -> Option<&[u8]> {
         self.bytes.as_ref().map(|bytes| match bytes {
-            Bytes::Pinned(bytes) => bytes.as_ref(),
-            Bytes::Merged(bytes) => bytes.as_ref(),
+            BlockBytes::Pinned(bytes) => bytes.as_ref(),
+            BlockBytes::Merged(bytes) => bytes.as_ref(),
         })
     }
 
     fn key(&self) -> Vec<u8> {
-        ColumnKey { column: self.column, block: Block(self.block) }.to_bytes()
+        ColumnKey { column: self.column, block: BlockNumber(self.block) }.to_bytes()
     }
 }
 
@@ -72,31 +72,31 @@ impl View {
         &self,
         column: ColumnId,
         block: u64,
-    ) -> Result<StoredColumn<'_>, StoreError> {
+    ) -> Result<NumberBlockHandle<'_>, StoreError> {
         let merged = &self.moment.merged;
         if let Some(bytes) = merged.get(column, block) {
             #[cfg(test)]
             crate::store::counted::read("columns", 1);
-            return Ok(StoredColumn { column, block, bytes: Some(Bytes::Merged(bytes)) });
+            return Ok(NumberBlockHandle { column, block, bytes: Some(BlockBytes::Merged(bytes)) });
         }
         let before = merge::numbers_merged();
-        let key = ColumnKey { column, block: Block(block) };
-        let mut bytes = self.pinned().get::<Columns>(&key)?.map(Bytes::Pinned);
-        if let (Some(Bytes::Pinned(put_together)), true) =
+        let key = ColumnKey { column, block: BlockNumber(block) };
+        let mut bytes = self.pinned().get::<Columns>(&key)?.map(BlockBytes::Pinned);
+        if let (Some(BlockBytes::Pinned(put_together)), true) =
             (&bytes, merge::numbers_merged() != before)
         {
             let put_together: Arc<[u8]> = Arc::from(put_together.as_ref());
             merged.keep(column, block, &put_together);
-            bytes = Some(Bytes::Merged(put_together));
+            bytes = Some(BlockBytes::Merged(put_together));
         }
-        Ok(StoredColumn { column, block, bytes })
+        Ok(NumberBlockHandle { column, block, bytes })
     }
 
     /// One block of a column, decoded; empty where nothing was ever set.
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
-    pub fn column_block(&self, column: ColumnId, block: u64) -> Result<ColumnBlock, StoreError> {
+    pub fn column_block(&self, column: ColumnId, block: u64) -> Result<NumberBlock, StoreError> {
         self.column(column, block)?.decoded()
     }
 
@@ -109,7 +109,7 @@ impl View {
         &self,
         column: ColumnId,
         block: u64,
-        read: impl FnOnce(&ColumnValues<'_>) -> T,
+        read: impl FnOnce(&NumberBlockRef<'_>) -> T,
     ) -> Result<Option<T>, StoreError> {
         Ok(self.column(column, block)?.values()?.map(|values| read(&values)))
     }
@@ -147,7 +147,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     pub(in crate::store) fn number(&mut self, column: ColumnId, document: DocId, value: i64) {
         self.number_or_null(column, document, Some(value));
     }
@@ -166,7 +166,7 @@ impl Batch<'_> {
     pub(in crate::store) fn merge_numbers(&mut self) -> Result<(), StoreError> {
         let columns = family_handle::<Columns>(&self.writer.db)?;
         for ((column, block), patch) in &self.patches {
-            let key = ColumnKey { column: *column, block: Block(*block) };
+            let key = ColumnKey { column: *column, block: BlockNumber(*block) };
             self.rows.merge_cf(&columns, key.to_bytes(), encode_patch(patch));
         }
         Ok(())

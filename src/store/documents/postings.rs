@@ -2,11 +2,11 @@
 //! that follow from these.
 
 use crate::model::{DocId, FieldId, Standing, TermId, TokenizerId};
-use crate::store::batch::Batch;
+use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block;
-use crate::store::bytes::key::{Block, Key, PostingKey};
+use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey};
 use crate::store::database::family::{corrupt_row, family_handle, store_family};
-use crate::store::documents::headers::Header;
+use crate::store::documents::headers::DocumentRecord;
 use crate::store::documents::tokens::add_tokens;
 use crate::store::error::StoreError;
 use crate::store::system_fields;
@@ -28,7 +28,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn posting_block(&self, term: TermId, block: u64) -> Result<RoaringBitmap, StoreError> {
-        let key = PostingKey { term, block: Block(block) };
+        let key = PostingKey { term, block: BlockNumber(block) };
         let found = self.pinned().read::<Postings, _>("bitmap", &key)?;
         Ok(found.unwrap_or_default())
     }
@@ -43,7 +43,7 @@ impl View {
         let mut parts: BTreeMap<u32, RoaringBitmap> = BTreeMap::new();
         while let Some((key, value)) = rows.advance()? {
             let decoded = PostingKey::decode(key).and_then(|of| {
-                let Block(block) = of.block;
+                let BlockNumber(block) = of.block;
                 Ok((block, bitmap_block::decode_at(value, (block & 0xffff) as u16)?))
             });
             let (block, slots) =
@@ -108,7 +108,7 @@ impl View {
 }
 
 fn term_prefix(term: TermId) -> Vec<u8> {
-    let key = PostingKey { term, block: Block(0) }.to_bytes();
+    let key = PostingKey { term, block: BlockNumber(0) }.to_bytes();
     key.get(..4).unwrap_or_default().to_vec()
 }
 
@@ -135,7 +135,7 @@ impl View {
         for standing in Standing::ALL {
             let value = system_fields::standing_value(self.generation(), standing);
             let Some(term) = self.term(system_fields::STANDING, &value)? else { continue };
-            let key = PostingKey { term, block: Block(block) };
+            let key = PostingKey { term, block: BlockNumber(block) };
             let slots = self.pinned().read::<Postings, _>("bitmap", &key)?;
             found.extend(slots.filter(|slots| !slots.is_empty()).map(|slots| (standing, slots)));
         }
@@ -143,7 +143,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     pub(in crate::store) fn mark(
         &mut self,
         field: FieldId,
@@ -171,14 +171,14 @@ impl Batch<'_> {
     pub(in crate::store) fn merge_postings(&mut self) -> Result<(), StoreError> {
         let postings = family_handle::<Postings>(&self.writer.db)?;
         for ((term, block), delta) in &self.postings {
-            let key = PostingKey { term: *term, block: Block(*block) };
+            let key = PostingKey { term: *term, block: BlockNumber(*block) };
             self.rows.merge_cf(&postings, key.to_bytes(), delta.encode());
         }
         Ok(())
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Gives a document its standing; `before` is the one it had, none for one just added.
     ///
     /// # Errors
@@ -186,7 +186,7 @@ impl Batch<'_> {
     pub fn stand(
         &mut self,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         before: Option<Standing>,
         now: Standing,
     ) -> Result<(), StoreError> {
@@ -252,7 +252,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Marks a document, or takes its mark away.
     ///
     /// # Errors

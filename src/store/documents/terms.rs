@@ -3,11 +3,11 @@
 #![expect(clippy::big_endian_bytes, reason = "ids in values have the byte order of keys")]
 
 use crate::model::{FieldId, TermId};
-use crate::store::batch::Batch;
-use crate::store::bytes::key::{Block, Key, PostingKey, TermKey};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, TermKey};
 use crate::store::database::family::store_family;
 use crate::store::documents::postings::Postings;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
 
@@ -23,8 +23,8 @@ pub(in crate::store) fn encode_id(term: TermId) -> [u8; 4] {
     term.0.to_be_bytes()
 }
 
-pub(in crate::store) fn decode_id(bytes: &[u8]) -> Result<TermId, Malformed> {
-    let bytes = bytes.try_into().map_err(|_| Malformed::at(0, "term id is not 4 bytes"))?;
+pub(in crate::store) fn decode_id(bytes: &[u8]) -> Result<TermId, DecodeError> {
+    let bytes = bytes.try_into().map_err(|_| DecodeError::at(0, "term id is not 4 bytes"))?;
     Ok(TermId(u32::from_be_bytes(bytes)))
 }
 
@@ -34,10 +34,10 @@ pub(in crate::store) fn encode_value(field: FieldId, value: &[u8]) -> Vec<u8> {
     out
 }
 
-pub(in crate::store) fn decode_value(bytes: &[u8]) -> Result<(FieldId, Vec<u8>), Malformed> {
+pub(in crate::store) fn decode_value(bytes: &[u8]) -> Result<(FieldId, Vec<u8>), DecodeError> {
     match bytes.split_first_chunk::<2>() {
         Some((field, value)) => Ok((FieldId(u16::from_be_bytes(*field)), value.to_vec())),
-        None => Err(Malformed::at(0, "term value lacks its field")),
+        None => Err(DecodeError::at(0, "term value lacks its field")),
     }
 }
 
@@ -50,24 +50,24 @@ pub enum TermRow {
 }
 
 impl TermRow {
-    pub(in crate::store) fn decode(key: &TermKey, bytes: &[u8]) -> Result<Self, Malformed> {
+    pub(in crate::store) fn decode(key: &TermKey, bytes: &[u8]) -> Result<Self, DecodeError> {
         match key {
             TermKey::Value(..) => decode_id(bytes).map(Self::Term),
             TermKey::Id(_) => decode_value(bytes).map(|(field, value)| Self::Value(field, value)),
         }
     }
 
-    pub(in crate::store) fn term(self) -> Result<TermId, Malformed> {
+    pub(in crate::store) fn term(self) -> Result<TermId, DecodeError> {
         match self {
             Self::Term(term) => Ok(term),
-            Self::Value(..) => Err(Malformed::at(0, "the value of a term, not a term")),
+            Self::Value(..) => Err(DecodeError::at(0, "the value of a term, not a term")),
         }
     }
 
-    pub(in crate::store) fn value(self) -> Result<(FieldId, Vec<u8>), Malformed> {
+    pub(in crate::store) fn value(self) -> Result<(FieldId, Vec<u8>), DecodeError> {
         match self {
             Self::Value(field, value) => Ok((field, value)),
-            Self::Term(_) => Err(Malformed::at(0, "the term of a value, not a value")),
+            Self::Term(_) => Err(DecodeError::at(0, "the term of a value, not a value")),
         }
     }
 }
@@ -125,7 +125,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Forgets which terms values have: some are gone.
     pub(in crate::store) fn forget_interned(&mut self) {
         self.new_terms.clear();
@@ -181,7 +181,7 @@ impl View {
     ) -> Result<(Vec<UnusedTerm>, Option<TermId>), StoreError> {
         let start = TermKey::Id(from).to_bytes();
         let mut names = self.pinned().scan::<Terms>(&start, None)?;
-        let start = PostingKey { term: from, block: Block(0) }.to_bytes();
+        let start = PostingKey { term: from, block: BlockNumber(0) }.to_bytes();
         let mut rows = self.pinned().scan::<Postings>(&start, None)?;
         let mut used = rows.next("bitmap")?;
         let mut unused = Vec::new();
@@ -208,7 +208,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Forgets values that no document has. Their numbers are not given again.
     ///
     /// # Errors
@@ -217,7 +217,7 @@ impl Batch<'_> {
         for UnusedTerm { term, field, value } in unused {
             self.delete::<Terms>(&TermKey::Id(*term))?;
             self.delete::<Terms>(&TermKey::Value(*field, value.clone()))?;
-            let rows = |term| PostingKey { term, block: Block(0) }.to_bytes();
+            let rows = |term| PostingKey { term, block: BlockNumber(0) }.to_bytes();
             let next = TermId(term.0.saturating_add(1));
             self.delete_range::<Postings>(rows(*term), rows(next))?;
         }

@@ -2,11 +2,11 @@
 //! sketches of those that are a document's own.
 
 use crate::model::{Compared, DocId, FileId, compared_text};
-use crate::store::batch::Batch;
-use crate::store::bytes::key::{DocumentKey, Key, NumberKey};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{DocumentKey, NumberKey, StoreKey};
 use crate::store::bytes::text::{self, StoredText, TextEncoder, decode_dictionary};
 use crate::store::database::family::{corrupt_row, store_family};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
 use std::sync::Arc;
 
@@ -36,7 +36,7 @@ impl View {
         self.text_of_owner(header.text_owner(document))
     }
 
-    /// The text a document stores itself ([`Header::text_owner`]).
+    /// The text a document stores itself ([`DocumentRecord::text_owner`]).
     ///
     /// # Errors
     /// [`StoreError`] when a row is absent or cannot be read.
@@ -54,7 +54,7 @@ impl View {
     pub(in crate::store) fn unpacked(
         &self,
         stored: &[u8],
-    ) -> Result<Result<String, Malformed>, StoreError> {
+    ) -> Result<Result<String, DecodeError>, StoreError> {
         self.moment.decoder.decode(stored, |id| self.dictionary(id))
     }
 
@@ -73,7 +73,7 @@ impl View {
         })
     }
 
-    /// The sketch a document stores itself ([`Header::text_owner`]); none when it has too few tokens.
+    /// The sketch a document stores itself ([`DocumentRecord::text_owner`]); none when it has too few tokens.
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
@@ -100,7 +100,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Compresses texts, from any thread, as this batch stores them. On a corpus without a
     /// dictionary, one is trained on `samples` if they are enough, and stored with this batch.
     ///
@@ -167,7 +167,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores a dictionary that is trained on `samples`, with which texts are compressed from now on; none, and texts
     /// are compressed without one, where the samples are too few.
     ///
@@ -214,9 +214,9 @@ impl Batch<'_> {
 const SLOT: usize = 4;
 
 /// Slots of a sketch, of one byte or four: always a multiple of four bytes. How many there are is the policy's.
-pub(in crate::store) fn decode_sketch(bytes: &[u8]) -> Result<&[u8], Malformed> {
+pub(in crate::store) fn decode_sketch(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     if bytes.is_empty() || !bytes.len().is_multiple_of(SLOT) {
-        return Err(Malformed::at(0, format!("sketch of {} bytes", bytes.len())));
+        return Err(DecodeError::at(0, format!("sketch of {} bytes", bytes.len())));
     }
     Ok(bytes)
 }

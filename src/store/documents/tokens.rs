@@ -2,11 +2,11 @@
 #![expect(clippy::big_endian_bytes, reason = "document ids in values have the byte order of keys")]
 
 use crate::model::{DocId, SourceId, TokenizerId};
-use crate::store::batch::Batch;
-use crate::store::bytes::key::{Key, TokensKey};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{StoreKey, TokensKey};
 use crate::store::bytes::record::SourceRecord;
 use crate::store::database::family::{corrupt_row, store_family};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
 use std::ops::Range;
@@ -42,10 +42,10 @@ pub(in crate::store) fn decode(
     bytes: &[u8],
     wide: bool,
     out: &mut Vec<u32>,
-) -> Result<(), Malformed> {
+) -> Result<(), DecodeError> {
     let width = if wide { 4 } else { 2 };
     if !bytes.len().is_multiple_of(width) {
-        return Err(Malformed::at(
+        return Err(DecodeError::at(
             bytes.len() / width * width,
             format!("ids of {width} bytes, {} in all", bytes.len()),
         ));
@@ -65,11 +65,11 @@ pub(in crate::store) fn decode(
 }
 
 /// Token ids of two bytes or of four, which the tokenizer's record decides.
-pub(in crate::store) fn decode_tokens(bytes: &[u8]) -> Result<&[u8], Malformed> {
+pub(in crate::store) fn decode_tokens(bytes: &[u8]) -> Result<&[u8], DecodeError> {
     if bytes.len().is_multiple_of(2) {
         Ok(bytes)
     } else {
-        Err(Malformed::at(bytes.len() / 2 * 2, format!("ids of {} bytes", bytes.len())))
+        Err(DecodeError::at(bytes.len() / 2 * 2, format!("ids of {} bytes", bytes.len())))
     }
 }
 
@@ -131,12 +131,12 @@ const SCAN_ONE_IN: u64 = 16;
 
 /// The stored ids of a document.
 #[derive(Clone, Copy, Debug)]
-pub struct StoredIds<'a> {
+pub struct TokenIdsRef<'a> {
     bytes: &'a [u8],
     wide: bool,
 }
 
-impl<'a> StoredIds<'a> {
+impl<'a> TokenIdsRef<'a> {
     fn new(document: DocId, key: &[u8], bytes: &'a [u8], wide: bool) -> Result<Self, StoreError> {
         let found = Self { bytes, wide };
         if found.len() * found.width() == bytes.len() {
@@ -198,7 +198,7 @@ impl<'a> StoredIds<'a> {
         }
     }
 
-    /// Their bytes as stored, to be kept and read again by [`StoredIds::again`].
+    /// Their bytes as stored, to be kept and read again by [`TokenIdsRef::again`].
     #[must_use]
     pub const fn bytes(self) -> &'a [u8] {
         self.bytes
@@ -228,7 +228,7 @@ impl View {
         &self,
         tokenizer: TokenizerId,
         documents: &[DocId],
-        mut each: impl FnMut(DocId, Option<StoredIds<'_>>) -> Result<(), E>,
+        mut each: impl FnMut(DocId, Option<TokenIdsRef<'_>>) -> Result<(), E>,
     ) -> Result<(), E> {
         let wide = self.tokens_are_wide(tokenizer)?;
         for documents in documents.chunks(STRETCH) {
@@ -250,7 +250,7 @@ impl View {
         tokenizer: TokenizerId,
         documents: &[DocId],
         wide: bool,
-        each: &mut impl FnMut(DocId, Option<StoredIds<'_>>) -> Result<(), E>,
+        each: &mut impl FnMut(DocId, Option<TokenIdsRef<'_>>) -> Result<(), E>,
     ) -> Result<(), E> {
         let keys: Vec<Vec<u8>> = documents
             .iter()
@@ -260,7 +260,7 @@ impl View {
         for ((document, key), bytes) in documents.iter().zip(&keys).zip(found) {
             match bytes {
                 Some(bytes) => {
-                    each(*document, Some(StoredIds::new(*document, key, &bytes, wide)?))?;
+                    each(*document, Some(TokenIdsRef::new(*document, key, &bytes, wide)?))?;
                 }
                 None => each(*document, None)?,
             }
@@ -273,7 +273,7 @@ impl View {
         tokenizer: TokenizerId,
         documents: &[DocId],
         wide: bool,
-        each: &mut impl FnMut(DocId, Option<StoredIds<'_>>) -> Result<(), E>,
+        each: &mut impl FnMut(DocId, Option<TokenIdsRef<'_>>) -> Result<(), E>,
     ) -> Result<(), E> {
         let key = |document: DocId| TokensKey { tokenizer, document }.to_bytes();
         let (Some(first), Some(last)) = (documents.first(), documents.last()) else {
@@ -289,7 +289,7 @@ impl View {
                 next = left.next();
             }
             if let Some((document, key)) = next.take_if(|(_, key)| key.as_slice() == found) {
-                each(document, Some(StoredIds::new(document, &key, bytes, wide)?))?;
+                each(document, Some(TokenIdsRef::new(document, &key, bytes, wide)?))?;
                 next = left.next();
             }
         }
@@ -301,7 +301,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Tokens of a document stored before this batch; none when it was never encoded.
     ///
     /// # Errors
@@ -326,7 +326,7 @@ impl Batch<'_> {
     }
 
     /// Stores the token ids of a document; answers how many. The tokens of kept documents are
-    /// counted apart ([`Batch::count_tokens`]).
+    /// counted apart ([`CommitBatch::count_tokens`]).
     ///
     /// # Errors
     /// [`StoreError::Encode`] when an id does not fit the tokenizer's width.

@@ -152,7 +152,7 @@ impl CorpusDirectory {
     }
 
     /// Takes the writer's lock; the error names its holder.
-    pub(in crate::store) fn lock(&self) -> Result<Lock, StoreError> {
+    pub(in crate::store) fn lock(&self) -> Result<WriterLock, StoreError> {
         let path = self.root.join(LOCK);
         let mut file = OpenOptions::new()
             .create(true)
@@ -179,14 +179,14 @@ impl CorpusDirectory {
         file.set_len(0).map_err(StoreError::io("writing", &path))?;
         file.seek(SeekFrom::Start(0)).map_err(StoreError::io("writing", &path))?;
         file.write_all(line.as_bytes()).map_err(StoreError::io("writing", &path))?;
-        Ok(Lock(file))
+        Ok(WriterLock(file))
     }
 }
 
 /// The writer's lock, as long as it lives.
-pub(crate) struct Lock(File);
+pub(crate) struct WriterLock(File);
 
-impl Drop for Lock {
+impl Drop for WriterLock {
     fn drop(&mut self) {
         // Closing is not enough: a process that was forked meanwhile and has not yet become another
         // program has the file open too.

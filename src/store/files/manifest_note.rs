@@ -8,7 +8,7 @@
 //!
 //! With it goes the number of the oldest log that is still needed: what was in older ones is in tables.
 
-use crate::store::bytes::cursor::Cursor;
+use crate::store::bytes::cursor::ByteCursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use std::fs::File;
@@ -22,20 +22,20 @@ const SHORT: usize = 24;
 
 /// A manifest as it was found: its number, its length in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::store) struct Grown {
+pub(in crate::store) struct ManifestLength {
     number: u64,
     pub(in crate::store) length: u64,
 }
 
 /// What the writer notes; only of a manifest that is on the disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Noted {
-    manifest: Grown,
+pub(in crate::store) struct ManifestNote {
+    manifest: ManifestLength,
     /// The oldest log that holds what is in no table.
     pub(in crate::store) oldest_log: u64,
 }
 
-impl Grown {
+impl ManifestLength {
     /// The manifest in use; none while it is being replaced.
     pub(in crate::store) fn now(place: &CorpusDirectory) -> Option<Self> {
         let database = place.database();
@@ -60,7 +60,7 @@ impl Grown {
     }
 }
 
-impl Noted {
+impl ManifestNote {
     /// What was noted last; a torn note is none.
     pub(in crate::store) fn read(place: &CorpusDirectory) -> Result<Option<Self>, StoreError> {
         let path = place.manifest_note();
@@ -73,7 +73,7 @@ impl Noted {
 
     fn decode(bytes: &[u8]) -> Option<Self> {
         let body = bytes.get(..bytes.len().checked_sub(8)?)?;
-        let mut cursor = Cursor::new(bytes);
+        let mut cursor = ByteCursor::new(bytes);
         let (number, length) = (cursor.u64().ok()?, cursor.u64().ok()?);
         let oldest_log = match bytes.len() {
             RECORD => cursor.u64().ok()?,
@@ -81,7 +81,7 @@ impl Noted {
             _ => return None,
         };
         (xxh3_64(body) == cursor.u64().ok()?)
-            .then_some(Self { manifest: Grown { number, length }, oldest_log })
+            .then_some(Self { manifest: ManifestLength { number, length }, oldest_log })
     }
 
     /// Notes how the database stands, if that is other than what was noted `before`. The note is not synced:
@@ -91,13 +91,13 @@ impl Noted {
         place: &CorpusDirectory,
         oldest_log: u64,
     ) -> Result<Option<Self>, StoreError> {
-        let is_new = |found: &Grown| {
+        let is_new = |found: &ManifestLength| {
             before.is_none_or(|noted| noted.manifest != *found || noted.oldest_log != oldest_log)
         };
-        if !Grown::now(place).as_ref().is_some_and(is_new) {
+        if !ManifestLength::now(place).as_ref().is_some_and(is_new) {
             return Ok(before);
         }
-        let Some(manifest) = Grown::synced(place) else { return Ok(before) };
+        let Some(manifest) = ManifestLength::synced(place) else { return Ok(before) };
         let mut bytes =
             [manifest.number, manifest.length, oldest_log].map(u64::to_le_bytes).concat();
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
@@ -112,8 +112,8 @@ impl Noted {
 /// # Errors
 /// [`StoreError::LostTables`]; [`StoreError::Io`] when the note cannot be read.
 pub(in crate::store) fn refuse_shorter(place: &CorpusDirectory) -> Result<(), StoreError> {
-    let Some(noted) = Noted::read(place)?.map(|noted| noted.manifest) else { return Ok(()) };
-    match Grown::now(place) {
+    let Some(noted) = ManifestNote::read(place)?.map(|noted| noted.manifest) else { return Ok(()) };
+    match ManifestLength::now(place) {
         Some(found) if found < noted => Err(StoreError::LostTables {
             path: place.root.clone(),
             found: found.length,
@@ -139,8 +139,8 @@ mod tests {
         };
         set(5, 100);
         assert!(refuse_shorter(&place).is_ok());
-        Noted::update(None, &place, 7).unwrap();
-        assert_eq!(Noted::read(&place).unwrap().unwrap().oldest_log, 7);
+        ManifestNote::update(None, &place, 7).unwrap();
+        assert_eq!(ManifestNote::read(&place).unwrap().unwrap().oldest_log, 7);
         for (number, length, good) in
             [(5, 100, true), (5, 99, false), (4, 200, false), (5, 300, true), (6, 10, true)]
         {
@@ -162,7 +162,7 @@ mod tests {
         std::fs::create_dir_all(place.database()).unwrap();
         std::fs::write(place.database().join("CURRENT"), "MANIFEST-5\n").unwrap();
         std::fs::write(place.database().join("MANIFEST-5"), [0; 10]).unwrap();
-        assert_eq!(Noted::update(None, &place, 0).unwrap(), None);
+        assert_eq!(ManifestNote::update(None, &place, 0).unwrap(), None);
         assert!(!place.manifest_note().exists());
     }
 
@@ -173,8 +173,8 @@ mod tests {
         let mut bytes = [5_u64, 100].map(u64::to_le_bytes).concat();
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         std::fs::write(place.manifest_note(), bytes).unwrap();
-        let manifest = Grown { number: 5, length: 100 };
-        let noted = Noted { manifest, oldest_log: 0 };
-        assert_eq!(Noted::read(&place).unwrap(), Some(noted));
+        let manifest = ManifestLength { number: 5, length: 100 };
+        let noted = ManifestNote { manifest, oldest_log: 0 };
+        assert_eq!(ManifestNote::read(&place).unwrap(), Some(noted));
     }
 }

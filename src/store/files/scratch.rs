@@ -7,7 +7,7 @@
 
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
-use crate::store::files::manifest_note::{Grown, refuse_shorter};
+use crate::store::files::manifest_note::{ManifestLength, refuse_shorter};
 use std::fs::{File, OpenOptions};
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -20,12 +20,12 @@ pub(in crate::store) const NOTES: &str = "notes";
 
 /// A directory of this process.
 #[derive(Debug)]
-pub(in crate::store) struct Scratch {
+pub(in crate::store) struct ScratchDirectory {
     path: PathBuf,
     alive: File,
 }
 
-impl Scratch {
+impl ScratchDirectory {
     /// Makes `KIND-PID-NUMBER` in the corpus. One that is there belongs to a process of another machine or
     /// of the past: the next number is taken.
     pub(in crate::store) fn make(place: &CorpusDirectory, kind: &str) -> Result<Self, StoreError> {
@@ -54,7 +54,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         // Nothing of the corpus is in it; what cannot be removed now is removed by the next writer.
         let _ = std::fs::remove_dir_all(&self.path);
@@ -64,7 +64,7 @@ impl Drop for Scratch {
 
 /// A file that only its owner sees, for what is noted on the way.
 pub(in crate::store) fn unnamed_file(place: &CorpusDirectory) -> Result<File, StoreError> {
-    let notes = Scratch::make(place, NOTES)?;
+    let notes = ScratchDirectory::make(place, NOTES)?;
     let path = notes.path().join(NOTES);
     let file = File::options().read(true).write(true).create_new(true).open(&path);
     // The name goes with the directory; the file stays as long as it is open.
@@ -126,13 +126,13 @@ pub(in crate::store) const LINKS: &str = "opening";
 const ROUNDS: usize = 64;
 
 /// The links, removed when they are no longer needed: whoever has opened a file keeps it.
-pub(in crate::store) struct Held(Scratch);
+pub(in crate::store) struct LinkedFiles(ScratchDirectory);
 
-impl Held {
+impl LinkedFiles {
     /// Links the tables and logs and copies the manifest; none where links cannot be made, or when the
     /// manifest changes faster than that.
     pub(in crate::store) fn take(place: &CorpusDirectory) -> Option<Self> {
-        let held = Self(Scratch::make(place, LINKS).ok()?);
+        let held = Self(ScratchDirectory::make(place, LINKS).ok()?);
         held.fill(place).ok()?.then_some(held)
     }
 
@@ -142,11 +142,11 @@ impl Held {
 
     fn fill(&self, place: &CorpusDirectory) -> Result<bool, StoreError> {
         for _ in 0..ROUNDS {
-            let Some(before) = Grown::now(place) else { continue };
+            let Some(before) = ManifestLength::now(place) else { continue };
             self.link(place)?;
             // A file that the manifest names is deleted after the manifest has said so, never before: if it
             // said the same all the while, every file that it names has been linked.
-            if Grown::now(place) == Some(before) && self.copy_manifest(place, before)? {
+            if ManifestLength::now(place) == Some(before) && self.copy_manifest(place, before)? {
                 return Ok(true);
             }
         }
@@ -175,7 +175,11 @@ impl Held {
     }
 
     /// Copies the manifest as long as it was; false when another has replaced it.
-    fn copy_manifest(&self, place: &CorpusDirectory, found: Grown) -> Result<bool, StoreError> {
+    fn copy_manifest(
+        &self,
+        place: &CorpusDirectory,
+        found: ManifestLength,
+    ) -> Result<bool, StoreError> {
         let from = place.database().join(found.name());
         let file = match std::fs::File::open(&from) {
             Ok(file) => file,
@@ -204,11 +208,11 @@ pub(in crate::store) const DRY_RUN: &str = "dry-run";
 /// migrated: a corpus of an older format is migrated in the twin only. One whose process was killed is removed by
 /// the next writer.
 #[derive(Debug)]
-pub struct Twin {
-    scratch: Scratch,
+pub struct DryRunCorpus {
+    scratch: ScratchDirectory,
 }
 
-impl Twin {
+impl DryRunCorpus {
     /// Makes the twin of a corpus of format `supported` or an older one.
     pub(in crate::store) fn of(corpus: &Path, supported: u32) -> Result<Self, StoreError> {
         let place = CorpusDirectory::new(corpus);
@@ -217,7 +221,7 @@ impl Twin {
         let _lock = place.lock()?;
         sweep(&place, &[LINKS, DRY_RUN]);
         refuse_shorter(&place)?;
-        let twin = Self { scratch: Scratch::make(&place, DRY_RUN)? };
+        let twin = Self { scratch: ScratchDirectory::make(&place, DRY_RUN)? };
         let target = CorpusDirectory::new(twin.path());
         std::fs::create_dir(target.database())
             .map_err(StoreError::io("creating", &target.database()))?;

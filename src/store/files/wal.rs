@@ -6,7 +6,7 @@
 
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
-use crate::store::files::journal::{Entries, LogEnd, Logged};
+use crate::store::files::journal::{JournalContents, LogEnd, LogExtent};
 use rocksdb::DB;
 use std::fs::File;
 use std::io::{BufReader, ErrorKind, Read};
@@ -19,7 +19,7 @@ const HEADER: usize = 7;
 
 /// What became of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Damage {
+enum LogDamage {
     Gone,
     Short(u64),
     /// Where what is there is no record.
@@ -30,7 +30,7 @@ enum Damage {
 
 /// How much of a log is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum LogScan {
     /// Headers of records: RocksDB proves what they enclose.
     Headers,
     /// All of it.
@@ -61,23 +61,23 @@ pub(in crate::store) fn oldest_needed(db: &DB) -> Result<u64, StoreError> {
 pub(in crate::store) fn lost(
     place: &CorpusDirectory,
     database: &Path,
-    journal: &Entries,
+    journal: &JournalContents,
     oldest: u64,
-) -> Result<Option<Lost>, StoreError> {
+) -> Result<Option<LogLoss>, StoreError> {
     for (number, log) in journal.logs.range(oldest..) {
         let path = database.join(name(*number));
         let found =
-            damage(&path, log.end, Reading::Headers).map_err(StoreError::io("reading", &path))?;
+            damage(&path, log.end, LogScan::Headers).map_err(StoreError::io("reading", &path))?;
         if let Some(damage) = found {
-            let is_gone = damage == Damage::Gone;
-            return Ok(Some(Lost { is_gone, error: error(place, *number, log, &damage) }));
+            let is_gone = damage == LogDamage::Gone;
+            return Ok(Some(LogLoss { is_gone, error: error(place, *number, log, &damage) }));
         }
     }
     Ok(None)
 }
 
 /// A log that is not what it was.
-pub(in crate::store) struct Lost {
+pub(in crate::store) struct LogLoss {
     pub(in crate::store) is_gone: bool,
     pub(in crate::store) error: StoreError,
 }
@@ -89,7 +89,7 @@ pub(in crate::store) struct Lost {
 /// [`StoreError::LostLog`]; what RocksDB says of its files.
 pub(in crate::store) fn refuse_lost(
     place: &CorpusDirectory,
-    journal: &Entries,
+    journal: &JournalContents,
     noted_oldest: u64,
     look: impl FnOnce() -> Result<DB, StoreError>,
 ) -> Result<(), StoreError> {
@@ -109,15 +109,15 @@ pub(in crate::store) fn refuse_lost(
 pub(in crate::store) fn refused(
     place: &CorpusDirectory,
     database: &Path,
-    journal: &Entries,
+    journal: &JournalContents,
     oldest: u64,
     error: rocksdb::Error,
 ) -> StoreError {
     if error.kind() == rocksdb::ErrorKind::Corruption {
         for (number, log) in journal.logs.range(oldest..) {
             // The fault to tell is the database's, not one of looking for it; nor has what is gone bytes.
-            match damage(&database.join(name(*number)), log.end, Reading::Bytes) {
-                Ok(None | Some(Damage::Gone)) | Err(_) => {}
+            match damage(&database.join(name(*number)), log.end, LogScan::Bytes) {
+                Ok(None | Some(LogDamage::Gone)) | Err(_) => {}
                 Ok(Some(damage)) => return self::error(place, *number, log, &damage),
             }
         }
@@ -125,12 +125,12 @@ pub(in crate::store) fn refused(
     error.into()
 }
 
-fn error(place: &CorpusDirectory, number: u64, log: &Logged, damage: &Damage) -> StoreError {
+fn error(place: &CorpusDirectory, number: u64, log: &LogExtent, damage: &LogDamage) -> StoreError {
     let damage = match damage {
-        Damage::Gone => "is gone".to_owned(),
-        Damage::Short(found) => format!("has {found} bytes of {}", log.end),
-        Damage::Hole(at) => format!("has a hole at byte {at} of {}", log.end),
-        Damage::Altered(at) => {
+        LogDamage::Gone => "is gone".to_owned(),
+        LogDamage::Short(found) => format!("has {found} bytes of {}", log.end),
+        LogDamage::Hole(at) => format!("has a hole at byte {at} of {}", log.end),
+        LogDamage::Altered(at) => {
             format!("has other bytes than were written in its record at byte {at} of {}", log.end)
         }
     };
@@ -144,18 +144,18 @@ fn error(place: &CorpusDirectory, number: u64, log: &Logged, damage: &Damage) ->
 }
 
 /// What is wrong with a log that has records up to `end` at least.
-fn damage(path: &Path, end: u64, reading: Reading) -> std::io::Result<Option<Damage>> {
+fn damage(path: &Path, end: u64, reading: LogScan) -> std::io::Result<Option<LogDamage>> {
     if end == 0 {
         return Ok(None);
     }
     let file = match File::open(path) {
         Ok(file) => file,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(Damage::Gone)),
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Some(LogDamage::Gone)),
         Err(error) => return Err(error),
     };
     let length = file.metadata()?.len();
     if length < end {
-        return Ok(Some(Damage::Short(length)));
+        return Ok(Some(LogDamage::Short(length)));
     }
     let mut file = BufReader::with_capacity(1 << 16, file);
     let mut at = 0;
@@ -172,7 +172,7 @@ fn damage(path: &Path, end: u64, reading: Reading) -> std::io::Result<Option<Dam
         let mut header = [0; HEADER];
         match file.read_exact(&mut header) {
             Err(error) if error.kind() == ErrorKind::UnexpectedEof => {
-                return Ok(Some(Damage::Hole(at)));
+                return Ok(Some(LogDamage::Hole(at)));
             }
             read => read?,
         }
@@ -180,16 +180,16 @@ fn damage(path: &Path, end: u64, reading: Reading) -> std::io::Result<Option<Dam
         let bytes = u64::from(u16::from_le_bytes([low, high]));
         let next = at + HEADER as u64 + bytes;
         if kind == 0 || HEADER as u64 + bytes > left || next > end {
-            return Ok(Some(Damage::Hole(at)));
+            return Ok(Some(LogDamage::Hole(at)));
         }
         match reading {
-            Reading::Headers => file.seek_relative(bytes.cast_signed())?,
-            Reading::Bytes => {
+            LogScan::Headers => file.seek_relative(bytes.cast_signed())?,
+            LogScan::Bytes => {
                 payload.clear();
                 // Short where the file ends: another checksum.
                 file.by_ref().take(bytes).read_to_end(&mut payload)?;
                 if checksum(kind, &payload) != u32::from_le_bytes([a, b, c, d]) {
-                    return Ok(Some(Damage::Altered(at)));
+                    return Ok(Some(LogDamage::Altered(at)));
                 }
             }
         }

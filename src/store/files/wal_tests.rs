@@ -3,8 +3,8 @@
 use super::*;
 use crate::model::{DedupMode, Policy};
 use crate::store::bytes::record::{CommitRecord, RejectRecord};
-use crate::store::database::tuning::Memory;
-use crate::store::{StoreError, Writer, create, read};
+use crate::store::database::tuning::MemoryBudget;
+use crate::store::{StoreError, StoreWriter, create, read};
 
 const MEMORY: u64 = 16 << 20;
 
@@ -31,21 +31,21 @@ fn a_log_is_whole_or_cut_or_has_a_hole() {
     let end = whole.len() as u64;
     let found = |bytes: &[u8], end: u64| {
         std::fs::write(&path, bytes).unwrap();
-        damage(&path, end, Reading::Headers).unwrap()
+        damage(&path, end, LogScan::Headers).unwrap()
     };
-    assert_eq!(damage(&path, 1, Reading::Headers).unwrap(), Some(Damage::Gone));
+    assert_eq!(damage(&path, 1, LogScan::Headers).unwrap(), Some(LogDamage::Gone));
     assert_eq!(found(&whole, end), None);
     assert_eq!(found(&[&whole[..], b"torn"].concat(), end), None, "what follows is not claimed");
-    assert_eq!(found(&whole[..whole.len() - 1], end), Some(Damage::Short(end - 1)));
-    assert_eq!(found(&[], end), Some(Damage::Short(0)));
-    assert_eq!(found(&vec![0; whole.len()], end), Some(Damage::Hole(0)));
+    assert_eq!(found(&whole[..whole.len() - 1], end), Some(LogDamage::Short(end - 1)));
+    assert_eq!(found(&[], end), Some(LogDamage::Short(0)));
+    assert_eq!(found(&vec![0; whole.len()], end), Some(LogDamage::Hole(0)));
     let mut zeroed = whole.clone();
     zeroed[107..].fill(0);
-    assert_eq!(found(&zeroed, end), Some(Damage::Hole(107)));
+    assert_eq!(found(&zeroed, end), Some(LogDamage::Hole(107)));
     // A length with a flipped bit: RocksDB takes the record for one that was being written.
     let mut flipped = whole;
     flipped[BLOCK as usize + 5] ^= 0x40;
-    assert_eq!(found(&flipped, end), Some(Damage::Hole(BLOCK)));
+    assert_eq!(found(&flipped, end), Some(LogDamage::Hole(BLOCK)));
 }
 
 fn copy(from: &Path, to: &Path) {
@@ -62,7 +62,7 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Commits `count` rejects, one a commit.
-fn rejects(writer: &mut Writer, count: u64) {
+fn rejects(writer: &mut StoreWriter, count: u64) {
     for _ in 0..count {
         let mut batch = writer.begin().unwrap();
         let number = batch.commit_seq().0;
@@ -85,7 +85,7 @@ fn rejects(writer: &mut Writer, count: u64) {
 fn killed(at: &Path) -> CorpusDirectory {
     let living = at.join("living");
     create(&living, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
-    let mut writer = Writer::open(&living, Memory::within(MEMORY), 2).unwrap();
+    let mut writer = StoreWriter::open(&living, MemoryBudget::within(MEMORY), 2).unwrap();
     rejects(&mut writer, 3);
     for family in ["commits", "meta"] {
         let family = writer.db.cf_handle(family).unwrap();
@@ -106,11 +106,12 @@ fn logs(place: &CorpusDirectory) -> Vec<std::path::PathBuf> {
 
 /// What a corpus says when it is opened, by a reader and by a writer, on copies.
 fn opened(place: &CorpusDirectory, beside: &Path) -> [Result<usize, StoreError>; 2] {
-    let read_one = |path: &Path| Ok(read(path, Memory::within(MEMORY))?.rejects(100)?.count());
+    let read_one =
+        |path: &Path| Ok(read(path, MemoryBudget::within(MEMORY))?.rejects(100)?.count());
     let copied = beside.join("copied");
     copy(&place.root, &copied);
     let reader = read_one(&copied);
-    let writer = Writer::open(&copied, Memory::within(MEMORY), 2)
+    let writer = StoreWriter::open(&copied, MemoryBudget::within(MEMORY), 2)
         .and_then(|writer| Ok(writer.view().rejects(100)?.count()));
     std::fs::remove_dir_all(&copied).unwrap();
     [reader, writer]
@@ -163,7 +164,7 @@ fn logs_that_became_tables_may_go_and_a_journal_that_names_none_is_read() {
     let path = directory.path().join("corpus");
     create(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
     let place = CorpusDirectory::new(&path);
-    let mut writer = Writer::open(&path, Memory::within(MEMORY), 2).unwrap();
+    let mut writer = StoreWriter::open(&path, MemoryBudget::within(MEMORY), 2).unwrap();
     rejects(&mut writer, 2);
     let note = std::fs::read(place.manifest_note()).ok();
     writer.flush().unwrap();
@@ -198,7 +199,7 @@ fn a_log_of_which_a_stretch_is_zeroed_is_named_with_the_way_out() {
     for log in &logs(&place) {
         let whole = std::fs::read(log).unwrap();
         let end = whole.len() as u64;
-        assert_eq!(damage(log, end, Reading::Bytes).unwrap(), None, "checksums are RocksDB's");
+        assert_eq!(damage(log, end, LogScan::Bytes).unwrap(), None, "checksums are RocksDB's");
         // Within a record, over the border of two, and one bit.
         let middle = whole.len() / 2;
         for (what, places) in [

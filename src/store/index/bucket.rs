@@ -6,7 +6,7 @@ use crate::model::{DocId, Generation};
 use crate::store::bytes::cursor::empty;
 use crate::store::bytes::key::{BandKey, BandMemberKey};
 use crate::store::database::family::store_family;
-use crate::store::error::Malformed;
+use crate::store::error::DecodeError;
 
 const MORE: u8 = 1;
 
@@ -60,7 +60,7 @@ pub(in crate::store) fn encode_first(first: DocId, more: bool) -> Vec<u8> {
     out
 }
 
-pub(in crate::store) fn decode_first(bytes: &[u8]) -> Result<(DocId, bool), Malformed> {
+pub(in crate::store) fn decode_first(bytes: &[u8]) -> Result<(DocId, bool), DecodeError> {
     let (id, more) = match bytes {
         [id @ .., MORE] if bytes.len() == 6 => (id, true),
         id => (id, false),
@@ -68,7 +68,7 @@ pub(in crate::store) fn decode_first(bytes: &[u8]) -> Result<(DocId, bool), Malf
     let mut wide = [0_u8; 8];
     match wide.get_mut(3..) {
         Some(low) if id.len() == 5 => low.copy_from_slice(id),
-        _ => return Err(Malformed::at(0, "document id is not 5 bytes")),
+        _ => return Err(DecodeError::at(0, "document id is not 5 bytes")),
     }
     Ok((DocId(u64::from_be_bytes(wide)), more))
 }
@@ -98,7 +98,7 @@ store_family! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::bytes::key::{BandHash, BandKey, BandMemberKey, Key};
+    use crate::store::bytes::key::{BandHashPart, BandKey, BandMemberKey, StoreKey};
 
     #[test]
     fn golden_bytes() {
@@ -109,7 +109,7 @@ mod tests {
 
     #[test]
     fn keys_are_those_of_the_families() {
-        let (generation, band, hash) = (Generation(0x0102_0304), 200, BandHash(0xab_cdef_0123));
+        let (generation, band, hash) = (Generation(0x0102_0304), 200, BandHashPart(0xab_cdef_0123));
         let bucket = bucket_of(band, hash.0);
         let key = BandKey { generation, band, hash }.to_bytes();
         assert_eq!(key_of(generation, bucket).as_slice(), key);

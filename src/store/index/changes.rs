@@ -2,14 +2,14 @@
 
 use crate::model::{BucketMap, DocId};
 use crate::store::index::bucket::bucket_of;
-use crate::store::index::lookup::Bucket;
-use crate::store::index::run::{Entry, First};
+use crate::store::index::lookup::BandBucket;
+use crate::store::index::run::{FirstMember, IndexEntry};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
 /// The buckets that a commit changes, of one generation, as it leaves them.
 #[derive(Default)]
-pub struct BandChanges {
+pub struct BandBatch {
     /// Of even and of odd bands: no change concerns both, so they are made side by side.
     halves: [HalfChanges; 2],
 }
@@ -21,42 +21,42 @@ pub struct BucketJoin<'a> {
     /// One a band.
     pub hashes: &'a [u64],
     /// First member, and whether there are more; as many as hashes.
-    pub stored: Cow<'a, [Option<First>]>,
+    pub stored: Cow<'a, [Option<FirstMember>]>,
 }
 
 #[derive(Default)]
 struct HalfChanges {
-    buckets: BucketMap<Head>,
+    buckets: BucketMap<BucketHead>,
     /// Further members that join or leave.
-    members: Vec<Entry>,
+    members: Vec<IndexEntry>,
     /// One more than the highest band.
     bands: u32,
 }
 
 /// The first member of a bucket after the changes so far.
 #[derive(Clone, Copy)]
-struct Head {
-    now: Option<First>,
+struct BucketHead {
+    now: Option<FirstMember>,
     /// It had a member before the commit.
     was_held: bool,
 }
 
 /// Changes in the order of their entries.
 pub(in crate::store) struct Sorted {
-    pub(in crate::store) firsts: Vec<Entry>,
-    pub(in crate::store) members: Vec<Entry>,
+    pub(in crate::store) firsts: Vec<IndexEntry>,
+    pub(in crate::store) members: Vec<IndexEntry>,
     /// Buckets with a member: how many more there are than before.
     pub(in crate::store) gained: i64,
     pub(in crate::store) bands: u32,
 }
 
-impl BandChanges {
+impl BandBatch {
     /// Members leave a bucket; see [`HalfChanges::leave`].
     pub(in crate::store) fn leave(
         &mut self,
         band: u8,
         hash: u64,
-        found: &Bucket,
+        found: &BandBucket,
         leaving: impl Iterator<Item = DocId>,
     ) {
         let [even, odd] = &mut self.halves;
@@ -83,7 +83,7 @@ impl BandChanges {
             for ((band, hash), head) in half.buckets {
                 gained += i64::from(head.now.is_some()) - i64::from(head.was_held);
                 if head.now.is_some() || head.was_held {
-                    firsts.push(Entry::of_first(bucket_of(band, hash), head.now));
+                    firsts.push(IndexEntry::of_first(bucket_of(band, hash), head.now));
                 }
             }
             members.extend(half.members);
@@ -97,14 +97,20 @@ impl BandChanges {
 impl HalfChanges {
     /// Members leave a bucket. `found` is the bucket as stored, with two of the members that stay, or as
     /// many as there are.
-    fn leave(&mut self, band: u8, hash: u64, found: &Bucket, leaving: impl Iterator<Item = DocId>) {
+    fn leave(
+        &mut self,
+        band: u8,
+        hash: u64,
+        found: &BandBucket,
+        leaving: impl Iterator<Item = DocId>,
+    ) {
         let mut first_leaves = false;
         for document in leaving {
             if document == found.first {
                 first_leaves = true;
             } else if found.more {
                 // One that is no member is none afterwards either.
-                self.members.push(Entry::of_member(bucket_of(band, hash), document, true));
+                self.members.push(IndexEntry::of_member(bucket_of(band, hash), document, true));
             }
         }
         let head = if first_leaves { found.members.first().copied() } else { Some(found.first) };
@@ -113,11 +119,11 @@ impl HalfChanges {
             && let Some(heir) = head
         {
             // A first member is not listed among the further ones.
-            self.members.push(Entry::of_member(bucket_of(band, hash), heir, true));
+            self.members.push(IndexEntry::of_member(bucket_of(band, hash), heir, true));
         }
         let now = head.map(|head| (head, found.more && found.members.len() > 1));
         if now != Some((found.first, found.more)) {
-            self.set(band, hash, Head { now, was_held: true });
+            self.set(band, hash, BucketHead { now, was_held: true });
         }
     }
 
@@ -133,23 +139,23 @@ impl HalfChanges {
         }
     }
 
-    fn join_one(&mut self, document: DocId, (band, hash): (u8, u64), stored: Option<First>) {
+    fn join_one(&mut self, document: DocId, (band, hash): (u8, u64), stored: Option<FirstMember>) {
         let known = self.buckets.get(&(band, hash)).copied();
-        let Head { now, was_held } =
-            known.unwrap_or(Head { now: stored, was_held: stored.is_some() });
+        let BucketHead { now, was_held } =
+            known.unwrap_or(BucketHead { now: stored, was_held: stored.is_some() });
         match now {
-            None => self.set(band, hash, Head { now: Some((document, false)), was_held }),
+            None => self.set(band, hash, BucketHead { now: Some((document, false)), was_held }),
             Some((first, _)) if first == document => {}
             Some((first, marked)) => {
                 if !marked {
-                    self.set(band, hash, Head { now: Some((first, true)), was_held });
+                    self.set(band, hash, BucketHead { now: Some((first, true)), was_held });
                 }
-                self.members.push(Entry::of_member(bucket_of(band, hash), document, false));
+                self.members.push(IndexEntry::of_member(bucket_of(band, hash), document, false));
             }
         }
     }
 
-    fn set(&mut self, band: u8, hash: u64, head: Head) {
+    fn set(&mut self, band: u8, hash: u64, head: BucketHead) {
         self.buckets.insert((band, hash), head);
         self.bands = self.bands.max(u32::from(band) + 1);
     }

@@ -22,26 +22,26 @@ const SMALLEST: u64 = 1 << 16;
 
 /// Layers of growing size; an entry is in one of them.
 #[derive(Debug, Default)]
-pub(in crate::store) struct Filter {
-    pub(in crate::store) layers: Vec<Arc<Layer>>,
+pub(in crate::store) struct RunFilter {
+    pub(in crate::store) layers: Vec<Arc<FilterLayer>>,
 }
 
 #[derive(Debug)]
-pub(in crate::store) struct Layer {
+pub(in crate::store) struct FilterLayer {
     pub(in crate::store) capacity: u64,
     pub(in crate::store) count: AtomicU64,
     pub(in crate::store) blocks: Vec<[AtomicU64; 8]>,
 }
 
-impl Filter {
+impl RunFilter {
     /// Bytes of a filter in one layer for `entries`.
     pub(in crate::store) fn bytes_for(entries: u64) -> u64 {
-        Layer::blocks_for(entries.max(SMALLEST)) * (BLOCK_BITS / 8)
+        FilterLayer::blocks_for(entries.max(SMALLEST)) * (BLOCK_BITS / 8)
     }
 
     /// An empty filter that holds `entries` in one layer.
     pub(in crate::store) fn with_capacity(entries: u64) -> Self {
-        Self { layers: vec![Arc::new(Layer::new(entries.max(SMALLEST)))] }
+        Self { layers: vec![Arc::new(FilterLayer::new(entries.max(SMALLEST)))] }
     }
 
     pub(in crate::store) fn bytes(&self) -> u64 {
@@ -63,7 +63,7 @@ impl Filter {
             return Arc::clone(self);
         }
         let mut layers = self.layers.clone();
-        layers.push(Arc::new(Layer::new(self.entries().max(entries).max(SMALLEST))));
+        layers.push(Arc::new(FilterLayer::new(self.entries().max(entries).max(SMALLEST))));
         Arc::new(Self { layers })
     }
 
@@ -82,7 +82,7 @@ impl Filter {
     }
 }
 
-impl Layer {
+impl FilterLayer {
     fn blocks_for(entries: u64) -> u64 {
         (entries * BITS).div_ceil(BLOCK_BITS).max(1)
     }
@@ -134,7 +134,11 @@ const NAME: u64 = u64::from_le_bytes(*b"cdbband1");
 
 /// Writes the filter over the entries that `chain` is the digest of. Not synced: a torn file is as
 /// none.
-pub(in crate::store) fn write(path: &Path, filter: &Filter, chain: u64) -> Result<(), StoreError> {
+pub(in crate::store) fn write(
+    path: &Path,
+    filter: &RunFilter,
+    chain: u64,
+) -> Result<(), StoreError> {
     let size = usize::try_from(filter.bytes()).unwrap_or(0);
     let mut bytes = Vec::with_capacity(size + 64 + 24 * filter.layers.len());
     let mut put = |word: u64| bytes.extend_from_slice(&word.to_le_bytes());
@@ -157,11 +161,11 @@ pub(in crate::store) fn write(path: &Path, filter: &Filter, chain: u64) -> Resul
 }
 
 /// The filter in the file, with the digest of the entries it holds; none when there is no whole one.
-pub(in crate::store) fn read(path: &Path) -> Option<(Filter, u64)> {
+pub(in crate::store) fn read(path: &Path) -> Option<(RunFilter, u64)> {
     decode(&std::fs::read(path).ok()?)
 }
 
-fn decode(bytes: &[u8]) -> Option<(Filter, u64)> {
+fn decode(bytes: &[u8]) -> Option<(RunFilter, u64)> {
     let (body, sum) = bytes.split_last_chunk::<8>()?;
     if xxh3_64(body) != u64::from_le_bytes(*sum) {
         return None;
@@ -189,9 +193,9 @@ fn decode(bytes: &[u8]) -> Option<(Filter, u64)> {
             }
             held.push(block);
         }
-        layers.push(Arc::new(Layer { capacity, count: AtomicU64::new(count), blocks: held }));
+        layers.push(Arc::new(FilterLayer { capacity, count: AtomicU64::new(count), blocks: held }));
     }
-    words.next().is_none().then_some((Filter { layers }, chain))
+    words.next().is_none().then_some((RunFilter { layers }, chain))
 }
 
 #[cfg(test)]
@@ -200,7 +204,7 @@ mod filter_tests {
 
     #[test]
     fn every_entry_passes_and_few_others_do() {
-        let mut filter = Arc::new(Filter::default());
+        let mut filter = Arc::new(RunFilter::default());
         let mut random = 1_u64;
         let mut next = || {
             random = hash(Generation(7), random);
@@ -236,7 +240,7 @@ mod sidecar_tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("bands.filter");
         assert!(read(&path).is_none());
-        let filter = Arc::new(Filter::with_capacity(1)).grown(70_000);
+        let filter = Arc::new(RunFilter::with_capacity(1)).grown(70_000);
         for bucket in 0..1000 {
             filter.insert(Generation(1), bucket * 77);
         }

@@ -5,11 +5,11 @@
 //! pays at most twice what the better choice would have cost, whatever its size.
 
 use crate::model::Generation;
-use crate::store::database::Pinned;
+use crate::store::database::PinnedMoment;
 use crate::store::error::StoreError;
 use crate::store::index::bucket::{Bands, of_key};
-use crate::store::index::filter::{self, Filter};
-use crate::store::index::run::{BandCounters, Entry, Run};
+use crate::store::index::filter::{self, RunFilter};
+use crate::store::index::run::{BandCounters, IndexEntry, IndexRun};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -23,19 +23,19 @@ const A_ROW: u64 = 250;
 const SAVE_FROM: u64 = 100_000;
 
 /// Shared by a writer and its views.
-pub struct Gate {
+pub struct FilterCache {
     path: PathBuf,
     /// Bytes the filter may have.
     budget: u64,
     asked: AtomicU64,
-    state: RwLock<State>,
+    state: RwLock<FilterState>,
 }
 
 #[derive(Default)]
-struct State {
+struct FilterState {
     /// Digest of the newest entries; views of older ones do not load.
     chain: u64,
-    filter: Option<Arc<Filter>>,
+    filter: Option<Arc<RunFilter>>,
     /// Digest of the file's entries, as far as known.
     saved: Option<u64>,
     file_is_stale: bool,
@@ -43,9 +43,9 @@ struct State {
     given_up: bool,
 }
 
-impl Gate {
+impl FilterCache {
     pub(in crate::store) fn new(path: PathBuf, budget: u64, chain: u64) -> Self {
-        let state = RwLock::new(State { chain, ..State::default() });
+        let state = RwLock::new(FilterState { chain, ..FilterState::default() });
         Self { path, budget, asked: AtomicU64::new(0), state }
     }
 
@@ -53,10 +53,10 @@ impl Gate {
     pub(in crate::store) fn filter(
         &self,
         asked: usize,
-        pinned: &Pinned,
+        pinned: &PinnedMoment,
         counts: &BandCounters,
-        runs: &[Arc<Run>],
-    ) -> Option<Arc<Filter>> {
+        runs: &[Arc<IndexRun>],
+    ) -> Option<Arc<RunFilter>> {
         {
             let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
             if state.filter.is_some() || state.given_up || state.chain != counts.chain {
@@ -70,7 +70,7 @@ impl Gate {
         if state.filter.is_some() || state.given_up || state.chain != counts.chain {
             return state.filter.clone();
         }
-        if Filter::bytes_for(counts.buckets()) > self.budget {
+        if RunFilter::bytes_for(counts.buckets()) > self.budget {
             state.given_up = true;
             return None;
         }
@@ -91,7 +91,11 @@ impl Gate {
 
     /// Notes the entries of a commit before a view sees it, `counts` being those after it: what is too
     /// much only costs a look-up.
-    pub(in crate::store) fn add(&self, counts: &BandCounters, added: &[(Generation, &[Entry])]) {
+    pub(in crate::store) fn add(
+        &self,
+        counts: &BandCounters,
+        added: &[(Generation, &[IndexEntry])],
+    ) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         state.chain = counts.chain;
         let Some(filter) = &state.filter else { return };
@@ -101,7 +105,7 @@ impl Gate {
         let is_too_large = grown.bytes() > self.budget;
         if is_too_large || is_mostly_of_the_gone(&grown, counts) {
             // Who asks next has one built of what is there.
-            state.given_up = is_too_large && Filter::bytes_for(counts.buckets()) > self.budget;
+            state.given_up = is_too_large && RunFilter::bytes_for(counts.buckets()) > self.budget;
             state.filter = None;
             state.file_is_stale = true;
             return;
@@ -129,7 +133,7 @@ impl Gate {
     /// Gives up the filter and its file, most of which is of entries that are gone.
     pub(in crate::store) fn empty(&self) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        *state = State { chain: state.chain, file_is_stale: true, ..State::default() };
+        *state = FilterState { chain: state.chain, file_is_stale: true, ..FilterState::default() };
         // One that stays, holds too much, which costs a look-up at most.
         let _ = std::fs::remove_file(&self.path);
     }
@@ -148,9 +152,9 @@ impl Gate {
 
 /// The buckets with a member that a filter does not let pass yet.
 fn unknown(
-    filter: &Filter,
+    filter: &RunFilter,
     generation: Generation,
-    firsts: &[Entry],
+    firsts: &[IndexEntry],
 ) -> impl Iterator<Item = (Generation, u64)> {
     firsts
         .iter()
@@ -160,13 +164,18 @@ fn unknown(
 }
 
 /// Whether most buckets of a filter are vacant by now: nothing is ever taken out of it.
-fn is_mostly_of_the_gone(filter: &Filter, counts: &BandCounters) -> bool {
+fn is_mostly_of_the_gone(filter: &RunFilter, counts: &BandCounters) -> bool {
     filter.entries() > counts.buckets().max(SAVE_FROM).saturating_mul(2)
 }
 
 /// The filter of the entries until `from`, with those of later runs up to `until`; none when the
 /// runs do not lead from one to the other.
-fn caught_up(filter: Filter, from: u64, until: u64, runs: &[Arc<Run>]) -> Option<Arc<Filter>> {
+fn caught_up(
+    filter: RunFilter,
+    from: u64,
+    until: u64,
+    runs: &[Arc<IndexRun>],
+) -> Option<Arc<RunFilter>> {
     let mut filter = Arc::new(filter);
     if from == until {
         return Some(filter);
@@ -185,10 +194,14 @@ fn caught_up(filter: Filter, from: u64, until: u64, runs: &[Arc<Run>]) -> Option
 }
 
 /// A filter of all rows and runs.
-fn build(pinned: &Pinned, counts: &BandCounters, runs: &[Arc<Run>]) -> Result<Filter, StoreError> {
+fn build(
+    pinned: &PinnedMoment,
+    counts: &BandCounters,
+    runs: &[Arc<IndexRun>],
+) -> Result<RunFilter, StoreError> {
     // A quarter more, for what is to come.
     let buckets = counts.buckets();
-    let filter = Filter::with_capacity(buckets + buckets / 4);
+    let filter = RunFilter::with_capacity(buckets + buckets / 4);
     let mut rows = pinned.scan::<Bands>(&[], None)?;
     while let Some((key, _)) = rows.advance()? {
         if let Some((generation, bucket)) = of_key(key) {

@@ -2,14 +2,16 @@
 //! these for it.
 
 use crate::model::{CommitSeq, DocId, Generation};
-use crate::store::bytes::key::{self, BandMemberKey, BandRunKey, Key};
-use crate::store::database::Pinned;
+use crate::store::bytes::key::{self, BandMemberKey, BandRunKey, StoreKey};
+use crate::store::database::PinnedMoment;
 use crate::store::database::family::corrupt_row;
 use crate::store::error::StoreError;
 use crate::store::index::bucket::{Bands, BandsMore, bucket_of, decode_first, fold_mark, key_of};
-use crate::store::index::filter::Filter;
-use crate::store::index::filter_cache::Gate;
-use crate::store::index::run::{BandCounters, BandRunRow, BandRuns, Extent, First, Run, Seeker};
+use crate::store::index::filter::RunFilter;
+use crate::store::index::filter_cache::FilterCache;
+use crate::store::index::run::{
+    BandCounters, BandRunRow, BandRuns, Extent, FirstMember, IndexRun, IndexRunCursor,
+};
 use rayon::prelude::*;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -24,7 +26,7 @@ const BEGIN: u64 = 20_000;
 
 /// What a look-up of one bucket found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bucket {
+pub struct BandBucket {
     /// Its first member ever.
     pub first: DocId,
     /// Whether it has further members.
@@ -36,22 +38,22 @@ pub struct Bucket {
 }
 
 /// Where to look.
-pub(in crate::store) struct Ask<'a> {
-    pub(in crate::store) pinned: &'a Pinned,
+pub(in crate::store) struct RunLookup<'a> {
+    pub(in crate::store) pinned: &'a PinnedMoment,
     pub(in crate::store) generation: Generation,
     /// Oldest first.
-    pub(in crate::store) runs: &'a [Arc<Run>],
-    pub(in crate::store) filter: Option<&'a Filter>,
+    pub(in crate::store) runs: &'a [Arc<IndexRun>],
+    pub(in crate::store) filter: Option<&'a RunFilter>,
     pub(in crate::store) extent: Extent,
 }
 
 /// A bucket that the filter lets pass.
-struct Candidate {
+struct BucketCandidate {
     /// Its place among the buckets asked for.
     at: usize,
     bucket: u64,
     /// What is known of its first member; a run may know that there is none.
-    first: Option<Option<First>>,
+    first: Option<Option<FirstMember>>,
     /// What runs say of its further members, among all of them.
     members: Range<usize>,
 }
@@ -61,12 +63,12 @@ type Stated = (DocId, bool);
 
 /// Answers for every key of `sorted`, ascending; adds to `read` the members looked at.
 pub(in crate::store) fn look_up(
-    ask: &Ask<'_>,
+    ask: &RunLookup<'_>,
     sorted: &[(u8, u64)],
     cap: usize,
     keep: impl Fn(DocId) -> bool,
     read: &mut u64,
-) -> Result<Vec<Option<Bucket>>, StoreError> {
+) -> Result<Vec<Option<BandBucket>>, StoreError> {
     let (candidates, members) = candidates(ask, sorted)?;
     let mut keep = |document| {
         *read += 1;
@@ -75,7 +77,7 @@ pub(in crate::store) fn look_up(
     let mut answers = vec![None; sorted.len()];
     for candidate in candidates {
         let Some(Some((first, more))) = candidate.first else { continue };
-        let mut bucket = Bucket { first, more, members: Vec::new(), capped: false };
+        let mut bucket = BandBucket { first, more, members: Vec::new(), capped: false };
         let stated = members.get(candidate.members).unwrap_or_default();
         if more {
             let key = key_of(ask.generation, candidate.bucket);
@@ -92,9 +94,9 @@ pub(in crate::store) fn look_up(
 
 /// The first member of each bucket and whether it has more; none of its further members is read.
 pub(in crate::store) fn look_up_firsts(
-    ask: &Ask<'_>,
+    ask: &RunLookup<'_>,
     sorted: &[(u8, u64)],
-) -> Result<Vec<Option<First>>, StoreError> {
+) -> Result<Vec<Option<FirstMember>>, StoreError> {
     let (candidates, _) = candidates(ask, sorted)?;
     let mut answers = vec![None; sorted.len()];
     for candidate in candidates {
@@ -107,27 +109,29 @@ pub(in crate::store) fn look_up_firsts(
 
 /// The buckets that may have members, with their first members, and what runs say of further ones.
 fn candidates(
-    ask: &Ask<'_>,
+    ask: &RunLookup<'_>,
     sorted: &[(u8, u64)],
-) -> Result<(Vec<Candidate>, Vec<Stated>), StoreError> {
+) -> Result<(Vec<BucketCandidate>, Vec<Stated>), StoreError> {
     debug_assert!(sorted.is_sorted(), "buckets are asked for in order");
     // In a pass of its own: the processor then waits for many cache lines at once.
     let passes = |(at, (band, hash)): (usize, &(u8, u64))| {
         let bucket = bucket_of(*band, *hash);
         let may = ask.filter.is_none_or(|filter| filter.may_contain(ask.generation, bucket));
-        may.then_some(Candidate { at, bucket, first: None, members: 0..0 })
+        may.then_some(BucketCandidate { at, bucket, first: None, members: 0..0 })
     };
-    let mut candidates: Vec<Candidate> = sorted.iter().enumerate().filter_map(passes).collect();
+    let mut candidates: Vec<BucketCandidate> =
+        sorted.iter().enumerate().filter_map(passes).collect();
     let members = ask_runs(ask, &mut candidates);
     ask_family(ask, &mut candidates)?;
     Ok((candidates, members))
 }
 
 /// Gives candidates their first member as the newest run has it; answers what runs say of the others.
-fn ask_runs(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Vec<Stated> {
+fn ask_runs(ask: &RunLookup<'_>, candidates: &mut [BucketCandidate]) -> Vec<Stated> {
     let runs = ask.runs.iter().rev().filter(|run| run.generation == ask.generation);
-    let mut seekers: Vec<(Seeker<'_>, Seeker<'_>)> =
-        runs.map(|run| (Seeker::new(&run.firsts), Seeker::new(&run.members))).collect();
+    let mut seekers: Vec<(IndexRunCursor<'_>, IndexRunCursor<'_>)> = runs
+        .map(|run| (IndexRunCursor::new(&run.firsts), IndexRunCursor::new(&run.members)))
+        .collect();
     let mut members = Vec::new();
     if seekers.is_empty() {
         return members;
@@ -151,8 +155,8 @@ fn ask_runs(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Vec<Stated> {
 }
 
 /// Gives those candidates their first member that have none yet.
-fn ask_family(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Result<(), StoreError> {
-    let wanted: Vec<&mut Candidate> =
+fn ask_family(ask: &RunLookup<'_>, candidates: &mut [BucketCandidate]) -> Result<(), StoreError> {
+    let wanted: Vec<&mut BucketCandidate> =
         candidates.iter_mut().filter(|candidate| candidate.first.is_none()).collect();
     let keys: Vec<[u8; 10]> =
         wanted.iter().map(|candidate| key_of(ask.generation, candidate.bucket)).collect();
@@ -169,7 +173,7 @@ fn ask_family(ask: &Ask<'_>, candidates: &mut [Candidate]) -> Result<(), StoreEr
 
 /// Whether passing the rows between the first and the last key costs less than looking each key up.
 /// Hashes are spread evenly, so the share of the key space is the share of the rows.
-fn scan_is_cheaper(extent: Extent, wanted: &[&mut Candidate]) -> bool {
+fn scan_is_cheaper(extent: Extent, wanted: &[&mut BucketCandidate]) -> bool {
     let (Some(first), Some(last)) = (wanted.first(), wanted.last()) else { return false };
     let width = u128::from(last.bucket.saturating_sub(first.bucket)) + 1;
     let space = u128::from(extent.bands.max(1)) << 40;
@@ -180,9 +184,9 @@ fn scan_is_cheaper(extent: Extent, wanted: &[&mut Candidate]) -> bool {
 }
 
 pub(in crate::store) fn point_look_ups(
-    pinned: &Pinned,
+    pinned: &PinnedMoment,
     keys: &[[u8; 10]],
-) -> Result<Vec<Option<First>>, StoreError> {
+) -> Result<Vec<Option<FirstMember>>, StoreError> {
     let found = pinned.multi_get::<Bands>(keys)?;
     let decoded = keys.iter().zip(found).map(|(key, value)| match value {
         Some(value) => decode(key, &value).map(Some),
@@ -192,9 +196,9 @@ pub(in crate::store) fn point_look_ups(
 }
 
 pub(in crate::store) fn merge_join(
-    pinned: &Pinned,
+    pinned: &PinnedMoment,
     keys: &[[u8; 10]],
-) -> Result<Vec<Option<First>>, StoreError> {
+) -> Result<Vec<Option<FirstMember>>, StoreError> {
     let mut answers = vec![None; keys.len()];
     let (Some(first), Some(last)) = (keys.first(), keys.last()) else { return Ok(answers) };
     let mut rows = pinned.scan::<Bands>(first, key::after_prefix(last))?;
@@ -213,19 +217,19 @@ pub(in crate::store) fn merge_join(
     Ok(answers)
 }
 
-fn decode(key: &[u8], value: &[u8]) -> Result<First, StoreError> {
+fn decode(key: &[u8], value: &[u8]) -> Result<FirstMember, StoreError> {
     decode_first(value).map_err(|why| corrupt_row::<Bands>("band bucket", key, why))
 }
 
 /// Members in rank order, of the family and as runs have `stated`: the first member may rank behind
 /// later ones when it came back from a removal.
 fn read_members(
-    pinned: &Pinned,
+    pinned: &PinnedMoment,
     key: &[u8],
     stated: &[Stated],
     cap: usize,
     mut keep: impl FnMut(DocId) -> bool,
-    bucket: &mut Bucket,
+    bucket: &mut BandBucket,
 ) -> Result<(), StoreError> {
     let stated = newest(stated.to_vec());
     let gone: Vec<DocId> = stated.iter().filter(|(_, left)| *left).map(|(of, _)| *of).collect();
@@ -276,24 +280,27 @@ pub(in crate::store) fn newest(mut stated: Vec<Stated>) -> Vec<Stated> {
 
 /// Read when first asked for; a writer's views get it from the writer.
 #[derive(Default)]
-pub struct BandIndex {
+pub struct IndexReader {
     counts: OnceLock<BandCounters>,
-    runs: OnceLock<Vec<Arc<Run>>>,
-    gate: Option<Arc<Gate>>,
+    runs: OnceLock<Vec<Arc<IndexRun>>>,
+    gate: Option<Arc<FilterCache>>,
     members_read: AtomicU64,
 }
 
-impl BandIndex {
+impl IndexReader {
     pub(in crate::store) fn known(
         counts: BandCounters,
-        runs: Vec<Arc<Run>>,
-        gate: Arc<Gate>,
+        runs: Vec<Arc<IndexRun>>,
+        gate: Arc<FilterCache>,
     ) -> Self {
         let (counts, runs) = (counts.into(), runs.into());
         Self { counts, runs, gate: Some(gate), members_read: AtomicU64::new(0) }
     }
 
-    pub(in crate::store) fn counts(&self, pinned: &Pinned) -> Result<&BandCounters, StoreError> {
+    pub(in crate::store) fn counts(
+        &self,
+        pinned: &PinnedMoment,
+    ) -> Result<&BandCounters, StoreError> {
         if let Some(counts) = self.counts.get() {
             return Ok(counts);
         }
@@ -302,7 +309,10 @@ impl BandIndex {
     }
 
     /// Runs not folded, oldest first.
-    pub(in crate::store) fn runs(&self, pinned: &Pinned) -> Result<&[Arc<Run>], StoreError> {
+    pub(in crate::store) fn runs(
+        &self,
+        pinned: &PinnedMoment,
+    ) -> Result<&[Arc<IndexRun>], StoreError> {
         if let Some(runs) = self.runs.get() {
             return Ok(runs);
         }
@@ -312,7 +322,10 @@ impl BandIndex {
 
     /// Whether the view misses tables of runs whose rows it sees deleted: its manifest was read
     /// before a folding, its log after.
-    pub(in crate::store) fn misses_folded(&self, pinned: &Pinned) -> Result<bool, StoreError> {
+    pub(in crate::store) fn misses_folded(
+        &self,
+        pinned: &PinnedMoment,
+    ) -> Result<bool, StoreError> {
         let folded = self.counts(pinned)?.folded;
         if folded == 0 {
             return Ok(false);
@@ -327,12 +340,12 @@ impl BandIndex {
     /// See [`crate::store::View::buckets`].
     pub(in crate::store) fn buckets(
         &self,
-        pinned: &Pinned,
+        pinned: &PinnedMoment,
         generation: Generation,
         sorted: &[(u8, u64)],
         cap: usize,
         keep: impl Fn(DocId) -> bool,
-    ) -> Result<Vec<Option<Bucket>>, StoreError> {
+    ) -> Result<Vec<Option<BandBucket>>, StoreError> {
         let filter = self.filter(pinned, sorted.len())?;
         let ask = self.ask(pinned, generation, filter.as_deref())?;
         self.counted(|read| look_up(&ask, sorted, cap, keep, read))
@@ -341,12 +354,12 @@ impl BandIndex {
     /// See [`crate::store::View::buckets_bulk`].
     pub(in crate::store) fn buckets_bulk(
         &self,
-        pinned: &Pinned,
+        pinned: &PinnedMoment,
         generation: Generation,
         sorted: &[(u8, u64)],
         cap: usize,
         keep: &(dyn Fn(DocId) -> bool + Sync),
-    ) -> Result<Vec<Option<Bucket>>, StoreError> {
+    ) -> Result<Vec<Option<BandBucket>>, StoreError> {
         let filter = self.filter(pinned, sorted.len())?;
         let ask = self.ask(pinned, generation, filter.as_deref())?;
         let answers: Vec<_> = sorted
@@ -359,10 +372,10 @@ impl BandIndex {
     /// See [`crate::store::View::bucket_firsts`].
     pub(in crate::store) fn firsts(
         &self,
-        pinned: &Pinned,
+        pinned: &PinnedMoment,
         generation: Generation,
         sorted: &[(u8, u64)],
-    ) -> Result<Vec<Option<First>>, StoreError> {
+    ) -> Result<Vec<Option<FirstMember>>, StoreError> {
         let filter = self.filter(pinned, sorted.len())?;
         let ask = self.ask(pinned, generation, filter.as_deref())?;
         let answers: Vec<_> = sorted
@@ -384,23 +397,29 @@ impl BandIndex {
         answer
     }
 
-    fn filter(&self, pinned: &Pinned, asked: usize) -> Result<Option<Arc<Filter>>, StoreError> {
+    fn filter(
+        &self,
+        pinned: &PinnedMoment,
+        asked: usize,
+    ) -> Result<Option<Arc<RunFilter>>, StoreError> {
         let Some(gate) = &self.gate else { return Ok(None) };
         Ok(gate.filter(asked, pinned, self.counts(pinned)?, self.runs(pinned)?))
     }
 
     fn ask<'a>(
         &'a self,
-        pinned: &'a Pinned,
+        pinned: &'a PinnedMoment,
         generation: Generation,
-        filter: Option<&'a Filter>,
-    ) -> Result<Ask<'a>, StoreError> {
+        filter: Option<&'a RunFilter>,
+    ) -> Result<RunLookup<'a>, StoreError> {
         let extent = self.counts(pinned)?.extent(generation);
-        Ok(Ask { pinned, generation, filter, extent, runs: self.runs(pinned)? })
+        Ok(RunLookup { pinned, generation, filter, extent, runs: self.runs(pinned)? })
     }
 }
 
-pub(in crate::store) fn read_counters(pinned: &Pinned) -> Result<Option<BandCounters>, StoreError> {
+pub(in crate::store) fn read_counters(
+    pinned: &PinnedMoment,
+) -> Result<Option<BandCounters>, StoreError> {
     let what = "counts of the band index";
     pinned.read_with::<BandRuns, _>(what, &BandCounters::KEY, BandRunRow::counters)
 }
@@ -408,9 +427,9 @@ pub(in crate::store) fn read_counters(pinned: &Pinned) -> Result<Option<BandCoun
 /// The runs that were not folded, oldest first. A reader may see the row of one that was: no commit names the
 /// log that deletes it, so its loss is not noticed. Above such a run there may be newer rows, which it would hide.
 pub(in crate::store) fn load(
-    pinned: &Pinned,
+    pinned: &PinnedMoment,
     counts: &BandCounters,
-) -> Result<Vec<Arc<Run>>, StoreError> {
+) -> Result<Vec<Arc<IndexRun>>, StoreError> {
     let start = BandRunKey { commit: CommitSeq(counts.folded + 1), part: 0 }.to_bytes();
     let mut rows = pinned.scan::<BandRuns>(&start, None)?;
     let mut runs = Vec::new();

@@ -2,7 +2,7 @@
 //! the runs, the tables, or both, and the answers are the same.
 
 use crate::model::{DocId, Generation};
-use crate::store::bytes::key::{BandRunKey, Key};
+use crate::store::bytes::key::{BandRunKey, StoreKey};
 use crate::store::database::family::{StoreFamily, family_handle};
 use crate::store::database::tuning;
 use crate::store::error::StoreError;
@@ -10,7 +10,7 @@ use crate::store::index::bucket::{
     Bands, BandsMore, encode_first, fold_mark, key_of, member_key_of,
 };
 use crate::store::index::lookup::newest;
-use crate::store::index::run::{BandCounters, BandRuns, Entry, Run};
+use crate::store::index::run::{BandCounters, BandRuns, IndexEntry, IndexRun};
 use rayon::prelude::*;
 use rocksdb::{DB, IngestExternalFileOptions, SstFileWriter, WriteBatch};
 use std::cmp::Reverse;
@@ -27,7 +27,7 @@ const TABLE: usize = 1 << 20;
 pub(in crate::store) fn fold(
     db: &DB,
     folder: &Path,
-    runs: &[Arc<Run>],
+    runs: &[Arc<IndexRun>],
     counts: &BandCounters,
     threads: usize,
 ) -> Result<BandCounters, StoreError> {
@@ -78,12 +78,12 @@ type Start = (Generation, u64);
 
 /// Writes the merged entries into one table a range, in parallel; answers the tables.
 fn tables(
-    runs: &[Arc<Run>],
-    entries: impl Fn(&Run) -> &[Entry] + Sync,
+    runs: &[Arc<IndexRun>],
+    entries: impl Fn(&IndexRun) -> &[IndexEntry] + Sync,
     folder: &Path,
     name: &str,
     threads: usize,
-    write: impl Fn(&Path, Merged<'_>) -> Result<(), StoreError> + Sync,
+    write: impl Fn(&Path, RunMerge<'_>) -> Result<(), StoreError> + Sync,
 ) -> Result<Vec<PathBuf>, StoreError> {
     let total: usize = runs.iter().map(|run| entries(run).len()).sum();
     if total == 0 {
@@ -97,7 +97,7 @@ fn tables(
         .par_iter()
         .enumerate()
         .map(|(at, (start, end))| {
-            let merged = Merged::new(runs, &entries, *start, *end);
+            let merged = RunMerge::new(runs, &entries, *start, *end);
             if merged.heap.is_empty() {
                 return Ok(None);
             }
@@ -110,7 +110,11 @@ fn tables(
 }
 
 /// Where ranges of about equal size begin, ascending: quantiles of the longest run.
-fn starts(runs: &[Arc<Run>], entries: &impl Fn(&Run) -> &[Entry], wanted: usize) -> Vec<Start> {
+fn starts(
+    runs: &[Arc<IndexRun>],
+    entries: &impl Fn(&IndexRun) -> &[IndexEntry],
+    wanted: usize,
+) -> Vec<Start> {
     let longest = runs.iter().max_by_key(|run| entries(run).len());
     let mut starts = vec![(Generation(0), 0)];
     for at in 1..wanted {
@@ -128,16 +132,16 @@ fn starts(runs: &[Arc<Run>], entries: &impl Fn(&Run) -> &[Entry], wanted: usize)
 }
 
 /// The entries of several runs in one order: generation, then bucket; of one bucket the newest run's first.
-struct Merged<'r> {
-    sources: Vec<&'r [Entry]>,
+struct RunMerge<'r> {
+    sources: Vec<&'r [IndexEntry]>,
     /// Generation, entry's bucket, newest first, source.
     heap: BinaryHeap<Reverse<(Generation, u64, Reverse<usize>)>>,
 }
 
-impl<'r> Merged<'r> {
+impl<'r> RunMerge<'r> {
     fn new(
-        runs: &'r [Arc<Run>],
-        entries: &impl Fn(&Run) -> &[Entry],
+        runs: &'r [Arc<IndexRun>],
+        entries: &impl Fn(&IndexRun) -> &[IndexEntry],
         start: Start,
         end: Option<Start>,
     ) -> Self {
@@ -159,8 +163,8 @@ impl<'r> Merged<'r> {
     }
 }
 
-impl Iterator for Merged<'_> {
-    type Item = (Generation, Entry);
+impl Iterator for RunMerge<'_> {
+    type Item = (Generation, IndexEntry);
 
     fn next(&mut self) -> Option<Self::Item> {
         let mut top = self.heap.peek_mut()?;
@@ -176,7 +180,7 @@ impl Iterator for Merged<'_> {
     }
 }
 
-fn write_firsts(path: &Path, merged: Merged<'_>) -> Result<(), StoreError> {
+fn write_firsts(path: &Path, merged: RunMerge<'_>) -> Result<(), StoreError> {
     let options = tuning::table_options(&Bands::INFO);
     let mut table = SstFileWriter::create(&options);
     table.open(path)?;
@@ -196,7 +200,7 @@ fn write_firsts(path: &Path, merged: Merged<'_>) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn write_members(path: &Path, merged: Merged<'_>) -> Result<(), StoreError> {
+fn write_members(path: &Path, merged: RunMerge<'_>) -> Result<(), StoreError> {
     let options = tuning::table_options(&BandsMore::INFO);
     let mut table = SstFileWriter::create(&options);
     table.open(path)?;

@@ -25,9 +25,9 @@ mod tests;
 mod writer;
 
 pub(in crate::store) use bucket::{Bands, BandsMore};
-pub(in crate::store) use changes::BandChanges;
+pub(in crate::store) use changes::BandBatch;
 pub use changes::BucketJoin;
-pub(in crate::store) use lookup::BandIndex;
-pub use lookup::Bucket;
+pub use lookup::BandBucket;
+pub(in crate::store) use lookup::IndexReader;
 pub(in crate::store) use run::BandRuns;
-pub(in crate::store) use writer::BandWriter;
+pub(in crate::store) use writer::IndexWriter;

@@ -3,10 +3,10 @@
 #![expect(clippy::big_endian_bytes, reason = "entries compare as their bytes do")]
 
 use crate::model::{CommitSeq, DocId, Generation};
-use crate::store::bytes::cursor::Cursor;
+use crate::store::bytes::cursor::ByteCursor;
 use crate::store::bytes::key::BandRunKey;
 use crate::store::database::family::store_family;
-use crate::store::error::Malformed;
+use crate::store::error::DecodeError;
 use xxhash_rust::xxh3::xxh3_64;
 
 /// The format of a run in which nobody leaves, and of one in which somebody does.
@@ -23,9 +23,9 @@ pub(in crate::store) const MOST: usize = 300_000;
 /// bit whether there are more, or that there is none; of a further member, the document and in bit 40
 /// whether it left.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(in crate::store) struct Entry([u8; 12]);
+pub(in crate::store) struct IndexEntry([u8; 12]);
 
-impl Entry {
+impl IndexEntry {
     pub(in crate::store) fn new(bucket: u64, value: u64) -> Self {
         let [_, _, bucket @ ..] = bucket.to_be_bytes();
         let [_, _, value @ ..] = value.to_be_bytes();
@@ -37,12 +37,12 @@ impl Entry {
     }
 
     /// What a commit says of a bucket's first member; none says that the bucket is vacant.
-    pub(in crate::store) fn of_first(bucket: u64, first: Option<First>) -> Self {
+    pub(in crate::store) fn of_first(bucket: u64, first: Option<FirstMember>) -> Self {
         Self::new(bucket, first.map_or(VACANT, |(first, more)| first.0 << 1 | u64::from(more)))
     }
 
     /// The first member; none of a vacant bucket.
-    pub(in crate::store) const fn first(self) -> Option<First> {
+    pub(in crate::store) const fn first(self) -> Option<FirstMember> {
         let value = self.value();
         if value == VACANT { None } else { Some((DocId(value >> 1), value & 1 == 1)) }
     }
@@ -70,11 +70,11 @@ impl Entry {
 }
 
 /// First member of a bucket, and whether it is marked as having more.
-pub(in crate::store) type First = (DocId, bool);
+pub(in crate::store) type FirstMember = (DocId, bool);
 
 /// One row of `band_runs`, decoded.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Run {
+pub struct IndexRun {
     pub(in crate::store) commit: CommitSeq,
     pub(in crate::store) part: u32,
     pub(in crate::store) generation: Generation,
@@ -83,12 +83,12 @@ pub struct Run {
     /// Digest with this run's.
     pub(in crate::store) chain: u64,
     /// First members, one a bucket, ascending.
-    pub(in crate::store) firsts: Vec<Entry>,
+    pub(in crate::store) firsts: Vec<IndexEntry>,
     /// Further members that joined or left, ascending.
-    pub(in crate::store) members: Vec<Entry>,
+    pub(in crate::store) members: Vec<IndexEntry>,
 }
 
-impl Run {
+impl IndexRun {
     pub(in crate::store) fn entries(&self) -> usize {
         self.firsts.len() + self.members.len()
     }
@@ -100,10 +100,12 @@ impl Run {
         part: u32,
         generation: Generation,
         previous: u64,
-        firsts: Vec<Entry>,
-        members: Vec<Entry>,
+        firsts: Vec<IndexEntry>,
+        members: Vec<IndexEntry>,
     ) -> Vec<(Self, Vec<u8>)> {
-        let pieces: Vec<(Vec<Entry>, Vec<Entry>)> = if firsts.len() + members.len() <= MOST {
+        let pieces: Vec<(Vec<IndexEntry>, Vec<IndexEntry>)> = if firsts.len() + members.len()
+            <= MOST
+        {
             vec![(firsts, members)]
         } else {
             let heads = firsts.chunks(MOST).map(|chunk| (chunk.to_vec(), Vec::new()));
@@ -127,7 +129,7 @@ impl Run {
     }
 
     pub(in crate::store) fn encode(&self) -> Vec<u8> {
-        let count = |entries: &[Entry]| u32::try_from(entries.len()).unwrap_or(u32::MAX);
+        let count = |entries: &[IndexEntry]| u32::try_from(entries.len()).unwrap_or(u32::MAX);
         let mut out = Vec::with_capacity(21 + 12 * self.entries());
         out.push(if self.has_leavers() { WITH_LEAVERS } else { FORMAT });
         out.extend_from_slice(&self.generation.0.to_le_bytes());
@@ -144,17 +146,17 @@ impl Run {
         commit: CommitSeq,
         part: u32,
         bytes: &[u8],
-    ) -> Result<Self, Malformed> {
-        let mut cursor = Cursor::new(bytes);
+    ) -> Result<Self, DecodeError> {
+        let mut cursor = ByteCursor::new(bytes);
         let format = cursor.u8()?;
         if format != FORMAT && format != WITH_LEAVERS {
             let what = format!("run format {format}, not {FORMAT} or {WITH_LEAVERS}");
-            return Err(Malformed::at(0, what));
+            return Err(DecodeError::at(0, what));
         }
         let generation = Generation(cursor.u32()?);
         let previous = cursor.u64()?;
         let (firsts, members) = (cursor.u32()?, cursor.u32()?);
-        let ascend = |a: &Entry, b: &Entry| a.bucket() < b.bucket();
+        let ascend = |a: &IndexEntry, b: &IndexEntry| a.bucket() < b.bucket();
         let is_first = |value: u64| value >> 41 == 0 || value == VACANT;
         let firsts = entries(&mut cursor, firsts, ascend, is_first)?;
         let members = entries(&mut cursor, members, |a, b| a < b, |value: u64| value >> 41 == 0)?;
@@ -162,27 +164,27 @@ impl Run {
         let chain = xxh3_64(bytes);
         let run = Self { commit, part, generation, previous, chain, firsts, members };
         if run.has_leavers() != (format == WITH_LEAVERS) {
-            return Err(Malformed::at(0, "the format does not say whether somebody leaves"));
+            return Err(DecodeError::at(0, "the format does not say whether somebody leaves"));
         }
         Ok(run)
     }
 }
 
 fn entries(
-    cursor: &mut Cursor<'_>,
+    cursor: &mut ByteCursor<'_>,
     count: u32,
-    ascend: impl Fn(&Entry, &Entry) -> bool,
+    ascend: impl Fn(&IndexEntry, &IndexEntry) -> bool,
     is_right: impl Fn(u64) -> bool,
-) -> Result<Vec<Entry>, Malformed> {
+) -> Result<Vec<IndexEntry>, DecodeError> {
     let at = cursor.offset();
     let size = usize::try_from(u64::from(count) * 12).unwrap_or(usize::MAX);
     let (entries, _) = cursor.take(size)?.as_chunks::<12>();
-    let entries: Vec<Entry> = entries.iter().map(|bytes| Entry(*bytes)).collect();
+    let entries: Vec<IndexEntry> = entries.iter().map(|bytes| IndexEntry(*bytes)).collect();
     if !entries.is_sorted_by(ascend) {
-        return Err(Malformed::at(at, "entries are not ascending"));
+        return Err(DecodeError::at(at, "entries are not ascending"));
     }
     if !entries.iter().all(|entry| is_right(entry.value())) {
-        return Err(Malformed::at(at, "document id of more than 40 bits"));
+        return Err(DecodeError::at(at, "document id of more than 40 bits"));
     }
     Ok(entries)
 }
@@ -192,45 +194,45 @@ pub enum BandRunRow {
     /// What is known of the index as a whole.
     Counters(BandCounters),
     /// The entries of a commit.
-    Run(Run),
+    IndexRun(IndexRun),
 }
 
 impl BandRunRow {
-    pub(in crate::store) fn decode(key: &BandRunKey, bytes: &[u8]) -> Result<Self, Malformed> {
+    pub(in crate::store) fn decode(key: &BandRunKey, bytes: &[u8]) -> Result<Self, DecodeError> {
         if *key == BandCounters::KEY {
             BandCounters::decode(bytes).map(Self::Counters)
         } else {
-            Run::decode(key.commit, key.part, bytes).map(Self::Run)
+            IndexRun::decode(key.commit, key.part, bytes).map(Self::IndexRun)
         }
     }
 
-    pub(in crate::store) fn counters(self) -> Result<BandCounters, Malformed> {
+    pub(in crate::store) fn counters(self) -> Result<BandCounters, DecodeError> {
         match self {
             Self::Counters(counters) => Ok(counters),
-            Self::Run(_) => Err(Malformed::at(0, "a run, not counters")),
+            Self::IndexRun(_) => Err(DecodeError::at(0, "a run, not counters")),
         }
     }
 
-    pub(in crate::store) fn run(self) -> Result<Run, Malformed> {
+    pub(in crate::store) fn run(self) -> Result<IndexRun, DecodeError> {
         match self {
-            Self::Run(run) => Ok(run),
-            Self::Counters(_) => Err(Malformed::at(0, "counters, not a run")),
+            Self::IndexRun(run) => Ok(run),
+            Self::Counters(_) => Err(DecodeError::at(0, "counters, not a run")),
         }
     }
 }
 
 /// Finds buckets in ascending entries; the buckets asked for must ascend too.
-pub(in crate::store) struct Seeker<'r>(&'r [Entry]);
+pub(in crate::store) struct IndexRunCursor<'r>(&'r [IndexEntry]);
 
-impl<'r> Seeker<'r> {
-    pub(in crate::store) const fn new(entries: &'r [Entry]) -> Self {
+impl<'r> IndexRunCursor<'r> {
+    pub(in crate::store) const fn new(entries: &'r [IndexEntry]) -> Self {
         Self(entries)
     }
 
     /// The entries from the first of `bucket` or a later one on.
     ///
     /// Gallops, so that a dense question costs a step and a sparse one a logarithm.
-    pub(in crate::store) fn seek(&mut self, bucket: u64) -> &'r [Entry] {
+    pub(in crate::store) fn seek(&mut self, bucket: u64) -> &'r [IndexEntry] {
         let before = |at: usize| self.0.get(at).is_some_and(|entry| entry.bucket() < bucket);
         let mut low = 0;
         let mut step = 1;
@@ -310,11 +312,11 @@ impl BandCounters {
         out
     }
 
-    pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
-        let mut cursor = Cursor::new(bytes);
+    pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let mut cursor = ByteCursor::new(bytes);
         let format = cursor.u8()?;
         if format != COUNTERS_FORMAT {
-            return Err(Malformed::at(0, format!("format {format}, not {COUNTERS_FORMAT}")));
+            return Err(DecodeError::at(0, format!("format {format}, not {COUNTERS_FORMAT}")));
         }
         let (chain, folded) = (cursor.u64()?, cursor.u64()?);
         let mut generations: Vec<(Generation, Extent)> = Vec::new();
@@ -322,7 +324,7 @@ impl BandCounters {
             let at = cursor.offset();
             let generation = Generation(cursor.u32()?);
             if generations.last().is_some_and(|(last, _)| *last >= generation) {
-                return Err(Malformed::at(at, "generations are not ascending"));
+                return Err(DecodeError::at(at, "generations are not ascending"));
             }
             let extent = Extent { buckets: cursor.u64()?, bands: cursor.u32()? };
             generations.push((generation, extent));
@@ -344,11 +346,12 @@ mod band_runs_tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn run(firsts: &[(u64, u64)], members: &[(u64, u64)]) -> (Run, Vec<u8>) {
+    fn run(firsts: &[(u64, u64)], members: &[(u64, u64)]) -> (IndexRun, Vec<u8>) {
         let entries = |pairs: &[(u64, u64)]| {
-            pairs.iter().map(|(bucket, value)| Entry::new(*bucket, *value)).collect()
+            pairs.iter().map(|(bucket, value)| IndexEntry::new(*bucket, *value)).collect()
         };
-        let cut = Run::cut(CommitSeq(7), 0, Generation(2), 9, entries(firsts), entries(members));
+        let cut =
+            IndexRun::cut(CommitSeq(7), 0, Generation(2), 9, entries(firsts), entries(members));
         cut.into_iter().next().unwrap()
     }
 
@@ -359,15 +362,18 @@ mod band_runs_tests {
         expected.extend([1, 0, 0, 0, 0, 5, 0, 0, 0, 0, 2, 5]);
         expected.extend([1, 0, 0, 0, 0, 5, 0, 0, 0, 0, 1, 0x2c]);
         assert_eq!(bytes, expected);
-        assert_eq!(Run::decode(CommitSeq(7), 0, &bytes), Ok(run));
+        assert_eq!(IndexRun::decode(CommitSeq(7), 0, &bytes), Ok(run));
     }
 
     #[test]
     fn golden_bytes_of_a_run_in_which_members_leave() {
-        let firsts = vec![Entry::of_first(3, None), Entry::of_first(4, Some((DocId(9), true)))];
-        let members =
-            vec![Entry::of_member(4, DocId(8), false), Entry::of_member(4, DocId(7), true)];
-        let cut = Run::cut(CommitSeq(7), 0, Generation(2), 9, firsts, members);
+        let firsts =
+            vec![IndexEntry::of_first(3, None), IndexEntry::of_first(4, Some((DocId(9), true)))];
+        let members = vec![
+            IndexEntry::of_member(4, DocId(8), false),
+            IndexEntry::of_member(4, DocId(7), true),
+        ];
+        let cut = IndexRun::cut(CommitSeq(7), 0, Generation(2), 9, firsts, members);
         let (run, bytes) = cut.into_iter().next().unwrap();
         let mut expected = vec![2, 2, 0, 0, 0, 9, 0, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 2, 0, 0, 0];
         expected.extend([0, 0, 0, 0, 0, 3, 2, 0, 0, 0, 0, 0]);
@@ -379,33 +385,37 @@ mod band_runs_tests {
         assert_eq!(run.firsts[1].first(), Some((DocId(9), true)));
         assert_eq!(run.members[0].member(), (DocId(8), false));
         assert_eq!(run.members[1].member(), (DocId(7), true));
-        assert_eq!(Run::decode(CommitSeq(7), 0, &bytes), Ok(run));
+        assert_eq!(IndexRun::decode(CommitSeq(7), 0, &bytes), Ok(run));
         expected[0] = 1;
-        assert!(Run::decode(CommitSeq(7), 0, &expected).is_err(), "an older format has no leavers");
+        assert!(
+            IndexRun::decode(CommitSeq(7), 0, &expected).is_err(),
+            "an older format has no leavers"
+        );
     }
 
     #[test]
     fn a_large_commit_is_cut_and_chained() {
-        let firsts: Vec<Entry> = (0..MOST as u64 + 5).map(|at| Entry::new(at, at << 1)).collect();
-        let members = vec![Entry::new(3, 4)];
-        let cut = Run::cut(CommitSeq(1), 0, Generation(0), 0, firsts.clone(), members.clone());
+        let firsts: Vec<IndexEntry> =
+            (0..MOST as u64 + 5).map(|at| IndexEntry::new(at, at << 1)).collect();
+        let members = vec![IndexEntry::new(3, 4)];
+        let cut = IndexRun::cut(CommitSeq(1), 0, Generation(0), 0, firsts.clone(), members.clone());
         assert_eq!(cut.len(), 3);
         assert!(cut.windows(2).all(|pair| pair[0].0.chain == pair[1].0.previous));
         assert!(cut.iter().all(|(_, bytes)| bytes.len() <= 4 << 20));
-        let joined: Vec<Entry> = cut.iter().flat_map(|(run, _)| run.firsts.clone()).collect();
+        let joined: Vec<IndexEntry> = cut.iter().flat_map(|(run, _)| run.firsts.clone()).collect();
         assert!(joined == firsts && cut[2].0.members == members);
     }
 
     proptest! {
         #[test]
         fn any_bytes_are_an_error_or_a_run(bytes: Vec<u8>, at: prop::sample::Index, byte: u8) {
-            if let Ok(run) = Run::decode(CommitSeq(1), 0, &bytes) {
+            if let Ok(run) = IndexRun::decode(CommitSeq(1), 0, &bytes) {
                 prop_assert_eq!(run.encode(), bytes);
             }
             let (_, mut good) = run(&[(5, 8), (6, 9)], &[(6, 7), (6, 8)]);
             let at = at.index(good.len());
             good[at] = byte;
-            if let Ok(run) = Run::decode(CommitSeq(1), 0, &good) {
+            if let Ok(run) = IndexRun::decode(CommitSeq(1), 0, &good) {
                 prop_assert_eq!(run.encode(), good);
             }
         }
@@ -417,8 +427,8 @@ mod band_runs_tests {
         ) {
             held.sort_unstable();
             asked.sort_unstable();
-            let entries: Vec<Entry> = held.iter().map(|bucket| Entry::new(*bucket, 0)).collect();
-            let mut seeker = Seeker::new(&entries);
+            let entries: Vec<IndexEntry> = held.iter().map(|bucket| IndexEntry::new(*bucket, 0)).collect();
+            let mut seeker = IndexRunCursor::new(&entries);
             for bucket in asked {
                 let from = entries.partition_point(|entry| entry.bucket() < bucket);
                 prop_assert_eq!(seeker.seek(bucket), &entries[from..]);

@@ -1,13 +1,13 @@
 //! Laws: whatever way an entry took, and whichever way it is asked for, the answer is the model's.
 
 use crate::model::{DedupMode, DocId, NoProgress, Policy};
-use crate::store::bytes::key::{BandRunKey, Key};
+use crate::store::bytes::key::{BandRunKey, StoreKey};
 use crate::store::database::family::family_handle;
 use crate::store::index::BucketJoin;
 use crate::store::index::bucket::{Bands, BandsMore, bucket_of, key_of};
-use crate::store::index::lookup::{self, Bucket};
+use crate::store::index::lookup::{self, BandBucket};
 use crate::store::index::run::{BandCounters, BandRuns};
-use crate::store::{self, CommitRecord, Depth, Memory, View, Writer};
+use crate::store::{self, CheckDepth, CommitRecord, MemoryBudget, StoreWriter, View};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -26,12 +26,12 @@ fn create(path: &Path) {
     store::create(path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
 }
 
-fn open(path: &Path) -> Writer {
-    Writer::open(path, Memory::within(BUDGET), 2).unwrap()
+fn open(path: &Path) -> StoreWriter {
+    StoreWriter::open(path, MemoryBudget::within(BUDGET), 2).unwrap()
 }
 
 /// Takes documents out of their buckets and puts others in, in one commit.
-fn change(writer: &mut Writer, model: &mut Model, leaving: &[Placed], joining: &[Placed]) {
+fn change(writer: &mut StoreWriter, model: &mut Model, leaving: &[Placed], joining: &[Placed]) {
     let mut batch = writer.begin().unwrap();
     let keys = |hashes: &[u64]| (0..).zip(hashes.iter().copied()).collect::<Vec<(u8, u64)>>();
     let mut out: Vec<(u8, u64, DocId)> = Vec::new();
@@ -60,7 +60,7 @@ fn change(writer: &mut Writer, model: &mut Model, leaving: &[Placed], joining: &
 }
 
 /// Puts documents into their buckets, one hash a band, in one commit.
-fn commit(writer: &mut Writer, model: &mut Model, documents: &[Placed]) {
+fn commit(writer: &mut StoreWriter, model: &mut Model, documents: &[Placed]) {
     change(writer, model, &[], documents);
 }
 
@@ -71,7 +71,7 @@ fn expected(
     cap: usize,
     first: Option<DocId>,
     keep: impl Fn(DocId) -> bool,
-) -> Option<Bucket> {
+) -> Option<BandBucket> {
     let held = model.get(&key)?;
     let first = first.filter(|first| held.contains(first)).expect("the first is a member");
     let mut members: Vec<DocId> = held.iter().copied().filter(|member| keep(*member)).collect();
@@ -80,7 +80,7 @@ fn expected(
     if more {
         members.truncate(cap);
     }
-    Some(Bucket { first, more, members, capped })
+    Some(BandBucket { first, more, members, capped })
 }
 
 /// Every key of the model and some that nobody has.
@@ -124,7 +124,7 @@ fn agrees(view: &View, model: &Model, what: &str) {
 }
 
 fn sound(path: &Path, view: &View, what: &str) {
-    let faults = store::check(view, path, Depth::Full, &NoProgress).unwrap();
+    let faults = store::check(view, path, CheckDepth::Full, &NoProgress).unwrap();
     assert!(faults.is_empty(), "{what}: {faults:?}");
 }
 
@@ -210,7 +210,7 @@ proptest! {
             agrees(writer.view(), &model, "the writer's view");
         }
         prop_assert!(writer.bands.gate().is_loaded());
-        agrees(&store::read(&path, Memory::within(BUDGET)).unwrap(), &model, "a reader");
+        agrees(&store::read(&path, MemoryBudget::within(BUDGET)).unwrap(), &model, "a reader");
         for (view, model) in &older {
             agrees(view, model, "an older view");
         }
@@ -292,7 +292,7 @@ fn a_large_commit_goes_into_a_run_and_the_filter_lives_on_in_its_file() {
         writer.flush().unwrap();
         assert!(std::fs::read(&file).unwrap() != bytes, "it was written anew");
     }
-    sound(&path, &store::read(&path, Memory::within(BUDGET)).unwrap(), "at the end");
+    sound(&path, &store::read(&path, MemoryBudget::within(BUDGET)).unwrap(), "at the end");
 }
 
 #[test]
@@ -357,14 +357,15 @@ fn a_damaged_run_is_an_error_a_fault_and_no_panic() {
         let db = Arc::clone(&writer.db);
         db.put_cf(&family_handle::<BandRuns>(&db).unwrap(), &key, damaged).unwrap();
         writer.flush().unwrap();
-        let view = store::read(&path, Memory::within(BUDGET)).unwrap();
+        let view = store::read(&path, MemoryBudget::within(BUDGET)).unwrap();
         let error = view.buckets(&[(0, 1)], 1, |_| true).unwrap_err().to_string();
         assert!(error.contains("corrupt band run in family band_runs"), "{error}");
-        let faults = store::check(&view, &path, Depth::Full, &NoProgress).unwrap();
+        let faults = store::check(&view, &path, CheckDepth::Full, &NoProgress).unwrap();
         assert!(faults.iter().any(|fault| fault.place == "band_runs"), "{faults:?}");
     }
     drop(writer);
-    let error = Writer::open(&path, Memory::within(BUDGET), 2).err().unwrap().to_string();
+    let error =
+        StoreWriter::open(&path, MemoryBudget::within(BUDGET), 2).err().unwrap().to_string();
     assert!(error.contains("corrupt band run"), "{error}");
 }
 
@@ -378,13 +379,13 @@ fn a_reader_that_misses_folded_tables_is_refused() {
     commit(&mut writer, &mut model, &many(0, 3000));
     writer.bands.fold().unwrap();
     writer.flush().unwrap();
-    agrees(&store::read(&path, Memory::within(BUDGET)).unwrap(), &model, "a reader");
+    agrees(&store::read(&path, MemoryBudget::within(BUDGET)).unwrap(), &model, "a reader");
     // The log tells of a folding that the manifest does not have.
     let counts = BandCounters { folded: 1000, ..BandCounters::default() };
     let db = Arc::clone(&writer.db);
     let family = family_handle::<BandRuns>(&db).unwrap();
     db.put_cf(&family, BandCounters::KEY.to_bytes(), counts.encode()).unwrap();
-    let error = store::read(&path, Memory::within(BUDGET)).err().unwrap().to_string();
+    let error = store::read(&path, MemoryBudget::within(BUDGET)).err().unwrap().to_string();
     assert!(error.contains("missing folded band runs"), "{error}");
 }
 
@@ -403,7 +404,7 @@ fn a_folded_run_whose_deletion_is_not_seen_hides_no_newer_row() {
     assert!(writer.bands.runs().is_empty(), "a small commit writes rows");
     let key = BandRunKey { commit: run.commit, part: run.part }.to_bytes();
     writer.db.put_cf(&family_handle::<BandRuns>(&writer.db).unwrap(), &key, run.encode()).unwrap();
-    agrees(&store::read(&path, Memory::within(BUDGET)).unwrap(), &model, "a reader");
+    agrees(&store::read(&path, MemoryBudget::within(BUDGET)).unwrap(), &model, "a reader");
     drop(writer);
     agrees(open(&path).view(), &model, "the next writer");
 }
@@ -432,15 +433,15 @@ fn a_budget_too_small_for_the_filter_is_none() {
     let path = directory.path().join("corpus");
     create(&path);
     let mut model = Model::new();
-    let memory = Memory { bands: 200 << 10, ..Memory::within(BUDGET) };
-    let mut writer = Writer::open(&path, memory, 2).unwrap();
+    let memory = MemoryBudget { bands: 200 << 10, ..MemoryBudget::within(BUDGET) };
+    let mut writer = StoreWriter::open(&path, memory, 2).unwrap();
     for at in 0..8 {
         commit(&mut writer, &mut model, &many(at * 10_000, 10_000));
     }
     agrees(writer.view(), &model, "without");
     assert!(!writer.bands.gate().is_loaded());
     drop(writer);
-    let writer = Writer::open(&path, memory, 2).unwrap();
+    let writer = StoreWriter::open(&path, memory, 2).unwrap();
     agrees(writer.view(), &model, "without, opened again");
     assert!(!writer.bands.gate().is_loaded());
 }

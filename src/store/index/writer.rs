@@ -3,17 +3,17 @@
 //! the filter knows of them.
 
 use crate::model::{CommitSeq, Generation};
-use crate::store::bytes::key::{BandRunKey, Key};
-use crate::store::database::Pinned;
+use crate::store::bytes::key::{BandRunKey, StoreKey};
+use crate::store::database::PinnedMoment;
 use crate::store::database::family::family_handle;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::index::bucket::{Bands, BandsMore, encode_first, key_of, member_key_of};
-use crate::store::index::changes::{BandChanges, Sorted};
-use crate::store::index::filter_cache::Gate;
-use crate::store::index::lookup::{self, BandIndex};
+use crate::store::index::changes::{BandBatch, Sorted};
+use crate::store::index::filter_cache::FilterCache;
+use crate::store::index::lookup::{self, IndexReader};
 use crate::store::index::merge::fold;
-use crate::store::index::run::{BandCounters, BandRuns, Entry, Run};
+use crate::store::index::run::{BandCounters, BandRuns, IndexEntry, IndexRun};
 use rocksdb::{CompactOptions, DB, WriteBatch};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -36,12 +36,12 @@ const BACKLOG: usize = 4 << 20;
 const RECLAIM: u64 = 16 << 20;
 
 /// What the writer holds of the band index.
-pub(in crate::store) struct BandWriter {
+pub(in crate::store) struct IndexWriter {
     pub(in crate::store) db: Arc<DB>,
     pub(in crate::store) counts: BandCounters,
     /// Not folded, oldest first.
-    pub(in crate::store) runs: Vec<Arc<Run>>,
-    pub(in crate::store) gate: Arc<Gate>,
+    pub(in crate::store) runs: Vec<Arc<IndexRun>>,
+    pub(in crate::store) gate: Arc<FilterCache>,
     folder: PathBuf,
     /// Entries in runs at which they are folded.
     fold_at: usize,
@@ -53,16 +53,16 @@ pub(in crate::store) struct BandWriter {
 }
 
 /// The entries of a commit, on their way into it.
-pub(in crate::store) struct Staged {
+pub(in crate::store) struct StagedRuns {
     pub(in crate::store) counts: BandCounters,
-    pub(in crate::store) runs: Vec<Arc<Run>>,
+    pub(in crate::store) runs: Vec<Arc<IndexRun>>,
     /// The runs go as rows.
     pub(in crate::store) as_rows: bool,
     /// Generations of which nothing is left.
     pub(in crate::store) forgotten: Vec<Range<u32>>,
 }
 
-impl BandWriter {
+impl IndexWriter {
     /// Reads what is there, and removes what a killed folding left.
     pub(in crate::store) fn open(
         db: &Arc<DB>,
@@ -78,33 +78,33 @@ impl BandWriter {
             }
             _ => {}
         }
-        let pinned = Pinned::at_now(db);
+        let pinned = PinnedMoment::at_now(db);
         let counts = match super::lookup::read_counters(&pinned)? {
             Some(counts) => counts,
             None => estimate(db, generation)?,
         };
         let runs = lookup::load(&pinned, &counts)?;
         // A quarter of the share for runs, the rest for the filter.
-        let fold_at = (memory / 4 / size_of::<Entry>()).clamp(1 << 18, 1 << 22);
+        let fold_at = (memory / 4 / size_of::<IndexEntry>()).clamp(1 << 18, 1 << 22);
         let budget = (memory as u64).saturating_sub(memory as u64 / 4);
-        let gate = Arc::new(Gate::new(place.band_filter(), budget, counts.chain));
+        let gate = Arc::new(FilterCache::new(place.band_filter(), budget, counts.chain));
         let (db, run_from) = (Arc::clone(db), RUN_FROM);
         Ok(Self { db, counts, runs, gate, folder, fold_at, run_from, folded: 0, threads })
     }
 
     /// What a view of this moment needs.
-    pub(in crate::store) fn index(&self) -> BandIndex {
-        BandIndex::known(self.counts.clone(), self.runs.clone(), Arc::clone(&self.gate))
+    pub(in crate::store) fn index(&self) -> IndexReader {
+        IndexReader::known(self.counts.clone(), self.runs.clone(), Arc::clone(&self.gate))
     }
 
     /// Puts what a commit changes in buckets of a generation into its write.
     pub(in crate::store) fn stage(
         &self,
-        changes: BandChanges,
+        changes: BandBatch,
         generation: Generation,
         commit: CommitSeq,
         batch: &mut WriteBatch,
-    ) -> Result<Option<Staged>, StoreError> {
+    ) -> Result<Option<StagedRuns>, StoreError> {
         let entries = changes.entries();
         if entries == 0 {
             return Ok(None);
@@ -114,7 +114,7 @@ impl BandWriter {
         let mut counts = self.counts.clone();
         let Sorted { firsts, members, gained, bands } = changes.into_sorted();
         counts.add(generation, gained, bands);
-        let cut = Run::cut(commit, 0, generation, counts.chain, firsts, members);
+        let cut = IndexRun::cut(commit, 0, generation, counts.chain, firsts, members);
         counts.chain = cut.last().map_or(counts.chain, |(run, _)| run.chain);
         let family = family_handle::<BandRuns>(&self.db)?;
         let mut runs = Vec::new();
@@ -128,12 +128,12 @@ impl BandWriter {
             runs.push(Arc::new(run));
         }
         batch.put_cf(&family, BandCounters::KEY.to_bytes(), counts.encode());
-        Ok(Some(Staged { counts, runs, as_rows, forgotten: Vec::new() }))
+        Ok(Some(StagedRuns { counts, runs, as_rows, forgotten: Vec::new() }))
     }
 
     /// The filter learns of a commit, beside its write: no view sees that before.
-    pub(in crate::store) fn announce(&self, staged: Option<&Staged>) {
-        if let Some(Staged { counts, runs, .. }) = staged {
+    pub(in crate::store) fn announce(&self, staged: Option<&StagedRuns>) {
+        if let Some(StagedRuns { counts, runs, .. }) = staged {
             let added: Vec<_> =
                 runs.iter().map(|run| (run.generation, run.firsts.as_slice())).collect();
             self.gate.add(counts, &added);
@@ -141,7 +141,10 @@ impl BandWriter {
     }
 
     /// The commit stands; folds when its runs were one too many.
-    pub(in crate::store) fn committed(&mut self, staged: Option<Staged>) -> Result<(), StoreError> {
+    pub(in crate::store) fn committed(
+        &mut self,
+        staged: Option<StagedRuns>,
+    ) -> Result<(), StoreError> {
         let Some(staged) = staged else { return Ok(()) };
         self.counts = staged.counts;
         self.let_go(&staged.forgotten);
@@ -169,7 +172,7 @@ impl BandWriter {
     pub(in crate::store) fn reclaim(&self) -> Result<(), StoreError> {
         let family = family_handle::<BandRuns>(&self.db)?;
         let size = self.db.property_int_value_cf(&family, "rocksdb.total-sst-files-size")?;
-        let held = (self.entries() * size_of::<Entry>()) as u64;
+        let held = (self.entries() * size_of::<IndexEntry>()) as u64;
         if size.is_some_and(|size| size > RECLAIM + held) {
             // When it fails it says nothing, but the rows are deleted already. Others go on meanwhile: an exclusive one
             // would first wait for all that is being compacted.
@@ -202,7 +205,7 @@ impl BandWriter {
     }
 
     #[cfg(test)]
-    pub(in crate::store) fn runs(&self) -> &[Arc<Run>] {
+    pub(in crate::store) fn runs(&self) -> &[Arc<IndexRun>] {
         &self.runs
     }
 
@@ -212,7 +215,7 @@ impl BandWriter {
     }
 
     #[cfg(test)]
-    pub(in crate::store) fn gate(&self) -> &Gate {
+    pub(in crate::store) fn gate(&self) -> &FilterCache {
         &self.gate
     }
 }
@@ -228,7 +231,7 @@ fn estimate(db: &DB, generation: Generation) -> Result<BandCounters, StoreError>
     Ok(counts)
 }
 
-fn put_rows(db: &DB, run: &Run, batch: &mut WriteBatch) -> Result<(), StoreError> {
+fn put_rows(db: &DB, run: &IndexRun, batch: &mut WriteBatch) -> Result<(), StoreError> {
     let bands = family_handle::<Bands>(db)?;
     for entry in &run.firsts {
         let key = key_of(run.generation, entry.bucket());
@@ -254,19 +257,19 @@ fn is_in(generations: &[Range<u32>], generation: Generation) -> bool {
     generations.iter().any(|range| range.contains(&generation.0))
 }
 
-impl BandWriter {
+impl IndexWriter {
     /// Puts into a commit, behind its own entries, that nothing of `generations` is left in runs and counters. Their
     /// rows are the caller's to delete.
     pub(in crate::store) fn forget(
         &self,
-        staged: Option<Staged>,
+        staged: Option<StagedRuns>,
         generations: Vec<Range<u32>>,
         batch: &mut WriteBatch,
-    ) -> Result<Option<Staged>, StoreError> {
+    ) -> Result<Option<StagedRuns>, StoreError> {
         if generations.is_empty() {
             return Ok(staged);
         }
-        let mut staged = staged.unwrap_or_else(|| Staged {
+        let mut staged = staged.unwrap_or_else(|| StagedRuns {
             counts: self.counts.clone(),
             runs: Vec::new(),
             as_rows: false,

@@ -1,8 +1,8 @@
 //! The family `commits`, the audit log; and the chat templates that wrote the texts of a commit, each verbatim.
 
 use crate::model::CommitSeq;
-use crate::store::batch::Batch;
-use crate::store::bytes::key::{CommitKey, Key};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{CommitKey, StoreKey};
 use crate::store::bytes::record::{self, CommitRecord};
 use crate::store::database::family::store_family;
 use crate::store::error::StoreError;
@@ -56,7 +56,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Writes what this commit did.
     pub(in crate::store) fn write_record(
         &mut self,
@@ -125,7 +125,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores which chat template writes the texts of this commit, and the template itself.
     ///
     /// # Errors

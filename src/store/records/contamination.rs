@@ -5,11 +5,11 @@ use crate::model::{
     ByteSpan, DocId, GramPlace, GramRun, Sightings, SuiteId, SuitePart, SuitePiece, SuiteVerdict,
     WholeItem,
 };
-use crate::store::batch::Batch;
-use crate::store::bytes::cursor::{Cursor, put_varint};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::{ByteCursor, put_varint};
 use crate::store::bytes::key::{ContaminationKey, VerdictKey, suite_prefix};
 use crate::store::database::family::store_family;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
@@ -77,12 +77,12 @@ fn put_pieces(out: &mut Vec<u8>, pieces: &[SuitePiece]) {
 }
 
 /// What a row says.
-pub(in crate::store) fn decode_sightings(bytes: &[u8]) -> Result<Sightings, Malformed> {
-    let mut cursor = Cursor::new(bytes);
+pub(in crate::store) fn decode_sightings(bytes: &[u8]) -> Result<Sightings, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
     let format = cursor.u8()?;
     if ![FORMAT, PIECES].contains(&format) {
         let why = format!("format {format} of sightings, not {FORMAT} or {PIECES}");
-        return Err(Malformed::at(0, why));
+        return Err(DecodeError::at(0, why));
     }
     let unlisted = cursor.varint()?;
     let mut found = Sightings { unlisted, ..Sightings::default() };
@@ -93,7 +93,7 @@ pub(in crate::store) fn decode_sightings(bytes: &[u8]) -> Result<Sightings, Malf
         let token = read_token(&mut cursor, before)?;
         let (gram, count) = (cursor.varint_u32()?, cursor.varint_u32()?);
         if count == 0 || gram.checked_add(count).is_none() {
-            return Err(Malformed::at(at, format!("a run of {count} n-grams from {gram}")));
+            return Err(DecodeError::at(at, format!("a run of {count} n-grams from {gram}")));
         }
         found.runs.push(GramRun { token, gram, count, span: read_span(&mut cursor)? });
         before = token;
@@ -109,17 +109,17 @@ pub(in crate::store) fn decode_sightings(bytes: &[u8]) -> Result<Sightings, Malf
     Ok(found)
 }
 
-fn read_pieces(cursor: &mut Cursor<'_>) -> Result<Vec<SuitePiece>, Malformed> {
+fn read_pieces(cursor: &mut ByteCursor<'_>) -> Result<Vec<SuitePiece>, DecodeError> {
     let (mut found, mut before) = (Vec::new(), 0);
     for _ in 0..cursor.varint()? {
         let at = cursor.offset();
         let token = read_token(cursor, before)?;
         let item = cursor.varint_u32()?;
         let part = SuitePart::ALL.get(usize::from(cursor.u8()?)).copied();
-        let part = part.ok_or_else(|| Malformed::at(at, "unknown part"))?;
+        let part = part.ok_or_else(|| DecodeError::at(at, "unknown part"))?;
         let (position, tokens) = (cursor.varint_u32()?, cursor.varint_u32()?);
         if !PIECE_TOKENS.contains(&tokens) || position.checked_add(tokens).is_none() {
-            return Err(Malformed::at(at, format!("a piece of {tokens} tokens from {position}")));
+            return Err(DecodeError::at(at, format!("a piece of {tokens} tokens from {position}")));
         }
         let place = GramPlace { item, part, position };
         found.push(SuitePiece { token, place, tokens, span: read_span(cursor)? });
@@ -128,10 +128,10 @@ fn read_pieces(cursor: &mut Cursor<'_>) -> Result<Vec<SuitePiece>, Malformed> {
     Ok(found)
 }
 
-fn read_token(cursor: &mut Cursor<'_>, before: u64) -> Result<u64, Malformed> {
+fn read_token(cursor: &mut ByteCursor<'_>, before: u64) -> Result<u64, DecodeError> {
     let at = cursor.offset();
     let token = before.checked_add(cursor.varint()?);
-    token.ok_or_else(|| Malformed::at(at, "a token beyond 64 bits"))
+    token.ok_or_else(|| DecodeError::at(at, "a token beyond 64 bits"))
 }
 
 fn put_span(out: &mut Vec<u8>, (start, end): ByteSpan) {
@@ -139,11 +139,11 @@ fn put_span(out: &mut Vec<u8>, (start, end): ByteSpan) {
     put_varint(out, end.saturating_sub(start));
 }
 
-fn read_span(cursor: &mut Cursor<'_>) -> Result<ByteSpan, Malformed> {
+fn read_span(cursor: &mut ByteCursor<'_>) -> Result<ByteSpan, DecodeError> {
     let at = cursor.offset();
     let start = cursor.varint()?;
     let end = start.checked_add(cursor.varint()?);
-    Ok((start, end.ok_or_else(|| Malformed::at(at, "a span beyond 64 bits"))?))
+    Ok((start, end.ok_or_else(|| DecodeError::at(at, "a span beyond 64 bits"))?))
 }
 
 /// The stored form.
@@ -152,12 +152,12 @@ pub(in crate::store) const fn encode_verdict(verdict: SuiteVerdict) -> [u8; 1] {
 }
 
 /// What a row says.
-pub(in crate::store) fn decode_verdict(bytes: &[u8]) -> Result<SuiteVerdict, Malformed> {
+pub(in crate::store) fn decode_verdict(bytes: &[u8]) -> Result<SuiteVerdict, DecodeError> {
     let found = match bytes {
         [byte] => SuiteVerdict::ALL.into_iter().find(|verdict| *verdict as u8 == *byte),
         _ => None,
     };
-    found.ok_or_else(|| Malformed::at(0, format!("{bytes:?} is no verdict")))
+    found.ok_or_else(|| DecodeError::at(0, format!("{bytes:?} is no verdict")))
 }
 
 impl View {
@@ -202,7 +202,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores what a text has of a suite.
     ///
     /// # Errors
@@ -229,7 +229,7 @@ impl Batch<'_> {
 }
 
 /// A text by its hash, and the number of an item.
-pub type TextAndItem = ([u8; 16], u32);
+pub type VerdictSubject = ([u8; 16], u32);
 
 impl View {
     /// The verdicts of a suite, ascending by text and item.
@@ -239,7 +239,7 @@ impl View {
     pub(crate) fn verdicts(
         &self,
         suite: SuiteId,
-    ) -> Result<impl Iterator<Item = Result<(TextAndItem, SuiteVerdict), StoreError>>, StoreError>
+    ) -> Result<impl Iterator<Item = Result<(VerdictSubject, SuiteVerdict), StoreError>>, StoreError>
     {
         let rows = self.pinned().scan_prefix::<Verdicts>(&suite_prefix(suite))?;
         Ok(rows.taken("verdict", |key, verdict| Ok(Some(((key.text, key.item), verdict)))))
@@ -250,8 +250,11 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read.
-    pub(crate) fn orphaned_verdicts(&self, suite: SuiteId) -> Result<Vec<TextAndItem>, StoreError> {
-        let all: Vec<TextAndItem> = self
+    pub(crate) fn orphaned_verdicts(
+        &self,
+        suite: SuiteId,
+    ) -> Result<Vec<VerdictSubject>, StoreError> {
+        let all: Vec<VerdictSubject> = self
             .verdicts(suite)?
             .map(|row| row.map(|(of, _)| of))
             .collect::<Result<_, StoreError>>()?;
@@ -282,7 +285,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores a verdict in the place of an earlier one; takes that back where there is none.
     ///
     /// # Errors
@@ -290,7 +293,7 @@ impl Batch<'_> {
     pub fn judge(
         &mut self,
         suite: SuiteId,
-        (text, item): TextAndItem,
+        (text, item): VerdictSubject,
         verdict: Option<SuiteVerdict>,
     ) -> Result<(), StoreError> {
         let key = VerdictKey { suite, text, item };

@@ -1,12 +1,12 @@
 //! The family `epochs`: plans, what they pin, and marks along their epochs: lists of integers that grow slowly from one
 //! to the next, with the plan that they are of and a digest. What the integers mean is the epoch layer's.
 
-use crate::store::batch::Batch;
-use crate::store::bytes::cursor::{Cursor, not_empty, put_varint};
-use crate::store::bytes::key::{Key, NameKey, after_prefix};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::{ByteCursor, not_empty, put_varint};
+use crate::store::bytes::key::{NameKey, StoreKey, after_prefix};
 use crate::store::bytes::record::{self, EpochRecord, Named};
 use crate::store::database::family::{corrupt_row, store_family};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
 
 const FORM: u8 = 1;
@@ -46,7 +46,7 @@ impl MarksRecord {
 
     /// Calls `each` with every list, in order; none when it wants no more, or bytes are no lists.
     pub fn for_each_list(&self, mut each: impl FnMut(&[u64]) -> Option<()>) -> Option<()> {
-        lists(&self.lists, |list| each(list).ok_or_else(|| Malformed::at(0, "not wanted"))).ok()
+        lists(&self.lists, |list| each(list).ok_or_else(|| DecodeError::at(0, "not wanted"))).ok()
     }
 
     /// The stored form: form u8, digest, plan, epoch, lists.
@@ -62,8 +62,8 @@ impl MarksRecord {
     }
 
     /// Reads stored marks; none in a form that another release wrote: what they say can be walked again.
-    pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Option<Self>, Malformed> {
-        let mut cursor = Cursor::new(bytes);
+    pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Option<Self>, DecodeError> {
+        let mut cursor = ByteCursor::new(bytes);
         if cursor.u8()? != FORM {
             return Ok(None);
         }
@@ -72,12 +72,13 @@ impl MarksRecord {
         let body = bytes.get(cursor.offset()..).unwrap_or_default();
         if digest(&plan, body) != stored {
             let why = "not the marks that were written; `corpusdb epoch mark` makes them again";
-            return Err(Malformed::at(1, why));
+            return Err(DecodeError::at(1, why));
         }
         let epoch = cursor.varint()?;
         let start = cursor.offset();
         let packed = cursor.rest();
-        let within = |malformed: Malformed| Malformed::at(start + malformed.offset, malformed.why);
+        let within =
+            |malformed: DecodeError| DecodeError::at(start + malformed.offset, malformed.why);
         lists(packed, |_| Ok(())).map_err(within)?;
         Ok(Some(Self { plan, epoch, lists: packed.to_vec() }))
     }
@@ -86,9 +87,9 @@ impl MarksRecord {
 /// Calls `each` with every list of `packed`.
 fn lists(
     packed: &[u8],
-    mut each: impl FnMut(&[u64]) -> Result<(), Malformed>,
-) -> Result<(), Malformed> {
-    let mut cursor = Cursor::new(packed);
+    mut each: impl FnMut(&[u64]) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut cursor = ByteCursor::new(packed);
     let (mut list, mut before) = (Vec::new(), Vec::new());
     while cursor.offset() < packed.len() {
         for _ in 0..cursor.varint()? {
@@ -142,7 +143,7 @@ pub enum WithPlan<'v> {
 pub(in crate::store) fn plan_row<'v>(
     key: &NameKey,
     bytes: &'v [u8],
-) -> Result<EpochRow<'v>, Malformed> {
+) -> Result<EpochRow<'v>, DecodeError> {
     if !key.is_beside() {
         return Named::of_record(bytes);
     }
@@ -188,7 +189,7 @@ impl View {
         let key = NameKey(format!("{number:010}\0{name}"));
         let part = |row: EpochRow<'_>| match row.beside()? {
             WithPlan::Pinned(bytes) => Ok(bytes.to_vec()),
-            WithPlan::Marks(_) => Err(Malformed::at(0, "marks, not what a plan pins")),
+            WithPlan::Marks(_) => Err(DecodeError::at(0, "marks, not what a plan pins")),
         };
         self.pinned().read_with::<Epochs, _>("epoch part", &key, part)
     }
@@ -205,7 +206,7 @@ impl View {
     ) -> Result<Option<MarksRecord>, StoreError> {
         let marks = |row: EpochRow<'_>| match row.beside()? {
             WithPlan::Marks(marks) => Ok(marks),
-            WithPlan::Pinned(_) => Err(Malformed::at(0, "what a plan pins, not marks")),
+            WithPlan::Pinned(_) => Err(DecodeError::at(0, "what a plan pins, not marks")),
         };
         let key = NameKey::of_marks(number, epoch);
         Ok(self.pinned().read_with::<Epochs, _>("marks of an epoch", &key, marks)?.flatten())
@@ -229,7 +230,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores an epoch plan with what it pins, by name, and gives it the next number.
     ///
     /// # Errors

@@ -1,6 +1,6 @@
 //! The family `rejects`: records that could not be read. Their raw bytes may be long, so one record is held at a time.
 
-use crate::store::batch::Batch;
+use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::IdentityKey;
 use crate::store::bytes::record::{self, RejectRecord};
 use crate::store::database::family::store_family;
@@ -27,7 +27,7 @@ pub enum RejectNovelty {
     Known,
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores a rejected record once. One that was stored before has the reason and the position of this time.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn rejects(&self, limit: usize) -> Result<Rejected<'_>, StoreError> {
+    pub fn rejects(&self, limit: usize) -> Result<RejectIter<'_>, StoreError> {
         // Keys are hashes: the first `limit` in order are known only at the end.
         let mut first: BTreeSet<(String, String, u64, [u8; 16])> = BTreeSet::new();
         let mut rows = self.pinned().scan::<Rejects>(&[], None)?;
@@ -83,7 +83,7 @@ impl View {
                 first.pop_last();
             }
         }
-        Ok(Rejected { view: self, left: first.into_iter() })
+        Ok(RejectIter { view: self, left: first.into_iter() })
     }
 
     /// Every rejected record with the hash that it stands under.
@@ -112,12 +112,12 @@ impl View {
 
 /// Rejected records in the order of source, path and number. Holds one record, and the positions of those that are
 /// left.
-pub struct Rejected<'a> {
+pub struct RejectIter<'a> {
     view: &'a View,
     left: std::collections::btree_set::IntoIter<(String, String, u64, [u8; 16])>,
 }
 
-impl Iterator for Rejected<'_> {
+impl Iterator for RejectIter<'_> {
     type Item = Result<RejectRecord, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -132,8 +132,8 @@ impl Iterator for Rejected<'_> {
     }
 }
 
-impl std::fmt::Debug for Rejected<'_> {
+impl std::fmt::Debug for RejectIter<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Rejected").finish_non_exhaustive()
+        f.debug_struct("RejectIter").finish_non_exhaustive()
     }
 }

@@ -2,11 +2,11 @@
 //! the hashes by which they are recognised; a purge under way.
 
 use crate::model::{CommitSeq, DocId};
-use crate::store::batch::Batch;
-use crate::store::bytes::cursor::Cursor;
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::ByteCursor;
 use crate::store::bytes::key::{RemovalKey, RemovalPart};
 use crate::store::database::family::store_family;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
 use roaring::RoaringTreemap;
 
@@ -19,14 +19,14 @@ pub enum RemovalRow {
     /// The documents that a commit was about.
     Documents(RoaringTreemap),
     /// What is left to know of those it purged.
-    Traces(Vec<Trace>),
+    Traces(Vec<PurgeTrace>),
     /// A purge that has not ended: how far it reaches, and all its documents.
     Unended(u8, RoaringTreemap),
 }
 
 /// What is left to know of a purged document: hashes, by which nobody reads it and everybody recognises it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trace {
+pub struct PurgeTrace {
     /// Its id.
     pub document: DocId,
     /// blake3-128 of its text.
@@ -34,16 +34,16 @@ pub struct Trace {
     /// blake3-128 of its source and key, if a key was given.
     pub identity: Option<[u8; 16]>,
     /// Runs of its bytes.
-    pub runs: Vec<HashedRun>,
+    pub runs: Vec<TraceRun>,
 }
 
 /// A run of bytes of a purged document, hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct HashedRun {
+pub struct TraceRun {
     /// Its length in bytes.
     pub width: u8,
     /// What of the document it is of.
-    pub of: RunOf,
+    pub of: TracePart,
     /// Its polynomial hash, which can be rolled over a file.
     pub rolled: u64,
     /// The first 8 bytes of its blake3, little-endian.
@@ -53,7 +53,7 @@ pub struct HashedRun {
 /// What of a document a run is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
-pub enum RunOf {
+pub enum TracePart {
     /// Its text.
     Text = 0,
     /// Its key.
@@ -64,31 +64,31 @@ pub enum RunOf {
     Metadata = 3,
 }
 
-impl RunOf {
+impl TracePart {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Text, Self::Key, Self::Tokens, Self::Metadata];
 }
 
 impl RemovalRow {
-    pub(in crate::store) fn decode(key: &RemovalKey, bytes: &[u8]) -> Result<Self, Malformed> {
+    pub(in crate::store) fn decode(key: &RemovalKey, bytes: &[u8]) -> Result<Self, DecodeError> {
         match key.part {
             RemovalPart::Documents => treemap(bytes, 0).map(Self::Documents),
             RemovalPart::Traces => traces(bytes).map(Self::Traces),
             RemovalPart::Unended => {
                 let (reach, bytes) =
-                    bytes.split_first().ok_or_else(|| Malformed::at(0, "empty purge"))?;
+                    bytes.split_first().ok_or_else(|| DecodeError::at(0, "empty purge"))?;
                 Ok(Self::Unended(*reach, treemap(bytes, 1)?))
             }
         }
     }
 }
 
-fn treemap(bytes: &[u8], at: usize) -> Result<RoaringTreemap, Malformed> {
-    RoaringTreemap::deserialize_from(bytes).map_err(|error| Malformed::at(at, error.to_string()))
+fn treemap(bytes: &[u8], at: usize) -> Result<RoaringTreemap, DecodeError> {
+    RoaringTreemap::deserialize_from(bytes).map_err(|error| DecodeError::at(at, error.to_string()))
 }
 
 /// The stored form of traces.
-pub(in crate::store) fn encode_traces(traces: &[Trace]) -> Vec<u8> {
+pub(in crate::store) fn encode_traces(traces: &[PurgeTrace]) -> Vec<u8> {
     let mut out = vec![FORMAT];
     for trace in traces {
         out.extend_from_slice(&trace.document.0.to_le_bytes());
@@ -106,11 +106,11 @@ pub(in crate::store) fn encode_traces(traces: &[Trace]) -> Vec<u8> {
     out
 }
 
-fn traces(bytes: &[u8]) -> Result<Vec<Trace>, Malformed> {
-    let mut cursor = Cursor::new(bytes);
+fn traces(bytes: &[u8]) -> Result<Vec<PurgeTrace>, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
     let format = cursor.u8()?;
     if format != FORMAT {
-        return Err(Malformed::at(0, format!("format {format} of traces, not {FORMAT}")));
+        return Err(DecodeError::at(0, format!("format {format} of traces, not {FORMAT}")));
     }
     let mut traces = Vec::new();
     while cursor.end().is_err() {
@@ -121,11 +121,11 @@ fn traces(bytes: &[u8]) -> Result<Vec<Trace>, Malformed> {
         let mut runs = Vec::new();
         for _ in 0..cursor.u16()? {
             let (at, of, width) = (cursor.offset(), cursor.u8()?, cursor.u8()?);
-            let of = RunOf::ALL.get(usize::from(of)).copied();
-            let of = of.ok_or_else(|| Malformed::at(at, "a run of nothing that is known"))?;
-            runs.push(HashedRun { width, of, rolled: cursor.u64()?, hash: cursor.u64()? });
+            let of = TracePart::ALL.get(usize::from(of)).copied();
+            let of = of.ok_or_else(|| DecodeError::at(at, "a run of nothing that is known"))?;
+            runs.push(TraceRun { width, of, rolled: cursor.u64()?, hash: cursor.u64()? });
         }
-        traces.push(Trace { document, raw, identity, runs });
+        traces.push(PurgeTrace { document, raw, identity, runs });
     }
     Ok(traces)
 }
@@ -140,7 +140,7 @@ store_family! {
 
 /// A purge that was begun and has not ended.
 #[derive(Clone, Debug, PartialEq)]
-pub struct UnendedPurge {
+pub struct PendingPurge {
     /// The commit that began it, whose record says why and when.
     pub commit: CommitSeq,
     /// What of it is kept from coming in again: 0 nothing, 1 equal texts and keys, 2 also what is equal when
@@ -176,7 +176,7 @@ impl View {
     pub(crate) fn traces(
         &self,
     ) -> Result<
-        impl Iterator<Item = Result<(CommitSeq, Vec<Trace>), StoreError>> + use<'_>,
+        impl Iterator<Item = Result<(CommitSeq, Vec<PurgeTrace>), StoreError>> + use<'_>,
         StoreError,
     > {
         let rows = self.pinned().scan::<Removals>(&[], None)?;
@@ -190,11 +190,11 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn unended_purge(&self) -> Result<Option<UnendedPurge>, StoreError> {
+    pub fn unended_purge(&self) -> Result<Option<PendingPurge>, StoreError> {
         let rows = self.pinned().scan::<Removals>(&[], None)?;
         let mut unended = rows.taken("purge", |key, row| match row {
             RemovalRow::Unended(reach, documents) => {
-                Ok(Some(UnendedPurge { commit: key.commit, reach, documents }))
+                Ok(Some(PendingPurge { commit: key.commit, reach, documents }))
             }
             _ => Ok(None),
         });
@@ -209,12 +209,12 @@ impl View {
         let key = RemovalKey { commit, part: RemovalPart::Documents };
         self.pinned().read_with::<Removals, _>("removal", &key, |row| match row {
             RemovalRow::Documents(documents) => Ok(documents),
-            _ => Err(Malformed::at(0, "the row of another part")),
+            _ => Err(DecodeError::at(0, "the row of another part")),
         })
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores which documents this commit removes, restores or purges.
     ///
     /// # Errors
@@ -232,7 +232,7 @@ impl Batch<'_> {
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.
-    pub fn put_traces(&mut self, traces: &[Trace]) -> Result<(), StoreError> {
+    pub fn put_traces(&mut self, traces: &[PurgeTrace]) -> Result<(), StoreError> {
         self.put::<Removals>(&self.removal(RemovalPart::Traces), &encode_traces(traces))
     }
 
@@ -257,7 +257,7 @@ impl Batch<'_> {
     ///
     /// # Errors
     /// [`StoreError`] when the bitmap cannot be written.
-    pub fn go_on_with(&mut self, purge: &UnendedPurge) -> Result<(), StoreError> {
+    pub fn go_on_with(&mut self, purge: &PendingPurge) -> Result<(), StoreError> {
         let key = RemovalKey { commit: purge.commit, part: RemovalPart::Unended };
         let bytes = bytes_of(&purge.documents, vec![purge.reach])?;
         self.put::<Removals>(&key, &bytes)
@@ -279,15 +279,19 @@ mod tests {
     use super::*;
     use crate::model::CommitSeq;
 
-    fn decode(part: RemovalPart, bytes: &[u8]) -> Result<RemovalRow, Malformed> {
+    fn decode(part: RemovalPart, bytes: &[u8]) -> Result<RemovalRow, DecodeError> {
         RemovalRow::decode(&RemovalKey { commit: CommitSeq(1), part }, bytes)
     }
 
     #[test]
     fn golden_bytes() {
-        let run = HashedRun { width: 32, of: RunOf::Tokens, rolled: 258, hash: 3 };
-        let trace =
-            Trace { document: DocId(5), raw: [1; 16], identity: Some([2; 16]), runs: vec![run] };
+        let run = TraceRun { width: 32, of: TracePart::Tokens, rolled: 258, hash: 3 };
+        let trace = PurgeTrace {
+            document: DocId(5),
+            raw: [1; 16],
+            identity: Some([2; 16]),
+            runs: vec![run],
+        };
         let mut expected = vec![1, 5, 0, 0, 0, 0, 0, 0, 0, 1];
         expected.extend([1; 16]);
         expected.extend([2; 16]);

@@ -2,14 +2,14 @@
 //! record is read without them: they may be many.
 
 use crate::model::Generation;
-use crate::store::batch::Batch;
+use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block::treemap_bytes;
-use crate::store::bytes::key::{Key, NameKey};
+use crate::store::bytes::key::{NameKey, StoreKey};
 use crate::store::bytes::record::{self, CommitRecord, Named, SnapshotRecord};
 use crate::store::database::family::{StoreFamily, corrupt_row, store_family};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
-use crate::store::writer::Writer;
+use crate::store::writer::StoreWriter;
 use roaring::RoaringTreemap;
 
 store_family! {
@@ -26,12 +26,12 @@ pub type SnapshotRow = Named<SnapshotRecord, RoaringTreemap>;
 pub(in crate::store) fn snapshot_row(
     key: &NameKey,
     bytes: &[u8],
-) -> Result<SnapshotRow, Malformed> {
+) -> Result<SnapshotRow, DecodeError> {
     if !key.is_beside() {
         return Named::of_record(bytes);
     }
     let kept = RoaringTreemap::deserialize_from(bytes);
-    kept.map(Named::Beside).map_err(|error| Malformed::at(0, error.to_string()))
+    kept.map(Named::Beside).map_err(|error| DecodeError::at(0, error.to_string()))
 }
 
 impl View {
@@ -83,7 +83,7 @@ impl View {
     pub(in crate::store) fn named_records<C: StoreFamily<Key = NameKey>, T>(
         &self,
         what: &'static str,
-        record: impl Fn(C::Value<'_>) -> Result<T, Malformed>,
+        record: impl Fn(C::Value<'_>) -> Result<T, DecodeError>,
     ) -> Result<Vec<T>, StoreError> {
         let mut found = Vec::new();
         let mut from = Vec::new();
@@ -102,7 +102,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores a named snapshot of the moment before this batch.
     ///
     /// # Errors
@@ -183,7 +183,7 @@ impl Batch<'_> {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Takes purged documents out of what a snapshot shows as kept, and counts them in its record.
     ///
     /// # Errors
@@ -208,7 +208,7 @@ impl Batch<'_> {
     }
 }
 
-impl Writer {
+impl StoreWriter {
     /// Names this moment, in a commit of its own.
     ///
     /// # Errors

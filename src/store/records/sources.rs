@@ -2,13 +2,13 @@
 //! keys that another file's records superseded since: read again, their content wins again.
 
 use crate::model::{FileId, SourceId};
-use crate::store::batch::Batch;
+use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::not_empty;
-use crate::store::bytes::key::{FileKey, Key, SourceKey};
-use crate::store::bytes::record::{self, FileRecord, Named, SourceRecord, State};
-use crate::store::database::Pinned;
+use crate::store::bytes::key::{FileKey, SourceKey, StoreKey};
+use crate::store::bytes::record::{self, FileRecord, Named, SourceRecord, StoreState};
+use crate::store::database::PinnedMoment;
 use crate::store::database::family::{StoreFamily, store_family};
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::meta::{Meta, MetaKey};
 use crate::store::view::View;
 
@@ -34,7 +34,7 @@ pub type SourceRow<'v> = Named<SourceRecord, &'v [u8]>;
 pub(in crate::store) fn source_row<'v>(
     key: &SourceKey,
     bytes: &'v [u8],
-) -> Result<SourceRow<'v>, Malformed> {
+) -> Result<SourceRow<'v>, DecodeError> {
     if key.file == FileId(0) {
         return Named::of_record(bytes);
     }
@@ -151,8 +151,8 @@ impl View {
 impl View {
     /// The records of all sources, by id: a view has them from its beginning.
     pub(in crate::store) fn read_sources(
-        pinned: &Pinned,
-        state: &State,
+        pinned: &PinnedMoment,
+        state: &StoreState,
     ) -> Result<Vec<SourceRecord>, StoreError> {
         let record = |id| {
             let key = SourceKey { source: SourceId(id), file: FileId(0) };
@@ -167,7 +167,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Writes the records of the sources that changed.
     pub(in crate::store) fn write_sources(&mut self) -> Result<(), StoreError> {
         for (source, record) in std::mem::take(&mut self.sources) {
@@ -277,7 +277,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Notes that records of one file superseded documents of another.
     ///
     /// # Errors

@@ -2,13 +2,13 @@
 //! n-gram.
 
 use crate::model::{GramPlace, ShortItem, SuiteGram, SuiteId, SuiteItem, SuitePart};
-use crate::store::batch::Batch;
-use crate::store::bytes::cursor::{Cursor, put_varint};
-use crate::store::bytes::key::{Key, SuiteGramKey, SuiteKey, after_prefix, suite_prefix};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::{ByteCursor, put_varint};
+use crate::store::bytes::key::{StoreKey, SuiteGramKey, SuiteKey, after_prefix, suite_prefix};
 use crate::store::bytes::record::{self, SuiteRecord};
-use crate::store::database::Pinned;
+use crate::store::database::PinnedMoment;
 use crate::store::database::family::store_family;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::records::contamination::{Contamination, Verdicts};
 use crate::store::view::View;
 use bincode::{Decode, Encode};
@@ -33,7 +33,7 @@ pub enum SuiteRow {
 }
 
 impl SuiteRow {
-    pub(in crate::store) fn decode(key: &SuiteKey, bytes: &[u8]) -> Result<Self, Malformed> {
+    pub(in crate::store) fn decode(key: &SuiteKey, bytes: &[u8]) -> Result<Self, DecodeError> {
         if key.row == 0 {
             return record::decode(bytes).map(Self::Record);
         }
@@ -41,17 +41,17 @@ impl SuiteRow {
         Ok(Self::Item(SuiteItem { id, parts }))
     }
 
-    pub(in crate::store) fn record(self) -> Result<SuiteRecord, Malformed> {
+    pub(in crate::store) fn record(self) -> Result<SuiteRecord, DecodeError> {
         match self {
             Self::Record(record) => Ok(record),
-            Self::Item(_) => Err(Malformed::at(0, "an item, not a suite")),
+            Self::Item(_) => Err(DecodeError::at(0, "an item, not a suite")),
         }
     }
 
-    pub(in crate::store) fn item(self) -> Result<SuiteItem, Malformed> {
+    pub(in crate::store) fn item(self) -> Result<SuiteItem, DecodeError> {
         match self {
             Self::Item(item) => Ok(item),
-            Self::Record(_) => Err(Malformed::at(0, "a suite, not an item")),
+            Self::Record(_) => Err(DecodeError::at(0, "a suite, not an item")),
         }
     }
 }
@@ -100,8 +100,8 @@ fn put_places(out: &mut Vec<u8>, places: &[GramPlace]) {
 }
 
 /// What a suite has under a hash.
-pub(in crate::store) fn decode_gram(bytes: &[u8]) -> Result<SuiteGram, Malformed> {
-    let mut cursor = Cursor::new(bytes);
+pub(in crate::store) fn decode_gram(bytes: &[u8]) -> Result<SuiteGram, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
     match cursor.u8()? {
         SEED => {
             let number = cursor.varint_u32()?;
@@ -117,24 +117,27 @@ pub(in crate::store) fn decode_gram(bytes: &[u8]) -> Result<SuiteGram, Malformed
             }
             Ok(SuiteGram::Short(items))
         }
-        kind => Err(Malformed::at(0, format!("unknown kind {kind} of n-gram"))),
+        kind => Err(DecodeError::at(0, format!("unknown kind {kind} of n-gram"))),
     }
 }
 
-fn places(cursor: &mut Cursor<'_>) -> Result<Vec<GramPlace>, Malformed> {
+fn places(cursor: &mut ByteCursor<'_>) -> Result<Vec<GramPlace>, DecodeError> {
     let mut places: Vec<GramPlace> = Vec::new();
     while cursor.end().is_err() {
         places.push(place(cursor, places.last())?);
     }
     if places.is_empty() {
-        return Err(Malformed::at(cursor.offset(), "an n-gram that stands nowhere"));
+        return Err(DecodeError::at(cursor.offset(), "an n-gram that stands nowhere"));
     }
     Ok(places)
 }
 
-fn place(cursor: &mut Cursor<'_>, before: Option<&GramPlace>) -> Result<GramPlace, Malformed> {
+fn place(
+    cursor: &mut ByteCursor<'_>,
+    before: Option<&GramPlace>,
+) -> Result<GramPlace, DecodeError> {
     let at = cursor.offset();
-    let far = |why: &str| Malformed::at(at, why);
+    let far = |why: &str| DecodeError::at(at, why);
     let step = cursor.varint_u32()?;
     let item = before.map_or(0, |before| before.item).checked_add(step);
     let item = item.ok_or_else(|| far("number of an item beyond 32 bits"))?;
@@ -148,7 +151,7 @@ fn place(cursor: &mut Cursor<'_>, before: Option<&GramPlace>) -> Result<GramPlac
     Ok(found)
 }
 
-fn tokens(cursor: &mut Cursor<'_>) -> Result<Vec<u64>, Malformed> {
+fn tokens(cursor: &mut ByteCursor<'_>) -> Result<Vec<u64>, DecodeError> {
     let count = cursor.varint()?;
     let mut tokens = Vec::new();
     for _ in 0..count {
@@ -174,7 +177,7 @@ store_family! {
 }
 
 /// All of them, ascending by number. Their items, which stand behind each, are passed over.
-fn suite_records(pinned: &Pinned) -> Result<Vec<(SuiteId, SuiteRecord)>, StoreError> {
+fn suite_records(pinned: &PinnedMoment) -> Result<Vec<(SuiteId, SuiteRecord)>, StoreError> {
     let mut found: Vec<(SuiteId, SuiteRecord)> = Vec::new();
     loop {
         let next = found.last().map_or(0, |(suite, _)| suite.0.saturating_add(1));
@@ -263,7 +266,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Stores a suite with its items and n-grams, and gives it a number that no other has.
     ///
     /// # Errors

@@ -1,15 +1,17 @@
 //! The family `tokenizers`: records, `tokenizer.json`, how each was made, the files it was made of.
 
 use crate::model::{DocId, SourceId, TokenizerId};
-use crate::store::batch::Batch;
-use crate::store::bytes::key::{Block, ColumnKey, Key, TokenizerKey, TokenizerPart, TokensKey};
-use crate::store::bytes::record::{self, Named, State, TokenizerRecord};
-use crate::store::database::Pinned;
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{
+    BlockNumber, ColumnKey, StoreKey, TokenizerKey, TokenizerPart, TokensKey,
+};
+use crate::store::bytes::record::{self, Named, StoreState, TokenizerRecord};
+use crate::store::database::PinnedMoment;
 use crate::store::database::family::store_family;
 use crate::store::documents::loss::Loss;
 use crate::store::documents::numbers::Columns;
 use crate::store::documents::tokens::Tokens;
-use crate::store::error::{Malformed, StoreError};
+use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
 use std::path::Path;
@@ -28,14 +30,14 @@ pub type TokenizerRow<'v> = Named<TokenizerRecord, &'v [u8]>;
 pub(in crate::store) fn tokenizer_row<'v>(
     key: &TokenizerKey,
     bytes: &'v [u8],
-) -> Result<TokenizerRow<'v>, Malformed> {
+) -> Result<TokenizerRow<'v>, DecodeError> {
     match key.part {
         TokenizerPart::Record => Named::of_record(bytes),
         // The record holds the hashes of the others, which `check` compares.
         TokenizerPart::File | TokenizerPart::Original(_) => Ok(Named::Beside(bytes)),
         TokenizerPart::Decisions => {
             let json = serde_json::from_slice::<serde::de::IgnoredAny>(bytes);
-            json.map_err(|error| Malformed::at(0, error.to_string()))?;
+            json.map_err(|error| DecodeError::at(0, error.to_string()))?;
             Ok(Named::Beside(bytes))
         }
     }
@@ -47,7 +49,7 @@ const MOST_ORIGINALS: usize = TokenizerPart::MOST_ORIGINALS as usize;
 
 /// What a tokenizer is registered with.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct TokenizerParts<'a> {
+pub struct TokenizerFiles<'a> {
     /// Its `tokenizer.json`.
     pub file: &'a [u8],
     /// How it was trained or extended, as JSON; none when it came from outside.
@@ -168,7 +170,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// Registers a tokenizer with its files.
     ///
     /// # Errors
@@ -176,7 +178,7 @@ impl Batch<'_> {
     pub fn add_tokenizer(
         &mut self,
         record: &TokenizerRecord,
-        parts: TokenizerParts<'_>,
+        parts: TokenizerFiles<'_>,
     ) -> Result<TokenizerId, StoreError> {
         if self.view().tokenizer_named(&record.name).is_some() {
             return Err(StoreError::Name(format!(
@@ -253,10 +255,13 @@ impl Batch<'_> {
         self.delete_range::<Tokens>(row(tokenizer), row(next))?;
         self.delete_range::<Loss>(row(tokenizer), row(next))?;
         let column = |tokenizer| {
-            ColumnKey { column: system_fields::tokens_of(tokenizer), block: Block(0) }.to_bytes()
+            ColumnKey { column: system_fields::tokens_of(tokenizer), block: BlockNumber(0) }
+                .to_bytes()
         };
-        let last =
-            ColumnKey { column: system_fields::tokens_of(tokenizer), block: Block(u64::MAX >> 16) };
+        let last = ColumnKey {
+            column: system_fields::tokens_of(tokenizer),
+            block: BlockNumber(u64::MAX >> 16),
+        };
         let end = if next.0 < MOST { column(next) } else { last.to_bytes() };
         self.delete_range::<Columns>(column(tokenizer), end)?;
         let part = |part| TokenizerKey { tokenizer, part }.to_bytes();
@@ -281,8 +286,8 @@ impl View {
 
     /// The records of all tokenizers, by id: a view has them from its beginning.
     pub(in crate::store) fn read_tokenizers(
-        pinned: &Pinned,
-        state: &State,
+        pinned: &PinnedMoment,
+        state: &StoreState,
     ) -> Result<Vec<TokenizerRecord>, StoreError> {
         let record = |id| {
             let key = TokenizerKey { tokenizer: TokenizerId(id), part: TokenizerPart::Record };
@@ -294,7 +299,7 @@ impl View {
     }
 }
 
-impl Batch<'_> {
+impl CommitBatch<'_> {
     /// The next tokenizer's number, if there are fewer than `most`.
     pub(in crate::store) fn next_tokenizer(&mut self, most: u16) -> Option<TokenizerId> {
         let next = self.state.next_tokenizer;

@@ -3,7 +3,7 @@
 use super::laws::{drawn, feasible};
 use super::place::{Place, THREE, content, open, recipe, rows};
 use crate::support::Random;
-use corpusdb::store::Depth;
+use corpusdb::store::CheckDepth;
 use corpusdb::{Corpus, Interrupt, NoProgress};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn epochs_with_stored_marks_are_those_that_are_walked() {
     assert_eq!(met, 14, "recipes of {tried} that could be met");
     // Marks are compared with a walk there.
     let corpus = writer.corpus();
-    assert_eq!(corpus.check(Depth::Deep, &NoProgress).unwrap(), []);
+    assert_eq!(corpus.check(CheckDepth::Deep, &NoProgress).unwrap(), []);
     let last = corpus.epochs().unwrap().last().unwrap().number;
     drop(corpus);
     assert_eq!(writer.mark_epochs(last, 1, &NoProgress, &interrupt).unwrap(), 0, "they are there");
@@ -114,7 +114,7 @@ fn plans_without_marks_go_on_working_and_get_them_when_asked() {
     assert_eq!(again.hash, child.hash);
     let error = writer.mark_epochs(record.number, 1000, &NoProgress, &interrupt).unwrap_err();
     assert!(error.to_string().contains("epoch 999"), "{error}");
-    assert_eq!(writer.corpus().check(Depth::Deep, &NoProgress).unwrap(), []);
+    assert_eq!(writer.corpus().check(CheckDepth::Deep, &NoProgress).unwrap(), []);
 }
 
 /// Every file of a directory, with its length and when it was written to last.
@@ -147,7 +147,7 @@ fn whoever_reads_an_epoch_writes_nothing_into_the_corpus() {
     }
     corpus.explain(&planned, &Interrupt::default()).unwrap();
     assert!(corpus.count(Some("kept")).unwrap() > 0);
-    assert_eq!(corpus.check(Depth::Deep, &NoProgress).unwrap(), []);
+    assert_eq!(corpus.check(CheckDepth::Deep, &NoProgress).unwrap(), []);
     assert_eq!(files(&place.path), before);
     drop(corpus);
     assert_eq!(files(&place.path), before);
