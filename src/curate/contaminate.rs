@@ -310,7 +310,7 @@ pub fn judge(writer: &mut StoreWriter, all: &[Judgement]) -> Result<JudgeReport,
                 Some(SuiteVerdict::Rejected) => report.rejected += 1,
                 None => report.withdrawn += 1,
             }
-            batch.judge(suite, of, verdict)?;
+            batch.put_verdict(suite, of, verdict)?;
         }
     }
     let changed = (report.accepted + report.rejected + report.withdrawn) - report.unchanged;

@@ -89,7 +89,7 @@ pub fn redo(
     let generation = Generation(record.generation);
     let documents = writer.view().documents();
     let carried = CarriedStandings::read(writer.view())?;
-    let mut kept = Arc::new(writer.view().under(policy.clone(), generation).kept()?);
+    let mut kept = Arc::new(writer.view().with_policy(policy.clone(), generation).kept()?);
     let mut commits = CommitLoop::begin("deciding again", Some(documents), context);
     while record.next < documents {
         commits.check_interrupt()?;
@@ -101,7 +101,7 @@ pub fn redo(
         let mut session = DecisionSession::begin(&batch, context.interrupt);
         let numbers = RankNumbers::read(&now, session.order_field(), record.next..end)?;
         // Fingerprints are those that the new policy asks for.
-        let under = now.under(policy.clone(), generation);
+        let under = now.with_policy(policy.clone(), generation);
         let read = |id: u64| stored((&now, &under), &carried, &numbers, DocId(id));
         let documents: Vec<(DocId, Newcomer, Option<Decision>)> =
             (record.next..end).into_par_iter().map(read).collect::<Result<_, _>>()?;
@@ -140,7 +140,7 @@ pub fn switch(
     }
     let generation = Generation(record.generation);
     let before = writer.view().generation();
-    let kept = writer.view().under(policy.clone(), generation).kept()?;
+    let kept = writer.view().with_policy(policy.clone(), generation).kept()?;
     let mut commits = CommitLoop::begin("taking places over", None, context);
     write_lineages(writer, policy, (&record, &kept), &mut commits)?;
     let totals = totals(writer.view(), &kept)?;
@@ -360,7 +360,7 @@ fn write_lineages(
     // Duplicates of another witness than before go on by what they had.
     let mut moved = RoaringTreemap::new();
     let before = writer.view().clone();
-    let after = before.under(policy.clone(), Generation(record.generation));
+    let after = before.with_policy(policy.clone(), Generation(record.generation));
     for matched in before.matched()? {
         let (document, _, was) = matched?;
         let next = PolicyPair::matched(&after, document)?.map(|found| found.witness);
@@ -390,7 +390,7 @@ fn in_chunks(
     while documents.peek().is_some() {
         commits.check_interrupt()?;
         let before = writer.view().clone();
-        let after = before.under(policy.clone(), generation);
+        let after = before.with_policy(policy.clone(), generation);
         let both = PolicyPair { before: &before, after: &after };
         // Under the new generation, so that what chunks before this one wrote is seen.
         let mut lineages = Lineages::new(&after)?;
@@ -406,7 +406,7 @@ fn in_chunks(
         let next = DocId(record.next);
         let mut batch = writer.begin_under(policy, generation, kept, next)?;
         for (document, roots) in rows {
-            batch.descend(document, &roots)?;
+            batch.add_roots(document, &roots)?;
         }
         // A redo that is stopped here goes on here.
         batch.put_redo(Some(record))?;

@@ -76,7 +76,7 @@ fn settle_round(
     let mut done = 0;
     while marked.peek().is_some() {
         let mut batch = commits.batch(writer)?;
-        let size = (batch.memory_aside() / ROOM).clamp(*CHUNK.start(), *CHUNK.end());
+        let size = (batch.carry_over_budget() / ROOM).clamp(*CHUNK.start(), *CHUNK.end());
         let chunk: Vec<DocId> = marked.by_ref().take(size).collect();
         let mut session = DecisionSession::begin(&batch, context.interrupt);
         session.compare_with_all();

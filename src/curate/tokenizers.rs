@@ -159,7 +159,7 @@ pub fn drop_tokenizer(
     force: bool,
 ) -> Result<(), CurateError> {
     let (id, _) = find(writer.view(), name)?;
-    let given = writer.view().given_by(id)?;
+    let given = writer.view().count_imported_ids(id)?;
     if !force && (!plans.is_empty() || given > 0) {
         let (tokenizer, plans) = (name.to_owned(), plans.to_vec());
         return Err(CurateError::InUse { tokenizer, plans, given });

@@ -93,18 +93,18 @@ impl CommitDecisions {
             if let Some(now) = change.now
                 && change.before != Some(now)
             {
-                batch.stand(id, &session.scene.header(id)?, change.before, now)?;
+                batch.set_standing(id, &session.scene.header(id)?, change.before, now)?;
             }
         }
         for (id, change) in session.scene.match_changes() {
-            batch.explain(id, change.before.as_ref(), change.now.as_ref())?;
+            batch.record_match(id, change.before.as_ref(), change.now.as_ref())?;
         }
         // What a generation that is being filled changes is known when it becomes current.
         if batch.is_current() {
             session.counts.heirs = session.write_lineage(batch, &no_longer_kept)?;
         }
         for (kind, hash, document) in session.scene.exact_changes() {
-            batch.exact(kind, hash, document)?;
+            batch.set_exact(kind, hash, document)?;
         }
         session.leave_buckets(batch)?;
         session.write_joined(batch)?;
@@ -163,7 +163,7 @@ impl DecisionSession {
             })
             .collect();
         leaving.par_sort_unstable();
-        Ok(batch.unindex(&leaving)?)
+        Ok(batch.leave_buckets(&leaving)?)
     }
 
     /// The keys of a stored document's buckets; none without a sketch.
@@ -206,7 +206,7 @@ impl DecisionSession {
             let stored = stored(document, hashes);
             BucketJoin { document, hashes, stored }
         });
-        batch.index(&joined.collect::<Vec<_>>());
+        batch.join_buckets(&joined.collect::<Vec<_>>());
         Ok(())
     }
 }

@@ -67,7 +67,7 @@ pub(super) struct CrowdIndex {
 impl CrowdIndex {
     /// The crowd that the last commit left, if it is of the generation that this one writes to.
     pub(super) fn of(left: Option<Self>, batch: &CommitBatch<'_>) -> Self {
-        let (view, budget) = (batch.view(), batch.memory_aside());
+        let (view, budget) = (batch.view(), batch.carry_over_budget());
         match left.filter(|left| left.generation == view.generation()) {
             // The room is this commit's, whatever the last one had.
             Some(left) => Self { budget, is_changed: false, ..left },

@@ -40,7 +40,7 @@ fn commit(writer: &mut StoreWriter, crowd: CrowdIndex) {
 fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 8 << 20);
-    let room = writer.begin().unwrap().memory_aside();
+    let room = writer.begin().unwrap().carry_over_budget();
     for number in 0..4_u64 {
         let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
         assert_eq!(crowd.budget(), room, "commit {number}");

@@ -148,7 +148,7 @@ impl DecisionSession {
         let scene = &self.scene;
         let view = scene.view.clone();
         let mut lineages = Lineages::new(&view)?;
-        let mut leavers = self.leavers(gone, batch.memory_aside())?;
+        let mut leavers = self.leavers(gone, batch.carry_over_budget())?;
         let before = |lineages: &Lineages<'_>, document| self.roots_before(lineages, document);
         // In the order of ids, so that a newcomer which another one supersedes has its own by then.
         for (new, old) in &self.superseded {
@@ -202,7 +202,7 @@ impl DecisionSession {
             self.pass_lineages_on(leavers, &mut lineages, false)?;
         }
         for (document, roots) in lineages.rows()? {
-            batch.descend(document, &roots)?;
+            batch.add_roots(document, &roots)?;
         }
         Ok(leavers.map_or(0, |leavers| leavers.verified))
     }

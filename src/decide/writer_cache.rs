@@ -16,11 +16,11 @@ pub(super) struct WriterCache {
 impl WriterCache {
     /// Takes what the last commit left.
     pub(super) fn take(batch: &CommitBatch<'_>) -> (CrowdIndex, TextTwins) {
-        let (crowd, twins) = match batch.take_aside::<Self>() {
+        let (crowd, twins) = match batch.take_carry_over::<Self>() {
             Some(Self { crowd, twins }) => (crowd, Some(twins)),
             None => (None, None),
         };
-        let (generation, room) = (batch.view().generation(), batch.memory_aside());
+        let (generation, room) = (batch.view().generation(), batch.carry_over_budget());
         (CrowdIndex::of(crowd, batch), TextTwins::of(twins, generation, room))
     }
 
@@ -35,9 +35,9 @@ impl WriterCache {
         let is_changed = crowd.is_changed() || twins.is_changed();
         let cache = Self { crowd: crowd.leave(), twins };
         if is_changed {
-            batch.leave_aside(cache);
+            batch.carry_over(cache);
         } else {
-            batch.return_aside(cache);
+            batch.return_carry_over(cache);
         }
     }
 }

@@ -114,7 +114,7 @@ impl Committer<'_> {
         }
         let mut counts = ChunkCounts { unchanged, updated, purged, ..ChunkCounts::default() };
         for (source, file, by) in overtaken {
-            batch.overtake(source, file, by)?;
+            batch.note_overtaking(source, file, by)?;
         }
         let mut session = self.session(&batch, &sources, orphans);
         find_equal_texts(&mut session, &mut new)?;

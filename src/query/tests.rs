@@ -125,7 +125,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
                 indexed: store::indexed(&sketch.metadata, &declared()),
             })
             .unwrap();
-        batch.stand(id, &header, None, sketch.standing).unwrap();
+        batch.set_standing(id, &header, None, sketch.standing).unwrap();
         if let Some(count) = sketch.tokens {
             let count = batch.put_tokens(TokenizerId(0), id, &vec![1; count], 100).unwrap();
             batch.count_tokens(TokenizerId(0), source, count).unwrap();
@@ -138,7 +138,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
             let witness = DocId(witness);
             let found =
                 Match { kind, witness, shared: 9, removed_shingles: 10, witness_shingles: 10 };
-            batch.explain(id, None, Some(&found)).unwrap();
+            batch.record_match(id, None, Some(&found)).unwrap();
         }
     }
     let sources: Vec<_> = documents.iter().map(|sketch| sketch.source).collect();
@@ -475,7 +475,7 @@ fn rows_of_several_blocks_come_in_the_order_of_their_ids() {
 fn the_engine_is_made_once_for_a_moment() {
     let (_directory, view) = small();
     assert_eq!(csv(&view, "SELECT count(*) AS n FROM documents").lines().count(), 2);
-    let engine = || view.remembered::<SessionState, QueryError>(|| panic!("made again"));
+    let engine = || view.cached::<SessionState, QueryError>(|| panic!("made again"));
     let made = engine().unwrap();
     count(&view, Some("upper(text) = 'X'")).unwrap();
     assert!(std::sync::Arc::ptr_eq(&made, &engine().unwrap()));

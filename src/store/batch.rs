@@ -53,9 +53,9 @@ pub struct CommitBatch<'w> {
     pub(in crate::store) switched: Option<Arc<RoaringTreemap>>,
     pub(in crate::store) encoder: Option<Arc<TextEncoder>>,
     /// What the layers above keep between commits, and what they leave with this one.
-    pub(in crate::store) aside: CommitCarryOver,
+    pub(in crate::store) carry_over: CommitCarryOver,
     pub(in crate::store) left: Option<Box<dyn Any + Send>>,
-    pub(in crate::store) memory_aside: usize,
+    pub(in crate::store) carry_over_budget: usize,
     /// Stored documents whose number in the field that ranks documents is another one now, with that.
     pub(in crate::store) reranked: BTreeMap<DocId, Option<i64>>,
     /// Purged documents before this batch, once they are asked for.
@@ -75,7 +75,7 @@ impl CommitBatch<'_> {
         let kept_before = Arc::clone(&writer.kept);
         let undecided_from = DocId(view.documents());
         let names = view.sources().map(|(id, record)| (record.name.clone(), id)).collect();
-        let (aside, memory_aside) = (writer.aside.clone(), writer.memory_aside);
+        let (carry_over, carry_over_budget) = (writer.carry_over.clone(), writer.carry_over_budget);
         Ok(CommitBatch {
             writer,
             view,
@@ -97,9 +97,9 @@ impl CommitBatch<'_> {
             undecided_from,
             switched: None,
             encoder: None,
-            aside,
+            carry_over,
             left: None,
-            memory_aside,
+            carry_over_budget,
             purged: OnceCell::new(),
             counts: RefCell::new(None),
         })
@@ -219,7 +219,7 @@ impl CommitBatch<'_> {
         let (bands, generation) = (std::mem::take(&mut self.bands), self.view.generation());
         let bands = self.writer.bands.stage(bands, generation, commit, &mut self.rows)?;
         let forgotten = std::mem::take(&mut self.forgotten);
-        let bands = self.writer.bands.forget(bands, forgotten, &mut self.rows)?;
+        let bands = self.writer.bands.drop_generations(bands, forgotten, &mut self.rows)?;
         self.write_identities()?;
         self.merge_postings()?;
         self.merge_numbers()?;
@@ -258,8 +258,8 @@ impl CommitBatch<'_> {
             self.writer.encoder = encoder;
         }
         self.writer.bands.committed(bands)?;
-        self.writer.committed()?;
-        self.writer.keep_aside(self.left.take());
+        self.writer.refresh_view()?;
+        self.writer.keep_carry_over(self.left.take());
         self.writer.is_torn = false;
         Ok(commit)
     }
@@ -270,7 +270,7 @@ const TERM_CACHE: usize = 1 << 18;
 
 /// Rows of one family; a later row of the same key counts.
 #[derive(Default)]
-pub(super) struct SortedRows {
+pub(in crate::store) struct SortedRows {
     bytes: Vec<u8>,
     rows: Vec<HeldRow>,
 }
@@ -283,13 +283,17 @@ struct HeldRow {
 }
 
 impl SortedRows {
-    pub(super) fn put(&mut self, key: &[u8], value: &[u8]) {
+    pub(in crate::store) fn put(&mut self, key: &[u8], value: &[u8]) {
         self.rows.push(HeldRow { start: self.bytes.len(), key: key.len(), value: value.len() });
         self.bytes.extend_from_slice(key);
         self.bytes.extend_from_slice(value);
     }
 
-    pub(super) fn write(mut self, family: &impl AsColumnFamilyRef, batch: &mut WriteBatch) {
+    pub(in crate::store) fn write(
+        mut self,
+        family: &impl AsColumnFamilyRef,
+        batch: &mut WriteBatch,
+    ) {
         let Self { bytes, rows } = &mut self;
         let key = |row: &HeldRow| bytes.get(row.start..row.start + row.key).unwrap_or_default();
         rows.sort_unstable_by(|a, b| key(a).cmp(key(b)).then(a.start.cmp(&b.start)));
@@ -302,9 +306,9 @@ impl SortedRows {
 
 impl StoreWriter {
     /// The commit stands, and what was left with it.
-    pub(super) fn keep_aside(&self, left: Option<Box<dyn Any + Send>>) {
+    pub(in crate::store) fn keep_carry_over(&self, left: Option<Box<dyn Any + Send>>) {
         if left.is_some() {
-            self.aside.replace(left);
+            self.carry_over.replace(left);
         }
     }
 }
@@ -312,24 +316,24 @@ impl StoreWriter {
 impl CommitBatch<'_> {
     /// Takes what the last commit left, if it is of that kind. It is gone unless it is left or returned.
     #[must_use]
-    pub fn take_aside<T: Any + Send>(&self) -> Option<T> {
-        let found = self.aside.replace(None)?;
+    pub fn take_carry_over<T: Any + Send>(&self) -> Option<T> {
+        let found = self.carry_over.replace(None)?;
         found.downcast().ok().map(|found| *found)
     }
 
     /// Leaves something for the next commit, if this one comes to stand.
-    pub fn leave_aside<T: Any + Send>(&mut self, kept: T) {
+    pub fn carry_over<T: Any + Send>(&mut self, kept: T) {
         self.left = Some(Box::new(kept));
     }
 
     /// Returns what was taken and not changed: it holds whatever becomes of this commit.
-    pub fn return_aside<T: Any + Send>(&self, taken: T) {
-        self.aside.replace(Some(Box::new(taken)));
+    pub fn return_carry_over<T: Any + Send>(&self, taken: T) {
+        self.carry_over.replace(Some(Box::new(taken)));
     }
 
     /// Bytes that what is kept between commits may take.
     #[must_use]
-    pub const fn memory_aside(&self) -> usize {
-        self.memory_aside
+    pub const fn carry_over_budget(&self) -> usize {
+        self.carry_over_budget
     }
 }

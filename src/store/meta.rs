@@ -42,17 +42,17 @@ pub enum MetaKey {
 
 impl MetaKey {
     /// What the keys of all templates begin with.
-    pub(super) const fn templates() -> &'static [u8] {
+    pub(in crate::store) const fn templates() -> &'static [u8] {
         TEMPLATE.as_bytes()
     }
 
     /// What the keys of fields begin with.
-    pub(super) const fn fields() -> &'static [u8] {
+    pub(in crate::store) const fn fields() -> &'static [u8] {
         FIELD.as_bytes()
     }
 
     /// What the keys begin with that say which files overtook this one.
-    pub(super) fn overtaken(source: SourceId, file: FileId) -> String {
+    pub(in crate::store) fn overtaken(source: SourceId, file: FileId) -> String {
         format!("{OVERTAKEN}{:010} {:010} ", source.0, file.0)
     }
 
@@ -133,7 +133,7 @@ pub enum MetaRow<'v> {
 }
 
 impl<'v> MetaRow<'v> {
-    pub(super) fn decode(key: &MetaKey, bytes: &'v [u8]) -> Result<Self, DecodeError> {
+    pub(in crate::store) fn decode(key: &MetaKey, bytes: &'v [u8]) -> Result<Self, DecodeError> {
         let text = || {
             std::str::from_utf8(bytes)
                 .map_err(|error| DecodeError::at(error.valid_up_to(), "not UTF-8"))
@@ -166,27 +166,27 @@ impl<'v> MetaRow<'v> {
         })
     }
 
-    pub(super) fn state(self) -> Result<StoreState, DecodeError> {
+    pub(in crate::store) fn state(self) -> Result<StoreState, DecodeError> {
         if let Self::State(state) = self { Ok(state) } else { Err(other()) }
     }
 
-    pub(super) fn charter(self) -> Result<(Policy, Vec<FieldDeclaration>), DecodeError> {
+    pub(in crate::store) fn charter(self) -> Result<(Policy, Vec<FieldDeclaration>), DecodeError> {
         if let Self::Charter(charter) = self { Ok(*charter) } else { Err(other()) }
     }
 
-    pub(super) fn redo(self) -> Result<RedoRecord, DecodeError> {
+    pub(in crate::store) fn redo(self) -> Result<RedoRecord, DecodeError> {
         if let Self::Redo(record) = self { Ok(record) } else { Err(other()) }
     }
 
-    pub(super) fn field(self) -> Result<(FieldId, FieldRecord), DecodeError> {
+    pub(in crate::store) fn field(self) -> Result<(FieldId, FieldRecord), DecodeError> {
         if let Self::Field(field, record) = self { Ok((field, record)) } else { Err(other()) }
     }
 
-    pub(super) fn chat(self) -> Result<(&'v str, &'v str), DecodeError> {
+    pub(in crate::store) fn chat(self) -> Result<(&'v str, &'v str), DecodeError> {
         if let Self::Chat { hash, variables } = self { Ok((hash, variables)) } else { Err(other()) }
     }
 
-    pub(super) fn template(self) -> Result<String, DecodeError> {
+    pub(in crate::store) fn template(self) -> Result<String, DecodeError> {
         if let Self::Template(text) = self { Ok(text.to_owned()) } else { Err(other()) }
     }
 }
@@ -196,7 +196,7 @@ fn other() -> DecodeError {
 }
 
 /// The version in the first bytes of `format`.
-pub(super) fn version(bytes: &[u8]) -> Result<u32, DecodeError> {
+pub(in crate::store) fn version(bytes: &[u8]) -> Result<u32, DecodeError> {
     let first = bytes.split_first_chunk::<4>().map(|(version, _)| u32::from_le_bytes(*version));
     first.ok_or_else(|| DecodeError::at(0, "shorter than 4 bytes"))
 }

@@ -40,7 +40,7 @@ pub(in crate::store) fn commit(db: &DB) -> Result<u64, StoreError> {
 }
 
 /// Runs every step above the version found; each is one synced batch that also raises the version.
-pub(in crate::store) fn climb(db: &DB) -> Result<(), StoreError> {
+pub(in crate::store) fn run_migrations(db: &DB) -> Result<(), StoreError> {
     let found = version(db)?;
     for step in STEPS.iter().filter(|step| step.to > found) {
         let mut rows = WriteBatch::default();

@@ -40,7 +40,7 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
     options.create_missing_column_families(true);
     let db =
         DB::open_cf_descriptors(&options, place.database(), tuning::families(FAMILIES, memory))?;
-    migrate::climb(&db)?;
+    migrate::run_migrations(&db)?;
     write_first_commit(&db, policy, fields)?;
     Journal::open(&place.journal(), &JournalContents::default())?
         .append(JournalEntry { commit: 1, documents: 0 }, wal::newest(&place)?)?;
@@ -76,7 +76,7 @@ fn write_first_commit(
 }
 
 /// Refuses a database that stands before what the journal says.
-pub(super) fn refuse_lost(
+pub(in crate::store) fn refuse_lost(
     path: &Path,
     database: u64,
     acknowledged: Option<JournalEntry>,
@@ -105,7 +105,9 @@ impl StoreWriter {
         refuse_shorter(&place)?;
         let noted = ManifestNote::read(&place)?;
         let oldest = noted.map_or(0, |noted| noted.oldest_log);
-        wal::refuse_lost(&place, &entries, oldest, || look(&place, &entries, oldest))?;
+        wal::refuse_lost(&place, &entries, oldest, || {
+            open_for_inspection(&place, &entries, oldest)
+        })?;
         let mut options: Options = tuning::database(memory, threads);
         // A step of the ladder may need a family that an older format did not have.
         options.create_missing_column_families(found < migrate::current());
@@ -120,14 +122,14 @@ impl StoreWriter {
             if !before.exists() {
                 Checkpoint::new(&db)?.create_checkpoint(before)?;
             }
-            migrate::climb(&db)?;
+            migrate::run_migrations(&db)?;
             place.write_format(migrate::current())?;
         }
         let db = Arc::new(db);
         let merged = PageCache::within(memory.merged);
-        let view = View::at_now(&db, IndexReader::default(), &merged, memory)?;
+        let view = View::open_now(&db, IndexReader::default(), &merged, memory)?;
         let bands = IndexWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
-        let view = View::at_now(&db, bands.index(), &merged, memory)?;
+        let view = View::open_now(&db, bands.index(), &merged, memory)?;
         let mut journal = Journal::open(&place.journal(), &entries)?;
         if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
             // Opening has made tables of what the logs held: the newest is empty.
@@ -147,8 +149,8 @@ impl StoreWriter {
             kept,
             bands,
             merged,
-            aside: CommitCarryOver::default(),
-            memory_aside: memory.aside,
+            carry_over: CommitCarryOver::default(),
+            carry_over_budget: memory.carry_over,
             view,
             is_torn: false,
             batch_bytes: memory.batch,
@@ -162,7 +164,7 @@ impl StoreWriter {
 }
 
 /// The database as it is, with whatever families it has; nothing is written.
-fn look(
+fn open_for_inspection(
     place: &CorpusDirectory,
     journal: &JournalContents,
     oldest_log: u64,

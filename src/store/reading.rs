@@ -36,7 +36,7 @@ pub fn read(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
             supported: migrate::current(),
         });
     }
-    patient(&place, |database, journal, is_held| {
+    retry_open(&place, |database, journal, is_held| {
         attempt(&place, database, journal, is_held, memory)
     })
 }
@@ -51,7 +51,7 @@ pub fn last_commit(path: &Path) -> Result<Option<u64>, StoreError> {
 }
 
 /// What became of an opening.
-pub(super) enum OpenAttempt<T> {
+pub(in crate::store) enum OpenAttempt<T> {
     /// It holds.
     Whole(T),
     /// A file went before it was opened: the next try has a newer manifest, which does not name it. One that
@@ -62,7 +62,7 @@ pub(super) enum OpenAttempt<T> {
 /// Tries until one holds; from the fifth on with the files held by links, so that a busy writer cannot take
 /// them away. `attempt` opens the database in the directory it is given, with a journal that was read before,
 /// and is told whether the files are held.
-pub(super) fn patient<T>(
+pub(in crate::store) fn retry_open<T>(
     place: &CorpusDirectory,
     mut attempt: impl FnMut(&Path, &JournalContents, bool) -> Result<OpenAttempt<T>, StoreError>,
 ) -> Result<T, StoreError> {
@@ -125,7 +125,7 @@ fn attempt(
         Some(lost) => return Err(lost.error),
     }
     let merged = PageCache::within(memory.merged);
-    let view = View::at_now(&Arc::new(db), IndexReader::default(), &merged, memory)?;
+    let view = View::open_now(&Arc::new(db), IndexReader::default(), &merged, memory)?;
     refuse_lost(&place.root, view.commit().0, journal.last())?;
     if view.misses_folded_bands()? {
         // A newer manifest has the tables, unless they are lost.
@@ -155,7 +155,7 @@ mod tests {
     fn a_reader_beside_a_writer_that_never_rests_ends_with_an_error() {
         let (_directory, place) = corpus();
         let mut tries = 0;
-        let ended = patient::<()>(&place, |_, _, is_held| {
+        let ended = retry_open::<()>(&place, |_, _, is_held| {
             tries += 1;
             assert_eq!(is_held, tries > TRIES);
             let key = tries.to_string();
@@ -165,7 +165,7 @@ mod tests {
         assert!(matches!(ended, Err(StoreError::Missing { .. })), "held files cannot go");
         assert_eq!(tries, TRIES + 1);
         let mut tries = 0;
-        let ended = patient::<()>(&place, |_, _, _| {
+        let ended = retry_open::<()>(&place, |_, _, _| {
             tries += 1;
             let missing = StoreError::Missing { what: "log", family: "", key: String::new() };
             Ok(OpenAttempt::Missed(missing))
@@ -186,7 +186,7 @@ mod tests {
         let context = Context::new(&NoProgress, &interrupt, MEMORY);
         commit(&mut writer);
         // Between a reader's look at the journal and its opening, every log and most tables go.
-        let found = patient(&place, |database, journal, is_held| {
+        let found = retry_open(&place, |database, journal, is_held| {
             tries += 1;
             let before = journal.last().unwrap().commit;
             assert!(commit(&mut writer) > before);

@@ -44,12 +44,12 @@ pub(in crate::store) struct StoreMoment {
     pub(in crate::store) bands: IndexReader,
     pub(in crate::store) merged: MomentPages,
     pub(in crate::store) queries: usize,
-    /// See [`View::remembered`].
+    /// See [`View::cached`].
     pub(in crate::store) remembered: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 impl View {
-    pub(in crate::store) fn at_now(
+    pub(in crate::store) fn open_now(
         db: &Arc<DB>,
         bands: IndexReader,
         merged: &PageCache,
@@ -101,7 +101,7 @@ impl View {
     ///
     /// # Errors
     /// Those of `make`, which is asked again the next time.
-    pub(crate) fn remembered<T: Any + Send + Sync, E>(
+    pub(crate) fn cached<T: Any + Send + Sync, E>(
         &self,
         make: impl FnOnce() -> Result<T, E>,
     ) -> Result<Arc<T>, E> {
@@ -135,7 +135,7 @@ impl View {
 
     /// The same moment under another policy and its generation.
     #[must_use]
-    pub fn under(&self, policy: Policy, generation: Generation) -> Self {
+    pub fn with_policy(&self, policy: Policy, generation: Generation) -> Self {
         let lens = Some(Arc::new(PolicyOverride { policy, generation }));
         Self { moment: Arc::clone(&self.moment), lens }
     }

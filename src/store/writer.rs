@@ -23,19 +23,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// The one process that writes.
 pub struct StoreWriter {
-    pub(super) db: Arc<DB>,
-    pub(super) journal: Journal,
-    pub(super) terms: HashMap<(FieldId, Vec<u8>), TermId>,
-    pub(super) encoder: Arc<TextEncoder>,
+    pub(in crate::store) db: Arc<DB>,
+    pub(in crate::store) journal: Journal,
+    pub(in crate::store) terms: HashMap<(FieldId, Vec<u8>), TermId>,
+    pub(in crate::store) encoder: Arc<TextEncoder>,
     /// Kept documents as of the last commit: one bit a document.
-    pub(super) kept: Arc<RoaringTreemap>,
-    pub(super) bands: IndexWriter,
+    pub(in crate::store) kept: Arc<RoaringTreemap>,
+    pub(in crate::store) bands: IndexWriter,
     pub(in crate::store) merged: PageCache,
-    pub(super) aside: CommitCarryOver,
-    pub(super) memory_aside: usize,
+    pub(in crate::store) carry_over: CommitCarryOver,
+    pub(in crate::store) carry_over_budget: usize,
     pub(in crate::store) view: View,
     /// A commit began and did not end.
-    pub(super) is_torn: bool,
+    pub(in crate::store) is_torn: bool,
     pub(in crate::store) batch_bytes: u64,
     pub(in crate::store) place: CorpusDirectory,
     pub(in crate::store) noted: Option<ManifestNote>,
@@ -65,7 +65,7 @@ impl StoreWriter {
         Arc::clone(&self.lock)
     }
 
-    pub(super) const fn place(&self) -> &CorpusDirectory {
+    pub(in crate::store) const fn place(&self) -> &CorpusDirectory {
         &self.place
     }
 
@@ -76,10 +76,10 @@ impl StoreWriter {
     }
 
     /// Takes in that the database has grown: the view moves on, and a longer manifest is noted.
-    pub(super) fn committed(&mut self) -> Result<(), StoreError> {
+    pub(in crate::store) fn refresh_view(&mut self) -> Result<(), StoreError> {
         self.note_manifest()?;
         let bands = self.bands.index();
-        self.view = View::at_now(&self.db, bands, &self.merged, self.memory)?;
+        self.view = View::open_now(&self.db, bands, &self.merged, self.memory)?;
         Ok(())
     }
 
@@ -88,15 +88,18 @@ impl StoreWriter {
     ///
     /// # Errors
     /// [`StoreError::Rocks`] when the disk refuses; [`StoreError::Interrupted`].
-    pub(super) fn compact_files(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
+    pub(in crate::store) fn compact_files(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<(), StoreError> {
         // Runs hold who joined and who left; tables hold who is there.
-        self.bands.fold()?;
-        self.committed()?;
+        self.bands.merge_runs()?;
+        self.refresh_view()?;
         self.flush()?;
         let families = self.families.iter().map(|family| family.name);
         let compacted = compact::compact(&self.db, families, PIECE, context);
         // What was compacted before a stop is so.
-        self.committed()?;
+        self.refresh_view()?;
         compacted
     }
 
@@ -106,8 +109,8 @@ impl StoreWriter {
     /// # Errors
     /// [`StoreError::Rocks`] when the disk refuses.
     pub fn flush(&mut self) -> Result<(), StoreError> {
-        if self.bands.settle()? {
-            self.committed()?;
+        if self.bands.finish_ingest()? {
+            self.refresh_view()?;
         }
         let mut families = Vec::new();
         for family in self.families {
@@ -135,12 +138,12 @@ impl StoreWriter {
     }
 
     /// Acknowledges a commit that was written and synced.
-    pub(super) fn acknowledge(&mut self, entry: JournalEntry) -> Result<(), StoreError> {
+    pub(in crate::store) fn acknowledge(&mut self, entry: JournalEntry) -> Result<(), StoreError> {
         self.journal.append(entry, wal::newest(&self.place)?)
     }
 }
 
-pub(super) fn synced() -> WriteOptions {
+pub(in crate::store) fn synced() -> WriteOptions {
     let mut options = WriteOptions::default();
     options.set_sync(true);
     options
@@ -148,10 +151,13 @@ pub(super) fn synced() -> WriteOptions {
 
 /// One thing at most.
 #[derive(Clone, Default)]
-pub(super) struct CommitCarryOver(Arc<Mutex<Option<Box<dyn Any + Send>>>>);
+pub(in crate::store) struct CommitCarryOver(Arc<Mutex<Option<Box<dyn Any + Send>>>>);
 
 impl CommitCarryOver {
-    pub(super) fn replace(&self, kept: Option<Box<dyn Any + Send>>) -> Option<Box<dyn Any + Send>> {
+    pub(in crate::store) fn replace(
+        &self,
+        kept: Option<Box<dyn Any + Send>>,
+    ) -> Option<Box<dyn Any + Send>> {
         let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         std::mem::replace(&mut *held, kept)
     }
@@ -182,13 +188,13 @@ impl StoreWriter {
     ) -> Result<(), StoreError> {
         self.flush()?;
         // Of all moments only this one is to be seen.
-        self.committed()?;
+        self.refresh_view()?;
         let oldest = self.db.property_int_value("rocksdb.oldest-snapshot-sequence")?;
         if oldest.is_some_and(|oldest| oldest != 0 && oldest < self.db.latest_sequence_number()) {
             return Err(StoreError::Held);
         }
         let compacted = compact(&self.db, families.iter().copied(), PIECE, context);
-        self.committed()?;
+        self.refresh_view()?;
         compacted
     }
 

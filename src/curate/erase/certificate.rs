@@ -376,7 +376,7 @@ fn search_rows(
     context.progress.begin("searching rows", None);
     let mut families: Vec<SearchedFamily> = Vec::new();
     let mut rows = 0_u64;
-    view.for_each_stored(&mut |row: &StoredRow<'_>| {
+    view.for_each_row(&mut |row: &StoredRow<'_>| {
         if families.last().is_none_or(|last| last.name != row.family) {
             let name = row.family.to_owned();
             families.push(SearchedFamily { name, ..SearchedFamily::default() });

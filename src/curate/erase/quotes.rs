@@ -63,7 +63,7 @@ pub(super) fn verdicts(
         for chunk in orphaned.chunks(CHUNK) {
             let mut batch = commits.batch(writer)?;
             for of in chunk {
-                batch.judge(*suite, *of, None)?;
+                batch.put_verdict(*suite, *of, None)?;
             }
             report.verdicts += chunk.len() as u64;
             commits.commit_next(batch, record)?;

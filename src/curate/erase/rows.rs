@@ -215,10 +215,10 @@ impl TextMover<'_, '_> {
         let mut batch = self.commits.batch(self.writer)?;
         for BorrowerMove { document, header, lender, heir } in self.rows.drain(..) {
             if document == heir {
-                batch.inherit(lender, heir, &header)?;
+                batch.move_text(lender, heir, &header)?;
                 self.report.moved_texts += 1;
             } else {
-                batch.borrow_from(document, &header, heir)?;
+                batch.set_text_owner(document, &header, heir)?;
             }
         }
         self.bytes = 0;

@@ -172,7 +172,7 @@ pub(super) fn redact(
     }
     let mut batch = commits.batch(writer)?;
     for (commit, written) in &changed {
-        batch.redact(*commit, written)?;
+        batch.rewrite_commit(*commit, written)?;
     }
     report.redacted += in_use.len() as u64;
     for words in in_use {

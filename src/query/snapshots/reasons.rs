@@ -65,7 +65,7 @@ impl<'a> Reasons<'a> {
         newcomers: DocId,
     ) -> Result<Self, QueryError> {
         let matches = view.matched_at(moment.at(), newcomers.0..moment.told.documents)?;
-        let under = view.under(view.policy().clone(), moment.generation);
+        let under = view.with_policy(view.policy().clone(), moment.generation);
         let at = moment.at();
         Ok(Self { view, at, newcomers, matches, next: None, under, standings: None })
     }

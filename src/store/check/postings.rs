@@ -203,7 +203,7 @@ mod tests {
         let cost = |blocks: u64| {
             let directory = tempfile::tempdir().unwrap();
             let (mut writer, sums) = corpus(&directory.path().join("corpus"), blocks);
-            writer.committed().unwrap();
+            writer.refresh_view().unwrap();
             let mut faults = FaultList::default();
             let (checked, rows) = counted::during(|| check(writer.view(), &sums, &mut faults));
             checked.unwrap();
@@ -219,7 +219,7 @@ mod tests {
     fn a_bitmap_that_is_not_what_was_computed_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let (mut writer, _) = corpus(&directory.path().join("corpus"), 2);
-        writer.committed().unwrap();
+        writer.refresh_view().unwrap();
         let mut faults = FaultList::default();
         check(writer.view(), &PostingSums::default(), &mut faults).unwrap();
         let named = |fault: &super::super::CheckFault| {

@@ -17,7 +17,7 @@ impl Damaging {
     /// The families of which a row is at fault while `key` stands there with `value`.
     fn faults<C: StoreFamily>(&mut self, key: &[u8], value: &[u8]) -> Vec<String> {
         self.writer.db.put_cf(&family_handle::<C>(&self.writer.db).unwrap(), key, value).unwrap();
-        self.writer.committed().unwrap();
+        self.writer.refresh_view().unwrap();
         let mut faults = FaultList::default();
         every_row(self.writer.view(), &NoProgress, &mut faults);
         self.writer.db.delete_cf(&family_handle::<C>(&self.writer.db).unwrap(), key).unwrap();
@@ -43,7 +43,7 @@ fn a_damaged_row_of_any_family_is_a_fault_of_it() {
     let path = directory.path().join("corpus");
     create(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
     let mut writer = StoreWriter::open(&path, MemoryBudget::within(16 << 20), 2).unwrap();
-    writer.committed().unwrap();
+    writer.refresh_view().unwrap();
     let mut sound = FaultList::default();
     every_row(writer.view(), &NoProgress, &mut sound);
     assert!(sound.found.is_empty(), "{:?}", sound.found);

@@ -31,7 +31,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read; the error of `each`.
-    pub(crate) fn for_each_stored(
+    pub(crate) fn for_each_row(
         &self,
         each: &mut dyn FnMut(&AnyRow<'_>) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {

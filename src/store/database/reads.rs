@@ -221,7 +221,7 @@ impl<'a, C: StoreFamily> RowCursor<'a, C> {
 
     /// The rows that are left, of each what `take` makes of it: those of which it makes nothing are passed over. Ends
     /// behind an error.
-    pub(in crate::store) fn taken<T>(
+    pub(in crate::store) fn filter_map<T>(
         mut self,
         what: &'static str,
         mut take: impl FnMut(C::Key, C::Value<'_>) -> Result<Option<T>, DecodeError>,

@@ -19,7 +19,7 @@ pub struct MemoryBudget {
     /// Filter over the band index and runs not folded yet; a writer's only.
     pub bands: usize,
     /// What the layers above keep between commits; a writer's only.
-    pub aside: usize,
+    pub carry_over: usize,
     /// What a query may hold before it spills or is refused; see [`crate::store::View::query_memory`].
     pub queries: usize,
     /// Text of one commit of a command that goes through stored documents. What is made of it (ids, rows, a write
@@ -40,7 +40,7 @@ impl MemoryBudget {
             merged: caches / 8,
             buffers: part(8).clamp(8 << 20, 256 << 20),
             bands: part(8).clamp(2 << 20, 4 << 30),
-            aside: part(8),
+            carry_over: part(8),
             queries: part(4).max(16 << 20),
             batch: (budget / 32).clamp(1 << 20, 32 << 20),
         }

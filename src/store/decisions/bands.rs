@@ -63,11 +63,11 @@ const STAYING: usize = 2;
 
 impl CommitBatch<'_> {
     /// Takes documents that are not eligible any more out of their buckets: (band, hash, document), each
-    /// once, ascending. Before any joins ([`CommitBatch::index`]).
+    /// once, ascending. Before any joins ([`CommitBatch::join_buckets`]).
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
-    pub fn unindex(&mut self, leaving: &[(u8, u64, DocId)]) -> Result<(), StoreError> {
+    pub fn leave_buckets(&mut self, leaving: &[(u8, u64, DocId)]) -> Result<(), StoreError> {
         let mut documents: Vec<DocId> = leaving.iter().map(|(_, _, document)| *document).collect();
         documents.sort_unstable();
         documents.dedup();
@@ -91,7 +91,7 @@ impl CommitBatch<'_> {
 
     /// Puts documents into their band buckets, in this order: of two that come new to a bucket the first leads it.
     /// What the store holds of each bucket is known by [`crate::store::View::bucket_firsts`].
-    pub fn index(&mut self, members: &[BucketJoin<'_>]) {
+    pub fn join_buckets(&mut self, members: &[BucketJoin<'_>]) {
         self.bands.join(members);
     }
 }

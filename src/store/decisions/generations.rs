@@ -70,7 +70,7 @@ impl StoreWriter {
         next: DocId,
     ) -> Result<CommitBatch<'_>, StoreError> {
         let mut batch = self.begin()?;
-        batch.look_under(policy, generation, kept, next);
+        batch.begin_generation(policy, generation, kept, next);
         Ok(batch)
     }
 }
@@ -175,14 +175,14 @@ impl CommitBatch<'_> {
 }
 
 impl CommitBatch<'_> {
-    pub(in crate::store) fn look_under(
+    pub(in crate::store) fn begin_generation(
         &mut self,
         policy: &Policy,
         generation: Generation,
         kept: Arc<RoaringTreemap>,
         next: DocId,
     ) {
-        self.view = self.view.under(policy.clone(), generation);
+        self.view = self.view.with_policy(policy.clone(), generation);
         self.kept_before = kept;
         self.undecided_from = next;
     }

@@ -123,7 +123,7 @@ impl View {
         let after = generation.0.checked_add(1).map(Generation);
         let end = after.map(|after| generation_prefix(after).to_vec());
         let rows = self.pinned().scan::<Lineage>(&[], end)?;
-        Ok(rows.taken("lineage", move |key, ()| {
+        Ok(rows.filter_map("lineage", move |key, ()| {
             Ok((key.commit <= commit).then_some((key.document, key.root)))
         }))
     }
@@ -134,7 +134,7 @@ impl CommitBatch<'_> {
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.
-    pub fn descend(&mut self, document: DocId, roots: &[DocId]) -> Result<(), StoreError> {
+    pub fn add_roots(&mut self, document: DocId, roots: &[DocId]) -> Result<(), StoreError> {
         let (generation, commit) = (self.view().generation(), self.commit_seq());
         for root in roots {
             let key = LineageKey { generation, document, commit, root: *root };

@@ -225,7 +225,7 @@ impl View {
     ) -> Result<impl Iterator<Item = Result<(DocId, DocId), StoreError>>, StoreError> {
         let prefix = generation_prefix(self.generation());
         let rows = self.pinned().scan_prefix::<Members>(&prefix)?;
-        let mut rows = rows.taken("member", |key, joined| Ok(Some((key, joined))));
+        let mut rows = rows.filter_map("member", |key, joined| Ok(Some((key, joined))));
         // Rows of a pair are in commit order: the last one counts.
         let mut last: Option<(MemberKey, bool)> = None;
         Ok(std::iter::from_fn(move || {
@@ -256,7 +256,7 @@ impl CommitBatch<'_> {
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.
-    pub fn explain(
+    pub fn record_match(
         &mut self,
         removed: DocId,
         before: Option<&Match>,
@@ -284,7 +284,7 @@ impl CommitBatch<'_> {
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.
-    pub fn exact(
+    pub fn set_exact(
         &mut self,
         kind: TextKind,
         hash: [u8; 16],

@@ -29,14 +29,14 @@ pub struct Erasure<'a> {
 
 impl CommitBatch<'_> {
     /// Erases a removed document: an empty one without fields and key, of which nothing is known, stands in its place.
-    /// Its text must have moved to those that it lends it to ([`CommitBatch::inherit`]).
+    /// Its text must have moved to those that it lends it to ([`CommitBatch::move_text`]).
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read or encoded.
     pub fn erase(&mut self, erased: &Erasure<'_>) -> Result<(), StoreError> {
         let Erasure { document, header, stub, identity, sketch } = *erased;
         // What is remembered of equal texts may be of this one.
-        self.aside.replace(None);
+        self.carry_over.replace(None);
         let view = self.view().clone();
         let key = DocumentKey { document };
         let declared = view.indexed_fields()?;
@@ -63,14 +63,14 @@ impl CommitBatch<'_> {
         self.number(system_fields::CHARS, document, 0);
         let record = self.source_record(header.source)?;
         record.bytes = record.bytes.saturating_sub(header.bytes);
-        self.stand(document, header, Some(Standing::Removed), Standing::Purged)
+        self.set_standing(document, header, Some(Standing::Removed), Standing::Purged)
     }
 
     /// Has a borrower store the text and sketch itself that `owner` has lent it; answers their bytes.
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read.
-    pub fn inherit(
+    pub fn move_text(
         &mut self,
         owner: DocId,
         heir: DocId,
@@ -96,7 +96,7 @@ impl CommitBatch<'_> {
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.
-    pub fn borrow_from(
+    pub fn set_text_owner(
         &mut self,
         document: DocId,
         header: &DocumentRecord,

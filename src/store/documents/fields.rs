@@ -97,7 +97,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the family cannot be read; what comes last may be the error of a row.
-    pub(in crate::store) fn found_in(
+    pub(in crate::store) fn field_values(
         &self,
         field: &FieldDeclaration,
         range: Range<u64>,
@@ -105,7 +105,8 @@ impl View {
         let end = DocumentKey { document: DocId(range.end) }.to_bytes();
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
-        Ok(rows.taken("metadata", move |key, text| Ok(Some((key.document, found(text, field))))))
+        Ok(rows
+            .filter_map("metadata", move |key, text| Ok(Some((key.document, found(text, field))))))
     }
 }
 
@@ -117,7 +118,7 @@ impl View {
     /// each with their fields and their beginnings, as JSON spells them.
     ///
     /// # Errors
-    /// As [`View::found_in`].
+    /// As [`View::field_values`].
     pub(crate) fn misfits_in(
         &self,
         fields: &[FieldDeclaration],
@@ -126,7 +127,7 @@ impl View {
         let end = DocumentKey { document: DocId(range.end) }.to_bytes();
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
-        let found = rows.taken("metadata", move |key, text| {
+        let found = rows.filter_map("metadata", move |key, text| {
             Ok(Some((key.document, indexed(text, fields).misfits)))
         });
         let has_some = |row: &Result<DocumentMisfits, StoreError>| {
@@ -207,12 +208,12 @@ impl CommitBatch<'_> {
         let view = self.view().clone();
         let column = system_fields::column_of(field.id);
         let mut filled = FillCounts::default();
-        for row in view.found_in(field, range)? {
+        for row in view.field_values(field, range)? {
             let (document, found) = row?;
             let number = match found {
                 FieldContent::Keyword(keyword) => {
                     let value = system_fields::keyword_value(&keyword);
-                    i64::from(self.mark(field.id, &value, document)?.0)
+                    i64::from(self.add_posting(field.id, &value, document)?.0)
                 }
                 FieldContent::Number(number) => number,
                 FieldContent::IllTyped => {

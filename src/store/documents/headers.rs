@@ -219,7 +219,7 @@ impl View {
         let end = DocumentKey { document: DocId(range.end) }.to_bytes();
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let rows = self.pinned().scan::<Documents>(&start, Some(end))?;
-        let mut rows = rows.taken("header", |key, header| Ok(Some((key.document, header))));
+        let mut rows = rows.filter_map("header", |key, header| Ok(Some((key.document, header))));
         let mut expected = range;
         Ok(std::iter::from_fn(move || {
             let document = expected.next()?;
@@ -270,13 +270,13 @@ impl CommitBatch<'_> {
         record.documents += 1;
         record.bytes += header.bytes;
 
-        self.mark(system_fields::SOURCE, &system_fields::source_value(header.source), id)?;
+        self.add_posting(system_fields::SOURCE, &system_fields::source_value(header.source), id)?;
         self.number(system_fields::SOURCE_OF, id, header.source.0.into());
         self.number(system_fields::COMMIT_OF, id, header.commit.0.cast_signed());
         self.number(system_fields::BYTES, id, header.bytes.cast_signed());
         self.number(system_fields::CHARS, id, header.chars.cast_signed());
         for (field, keyword) in &document.indexed.keywords {
-            let term = self.mark(*field, &system_fields::keyword_value(keyword), id)?;
+            let term = self.add_posting(*field, &system_fields::keyword_value(keyword), id)?;
             self.number(system_fields::column_of(*field), id, term.0.into());
         }
         for (field, number) in &document.indexed.numbers {

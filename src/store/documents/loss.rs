@@ -164,7 +164,7 @@ impl View {
     ) -> Result<impl Iterator<Item = Result<(DocId, Vec<LossSpan>), StoreError>>, StoreError> {
         let prefix = TokensKey { tokenizer, document: DocId(0) }.to_bytes();
         let rows = self.pinned().scan_prefix::<Loss>(prefix.get(..2).unwrap_or_default())?;
-        Ok(rows.taken("trained tokens", |key, row| Ok(Some((key.document, row.tokens()?)))))
+        Ok(rows.filter_map("trained tokens", |key, row| Ok(Some((key.document, row.tokens()?)))))
     }
 
     /// How a document's text is encoded and what of it is trained on; none: plain text.
@@ -180,7 +180,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] when the family cannot be read.
-    pub fn given_by(&self, tokenizer: TokenizerId) -> Result<u64, StoreError> {
+    pub fn count_imported_ids(&self, tokenizer: TokenizerId) -> Result<u64, StoreError> {
         let key = TokensKey { tokenizer: TEXT, document: DocId(0) }.to_bytes();
         let mut rows = self.pinned().scan_prefix::<Loss>(key.get(..2).unwrap_or_default())?;
         let mut documents = 0;

@@ -158,13 +158,14 @@ impl CommitBatch<'_> {
     ) -> Result<(), StoreError> {
         for (field, keyword) in &old.keywords {
             if !new.keywords.contains(&(*field, keyword.clone())) {
-                self.unmark(*field, &system_fields::keyword_value(keyword), document)?;
+                self.remove_posting(*field, &system_fields::keyword_value(keyword), document)?;
                 self.number_or_null(system_fields::column_of(*field), document, None);
             }
         }
         for (field, keyword) in &new.keywords {
             if !old.keywords.contains(&(*field, keyword.clone())) {
-                let term = self.mark(*field, &system_fields::keyword_value(keyword), document)?;
+                let term =
+                    self.add_posting(*field, &system_fields::keyword_value(keyword), document)?;
                 self.number_or_null(
                     system_fields::column_of(*field),
                     document,

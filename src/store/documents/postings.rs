@@ -144,7 +144,7 @@ impl View {
 }
 
 impl CommitBatch<'_> {
-    pub(in crate::store) fn mark(
+    pub(in crate::store) fn add_posting(
         &mut self,
         field: FieldId,
         value: &[u8],
@@ -156,7 +156,7 @@ impl CommitBatch<'_> {
     }
 
     /// Takes a document out of the postings of a value.
-    pub(in crate::store) fn unmark(
+    pub(in crate::store) fn remove_posting(
         &mut self,
         field: FieldId,
         value: &[u8],
@@ -183,7 +183,7 @@ impl CommitBatch<'_> {
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read.
-    pub fn stand(
+    pub fn set_standing(
         &mut self,
         document: DocId,
         header: &DocumentRecord,
@@ -198,7 +198,7 @@ impl CommitBatch<'_> {
             )?;
             self.postings.entry((term, document.block())).or_default().clear(document.slot());
         }
-        self.mark(
+        self.add_posting(
             system_fields::STANDING,
             &system_fields::standing_value(generation, now),
             document,

@@ -147,8 +147,10 @@ impl View {
     pub(crate) fn dictionaries(&self) -> Result<Vec<(u16, Vec<u8>)>, StoreError> {
         let rows = self.pinned().scan::<Dictionaries>(&[], None)?;
         let number = |key: NumberKey| u16::try_from(key.number.0).ok();
-        rows.taken("zstd dictionary", |key, bytes| Ok(number(key).map(|id| (id, bytes.to_vec()))))
-            .collect()
+        rows.filter_map("zstd dictionary", |key, bytes| {
+            Ok(number(key).map(|id| (id, bytes.to_vec())))
+        })
+        .collect()
     }
 
     /// The documents from `from` on whose own texts are compressed with one of these dictionaries, ascending.
@@ -161,7 +163,7 @@ impl View {
         from: DocId,
     ) -> Result<impl Iterator<Item = Result<DocId, StoreError>> + use<'a>, StoreError> {
         let rows = self.pinned().scan::<Texts>(&DocumentKey { document: from }.to_bytes(), None)?;
-        Ok(rows.taken("text", |key, text| {
+        Ok(rows.filter_map("text", |key, text| {
             Ok(dictionaries.contains(&text.dictionary()).then_some(key.document))
         }))
     }

@@ -24,7 +24,7 @@ const TABLE: usize = 1 << 20;
 
 /// Folds `runs`, all there are, oldest first; answers the counters as now stored. `folder` is for
 /// tables in the making, on the database's file system.
-pub(in crate::store) fn fold(
+pub(in crate::store) fn merge_runs(
     db: &DB,
     folder: &Path,
     runs: &[Arc<IndexRun>],

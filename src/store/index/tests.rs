@@ -47,11 +47,11 @@ fn change(writer: &mut StoreWriter, model: &mut Model, leaving: &[Placed], joini
         }
     }
     out.sort_unstable();
-    batch.unindex(&out).unwrap();
+    batch.leave_buckets(&out).unwrap();
     for (document, hashes) in joining {
         let keys = keys(hashes);
         let found = batch.view().bucket_firsts(&keys).unwrap();
-        batch.index(&[BucketJoin { document: *document, hashes, stored: found.into() }]);
+        batch.join_buckets(&[BucketJoin { document: *document, hashes, stored: found.into() }]);
         for key in keys {
             model.entry(key).or_default().insert(*document);
         }
@@ -192,10 +192,10 @@ proptest! {
                     placed.dedup();
                 }
                 Step::Fold => {
-                    writer.bands.fold().unwrap();
+                    writer.bands.merge_runs().unwrap();
                     prop_assert!(writer.bands.runs().is_empty());
                     agrees(writer.view(), &model, "a view from before the folding");
-                    writer.committed().unwrap();
+                    writer.refresh_view().unwrap();
                 }
                 Step::Flush => writer.flush().unwrap(),
                 Step::Reopen { keep_filter } => {
@@ -220,8 +220,8 @@ proptest! {
         prop_assert_eq!(counted, model.len() as u64, "buckets are counted");
         let gone: Vec<Placed> = placed;
         change(&mut writer, &mut model, &gone, &[]);
-        writer.bands.fold().unwrap();
-        writer.committed().unwrap();
+        writer.bands.merge_runs().unwrap();
+        writer.refresh_view().unwrap();
         prop_assert!(model.is_empty());
         let (firsts, members) = rows_of(writer.view());
         prop_assert!(firsts <= 1 && members == 0, "at most the mark of what was folded is left");
@@ -279,7 +279,7 @@ fn a_large_commit_goes_into_a_run_and_the_filter_lives_on_in_its_file() {
     agrees(writer.view(), &model, "caught up");
     assert!(writer.bands.gate().is_loaded());
     commit(&mut writer, &mut model, &many(60_030, 40_000));
-    writer.bands.fold().unwrap();
+    writer.bands.merge_runs().unwrap();
     writer.flush().unwrap();
     assert!(writer.bands.runs().is_empty());
     agrees(writer.view(), &model, "folded");
@@ -314,7 +314,7 @@ fn documents_that_come_anew_every_night_leave_neither_rows_nor_a_growing_filter(
         );
         last = new;
     }
-    writer.bands.fold().unwrap();
+    writer.bands.merge_runs().unwrap();
     writer.flush().unwrap();
     assert_eq!(writer.bands.counts().buckets(), model.len() as u64);
     // The mark of what was folded is a row too; fifty buckets of the first band are shared by all.
@@ -377,7 +377,7 @@ fn a_reader_that_misses_folded_tables_is_refused() {
     let mut model = Model::new();
     let mut writer = open(&path);
     commit(&mut writer, &mut model, &many(0, 3000));
-    writer.bands.fold().unwrap();
+    writer.bands.merge_runs().unwrap();
     writer.flush().unwrap();
     agrees(&store::read(&path, MemoryBudget::within(BUDGET)).unwrap(), &model, "a reader");
     // The log tells of a folding that the manifest does not have.
@@ -398,8 +398,8 @@ fn a_folded_run_whose_deletion_is_not_seen_hides_no_newer_row() {
     let mut writer = open(&path);
     commit(&mut writer, &mut model, &many(0, 3000));
     let run = writer.bands.runs()[0].clone();
-    writer.bands.fold().unwrap();
-    writer.committed().unwrap();
+    writer.bands.merge_runs().unwrap();
+    writer.refresh_view().unwrap();
     change(&mut writer, &mut model, &many(0, 2), &many(5000, 3));
     assert!(writer.bands.runs().is_empty(), "a small commit writes rows");
     let key = BandRunKey { commit: run.commit, part: run.part }.to_bytes();

@@ -12,7 +12,7 @@ use crate::store::index::bucket::{Bands, BandsMore, encode_first, key_of, member
 use crate::store::index::changes::{BandBatch, Sorted};
 use crate::store::index::filter_cache::FilterCache;
 use crate::store::index::lookup::{self, IndexReader};
-use crate::store::index::merge::fold;
+use crate::store::index::merge::merge_runs;
 use crate::store::index::run::{BandCounters, BandRuns, IndexEntry, IndexRun};
 use rocksdb::{CompactOptions, DB, WriteBatch};
 use std::ops::Range;
@@ -147,22 +147,22 @@ impl IndexWriter {
     ) -> Result<(), StoreError> {
         let Some(staged) = staged else { return Ok(()) };
         self.counts = staged.counts;
-        self.let_go(&staged.forgotten);
+        self.forget_in_memory(&staged.forgotten);
         if !staged.as_rows {
             self.runs.extend(staged.runs);
         }
         if self.entries() >= self.fold_at || self.runs.len() > MOST_RUNS {
-            self.fold()?;
+            self.merge_runs()?;
         }
         Ok(())
     }
 
     /// An ingest ends: leaves few entries in runs, and the filter in its file. Answers whether views
     /// must be made anew.
-    pub(in crate::store) fn settle(&mut self) -> Result<bool, StoreError> {
+    pub(in crate::store) fn finish_ingest(&mut self) -> Result<bool, StoreError> {
         let folds = self.entries() > LEAVE.min(self.fold_at);
         if folds {
-            self.fold()?;
+            self.merge_runs()?;
         }
         self.gate.save();
         Ok(folds)
@@ -192,9 +192,9 @@ impl IndexWriter {
         std::mem::take(&mut self.folded) > BACKLOG
     }
 
-    pub(in crate::store) fn fold(&mut self) -> Result<(), StoreError> {
+    pub(in crate::store) fn merge_runs(&mut self) -> Result<(), StoreError> {
         self.folded += self.entries();
-        self.counts = fold(&self.db, &self.folder, &self.runs, &self.counts, self.threads)?;
+        self.counts = merge_runs(&self.db, &self.folder, &self.runs, &self.counts, self.threads)?;
         self.runs.clear();
         Ok(())
     }
@@ -260,7 +260,7 @@ fn is_in(generations: &[Range<u32>], generation: Generation) -> bool {
 impl IndexWriter {
     /// Puts into a commit, behind its own entries, that nothing of `generations` is left in runs and counters. Their
     /// rows are the caller's to delete.
-    pub(in crate::store) fn forget(
+    pub(in crate::store) fn drop_generations(
         &self,
         staged: Option<StagedRuns>,
         generations: Vec<Range<u32>>,
@@ -287,7 +287,7 @@ impl IndexWriter {
     }
 
     /// The commit that forgets them stands.
-    pub(in crate::store) fn let_go(&mut self, generations: &[Range<u32>]) {
+    pub(in crate::store) fn forget_in_memory(&mut self, generations: &[Range<u32>]) {
         if !generations.is_empty() {
             self.runs.retain(|run| !is_in(generations, run.generation));
             // A filter cannot forget: another one is built when it is worth its cost.

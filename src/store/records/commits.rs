@@ -70,7 +70,11 @@ impl CommitBatch<'_> {
     ///
     /// # Errors
     /// [`StoreError`] when the record cannot be encoded.
-    pub fn redact(&mut self, commit: CommitSeq, record: &CommitRecord) -> Result<(), StoreError> {
+    pub fn rewrite_commit(
+        &mut self,
+        commit: CommitSeq,
+        record: &CommitRecord,
+    ) -> Result<(), StoreError> {
         self.put::<Commits>(&CommitKey { commit }, &record::encode("commit", record)?)
     }
 }

@@ -183,7 +183,7 @@ impl View {
         suite: SuiteId,
     ) -> Result<impl Iterator<Item = Result<(DocId, Sightings), StoreError>>, StoreError> {
         let rows = self.pinned().scan_prefix::<Contamination>(&suite_prefix(suite))?;
-        Ok(rows.taken("contamination", |key, found| Ok(Some((key.document, found)))))
+        Ok(rows.filter_map("contamination", |key, found| Ok(Some((key.document, found)))))
     }
 
     /// The first document of a suite that is stored in no row of `suites`, or does not exist: neither is written.
@@ -242,7 +242,7 @@ impl View {
     ) -> Result<impl Iterator<Item = Result<(VerdictSubject, SuiteVerdict), StoreError>>, StoreError>
     {
         let rows = self.pinned().scan_prefix::<Verdicts>(&suite_prefix(suite))?;
-        Ok(rows.taken("verdict", |key, verdict| Ok(Some(((key.text, key.item), verdict)))))
+        Ok(rows.filter_map("verdict", |key, verdict| Ok(Some(((key.text, key.item), verdict)))))
     }
 
     /// The verdicts of a suite of whose text nothing is known any more: no document has it that has anything of the
@@ -290,7 +290,7 @@ impl CommitBatch<'_> {
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.
-    pub fn judge(
+    pub fn put_verdict(
         &mut self,
         suite: SuiteId,
         (text, item): VerdictSubject,

@@ -95,7 +95,7 @@ impl View {
     ) -> Result<impl Iterator<Item = Result<([u8; 16], RejectRecord), StoreError>>, StoreError>
     {
         let rows = self.pinned().scan::<Rejects>(&[], None)?;
-        Ok(rows.taken("reject", |key, record| Ok(Some((key.hash, record)))))
+        Ok(rows.filter_map("reject", |key, record| Ok(Some((key.hash, record)))))
     }
 
     /// Every rejected record, in an order that is the same at every call and means nothing. Holds one record.
@@ -106,7 +106,7 @@ impl View {
         &self,
     ) -> Result<impl Iterator<Item = Result<RejectRecord, StoreError>>, StoreError> {
         let rows = self.pinned().scan::<Rejects>(&[], None)?;
-        Ok(rows.taken("reject", |_, record| Ok(Some(record))))
+        Ok(rows.filter_map("reject", |_, record| Ok(Some(record))))
     }
 }
 

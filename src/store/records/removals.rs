@@ -163,7 +163,7 @@ impl View {
         StoreError,
     > {
         let rows = self.pinned().scan::<Removals>(&[], None)?;
-        Ok(rows.taken("removal", |key, row| match row {
+        Ok(rows.filter_map("removal", |key, row| match row {
             RemovalRow::Documents(documents) => Ok(Some((key.commit, documents))),
             _ => Ok(None),
         }))
@@ -180,7 +180,7 @@ impl View {
         StoreError,
     > {
         let rows = self.pinned().scan::<Removals>(&[], None)?;
-        Ok(rows.taken("trace", |key, row| match row {
+        Ok(rows.filter_map("trace", |key, row| match row {
             RemovalRow::Traces(traces) => Ok(Some((key.commit, traces))),
             _ => Ok(None),
         }))
@@ -192,7 +192,7 @@ impl View {
     /// [`StoreError`] when a row cannot be read.
     pub fn unended_purge(&self) -> Result<Option<PendingPurge>, StoreError> {
         let rows = self.pinned().scan::<Removals>(&[], None)?;
-        let mut unended = rows.taken("purge", |key, row| match row {
+        let mut unended = rows.filter_map("purge", |key, row| match row {
             RemovalRow::Unended(reach, documents) => {
                 Ok(Some(PendingPurge { commit: key.commit, reach, documents }))
             }

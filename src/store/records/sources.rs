@@ -119,7 +119,7 @@ impl View {
         let alike = FileKey { source, path: before.as_bytes().to_vec() }.to_bytes();
         let files = self.pinned().scan_prefix::<Files>(&alike)?;
         let is_shown_so = |key: &FileKey| String::from_utf8_lossy(&key.path) == shown;
-        files.taken("file", |key, file| Ok(is_shown_so(&key).then_some(file))).collect()
+        files.filter_map("file", |key, file| Ok(is_shown_so(&key).then_some(file))).collect()
     }
 
     /// The absolute path of a file of a source, as its bytes are.
@@ -270,7 +270,7 @@ impl View {
     ) -> Result<impl Iterator<Item = Result<FileId, StoreError>>, StoreError> {
         let prefix = MetaKey::overtaken(source, file);
         let rows = self.pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
-        Ok(rows.taken("overtaken file", |key, _| match key {
+        Ok(rows.filter_map("overtaken file", |key, _| match key {
             MetaKey::Overtaken { by, .. } => Ok(Some(by)),
             _ => Ok(None),
         }))
@@ -282,7 +282,7 @@ impl CommitBatch<'_> {
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.
-    pub fn overtake(
+    pub fn note_overtaking(
         &mut self,
         source: SourceId,
         file: FileId,

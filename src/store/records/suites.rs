@@ -250,7 +250,7 @@ impl View {
     ) -> Result<impl Iterator<Item = Result<SuiteItem, StoreError>>, StoreError> {
         let from = SuiteKey { suite, row: 1 }.to_bytes();
         let rows = self.pinned().scan::<Suites>(&from, after_prefix(&suite_prefix(suite)))?;
-        Ok(rows.taken("item of a suite", |_, row| row.item().map(Some)))
+        Ok(rows.filter_map("item of a suite", |_, row| row.item().map(Some)))
     }
 
     /// What a suite has under each hash, ascending by hash.
@@ -262,7 +262,7 @@ impl View {
         suite: SuiteId,
     ) -> Result<impl Iterator<Item = Result<(u64, SuiteGram), StoreError>>, StoreError> {
         let rows = self.pinned().scan_prefix::<SuiteGrams>(&suite_prefix(suite))?;
-        Ok(rows.taken("n-gram of a suite", |key, gram| Ok(Some((hash_of(key.hash), gram)))))
+        Ok(rows.filter_map("n-gram of a suite", |key, gram| Ok(Some((hash_of(key.hash), gram)))))
     }
 }
 
