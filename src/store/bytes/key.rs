@@ -10,7 +10,7 @@
 use crate::model::{
     ColumnId, CommitSeq, DocId, FieldId, FileId, Generation, SourceId, SuiteId, TermId, TokenizerId,
 };
-use crate::store::error::DecodeError;
+use crate::store::error::{DecodeError, StoreError};
 
 /// A typed key of one column family.
 pub trait StoreKey: Sized {
@@ -533,4 +533,46 @@ mod kinds_tests {
         assert_eq!(BlockKind::ALL.map(BlockKind::as_byte), [0, 1, 2, 3]);
         assert_eq!(TokenizerPart::Original(0).as_byte(), 16);
     }
+}
+
+/// What a name may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) enum NameRule {
+    /// Up to 200 bytes of anything that can be shown.
+    Shown,
+    /// As `Shown`, for lists that are cut at commas and spaces.
+    Listed,
+    /// Up to 100 bytes of what needs no quotes where columns are named.
+    Column,
+}
+
+/// Refuses a name that does not keep to its rule; `what` begins the message.
+pub(in crate::store) fn check_name(
+    what: &str,
+    name: &str,
+    rule: NameRule,
+) -> Result<(), StoreError> {
+    let is_listed = |c: char| !c.is_control() && !c.is_whitespace() && c != ',';
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
+    let (longest, is_good, wanted) = match rule {
+        NameRule::Shown => (
+            200,
+            !name.chars().any(char::is_control),
+            "must have 1 to 200 bytes and no control characters",
+        ),
+        NameRule::Listed => (
+            200,
+            name.chars().all(is_listed),
+            "must have 1 to 200 bytes, without commas, spaces and control characters",
+        ),
+        NameRule::Column => (
+            100,
+            name.chars().all(is_plain),
+            "must be letters, digits, `_`, `-` or `.`, at most 100 bytes",
+        ),
+    };
+    if is_good && !name.is_empty() && name.len() <= longest {
+        return Ok(());
+    }
+    Err(StoreError::Name(format!("{what} {name:?} {wanted}")))
 }

@@ -4,7 +4,8 @@
 use crate::model::{DocId, FieldDeclaration, FieldId, FieldKind, KeepOrder, TermId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{
-    BlockNumber, ColumnKey, DocumentKey, PostingKey, StoreKey, TermKey, after_prefix,
+    BlockNumber, ColumnKey, DocumentKey, NameRule, PostingKey, StoreKey, TermKey, after_prefix,
+    check_name,
 };
 use crate::store::bytes::record::{self, CharterRecord, FieldRecord, FieldState};
 use crate::store::database::PinnedMoment;
@@ -337,13 +338,7 @@ const RESERVED: [&str; 15] = [
 /// # Errors
 /// [`StoreError::Name`].
 pub fn check_column_name(name: &str) -> Result<(), StoreError> {
-    let good = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
-    if name.is_empty() || name.len() > 100 || !name.chars().all(good) {
-        return Err(StoreError::Name(format!(
-            "name {name:?} must be letters, digits, `_`, `-` or `.`, at most 100 bytes"
-        )));
-    }
-    Ok(())
+    check_name("name", name, NameRule::Column)
 }
 
 /// Refuses a keep order by a field that holds no numbers.

@@ -4,7 +4,7 @@
 use crate::model::Generation;
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block::treemap_bytes;
-use crate::store::bytes::key::{NameKey, StoreKey};
+use crate::store::bytes::key::{NameKey, NameRule, StoreKey, check_name};
 use crate::store::bytes::record::{self, CommitRecord, Named, SnapshotRecord};
 use crate::store::database::family::{StoreFamily, corrupt_row, store_family};
 use crate::store::error::{DecodeError, StoreError};
@@ -163,11 +163,7 @@ impl CommitBatch<'_> {
     }
 
     fn check_new_snapshot(&self, name: &str) -> Result<(), StoreError> {
-        if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
-            return Err(StoreError::Name(format!(
-                "snapshot name {name:?} must have 1 to 200 bytes and no control characters"
-            )));
-        }
+        check_name("snapshot name", name, NameRule::Shown)?;
         if self.view.snapshot(name)?.is_some() {
             return Err(StoreError::Name(format!(
                 "snapshot `{name}` exists already; choose another name"

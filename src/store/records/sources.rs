@@ -4,7 +4,7 @@
 use crate::model::{FileId, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::not_empty;
-use crate::store::bytes::key::{FileKey, SourceKey, StoreKey};
+use crate::store::bytes::key::{FileKey, NameRule, SourceKey, StoreKey, check_name};
 use crate::store::bytes::record::{self, FileRecord, Named, SourceRecord, StoreState};
 use crate::store::database::PinnedMoment;
 use crate::store::database::family::{StoreFamily, store_family};
@@ -185,11 +185,7 @@ impl CommitBatch<'_> {
         if let Some(id) = self.names.get(name) {
             return Ok(*id);
         }
-        if name.is_empty() || name.len() > 200 || name.chars().any(char::is_control) {
-            return Err(StoreError::Name(format!(
-                "source name {name:?} must have 1 to 200 bytes and no control characters"
-            )));
-        }
+        check_name("source name", name, NameRule::Shown)?;
         let id = SourceId(self.state.next_source);
         self.state.next_source += 1;
         self.names.insert(name.to_owned(), id);

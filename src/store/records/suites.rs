@@ -4,7 +4,9 @@
 use crate::model::{GramPlace, ShortItem, SuiteGram, SuiteId, SuiteItem, SuitePart};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::{ByteCursor, put_varint};
-use crate::store::bytes::key::{StoreKey, SuiteGramKey, SuiteKey, after_prefix, suite_prefix};
+use crate::store::bytes::key::{
+    NameRule, StoreKey, SuiteGramKey, SuiteKey, after_prefix, check_name, suite_prefix,
+};
 use crate::store::bytes::record::{self, SuiteRecord};
 use crate::store::database::PinnedMoment;
 use crate::store::database::family::store_family;
@@ -204,9 +206,6 @@ impl View {
     }
 }
 
-/// Longest name of a suite, in bytes.
-const LONGEST_NAME: usize = 200;
-
 impl View {
     /// The suite of that name.
     ///
@@ -278,11 +277,7 @@ impl CommitBatch<'_> {
         grams: impl Iterator<Item = (u64, &'i SuiteGram)>,
     ) -> Result<SuiteId, StoreError> {
         let name = &record.name;
-        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(is_odd) {
-            return Err(StoreError::Name(format!(
-                "suite name {name:?} must have 1 to {LONGEST_NAME} bytes, without commas, spaces and control characters"
-            )));
-        }
+        check_name("suite name", name, NameRule::Listed)?;
         let known = self.view().suites()?;
         if known.iter().any(|(_, other)| other.name == *name) {
             return Err(StoreError::Name(format!(
@@ -321,11 +316,6 @@ impl CommitBatch<'_> {
         self.delete_range::<Contamination>(from.clone(), to.clone())?;
         self.delete_range::<Verdicts>(from, to)
     }
-}
-
-/// What no name of a suite holds: lists of them are cut at commas and spaces.
-fn is_odd(character: char) -> bool {
-    character.is_control() || character.is_whitespace() || character == ','
 }
 
 #[expect(clippy::big_endian_bytes, reason = "a part of a key: byte order is value order")]

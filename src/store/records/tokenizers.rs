@@ -59,7 +59,7 @@ pub struct TokenizerFiles<'a> {
 }
 
 /// Refuses a stored file name that would lead out of the directory it is written to: a corpus may be anybody's.
-fn check_name(name: &str) -> Result<(), StoreError> {
+fn check_file_name(name: &str) -> Result<(), StoreError> {
     let is_plain = Path::new(name).file_name().is_some_and(|last| last == name);
     is_plain.then_some(()).ok_or_else(|| {
         StoreError::Name(format!(
@@ -130,7 +130,7 @@ impl View {
         let named = record.originals.iter().enumerate();
         named
             .map(|(at, file)| {
-                check_name(&file.name)?;
+                check_file_name(&file.name)?;
                 Ok((file.name.clone(), self.tokenizer_original(tokenizer, at)?))
             })
             .collect()
@@ -192,7 +192,7 @@ impl CommitBatch<'_> {
         if parts.originals.len() > MOST_ORIGINALS {
             return Err(StoreError::Name(format!("a tokenizer of over {MOST_ORIGINALS} files")));
         }
-        record.originals.iter().try_for_each(|file| check_name(&file.name))?;
+        record.originals.iter().try_for_each(|file| check_file_name(&file.name))?;
         self.put::<Tokenizers>(
             &TokenizerKey { tokenizer: id, part: TokenizerPart::File },
             parts.file,
@@ -317,11 +317,11 @@ mod tests {
     #[test]
     fn a_stored_file_name_that_leads_out_of_its_directory_is_refused() {
         for name in ["../out", "/etc/passwd", "..", "a/b", "a/", "", "."] {
-            let error = check_name(name).unwrap_err().to_string();
+            let error = check_file_name(name).unwrap_err().to_string();
             assert!(error.contains("no plain file name"), "{error}");
         }
         for name in ["tokenizer.model", ".hidden", "..a", "a b"] {
-            check_name(name).unwrap();
+            check_file_name(name).unwrap();
         }
     }
 }
