@@ -13,7 +13,7 @@ use super::StoreError;
 use rocksdb::{DB, WriteBatch};
 
 /// One step of the ladder.
-pub struct Step {
+pub struct MigrationStep {
     /// The format version the store has after the step.
     pub to: u32,
     /// Adds the step's writes to the batch that also raises the version. Must be idempotent.
@@ -21,7 +21,7 @@ pub struct Step {
 }
 
 /// All steps, in order; the last one's `to` is the format this release writes.
-pub const STEPS: &[Step] = &[
+pub const STEPS: &[MigrationStep] = &[
     v0001_baseline::STEP,
     v0002_generations::STEP,
     v0003_loss::STEP,

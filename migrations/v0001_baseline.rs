@@ -1,15 +1,15 @@
 //! Format 1: the first released layout. Its record types are frozen here, apart from the current ones.
 
 use super::super::StoreError;
-use super::Step;
+use super::MigrationStep;
 use bincode::Encode;
 use rocksdb::{DB, WriteBatch};
 
 /// From an empty database to format 1.
-pub const STEP: Step = Step { to: 1, apply };
+pub const STEP: MigrationStep = MigrationStep { to: 1, apply };
 
 #[derive(Encode, Default)]
-struct State {
+struct StoreStateV1 {
     commit: u64,
     documents: u64,
     kept: u64,
@@ -26,8 +26,8 @@ fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
     let missing = StoreError::Missing { what: "column family", family: "meta", key: String::new() };
     let meta = db.cf_handle("meta").ok_or(missing)?;
     if db.get_pinned_cf(&meta, "state")?.is_none() {
-        let first = State { next_dictionary: 1, next_epoch: 1, ..State::default() };
-        rows.put_cf(&meta, "state", super::super::codec::encode("state", &first)?);
+        let first = StoreStateV1 { next_dictionary: 1, next_epoch: 1, ..StoreStateV1::default() };
+        rows.put_cf(&meta, "state", super::super::record::encode("state", &first)?);
     }
     Ok(())
 }

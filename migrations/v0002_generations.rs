@@ -1,11 +1,11 @@
 //! Format 2: exact rows belong to a policy generation; families for removals and for band runs.
 
 use super::super::StoreError;
-use super::Step;
+use super::MigrationStep;
 use rocksdb::{DB, IteratorMode, WriteBatch};
 
 /// From format 1 to format 2. The new families are made when the database is opened.
-pub const STEP: Step = Step { to: 2, apply };
+pub const STEP: MigrationStep = MigrationStep { to: 2, apply };
 
 /// Kind and hash: the key of format 1, which had one generation, number 0.
 const OLD_KEY: usize = 17;

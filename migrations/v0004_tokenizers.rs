@@ -1,13 +1,14 @@
 //! Format 4: a tokenizer's record says which library its ids are equal to and what it was made of.
 
-use super::super::{StoreError, codec};
-use super::Step;
-use crate::store::columns::{Tokenizers, corrupt};
+use super::super::{StoreError, record};
+use super::MigrationStep;
+use crate::store::database::family::corrupt_row;
+use crate::store::records::tokenizers::Tokenizers;
 use bincode::{Decode, Encode};
 use rocksdb::{DB, IteratorMode, WriteBatch};
 
 /// From format 3 to format 4. Every release before it had one reference library.
-pub const STEP: Step = Step { to: 4, apply };
+pub const STEP: MigrationStep = MigrationStep { to: 4, apply };
 
 const REFERENCE: &str = "tokenizers 0.23.2";
 /// What the fast encoder of these releases is called now.
@@ -16,7 +17,7 @@ const FAST: &str = "fast, tokenizers 1.0.0-rc.3";
 const KEY: usize = 3;
 
 #[derive(Decode, Encode)]
-struct Old {
+struct TokenizerRecordV3 {
     name: String,
     hash: [u8; 32],
     vocab_size: u32,
@@ -26,8 +27,8 @@ struct Old {
 }
 
 #[derive(Encode)]
-struct New {
-    old: Old,
+struct TokenizerRecordV4 {
+    old: TokenizerRecordV3,
     reference: String,
     base: Option<u16>,
     originals: Vec<(String, [u8; 32])>,
@@ -47,14 +48,15 @@ fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
         if key.len() != KEY || key.last() != Some(&0) {
             continue;
         }
-        let mut old: Old =
-            codec::decode(&value).map_err(|why| corrupt::<Tokenizers>("tokenizer", &key, why))?;
+        let mut old: TokenizerRecordV3 = record::decode(&value)
+            .map_err(|why| corrupt_row::<Tokenizers>("tokenizer", &key, why))?;
         if old.backend == "fast" {
             old.backend = FAST.to_owned();
         }
         let reference = REFERENCE.to_owned();
-        let new = New { old, reference, base: None, originals: Vec::new(), dropped: false };
-        rows.put_cf(&tokenizers, &key, codec::encode("tokenizer", &new)?);
+        let new =
+            TokenizerRecordV4 { old, reference, base: None, originals: Vec::new(), dropped: false };
+        rows.put_cf(&tokenizers, &key, record::encode("tokenizer", &new)?);
     }
     Ok(())
 }

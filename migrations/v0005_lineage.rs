@@ -9,17 +9,21 @@
 )]
 
 use super::super::StoreError;
-use super::Step;
-use crate::store::columns::{Documents, Matches, Meta, Snapshots, corrupt};
-use crate::store::error::Malformed;
-use crate::store::rows::bytes::Cursor;
+use super::MigrationStep;
+use crate::store::bytes::cursor::ByteCursor;
+use crate::store::database::family::corrupt_row;
+use crate::store::decisions::matches::Matches;
+use crate::store::documents::headers::Documents;
+use crate::store::error::DecodeError;
+use crate::store::meta::Meta;
+use crate::store::records::snapshots::Snapshots;
 use roaring::RoaringTreemap;
 use rocksdb::{BoundColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 /// From format 4 to format 5. The new family is made when the database is opened.
-pub const STEP: Step = Step { to: 5, apply };
+pub const STEP: MigrationStep = MigrationStep { to: 5, apply };
 
 const SUPERSEDED: u8 = 3;
 /// Roots that are told apart, and the one that stands for more.
@@ -28,22 +32,22 @@ const MANY: u64 = u64::MAX;
 /// Rows written at a time.
 const ROWS: usize = 1 << 16;
 
-type Matched = Option<(u8, u64)>;
+type MatchV4 = Option<(u8, u64)>;
 
 /// A change of what explains a document.
-struct Event {
+struct MatchEvent {
     document: u64,
     /// The commit that added the document.
     arrived: u64,
     /// The commit that added the one that explains it now.
     other_arrived: u64,
-    before: Matched,
-    now: Matched,
+    before: MatchV4,
+    now: MatchV4,
 }
 
 fn apply(db: &DB, _: &mut WriteBatch) -> Result<(), StoreError> {
     let Some((commit, generation)) = state(db)? else { return Ok(()) };
-    let mut lineages = Lineages::default();
+    let mut lineages = LineageReplay::default();
     for (at, events) in events(db, generation)? {
         lineages.replay(at, &events);
     }
@@ -69,10 +73,10 @@ fn apply(db: &DB, _: &mut WriteBatch) -> Result<(), StoreError> {
 
 /// Roots of documents that are not just themselves.
 #[derive(Default)]
-struct Lineages(BTreeMap<u64, BTreeSet<u64>>);
+struct LineageReplay(BTreeMap<u64, BTreeSet<u64>>);
 
-impl Lineages {
-    fn of(&self, document: u64, matched: Matched) -> BTreeSet<u64> {
+impl LineageReplay {
+    fn of(&self, document: u64, matched: MatchV4) -> BTreeSet<u64> {
         let mut roots = self.0.get(&document).cloned().unwrap_or_default();
         if let Some(witness) = in_cluster(matched) {
             let own = BTreeSet::from([witness]);
@@ -88,13 +92,13 @@ impl Lineages {
     }
 
     /// Takes in what one commit changed.
-    fn replay(&mut self, commit: u64, events: &[Event]) {
+    fn replay(&mut self, commit: u64, events: &[MatchEvent]) {
         let mut heirs = BTreeSet::new();
         let superseded = events.iter().filter_map(|event| match event.now {
             Some((SUPERSEDED, heir)) => Some((heir, event)),
             _ => None,
         });
-        let superseded: BTreeMap<u64, &Event> = superseded.collect();
+        let superseded: BTreeMap<u64, &MatchEvent> = superseded.collect();
         for (heir, event) in superseded {
             let roots = self.of(event.document, event.before);
             self.add(heir, BTreeSet::new(), &roots);
@@ -129,31 +133,31 @@ fn join(roots: &mut BTreeSet<u64>, more: &BTreeSet<u64>) {
 }
 
 /// The witness of a duplicate.
-fn in_cluster(matched: Matched) -> Option<u64> {
+fn in_cluster(matched: MatchV4) -> Option<u64> {
     matched.filter(|(kind, _)| *kind != SUPERSEDED).map(|(_, witness)| witness)
 }
 
 /// Everything but the duplicates that were never anything else, by commit.
-fn events(db: &DB, generation: u32) -> Result<BTreeMap<u64, Vec<Event>>, StoreError> {
+fn events(db: &DB, generation: u32) -> Result<BTreeMap<u64, Vec<MatchEvent>>, StoreError> {
     let documents = family(db, "documents")?;
     let mut heirs = RoaringTreemap::new();
     for_each_match(db, generation, |_, _, _, now| {
         heirs.extend(now.filter(|(kind, _)| *kind == SUPERSEDED).map(|(_, heir)| heir));
         Ok(())
     })?;
-    let mut found: BTreeMap<u64, Vec<Event>> = BTreeMap::new();
+    let mut found: BTreeMap<u64, Vec<MatchEvent>> = BTreeMap::new();
     let arrival_of = |document: u64| {
         let key = document.to_be_bytes();
         let header = db.get_pinned_cf(&documents, key)?;
         let arrived = header.map_or(Ok(0), |header| arrival(&header));
-        arrived.map_err(|why| corrupt::<Documents>("header", &key, why))
+        arrived.map_err(|why| corrupt_row::<Documents>("header", &key, why))
     };
     for_each_match(db, generation, |document, commit, before, now| {
         let arrived = arrival_of(document)?;
         let came_so = arrived == commit && before.is_none() && in_cluster(now).is_some();
         if !came_so || heirs.contains(document) {
             let other_arrived = now.map_or(Ok(0), |(_, other)| arrival_of(other))?;
-            let event = Event { document, arrived, other_arrived, before, now };
+            let event = MatchEvent { document, arrived, other_arrived, before, now };
             found.entry(commit).or_default().push(event);
         }
         Ok(())
@@ -165,20 +169,20 @@ fn events(db: &DB, generation: u32) -> Result<BTreeMap<u64, Vec<Event>>, StoreEr
 fn for_each_match(
     db: &DB,
     generation: u32,
-    mut each: impl FnMut(u64, u64, Matched, Matched) -> Result<(), StoreError>,
+    mut each: impl FnMut(u64, u64, MatchV4, MatchV4) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
     let matches = family(db, "matches")?;
     let prefix = generation.to_be_bytes();
     let mut options = ReadOptions::default();
     options.set_total_order_seek(true);
     let from = IteratorMode::From(&prefix, Direction::Forward);
-    let mut last: Option<(u64, Matched)> = None;
+    let mut last: Option<(u64, MatchV4)> = None;
     for row in db.iterator_cf_opt(&matches, options, from) {
         let (key, value) = row?;
         if !key.starts_with(&prefix) {
             break;
         }
-        let wrong = |why| corrupt::<Matches>("match", &key, why);
+        let wrong = |why| corrupt_row::<Matches>("match", &key, why);
         let (document, commit) = numbers(&key).map_err(wrong)?;
         let now = matched(&value).map_err(wrong)?;
         let before = last.filter(|(of, _)| *of == document).and_then(|(_, matched)| matched);
@@ -199,8 +203,8 @@ fn shown(db: &DB) -> Result<RoaringTreemap, StoreError> {
         let (key, value) = row?;
         if key.ends_with(b"\0kept") {
             let kept = RoaringTreemap::deserialize_from(value.as_ref());
-            let wrong = |why: std::io::Error| Malformed::at(0, why.to_string());
-            all |= kept.map_err(|why| corrupt::<Snapshots>("snapshot", &key, wrong(why)))?;
+            let wrong = |why: std::io::Error| DecodeError::at(0, why.to_string());
+            all |= kept.map_err(|why| corrupt_row::<Snapshots>("snapshot", &key, wrong(why)))?;
         }
     }
     Ok(all)
@@ -210,27 +214,27 @@ fn shown(db: &DB) -> Result<RoaringTreemap, StoreError> {
 fn state(db: &DB) -> Result<Option<(u64, u32)>, StoreError> {
     let Some(bytes) = db.get_pinned_cf(&family(db, "meta")?, "state")? else { return Ok(None) };
     let read = || {
-        let mut cursor = Cursor::new(&bytes);
+        let mut cursor = ByteCursor::new(&bytes);
         cursor.u8()?;
         let commit = cursor.u64()?;
         // Documents and kept ones.
         cursor.take(16)?;
         Ok((commit, cursor.u32()?))
     };
-    read().map(Some).map_err(|why| corrupt::<Meta>("state", b"state", why))
+    read().map(Some).map_err(|why| corrupt_row::<Meta>("state", b"state", why))
 }
 
 /// Document and commit of a key of `matches`.
-fn numbers(key: &[u8]) -> Result<(u64, u64), Malformed> {
-    let mut cursor = Cursor::new(key);
+fn numbers(key: &[u8]) -> Result<(u64, u64), DecodeError> {
+    let mut cursor = ByteCursor::new(key);
     cursor.take(4)?;
     let numbers = (u64::from_be_bytes(cursor.array()?), u64::from_be_bytes(cursor.array()?));
     cursor.end()?;
     Ok(numbers)
 }
 
-fn matched(value: &[u8]) -> Result<Matched, Malformed> {
-    let mut cursor = Cursor::new(value);
+fn matched(value: &[u8]) -> Result<MatchV4, DecodeError> {
+    let mut cursor = ByteCursor::new(value);
     match cursor.u8()? {
         0 => Ok(None),
         kind => Ok(Some((kind, cursor.u64()?))),
@@ -238,8 +242,8 @@ fn matched(value: &[u8]) -> Result<Matched, Malformed> {
 }
 
 /// The commit in a header: format, flags, source, file, number, commit.
-fn arrival(header: &[u8]) -> Result<u64, Malformed> {
-    let mut cursor = Cursor::new(header);
+fn arrival(header: &[u8]) -> Result<u64, DecodeError> {
+    let mut cursor = ByteCursor::new(header);
     cursor.take(2)?;
     for _ in 0..3 {
         cursor.varint()?;
@@ -257,19 +261,19 @@ mod tests {
     use super::*;
 
     /// Of documents that came with commit 1, but for 12, which came with commit 6.
-    fn event(document: u64, arrived: u64, before: Matched, now: Matched) -> Event {
+    fn event(document: u64, arrived: u64, before: MatchV4, now: MatchV4) -> MatchEvent {
         let other_arrived = now.map_or(0, |(_, other)| if other == 12 { 6 } else { 1 });
-        Event { document, arrived, other_arrived, before, now }
+        MatchEvent { document, arrived, other_arrived, before, now }
     }
 
     /// The roots of a document, and of a duplicate of `witness`.
-    fn roots(lineages: &Lineages, document: u64, matched: Matched) -> Vec<u64> {
+    fn roots(lineages: &LineageReplay, document: u64, matched: MatchV4) -> Vec<u64> {
         lineages.of(document, matched).into_iter().collect()
     }
 
     #[test]
     fn lineages_follow_supersession_displacement_and_the_loss_of_a_witness() {
-        let mut lineages = Lineages::default();
+        let mut lineages = LineageReplay::default();
         // 10 supersedes 1, which was kept; 12 displaces 10 and 2; 2 had the duplicate 3.
         lineages.replay(5, &[event(1, 1, None, Some((SUPERSEDED, 10)))]);
         assert_eq!(roots(&lineages, 10, None), [1]);

@@ -1,18 +1,20 @@
 //! Format 6: commits say why, of what and when documents were removed; a family has which ones; snapshots count what was
 //! purged of them.
 
-use super::super::{StoreError, codec};
-use super::Step;
-use crate::store::columns::{Column, Commits, Snapshots, corrupt};
-use crate::store::error::Malformed;
+use super::super::{StoreError, record};
+use super::MigrationStep;
+use crate::store::database::family::{StoreFamily, corrupt_row};
+use crate::store::error::DecodeError;
+use crate::store::records::commits::Commits;
+use crate::store::records::snapshots::Snapshots;
 use bincode::{Decode, Encode};
 use rocksdb::{DB, IteratorMode, WriteBatch};
 
 /// From format 5 to format 6. The new family is made when the database is opened: of earlier removals it has no row.
-pub const STEP: Step = Step { to: 6, apply };
+pub const STEP: MigrationStep = MigrationStep { to: 6, apply };
 
 #[derive(Decode, Encode)]
-struct OldCommit {
+struct CommitRecordV5 {
     kind: String,
     subject: String,
     first: u64,
@@ -23,15 +25,15 @@ struct OldCommit {
 }
 
 #[derive(Encode)]
-struct NewCommit {
-    old: OldCommit,
+struct CommitRecordV6 {
+    old: CommitRecordV5,
     reason: Option<String>,
     condition: Option<String>,
     time: Option<i64>,
 }
 
 #[derive(Decode, Encode)]
-struct OldSnapshot {
+struct SnapshotRecordV5 {
     name: String,
     commit: u64,
     generation: u32,
@@ -41,18 +43,21 @@ struct OldSnapshot {
 }
 
 #[derive(Encode)]
-struct NewSnapshot {
-    old: OldSnapshot,
+struct SnapshotRecordV6 {
+    old: SnapshotRecordV5,
     purged: u64,
 }
 
 fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
     rewrite::<Commits>(db, rows, |value| {
-        let old = codec::decode(value)?;
-        Ok(codec::encode("commit", &NewCommit { old, reason: None, condition: None, time: None }))
+        let old = record::decode(value)?;
+        Ok(record::encode(
+            "commit",
+            &CommitRecordV6 { old, reason: None, condition: None, time: None },
+        ))
     })?;
     rewrite::<Snapshots>(db, rows, |value| {
-        Ok(codec::encode("snapshot", &NewSnapshot { old: codec::decode(value)?, purged: 0 }))
+        Ok(record::encode("snapshot", &SnapshotRecordV6 { old: record::decode(value)?, purged: 0 }))
     })
 }
 
@@ -61,10 +66,10 @@ fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
     clippy::disallowed_methods,
     reason = "the last item carries the iterator's status: a damaged block is an error here"
 )]
-fn rewrite<C: Column>(
+fn rewrite<C: StoreFamily>(
     db: &DB,
     rows: &mut WriteBatch,
-    anew: impl Fn(&[u8]) -> Result<Result<Vec<u8>, StoreError>, Malformed>,
+    anew: impl Fn(&[u8]) -> Result<Result<Vec<u8>, StoreError>, DecodeError>,
 ) -> Result<(), StoreError> {
     let missing =
         StoreError::Missing { what: "column family", family: C::NAME, key: String::new() };
@@ -73,7 +78,7 @@ fn rewrite<C: Column>(
         let (key, value) = row?;
         let is_beside = C::NAME == Snapshots::NAME && key.contains(&0);
         if !is_beside {
-            let value = anew(&value).map_err(|why| corrupt::<C>("record", &key, why))?;
+            let value = anew(&value).map_err(|why| corrupt_row::<C>("record", &key, why))?;
             rows.put_cf(&family, &key, value?);
         }
     }

@@ -4,7 +4,7 @@ use crate::blocking::{attended, or_leave, soon, to_the_end};
 use crate::error::named;
 use crate::process::{Owned, refuse_forked};
 use crate::words::tried;
-use corpusdb::store::Twin;
+use corpusdb::store::DryRunCorpus;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, Error};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -274,7 +274,7 @@ impl Open {
         }
         drop(shown.take());
         drop(slot.take());
-        let twin = Twin::make(&self.path);
+        let twin = DryRunCorpus::make(&self.path);
         let writer = self.options.open_writer_with(&self.path, &self.shards)?;
         *shown = Some(Arc::new(writer.corpus()));
         *slot = Some(writer);

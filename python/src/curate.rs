@@ -7,7 +7,7 @@ use crate::words::{json, one_of, tried};
 use corpusdb::Error;
 use corpusdb::curate::{BlockReach, RejectSelection, RemovalRequest};
 use corpusdb::roaring::RoaringTreemap;
-use corpusdb::store::Depth;
+use corpusdb::store::CheckDepth;
 use pyo3::prelude::*;
 use serde_json::json as object;
 
@@ -183,7 +183,8 @@ pub(crate) fn check(
     depth: &str,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let depths = [("quick", Depth::Quick), ("full", Depth::Full), ("deep", Depth::Deep)];
+    let depths =
+        [("quick", CheckDepth::Quick), ("full", CheckDepth::Full), ("deep", CheckDepth::Deep)];
     let depth = one_of(py, "BadInput", "depth", depth, &depths)?;
     let corpus = handle.corpus(py)?;
     let told = or_leave(py, listener.as_ref(), move |context| {

@@ -2,7 +2,7 @@
 
 use super::setup::CommandSession;
 use super::{Outcome, print};
-use corpusdb::store::Depth;
+use corpusdb::store::CheckDepth;
 use std::path::PathBuf;
 
 /// Check a corpus: journal, bitmaps and counters; every file's checksums; with --deep every derived thing
@@ -39,9 +39,9 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
         return Ok(Outcome::Good);
     }
     let depth = match (args.deep, args.quick) {
-        (true, _) => Depth::Deep,
-        (_, true) => Depth::Quick,
-        _ => Depth::Full,
+        (true, _) => CheckDepth::Deep,
+        (_, true) => CheckDepth::Quick,
+        _ => CheckDepth::Full,
     };
     let faults = corpus.check(depth, &session.context())?;
     let crowded = corpus.view().crowded()?.len();

@@ -4,7 +4,7 @@ use super::bar::Bar;
 use anyhow::Context as _;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
-use corpusdb::store::{StoreError, Twin};
+use corpusdb::store::{DryRunCorpus, StoreError};
 use corpusdb::{Context, Corpus, CorpusWriter, Error, Interrupt, NoProgress, Progress};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -110,7 +110,7 @@ impl CommandSession {
     /// What a verb that can be tried out works on: the corpus, or a throw-away copy of it.
     pub(super) fn target(&self, corpus: &Path, dry_run: bool) -> anyhow::Result<Target> {
         Ok(match dry_run {
-            true => Target::Copy(Twin::make(corpus).map_err(Error::from)?),
+            true => Target::Copy(DryRunCorpus::make(corpus).map_err(Error::from)?),
             false => Target::Corpus(corpus.to_path_buf()),
         })
     }
@@ -150,7 +150,7 @@ impl CommandSession {
 /// A corpus, or a copy of it that goes when this is dropped.
 pub(super) enum Target {
     Corpus(PathBuf),
-    Copy(Twin),
+    Copy(DryRunCorpus),
 }
 
 impl Target {

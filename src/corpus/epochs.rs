@@ -8,7 +8,7 @@ use crate::epoch::{
 };
 use crate::error::Error;
 use crate::model::{Context, DocId};
-use crate::store::{EpochRecord, Fault};
+use crate::store::{CheckFault, EpochRecord};
 use crate::tokenizer::Tokenizer;
 use std::path::Path;
 use std::sync::Arc;
@@ -78,7 +78,7 @@ impl Corpus {
     }
 
     /// Marks that are stored with plans and are not those of their epochs.
-    pub(super) fn check_marks(&self) -> Result<Vec<Fault>, Error> {
+    pub(super) fn check_marks(&self) -> Result<Vec<CheckFault>, Error> {
         Ok(epoch::check_marks(self.corpora())?)
     }
 

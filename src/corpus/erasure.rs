@@ -5,7 +5,7 @@ use crate::curate::{self, Certificate, CurateError, PurgeReport, RemovalRequest}
 use crate::epoch;
 use crate::error::Error;
 use crate::model::{Context, DocId, Standing, key_identity};
-use crate::store::{Blocked, View};
+use crate::store::{BlockKind, View};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::path::Path;
@@ -51,7 +51,7 @@ impl Corpus {
         let view = self.view();
         let mut purged = RoaringTreemap::new();
         for (_, source) in view.sources() {
-            let by = view.blockers(Blocked::Identity, key_identity(&source.name, key))?;
+            let by = view.blockers(BlockKind::Identity, key_identity(&source.name, key))?;
             purged.extend(by.iter().map(|DocId(document)| *document));
         }
         Ok(purged.intersection_len(&view.documents_standing(Standing::Purged)?))

@@ -44,7 +44,7 @@ use crate::query::{
     DuplicatesOptions, DuplicatesSummary, Info, Rows, Selection, Shown, ShownDocuments,
     SimilarOptions, SimilarReport, SimilarTo, SqlNames, SqlOptions, Stats, StatsOptions,
 };
-use crate::store::{self, Depth, Fault, Lock, Rejected, View, Writer};
+use crate::store::{self, CheckDepth, CheckFault, RejectIter, StoreWriter, View, WriterLock};
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -62,7 +62,7 @@ pub struct Corpus {
     /// Threads of a call whose context names none.
     threads: usize,
     /// What a writer shows keeps its database open: until then nobody else may write. Given back last.
-    _lock: Option<Arc<Lock>>,
+    _lock: Option<Arc<WriterLock>>,
 }
 
 impl Corpus {
@@ -369,7 +369,7 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Store`] when rows cannot be read.
-    pub fn rejects(&self, limit: usize) -> Result<Rejected<'_>, Error> {
+    pub fn rejects(&self, limit: usize) -> Result<RejectIter<'_>, Error> {
         Ok(self.view.rejects(limit)?)
     }
 
@@ -377,9 +377,13 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error`] when the check itself cannot run.
-    pub fn check(&self, depth: Depth, context: &Context<'_>) -> Result<Vec<Fault>, Error> {
+    pub fn check(
+        &self,
+        depth: CheckDepth,
+        context: &Context<'_>,
+    ) -> Result<Vec<CheckFault>, Error> {
         let mut faults = store::check(&self.view, &self.path, depth, context)?;
-        if depth == Depth::Deep {
+        if depth == CheckDepth::Deep {
             let loaded = curate::load_all(&self.view)?;
             let tokenizers: Vec<_> =
                 loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
@@ -388,7 +392,7 @@ impl Corpus {
                 Ok(found) => faults.extend(found),
                 Err(error) => {
                     let place = "epochs".to_owned();
-                    faults.push(Fault { place, what: error.to_string() });
+                    faults.push(CheckFault { place, what: error.to_string() });
                 }
             }
         }
@@ -410,7 +414,7 @@ impl Corpus {
 /// A corpus opened for writing. One process at a time; readers may go on.
 pub struct CorpusWriter {
     path: PathBuf,
-    writer: Writer,
+    writer: StoreWriter,
     /// The corpora beside it whose documents its epochs draw from too.
     others: Arc<[Corpus]>,
     /// Bytes that caches and work in memory may take.

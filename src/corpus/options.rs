@@ -2,7 +2,7 @@
 
 use super::{Corpus, CorpusWriter};
 use crate::error::Error;
-use crate::store::{self, Memory, Writer};
+use crate::store::{self, MemoryBudget, StoreWriter};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
@@ -49,7 +49,7 @@ impl CorpusOptions {
     /// [`Error::Store`]: no corpus, another format, lost commits, corruption.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Corpus, Error> {
         let (path, memory) = (path.as_ref(), self.memory_bytes());
-        let view = store::read(path, Memory::within(memory))?;
+        let view = store::read(path, MemoryBudget::within(memory))?;
         let (path, others, threads) = (path.to_path_buf(), Arc::default(), self.thread_count());
         Ok(Corpus { path, view, others, corpora: OnceLock::new(), memory, threads, _lock: None })
     }
@@ -75,7 +75,7 @@ impl CorpusOptions {
     /// [`Error::Policy`]: sketches that this release does not make.
     pub fn open_writer(self, path: impl AsRef<Path>) -> Result<CorpusWriter, Error> {
         let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
-        let writer = Writer::open(path, Memory::within(memory), threads)?;
+        let writer = StoreWriter::open(path, MemoryBudget::within(memory), threads)?;
         // Sketches of two versions must not come into one corpus.
         writer.view().policy().check()?;
         Ok(CorpusWriter {

@@ -4,7 +4,7 @@ use super::Corpus;
 use super::cost_tests::CountedCorpus;
 use crate::decide::BlockReach;
 use crate::model::{Context, DedupMode, Normaliser, Policy};
-use crate::store::{CommitRecord, Depth, StoreError};
+use crate::store::{CheckDepth, CommitRecord, StoreError};
 
 #[test]
 fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
@@ -34,5 +34,5 @@ fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
     writer.remove(&other, BlockReach::Exact, &Context::new()).unwrap();
     let corpus = Corpus::open(place.path()).unwrap();
     assert_eq!(corpus.view().policy(), &second);
-    assert!(corpus.check(Depth::Deep, &Context::new()).unwrap().is_empty());
+    assert!(corpus.check(CheckDepth::Deep, &Context::new()).unwrap().is_empty());
 }

@@ -5,7 +5,7 @@ use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, stored_sketch};
 use crate::dedup::{Fingerprinter, block_keys};
 use crate::model::{BLOCK_SIZE, DocId, Standing};
-use crate::store::{Blocked, Header, View, fields};
+use crate::store::{BlockKind, DocumentRecord, View, system_fields};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -101,7 +101,7 @@ fn eligible(view: &View) -> Result<RoaringTreemap, CurateError> {
 #[derive(Default)]
 struct BlockKeyIndex {
     /// Raw and normalised texts, with the first document that has them.
-    texts: HashMap<(Blocked, [u8; 16]), DocId>,
+    texts: HashMap<(BlockKind, [u8; 16]), DocId>,
     /// Hashes of sketches, with all that have them: similarity is proved pair by pair.
     similar: HashMap<[u8; 16], Vec<DocId>>,
     /// Lengths of their texts in bytes; more than [`LENGTHS`] are not all held.
@@ -113,19 +113,19 @@ impl BlockKeyIndex {
         &mut self,
         view: &View,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         reach: BlockReach,
     ) -> Result<(), CurateError> {
         let of = BlockKeys::of_removed(view, document, header, reach)?;
         for (what, hash) in of.keys() {
             match what {
                 // Whoever has the key is the document itself, or gave way.
-                Blocked::Identity => {}
-                Blocked::Normalised if reach < BlockReach::Normalised => {}
-                Blocked::Text | Blocked::Normalised => {
+                BlockKind::Identity => {}
+                BlockKind::Normalised if reach < BlockReach::Normalised => {}
+                BlockKind::Text | BlockKind::Normalised => {
                     self.texts.entry((what, hash)).or_insert(document);
                 }
-                Blocked::Similar => self.similar.entry(hash).or_default().push(document),
+                BlockKind::Similar => self.similar.entry(hash).or_default().push(document),
             }
         }
         if self.lengths.len() <= LENGTHS {
@@ -148,7 +148,7 @@ impl BlockKeyIndex {
                 ids.take_while(|id| id / BLOCK_SIZE == block).map(DocId).collect();
             if reach == BlockReach::Exact && self.lengths.len() <= LENGTHS {
                 // Equal texts have equal lengths, which are read 65,536 at a time.
-                let lengths = view.column_block(fields::BYTES, block)?;
+                let lengths = view.column_block(system_fields::BYTES, block)?;
                 ids.retain(|id| {
                     let length = lengths.get(id.slot()).map(i64::cast_unsigned);
                     length.is_none_or(|length| self.lengths.contains(&length))
@@ -232,10 +232,10 @@ impl UnblockSearch {
         if self.met.covers(chunk) {
             return Ok(());
         }
-        let with_sketch = view.has_blocks(Blocked::Similar)?;
+        let with_sketch = view.has_blocks(BlockKind::Similar)?;
         let group = if with_sketch { SIMILAR_GROUP } else { GROUP };
         // The last one that has a key lets go of it.
-        let mut freed: HashMap<(Blocked, [u8; 16]), DocId> = HashMap::new();
+        let mut freed: HashMap<(BlockKind, [u8; 16]), DocId> = HashMap::new();
         let group: Vec<DocId> =
             chunk.iter().copied().chain(rest).take(group.max(chunk.len())).collect();
         let reach = Blocklist::new(view)?.reach();

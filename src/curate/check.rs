@@ -9,7 +9,7 @@ use crate::model::{
     BucketKey, ComparedPart, Context, DocId, MatchKind, Standing, TextForm, TokenizerId,
     bucket_keys, compared_text,
 };
-use crate::store::{Fault, Header, StoreError, StoredIds, TextKind, View};
+use crate::store::{CheckFault, DocumentRecord, StoreError, TextKind, TokenIdsRef, View};
 use crate::tokenizer::Tokenizer;
 use rayon::prelude::*;
 use std::ops::Range;
@@ -31,7 +31,7 @@ pub fn check(
     view: &View,
     tokenizers: &[(TokenizerId, &Tokenizer)],
     context: &Context<'_>,
-) -> Result<Vec<Fault>, CurateError> {
+) -> Result<Vec<CheckFault>, CurateError> {
     context.progress.begin("recomputing fingerprints and ids", Some(view.documents()));
     let long = Mutex::new(());
     let pieces: Vec<u64> = (0..view.documents().div_ceil(PIECE)).collect();
@@ -42,7 +42,7 @@ pub fn check(
     // Groups bound what is held and let progress show.
     for group in pieces.chunks(16) {
         context.check_interrupt()?;
-        let found: Vec<Vec<Fault>> =
+        let found: Vec<Vec<CheckFault>> =
             group.par_iter().map(|piece| check_piece(&base, *piece)).collect();
         faults.extend(found.into_iter().flatten());
         context.progress.advance(group.last().map_or(0, |piece| (piece + 1) * PIECE));
@@ -50,7 +50,7 @@ pub fn check(
     if faults.len() > MOST {
         let what = format!("{} further faults are not listed", faults.len() - MOST);
         faults.truncate(MOST);
-        faults.push(Fault { place: "check".to_owned(), what });
+        faults.push(CheckFault { place: "check".to_owned(), what });
     }
     Ok(faults)
 }
@@ -64,7 +64,7 @@ struct DeepCheck<'a> {
     long: &'a Mutex<()>,
 }
 
-fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<Fault> {
+fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<CheckFault> {
     let DeepCheck { view, tokenizers, suites, refingerprinted, long } = *base;
     let range = piece * PIECE..((piece + 1) * PIECE).min(view.documents());
     let mut checker = DocumentChecker {
@@ -87,7 +87,7 @@ fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<Fault> {
 }
 
 /// The first position at which ids differ. Those of a long text are not held twice.
-fn first_difference(stored: StoredIds<'_>, computed: &[u32]) -> Option<usize> {
+fn first_difference(stored: TokenIdsRef<'_>, computed: &[u32]) -> Option<usize> {
     const PART: usize = 1 << 16;
     let mut part = Vec::new();
     for (number, computed) in computed.chunks(PART).enumerate() {
@@ -114,7 +114,7 @@ struct DocumentChecker<'a> {
     numbers: RankNumbers,
     words: TokenHashes,
     looker: Looker,
-    faults: Vec<Fault>,
+    faults: Vec<CheckFault>,
 }
 
 impl DocumentChecker<'_> {
@@ -137,10 +137,10 @@ impl DocumentChecker<'_> {
     }
 
     fn fault(&mut self, place: &str, what: String) {
-        self.faults.push(Fault { place: place.to_owned(), what });
+        self.faults.push(CheckFault { place: place.to_owned(), what });
     }
 
-    fn document(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
+    fn document(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
         let text = self.view.text_of_owner(header.text_owner(document))?;
         let standing = self.view.standing(document)?;
         // A store of format 1 has no fingerprints in modes that do not look for near duplicates.
@@ -172,7 +172,7 @@ impl DocumentChecker<'_> {
     }
 
     /// The exact rows of an eligible document lead to an eligible one of the same text.
-    fn texts(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
+    fn texts(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
         let policy = self.view.policy();
         for kind in TextKind::of_mode(policy.mode) {
             let text = kind.hash_of(header);
@@ -194,7 +194,7 @@ impl DocumentChecker<'_> {
     fn fingerprint(
         &mut self,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         text: &str,
         standing: Standing,
     ) -> Result<(), CurateError> {
@@ -264,7 +264,7 @@ impl DocumentChecker<'_> {
     }
 
     /// Who keeps a document out may do so by the values of this moment; that it is kept, rows alone say.
-    fn witness(&mut self, document: DocId, header: &Header) -> Result<(), CurateError> {
+    fn witness(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
         let Some(matched) = self.view.match_of(document)? else { return Ok(()) };
         if matched.kind == MatchKind::Superseded {
             return Ok(());
@@ -282,7 +282,7 @@ impl DocumentChecker<'_> {
         Ok(())
     }
 
-    fn rank(&mut self, document: DocId, header: &Header) -> Result<Rank, CurateError> {
+    fn rank(&mut self, document: DocId, header: &DocumentRecord) -> Result<Rank, CurateError> {
         let number = self.numbers.read(self.view, self.view.order_field(), document)?;
         Ok(self.ranker.rank(document, header, number))
     }

@@ -2,7 +2,7 @@
 
 use super::error::CurateError;
 use crate::model::{Context, DocId};
-use crate::store::{Batch, CommitRecord, Header, StoreError, View, Writer};
+use crate::store::{CommitBatch, CommitRecord, DocumentRecord, StoreError, StoreWriter, View};
 
 /// The commits of one change. A stop is heard before each of them, so that a change whose last commit was made is never
 /// one that was stopped.
@@ -43,7 +43,10 @@ impl<'a> CommitLoop<'a> {
     ///
     /// # Errors
     /// [`CurateError::Interrupted`] when a stop was asked for; [`CurateError::Store`].
-    pub(super) fn batch<'w>(&self, writer: &'w mut Writer) -> Result<Batch<'w>, CurateError> {
+    pub(super) fn batch<'w>(
+        &self,
+        writer: &'w mut StoreWriter,
+    ) -> Result<CommitBatch<'w>, CurateError> {
         self.check_interrupt()?;
         Ok(writer.begin()?)
     }
@@ -54,7 +57,7 @@ impl<'a> CommitLoop<'a> {
     /// [`CurateError::Store`] when the disk refuses.
     pub(super) fn commit(
         &mut self,
-        batch: Batch<'_>,
+        batch: CommitBatch<'_>,
         record: &CommitRecord,
         done: u64,
     ) -> Result<(), CurateError> {
@@ -70,7 +73,7 @@ impl<'a> CommitLoop<'a> {
     /// As [`CommitLoop::commit`].
     pub(super) fn commit_next(
         &mut self,
-        batch: Batch<'_>,
+        batch: CommitBatch<'_>,
         record: &CommitRecord,
     ) -> Result<(), CurateError> {
         self.commit(batch, record, self.commits + 1)
@@ -89,7 +92,7 @@ pub(super) fn next_texts(
     view: &View,
     (from, rows): (u64, u64),
     bytes: u64,
-) -> Result<(Vec<(DocId, Header)>, u64), StoreError> {
+) -> Result<(Vec<(DocId, DocumentRecord)>, u64), StoreError> {
     let (mut work, mut taken) = (Vec::new(), 0);
     let end = from.saturating_add(rows.max(1)).min(view.documents());
     for row in view.headers(from..end)? {

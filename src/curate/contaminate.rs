@@ -7,7 +7,9 @@ use super::error::CurateError;
 use crate::contamination::{Built, Looker, Seeds, SuiteItem, build};
 use crate::dedup::TokenHashes;
 use crate::model::{Context, DocId, Sightings, SuiteGram, SuiteId, SuiteVerdict};
-use crate::store::{CommitRecord, Fault, Header, StoreError, SuiteRecord, View, Writer};
+use crate::store::{
+    CheckFault, CommitRecord, DocumentRecord, StoreError, StoreWriter, SuiteRecord, View,
+};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -98,7 +100,7 @@ fn fits(bytes: u64, most: u64) -> Result<(), CurateError> {
 /// [`CurateError::Store`] when another suite has the name; [`CurateError::Suites`]; [`CurateError::Interrupted`] leaves
 /// what was committed.
 pub fn add_suite(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     name: &str,
     items: &[SuiteItem],
     files: &[String],
@@ -127,7 +129,7 @@ pub fn add_suite(
 }
 
 fn put(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     name: &str,
     items: &[SuiteItem],
     files: &[String],
@@ -155,7 +157,7 @@ fn put(
 /// # Errors
 /// [`CurateError`]; [`CurateError::Interrupted`] leaves what was committed.
 pub fn search_stored(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     context: &Context<'_>,
     report: &mut SuiteReport,
 ) -> Result<(), CurateError> {
@@ -189,9 +191,10 @@ pub fn search_stored(
 fn search(
     view: &View,
     seeds: &Seeds,
-    work: &[(DocId, Header)],
+    work: &[(DocId, DocumentRecord)],
 ) -> Result<Vec<(DocId, Sightings)>, StoreError> {
-    let of_piece = |(craft, looker): &mut (TokenHashes, Looker), piece: &[(DocId, Header)]| {
+    let of_piece = |(craft, looker): &mut (TokenHashes, Looker),
+                    piece: &[(DocId, DocumentRecord)]| {
         let mut found = Vec::new();
         for (document, header) in piece {
             let text = view.text_of_owner(header.text_owner(*document))?;
@@ -210,7 +213,7 @@ fn search(
 ///
 /// # Errors
 /// [`CurateError::Store`] when there is no such suite.
-pub fn drop_suite(writer: &mut Writer, name: &str) -> Result<(), CurateError> {
+pub fn drop_suite(writer: &mut StoreWriter, name: &str) -> Result<(), CurateError> {
     let (suite, _) = writer.view().expect_suite(name)?;
     let mut batch = writer.begin()?;
     batch.drop_suite(suite)?;
@@ -229,7 +232,7 @@ pub(super) struct SuiteCheck {
 }
 
 impl SuiteCheck {
-    pub(super) fn of(view: &View, faults: &mut Vec<Fault>) -> Result<Self, CurateError> {
+    pub(super) fn of(view: &View, faults: &mut Vec<CheckFault>) -> Result<Self, CurateError> {
         let suites = view.suites()?.to_vec();
         for (suite, record) in &suites {
             let items: Vec<SuiteItem> = view.suite_items(*suite)?.collect::<Result<_, _>>()?;
@@ -244,7 +247,7 @@ impl SuiteCheck {
                     == (record.grams, record.weak, record.unsearchable);
             if !is_same || !stored.into_iter().eq(follows) {
                 let what = format!("{}: they do not follow from its items", record.name);
-                faults.push(Fault { place: "suite_ngrams".to_owned(), what });
+                faults.push(CheckFault { place: "suite_ngrams".to_owned(), what });
             }
         }
         Ok(Self { suites, seeds: load_seeds(view)? })
@@ -282,7 +285,7 @@ impl SuiteCheck {
 /// # Errors
 /// [`CurateError::Store`] when there is no such suite; [`CurateError::NoPair`] for an item or a document that there is
 /// not, or that have nothing in common. Nothing is stored then.
-pub fn judge(writer: &mut Writer, all: &[Judgement]) -> Result<JudgeReport, CurateError> {
+pub fn judge(writer: &mut StoreWriter, all: &[Judgement]) -> Result<JudgeReport, CurateError> {
     let view = writer.view().clone();
     let mut by_suite: BTreeMap<SuiteId, Vec<&Judgement>> = BTreeMap::new();
     for judgement in all {
@@ -307,7 +310,7 @@ pub fn judge(writer: &mut Writer, all: &[Judgement]) -> Result<JudgeReport, Cura
                 Some(SuiteVerdict::Rejected) => report.rejected += 1,
                 None => report.withdrawn += 1,
             }
-            batch.judge(suite, of, verdict)?;
+            batch.put_verdict(suite, of, verdict)?;
         }
     }
     let changed = (report.accepted + report.rejected + report.withdrawn) - report.unchanged;

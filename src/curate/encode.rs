@@ -5,7 +5,7 @@ use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
 use crate::model::{Context, DocId, TokenizerId};
-use crate::store::{Batch, CommitRecord, Header, TokenizerRecord, View, Writer};
+use crate::store::{CommitBatch, CommitRecord, DocumentRecord, StoreWriter, TokenizerRecord, View};
 use crate::tokenizer::{Affected, AffectedScratch, Encoder, Tokenizer};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -36,7 +36,7 @@ impl BackfillReport {
     fn count(
         &mut self,
         tokenizer: &Tokenizer,
-        work: &[(DocId, Header)],
+        work: &[(DocId, DocumentRecord)],
         taken: &[(EncodedBatch, u64)],
     ) {
         self.documents += work.len() as u64;
@@ -94,7 +94,7 @@ impl<'a> StoredDocumentEncoder<'a> {
     pub fn take(
         &mut self,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         out: &mut EncodedBatch,
     ) -> Result<bool, CurateError> {
         let Self { view, tokenizer, base, encoder, affected } = self;
@@ -179,7 +179,7 @@ pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
 /// # Errors
 /// [`CurateError`]; [`CurateError::Interrupted`] leaves what was committed.
 pub fn encode_stored(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     id: TokenizerId,
     tokenizer: &Tokenizer,
     context: &Context<'_>,
@@ -231,11 +231,11 @@ pub fn encode_stored(
 /// Documents of the next commit that have no ids of a tokenizer yet, from number `from` on until their texts are of
 /// `bytes`, and the number behind the last that was looked at.
 fn unencoded(
-    batch: &Batch<'_>,
+    batch: &CommitBatch<'_>,
     id: TokenizerId,
     shown: &RoaringTreemap,
     (from, bytes): (u64, u64),
-) -> Result<(Vec<(DocId, Header)>, u64), CurateError> {
+) -> Result<(Vec<(DocId, DocumentRecord)>, u64), CurateError> {
     let view = batch.view();
     let (mut work, mut taken, mut next) = (Vec::new(), 0, from);
     while next < view.documents() && taken < bytes {
@@ -256,9 +256,9 @@ fn take_ids(
     view: &View,
     tokenizer: &Tokenizer,
     base: Option<&BaseIds>,
-    work: &[(DocId, Header)],
+    work: &[(DocId, DocumentRecord)],
 ) -> Result<Vec<(EncodedBatch, u64)>, CurateError> {
-    let take = |ids: &mut StoredDocumentEncoder<'_>, piece: &[(DocId, Header)]| {
+    let take = |ids: &mut StoredDocumentEncoder<'_>, piece: &[(DocId, DocumentRecord)]| {
         let (mut out, mut copied) = (EncodedBatch::default(), 0);
         for (document, header) in piece {
             copied += u64::from(ids.take(*document, header, &mut out)?);

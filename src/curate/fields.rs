@@ -7,8 +7,8 @@ use crate::decide::{LoadedTokenizer, decide_reranked};
 use crate::model::{Context, DocId, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy};
 use crate::query::{Computed, Dependence, compute, kind_of, names_column};
 use crate::store::{
-    Batch, ColumnBlock, CommitRecord, FieldRecord, FieldState, View, Writer, declaration,
-    declare_field, fields,
+    CommitBatch, CommitRecord, FieldRecord, FieldState, NumberBlock, StoreWriter, View,
+    declaration, declare_field, system_fields,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -106,7 +106,7 @@ pub struct ComputedField {
 /// [`CurateError::Field`] when another field has the name; [`CurateError::Interrupted`]; [`CurateError`] when rows
 /// cannot be read or written. What was committed before stays.
 pub fn add_field(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     new: &NewField,
     context: &Context<'_>,
 ) -> Result<FieldReport, CurateError> {
@@ -120,7 +120,7 @@ pub fn add_field(
         FieldProgress::Filling(field, record) => (field, record),
     };
     let commits = CommitLoop::begin("indexing", Some(writer.view().documents()), context);
-    let index = |batch: &mut Batch<'_>, range, record: &mut FieldRecord| {
+    let index = |batch: &mut CommitBatch<'_>, range, record: &mut FieldRecord| {
         let filled = batch.fill(&field, range)?;
         record.values += filled.values;
         record.ill_typed += filled.ill_typed;
@@ -133,12 +133,12 @@ pub fn add_field(
 /// with the last one. `fill` writes what a range has, counts it in the record, and answers how many documents it
 /// changed.
 pub(super) fn in_commits(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     field: &FieldDeclaration,
     mut record: FieldRecord,
     (rows, tokenizers): (u64, &[LoadedTokenizer]),
     (mut commits, context): (CommitLoop<'_>, &Context<'_>),
-    mut fill: impl FnMut(&mut Batch<'_>, Range<u64>, &mut FieldRecord) -> Result<u64, CurateError>,
+    mut fill: impl FnMut(&mut CommitBatch<'_>, Range<u64>, &mut FieldRecord) -> Result<u64, CurateError>,
 ) -> Result<FieldReport, CurateError> {
     let mut report = FieldReport::new(field);
     let documents = writer.view().documents();
@@ -235,7 +235,7 @@ pub(super) fn with(fields: &[FieldDeclaration], field: &FieldDeclaration) -> Vec
 /// [`CurateError::Field`] when there is no such field, or the keep order goes by it; [`CurateError::FieldInUse`];
 /// [`CurateError::Interrupted`]: the field is gone, and the next verb about fields deletes what is left of it.
 pub fn drop_field(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     name: &str,
     plans: &[u32],
     force: bool,
@@ -266,7 +266,10 @@ pub fn drop_field(
 }
 
 /// Deletes what is left of fields that were given up.
-pub(super) fn finish_drops(writer: &mut Writer, context: &Context<'_>) -> Result<(), CurateError> {
+pub(super) fn finish_drops(
+    writer: &mut StoreWriter,
+    context: &Context<'_>,
+) -> Result<(), CurateError> {
     let is_going = |(id, record): &(FieldId, FieldRecord)| {
         (record.state == FieldState::Going).then(|| (*id, record.name.clone()))
     };
@@ -324,7 +327,7 @@ pub(super) fn about(subject: &str) -> CommitRecord {
 /// [`CurateError::Field`] for an expression that has another value each time or looks at several documents, and for a
 /// type that does not fit; [`CurateError::Select`] for one that cannot be planned; [`CurateError::Interrupted`].
 pub fn compute_field(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     new: &ComputedField,
     dependence: &Dependence,
     tokenizers: &[LoadedTokenizer],
@@ -350,7 +353,7 @@ pub fn compute_field(
         batch.commit(&about(&field.name))?;
     }
     let commits = CommitLoop::begin("computing", Some(view.documents()), context);
-    let fill = |batch: &mut Batch<'_>, range, record: &mut FieldRecord| {
+    let fill = |batch: &mut CommitBatch<'_>, range, record: &mut FieldRecord| {
         let mut values: BTreeMap<u64, Computed> = BTreeMap::new();
         computing.values(range, |id, value| drop(values.insert(id, value))).map_err(select)?;
         store(batch, &field, record, &values)
@@ -363,13 +366,13 @@ pub fn compute_field(
 
 /// Stores the values of some documents, and counts them; how many documents changed.
 fn store(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     field: &FieldDeclaration,
     record: &mut FieldRecord,
     values: &BTreeMap<u64, Computed>,
 ) -> Result<u64, CurateError> {
     let view = batch.view().clone();
-    let mut indexed: Option<(u64, ColumnBlock)> = None;
+    let mut indexed: Option<(u64, NumberBlock)> = None;
     let mut changed = 0;
     for (id, value) in values {
         record.ill_typed += u64::from(*value == Computed::IllTyped);
@@ -378,7 +381,7 @@ fn store(
         let block = document.block();
         let column = match indexed.take() {
             Some((known, column)) if known == block => column,
-            _ => view.column_block(fields::column_of(field.id), block)?,
+            _ => view.column_block(system_fields::column_of(field.id), block)?,
         };
         // Metadata may have a value from before that no field was declared for.
         let is_new = record.state == FieldState::Filling && column.get(document.slot()).is_none();

@@ -12,7 +12,9 @@ use crate::decide::{
 use crate::model::{
     BLOCK_SIZE, CommitSeq, Context, DocId, Generation, Match, MatchKind, Policy, SourceId, Standing,
 };
-use crate::store::{CommitRecord, RedoRecord, Roots, Totals, View, Writer, fields};
+use crate::store::{
+    CommitRecord, LineageRoots, RedoRecord, SourceTotals, StoreWriter, View, system_fields,
+};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -72,7 +74,7 @@ pub struct RedoSource {
 /// [`CurateError::OtherSketches`] when the policy wants other sketches than the stored ones,
 /// [`CurateError::Interrupted`] when a stop was asked for.
 pub fn redo(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     policy: &Policy,
     context: &Context<'_>,
@@ -85,7 +87,7 @@ pub fn redo(
     let generation = Generation(record.generation);
     let documents = writer.view().documents();
     let carried = CarriedStandings::read(writer.view())?;
-    let mut kept = Arc::new(writer.view().under(policy.clone(), generation).kept()?);
+    let mut kept = Arc::new(writer.view().with_policy(policy.clone(), generation).kept()?);
     let mut commits = CommitLoop::begin("deciding again", Some(documents), context);
     while record.next < documents {
         commits.check_interrupt()?;
@@ -100,7 +102,7 @@ pub fn redo(
             numbers.read(&now, session.order_field(), DocId(id))?;
         }
         // Fingerprints are those that the new policy asks for.
-        let under = now.under(policy.clone(), generation);
+        let under = now.with_policy(policy.clone(), generation);
         let read = |id: u64| stored((&now, &under), &carried, &numbers, DocId(id));
         let documents: Vec<(DocId, Newcomer, Option<Decision>)> =
             (record.next..end).into_par_iter().map(read).collect::<Result<_, _>>()?;
@@ -129,7 +131,7 @@ pub fn redo(
 /// [`CurateError::NoRedo`] when none is finished under this policy; [`CurateError::Interrupted`]: the same call goes on.
 /// Until it is through the decisions before are in force or, while fingerprints are written, nothing else is.
 pub fn switch(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     policy: &Policy,
     context: &Context<'_>,
 ) -> Result<(), CurateError> {
@@ -144,7 +146,7 @@ pub fn switch(
     }
     let generation = Generation(record.generation);
     let before = writer.view().generation();
-    let kept = writer.view().under(policy.clone(), generation).kept()?;
+    let kept = writer.view().with_policy(policy.clone(), generation).kept()?;
     let mut commits = CommitLoop::begin("taking places over", None, context);
     write_lineages(writer, policy, (&record, &kept), &mut commits)?;
     let totals = totals(writer.view(), &kept)?;
@@ -175,7 +177,7 @@ fn resumable(view: &View, policy: &Policy) -> Result<Option<RedoRecord>, CurateE
 }
 
 /// Goes on with a re-decision, or forgets it and begins another.
-fn begin(writer: &mut Writer, policy: &Policy) -> Result<RedoRecord, CurateError> {
+fn begin(writer: &mut StoreWriter, policy: &Policy) -> Result<RedoRecord, CurateError> {
     if let Some(record) = resumable(writer.view(), policy)? {
         return Ok(record);
     }
@@ -245,7 +247,9 @@ fn compare(
     let (totals_before, totals_after) = (totals(view, &before)?, totals(view, after)?);
     let removed = totals(view, &(&before - after))?;
     let added = totals(view, &(after - &before))?;
-    let of = |totals: &BTreeMap<SourceId, Totals>, id| totals.get(&id).cloned().unwrap_or_default();
+    let of = |totals: &BTreeMap<SourceId, SourceTotals>, id| {
+        totals.get(&id).cloned().unwrap_or_default()
+    };
     let sources = view.sources().map(|(id, source)| RedoSource {
         name: source.name.clone(),
         kept_before: of(&totals_before, id).kept,
@@ -270,14 +274,14 @@ fn compare(
 fn totals(
     view: &View,
     documents: &RoaringTreemap,
-) -> Result<BTreeMap<SourceId, Totals>, CurateError> {
-    let mut totals: BTreeMap<SourceId, Totals> = BTreeMap::new();
+) -> Result<BTreeMap<SourceId, SourceTotals>, CurateError> {
+    let mut totals: BTreeMap<SourceId, SourceTotals> = BTreeMap::new();
     for block in view.blocks() {
-        let sources = view.column_block(fields::SOURCE_OF, block)?;
-        let bytes = view.column_block(fields::BYTES, block)?;
+        let sources = view.column_block(system_fields::SOURCE_OF, block)?;
+        let bytes = view.column_block(system_fields::BYTES, block)?;
         let mut tokens = Vec::new();
         for (id, _) in view.tokenizers() {
-            tokens.push((id, view.column_block(fields::tokens_of(id), block)?));
+            tokens.push((id, view.column_block(system_fields::tokens_of(id), block)?));
         }
         let mut slots = documents.iter();
         slots.advance_to(block * BLOCK_SIZE);
@@ -324,7 +328,7 @@ impl PolicyPair<'_> {
 /// # Errors
 /// [`CurateError`] when the store cannot be read or written, or for a stop between two commits.
 fn write_lineages(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     policy: &Policy,
     (record, kept): (&RedoRecord, &RoaringTreemap),
     commits: &mut CommitLoop<'_>,
@@ -333,7 +337,7 @@ fn write_lineages(
     let again = kept - &kept_before;
     in_chunks(writer, (policy, record, commits), again, |both, lineages, document| {
         let own = lineages.before(document, both.was(document)?)?;
-        lineages.join(document, own, &Roots::default());
+        lineages.join(document, own, &LineageRoots::default());
         Ok(())
     })?;
     let displaced = &kept_before - kept;
@@ -347,7 +351,7 @@ fn write_lineages(
     // Duplicates of another witness than before go on by what they had.
     let mut moved = RoaringTreemap::new();
     let before = writer.view().clone();
-    let after = before.under(policy.clone(), Generation(record.generation));
+    let after = before.with_policy(policy.clone(), Generation(record.generation));
     for matched in before.matched()? {
         let (document, _, was) = matched?;
         let next = PolicyPair::matched(&after, document)?.map(|found| found.witness);
@@ -359,14 +363,14 @@ fn write_lineages(
         let own = lineages.before(document, both.was(document)?)?;
         let next = both.is(document)?.map_or(document, |found| found.witness);
         if !lineages.before(next, None)?.holds(&own) {
-            lineages.join(document, own, &Roots::default());
+            lineages.join(document, own, &LineageRoots::default());
         }
         Ok(())
     })
 }
 
 fn in_chunks(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     (policy, record, commits): (&Policy, &RedoRecord, &mut CommitLoop<'_>),
     documents: RoaringTreemap,
     mut each: impl FnMut(&PolicyPair<'_>, &mut Lineages<'_>, DocId) -> Result<(), CurateError>,
@@ -377,7 +381,7 @@ fn in_chunks(
     while documents.peek().is_some() {
         commits.check_interrupt()?;
         let before = writer.view().clone();
-        let after = before.under(policy.clone(), generation);
+        let after = before.with_policy(policy.clone(), generation);
         let both = PolicyPair { before: &before, after: &after };
         // Under the new generation, so that what chunks before this one wrote is seen.
         let mut lineages = Lineages::new(&after)?;
@@ -393,7 +397,7 @@ fn in_chunks(
         let next = DocId(record.next);
         let mut batch = writer.begin_under(policy, generation, kept, next)?;
         for (document, roots) in rows {
-            batch.descend(document, &roots)?;
+            batch.add_roots(document, &roots)?;
         }
         // A redo that is stopped here goes on here.
         batch.put_redo(Some(record))?;

@@ -6,7 +6,7 @@ use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
 use crate::dedup::Fingerprinter;
 use crate::model::{ComparedPart, Context, DocId, Standing};
-use crate::store::{Blocked, CommitRecord, Header, View, Writer};
+use crate::store::{BlockKind, CommitRecord, DocumentRecord, StoreWriter, View};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -14,7 +14,7 @@ use std::ops::Range;
 const CHUNK: u64 = 1 << 12;
 
 /// A header, and the sketch that is stored beside it.
-type StoredFingerprint = (DocId, Header, Option<Vec<u8>>);
+type StoredFingerprint = (DocId, DocumentRecord, Option<Vec<u8>>);
 
 /// Goes on where it stopped; does nothing where all fingerprints are of the version in force. Until it has ended nothing
 /// else is written to the corpus.
@@ -22,7 +22,10 @@ type StoredFingerprint = (DocId, Header, Option<Vec<u8>>);
 /// # Errors
 /// [`CurateError::Interrupted`] when a stop was asked for: the same call goes on. [`CurateError`] when the store cannot
 /// be read or written.
-pub(super) fn refingerprint(writer: &mut Writer, context: &Context<'_>) -> Result<(), CurateError> {
+pub(super) fn refingerprint(
+    writer: &mut StoreWriter,
+    context: &Context<'_>,
+) -> Result<(), CurateError> {
     if writer.view().refingerprinted()?.is_none() {
         return Ok(());
     }
@@ -78,11 +81,12 @@ fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFingerprint>, 
 fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<(), CurateError> {
     let header = view.expect_header(document)?;
     let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;
-    let blocks =
-        |way: Blocked| blocklist.is_blocking(document, of.keys().filter(|(what, _)| *what == way));
+    let blocks = |way: BlockKind| {
+        blocklist.is_blocking(document, of.keys().filter(|(what, _)| *what == way))
+    };
     let reach = match () {
-        () if blocks(Blocked::Similar)? => BlockReach::Similar,
-        () if blocks(Blocked::Normalised)? => BlockReach::Normalised,
+        () if blocks(BlockKind::Similar)? => BlockReach::Similar,
+        () if blocks(BlockKind::Normalised)? => BlockReach::Normalised,
         () => return Ok(()),
     };
     Ok(blocklist.block(document, &of, reach)?)

@@ -3,7 +3,7 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::model::Context;
-use crate::store::{CommitRecord, RejectRecord, Writer};
+use crate::store::{CommitRecord, RejectRecord, StoreWriter};
 use serde::Serialize;
 
 /// Rejects forgotten in one commit.
@@ -56,7 +56,7 @@ impl RejectSelection {
 /// # Errors
 /// [`CurateError`]; what was committed before it stays, and the same call goes on from there.
 pub fn drop_rejects(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     selection: &RejectSelection,
     context: &Context<'_>,
 ) -> Result<DropRejectsReport, CurateError> {

@@ -9,7 +9,7 @@ use crate::decide::{
     LoadedTokenizer, decide,
 };
 use crate::model::{Context, DocId, Standing};
-use crate::store::{Batch, Blocked, CommitRecord, View, Writer};
+use crate::store::{BlockKind, CommitBatch, CommitRecord, StoreWriter, View};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 
@@ -128,7 +128,7 @@ impl From<bool> for RemovalRequest {
 /// # Errors
 /// [`CurateError`]; what was committed before it stays, and the same call goes on from there.
 pub fn remove(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
     removal: &RemovalRequest,
@@ -230,7 +230,7 @@ fn removed_that(
 /// # Errors
 /// [`CurateError`]; what was committed before it stays, and the same call goes on from there.
 pub fn restore(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
     context: &Context<'_>,
@@ -245,7 +245,7 @@ pub fn restore(
     let mut blocked = RoaringTreemap::new();
     let mut unended = writer.view().unended_purge()?;
     let mut met = block_reach::UnblockSearch::default();
-    let size = if writer.view().has_blocks(Blocked::Similar)? { SIMILAR_CHUNK } else { CHUNK };
+    let size = if writer.view().has_blocks(BlockKind::Similar)? { SIMILAR_CHUNK } else { CHUNK };
     let record = CommitRecord::about("restore", "");
     let of = ChunkedChange { documents: &removed, size, record: &record, tokenizers, context };
     of.decide(writer, &mut report, |batch, session, chunk, rest, report| {
@@ -273,7 +273,7 @@ pub fn restore(
 
 /// Takes away what removed documents block that are to be erased: those that they kept out are decided again.
 pub(super) fn lift(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     removed: &RoaringTreemap,
     record: &CommitRecord,
@@ -299,7 +299,7 @@ pub(super) fn lift(
 
 /// Removed documents block nothing any more, and others are decided again: those that are still blocked.
 fn lift_blocks(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     session: &mut DecisionSession,
     removed: &[DocId],
     decided_again: impl Iterator<Item = DocId>,
@@ -325,10 +325,10 @@ impl ChunkedChange<'_> {
     /// too, and answers how many documents the record says are changed. Answers what is kept now and was not.
     fn decide(
         &self,
-        writer: &mut Writer,
+        writer: &mut StoreWriter,
         report: &mut RemovalReport,
         mut change: impl FnMut(
-            &mut Batch<'_>,
+            &mut CommitBatch<'_>,
             &mut DecisionSession,
             &[DocId],
             &mut dyn Iterator<Item = DocId>,

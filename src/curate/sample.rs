@@ -3,7 +3,7 @@
 
 use super::error::CurateError;
 use crate::model::{ColumnId, DocId, FieldId, GOLDEN, SourceId, TermId, mix64};
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
 use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
@@ -101,13 +101,13 @@ impl TextGroups {
                 let (names, of) = (vec![by.name().to_owned()], BTreeMap::from([(None, 0)]));
                 return Ok(Self { names, column: None, of });
             }
-            TextGrouping::Language => fields::column_of(language_field(view)),
-            TextGrouping::Source => fields::SOURCE_OF,
+            TextGrouping::Language => system_fields::column_of(language_field(view)),
+            TextGrouping::Source => system_fields::SOURCE_OF,
         };
         let mut bytes: BTreeMap<Option<i64>, i64> = BTreeMap::new();
         for_each_block(selected, |block, members| {
             let values = view.column_block(column, block)?;
-            let lengths = view.column_block(fields::BYTES, block)?;
+            let lengths = view.column_block(system_fields::BYTES, block)?;
             for document in members {
                 let length = lengths.get(document.slot()).unwrap_or(0);
                 *bytes.entry(values.get(document.slot())).or_default() += length;
@@ -172,7 +172,7 @@ fn for_each_length(
     mut each: impl FnMut(DocId, u64),
 ) -> Result<(), CurateError> {
     for_each_block(documents, |block, members| {
-        let lengths = view.column_block(fields::BYTES, block)?;
+        let lengths = view.column_block(system_fields::BYTES, block)?;
         for document in members {
             let bytes = lengths.get(document.slot()).and_then(|bytes| u64::try_from(bytes).ok());
             each(*document, bytes.unwrap_or(0));
@@ -233,5 +233,5 @@ fn name(view: &View, by: TextGrouping, value: i64) -> Result<String, CurateError
 
 /// The user may have declared `language`; then it is not the field that is always indexed.
 fn language_field(view: &View) -> FieldId {
-    view.field_named("language").map_or(fields::LANGUAGE, |field| field.id)
+    view.field_named("language").map_or(system_fields::LANGUAGE, |field| field.id)
 }

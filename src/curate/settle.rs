@@ -4,7 +4,7 @@ use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::decide::{DecisionCounts, DecisionSession, LoadedTokenizer, decide};
 use crate::model::{Context, DocId};
-use crate::store::{CommitRecord, Writer};
+use crate::store::{CommitRecord, StoreWriter};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::ops::RangeInclusive;
@@ -40,7 +40,7 @@ pub struct SettleReport {
 /// # Errors
 /// [`CurateError`]; what was committed before it stays.
 pub fn settle(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     context: &Context<'_>,
 ) -> Result<SettleReport, CurateError> {
@@ -66,7 +66,7 @@ pub fn settle(
 
 /// Decides these documents again, chunk by chunk.
 fn settle_round(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     marked: &RoaringTreemap,
     report: &mut SettleReport,
@@ -76,7 +76,7 @@ fn settle_round(
     let mut done = 0;
     while marked.peek().is_some() {
         let mut batch = commits.batch(writer)?;
-        let size = (batch.memory_aside() / ROOM).clamp(*CHUNK.start(), *CHUNK.end());
+        let size = (batch.carry_over_budget() / ROOM).clamp(*CHUNK.start(), *CHUNK.end());
         let chunk: Vec<DocId> = marked.by_ref().take(size).collect();
         let mut session = DecisionSession::begin(&batch, context.interrupt);
         session.compare_with_all();

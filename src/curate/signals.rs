@@ -5,7 +5,9 @@ use super::error::CurateError;
 use super::fields::{about, drop_field, finish_drops, with};
 use crate::model::{Context, DocId, FieldDeclaration, FieldId};
 use crate::signals::{ScoreValue, Signal, scores, spelled};
-use crate::store::{Batch, FieldRecord, FieldState, View, Writer, declaration, declare_field};
+use crate::store::{
+    CommitBatch, FieldRecord, FieldState, StoreWriter, View, declaration, declare_field,
+};
 use rayon::prelude::*;
 use serde::Serialize;
 
@@ -44,7 +46,7 @@ struct SignalFill {
 /// # Errors
 /// [`CurateError`] when one is not stored; as [`drop_field`] for what depends on one.
 pub fn drop_signals(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     signals: &[(Signal, Vec<u32>)],
     force: bool,
     context: &Context<'_>,
@@ -87,7 +89,7 @@ fn signal_member(signal: &Signal) -> String {
 /// # Errors
 /// [`CurateError::Field`] where a field of the name is something else; [`CurateError::Interrupted`].
 pub fn add_signals(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     new: &NewSignals,
     context: &Context<'_>,
 ) -> Result<SignalsReport, CurateError> {
@@ -133,7 +135,7 @@ fn is_fed(view: &View, signal: &Signal) -> Result<bool, CurateError> {
 
 /// A signal that is filled from here on, or was before an interrupt.
 fn begin_signal(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     signal: Signal,
     report: &mut SignalsReport,
 ) -> Result<SignalFill, CurateError> {
@@ -171,7 +173,7 @@ fn aligned(filling: &mut [SignalFill]) -> u64 {
 
 /// Scores the documents from one on, so many a commit, and declares the fields with the last one.
 fn fill(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     filling: &mut [SignalFill],
     (mut next, rows): (u64, u64),
     report: &mut SignalsReport,
@@ -208,7 +210,7 @@ fn fill(
 }
 
 fn store(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     document: DocId,
     filling: &mut [SignalFill],
     values: &[ScoreValue],
@@ -225,7 +227,7 @@ fn store(
 
 /// Notes how far the fields are filled, and declares them when they are.
 fn finish(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     filling: &mut [SignalFill],
     next: u64,
     is_last: bool,

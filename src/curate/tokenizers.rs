@@ -6,7 +6,8 @@ use super::tokens::other_ids;
 use crate::decide::LoadedTokenizer;
 use crate::model::TokenizerId;
 use crate::store::{
-    CommitRecord, OriginalFile, TokenizerParts, TokenizerRecord, View, Writer, check_column_name,
+    CommitRecord, OriginalFile, StoreWriter, TokenizerFiles, TokenizerRecord, View,
+    check_column_name,
 };
 use crate::tokenizer::{NewTokenizer, REFERENCE, Tokenizer, TokenizerError};
 use std::sync::Arc;
@@ -57,7 +58,7 @@ fn built(loaded: LoadedTokenizer) -> LoadedTokenizer {
 ///
 /// # Errors
 /// [`CurateError::OtherLineage`]; [`CurateError`] when a file is absent or damaged.
-pub fn load_to_write(writer: &mut Writer) -> Result<Vec<LoadedTokenizer>, CurateError> {
+pub fn load_to_write(writer: &mut StoreWriter) -> Result<Vec<LoadedTokenizer>, CurateError> {
     let view = writer.view();
     let loaded = view.tokenizers().map(|(id, record)| load_record(view, id, record));
     let loaded = loaded.collect::<Result<Vec<_>, _>>()?;
@@ -85,7 +86,7 @@ fn load_record(
 /// [`TokenizerError`] when the file is no tokenizer or one that has no ids for some texts; [`CurateError::Store`] when
 /// the name is malformed or taken by another.
 pub fn register(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     new: &NewTokenizer<'_>,
 ) -> Result<TokenizerRecord, CurateError> {
     let hash = *blake3::hash(new.json).as_bytes();
@@ -117,7 +118,7 @@ pub fn register(
         dropped: false,
     };
     let originals: Vec<Vec<u8>> = new.originals.iter().map(|(_, bytes)| bytes.clone()).collect();
-    let parts = TokenizerParts { file: new.json, decisions: new.decisions, originals: &originals };
+    let parts = TokenizerFiles { file: new.json, decisions: new.decisions, originals: &originals };
     let mut batch = writer.begin()?;
     batch.add_tokenizer(&record, parts)?;
     batch.commit(&about(new.name))?;
@@ -128,7 +129,7 @@ pub fn register(
 ///
 /// # Errors
 /// [`CurateError::OtherLineage`] when it gives others.
-pub fn prove(writer: &mut Writer, loaded: &LoadedTokenizer) -> Result<(), CurateError> {
+pub fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), CurateError> {
     let (_, record) = find(writer.view(), &loaded.name)?;
     if record.reference == REFERENCE {
         return Ok(());
@@ -152,13 +153,13 @@ pub fn prove(writer: &mut Writer, loaded: &LoadedTokenizer) -> Result<(), Curate
 /// # Errors
 /// [`TokenizerError::Unknown`]; [`CurateError::InUse`].
 pub fn drop_tokenizer(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     name: &str,
     plans: &[u32],
     force: bool,
 ) -> Result<(), CurateError> {
     let (id, _) = find(writer.view(), name)?;
-    let given = writer.view().given_by(id)?;
+    let given = writer.view().count_imported_ids(id)?;
     if !force && (!plans.is_empty() || given > 0) {
         let (tokenizer, plans) = (name.to_owned(), plans.to_vec());
         return Err(CurateError::InUse { tokenizer, plans, given });

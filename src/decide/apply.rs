@@ -6,7 +6,7 @@ use super::error::DecideError;
 use super::session::{CommitDecisions, DecisionSession};
 use super::writer_cache::WriterCache;
 use crate::model::{BucketKey, BucketMap, DocId, Interrupt, Standing, bucket_keys};
-use crate::store::{Batch, BucketJoin};
+use crate::store::{BucketJoin, CommitBatch};
 use rayon::prelude::*;
 use std::borrow::Cow;
 
@@ -27,7 +27,7 @@ pub struct AppliedDecisions {
 /// # Errors
 /// [`DecideError`] when the store cannot be read, or a stop was asked for.
 pub fn decide(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     session: DecisionSession,
     tokenizers: &[LoadedTokenizer],
     stored_only: bool,
@@ -55,7 +55,7 @@ pub struct RerankCounts {
 /// # Errors
 /// As [`decide`].
 pub fn decide_reranked(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     tokenizers: &[LoadedTokenizer],
     interrupt: &Interrupt,
 ) -> Result<RerankCounts, DecideError> {
@@ -85,25 +85,25 @@ impl CommitDecisions {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn apply(mut self, batch: &mut Batch<'_>) -> Result<AppliedDecisions, DecideError> {
+    pub fn apply(mut self, batch: &mut CommitBatch<'_>) -> Result<AppliedDecisions, DecideError> {
         let no_longer_kept = self.no_longer_kept();
         let overlay = &self.0.overlay;
         for (id, change) in overlay.standing_changes() {
             if let Some(now) = change.now
                 && change.before != Some(now)
             {
-                batch.stand(id, &overlay.header(id)?, change.before, now)?;
+                batch.set_standing(id, &overlay.header(id)?, change.before, now)?;
             }
         }
         for (id, change) in overlay.match_changes() {
-            batch.explain(id, change.before.as_ref(), change.now.as_ref())?;
+            batch.record_match(id, change.before.as_ref(), change.now.as_ref())?;
         }
         // What a generation that is being filled changes is known when it becomes current.
         if batch.is_current() {
             self.0.counts.heirs = self.write_lineage(batch, &no_longer_kept)?;
         }
         for (kind, hash, document) in self.0.overlay.exact_changes() {
-            batch.exact(kind, hash, document)?;
+            batch.set_exact(kind, hash, document)?;
         }
         let no_longer_eligible = self.no_longer_eligible();
         self.leave_buckets(batch, &no_longer_eligible)?;
@@ -147,7 +147,11 @@ impl CommitDecisions {
     }
 
     /// Documents that stopped being eligible leave their buckets: nothing looks for them there.
-    fn leave_buckets(&self, batch: &mut Batch<'_>, gone: &[DocId]) -> Result<(), DecideError> {
+    fn leave_buckets(
+        &self,
+        batch: &mut CommitBatch<'_>,
+        gone: &[DocId],
+    ) -> Result<(), DecideError> {
         if !self.0.overlay.mode().is_near() || gone.is_empty() {
             return Ok(());
         }
@@ -161,7 +165,7 @@ impl CommitDecisions {
             .flat_map(|(id, bands)| bucket_keys(bands).map(move |(band, hash)| (band, hash, *id)))
             .collect();
         leaving.par_sort_unstable();
-        Ok(batch.unindex(&leaving)?)
+        Ok(batch.leave_buckets(&leaving)?)
     }
 
     /// The keys of a stored document's buckets; none without a sketch.
@@ -185,7 +189,7 @@ impl CommitDecisions {
 
     /// Puts those that joined into their buckets. What the store holds of these is known of who was looked
     /// up before; of all others it is asked at once.
-    fn write_joined(&self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+    fn write_joined(&self, batch: &mut CommitBatch<'_>) -> Result<(), DecideError> {
         let is_known = |id: &DocId| self.0.finder.prefetched.contains_key(id);
         let unknown = self.0.overlay.joined().filter(|(id, _)| !is_known(id));
         let mut keys: Vec<BucketKey> = unknown.flat_map(|(_, bands)| bucket_keys(bands)).collect();
@@ -201,7 +205,7 @@ impl CommitDecisions {
             let stored = stored(document, hashes);
             BucketJoin { document, hashes, stored }
         });
-        batch.index(&joined.collect::<Vec<_>>());
+        batch.join_buckets(&joined.collect::<Vec<_>>());
         Ok(())
     }
 }

@@ -5,7 +5,7 @@ use super::fingerprints::stored_sketch;
 use super::session::DecisionSession;
 use crate::dedup::{Fingerprinter, RemovedText, Sketch, block_keys};
 use crate::model::{DocId, MatchKind, Policy, Standing, text_hash};
-use crate::store::{Batch, Blocked, Header, View};
+use crate::store::{BlockKind, CommitBatch, DocumentRecord, View};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -37,18 +37,18 @@ impl From<bool> for BlockReach {
 #[derive(Clone, Debug)]
 pub struct BlockKeys {
     /// Its text, identity and normalised text, the strictest first.
-    hashes: [(Blocked, Option<[u8; 16]>); 3],
+    hashes: [(BlockKind, Option<[u8; 16]>); 3],
     /// Its sketch, when asked for and long enough for one.
     pub sketch: Option<Sketch>,
     /// Rows that it has by the other version of the normaliser, if it is a removed document.
-    of_other_version: Vec<(Blocked, [u8; 16])>,
+    of_other_version: Vec<(BlockKind, [u8; 16])>,
 }
 
 impl BlockKeys {
     /// Of what has these hashes, as [`block_hashes`](crate::store::block_hashes) gives them, and this sketch, when
     /// similarity matters.
     #[must_use]
-    pub const fn new(hashes: [(Blocked, Option<[u8; 16]>); 3], sketch: Option<Sketch>) -> Self {
+    pub const fn new(hashes: [(BlockKind, Option<[u8; 16]>); 3], sketch: Option<Sketch>) -> Self {
         Self { hashes, sketch, of_other_version: Vec::new() }
     }
 
@@ -59,7 +59,7 @@ impl BlockKeys {
     pub fn of(
         view: &View,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         with_sketch: bool,
     ) -> Result<Self, DecideError> {
         let sketch = if with_sketch { stored_sketch(view, document)? } else { None };
@@ -75,7 +75,7 @@ impl BlockKeys {
     pub fn of_removed(
         view: &View,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         reach: BlockReach,
     ) -> Result<Self, DecideError> {
         let with_sketch = reach >= BlockReach::Similar;
@@ -87,14 +87,14 @@ impl BlockKeys {
         }
         let mut craft = Fingerprinter::new(&Policy { normaliser, ..policy.clone() });
         let other = craft.fingerprint(&view.compared_text(document)?);
-        let normalised = (other.tokens > 0).then_some((Blocked::Normalised, other.normalised));
+        let normalised = (other.tokens > 0).then_some((BlockKind::Normalised, other.normalised));
         let similar = similar_rows(other.sketch.as_ref().filter(|_| with_sketch));
         keys.of_other_version = normalised.into_iter().chain(similar).collect();
         Ok(keys)
     }
 
     /// The rows of `blocks` that it can have or meet.
-    pub fn keys(&self) -> impl Iterator<Item = (Blocked, [u8; 16])> {
+    pub fn keys(&self) -> impl Iterator<Item = (BlockKind, [u8; 16])> {
         let hashes = self.hashes.iter().filter_map(|(what, hash)| Some((*what, (*hash)?)));
         let similar = similar_rows(self.sketch.as_ref());
         hashes.chain(similar).chain(self.of_other_version.iter().copied())
@@ -102,17 +102,17 @@ impl BlockKeys {
 }
 
 /// The rows of what is similar to a text of that sketch.
-fn similar_rows(sketch: Option<&Sketch>) -> impl Iterator<Item = (Blocked, [u8; 16])> + use<> {
+fn similar_rows(sketch: Option<&Sketch>) -> impl Iterator<Item = (BlockKind, [u8; 16])> + use<> {
     let keys = sketch.map(block_keys).unwrap_or_default();
-    keys.into_iter().map(|hash| (Blocked::Similar, hash))
+    keys.into_iter().map(|hash| (BlockKind::Similar, hash))
 }
 
 /// The blocks of a moment, as a commit may change them.
 pub struct Blocklist<'v> {
     view: &'v View,
     /// Ways in which something is blocked, or is by this commit.
-    ways: BTreeSet<Blocked>,
-    changed: BTreeMap<(Blocked, [u8; 16]), Vec<DocId>>,
+    ways: BTreeSet<BlockKind>,
+    changed: BTreeMap<(BlockKind, [u8; 16]), Vec<DocId>>,
     craft: Fingerprinter,
     shingles: HashMap<DocId, Arc<[u64]>>,
 }
@@ -124,7 +124,7 @@ impl<'v> Blocklist<'v> {
     /// [`DecideError`] when the store cannot be read.
     pub fn new(view: &'v View) -> Result<Self, DecideError> {
         let mut ways = BTreeSet::new();
-        for what in Blocked::ALL {
+        for what in BlockKind::ALL {
             if view.has_blocks(what)? {
                 ways.insert(what);
             }
@@ -135,7 +135,7 @@ impl<'v> Blocklist<'v> {
 
     /// Whether anything is blocked in this way.
     #[must_use]
-    pub fn has(&self, what: Blocked) -> bool {
+    pub fn has(&self, what: BlockKind) -> bool {
         self.ways.contains(&(what))
     }
 
@@ -143,8 +143,8 @@ impl<'v> Blocklist<'v> {
     #[must_use]
     pub fn reach(&self) -> BlockReach {
         match () {
-            () if self.has(Blocked::Similar) => BlockReach::Similar,
-            () if self.has(Blocked::Normalised) => BlockReach::Normalised,
+            () if self.has(BlockKind::Similar) => BlockReach::Similar,
+            () if self.has(BlockKind::Normalised) => BlockReach::Normalised,
             () => BlockReach::Exact,
         }
     }
@@ -191,18 +191,18 @@ impl<'v> Blocklist<'v> {
         document: DocId,
         of: &BlockKeys,
         reach: BlockReach,
-    ) -> Result<Vec<(Blocked, [u8; 16])>, DecideError> {
+    ) -> Result<Vec<(BlockKind, [u8; 16])>, DecideError> {
         if reach == BlockReach::Nothing {
             return Ok(Vec::new());
         }
         // A superseded document gave its key away.
         let matched = self.view.match_of(document)?;
         let gave_key_away = matched.is_some_and(|found| found.kind == MatchKind::Superseded);
-        let is_meant = |what: &Blocked| match what {
-            Blocked::Text => true,
-            Blocked::Identity => !gave_key_away,
-            Blocked::Normalised => reach >= BlockReach::Normalised,
-            Blocked::Similar => reach >= BlockReach::Similar,
+        let is_meant = |what: &BlockKind| match what {
+            BlockKind::Text => true,
+            BlockKind::Identity => !gave_key_away,
+            BlockKind::Normalised => reach >= BlockReach::Normalised,
+            BlockKind::Similar => reach >= BlockReach::Similar,
         };
         Ok(of.keys().filter(|(what, _)| is_meant(what)).collect())
     }
@@ -217,8 +217,8 @@ impl<'v> Blocklist<'v> {
             let header = self.view.expect_header(*document)?;
             let keys = BlockKeys::of_removed(self.view, *document, &header, reach)?;
             // Earlier releases had empty texts block one another.
-            let is_empty = keys.keys().all(|(what, _)| what != Blocked::Text);
-            let empty = is_empty.then(|| (Blocked::Text, text_hash("")));
+            let is_empty = keys.keys().all(|(what, _)| what != BlockKind::Text);
+            let empty = is_empty.then(|| (BlockKind::Text, text_hash("")));
             for (what, hash) in keys.keys().chain(empty) {
                 self.change(what, hash, |by| {
                     by.remove(document);
@@ -235,7 +235,7 @@ impl<'v> Blocklist<'v> {
     pub fn is_blocking(
         &self,
         document: DocId,
-        keys: impl IntoIterator<Item = (Blocked, [u8; 16])>,
+        keys: impl IntoIterator<Item = (BlockKind, [u8; 16])>,
     ) -> Result<bool, DecideError> {
         for (what, hash) in keys {
             if self.by(what, hash)?.contains(&document) {
@@ -248,7 +248,7 @@ impl<'v> Blocklist<'v> {
     /// Changes which removed documents block what has this hash.
     fn change(
         &mut self,
-        what: Blocked,
+        what: BlockKind,
         hash: [u8; 16],
         change: impl FnOnce(&mut BTreeSet<DocId>),
     ) -> Result<(), DecideError> {
@@ -266,7 +266,7 @@ impl<'v> Blocklist<'v> {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn by(&self, what: Blocked, hash: [u8; 16]) -> Result<Vec<DocId>, DecideError> {
+    pub fn by(&self, what: BlockKind, hash: [u8; 16]) -> Result<Vec<DocId>, DecideError> {
         if !self.has(what) {
             return Ok(Vec::new());
         }
@@ -290,7 +290,7 @@ impl<'v> Blocklist<'v> {
         let mut similar = BTreeSet::new();
         for (what, hash) in of.keys() {
             let others = self.by(what, hash)?.into_iter().filter(|other| Some(*other) != own);
-            if what == Blocked::Similar {
+            if what == BlockKind::Similar {
                 similar.extend(others);
             } else if others.count() > 0 {
                 return Ok(true);
@@ -343,7 +343,7 @@ impl<'v> Blocklist<'v> {
     ///
     /// # Errors
     /// [`DecideError`] when the family is absent.
-    pub fn write(self, batch: &mut Batch<'_>) -> Result<(), DecideError> {
+    pub fn write(self, batch: &mut CommitBatch<'_>) -> Result<(), DecideError> {
         for ((what, hash), by) in self.changed {
             batch.block(what, hash, &by)?;
         }

@@ -5,7 +5,7 @@ use super::error::DecideError;
 use super::overlay::Overlay;
 use crate::dedup::Rank;
 use crate::model::{BucketKey, BucketMap, DocId, bucket_keys};
-use crate::store::{Bucket, View};
+use crate::store::{BandBucket, View};
 use rayon::prelude::*;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl CandidateLimits {
 /// Kept members of the buckets of many documents, each bucket looked up once.
 pub(super) struct KeptBuckets {
     /// Without the members of those that are whole in the crowd.
-    pub(super) buckets: Vec<Option<Bucket>>,
+    pub(super) buckets: Vec<Option<BandBucket>>,
     pub(super) places: Vec<Vec<u32>>,
     /// Places of crowded buckets that are not whole in the crowd.
     pub(super) beyond: BTreeSet<u32>,
@@ -124,7 +124,7 @@ fn look_up_unknown(
     view: &View,
     crowd: &CrowdIndex,
     wanted: &[BucketKey],
-) -> Result<Vec<Option<Bucket>>, DecideError> {
+) -> Result<Vec<Option<BandBucket>>, DecideError> {
     let (known, open): (Vec<_>, Vec<_>) = wanted.iter().partition(|key| crowd.knows(**key));
     let mut known = known.iter().zip(view.buckets_bulk(&known, 0, &|_| true)?).peekable();
     let mut open = open.iter().zip(view.buckets_bulk(&open, BUSY, &|_| true)?).peekable();
@@ -169,7 +169,7 @@ impl FollowerCache {
 pub(super) struct CommitBuckets {
     /// All distinct keys, ascending.
     pub(super) keys: Vec<BucketKey>,
-    pub(super) buckets: Vec<Option<Bucket>>,
+    pub(super) buckets: Vec<Option<BandBucket>>,
     /// Where among the buckets those of each document are, by band.
     pub(super) places: Vec<Vec<u32>>,
 }

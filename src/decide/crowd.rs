@@ -9,7 +9,7 @@ use super::cluster_labels::{ClusterLabels, PartialClusters};
 use super::error::DecideError;
 use crate::dedup::{FamilyIndex, FamilyQuery, Sketch};
 use crate::model::{BucketKey, BucketMap, DocId, Generation};
-use crate::store::Batch;
+use crate::store::CommitBatch;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
@@ -66,8 +66,8 @@ pub(super) struct CrowdIndex {
 
 impl CrowdIndex {
     /// The crowd that the last commit left, if it is of the generation that this one writes to.
-    pub(super) fn of(left: Option<Self>, batch: &Batch<'_>) -> Self {
-        let (view, budget) = (batch.view(), batch.memory_aside());
+    pub(super) fn of(left: Option<Self>, batch: &CommitBatch<'_>) -> Self {
+        let (view, budget) = (batch.view(), batch.carry_over_budget());
         match left.filter(|left| left.generation == view.generation()) {
             // The room is this commit's, whatever the last one had.
             Some(left) => Self { budget, is_changed: false, ..left },

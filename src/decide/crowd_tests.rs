@@ -6,15 +6,15 @@ use super::error::DecideError;
 use super::writer_cache::{TextTwins, WriterCache};
 use crate::dedup::{FamilyQuery, Sketch};
 use crate::model::{DedupMode, DocId, Generation, Policy};
-use crate::store::{CommitRecord, Memory, Writer, create};
+use crate::store::{CommitRecord, MemoryBudget, StoreWriter, create};
 
 /// A bucket that finds no room takes as much.
 const ROW: usize = 32;
 
-fn writer(directory: &tempfile::TempDir, memory: u64) -> Writer {
+fn writer(directory: &tempfile::TempDir, memory: u64) -> StoreWriter {
     let path = directory.path().join("corpus");
     create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
-    Writer::open(&path, Memory::within(memory), 1).unwrap()
+    StoreWriter::open(&path, MemoryBudget::within(memory), 1).unwrap()
 }
 
 /// A document like no other.
@@ -29,7 +29,7 @@ fn read(documents: &[DocId]) -> Result<Vec<CrowdMember>, DecideError> {
     Ok(documents.iter().copied().map(entrant).collect())
 }
 
-fn commit(writer: &mut Writer, crowd: CrowdIndex) {
+fn commit(writer: &mut StoreWriter, crowd: CrowdIndex) {
     let mut batch = writer.begin().unwrap();
     let twins = TextTwins::new(Generation(0), 0);
     WriterCache::put_back(&mut batch, crowd, twins, &[]);
@@ -40,7 +40,7 @@ fn commit(writer: &mut Writer, crowd: CrowdIndex) {
 fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 8 << 20);
-    let room = writer.begin().unwrap().memory_aside();
+    let room = writer.begin().unwrap().carry_over_budget();
     for number in 0..4_u64 {
         let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
         assert_eq!(crowd.budget(), room, "commit {number}");

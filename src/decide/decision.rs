@@ -2,7 +2,7 @@
 
 use crate::dedup::{Overlap, Rank, Sketch};
 use crate::model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};
-use crate::store::Header;
+use crate::store::DocumentRecord;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ impl ImportState {
 /// A document that a commit decides for the first time: on its way in, or stored and before a new generation.
 pub struct Newcomer {
     /// Its header, `text_of` included.
-    pub header: Header,
+    pub header: DocumentRecord,
     /// Its sketch; none when too short for one.
     pub sketch: Option<Sketch>,
     /// Its shingles. None when the text is stored already: then they are made of it when asked for.
@@ -89,8 +89,8 @@ impl Decision {
 /// Why it cannot be true.
 pub fn check_removal(
     policy: &Policy,
-    (rank, removed): (Rank, &Header),
-    (better, witness): (Rank, &Header),
+    (rank, removed): (Rank, &DocumentRecord),
+    (better, witness): (Rank, &DocumentRecord),
     matched: &Match,
 ) -> Result<(), String> {
     if better >= rank {

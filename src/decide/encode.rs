@@ -5,7 +5,7 @@
 
 use super::error::DecideError;
 use crate::model::{DocId, LossSpan, SourceId, TextForm, TokenizerId};
-use crate::store::{Batch, Header, StoreError, View};
+use crate::store::{CommitBatch, DocumentRecord, StoreError, View};
 use crate::tokenizer::{Encoder, Tokenizer, TokenizerError};
 use rayon::prelude::*;
 use serde::Serialize;
@@ -226,7 +226,7 @@ pub fn encode_document(
     tokenizer: &Tokenizer,
     encoder: &mut Encoder<'_>,
     document: DocId,
-    header: &Header,
+    header: &DocumentRecord,
     out: &mut EncodedBatch,
 ) -> Result<(), DecideError> {
     let text = view.text_of_owner(header.text_owner(document))?;
@@ -240,7 +240,7 @@ pub fn encode_document(
 /// # Errors
 /// [`StoreError`] when the rows cannot be written.
 pub fn store_encoded(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     tokenizer: TokenizerId,
     vocab_size: u32,
     document: DocId,
@@ -263,7 +263,7 @@ pub fn store_encoded(
 /// # Errors
 /// [`DecideError`] when the store cannot be read or the tokenizer cannot be used.
 pub fn encode_kept_again(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     tokenizer: &LoadedTokenizer,
     documents: &[DocId],
 ) -> Result<u64, DecideError> {
@@ -275,7 +275,7 @@ pub fn encode_kept_again(
 /// # Errors
 /// As [`encode_kept_again`].
 pub fn encode_again(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     tokenizer: &LoadedTokenizer,
     documents: &[DocId],
     refused: &mut RefusedTexts,

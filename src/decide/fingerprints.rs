@@ -4,13 +4,13 @@
 use super::error::DecideError;
 use crate::dedup::{Fingerprint, Fingerprinter, Sketch};
 use crate::model::DocId;
-use crate::store::{Header, StoreError, View};
+use crate::store::{DocumentRecord, StoreError, View};
 
 /// The header of a stored document.
 ///
 /// # Errors
 /// [`StoreError`] when it cannot be read, or its text cannot where it is asked.
-pub(super) fn stored_header(view: &View, document: DocId) -> Result<Header, StoreError> {
+pub(super) fn stored_header(view: &View, document: DocId) -> Result<DocumentRecord, StoreError> {
     let header = view.expect_header(document)?;
     Ok(match other_version(view, document, &header)? {
         Some(print) => with_fingerprint(header, &print),
@@ -52,7 +52,7 @@ pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, Dec
 pub fn stored_fingerprint(
     view: &View,
     document: DocId,
-) -> Result<(Header, Option<Sketch>), DecideError> {
+) -> Result<(DocumentRecord, Option<Sketch>), DecideError> {
     let header = view.expect_header(document)?;
     match other_version(view, document, &header)? {
         Some(print) => Ok((with_fingerprint(header, &print), print.sketch)),
@@ -62,8 +62,8 @@ pub fn stored_fingerprint(
 
 /// A header with what a fingerprint says.
 #[must_use]
-pub fn with_fingerprint(header: Header, print: &Fingerprint) -> Header {
-    Header {
+pub fn with_fingerprint(header: DocumentRecord, print: &Fingerprint) -> DocumentRecord {
+    DocumentRecord {
         normalised: print.normalised,
         words: print.tokens,
         shingles: u32::try_from(print.shingles.len()).unwrap_or(u32::MAX),
@@ -80,7 +80,7 @@ fn is_of_other_version(view: &View) -> bool {
 fn other_version(
     view: &View,
     document: DocId,
-    header: &Header,
+    header: &DocumentRecord,
 ) -> Result<Option<Fingerprint>, StoreError> {
     if !is_of_other_version(view) || header.bytes == 0 {
         return Ok(None);

@@ -13,7 +13,7 @@ use super::session::{CommitDecisions, DecisionSession};
 use super::text_leaders::lead_as_given;
 use crate::dedup::{Fingerprinter, Overlap, Rank};
 use crate::model::{DocId, Match};
-use crate::store::Header;
+use crate::store::DocumentRecord;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -140,7 +140,12 @@ impl DecisionSession {
     }
 
     /// The decision that a match makes, if it can be true.
-    fn removed(&self, id: DocId, header: &Header, matched: Match) -> Result<Decision, DecideError> {
+    fn removed(
+        &self,
+        id: DocId,
+        header: &DocumentRecord,
+        matched: Match,
+    ) -> Result<Decision, DecideError> {
         let witness = self.overlay.header(matched.witness)?;
         let removed = (self.overlay.rank(id)?, header);
         let by = (self.overlay.rank(matched.witness)?, &witness);

@@ -8,14 +8,14 @@
 use super::error::DecideError;
 use super::session::CommitDecisions;
 use crate::model::{DocId, Generation, Match, MatchKind, Standing};
-use crate::store::{Batch, Roots, View};
+use crate::store::{CommitBatch, LineageRoots, View};
 use std::collections::BTreeMap;
 
 /// The roots of documents as a view has them, and as a commit will leave them.
 pub struct Lineages<'v> {
     view: &'v View,
     generations: Vec<Generation>,
-    changed: BTreeMap<DocId, Roots>,
+    changed: BTreeMap<DocId, LineageRoots>,
 }
 
 impl<'v> Lineages<'v> {
@@ -28,9 +28,9 @@ impl<'v> Lineages<'v> {
         Ok(Self { view, generations, changed: BTreeMap::new() })
     }
 
-    fn stored(&self, document: DocId) -> Result<Roots, DecideError> {
+    fn stored(&self, document: DocId) -> Result<LineageRoots, DecideError> {
         if self.generations.is_empty() {
-            return Ok(Roots::default());
+            return Ok(LineageRoots::default());
         }
         Ok(self.view.lineage(&self.generations, document)?)
     }
@@ -39,23 +39,27 @@ impl<'v> Lineages<'v> {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn before(&self, document: DocId, matched: Option<Match>) -> Result<Roots, DecideError> {
+    pub fn before(
+        &self,
+        document: DocId,
+        matched: Option<Match>,
+    ) -> Result<LineageRoots, DecideError> {
         let mut roots = self.stored(document)?;
         if let Some(witness) = matched.and_then(in_cluster) {
             let of_witness = self.stored(witness)?;
-            roots.join(&if of_witness.is_empty() { Roots::of(witness) } else { of_witness });
+            roots.join(&if of_witness.is_empty() { LineageRoots::of(witness) } else { of_witness });
         }
-        Ok(if roots.is_empty() { Roots::of(document) } else { roots })
+        Ok(if roots.is_empty() { LineageRoots::of(document) } else { roots })
     }
 
     /// Adds roots to a document; `own` are those it has without this commit.
-    pub fn join(&mut self, document: DocId, own: Roots, more: &Roots) {
+    pub fn join(&mut self, document: DocId, own: LineageRoots, more: &LineageRoots) {
         self.changed.entry(document).or_insert(own).join(more);
     }
 
     /// What a document has by now; none when this commit did not change it.
     #[must_use]
-    pub fn now(&self, document: DocId) -> Option<&Roots> {
+    pub fn now(&self, document: DocId) -> Option<&LineageRoots> {
         self.changed.get(&document)
     }
 
@@ -67,7 +71,7 @@ impl<'v> Lineages<'v> {
         let mut rows = Vec::new();
         for (document, roots) in &self.changed {
             let stored = self.stored(*document)?;
-            if stored.is_empty() && *roots == Roots::of(*document) {
+            if stored.is_empty() && *roots == LineageRoots::of(*document) {
                 continue;
             }
             let new = roots.iter().filter(|root| stored.iter().all(|known| known != *root));
@@ -91,9 +95,9 @@ impl CommitDecisions {
         &self,
         lineages: &Lineages<'_>,
         document: DocId,
-    ) -> Result<Roots, DecideError> {
+    ) -> Result<LineageRoots, DecideError> {
         if self.0.overlay.is_new(document) {
-            return Ok(Roots::default());
+            return Ok(LineageRoots::default());
         }
         if self.0.imports.is_imported(document) {
             return lineages.stored(document);
@@ -117,7 +121,7 @@ impl CommitDecisions {
         &self,
         lineages: &Lineages<'_>,
         document: DocId,
-    ) -> Result<Roots, DecideError> {
+    ) -> Result<LineageRoots, DecideError> {
         match lineages.now(document) {
             Some(roots) => Ok(roots.clone()),
             None => self.roots_before(lineages, document),
@@ -129,27 +133,27 @@ impl CommitDecisions {
         &self,
         lineages: &Lineages<'_>,
         document: DocId,
-    ) -> Result<Roots, DecideError> {
+    ) -> Result<LineageRoots, DecideError> {
         let roots = self.own_roots(lineages, document)?;
-        Ok(if roots.is_empty() { Roots::of(document) } else { roots })
+        Ok(if roots.is_empty() { LineageRoots::of(document) } else { roots })
     }
 
     /// Writes whose place the documents of this commit took, and says how many texts were compared for it.
     /// Reads nothing for newcomers that supersede nothing and displace nothing.
     pub(super) fn write_lineage(
         &self,
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         gone: &[DocId],
     ) -> Result<u64, DecideError> {
         let overlay = &self.0.overlay;
         let view = overlay.view.clone();
         let mut lineages = Lineages::new(&view)?;
-        let mut leavers = self.leavers(gone, batch.memory_aside())?;
+        let mut leavers = self.leavers(gone, batch.carry_over_budget())?;
         let before = |lineages: &Lineages<'_>, document| self.roots_before(lineages, document);
         // In the order of ids, so that a newcomer which another one supersedes has its own by then.
         for (new, old) in &self.0.agenda.superseded {
             let of_old = self.roots_or_itself(&lineages, *old)?;
-            lineages.join(*new, Roots::default(), &of_old);
+            lineages.join(*new, LineageRoots::default(), &of_old);
         }
         for (document, change) in overlay.match_changes() {
             let next = change.now.and_then(in_cluster);
@@ -163,7 +167,7 @@ impl CommitDecisions {
                 let waited = self.is_newcomer(next) && document < next;
                 match own.is_empty() {
                     false => own,
-                    true if waited => Roots::of(document),
+                    true if waited => LineageRoots::of(document),
                     true => continue,
                 }
             } else if was_kept {
@@ -191,14 +195,14 @@ impl CommitDecisions {
                 lineages.join(document, own, &of_successor);
             } else if !next.and_then(|next| lineages.now(next)).is_some_and(|now| now.holds(&own)) {
                 // Its witness went without one that takes its place: it goes on by itself.
-                lineages.join(document, own, &Roots::default());
+                lineages.join(document, own, &LineageRoots::default());
             }
         }
         if let Some(leavers) = &mut leavers {
             self.pass_lineages_on(leavers, &mut lineages, false)?;
         }
         for (document, roots) in lineages.rows()? {
-            batch.descend(document, &roots)?;
+            batch.add_roots(document, &roots)?;
         }
         Ok(leavers.map_or(0, |leavers| leavers.verified))
     }

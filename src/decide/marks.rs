@@ -3,7 +3,7 @@
 use super::error::DecideError;
 use super::overlay::Overlay;
 use crate::model::DocId;
-use crate::store::Batch;
+use crate::store::CommitBatch;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,7 +56,7 @@ impl OpenMarks {
         mut self,
         overlay: &Overlay,
         reconsidered: &BTreeSet<DocId>,
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
     ) -> Result<(), DecideError> {
         self.stored(overlay)?;
         let marked = self.stored.unwrap_or_default();

@@ -10,7 +10,7 @@ use crate::model::{
     BucketKey, BucketMap, DedupMode, DedupScope, DocId, FieldId, Match, MatchKind, SourceId,
     Standing, bucket_keys,
 };
-use crate::store::{BlockStandings, Header, StoreError, TextKind, View, fields};
+use crate::store::{BlockStandings, DocumentRecord, StoreError, TextKind, View, system_fields};
 use roaring::RoaringTreemap;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -295,7 +295,7 @@ impl Overlay {
     // ---- texts ----
 
     /// The hash under which documents of equal text meet.
-    pub(super) fn text_hash(&self, kind: TextKind, header: &Header) -> [u8; 16] {
+    pub(super) fn text_hash(&self, kind: TextKind, header: &DocumentRecord) -> [u8; 16] {
         self.scoped(header.source, kind.hash_of(header))
     }
 
@@ -334,7 +334,7 @@ impl Overlay {
         self.remembered.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(super) fn header(&self, document: DocId) -> Result<Header, StoreError> {
+    pub(super) fn header(&self, document: DocId) -> Result<DocumentRecord, StoreError> {
         if let Some(newcomer) = self.newcomers.get(&document) {
             return Ok(newcomer.header.clone());
         }
@@ -371,7 +371,7 @@ impl Overlay {
         if let Some(found) = self.remembered().numbers.known(document) {
             return Ok(found);
         }
-        let block = self.view.column_block(fields::column_of(field), document.block())?;
+        let block = self.view.column_block(system_fields::column_of(field), document.block())?;
         let found = block.get(document.slot());
         self.remembered().numbers.remember(document.block(), block);
         Ok(found)
@@ -465,7 +465,7 @@ impl Overlay {
 /// Bounded; a part that is full is forgotten whole.
 #[derive(Default)]
 pub(super) struct DecisionRowCache {
-    headers: HashMap<DocId, Header>,
+    headers: HashMap<DocId, DocumentRecord>,
     sketches: HashMap<DocId, Option<Sketch>>,
     shingles: HashMap<DocId, Arc<[u64]>>,
     held: usize,
@@ -477,11 +477,11 @@ impl DecisionRowCache {
     const ROWS: usize = 1 << 16;
     /// Shingles held: 32 MB.
     const SHINGLES: usize = 4 << 20;
-    pub(super) fn header(&self, document: DocId) -> Option<Header> {
+    pub(super) fn header(&self, document: DocId) -> Option<DocumentRecord> {
         self.headers.get(&document).cloned()
     }
 
-    pub(super) fn remember_header(&mut self, document: DocId, header: &Header) {
+    pub(super) fn remember_header(&mut self, document: DocId, header: &DocumentRecord) {
         if self.headers.len() >= Self::ROWS {
             self.headers.clear();
         }

@@ -12,7 +12,7 @@ use crate::dedup::Rank;
 use crate::model::{
     ComparedPart, DedupMode, DocId, FieldId, Interrupt, Match, MatchKind, SourceId, Standing,
 };
-use crate::store::{Batch, Header, TextKind};
+use crate::store::{CommitBatch, DocumentRecord, TextKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// What is to be decided in a commit, and why.
@@ -49,7 +49,7 @@ impl DecisionSession {
     /// A session on top of the moment before `batch`. An interrupt ends the decisions: [`DecisionSession::settle`] then
     /// says [`DecideError::Interrupted`].
     #[must_use]
-    pub fn begin(batch: &Batch<'_>, interrupt: &Interrupt) -> Self {
+    pub fn begin(batch: &CommitBatch<'_>, interrupt: &Interrupt) -> Self {
         let view = batch.view().clone();
         let members_before = view.bucket_members_read();
         let (crowd, twins) = WriterCache::take(batch);
@@ -119,7 +119,7 @@ impl DecisionSession {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn header(&self, document: DocId) -> Result<Header, DecideError> {
+    pub fn header(&self, document: DocId) -> Result<DocumentRecord, DecideError> {
         Ok(self.overlay.header(document)?)
     }
 
@@ -299,7 +299,7 @@ impl DecisionSession {
     /// The kind of a match: equal raw bytes are told apart.
     pub(super) fn removal_decision(
         &self,
-        header: &Header,
+        header: &DocumentRecord,
         matched: Match,
     ) -> Result<Decision, DecideError> {
         let is_equal = self.overlay.header(matched.witness)?.raw == header.raw;
@@ -349,7 +349,7 @@ impl CommitDecisions {
     ///
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
-    pub fn header(&self, document: DocId) -> Result<Header, DecideError> {
+    pub fn header(&self, document: DocId) -> Result<DocumentRecord, DecideError> {
         self.0.header(document)
     }
 }
@@ -376,7 +376,7 @@ impl Orphans {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn of(
-        batch: &Batch<'_>,
+        batch: &CommitBatch<'_>,
         superseded: impl Iterator<Item = DocId>,
     ) -> Result<Self, DecideError> {
         let kept = batch.kept_before();

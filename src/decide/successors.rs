@@ -12,7 +12,7 @@ use super::lineage::{Lineages, in_cluster};
 use super::session::CommitDecisions;
 use crate::dedup::{FamilyIndex, FamilyQuery, Fingerprinter, estimate_floor};
 use crate::model::{BucketMap, DedupMode, DocId, Standing, bucket_keys};
-use crate::store::{Roots, TextKind};
+use crate::store::{LineageRoots, TextKind};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 
@@ -32,7 +32,7 @@ pub(super) struct Departures {
     family: Option<FamilyIndex>,
     /// The buckets of each that has any.
     bands: HashMap<DocId, Vec<u64>>,
-    roots: HashMap<DocId, Roots>,
+    roots: HashMap<DocId, LineageRoots>,
     /// Documents that may be like them: kept ones, and duplicates.
     kept: Vec<DocId>,
     duplicates: Vec<DocId>,
@@ -315,9 +315,9 @@ impl CommitDecisions {
         &self,
         lineages: &Lineages<'_>,
         document: DocId,
-    ) -> Result<Roots, DecideError> {
+    ) -> Result<LineageRoots, DecideError> {
         match self.0.overlay.match_of(document)?.and_then(in_cluster) {
-            None => Ok(Roots::default()),
+            None => Ok(LineageRoots::default()),
             Some(witness) => self.roots_or_itself(lineages, witness),
         }
     }
@@ -327,7 +327,7 @@ impl CommitDecisions {
         leavers: &mut Departures,
         lineages: &Lineages<'_>,
         leaver: DocId,
-    ) -> Result<Roots, DecideError> {
+    ) -> Result<LineageRoots, DecideError> {
         if let Some(roots) = leavers.roots.get(&leaver) {
             return Ok(roots.clone());
         }

@@ -6,7 +6,7 @@ use super::overlay::Overlay;
 use super::writer_cache::{TextTwins, text_of};
 use crate::dedup::Rank;
 use crate::model::DocId;
-use crate::store::{Header, TextKind};
+use crate::store::{DocumentRecord, TextKind};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A text by its whole hash.
@@ -38,7 +38,7 @@ pub(super) struct TextLeaders {
 pub(super) fn twin_before(
     overlay: &Overlay,
     rank: Rank,
-    header: &Header,
+    header: &DocumentRecord,
 ) -> Result<Option<DocId>, DecideError> {
     for form in overlay.forms() {
         if let Some(twin) = overlay.exact(*form, overlay.text_hash(*form, header))?
@@ -83,7 +83,7 @@ pub(super) fn lead_as_given(
     overlay: &mut Overlay,
     imports: &ImportState,
     rank: Rank,
-    header: &Header,
+    header: &DocumentRecord,
 ) -> Result<bool, DecideError> {
     let mut leads_all = true;
     for form in overlay.forms() {
@@ -118,7 +118,7 @@ impl TextLeaders {
         overlay: &mut Overlay,
         imports: &ImportState,
         rank: Rank,
-        header: &Header,
+        header: &DocumentRecord,
     ) -> Result<Vec<Rank>, DecideError> {
         let mut outranked = Vec::new();
         for form in overlay.forms() {
@@ -242,7 +242,7 @@ fn consider(
     heir: DocId,
     texts: &BTreeSet<LeaderText>,
     heirs: &mut NextLeaders,
-) -> Result<Header, DecideError> {
+) -> Result<DocumentRecord, DecideError> {
     let header = overlay.header(heir)?;
     for form in overlay.forms() {
         let text = (*form, overlay.text_hash(*form, &header));

@@ -2,7 +2,7 @@
 
 use crate::dedup::{Rank, Ranker};
 use crate::model::{DocId, FieldId, SourceId};
-use crate::store::{ColumnBlock, Header, SourceRecord, StoreError, View, fields};
+use crate::store::{DocumentRecord, NumberBlock, SourceRecord, StoreError, View, system_fields};
 use std::collections::HashMap;
 
 /// The keep order of a view, with the places of its sources.
@@ -39,7 +39,7 @@ impl ViewRanker {
     }
 
     /// The rank of a document with this number in the field of the keep order, where that looks at one.
-    pub fn rank(&self, document: DocId, header: &Header, number: Option<i64>) -> Rank {
+    pub fn rank(&self, document: DocId, header: &DocumentRecord, number: Option<i64>) -> Rank {
         let place = self.source_places.get(header.source.0 as usize).copied();
         let place = place.unwrap_or_else(|| self.ranker.place_of_others());
         self.ranker.rank(document, &header.raw, header.chars, place, number)
@@ -48,7 +48,7 @@ impl ViewRanker {
 
 /// Numbers that rank documents, by the blocks of their column. Bounded; when it is full, all are forgotten.
 #[derive(Default)]
-pub struct RankNumbers(HashMap<u64, ColumnBlock>);
+pub struct RankNumbers(HashMap<u64, NumberBlock>);
 
 impl RankNumbers {
     /// Blocks held: half a megabyte each.
@@ -68,7 +68,7 @@ impl RankNumbers {
         if let Some(known) = self.known(document) {
             return Ok(known);
         }
-        let block = view.column_block(fields::column_of(field), document.block())?;
+        let block = view.column_block(system_fields::column_of(field), document.block())?;
         let number = block.get(document.slot());
         self.remember(document.block(), block);
         Ok(number)
@@ -81,7 +81,7 @@ impl RankNumbers {
     }
 
     /// A block was read.
-    pub(super) fn remember(&mut self, block: u64, numbers: ColumnBlock) {
+    pub(super) fn remember(&mut self, block: u64, numbers: NumberBlock) {
         if self.0.len() >= Self::MOST {
             self.0.clear();
         }

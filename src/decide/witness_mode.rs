@@ -18,7 +18,7 @@ use super::session::DecisionSession;
 use super::text_leaders::twin_before;
 use crate::dedup::{Overlap, Rank, Sketch};
 use crate::model::{BucketKey, DedupMode, DocId, Match, MatchKind, Standing, bucket_keys};
-use crate::store::Header;
+use crate::store::DocumentRecord;
 use std::collections::{BTreeSet, HashMap};
 
 /// Documents looked up at once when one turns out not to be.
@@ -131,7 +131,7 @@ impl DecisionSession {
     fn follow(
         &mut self,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         twin: DocId,
     ) -> Result<Option<Decision>, DecideError> {
         let witness = if self.overlay.is_kept(twin) {

@@ -3,7 +3,7 @@
 
 use super::crowd::CrowdIndex;
 use crate::model::{DocId, Generation, hash64};
-use crate::store::{Batch, TextKind};
+use crate::store::{CommitBatch, TextKind};
 use std::collections::{BTreeSet, HashMap};
 
 /// What a commit leaves in memory for the next one of the same writer. None of it is stored: a commit that finds
@@ -15,18 +15,18 @@ pub(super) struct WriterCache {
 
 impl WriterCache {
     /// Takes what the last commit left.
-    pub(super) fn take(batch: &Batch<'_>) -> (CrowdIndex, TextTwins) {
-        let (crowd, twins) = match batch.take_aside::<Self>() {
+    pub(super) fn take(batch: &CommitBatch<'_>) -> (CrowdIndex, TextTwins) {
+        let (crowd, twins) = match batch.take_carry_over::<Self>() {
             Some(Self { crowd, twins }) => (crowd, Some(twins)),
             None => (None, None),
         };
-        let (generation, room) = (batch.view().generation(), batch.memory_aside());
+        let (generation, room) = (batch.view().generation(), batch.carry_over_budget());
         (CrowdIndex::of(crowd, batch), TextTwins::of(twins, generation, room))
     }
 
     /// Leaves it to the next. `gone` are documents that are not kept any more.
     pub(super) fn put_back(
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         mut crowd: CrowdIndex,
         twins: TextTwins,
         gone: &[DocId],
@@ -35,9 +35,9 @@ impl WriterCache {
         let is_changed = crowd.is_changed() || twins.is_changed();
         let cache = Self { crowd: crowd.leave(), twins };
         if is_changed {
-            batch.leave_aside(cache);
+            batch.carry_over(cache);
         } else {
-            batch.return_aside(cache);
+            batch.return_carry_over(cache);
         }
     }
 }

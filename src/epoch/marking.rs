@@ -6,7 +6,7 @@ use super::plan::Planned;
 use super::rows::OpenedTo;
 use super::run::{Arrangement, Marks, Opened};
 use crate::model::{Context, Interrupt};
-use crate::store::{Fault, MarksRecord, StoreError};
+use crate::store::{CheckFault, MarksRecord, StoreError};
 
 /// Calls `each` with the marks of the first `epochs` epochs of a plan, one epoch after another, as far as they need
 /// a walk and are not stored, or not as they were written. Every epoch is walked once at most.
@@ -65,7 +65,7 @@ fn readable(marks: Result<Option<Marks>, EpochError>) -> Result<Option<Marks>, E
 ///
 /// # Errors
 /// [`EpochError::Store`] when lengths cannot be read.
-pub fn check_marks(corpora: &Corpora, planned: &Planned) -> Result<Vec<Fault>, EpochError> {
+pub fn check_marks(corpora: &Corpora, planned: &Planned) -> Result<Vec<CheckFault>, EpochError> {
     let Some(number) = planned.stored else { return Ok(Vec::new()) };
     let stored = corpora.first().marked_epochs(number)?;
     let Some(last) = stored.last() else { return Ok(Vec::new()) };
@@ -98,7 +98,7 @@ pub fn check_marks(corpora: &Corpora, planned: &Planned) -> Result<Vec<Fault>, E
                 let what = format!(
                     "the marks stored with plan {number} are not those of its epoch {epoch}; `corpusdb epoch mark` makes them again"
                 );
-                faults.push(Fault { place: "epochs".to_owned(), what });
+                faults.push(CheckFault { place: "epochs".to_owned(), what });
             }
         }
         before = walked;

@@ -6,7 +6,9 @@ use super::marking;
 use super::plan::{PinnedSource, Plan, Planned};
 use crate::model::{Context, Standing};
 use crate::query::names_column;
-use crate::store::{CommitRecord, EpochRecord, Fault, MarksRecord, StoreError, View, Writer};
+use crate::store::{
+    CheckFault, CommitRecord, EpochRecord, MarksRecord, StoreError, StoreWriter, View,
+};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
@@ -127,7 +129,7 @@ pub fn plans_drawing(
 /// # Errors
 /// [`EpochError`] when the plan has fewer epochs, or the disk refuses; nothing of a new plan is then stored.
 pub fn store_plan(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     others: &[View],
     planned: Planned,
     epochs: u64,
@@ -167,7 +169,7 @@ pub fn store_plan(
 /// [`EpochError`] when there is no such plan or it has fewer epochs. The marks made before are stored, also after an
 /// interrupt.
 pub fn mark_epochs(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     others: &[View],
     number: u32,
     epochs: u64,
@@ -189,7 +191,7 @@ pub fn mark_epochs(
 }
 
 fn store_marks(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     number: u32,
     found: &mut Vec<MarksRecord>,
 ) -> Result<(), EpochError> {
@@ -208,7 +210,7 @@ fn store_marks(
 ///
 /// # Errors
 /// [`EpochError`] when a plan cannot be read.
-pub fn check_marks(corpora: &Corpora) -> Result<Vec<Fault>, EpochError> {
+pub fn check_marks(corpora: &Corpora) -> Result<Vec<CheckFault>, EpochError> {
     let mut faults = Vec::new();
     let view = corpora.first();
     for record in view.epochs()? {
@@ -229,7 +231,7 @@ pub fn check_marks(corpora: &Corpora) -> Result<Vec<Fault>, EpochError> {
 ///
 /// # Errors
 /// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Needed`] when another one goes on from it.
-pub fn drop_plan(writer: &mut Writer, number: u32) -> Result<(), EpochError> {
+pub fn drop_plan(writer: &mut StoreWriter, number: u32) -> Result<(), EpochError> {
     stored_plan(writer.view(), number)?;
     let dropped = writer.view().epoch(number)?.map(|record| record.hash).unwrap_or_default();
     let hash = blake3::Hash::from_bytes(dropped).to_hex();

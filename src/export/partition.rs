@@ -3,7 +3,7 @@
 use super::error::ExportError;
 use crate::model::{FieldId, HIVE_NULL, SourceId, TermId};
 use crate::query::{keyword_field, select};
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -33,7 +33,7 @@ impl Pick {
     fn documents(&self, view: &View) -> Result<RoaringTreemap, ExportError> {
         Ok(match self {
             Self::Source(source) => {
-                view.documents_with(fields::SOURCE, &fields::source_value(*source))?
+                view.documents_with(system_fields::SOURCE, &system_fields::source_value(*source))?
             }
             Self::Term(term) => view.posting(*term)?,
             Self::Null(column) => {

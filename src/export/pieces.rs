@@ -6,7 +6,7 @@ use super::error::ExportError;
 use super::write::{Encoder, Part};
 use crate::model::DocId;
 use crate::query::DocumentTable;
-use crate::store::{ColumnBlock, View, fields};
+use crate::store::{NumberBlock, View, system_fields};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::iter::Peekable;
@@ -43,7 +43,7 @@ pub(super) struct Pieces<'a> {
     view: &'a View,
     ids: Peekable<roaring::treemap::IntoIter>,
     /// The number of a block, and the lengths of its texts.
-    block: Option<(u64, ColumnBlock)>,
+    block: Option<(u64, NumberBlock)>,
     /// Bytes of text at which a piece ends.
     most: u64,
     /// The piece that did not fit into the window before.
@@ -95,7 +95,7 @@ impl<'a> Pieces<'a> {
         }
         let Some(block) = self.ids.peek().map(|id| DocId(*id).block()) else { return Ok(None) };
         if self.block.as_ref().is_none_or(|(known, _)| *known != block) {
-            self.block = Some((block, self.view.column_block(fields::BYTES, block)?));
+            self.block = Some((block, self.view.column_block(system_fields::BYTES, block)?));
         }
         let lengths = self.block.as_ref().map(|(_, lengths)| lengths);
         let mut piece = Piece { documents: Vec::new(), bytes: 0 };

@@ -4,7 +4,7 @@ use super::error::ExportError;
 use super::options::ExportOptions;
 use crate::model::{BLOCK_SIZE, Standing};
 use crate::query::{Dependence, dependence, kept_in, select};
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 
@@ -38,7 +38,7 @@ pub(super) fn text_bytes(view: &View, documents: &RoaringTreemap) -> Result<u64,
         if inside.peek().is_none() {
             continue;
         }
-        let bytes = view.column_block(fields::BYTES, block)?;
+        let bytes = view.column_block(system_fields::BYTES, block)?;
         for id in inside {
             let bytes = bytes.get((id - base) as u16).unwrap_or(0);
             sum = sum.saturating_add(u64::try_from(bytes).unwrap_or(0));

@@ -21,7 +21,9 @@ use crate::decide::{
     CommitDecisions, DecisionSession, EncodedBatch, LoadedTokenizer, Orphans, encode_again,
 };
 use crate::model::{DocId, FileId, Interrupt, Reject, SourceId, Standing};
-use crate::store::{Batch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, View, Writer};
+use crate::store::{
+    CommitBatch, CommitRecord, FileRecord, RejectNovelty, RejectRecord, StoreWriter, View,
+};
 use std::collections::BTreeSet;
 use std::time::Instant;
 
@@ -88,7 +90,7 @@ impl Committer<'_> {
     /// Commits a chunk, unless it `may_wait` and had better come with what is behind it.
     pub(super) fn write(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut StoreWriter,
         chunk: &FingerprintedChunk,
         may_wait: bool,
     ) -> Result<ChunkOutcome, IngestError> {
@@ -112,7 +114,7 @@ impl Committer<'_> {
         }
         let mut counts = ChunkCounts { unchanged, updated, purged, ..ChunkCounts::default() };
         for (source, file, by) in overtaken {
-            batch.overtake(source, file, by)?;
+            batch.note_overtaking(source, file, by)?;
         }
         let mut session = self.session(&batch, &sources, orphans);
         find_equal_texts(&mut session, &mut new)?;
@@ -157,7 +159,7 @@ impl Committer<'_> {
     /// again all it said before is not overtaken any more.
     fn sources(
         &self,
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         chunk: &FingerprintedChunk,
     ) -> Result<ChunkSources, IngestError> {
         let sources = ChunkSources::of(batch, chunk, self.options)?;
@@ -177,7 +179,7 @@ impl Committer<'_> {
     /// A session that decides about newcomers of these sources.
     fn session(
         &self,
-        batch: &Batch<'_>,
+        batch: &CommitBatch<'_>,
         sources: &ChunkSources,
         orphans: Orphans,
     ) -> DecisionSession {
@@ -192,7 +194,7 @@ impl Committer<'_> {
     /// Decides about all that arrives, and stores it. Texts are compressed beside: neither needs the other.
     fn settle(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         mut session: DecisionSession,
         new: &[PendingDocument<'_>],
     ) -> Result<CommitDecisions, IngestError> {
@@ -245,7 +247,7 @@ impl Committer<'_> {
     /// Puts the decisions into the batch, and has every tokenizer encode what is kept now: the first beside them.
     fn apply(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         mut decisions: CommitDecisions,
         sources: &ChunkSources,
         kept: &KeptDocuments<'_>,
@@ -274,7 +276,7 @@ impl Committer<'_> {
     /// Stores the ids of newcomers, and those of stored documents that are kept again.
     fn store_ids(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         tokenizer: &LoadedTokenizer,
         sources: &ChunkSources,
         (kept, encoded): (&KeptDocuments<'_>, &[EncodedBatch]),
@@ -301,7 +303,7 @@ impl Committer<'_> {
     /// any more.
     fn store_progress(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         sources: &ChunkSources,
         chunk: &FingerprintedChunk,
     ) -> Result<RejectChanges, IngestError> {
@@ -345,7 +347,7 @@ impl Committer<'_> {
     /// stored, as the store says.
     fn reached(
         &mut self,
-        batch: &Batch<'_>,
+        batch: &CommitBatch<'_>,
         source: SourceId,
         part: &InputPart,
     ) -> Result<FileProgress, IngestError> {

@@ -8,7 +8,7 @@ use crate::decide::{
     Blocklist, CommitDecisions, DecideError, DecisionSession, LoadedTokenizer, Newcomer,
 };
 use crate::model::{CommitSeq, ComparedPart, DocId, FileId, RecordKey, SourceId, hash128};
-use crate::store::{Batch, Blocked, Header, NewDocument, StoreError, View};
+use crate::store::{BlockKind, CommitBatch, DocumentRecord, NewDocument, StoreError, View};
 use rayon::prelude::*;
 use std::collections::{BTreeSet, HashMap};
 
@@ -38,7 +38,7 @@ pub(super) fn arrive(
 
 /// Stores a newcomer that is decided, with its compressed text unless another document lends one.
 pub(super) fn store_document(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     decisions: &CommitDecisions,
     tokenizers: &[LoadedTokenizer],
     document: &PendingDocument<'_>,
@@ -96,7 +96,7 @@ fn has_equal_compared_text(
 
 /// The texts that no stored document has, compressed in parallel, in the order of the documents.
 pub(super) fn compress_texts(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     new: &[PendingDocument<'_>],
 ) -> Result<Vec<Option<Vec<u8>>>, StoreError> {
     let encoder = batch.encoder(new.iter().map(|new| new.prepared.record.text.as_str()))?;
@@ -152,7 +152,7 @@ fn is_blocked(
     blocklist: &mut Blocklist<'_>,
     prepared: &FingerprintedRecord,
 ) -> Result<bool, DecideError> {
-    let of = prepared.block_keys(blocklist.has(Blocked::Similar));
+    let of = prepared.block_keys(blocklist.has(BlockKind::Similar));
     blocklist.keeps_out(&of, None, |_| Ok(prepared.shingles.shared()))
 }
 
@@ -161,12 +161,12 @@ fn header(
     source: SourceId,
     file: FileId,
     text_of: Option<DocId>,
-) -> Header {
+) -> DocumentRecord {
     let key = match &prepared.record.key {
         RecordKey::Given(key) => Some(key.clone()),
         RecordKey::Position => None,
     };
-    Header {
+    DocumentRecord {
         source,
         file,
         number: prepared.record.origin.number,

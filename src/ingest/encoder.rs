@@ -9,7 +9,7 @@ use crate::decide::{
     EncodedBatch, LoadedTokenizer, PIECE, RefusedTexts, encode_text, store_encoded,
 };
 use crate::model::DocId;
-use crate::store::Batch;
+use crate::store::CommitBatch;
 use crate::tokenizer::Encoder;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 /// Stores how a newcomer's text is encoded, and the ids that it brought, whatever its standing: no
 /// encoder could give them again.
 pub(super) fn store_text_form(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     tokenizers: &[LoadedTokenizer],
     id: DocId,
     prepared: &FingerprintedRecord,
@@ -123,7 +123,7 @@ pub(super) fn encode(
 
 /// Stores what [`encode`] made of kept newcomers, in their order. A text that was refused may be an error.
 pub(super) fn store_ids(
-    batch: &mut Batch<'_>,
+    batch: &mut CommitBatch<'_>,
     tokenizer: &LoadedTokenizer,
     sources: &ChunkSources,
     (kept, encoded): (&[(DocId, &FingerprintedRecord)], &[EncodedBatch]),

@@ -10,7 +10,7 @@ use crate::model::{
     Context, DocId, FieldDeclaration, FieldValue, Interrupt, Interrupted, Misfit, ReadRecord,
     RecordKey, key_identity, value_excerpt,
 };
-use crate::store::{CommitRecord, View, Writer};
+use crate::store::{CommitRecord, StoreWriter, View};
 use serde_json::value::RawValue;
 use std::collections::BTreeMap;
 
@@ -47,7 +47,7 @@ struct JoinBatch {
 /// [`IngestError::Join`] for a field that is not declared, for a record without a name, and where options say `strict`
 /// for a value of another type; [`IngestError`] when an input cannot be read. What was committed before stays; the same call again goes on.
 pub fn join(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     inlets: Vec<IngestInput<'_>>,
     options: &JoinOptions,
     tokenizers: &[LoadedTokenizer],
@@ -155,7 +155,7 @@ impl FieldJoin<'_> {
     /// One commit.
     fn write(
         &self,
-        writer: &mut Writer,
+        writer: &mut StoreWriter,
         chunk: &JoinBatch,
         report: &mut JoinReport,
     ) -> Result<(), IngestError> {

@@ -2,7 +2,7 @@
 
 use super::report::{Alarm, FieldMisfits};
 use crate::model::{DocId, FieldDeclaration, FieldId, RecordOrigin};
-use crate::store::{Indexed, StoreError, View};
+use crate::store::{IndexedValues, StoreError, View};
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,7 +39,7 @@ impl FieldTally {
     }
 
     /// Counts what a new document has.
-    pub(super) fn count(&mut self, indexed: &Indexed, origin: &RecordOrigin) {
+    pub(super) fn count(&mut self, indexed: &IndexedValues, origin: &RecordOrigin) {
         self.documents += 1;
         for count in &mut self.counts {
             let is_of = |id: FieldId| id == count.field.id;
@@ -140,7 +140,7 @@ fn is_known(view: &View, field: &FieldDeclaration) -> Result<bool, StoreError> {
     if view.added_field(field.id).is_some_and(|record| record.expression.is_some()) {
         return Ok(true);
     }
-    let column = crate::store::fields::column_of(field.id);
+    let column = crate::store::system_fields::column_of(field.id);
     for block in view.blocks() {
         if view.column_block(column, block)?.iter().next().is_some() {
             return Ok(true);

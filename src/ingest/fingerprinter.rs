@@ -21,7 +21,7 @@ use crate::model::{
     reject_identity, text_hash,
 };
 use crate::signals::{Signal, scores, spelled};
-use crate::store::{Indexed, View, block_hashes, indexed, with_fields};
+use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
 use rayon::ThreadPool;
 use rayon::prelude::*;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -46,7 +46,7 @@ pub(super) struct FingerprintedRecord {
     pub(super) fingerprint: Fingerprint,
     pub(super) shingles: RecordShingles,
     pub(super) chars: u64,
-    pub(super) indexed: Indexed,
+    pub(super) indexed: IndexedValues,
     /// What its text has of suites.
     pub(super) sightings: Vec<(SuiteId, Sightings)>,
 }

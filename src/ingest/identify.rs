@@ -9,7 +9,7 @@ use super::options::IngestOptions;
 use super::reader::{RecordIdentity, TornRecord};
 use super::report::IngestReport;
 use crate::model::{DocId, FileId, ReadRecord, RecordKey, Reject, SourceId, Standing};
-use crate::store::{Batch, Header, View};
+use crate::store::{CommitBatch, DocumentRecord, View};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -62,14 +62,14 @@ struct NewestVersion {
 
 impl NewestVersion {
     fn of(view: &View, id: DocId) -> Result<Self, IngestError> {
-        let Header { content, file, number, .. } = view.expect_header(id)?;
+        let DocumentRecord { content, file, number, .. } = view.expect_header(id)?;
         Ok(Self { id, content, file, number })
     }
 }
 
 /// Tells new records from known ones, in order; what is new gets the next ids.
 pub(super) fn identify<'a>(
-    batch: &Batch<'_>,
+    batch: &CommitBatch<'_>,
     chunk: &'a FingerprintedChunk,
     (sources, numbers): (&ChunkSources, &FileNumbers),
     report: &mut IngestReport,
@@ -240,7 +240,7 @@ pub(super) struct ChunkSources {
 impl ChunkSources {
     /// Those of a chunk; new ones get their numbers in the order of the records.
     pub(super) fn of(
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         chunk: &FingerprintedChunk,
         options: &IngestOptions,
     ) -> Result<Self, IngestError> {
@@ -276,7 +276,7 @@ impl ChunkSources {
 
     fn number(
         &mut self,
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         at: usize,
         source: SourceId,
         path: &[u8],

@@ -7,7 +7,7 @@ use super::reject_tally::RejectTally;
 use super::report::{Alarm, AlarmPair, CrowdedPair};
 use crate::decide::{CommitDecisions, Decision};
 use crate::model::{CommitSeq, ComparedPart, DocId, Standing};
-use crate::store::{StoreError, View, fields};
+use crate::store::{StoreError, View, system_fields};
 use std::collections::BTreeMap;
 
 /// Documents of an ingest before its share of removed ones may stop it.
@@ -308,7 +308,8 @@ fn sources_removed(view: &View, since: DocId) -> Result<Vec<Alarm>, StoreError> 
     removed |= view.documents_standing(Standing::Near)?;
     let mut alarms = Vec::new();
     for (source, record) in view.sources() {
-        let mut added = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+        let mut added =
+            view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
         added.remove_range(..since.0);
         let lost = &added & &removed;
         if added.len() >= SOURCE && lost.len() * 10 >= added.len() * 9 {

@@ -31,7 +31,7 @@ use crate::contamination::Seeds;
 use crate::decide::LoadedTokenizer;
 use crate::input::LeftRole;
 use crate::model::{Context, DocId, IncomingFilter, Interrupted, Progress};
-use crate::store::Writer;
+use crate::store::StoreWriter;
 use rayon::ThreadPool;
 use std::path::Path;
 use std::sync::mpsc::sync_channel;
@@ -56,7 +56,7 @@ pub struct IngestResources<'a> {
 /// # Errors
 /// [`IngestError`]; a truncated or damaged input is one only after all before the damage is committed.
 pub fn ingest(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     inputs: IngestInputs<'_>,
     options: &IngestOptions,
     crafts: IngestResources<'_>,
@@ -184,7 +184,7 @@ pub(super) fn pool(context: &Context<'_>) -> Result<ThreadPool, IngestError> {
 
 /// Runs the stages side by side: one thread reads, one fingerprints on the pool, this one writes.
 fn in_stages(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     inputs: Vec<InputState<'_>>,
     former: &RecordConverter,
     pool: &ThreadPool,
@@ -251,7 +251,7 @@ fn in_stages(
 
 /// Writes the chunks that come, one after the other.
 fn drain(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     mut chunks: impl Iterator<Item = FingerprintedChunk>,
     commits: &mut Committer<'_>,
     pool: &ThreadPool,

@@ -141,18 +141,18 @@ mod tests {
     use crate::ingest::reader::PartKind;
     use crate::input::{ResumePoint, expand_local};
     use crate::model::{DedupMode, Policy};
-    use crate::store::{CommitRecord, FileRecord, Memory, Writer, counted, create};
+    use crate::store::{CommitRecord, FileRecord, MemoryBudget, StoreWriter, counted, create};
     use std::path::Path;
 
     const FILES: usize = 4;
     const REJECTS: u64 = 10;
 
     /// A store where each file but the first has rejects of every second number, and those files.
-    fn store(directory: &Path, rejects: u64) -> (Writer, Vec<InputFile>) {
+    fn store(directory: &Path, rejects: u64) -> (StoreWriter, Vec<InputFile>) {
         let policy = Policy::new(DedupMode::None, 0.8).unwrap();
         let path = directory.join("corpus");
         create(&path, &policy, &[]).unwrap();
-        let mut writer = Writer::open(&path, Memory::within(32 << 20), 1).unwrap();
+        let mut writer = StoreWriter::open(&path, MemoryBudget::within(32 << 20), 1).unwrap();
         let mut files = Vec::new();
         let mut batch = writer.begin().unwrap();
         let source = batch.source("web").unwrap();

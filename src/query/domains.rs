@@ -6,7 +6,7 @@
 
 use crate::model::Standing;
 use crate::query::error::QueryError;
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -93,7 +93,7 @@ pub fn domains(view: &View, most: usize, by_text: bool) -> Result<Domains, Query
 fn each(view: &View, mut take: impl FnMut(&str, u64)) -> Result<(), QueryError> {
     for block in view.blocks() {
         let standings = view.block_standings(block)?;
-        let lengths = view.column_block(fields::BYTES, block)?;
+        let lengths = view.column_block(system_fields::BYTES, block)?;
         let ids = block * crate::model::BLOCK_SIZE..view.documents();
         let ids = ids.start..ids.end.min(ids.start + crate::model::BLOCK_SIZE);
         for row in view.headers(ids)? {

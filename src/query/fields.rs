@@ -3,7 +3,7 @@
 use crate::model::{FieldDeclaration, FieldKind};
 use crate::query::error::QueryError;
 use crate::query::misfits::{self, MisfitExample};
-use crate::store::fields;
+use crate::store::system_fields;
 use crate::store::{View, declaration};
 use roaring::RoaringBitmap;
 use serde::Serialize;
@@ -85,7 +85,7 @@ fn declared(view: &View, field: &FieldDeclaration) -> Result<FieldSummary, Query
     let is_keyword = field.kind == FieldKind::Keyword;
     let (mut documents, mut terms) = (0, RoaringBitmap::new());
     for block in view.blocks() {
-        for (_, value) in view.column_block(fields::column_of(field.id), block)?.iter() {
+        for (_, value) in view.column_block(system_fields::column_of(field.id), block)?.iter() {
             documents += 1;
             if is_keyword {
                 terms.extend(u32::try_from(value));

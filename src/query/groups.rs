@@ -2,8 +2,8 @@
 
 use crate::model::{ColumnId, DocId, FieldKind, SourceId, TermId, TimeUnit, shown_timestamp};
 use crate::query::error::QueryError;
-use crate::store::fields;
-use crate::store::{ColumnBlock, View};
+use crate::store::system_fields;
+use crate::store::{NumberBlock, View};
 use std::collections::BTreeMap;
 
 /// Groups, beyond which nobody reads them, or the pairs of them.
@@ -13,7 +13,7 @@ const BETWEEN: &str = " / ";
 const NONE: &str = "(none)";
 
 /// Tells the source of a document of a block.
-pub(in crate::query) fn source_of(sources: &ColumnBlock, document: DocId) -> SourceId {
+pub(in crate::query) fn source_of(sources: &NumberBlock, document: DocId) -> SourceId {
     let source = sources.get(document.slot()).and_then(|source| u32::try_from(source).ok());
     SourceId(source.unwrap_or(u32::MAX))
 }
@@ -53,7 +53,7 @@ type Values = Box<[Option<i64>]>;
 pub(in crate::query) struct Groups<'a> {
     view: &'a View,
     parts: Vec<Part>,
-    block: Option<(u64, Vec<ColumnBlock>)>,
+    block: Option<(u64, Vec<NumberBlock>)>,
     known: BTreeMap<Values, Group>,
     values: Vec<Values>,
     /// The values of the document at hand, and the group of the last one, which is mostly the same.
@@ -155,8 +155,8 @@ impl<'a> Groups<'a> {
         }
         let only = only.map(|only| i64::from(only.0));
         for block in self.view.blocks() {
-            let lengths = self.view.column_block(fields::BYTES, block)?;
-            let sources = only.map(|_| self.view.column_block(fields::SOURCE_OF, block));
+            let lengths = self.view.column_block(system_fields::BYTES, block)?;
+            let sources = only.map(|_| self.view.column_block(system_fields::SOURCE_OF, block));
             let sources = sources.transpose()?;
             for (slot, bytes) in lengths.iter() {
                 if sources.as_ref().is_some_and(|sources| sources.get(slot) != only) {
@@ -240,13 +240,17 @@ fn part(view: &View, name: &str) -> Result<Part, QueryError> {
         None => (name, None),
     };
     let mut known: Vec<(&str, ColumnId, Kind)> = vec![
-        ("source", fields::SOURCE_OF, Kind::Source),
-        ("language", fields::column_of(fields::LANGUAGE), Kind::Field(FieldKind::Keyword)),
+        ("source", system_fields::SOURCE_OF, Kind::Source),
+        (
+            "language",
+            system_fields::column_of(system_fields::LANGUAGE),
+            Kind::Field(FieldKind::Keyword),
+        ),
     ];
     for field in view.fields().iter().filter(|field| field.kind != FieldKind::Float) {
         // A declared `language` takes the place of the built-in one.
         known.retain(|(known, _, _)| *known != field.name);
-        known.push((&field.name, fields::column_of(field.id), Kind::Field(field.kind)));
+        known.push((&field.name, system_fields::column_of(field.id), Kind::Field(field.kind)));
     }
     let Some((_, column, kind)) = known.iter().find(|(known, _, _)| *known == field) else {
         let names: Vec<&str> = known.iter().map(|(known, _, _)| *known).collect();

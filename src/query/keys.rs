@@ -2,7 +2,7 @@
 
 use crate::model::{DocId, FileId, SourceId, Standing, key_identity};
 use crate::query::error::QueryError;
-use crate::store::{Header, View, fields, key_at};
+use crate::store::{DocumentRecord, View, key_at, system_fields};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeSet, HashMap};
 
@@ -24,7 +24,7 @@ impl Keys {
         &mut self,
         view: &View,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
     ) -> Result<String, QueryError> {
         if let Some(key) = &header.key {
             return Ok(key.clone());
@@ -33,7 +33,7 @@ impl Keys {
     }
 
     /// As [`View::display_place`].
-    fn place(&mut self, view: &View, header: &Header) -> Result<String, QueryError> {
+    fn place(&mut self, view: &View, header: &DocumentRecord) -> Result<String, QueryError> {
         let file = (header.source, header.file);
         if let Some((path, numbered)) = self.files.get(&file) {
             return Ok(if *numbered { format!("{path}:{}", header.number) } else { path.clone() });
@@ -80,7 +80,8 @@ pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, Quer
     let mut gave_way: Option<RoaringTreemap> = None;
     let mut found = BTreeSet::new();
     for (source, record) in view.sources() {
-        let of_source = || view.documents_with(fields::SOURCE, &fields::source_value(source));
+        let of_source =
+            || view.documents_with(system_fields::SOURCE, &system_fields::source_value(source));
         let identities: Vec<[u8; 16]> =
             wanted.iter().map(|key| key_identity(&record.name, key)).collect();
         let newest: Vec<Option<DocId>> = view.identities(&identities)?;
@@ -103,7 +104,7 @@ pub(super) fn find_keys(view: &View, keys: &[String]) -> Result<Vec<DocId>, Quer
             }
         }
         let is_wanted =
-            |header: &Header| header.key.as_deref().is_some_and(|key| wanted.contains(key));
+            |header: &DocumentRecord| header.key.as_deref().is_some_and(|key| wanted.contains(key));
         collect(view, &candidates, &mut found, is_wanted)?;
     }
     for key in &wanted {
@@ -131,7 +132,8 @@ fn read_at(view: &View, place: &str) -> Result<Vec<DocId>, QueryError> {
             positions.extend(parts.map(|file| (FileId(file.file), Some(number))));
         }
         if !positions.is_empty() {
-            let of_source = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+            let of_source =
+                view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
             collect(view, &of_source, &mut found, |header| {
                 let at = |number| positions.contains(&(header.file, number));
                 header.key.is_none() && (at(None) || at(Some(header.number)))
@@ -160,7 +162,7 @@ fn collect(
     view: &View,
     candidates: &RoaringTreemap,
     found: &mut BTreeSet<DocId>,
-    has_key: impl Fn(&Header) -> bool,
+    has_key: impl Fn(&DocumentRecord) -> bool,
 ) -> Result<(), QueryError> {
     for document in candidates.iter().map(DocId) {
         if has_key(&view.expect_header(document)?) {

@@ -7,7 +7,7 @@ use crate::model::{
 use crate::query::duplicates::{ShownBlocker, blockers};
 use crate::query::error::QueryError;
 use crate::query::sql::select;
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -155,26 +155,29 @@ pub fn show(view: &View, document: DocId) -> Result<Shown, QueryError> {
         .map_err(|error| QueryError::Metadata { document, why: error.to_string() })?;
     let mut tokens = Map::new();
     for (tokenizer, record) in view.tokenizers() {
-        let count = number(view, fields::tokens_of(tokenizer), document)?;
+        let count = number(view, system_fields::tokens_of(tokenizer), document)?;
         tokens.insert(record.name.clone(), count.map_or(Value::Null, Value::from));
     }
     let mut declared = Map::new();
     for field in view.fields() {
-        let value = match field.kind {
-            FieldKind::Keyword => keyword(view, field.id, document)?.map(Value::from),
-            kind => number(view, fields::column_of(field.id), document)?.map(|value| match kind {
-                FieldKind::Float => Value::from(unsortable_float(value)),
-                FieldKind::Bool => Value::from(value != 0),
-                FieldKind::Timestamp => Value::from(shown_timestamp(value)),
-                _ => Value::from(value),
-            }),
-        };
+        let value =
+            match field.kind {
+                FieldKind::Keyword => keyword(view, field.id, document)?.map(Value::from),
+                kind => number(view, system_fields::column_of(field.id), document)?.map(|value| {
+                    match kind {
+                        FieldKind::Float => Value::from(unsortable_float(value)),
+                        FieldKind::Bool => Value::from(value != 0),
+                        FieldKind::Timestamp => Value::from(shown_timestamp(value)),
+                        _ => Value::from(value),
+                    }
+                }),
+            };
         declared.insert(field.name.clone(), value.unwrap_or(Value::Null));
     }
     let language = match view.field_named("language") {
         Some(field) if field.kind == FieldKind::Keyword => keyword(view, field.id, document)?,
         Some(_) => None,
-        None => keyword(view, fields::LANGUAGE, document)?,
+        None => keyword(view, system_fields::LANGUAGE, document)?,
     };
     Ok(Shown {
         id: document.0,
@@ -254,8 +257,8 @@ fn number(view: &View, column: ColumnId, document: DocId) -> Result<Option<i64>,
 }
 
 fn keyword(view: &View, field: FieldId, document: DocId) -> Result<Option<String>, QueryError> {
-    let term =
-        number(view, fields::column_of(field), document)?.and_then(|term| u32::try_from(term).ok());
+    let term = number(view, system_fields::column_of(field), document)?
+        .and_then(|term| u32::try_from(term).ok());
     let Some(term) = term else { return Ok(None) };
     Ok(view.keyword(document, field, TermId(term))?)
 }

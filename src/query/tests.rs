@@ -7,8 +7,8 @@ use crate::model::{
 };
 use crate::store;
 use crate::store::{
-    CommitRecord, FileRecord, Header, Memory, NewDocument, TokenizerParts, TokenizerRecord, View,
-    Writer,
+    CommitRecord, DocumentRecord, FileRecord, MemoryBudget, NewDocument, StoreWriter,
+    TokenizerFiles, TokenizerRecord, View,
 };
 use arrow::array::UInt64Array;
 use arrow::record_batch::RecordBatch;
@@ -63,7 +63,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
     store::create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &declared()).unwrap();
-    let mut writer = Writer::open(&path, Memory::within(64 << 20), 1).unwrap();
+    let mut writer = StoreWriter::open(&path, MemoryBudget::within(64 << 20), 1).unwrap();
     let mut batch = writer.begin().unwrap();
     let tokenizer = TokenizerRecord {
         name: "words".to_owned(),
@@ -75,7 +75,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
         ..TokenizerRecord::default()
     };
     batch
-        .add_tokenizer(&tokenizer, TokenizerParts { file: b"{}", ..TokenizerParts::default() })
+        .add_tokenizer(&tokenizer, TokenizerFiles { file: b"{}", ..TokenizerFiles::default() })
         .unwrap();
     batch.commit(&CommitRecord::about("tokenizer", "")).unwrap();
 
@@ -96,7 +96,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
     for (number, sketch) in (0_u64..).zip(documents) {
         let source = batch.source(sketch.source).unwrap();
         assert_eq!(batch.file(source, b"/in/lines").unwrap(), FileId(1));
-        let header = Header {
+        let header = DocumentRecord {
             source,
             file: FileId(1),
             number,
@@ -125,7 +125,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
                 indexed: store::indexed(&sketch.metadata, &declared()),
             })
             .unwrap();
-        batch.stand(id, &header, None, sketch.standing).unwrap();
+        batch.set_standing(id, &header, None, sketch.standing).unwrap();
         if let Some(count) = sketch.tokens {
             let count = batch.put_tokens(TokenizerId(0), id, &vec![1; count], 100).unwrap();
             batch.count_tokens(TokenizerId(0), source, count).unwrap();
@@ -138,7 +138,7 @@ fn corpus(documents: &[Sketch]) -> (tempfile::TempDir, View) {
             let witness = DocId(witness);
             let found =
                 Match { kind, witness, shared: 9, removed_shingles: 10, witness_shingles: 10 };
-            batch.explain(id, None, Some(&found)).unwrap();
+            batch.record_match(id, None, Some(&found)).unwrap();
         }
     }
     let sources: Vec<_> = documents.iter().map(|sketch| sketch.source).collect();
@@ -475,7 +475,7 @@ fn rows_of_several_blocks_come_in_the_order_of_their_ids() {
 fn the_engine_is_made_once_for_a_moment() {
     let (_directory, view) = small();
     assert_eq!(csv(&view, "SELECT count(*) AS n FROM documents").lines().count(), 2);
-    let engine = || view.remembered::<SessionState, QueryError>(|| panic!("made again"));
+    let engine = || view.cached::<SessionState, QueryError>(|| panic!("made again"));
     let made = engine().unwrap();
     count(&view, Some("upper(text) = 'X'")).unwrap();
     assert!(std::sync::Arc::ptr_eq(&made, &engine().unwrap()));

@@ -270,14 +270,14 @@ impl StoreError {
 
 /// Why bytes could not be decoded, before the family and key are known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Malformed {
+pub struct DecodeError {
     /// Where decoding stopped.
     pub offset: usize,
     /// Why.
     pub why: String,
 }
 
-impl Malformed {
+impl DecodeError {
     pub(crate) fn at(offset: usize, why: impl Into<String>) -> Self {
         Self { offset, why: why.into() }
     }

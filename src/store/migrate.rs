@@ -3,10 +3,10 @@
 #[path = "../../migrations/mod.rs"]
 mod migrations;
 
-use crate::store::columns::{Meta, corrupt};
-use crate::store::database::family;
-use crate::store::error::{Malformed, StoreError};
-use crate::store::rows::{codec, meta};
+use crate::store::bytes::record;
+use crate::store::database::family::{corrupt_row, family_handle};
+use crate::store::error::{DecodeError, StoreError};
+use crate::store::meta::{self, Meta};
 use migrations::STEPS;
 use rocksdb::{DB, WriteBatch, WriteOptions};
 
@@ -17,37 +17,37 @@ pub fn current() -> u32 {
 }
 
 /// Version of an open database; 0 when it was never written.
-pub(super) fn version(db: &DB) -> Result<u32, StoreError> {
-    let family = family::<Meta>(db)?;
+pub(in crate::store) fn version(db: &DB) -> Result<u32, StoreError> {
+    let family = family_handle::<Meta>(db)?;
     let Some(bytes) = db.get_pinned_cf(&family, "format")? else {
         return Ok(0);
     };
-    meta::version(&bytes).map_err(|why| corrupt::<Meta>("format", b"format", why))
+    meta::version(&bytes).map_err(|why| corrupt_row::<Meta>("format", b"format", why))
 }
 
 /// The last commit of an open database of any format; 0 when there is none.
-pub(super) fn commit(db: &DB) -> Result<u64, StoreError> {
-    let family = family::<Meta>(db)?;
+pub(in crate::store) fn commit(db: &DB) -> Result<u64, StoreError> {
+    let family = family_handle::<Meta>(db)?;
     let Some(bytes) = db.get_pinned_cf(&family, "state")? else {
         return Ok(0);
     };
     // In every format the record begins with its own format byte and the commit.
     let commit = bytes.get(1..9).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
     commit.ok_or_else(|| {
-        let why = Malformed::at(0, "shorter than 9 bytes");
-        corrupt::<Meta>("state", b"state", why)
+        let why = DecodeError::at(0, "shorter than 9 bytes");
+        corrupt_row::<Meta>("state", b"state", why)
     })
 }
 
 /// Runs every step above the version found; each is one synced batch that also raises the version.
-pub(super) fn climb(db: &DB) -> Result<(), StoreError> {
+pub(in crate::store) fn run_migrations(db: &DB) -> Result<(), StoreError> {
     let found = version(db)?;
     for step in STEPS.iter().filter(|step| step.to > found) {
         let mut rows = WriteBatch::default();
         (step.apply)(db, &mut rows)?;
         let mut format = step.to.to_le_bytes().to_vec();
         format.extend_from_slice(env!("CARGO_PKG_VERSION").as_bytes());
-        rows.put_cf(&family::<Meta>(db)?, "format", format);
+        rows.put_cf(&family_handle::<Meta>(db)?, "format", format);
         let mut options = WriteOptions::default();
         options.set_sync(true);
         db.write_opt(rows, &options)?;

@@ -5,10 +5,10 @@
 //! faults that a check finds, and the reasons for which a corpus cannot be opened ([`StoreError`]).
 //!
 //! ```
-//! use corpusdb::store::Depth;
+//! use corpusdb::store::CheckDepth;
 //!
 //! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, NoProgress, Policy};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("corpus");
@@ -23,7 +23,7 @@
 //!     let (document, header) = row?;
 //!     assert_eq!(header.bytes, view.text(document)?.len() as u64);
 //! }
-//! assert!(corpus.check(Depth::Quick, &NoProgress)?.is_empty());
+//! assert!(corpus.check(CheckDepth::Quick, &Context::new())?.is_empty());
 //! # Ok(())
 //! # }
 //! ```
@@ -33,54 +33,71 @@
 //! index of buckets, `view` reading, `opening` makes a corpus and its writer, `batch` is one commit, `topics` reads
 //! and writes what has rows of its own, `check` proves it all.
 
-mod bands;
 mod batch;
+mod bytes;
 mod check;
-pub mod columns;
 mod database;
+mod decisions;
+mod documents;
 mod error;
-pub(crate) mod fields;
 mod files;
+mod index;
+mod meta;
 mod migrate;
 mod opening;
-mod rows;
-mod topics;
+mod reading;
+mod records;
+#[cfg(any(test, feature = "generated"))]
+mod synthetic;
+pub(crate) mod system_fields;
+pub mod table;
 mod view;
+mod writer;
 
 pub use crate::model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
-pub(crate) use bands::{Bucket, BucketJoin};
-pub(crate) use batch::{Batch, Erased, NewDocument, RejectNovelty, with_fields};
-pub use check::{Depth, Fault};
+pub(crate) use batch::CommitBatch;
+pub(crate) use bytes::key::{BlockKind, TextKind};
+pub(crate) use bytes::number_block::{NumberBlock, NumberBlockRef, NumberOffsets};
+pub use bytes::record::{
+    CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
+    SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
+};
+pub(crate) use bytes::record::{FileRecord, REDACTED, RedoRecord};
+pub(crate) use check::walk::AnyRow as StoredRow;
+pub use check::{CheckDepth, CheckFault};
 pub(crate) use check::{check, digest};
 #[cfg(test)]
 pub(crate) use database::counted;
-pub(crate) use database::tuning::Memory;
+pub(crate) use database::tuning::MemoryBudget;
+pub(crate) use decisions::blocks::block_hashes;
+pub(crate) use decisions::generations::SourceTotals;
+pub(crate) use decisions::lineage::{LineageRoots, TOO_MANY_ROOTS};
+pub use decisions::matches::MatchIter;
+pub(crate) use documents::erase::Erasure;
+pub(crate) use documents::fields::{
+    check_column_name, check_keep_order, declaration, declare_field, declare_fields,
+};
+pub use documents::headers::DocumentRecord;
+pub(crate) use documents::headers::{NewDocument, key_at};
+pub(crate) use documents::indexed_values::{IndexedValues, indexed};
+pub(crate) use documents::metadata::with_fields;
+pub(crate) use documents::numbers::NumberBlockHandle;
+pub(crate) use documents::postings::BlockStandings;
+pub use documents::tokens::TokenIdsRef;
 pub use error::StoreError;
-pub(crate) use files::directory::Lock;
-pub use files::twin::Twin;
+pub(crate) use files::directory::WriterLock;
+pub use files::scratch::DryRunCorpus;
+pub(crate) use index::{BandBucket, BucketJoin};
 pub use migrate::current as format_version;
-pub(crate) use opening::{
-    Writer, check_column_name, check_keep_order, create, declare_field, declare_fields,
-    last_commit, read,
-};
-pub use rows::header::Header;
-pub(crate) use rows::indexed::{Indexed, indexed};
-pub(crate) use rows::kinds::{Blocked, TextKind};
-pub(crate) use rows::marks::MarksRecord;
-pub(crate) use rows::numbers::ColumnBlock;
-pub use rows::records::{
-    CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
-    SourceRecord, State, TokenizerRecord,
-};
-pub(crate) use rows::records::{FileRecord, REDACTED, RedoRecord};
-pub(crate) use rows::removals::{HashedRun, RunOf, Trace};
-pub use rows::suites::SuiteRecord;
-pub(crate) use rows::values::{ColumnValues, Offsets};
-pub use topics::TemplateRecord;
-pub use topics::UnendedPurge;
-pub(crate) use topics::{
-    MANY, Roots, Stored as StoredRow, TextAndItem, TokenizerParts, Totals, block_hashes,
-};
-pub(crate) use view::declaration;
-pub(crate) use view::{BlockStandings, StoredColumn, key_at};
-pub use view::{MatchedDocuments, Rejected, StoredIds, View};
+pub(crate) use opening::create;
+pub(crate) use reading::{last_commit, read};
+pub use records::commits::TemplateRecord;
+pub(crate) use records::contamination::VerdictSubject;
+pub(crate) use records::plans::MarksRecord;
+pub use records::rejects::RejectIter;
+pub(crate) use records::rejects::RejectNovelty;
+pub use records::removals::PendingPurge;
+pub(crate) use records::removals::{PurgeTrace, TracePart, TraceRun};
+pub(crate) use records::tokenizers::TokenizerFiles;
+pub use view::View;
+pub(crate) use writer::StoreWriter;

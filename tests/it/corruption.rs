@@ -3,7 +3,7 @@
 use crate::splits::trained;
 use crate::support::{Random, Scratch, copy, corpusdb, crawl, lines, make, writer};
 use corpusdb::ingest::ReadOptions;
-use corpusdb::store::Depth;
+use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, DedupMode, DocId, Error, IngestOptions};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -96,7 +96,7 @@ fn ask(path: &Path) -> Answers {
             opened: Ok(()),
             answers: QUESTIONS.iter().map(|(_, ask)| ask(&corpus).map_err(words)).collect(),
             faults: corpus
-                .check(Depth::Deep, &Context::new())
+                .check(CheckDepth::Deep, &Context::new())
                 .map(|faults| faults.len())
                 .map_err(words),
         },

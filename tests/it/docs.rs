@@ -1,7 +1,7 @@
 //! What the documents say is what there is: the command's reference, the table of families, paths, verbs.
 
 use crate::support::{Scratch, corpusdb, crawl, ingest, init, lines, repository};
-use corpusdb::store::columns::FAMILIES;
+use corpusdb::store::table::FAMILIES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -285,8 +285,8 @@ fn tables_verbs_and_paths_are_read_as_written() {
     let reference = "# Command line\n## `corpusdb`\n### `corpusdb init`\n### `corpusdb epoch`\n#### `corpusdb epoch plan`\n";
     assert_eq!(verbs(reference), BTreeSet::from(["init".to_owned(), "epoch plan".to_owned()]));
     assert_eq!(verb_of("| `epoch plan` | plans |"), Some("epoch plan"));
-    let text = "See `src/store/rows/keys.rs`, `src/*.rs`, `cargo x` and [it](CLI.md#top) or [net](https://example.org/a).";
-    let expected = [PathBuf::from("src/store/rows/keys.rs"), PathBuf::from("docs/CLI.md")];
+    let text = "See `src/store/bytes/key.rs`, `src/*.rs`, `cargo x` and [it](CLI.md#top) or [net](https://example.org/a).";
+    let expected = [PathBuf::from("src/store/bytes/key.rs"), PathBuf::from("docs/CLI.md")];
     assert_eq!(named_paths(text, Path::new("docs")), expected);
     assert_eq!(recipes("a\n```toml\nx = 1\n```\nb ```text\n```"), ["x = 1\n"]);
 }

@@ -436,7 +436,7 @@ fn a_dry_run_under_way_refuses_the_certificate() {
     init(&corpus, &[]);
     let path = scratch.write("pages.jsonl", lines(&[Page::keyed("a", "words of one document")]));
     ingest(&corpus, &[&path], &["--source", "web", "--id-field", "id"]);
-    let twin = corpusdb::store::Twin::make(Path::new(&corpus)).unwrap();
+    let twin = corpusdb::store::DryRunCorpus::make(Path::new(&corpus)).unwrap();
     let proof = scratch.arg("proof.json");
     let told = corpusdb(&["purge", &corpus, "a", "--prove", &proof, "--json"]);
     assert_eq!((told.code, &told.json()["proof"]["clean"]), (Some(1), &json!(false)), "{told}");

@@ -4,7 +4,7 @@ use crate::support::{
     Page, Ran, Scratch, copy, corpusdb, crawl, digest, ingest, init, lines, ran, repository, sound,
     writer,
 };
-use corpusdb::store::Twin;
+use corpusdb::store::DryRunCorpus;
 use std::path::Path;
 use std::process::Command;
 
@@ -125,7 +125,7 @@ fn a_twin_whose_process_was_killed_is_removed_by_the_next_writer_and_a_reused_pi
     drop(writer(&path));
     assert_eq!(litter(), 0);
     leave();
-    let trial = Twin::make(&path).unwrap();
+    let trial = DryRunCorpus::make(&path).unwrap();
     assert_eq!(litter(), 1, "its own");
     // A writer beside it leaves it alone; it goes with its owner.
     drop(writer(&path));

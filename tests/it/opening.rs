@@ -22,7 +22,7 @@ fn what_a_writer_has_committed_is_read_without_a_second_opening() {
     let first = writer.corpus();
     pour(&mut writer, &scratch, "b");
     assert_eq!((first.count(None).unwrap(), writer.corpus().count(None).unwrap()), (1, 2));
-    assert_eq!(first.check(corpusdb::store::Depth::Deep, &Context::new()).unwrap(), []);
+    assert_eq!(first.check(corpusdb::store::CheckDepth::Deep, &Context::new()).unwrap(), []);
     drop(writer);
     assert_eq!(first.count(None).unwrap(), 1);
     let opened = Corpus::open(path.to_str().unwrap()).unwrap();

@@ -5,7 +5,7 @@ use crate::support::{
     sound_digest, writer,
 };
 use corpusdb::ingest::ReadOptions;
-use corpusdb::store::{Depth, StoreError};
+use corpusdb::store::{CheckDepth, StoreError};
 use corpusdb::{Context, Corpus, DedupMode, Error, IngestOptions};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -93,7 +93,7 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
                 assert_eq!(standings, documents, "every document stands somewhere");
                 let faults = corpus
                     .check(
-                        if seen.len() % 4 == 0 { Depth::Deep } else { Depth::Quick },
+                        if seen.len() % 4 == 0 { CheckDepth::Deep } else { CheckDepth::Quick },
                         &Context::new(),
                     )
                     .unwrap();

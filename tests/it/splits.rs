@@ -4,7 +4,7 @@ use crate::support::{
     MEMORY, Page, Random, Scratch, crawl, lines, make, reader, seeds, sound_digest, train, writer,
 };
 use corpusdb::ingest::ReadOptions;
-use corpusdb::store::Depth;
+use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport};
 
 /// A tokenizer that belongs to the tests, trained on a made-up crawl.
@@ -228,5 +228,7 @@ fn a_digest_tells_one_corpus_from_another() {
     digests.sort();
     digests.dedup();
     assert!(digests.len() >= 3, "{digests:?}");
-    assert!(reader(&scratch.path("whole")).check(Depth::Full, &Context::new()).unwrap().is_empty());
+    assert!(
+        reader(&scratch.path("whole")).check(CheckDepth::Full, &Context::new()).unwrap().is_empty()
+    );
 }

@@ -2,7 +2,7 @@
 
 use corpusdb::curate::TrainingTexts;
 use corpusdb::dedup::{DedupScope, KeepOrder};
-use corpusdb::store::Depth;
+use corpusdb::store::CheckDepth;
 use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{
     Context, Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, IngestReport, Interrupt,
@@ -349,7 +349,7 @@ pub fn tokenizer_of_chats(seed: u64) -> Vec<u8> {
 /// The digest of a corpus that is found sound at every depth.
 #[track_caller]
 pub fn sound_digest(corpus: &Corpus) -> String {
-    let faults = corpus.check(Depth::Deep, &Context::new()).unwrap();
+    let faults = corpus.check(CheckDepth::Deep, &Context::new()).unwrap();
     assert!(faults.is_empty(), "{faults:?}");
     corpus.digest(&Context::new()).unwrap()
 }

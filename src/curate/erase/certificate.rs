@@ -5,7 +5,7 @@ use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
 use crate::model::{Context, DocId, FileId, Interrupted, SourceId, Standing, shown_timestamp};
 use crate::output::OutputFile;
-use crate::store::{HashedRun, RunOf, StoreError, StoredRow, View, format_version};
+use crate::store::{StoreError, StoredRow, TracePart, TraceRun, View, format_version};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -198,18 +198,18 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-const fn name(of: RunOf) -> &'static str {
+const fn name(of: TracePart) -> &'static str {
     match of {
-        RunOf::Text => "text",
-        RunOf::Key => "key",
-        RunOf::Tokens => "tokens",
-        RunOf::Metadata => "metadata",
+        TracePart::Text => "text",
+        TracePart::Key => "key",
+        TracePart::Tokens => "tokens",
+        TracePart::Metadata => "metadata",
     }
 }
 
 /// What is searched for at a time.
 struct TraceGroup {
-    owners: Vec<(DocId, RunOf)>,
+    owners: Vec<(DocId, TracePart)>,
     search: TraceSearch,
     /// By place in the list of runs.
     met: BTreeMap<usize, TraceHits>,
@@ -319,7 +319,7 @@ struct TraceGroups<'a> {
     files: BTreeSet<(SourceId, FileId)>,
 }
 
-type OwnedTraceRuns = (Vec<HashedRun>, Vec<(DocId, RunOf)>);
+type OwnedTraceRuns = (Vec<TraceRun>, Vec<(DocId, TracePart)>);
 
 impl TraceGroups<'_> {
     fn next(&mut self, certificate: &mut Certificate) -> Result<OwnedTraceRuns, CurateError> {
@@ -376,7 +376,7 @@ fn search_rows(
     context.progress.begin("searching rows", None);
     let mut families: Vec<SearchedFamily> = Vec::new();
     let mut rows = 0_u64;
-    view.for_each_stored(&mut |row: &StoredRow<'_>| {
+    view.for_each_row(&mut |row: &StoredRow<'_>| {
         if families.last().is_none_or(|last| last.name != row.family) {
             let name = row.family.to_owned();
             families.push(SearchedFamily { name, ..SearchedFamily::default() });

@@ -9,7 +9,7 @@ use super::traces::{WIDTHS, hash, rolled};
 use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
 use crate::model::DocId;
-use crate::store::{CommitRecord, HashedRun, RunOf, View, Writer};
+use crate::store::{CommitRecord, StoreWriter, TracePart, TraceRun, View};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 
@@ -22,7 +22,7 @@ const CHUNK: usize = 1 << 12;
 
 /// Replaces the dictionaries that have pieces of the texts of `documents`, which are not erased yet.
 pub(super) fn replace(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     documents: &RoaringTreemap,
     record: &CommitRecord,
     (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
@@ -54,11 +54,11 @@ fn dictionaries_quoting(
     let dictionaries = view.dictionaries()?;
     let mut searches = Vec::new();
     for (id, bytes) in &dictionaries {
-        let runs: Vec<HashedRun> = bytes
+        let runs: Vec<TraceRun> = bytes
             .windows(width)
-            .map(|run| HashedRun {
+            .map(|run| TraceRun {
                 width: width as u8,
-                of: RunOf::Text,
+                of: TracePart::Text,
                 rolled: rolled(run),
                 hash: hash(run),
             })
@@ -101,7 +101,7 @@ fn samples(view: &View, documents: &RoaringTreemap) -> Result<Vec<String>, Curat
 
 /// Compresses the texts anew that are compressed with one of `dictionaries`: how many.
 fn rewrite(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     dictionaries: &[u16],
     record: &CommitRecord,
     commits: &mut CommitLoop<'_>,

@@ -31,7 +31,7 @@ use super::error::CurateError;
 use super::remove::{RemovalRequest, lift, remove};
 use crate::decide::{BlockReach, LoadedTokenizer};
 use crate::model::{Context, Standing};
-use crate::store::{CommitRecord, StoreError, UnendedPurge, Writer};
+use crate::store::{CommitRecord, PendingPurge, StoreError, StoreWriter};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use traces::TraceSearch;
@@ -107,7 +107,7 @@ pub struct PurgeReport {
 /// # Errors
 /// [`CurateError`]; what was committed before it stays, and the next purge goes on from there.
 pub fn purge(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     selection: &RoaringTreemap,
     removal: &RemovalRequest,
@@ -133,7 +133,7 @@ pub fn purge(
 }
 
 fn finish_all(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
     context: &Context<'_>,
     report: &mut PurgeReport,
@@ -148,9 +148,9 @@ fn finish_all(
 
 /// Does what is left of a purge.
 fn finish(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
-    unended: &UnendedPurge,
+    unended: &PendingPurge,
     context: &Context<'_>,
     report: &mut PurgeReport,
 ) -> Result<(), CurateError> {

@@ -7,7 +7,7 @@ use super::words;
 use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
 use crate::model::{CommitSeq, TermId};
-use crate::store::{CommitRecord, HashedRun, RunOf, View, Writer};
+use crate::store::{CommitRecord, StoreWriter, TracePart, TraceRun, View};
 use roaring::RoaringTreemap;
 
 /// Rows taken away in one commit.
@@ -15,7 +15,7 @@ const CHUNK: usize = 1 << 12;
 
 /// Takes the documents out of the snapshots that show them as kept.
 pub(super) fn snapshots(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     documents: &RoaringTreemap,
     record: &CommitRecord,
     (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
@@ -34,7 +34,7 @@ pub(super) fn snapshots(
 
 /// Forgets the values of fields that no document has any more.
 pub(super) fn values(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     record: &CommitRecord,
     (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
@@ -54,7 +54,7 @@ pub(super) fn values(
 
 /// Forgets what was decided about texts that no document has any more.
 pub(super) fn verdicts(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     record: &CommitRecord,
     (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
@@ -63,7 +63,7 @@ pub(super) fn verdicts(
         for chunk in orphaned.chunks(CHUNK) {
             let mut batch = commits.batch(writer)?;
             for of in chunk {
-                batch.judge(*suite, *of, None)?;
+                batch.put_verdict(*suite, *of, None)?;
             }
             report.verdicts += chunk.len() as u64;
             commits.commit_next(batch, record)?;
@@ -75,7 +75,7 @@ pub(super) fn verdicts(
 /// Takes away the rejected records that quote a text or a key, and the words of commits that do. `most` runs are
 /// searched for at a time.
 pub(super) fn quotes(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     begun: CommitSeq,
     record: &mut CommitRecord,
     most: usize,
@@ -100,7 +100,7 @@ fn some_runs(
     view: &View,
     after: CommitSeq,
     most: usize,
-) -> Result<(Vec<HashedRun>, CommitSeq), CurateError> {
+) -> Result<(Vec<TraceRun>, CommitSeq), CurateError> {
     let (mut runs, mut last) = (Vec::new(), after);
     for traces in view.traces()? {
         let (commit, traces) = traces?;
@@ -111,14 +111,14 @@ fn some_runs(
             break;
         }
         last = commit;
-        let quoted = |run: &HashedRun| matches!(run.of, RunOf::Text | RunOf::Key);
+        let quoted = |run: &TraceRun| matches!(run.of, TracePart::Text | TracePart::Key);
         runs.extend(traces.into_iter().flat_map(|trace| trace.runs).filter(quoted));
     }
     Ok((runs, last))
 }
 
 fn rejects(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     search: &TraceSearch,
     record: &CommitRecord,
     (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),

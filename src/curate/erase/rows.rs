@@ -8,7 +8,10 @@ use crate::dedup::Fingerprinter;
 use crate::model::{
     ComparedPart, DocId, compared_text, key_identity, position_identity, text_hash,
 };
-use crate::store::{Blocked, CommitRecord, Erased, HashedRun, Header, RunOf, Trace, View, Writer};
+use crate::store::{
+    BlockKind, CommitRecord, DocumentRecord, Erasure, PurgeTrace, StoreWriter, TracePart, TraceRun,
+    View,
+};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
@@ -26,7 +29,7 @@ const HELD: u64 = 64;
 
 /// Erases documents that are removed, some in a commit.
 pub(super) fn erase(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     documents: &RoaringTreemap,
     record: &CommitRecord,
     (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
@@ -51,7 +54,7 @@ pub(super) fn erase(
             let stub = stub(&view, &header);
             let document = *document;
             let sketch = sketch.as_deref();
-            batch.erase(&Erased { document, header: &header, stub: &stub, identity, sketch })?;
+            batch.erase(&Erasure { document, header: &header, stub: &stub, identity, sketch })?;
         }
         batch.put_removal(chunk.iter().copied())?;
         batch.put_traces(&traces)?;
@@ -64,14 +67,14 @@ pub(super) fn erase(
 }
 
 /// The header of an empty document in that place.
-fn stub(view: &View, header: &Header) -> Header {
+fn stub(view: &View, header: &DocumentRecord) -> DocumentRecord {
     let policy = view.policy();
     let compared = match policy.compared {
         ComparedPart::Text => String::new(),
         compared => compared_text(compared, "", "{}").into_owned(),
     };
     let print = Fingerprinter::new(policy).fingerprint(&compared);
-    Header {
+    DocumentRecord {
         source: header.source,
         file: header.file,
         number: header.number,
@@ -89,7 +92,7 @@ fn stub(view: &View, header: &Header) -> Header {
 }
 
 /// The identity under which a later ingest would recognise a document.
-fn identity(view: &View, header: &Header) -> Result<[u8; 16], CurateError> {
+fn identity(view: &View, header: &DocumentRecord) -> Result<[u8; 16], CurateError> {
     let source = view.source_name(header.source);
     Ok(match &header.key {
         Some(key) => key_identity(source, key),
@@ -104,13 +107,13 @@ fn identity(view: &View, header: &Header) -> Result<[u8; 16], CurateError> {
 pub(super) fn quoted_runs(
     view: &View,
     document: DocId,
-    header: &Header,
-    runs: &mut Vec<HashedRun>,
+    header: &DocumentRecord,
+    runs: &mut Vec<TraceRun>,
 ) -> Result<(), CurateError> {
     let text = view.text_of_owner(header.text_owner(document))?;
-    traces::add(text.as_bytes(), RunOf::Text, OF_TEXT, runs);
+    traces::add(text.as_bytes(), TracePart::Text, OF_TEXT, runs);
     if let Some(key) = &header.key {
-        traces::add(key.as_bytes(), RunOf::Key, OF_OTHERS, runs);
+        traces::add(key.as_bytes(), TracePart::Key, OF_OTHERS, runs);
     }
     Ok(())
 }
@@ -118,19 +121,19 @@ pub(super) fn quoted_runs(
 fn trace(
     view: &View,
     document: DocId,
-    header: &Header,
+    header: &DocumentRecord,
     identity: [u8; 16],
-) -> Result<Trace, CurateError> {
+) -> Result<PurgeTrace, CurateError> {
     let mut found = Vec::new();
     quoted_runs(view, document, header, &mut found)?;
-    traces::add(view.metadata(document)?.as_bytes(), RunOf::Metadata, OF_OTHERS, &mut found);
+    traces::add(view.metadata(document)?.as_bytes(), TracePart::Metadata, OF_OTHERS, &mut found);
     for (tokenizer, _) in view.tokenizers() {
         if let Some(tokens) = view.token_bytes(tokenizer, document)? {
-            traces::add(&tokens, RunOf::Tokens, OF_TOKENS, &mut found);
+            traces::add(&tokens, TracePart::Tokens, OF_TOKENS, &mut found);
         }
     }
     let identity = header.key.as_ref().map(|_| identity);
-    Ok(Trace { document, raw: header.raw, identity, runs: found })
+    Ok(PurgeTrace { document, raw: header.raw, identity, runs: found })
 }
 
 /// The sketch that stays of a purged document while what is similar to it is blocked: its text cannot tell any more.
@@ -138,13 +141,13 @@ fn lasting_sketch(
     view: &View,
     blocklist: &Blocklist<'_>,
     document: DocId,
-    header: &Header,
+    header: &DocumentRecord,
 ) -> Result<Option<Vec<u8>>, CurateError> {
-    if !blocklist.has(Blocked::Similar) {
+    if !blocklist.has(BlockKind::Similar) {
         return Ok(None);
     }
     let of = BlockKeys::of(view, document, header, true)?;
-    let similar = of.keys().filter(|(what, _)| *what == Blocked::Similar);
+    let similar = of.keys().filter(|(what, _)| *what == BlockKind::Similar);
     let stays = blocklist.is_blocking(document, similar)?;
     Ok(of.sketch.filter(|_| stays).map(|sketch| sketch.as_bytes().to_vec()))
 }
@@ -152,7 +155,7 @@ fn lasting_sketch(
 /// Moves what the documents have lent. One scan of all headers, or several, where there are more lenders than memory is
 /// for. Stopped and run again, it goes on: what has moved is lent no more.
 pub(super) fn move_texts(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     documents: &RoaringTreemap,
     record: &CommitRecord,
     memory: u64,
@@ -182,13 +185,13 @@ pub(super) fn move_texts(
 /// A borrower, whom it borrowed from, and who has the text now.
 struct BorrowerMove {
     document: DocId,
-    header: Header,
+    header: DocumentRecord,
     lender: DocId,
     heir: DocId,
 }
 
 struct TextMover<'a, 'b> {
-    writer: &'a mut Writer,
+    writer: &'a mut StoreWriter,
     record: &'a CommitRecord,
     commits: &'a mut CommitLoop<'b>,
     report: &'a mut PurgeReport,
@@ -214,10 +217,10 @@ impl TextMover<'_, '_> {
         let mut batch = self.commits.batch(self.writer)?;
         for BorrowerMove { document, header, lender, heir } in self.rows.drain(..) {
             if document == heir {
-                batch.inherit(lender, heir, &header)?;
+                batch.move_text(lender, heir, &header)?;
                 self.report.moved_texts += 1;
             } else {
-                batch.borrow_from(document, &header, heir)?;
+                batch.set_text_owner(document, &header, heir)?;
             }
         }
         self.bytes = 0;

@@ -2,7 +2,7 @@
 //!
 //! A polynomial is rolled over the bytes that are searched, and what it meets is hashed.
 
-use crate::store::{HashedRun, RunOf};
+use crate::store::{TracePart, TraceRun};
 
 /// Lengths of runs: the longest that fits is taken. What is shorter than the last is like much else.
 pub(super) const WIDTHS: [usize; 3] = [32, 16, 8];
@@ -19,7 +19,7 @@ const RUN_BYTES: u64 = 64;
 pub(super) const CARRIED: usize = WIDTHS[0] - 1;
 
 /// Adds at most `most` runs of `bytes`, spread from the beginning to the end.
-pub(super) fn add(bytes: &[u8], of: RunOf, most: usize, runs: &mut Vec<HashedRun>) {
+pub(super) fn add(bytes: &[u8], of: TracePart, most: usize, runs: &mut Vec<TraceRun>) {
     let Some(width) = WIDTHS.into_iter().find(|width| bytes.len() >= *width) else { return };
     let (last, steps) = (bytes.len() - width, most.saturating_sub(1).max(1));
     let mut before = None;
@@ -27,7 +27,7 @@ pub(super) fn add(bytes: &[u8], of: RunOf, most: usize, runs: &mut Vec<HashedRun
         let at = last / steps * step + last % steps * step / steps;
         let Some(run) = bytes.get(at..at + width) else { continue };
         if before.replace(at) != Some(at) && is_telling(run) {
-            runs.push(HashedRun { width: width as u8, of, rolled: rolled(run), hash: hash(run) });
+            runs.push(TraceRun { width: width as u8, of, rolled: rolled(run), hash: hash(run) });
         }
     }
 }
@@ -84,7 +84,7 @@ impl TraceSearch {
         (memory / 16 / RUN_BYTES).max(1 << 12) as usize
     }
 
-    pub(super) fn of<'a>(runs: impl Iterator<Item = &'a HashedRun>) -> Self {
+    pub(super) fn of<'a>(runs: impl Iterator<Item = &'a TraceRun>) -> Self {
         let mut by_width: Vec<Vec<(u64, u64, usize)>> = vec![Vec::new(); WIDTHS.len()];
         for (at, run) in runs.enumerate() {
             let set = WIDTHS.iter().position(|width| *width == usize::from(run.width));
@@ -164,13 +164,13 @@ mod tests {
     fn runs_are_spread_over_all_of_it_and_are_of_some_variety() {
         let text: Vec<u8> = (0..1000_u32).flat_map(|n| n.to_string().into_bytes()).collect();
         let mut runs = Vec::new();
-        add(&text, RunOf::Text, 12, &mut runs);
+        add(&text, TracePart::Text, 12, &mut runs);
         assert_eq!((runs.len(), runs[0].width), (12, 32));
         assert_eq!(runs.last().unwrap().hash, hash(&text[text.len() - 32..]));
         assert_eq!(runs[0].rolled, rolled(&text[..32]));
         let of = |bytes: &[u8]| {
             let mut runs = Vec::new();
-            add(bytes, RunOf::Key, 4, &mut runs);
+            add(bytes, TracePart::Key, 4, &mut runs);
             runs.iter().map(|run| run.width).collect::<Vec<_>>()
         };
         assert_eq!(of(b"page-17"), [0; 0], "too short to be told from chance");
@@ -192,9 +192,9 @@ mod tests {
             for (at, length) in lengths.iter().enumerate() {
                 let from = (at * 131).min(bytes.len());
                 let part = &bytes[from..(from + length).min(bytes.len())];
-                super::add(part, RunOf::Text, 3, &mut given);
+                super::add(part, TracePart::Text, 3, &mut given);
             }
-            super::add(b"this is in none of the words: 0123456789", RunOf::Text, 3, &mut given);
+            super::add(b"this is in none of the words: 0123456789", TracePart::Text, 3, &mut given);
             let mut expected = Vec::new();
             for (run, hashed) in given.iter().enumerate() {
                 let windows = bytes.windows(usize::from(hashed.width)).enumerate();

@@ -9,7 +9,8 @@ use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
 use crate::model::{DocId, FieldId, Standing, TokenizerId};
 use crate::store::{
-    Batch, CommitRecord, EpochRecord, FieldRecord, FieldState, REDACTED, RunOf, View, Writer,
+    CommitBatch, CommitRecord, EpochRecord, FieldRecord, FieldState, REDACTED, StoreWriter,
+    TracePart, View,
 };
 use roaring::RoaringTreemap;
 use serde_json::Value;
@@ -59,7 +60,7 @@ impl WordsInUse {
     /// Without the words that quote: a field is computed no more, a plan cannot be opened any more.
     fn redact(
         self,
-        batch: &mut Batch<'_>,
+        batch: &mut CommitBatch<'_>,
         has: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<(), CurateError> {
         match self {
@@ -144,7 +145,7 @@ pub(crate) fn quoting(
 /// Redacts the words of commits in which `has` finds something, those of the `record` that is being written too, and the
 /// words in use.
 pub(super) fn redact(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     has: &mut dyn FnMut(&[u8]) -> bool,
     record: &mut CommitRecord,
     (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
@@ -171,7 +172,7 @@ pub(super) fn redact(
     }
     let mut batch = commits.batch(writer)?;
     for (commit, written) in &changed {
-        batch.redact(*commit, written)?;
+        batch.rewrite_commit(*commit, written)?;
     }
     report.redacted += in_use.len() as u64;
     for words in in_use {
@@ -182,7 +183,7 @@ pub(super) fn redact(
 
 /// Redacts what quotes keys that are too short for a run, while they are at hand.
 pub(super) fn redact_short_keys(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     documents: &RoaringTreemap,
     record: &mut CommitRecord,
     (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
@@ -209,7 +210,7 @@ const KEYS: usize = 1 << 12;
 /// A key that has no run, as SQL spells it: with its quotes it is the whole of a value.
 fn short_key(key: String) -> Option<String> {
     let mut runs = Vec::new();
-    traces::add(key.as_bytes(), RunOf::Key, 1, &mut runs);
+    traces::add(key.as_bytes(), TracePart::Key, 1, &mut runs);
     (runs.is_empty() && !key.is_empty()).then(|| format!("'{}'", key.replace('\'', "''")))
 }
 

@@ -3,7 +3,7 @@
 use super::{Corpora, whole, wholes};
 use crate::epoch::error::EpochError;
 use crate::model::{CommitSeq, DocId, Generation};
-use crate::store::{CommitRecord, MANY, View};
+use crate::store::{CommitRecord, TOO_MANY_ROOTS, View};
 use roaring::RoaringTreemap;
 
 /// A moment of each corpus, under one name.
@@ -140,7 +140,7 @@ impl Corpora {
         for ((shard, view), of) in self.views().zip(&moment.of) {
             for lineage in view.lineages_at((of.generation, of.commit))? {
                 let (document, root) = lineage?;
-                let root = if root == MANY { MANY } else { whole(shard, root) };
+                let root = if root == TOO_MANY_ROOTS { TOO_MANY_ROOTS } else { whole(shard, root) };
                 each(whole(shard, document), root);
             }
         }

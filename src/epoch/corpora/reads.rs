@@ -3,7 +3,7 @@
 use super::{Corpora, whole, wholes};
 use crate::epoch::error::EpochError;
 use crate::model::{BLOCK_SIZE, DocId, LossSpan, SourceId, Standing, TokenizerId};
-use crate::store::{ColumnValues, StoreError, StoredIds, fields};
+use crate::store::{NumberBlockRef, StoreError, TokenIdsRef, system_fields};
 use roaring::RoaringTreemap;
 
 impl Corpora {
@@ -15,11 +15,11 @@ impl Corpora {
         &self,
         tokenizer: TokenizerId,
         block: u64,
-        read: impl FnOnce(&ColumnValues<'_>) -> T,
+        read: impl FnOnce(&NumberBlockRef<'_>) -> T,
     ) -> Result<Option<T>, EpochError> {
         let (shard, first) = self.shard_of(DocId(block * BLOCK_SIZE))?;
         let Some(tokenizer) = shard.tokenizer(tokenizer) else { return Ok(None) };
-        Ok(shard.view.column_values(fields::tokens_of(tokenizer), first.block(), read)?)
+        Ok(shard.view.column_values(system_fields::tokens_of(tokenizer), first.block(), read)?)
     }
 
     /// Calls `each` with every one of `documents`, which ascend, and its ids.
@@ -30,7 +30,7 @@ impl Corpora {
         &self,
         tokenizer: TokenizerId,
         documents: &[DocId],
-        mut each: impl FnMut(DocId, Option<StoredIds<'_>>) -> Result<(), EpochError>,
+        mut each: impl FnMut(DocId, Option<TokenIdsRef<'_>>) -> Result<(), EpochError>,
     ) -> Result<(), EpochError> {
         for of_shard in documents.chunk_by(|one, next| Self::place(*one).0 == Self::place(*next).0)
         {
@@ -128,7 +128,8 @@ impl Corpora {
     ) -> Result<RoaringTreemap, EpochError> {
         let mut all = RoaringTreemap::new();
         for (shard, view, source) in self.views_with(source) {
-            let of_shard = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+            let of_shard =
+                view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
             all |= wholes(shard, of_shard);
         }
         Ok(all)

@@ -6,7 +6,7 @@ use crate::epoch::pack::Segment;
 use crate::epoch::recipe::SpecialIds;
 use crate::epoch::run::{BatchedRow, Opened};
 use crate::model::{DocId, LossSpan};
-use crate::store::StoredIds;
+use crate::store::TokenIdsRef;
 use rayon::prelude::*;
 use std::sync::{Mutex, PoisonError};
 
@@ -213,7 +213,7 @@ impl<'a> Gatherer<'a> {
     fn each_tokens(
         &self,
         documents: &[DocId],
-        mut each: impl FnMut(DocId, StoredIds<'_>) -> Result<(), EpochError>,
+        mut each: impl FnMut(DocId, TokenIdsRef<'_>) -> Result<(), EpochError>,
     ) -> Result<(), EpochError> {
         let tokenizer = self.opened.tokenizer;
         self.opened.corpora.for_each_tokens(tokenizer, documents, |document, stored| match stored {
@@ -269,7 +269,7 @@ impl<'a> Gatherer<'a> {
         for ((segment, place), span) in row.segments.iter().zip(places).zip(&row.shape.spans) {
             let piece = pieces.get(place.piece);
             let stored = piece.and_then(|piece| {
-                piece.bytes.get(place.start..place.end).map(|b| StoredIds::again(b, piece.wide))
+                piece.bytes.get(place.start..place.end).map(|b| TokenIdsRef::again(b, piece.wide))
             });
             let stored = stored.ok_or_else(|| EpochError::bug("a segment was not read"))?;
             put(&mut row.ids, segment, span.start, specials, stored)?;
@@ -284,7 +284,7 @@ fn put(
     segment: &Segment,
     start: u32,
     specials: SpecialIds,
-    stored: StoredIds<'_>,
+    stored: TokenIdsRef<'_>,
 ) -> Result<(), EpochError> {
     let (mut from, mut to) = (start as usize, start as usize + segment.length as usize);
     if let Some(bos) = specials.bos.filter(|_| segment.offset == 0) {
@@ -330,8 +330,8 @@ fn looked_up<'s>(wanted: impl Iterator<Item = &'s Segment>) -> Vec<Vec<DocId>> {
 fn inside<'a>(
     segment: &Segment,
     specials: SpecialIds,
-    stored: StoredIds<'a>,
-) -> Result<StoredIds<'a>, EpochError> {
+    stored: TokenIdsRef<'a>,
+) -> Result<TokenIdsRef<'a>, EpochError> {
     let before = usize::from(specials.bos.is_some());
     let after = before + stored.len();
     let whole = after + usize::from(specials.eos.is_some());

@@ -1,6 +1,6 @@
 //! Counts the lengths of a block straight from where they lie in the store.
 
-use crate::store::{ColumnValues, Offsets};
+use crate::store::{NumberBlockRef, NumberOffsets};
 use std::ops::RangeInclusive;
 
 /// Lengths counted in an array; longer ones, rarer, are sorted.
@@ -24,7 +24,7 @@ impl Counter {
 
     /// Counts the documents in `slots`; false when one of them has no length.
     #[must_use]
-    pub fn add(&mut self, values: &ColumnValues<'_>, slots: RangeInclusive<u16>) -> bool {
+    pub fn add(&mut self, values: &NumberBlockRef<'_>, slots: RangeInclusive<u16>) -> bool {
         let (from, end) = (usize::from(*slots.start()), usize::from(*slots.end()) + 1);
         let least = u32::try_from(values.range().0).ok();
         let (Some(least), true, true) = (least, values.has_no_nulls(), end <= values.len()) else {
@@ -33,11 +33,17 @@ impl Counter {
         let base = u64::from(least) + u64::from(self.overhead);
         match values.offsets() {
             // Arrays of no bytes take no memory.
-            Offsets::Zero => self.run(base, vec![[]; end - from].as_slice()),
-            Offsets::One(offsets) => self.run(base, offsets.get(from..end).unwrap_or_default()),
-            Offsets::Two(offsets) => self.run(base, offsets.get(from..end).unwrap_or_default()),
-            Offsets::Four(offsets) => self.run(base, offsets.get(from..end).unwrap_or_default()),
-            Offsets::Eight(_) => self.add_each(values, slots),
+            NumberOffsets::Zero => self.run(base, vec![[]; end - from].as_slice()),
+            NumberOffsets::One(offsets) => {
+                self.run(base, offsets.get(from..end).unwrap_or_default())
+            }
+            NumberOffsets::Two(offsets) => {
+                self.run(base, offsets.get(from..end).unwrap_or_default())
+            }
+            NumberOffsets::Four(offsets) => {
+                self.run(base, offsets.get(from..end).unwrap_or_default())
+            }
+            NumberOffsets::Eight(_) => self.add_each(values, slots),
         }
     }
 
@@ -54,7 +60,7 @@ impl Counter {
         self.long.iter().skip(before).all(|length| *length <= u64::from(u32::MAX))
     }
 
-    fn add_each(&mut self, values: &ColumnValues<'_>, slots: RangeInclusive<u16>) -> bool {
+    fn add_each(&mut self, values: &NumberBlockRef<'_>, slots: RangeInclusive<u16>) -> bool {
         for slot in slots {
             let Some(length) = effective(values, slot, self.overhead) else { return false };
             match self.dense.get_mut(length as usize) {
@@ -88,7 +94,7 @@ impl Counter {
 
 /// The effective length of the document at `slot`; none without a stored length.
 pub(in crate::epoch) fn effective(
-    values: &ColumnValues<'_>,
+    values: &NumberBlockRef<'_>,
     slot: u16,
     overhead: u32,
 ) -> Option<u32> {
@@ -98,7 +104,7 @@ pub(in crate::epoch) fn effective(
 /// The slot of the document `within` those of `ranges` whose stored length is `stored`; else how many
 /// there are.
 pub(in crate::epoch) fn find(
-    values: &ColumnValues<'_>,
+    values: &NumberBlockRef<'_>,
     ranges: impl Iterator<Item = RangeInclusive<u16>>,
     stored: u32,
     within: u64,
@@ -109,13 +115,13 @@ pub(in crate::epoch) fn find(
         let offset = i64::from(stored).checked_sub(values.range().0);
         let offset = offset.and_then(|offset| u64::try_from(offset).ok());
         let found = match (offset, values.offsets(), values.has_no_nulls() && end <= values.len()) {
-            (Some(offset), Offsets::One(offsets), true) => {
+            (Some(offset), NumberOffsets::One(offsets), true) => {
                 nth(offsets.get(from..end).unwrap_or_default(), offset, within - seen)
             }
-            (Some(offset), Offsets::Two(offsets), true) => {
+            (Some(offset), NumberOffsets::Two(offsets), true) => {
                 nth(offsets.get(from..end).unwrap_or_default(), offset, within - seen)
             }
-            (Some(offset), Offsets::Four(offsets), true) => {
+            (Some(offset), NumberOffsets::Four(offsets), true) => {
                 nth(offsets.get(from..end).unwrap_or_default(), offset, within - seen)
             }
             _ => {

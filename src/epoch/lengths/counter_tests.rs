@@ -6,8 +6,9 @@ use crate::epoch::lengths::by_length::{ClassIndex, Room};
 use crate::epoch::lengths::scan::{Lengths, blocks_of, with_tokens};
 use crate::epoch::pack::Histogram;
 use crate::model::{BLOCK_SIZE, DedupMode, DocId, Policy, TokenizerId};
+use crate::store;
 use crate::store::{
-    self, CommitRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer, fields,
+    CommitRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord, View, system_fields,
 };
 use proptest::prelude::*;
 use roaring::RoaringTreemap;
@@ -18,7 +19,7 @@ fn corpus(counts: &[Option<i64>]) -> (tempfile::TempDir, View) {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("corpus");
     store::create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
-    let mut writer = Writer::open(&path, Memory::within(64 << 20), 1).unwrap();
+    let mut writer = StoreWriter::open(&path, MemoryBudget::within(64 << 20), 1).unwrap();
     let record = TokenizerRecord {
         name: "t".to_owned(),
         hash: [0; 32],
@@ -30,7 +31,7 @@ fn corpus(counts: &[Option<i64>]) -> (tempfile::TempDir, View) {
     };
     let mut batch = writer.begin().unwrap();
     batch
-        .add_tokenizer(&record, TokenizerParts { file: b"{}", ..TokenizerParts::default() })
+        .add_tokenizer(&record, TokenizerFiles { file: b"{}", ..TokenizerFiles::default() })
         .unwrap();
     batch.commit(&CommitRecord::default()).unwrap();
     let mut blocks = counts.chunks(BLOCK_SIZE as usize);
@@ -57,7 +58,7 @@ fn lengths(view: &View, overhead: u32) -> Lengths {
 
 /// (document, effective length) as the decoded blocks say; none for one that has none.
 fn plainly(view: &View, selection: &RoaringTreemap, overhead: u32) -> Vec<(u64, Option<u32>)> {
-    let column = fields::tokens_of(TokenizerId(0));
+    let column = system_fields::tokens_of(TokenizerId(0));
     let mut blocks = BTreeMap::new();
     for id in selection {
         let block = DocId(id).block();
@@ -125,7 +126,7 @@ proptest! {
         let lengths = lengths(&view, overhead);
         let plain = plainly(&view, &selection, overhead);
 
-        let column = fields::tokens_of(TokenizerId(0));
+        let column = system_fields::tokens_of(TokenizerId(0));
         let enough = |id: &u64| {
             let stored = view.column_block(column, DocId(*id).block()).unwrap().get(DocId(*id).slot());
             stored.is_none_or(|tokens| u64::try_from(tokens).is_ok_and(|n| n >= min_tokens))

@@ -5,7 +5,7 @@ use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Histogram;
 use crate::model::{BLOCK_SIZE, DocId, TokenizerId};
-use crate::store::ColumnValues;
+use crate::store::NumberBlockRef;
 use roaring::RoaringTreemap;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ impl Lengths {
         selection: &RoaringTreemap,
         block: u64,
     ) -> Result<Vec<(u16, u32)>, EpochError> {
-        let read = |values: &ColumnValues<'_>| {
+        let read = |values: &NumberBlockRef<'_>| {
             let pairs = slots(selection, block)
                 .map(|slot| Ok((slot, effective(values, slot, self.overhead).ok_or(slot)?)));
             pairs.collect::<Result<Vec<_>, u16>>()

@@ -4,7 +4,7 @@ use crate::epoch::corpora::{Corpora, Moment};
 use crate::epoch::error::EpochError;
 use crate::epoch::order::coin;
 use crate::epoch::recipe::{Holdout, Side};
-use crate::store::MANY;
+use crate::store::TOO_MANY_ROOTS;
 use roaring::RoaringTreemap;
 
 /// The documents of `base` on the side that the holdout takes, told by keyed coins of groups alone, so
@@ -56,10 +56,10 @@ pub(super) fn divide(
         if !of_lineage.contains(document.0) {
             return;
         }
-        if root == MANY || wanted(is_held(&root.0.to_le_bytes())) {
+        if root == TOO_MANY_ROOTS || wanted(is_held(&root.0.to_le_bytes())) {
             here.insert(document.0);
         }
-        if root == MANY || !wanted(is_held(&root.0.to_le_bytes())) {
+        if root == TOO_MANY_ROOTS || !wanted(is_held(&root.0.to_le_bytes())) {
             there.insert(document.0);
         }
     })?;

@@ -7,7 +7,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
 use crate::epoch::recipe::{DrawsFrom, Pattern, Recipe, SourceRecipe};
 use crate::model::SourceId;
-use crate::store::fields;
+use crate::store::system_fields;
 
 /// The sources of the corpus that a source of a recipe draws from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -138,7 +138,8 @@ fn named(corpora: &Corpora, name: &str) -> Option<SourceId> {
 /// Whether a source had a document at a moment.
 fn is_seen(corpora: &Corpora, id: SourceId, moment: &Moment) -> Result<bool, EpochError> {
     for (shard, view, id) in corpora.views_with(id) {
-        let documents = view.documents_with(fields::SOURCE, &fields::source_value(id))?;
+        let documents =
+            view.documents_with(system_fields::SOURCE, &system_fields::source_value(id))?;
         if documents.min().is_some_and(|first| first < moment.documents(shard)) {
             return Ok(true);
         }

@@ -7,7 +7,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::run::Opened;
 use crate::model::DocId;
-use crate::store::StoredIds;
+use crate::store::TokenIdsRef;
 use rayon::prelude::*;
 
 /// Segments compared by one thread at a time.
@@ -140,7 +140,7 @@ impl<'a> Ids<'a> {
     }
 
     /// BOS, the stored ids and EOS of a document, into `ids`.
-    fn sequence(&self, stored: Option<StoredIds<'_>>, ids: &mut Vec<u32>) {
+    fn sequence(&self, stored: Option<TokenIdsRef<'_>>, ids: &mut Vec<u32>) {
         let specials = self.opened.plan.tokenizer.specials;
         ids.clear();
         if let Some(stored) = stored {

@@ -26,7 +26,7 @@ use crate::input::{InputFile, InputFormat, InputReader, ReadItem, ReadOptions};
 use crate::model::{
     Context, DocId, Interrupt, Match, ReadRecord, RecordKey, Standing, key_identity,
 };
-use crate::store::{BlockStandings, CommitRecord, StoreError, View, Writer};
+use crate::store::{BlockStandings, CommitRecord, StoreError, StoreWriter, View};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -61,7 +61,7 @@ impl LoadFinisher<'_> {
     /// [`IngestError::LoadRow`] for a row that cannot be true; [`IngestError`] when rows cannot be read or written.
     pub(super) fn finish(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut StoreWriter,
         judge: &mut LoadValidator,
         context: &Context<'_>,
     ) -> Result<(), IngestError> {
@@ -84,7 +84,7 @@ impl LoadFinisher<'_> {
     /// Reads all rows, stored documents first, and removes what can be removed.
     fn round(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut StoreWriter,
         judge: &mut LoadValidator,
         context: &Context<'_>,
     ) -> Result<FinishRound, IngestError> {
@@ -130,7 +130,7 @@ impl LoadFinisher<'_> {
     /// Removes those of some documents that are said to be removed and are not, or not for that witness.
     fn part(
         &mut self,
-        writer: &mut Writer,
+        writer: &mut StoreWriter,
         part: &[ExpectedStatus],
         judge: &mut LoadValidator,
         context: &Context<'_>,
@@ -175,7 +175,7 @@ impl LoadFinisher<'_> {
 /// Of some documents those that do not stand as said, with their removals; of one that cannot be removed, the round is
 /// told.
 fn pending_removals(
-    writer: &Writer,
+    writer: &StoreWriter,
     part: &[ExpectedStatus],
     judge: &LoadValidator,
     round: &mut FinishRound,

@@ -23,7 +23,7 @@ use crate::dedup::StandingsDigest;
 use crate::input::{InputFile, InputFormat, ReadOptions};
 use crate::model::{Context, DocId, KeepOrder, Standing, key_identity};
 use crate::remote::ObjectStores;
-use crate::store::{Blocked, View, Writer};
+use crate::store::{BlockKind, StoreWriter, View};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
@@ -74,7 +74,7 @@ pub struct LoadReport {
 /// [`IngestError::LoadRow`] for a row that cannot be true, [`IngestError::Load`] for a load that is not for this
 /// corpus, else as [`ingest`].
 pub fn load(
-    writer: &mut Writer,
+    writer: &mut StoreWriter,
     directory: &str,
     options: &LoadOptions,
     crafts: IngestResources<'_>,
@@ -153,7 +153,7 @@ fn came_blocked(view: &View, blocked: &RoaringTreemap) -> Result<u64, IngestErro
         let header = view.expect_header(DocId(document))?;
         let Some(key) = &header.key else { continue };
         let identity = key_identity(view.source_name(header.source), key);
-        count += u64::from(!view.blockers(Blocked::Identity, identity)?.is_empty());
+        count += u64::from(!view.blockers(BlockKind::Identity, identity)?.is_empty());
     }
     Ok(count)
 }

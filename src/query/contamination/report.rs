@@ -5,7 +5,7 @@ use super::weighed::{Weighed, Whose};
 use crate::contamination::{Precision, Rule};
 use crate::model::{DocId, SuiteVerdict};
 use crate::query::error::QueryError;
-use crate::store::{SuiteRecord, TextAndItem, View, fields};
+use crate::store::{SuiteRecord, VerdictSubject, View, system_fields};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -164,7 +164,7 @@ fn of_suite(
 
 /// What was decided about items and texts that a rule holds of.
 #[derive(Default)]
-struct Judged(BTreeMap<TextAndItem, bool>);
+struct Judged(BTreeMap<VerdictSubject, bool>);
 
 impl Judged {
     fn add(
@@ -189,7 +189,8 @@ impl Judged {
 fn sources(view: &View, documents: &RoaringTreemap) -> Result<Vec<TaintedSource>, QueryError> {
     let mut found = Vec::new();
     for (source, record) in view.sources() {
-        let of = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+        let of =
+            view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
         let documents = of.intersection_len(documents);
         if documents > 0 {
             found.push(TaintedSource { source: record.name.clone(), documents });

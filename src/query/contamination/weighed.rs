@@ -3,7 +3,7 @@
 use crate::contamination::{Common, Evidence, Rule, SuiteIndex};
 use crate::model::{DocId, Sightings, SuiteId, SuiteVerdict, hash64, text_hash};
 use crate::query::error::QueryError;
-use crate::store::{SuiteRecord, TextAndItem, View};
+use crate::store::{SuiteRecord, VerdictSubject, View};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -31,12 +31,12 @@ pub(super) struct Weighed<'v> {
     /// N-grams and short questions that count for nothing.
     pub(super) common: u64,
     items: BTreeMap<u32, ItemName>,
-    verdicts: BTreeMap<TextAndItem, SuiteVerdict>,
+    verdicts: BTreeMap<VerdictSubject, SuiteVerdict>,
 }
 
 /// What was decided about one text.
 pub(super) struct Decided<'w> {
-    verdicts: &'w BTreeMap<TextAndItem, SuiteVerdict>,
+    verdicts: &'w BTreeMap<VerdictSubject, SuiteVerdict>,
     hash: [u8; 16],
 }
 

@@ -3,7 +3,7 @@
 use super::craft;
 use crate::model::DocId;
 use crate::query::error::QueryError;
-use crate::store::{Blocked, Header, View};
+use crate::store::{BlockKind, DocumentRecord, View};
 use serde::Serialize;
 
 /// Removed documents that are listed.
@@ -28,22 +28,22 @@ pub struct ShownBlocker {
 pub(in crate::query) fn blockers(
     view: &View,
     document: DocId,
-    header: &Header,
+    header: &DocumentRecord,
 ) -> Result<Vec<ShownBlocker>, QueryError> {
     let mut found: Vec<(DocId, &'static str, Option<f64>)> = Vec::new();
     for (what, hash) in view.block_hashes(header) {
         let by = match what {
-            Blocked::Text => "text",
-            Blocked::Identity => "key",
-            Blocked::Normalised => "normalised text",
-            Blocked::Similar => "similarity",
+            BlockKind::Text => "text",
+            BlockKind::Identity => "key",
+            BlockKind::Normalised => "normalised text",
+            BlockKind::Similar => "similarity",
         };
         if let Some(hash) = hash {
             let blockers = view.blockers(what, hash)?;
             found.extend(blockers.into_iter().map(|blocker| (blocker, by, None)));
         }
     }
-    if view.has_blocks(Blocked::Similar)? {
+    if view.has_blocks(BlockKind::Similar)? {
         let similar = craft::similar_blockers(view, document)?;
         found.extend(similar.into_iter().map(|(id, jaccard)| (id, "similarity", Some(jaccard))));
     }

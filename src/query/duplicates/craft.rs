@@ -5,7 +5,7 @@ use crate::dedup::{
 };
 use crate::model::{BucketKey, DedupScope, DocId, Policy, SourceId, Standing, bucket_keys};
 use crate::query::error::QueryError;
-use crate::store::{Blocked, TextKind, View};
+use crate::store::{BlockKind, TextKind, View};
 use roaring::RoaringTreemap;
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ pub(in crate::query) fn similar_blockers(
     let Some(sketch) = sketch(view, document)? else { return Ok(Vec::new()) };
     let mut candidates = BTreeSet::new();
     for key in block_keys(&sketch) {
-        candidates.extend(view.blockers(Blocked::Similar, key)?);
+        candidates.extend(view.blockers(BlockKind::Similar, key)?);
     }
     candidates.remove(&document);
     let mut craft = Craft::new(view.policy());

@@ -6,7 +6,7 @@
 use crate::model::{DocId, Match, MatchKind, SourceId};
 use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups, Total};
-use crate::store::{ColumnBlock, View, fields};
+use crate::store::{NumberBlock, View, system_fields};
 use std::collections::BTreeMap;
 
 /// Removed documents whose witnesses wait for their groups, of 24 bytes each.
@@ -103,7 +103,7 @@ fn settle(
 struct Columns<'a> {
     view: &'a View,
     only: Option<SourceId>,
-    block: Option<(u64, ColumnBlock, Option<ColumnBlock>)>,
+    block: Option<(u64, NumberBlock, Option<NumberBlock>)>,
 }
 
 impl Columns<'_> {
@@ -114,8 +114,9 @@ impl Columns<'_> {
             Some(block) if block.0 == number => block,
             place => {
                 *place = None;
-                let lengths = self.view.column_block(fields::BYTES, number)?;
-                let sources = self.only.map(|_| self.view.column_block(fields::SOURCE_OF, number));
+                let lengths = self.view.column_block(system_fields::BYTES, number)?;
+                let sources =
+                    self.only.map(|_| self.view.column_block(system_fields::SOURCE_OF, number));
                 place.insert((number, lengths, sources.transpose()?))
             }
         };

@@ -3,7 +3,7 @@
 use super::pairs::{DuplicatePair, Pairs};
 use crate::model::DocId;
 use crate::query::error::QueryError;
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef};
 use arrow::record_batch::{RecordBatch, RecordBatchOptions};
@@ -60,8 +60,9 @@ impl PairColumns {
         let mut shown = Pairs::new(view);
         let mut pairs = Vec::with_capacity(documents.len());
         let mut commits = Vec::with_capacity(documents.len());
-        let block =
-            documents.first().map(|first| view.column_block(fields::COMMIT_OF, first.block()));
+        let block = documents
+            .first()
+            .map(|first| view.column_block(system_fields::COMMIT_OF, first.block()));
         let block = block.transpose()?.unwrap_or_default();
         for document in documents {
             let found = view.match_of(*document)?;

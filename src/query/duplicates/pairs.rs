@@ -3,7 +3,7 @@
 use crate::model::{DocId, Match, MatchKind};
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
-use crate::store::{MatchedDocuments, View};
+use crate::store::{MatchIter, View};
 use serde::Serialize;
 
 /// A removed document and its witness.
@@ -41,7 +41,7 @@ pub struct Duplicates<'a> {
 
 /// The documents that are left.
 enum Removed<'a> {
-    All(MatchedDocuments<'a>),
+    All(MatchIter<'a>),
     These(std::vec::IntoIter<DocId>),
     None,
 }

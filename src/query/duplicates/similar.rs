@@ -7,7 +7,7 @@ use crate::dedup::{Fingerprint, Overlap, Sketch};
 use crate::model::{DedupMode, DocId, Match, SourceId, Standing, text_hash};
 use crate::query::error::QueryError;
 use crate::store::TextKind;
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 
@@ -233,7 +233,9 @@ impl Looking<'_> {
     ) -> Result<(&'static str, Found), QueryError> {
         let (view, source) = (self.view, self.source);
         let of_source = match source {
-            Some(id) => Some(view.documents_with(fields::SOURCE, &fields::source_value(id))?),
+            Some(id) => {
+                Some(view.documents_with(system_fields::SOURCE, &system_fields::source_value(id))?)
+            }
             None => None,
         };
         let admit = |document: DocId, kept: Option<&RoaringTreemap>| {

@@ -13,7 +13,7 @@ use crate::query::error::QueryError;
 use crate::query::groups::{Group, Groups, Total};
 use crate::query::info::standing_counts;
 use crate::store::View;
-use crate::store::fields;
+use crate::store::system_fields;
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -171,7 +171,8 @@ pub fn duplicates_summary(
     options: &DuplicatesOptions,
 ) -> Result<DuplicatesSummary, QueryError> {
     let only = options.source.as_deref().map(|name| source_named(view, name)).transpose()?;
-    let of_source = |id| view.documents_with(fields::SOURCE, &fields::source_value(id));
+    let of_source =
+        |id| view.documents_with(system_fields::SOURCE, &system_fields::source_value(id));
     let of_source = only.map(of_source).transpose()?;
     let mut groups = Groups::by(view, &options.by)?;
     let totals = groups.totals(only)?;

@@ -3,7 +3,7 @@
 
 use crate::model::{DocId, TokenizerId};
 use crate::query::error::QueryError;
-use crate::store::{ColumnBlock, View, fields};
+use crate::store::{NumberBlock, View, system_fields};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -61,27 +61,27 @@ pub(super) struct Sizes<'a> {
     view: &'a View,
     tokenizers: Vec<TokenizerId>,
     block: Option<u64>,
-    bytes: ColumnBlock,
-    tokens: Vec<ColumnBlock>,
+    bytes: NumberBlock,
+    tokens: Vec<NumberBlock>,
 }
 
 impl<'a> Sizes<'a> {
     pub(super) fn new(view: &'a View) -> Self {
         let tokenizers = view.tokenizers().map(|(id, _)| id).collect();
-        Self { view, tokenizers, block: None, bytes: ColumnBlock::default(), tokens: Vec::new() }
+        Self { view, tokenizers, block: None, bytes: NumberBlock::default(), tokens: Vec::new() }
     }
 
     pub(super) fn of(&mut self, document: DocId) -> Result<Size, QueryError> {
         let block = document.block();
         if self.block != Some(block) {
-            self.bytes = self.view.column_block(fields::BYTES, block)?;
+            self.bytes = self.view.column_block(system_fields::BYTES, block)?;
             self.tokens.clear();
             for id in &self.tokenizers {
-                self.tokens.push(self.view.column_block(fields::tokens_of(*id), block)?);
+                self.tokens.push(self.view.column_block(system_fields::tokens_of(*id), block)?);
             }
             self.block = Some(block);
         }
-        let of = |column: &ColumnBlock| {
+        let of = |column: &NumberBlock| {
             column.get(document.slot()).and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
         };
         Ok(Size { bytes: of(&self.bytes), tokens: self.tokens.iter().map(of).collect() })

@@ -3,7 +3,7 @@
 use super::moment::Moment;
 use crate::model::{CommitSeq, DocId, Generation, Match, MatchKind, Standing};
 use crate::query::error::QueryError;
-use crate::store::{BlockStandings, MatchedDocuments, View};
+use crate::store::{BlockStandings, MatchIter, View};
 
 /// Why a document was not kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,7 +50,7 @@ pub(in crate::query) struct Reasons<'a> {
     at: (Generation, CommitSeq),
     /// Documents from this one on are newcomers, whose matches are read one after another.
     newcomers: DocId,
-    matches: MatchedDocuments<'a>,
+    matches: MatchIter<'a>,
     next: Option<(DocId, Match)>,
     /// The view under the policy of the moment.
     under: View,
@@ -65,7 +65,7 @@ impl<'a> Reasons<'a> {
         newcomers: DocId,
     ) -> Result<Self, QueryError> {
         let matches = view.matched_at(moment.at(), newcomers.0..moment.told.documents)?;
-        let under = view.under(view.policy().clone(), moment.generation);
+        let under = view.with_policy(view.policy().clone(), moment.generation);
         let at = moment.at();
         Ok(Self { view, at, newcomers, matches, next: None, under, standings: None })
     }

@@ -9,8 +9,8 @@ use crate::query::contamination::verdicts;
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
 use crate::query::relations::{Relation, Sizes};
-use crate::store::fields;
-use crate::store::{Header, View};
+use crate::store::system_fields;
+use crate::store::{DocumentRecord, View};
 use arrow::array::{
     ArrayRef, ArrowPrimitiveType, BooleanArray, BooleanBuilder, Float64Array, Int64Array,
     PrimitiveArray, PrimitiveBuilder, StringArray, StringBuilder, StringViewBuilder, UInt64Array,
@@ -63,10 +63,12 @@ impl<'a> Filler<'a> {
     ) -> Result<Self, QueryError> {
         let mut standings = Vec::new();
         for standing in Standing::ALL {
-            let value = fields::standing_value(view.generation(), standing);
-            standings.extend(view.term(fields::STANDING, &value)?.map(|term| (standing, term)));
+            let value = system_fields::standing_value(view.generation(), standing);
+            standings
+                .extend(view.term(system_fields::STANDING, &value)?.map(|term| (standing, term)));
         }
-        let crowded = view.term(fields::CROWDED, &fields::crowded_value(view.generation()))?;
+        let crowded =
+            view.term(system_fields::CROWDED, &system_fields::crowded_value(view.generation()))?;
         let limits = Limits::of(view);
         let text_bytes = i64::try_from(limits.texts).unwrap_or(i64::MAX);
         let (keys, values, sizes) = (Keys::default(), HashMap::new(), Sizes::default());
@@ -120,7 +122,7 @@ impl<'a> Filler<'a> {
         if !self.wants(|source| source == Content::Text) {
             return Ok(rows);
         }
-        let bytes = open.block.column(fields::BYTES)?;
+        let bytes = open.block.column(system_fields::BYTES)?;
         let bytes = bytes.values()?.unwrap_or_default();
         let mut sum = 0_i64;
         for (taken, slot) in slots.iter().take(rows).enumerate() {
@@ -156,7 +158,11 @@ impl<'a> Filler<'a> {
             .map_err(QueryError::arrow)
     }
 
-    fn headers(&self, open: &OpenBlock<'_>, slots: &[u16]) -> Result<Vec<Header>, QueryError> {
+    fn headers(
+        &self,
+        open: &OpenBlock<'_>,
+        slots: &[u16],
+    ) -> Result<Vec<DocumentRecord>, QueryError> {
         let mut headers = Vec::new();
         if !self.wants(|source| matches!(source, Content::Key | Content::Text)) {
             return Ok(headers);
@@ -312,7 +318,7 @@ impl<'a> Filler<'a> {
 
     fn source_names(&self, rows: &Rows<'_, '_>) -> Result<ArrayRef, QueryError> {
         let mut names = StringBuilder::new();
-        rows.values(fields::SOURCE_OF, |source| {
+        rows.values(system_fields::SOURCE_OF, |source| {
             let source = source.and_then(|id| u32::try_from(id).ok());
             names.append_option(source.map(|id| self.view.source_name(SourceId(id))));
         })?;
@@ -320,7 +326,7 @@ impl<'a> Filler<'a> {
     }
 
     fn keywords(&mut self, rows: &Rows<'_, '_>, field: FieldId) -> Result<ArrayRef, QueryError> {
-        let column: ColumnId = fields::column_of(field);
+        let column: ColumnId = system_fields::column_of(field);
         let terms = rows.open.block.column(column)?;
         let terms = terms.values()?.unwrap_or_default();
         let mut values: Vec<Option<Arc<str>>> = Vec::with_capacity(rows.slots.len());
@@ -381,7 +387,7 @@ struct Rows<'r, 'a> {
     open: &'r OpenBlock<'a>,
     slots: &'r [u16],
     /// Empty when no column needs them.
-    headers: Vec<Header>,
+    headers: Vec<DocumentRecord>,
     /// Empty when no column needs them.
     relations: Vec<Relation>,
 }

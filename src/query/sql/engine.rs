@@ -32,7 +32,7 @@ pub(super) struct RowsWithText {
 
 /// The engine of a view without tables: made once and cloned for every statement. It holds no view.
 pub(super) fn engine(view: &View) -> std::result::Result<Arc<SessionState>, QueryError> {
-    view.remembered(|| made(view, runtime(view)?).map_err(QueryError::run))
+    view.cached(|| made(view, runtime(view)?).map_err(QueryError::run))
 }
 
 /// What one statement may hold, and where it spills.

@@ -5,8 +5,8 @@ use super::ranges::Ranges;
 use crate::model::{BLOCK_SIZE, ColumnId, DocId, TermId};
 use crate::query::error::QueryError;
 use crate::query::keys::find_keys;
-use crate::store::fields;
-use crate::store::{ColumnValues, StoreError, StoredColumn, View};
+use crate::store::system_fields;
+use crate::store::{NumberBlockHandle, NumberBlockRef, StoreError, View};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ pub(in crate::query) trait Block {
     fn values<T>(
         &self,
         column: ColumnId,
-        read: impl FnOnce(&ColumnValues<'_>) -> T,
+        read: impl FnOnce(&NumberBlockRef<'_>) -> T,
     ) -> Result<Option<T>, StoreError>;
 
     /// All slots of the block.
@@ -43,7 +43,7 @@ pub(in crate::query) trait Block {
 pub(in crate::query) struct StoredBlock<'a> {
     view: &'a View,
     number: u64,
-    columns: RefCell<BTreeMap<ColumnId, Rc<StoredColumn<'a>>>>,
+    columns: RefCell<BTreeMap<ColumnId, Rc<NumberBlockHandle<'a>>>>,
 }
 
 impl<'a> StoredBlock<'a> {
@@ -60,7 +60,7 @@ impl<'a> StoredBlock<'a> {
     pub(in crate::query) fn column(
         &self,
         column: ColumnId,
-    ) -> Result<Rc<StoredColumn<'a>>, StoreError> {
+    ) -> Result<Rc<NumberBlockHandle<'a>>, StoreError> {
         if let Some(known) = self.columns.borrow().get(&column) {
             return Ok(Rc::clone(known));
         }
@@ -83,7 +83,7 @@ impl Block for StoredBlock<'_> {
     fn values<T>(
         &self,
         column: ColumnId,
-        read: impl FnOnce(&ColumnValues<'_>) -> T,
+        read: impl FnOnce(&NumberBlockRef<'_>) -> T,
     ) -> Result<Option<T>, StoreError> {
         Ok(self.column(column)?.values()?.map(|values| read(&values)))
     }
@@ -150,8 +150,8 @@ impl Test {
                 }
                 terms.sort_unstable();
                 terms.dedup();
-                let total = matches!(*field, fields::STANDING | fields::SOURCE);
-                let present = (!total).then(|| fields::column_of(*field));
+                let total = matches!(*field, system_fields::STANDING | system_fields::SOURCE);
+                let present = (!total).then(|| system_fields::column_of(*field));
                 if *negated { Self::OtherTerms { terms, present } } else { Self::Terms(terms) }
             }
             Predicate::Present { column, negated } => {
@@ -324,7 +324,7 @@ fn with_value(
 
 /// Slots of `among` that have a value which satisfies `test`; `all` has a bit for every such slot of the block.
 fn matching(
-    values: &ColumnValues<'_>,
+    values: &NumberBlockRef<'_>,
     among: &RoaringBitmap,
     all: impl FnOnce() -> Vec<u8>,
     test: impl Fn(i64) -> bool,
@@ -335,7 +335,7 @@ fn matching(
     RoaringBitmap::from_lsb0_bytes(0, &all()) & among
 }
 
-fn has(values: &ColumnValues<'_>, slot: u32, test: impl Fn(i64) -> bool) -> bool {
+fn has(values: &NumberBlockRef<'_>, slot: u32, test: impl Fn(i64) -> bool) -> bool {
     u16::try_from(slot).is_ok_and(|slot| values.get(slot).is_some_and(test))
 }
 

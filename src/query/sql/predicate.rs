@@ -7,7 +7,7 @@
 use super::ranges::{self, CompareOperator, Ranges};
 use super::schema::{Content, DocumentColumns};
 use crate::model::{ColumnId, FieldId, Generation, Standing};
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use arrow::datatypes::DataType;
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{BinaryExpr, Expr, Operator};
@@ -193,7 +193,7 @@ impl<'a> Translator<'a> {
             | Content::Float(column)
             | Content::Bool(column)
             | Content::Timestamp(column) => column,
-            Content::Keyword(field) => fields::column_of(field),
+            Content::Keyword(field) => system_fields::column_of(field),
             Content::DuplicateOf
             | Content::Jaccard
             | Content::Cluster
@@ -275,32 +275,36 @@ impl<'a> Translator<'a> {
             let wanted = wanted?;
             let standings =
                 Standing::ALL.into_iter().filter(|s| wanted.contains(&(*s == Standing::Kept)));
-            return Some((fields::STANDING, self.standing_values(standings)));
+            return Some((system_fields::STANDING, self.standing_values(standings)));
         }
         let texts: Option<Vec<&str>> =
             literals.iter().map(|literal| literal.try_as_str().flatten()).collect();
         let texts = texts?.into_iter();
         Some(match source {
-            Content::Standing => {
-                (fields::STANDING, self.standing_values(texts.filter_map(Standing::from_name)))
-            }
+            Content::Standing => (
+                system_fields::STANDING,
+                self.standing_values(texts.filter_map(Standing::from_name)),
+            ),
             Content::SourceName => {
                 let found = texts.filter_map(|name| self.view.source_named(name));
-                (fields::SOURCE, found.map(|(source, _)| fields::source_value(source)).collect())
+                (
+                    system_fields::SOURCE,
+                    found.map(|(source, _)| system_fields::source_value(source)).collect(),
+                )
             }
-            Content::Keyword(field) => (field, texts.map(fields::keyword_value).collect()),
+            Content::Keyword(field) => (field, texts.map(system_fields::keyword_value).collect()),
             _ => return None,
         })
     }
 
     fn standing_values(&self, standings: impl Iterator<Item = Standing>) -> Vec<Vec<u8>> {
         let generation: Generation = self.view.generation();
-        standings.map(|standing| fields::standing_value(generation, standing)).collect()
+        standings.map(|standing| system_fields::standing_value(generation, standing)).collect()
     }
 
     fn standings(&self, standings: &[Standing], negated: bool) -> Predicate {
         let values = self.standing_values(standings.iter().copied());
-        Predicate::Value { field: fields::STANDING, values, negated }
+        Predicate::Value { field: system_fields::STANDING, values, negated }
     }
 
     /// A column, or an integer column under the cast that comes with it.

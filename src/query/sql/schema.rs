@@ -1,7 +1,7 @@
 //! The columns of the table `documents`: names, types, and where their values come from.
 
 use crate::model::{ColumnId, FieldDeclaration, FieldId, FieldKind};
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
 use roaring::RoaringTreemap;
 use std::sync::{Arc, OnceLock};
@@ -131,7 +131,8 @@ impl DocumentColumns {
     /// The columns of `view`. A declared field whose name is taken is left to `meta`.
     pub(in crate::query) fn of(view: &View) -> Self {
         let counted = |column| Content::Integer { column, unsigned: false, total: true };
-        let commit = Content::Integer { column: fields::COMMIT_OF, unsigned: true, total: true };
+        let commit =
+            Content::Integer { column: system_fields::COMMIT_OF, unsigned: true, total: true };
         let mut columns: Vec<DocumentColumn> = Vec::new();
         let mut add = |name: &str, source| {
             if columns.iter().all(|column| column.name != name) {
@@ -144,12 +145,15 @@ impl DocumentColumns {
         add("source", Content::SourceName);
         // A declared `language` takes the place of the built-in one, also in the store.
         let declared = view.field_named("language");
-        add("language", declared.map_or(Content::Keyword(fields::LANGUAGE), declared_source));
+        add(
+            "language",
+            declared.map_or(Content::Keyword(system_fields::LANGUAGE), declared_source),
+        );
         add("commit", commit);
-        add("bytes", counted(fields::BYTES));
-        add("chars", counted(fields::CHARS));
+        add("bytes", counted(system_fields::BYTES));
+        add("chars", counted(system_fields::CHARS));
         let tokens = |tokenizer| Content::Integer {
-            column: fields::tokens_of(tokenizer),
+            column: system_fields::tokens_of(tokenizer),
             unsigned: false,
             total: false,
         };
@@ -193,7 +197,7 @@ impl DocumentColumns {
 
 /// Where the values of a declared field come from.
 pub(in crate::query) fn declared_source(field: &FieldDeclaration) -> Content {
-    let column = fields::column_of(field.id);
+    let column = system_fields::column_of(field.id);
     match field.kind {
         FieldKind::Keyword => Content::Keyword(field.id),
         FieldKind::Int => Content::Integer { column, unsigned: false, total: false },

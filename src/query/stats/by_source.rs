@@ -8,7 +8,7 @@ use crate::model::{DocId, SourceId};
 use crate::query::error::QueryError;
 use crate::query::groups::source_of;
 use crate::query::snapshots::Moment;
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 
@@ -92,7 +92,7 @@ fn pass(
 ) -> Result<Vec<u64>, QueryError> {
     let mut documents = vec![0; sources.len()];
     for block in scope.blocks() {
-        let of = scope.view.column_block(fields::SOURCE_OF, block)?;
+        let of = scope.view.column_block(system_fields::SOURCE_OF, block)?;
         let place = |slot: u16| {
             let source = source_of(&of, DocId::at(block, slot));
             sources.iter().position(|other| *other == source)

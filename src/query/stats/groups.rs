@@ -5,7 +5,7 @@ use crate::model::{ColumnId, FieldKind, SourceId};
 use crate::query::error::QueryError;
 use crate::query::groups::Groups;
 use crate::query::snapshots::DocumentCounts;
-use crate::store::{ColumnBlock, View, fields};
+use crate::store::{NumberBlock, View, system_fields};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -118,17 +118,17 @@ pub(super) fn count(scope: &Scope<'_>) -> Result<Counted, QueryError> {
 /// The column of languages; none where these are numbers with a fraction.
 fn language(view: &View) -> Option<ColumnId> {
     match view.fields().iter().find(|field| field.name == "language") {
-        None => Some(fields::column_of(fields::LANGUAGE)),
-        Some(field) => (field.kind != FieldKind::Float).then(|| fields::column_of(field.id)),
+        None => Some(system_fields::column_of(system_fields::LANGUAGE)),
+        Some(field) => (field.kind != FieldKind::Float).then(|| system_fields::column_of(field.id)),
     }
 }
 
 /// The columns of a block that are counted.
 pub(super) struct Block {
-    pub(super) sources: ColumnBlock,
-    languages: Option<ColumnBlock>,
-    bytes: ColumnBlock,
-    tokens: Vec<ColumnBlock>,
+    pub(super) sources: NumberBlock,
+    languages: Option<NumberBlock>,
+    bytes: NumberBlock,
+    tokens: Vec<NumberBlock>,
 }
 
 impl Block {
@@ -138,11 +138,11 @@ impl Block {
         language: Option<ColumnId>,
     ) -> Result<Self, QueryError> {
         let column = |column| view.column_block(column, block);
-        let tokens = view.tokenizers().map(|(id, _)| column(fields::tokens_of(id)));
+        let tokens = view.tokenizers().map(|(id, _)| column(system_fields::tokens_of(id)));
         Ok(Self {
-            sources: column(fields::SOURCE_OF)?,
+            sources: column(system_fields::SOURCE_OF)?,
             languages: language.map(column).transpose()?,
-            bytes: column(fields::BYTES)?,
+            bytes: column(system_fields::BYTES)?,
             tokens: tokens.collect::<Result<_, _>>()?,
         })
     }
@@ -171,7 +171,7 @@ impl Block {
     }
 
     fn add_to(&self, sum: &mut Sum, slot: u16) {
-        let number = |column: &ColumnBlock| {
+        let number = |column: &NumberBlock| {
             column.get(slot).and_then(|value| u64::try_from(value).ok()).unwrap_or(0)
         };
         sum.documents += 1;

@@ -5,7 +5,7 @@ use crate::model::{DocId, SourceId};
 use crate::query::error::QueryError;
 use crate::query::groups::source_of;
 use crate::query::snapshots::{Moment, Reasons};
-use crate::store::fields;
+use crate::store::system_fields;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -56,7 +56,7 @@ pub(super) fn losses(
     };
     let mut counts: BTreeMap<SourceId, LossStats> = BTreeMap::new();
     for block in scope.blocks() {
-        let sources = view.column_block(fields::SOURCE_OF, block)?;
+        let sources = view.column_block(system_fields::SOURCE_OF, block)?;
         let standings = view.block_standings(block)?;
         for (slot, member) in (0..=u16::MAX).zip(scope.members(block)?) {
             let document = DocId::at(block, slot);

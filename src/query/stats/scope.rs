@@ -5,7 +5,7 @@ use crate::model::{BLOCK_SIZE, DocId, TermId};
 use crate::query::error::QueryError;
 use crate::query::snapshots::Moment;
 use crate::query::sql::select;
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
 use std::ops::Range;
 
@@ -45,7 +45,7 @@ impl<'a> Scope<'a> {
                     return Err(QueryError::NoSource { name: name.clone(), known });
                 };
                 // A source without documents has no term; no document is of it.
-                let term = view.term(fields::SOURCE, &fields::source_value(id))?;
+                let term = view.term(system_fields::SOURCE, &system_fields::source_value(id))?;
                 Some(term.unwrap_or(TermId(u32::MAX)))
             }
         };

@@ -7,7 +7,7 @@
 use super::scope::{Member, Scope};
 use crate::model::{ColumnId, FieldKind, shown_timestamp, unsortable_float};
 use crate::query::error::QueryError;
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::{Serialize, Serializer};
 
@@ -92,11 +92,11 @@ pub(super) struct Measured {
 
 /// The columns that say how long documents are.
 pub(super) fn lengths(view: &View) -> impl Iterator<Item = (String, ColumnId)> {
-    let of_text = [("bytes", fields::BYTES), ("chars", fields::CHARS)];
+    let of_text = [("bytes", system_fields::BYTES), ("chars", system_fields::CHARS)];
     let of_text = of_text.map(|(name, column)| (name.to_owned(), column));
     let tokens = view.tokenizers();
-    let tokens =
-        tokens.map(|(id, record)| (format!("tokens_{}", record.name), fields::tokens_of(id)));
+    let tokens = tokens
+        .map(|(id, record)| (format!("tokens_{}", record.name), system_fields::tokens_of(id)));
     of_text.into_iter().chain(tokens)
 }
 
@@ -106,7 +106,7 @@ pub(super) fn measured(view: &View) -> Vec<Measured> {
     let mut columns: Vec<Measured> = lengths(view).map(int).collect();
     for field in view.fields() {
         if matches!(field.kind, FieldKind::Int | FieldKind::Float | FieldKind::Timestamp) {
-            let (name, column) = (field.name.clone(), fields::column_of(field.id));
+            let (name, column) = (field.name.clone(), system_fields::column_of(field.id));
             columns.push(Measured { name, column, kind: field.kind });
         }
     }

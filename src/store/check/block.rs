@@ -1,74 +1,72 @@
 //! One block of documents against what its bitmaps and columns say.
 
-use super::Faults;
-use super::postings::Sums;
 use crate::model::{DocId, FieldDeclaration, FieldId, FieldKind, Standing, TokenizerId};
-use crate::store::columns;
+use crate::store::bytes::key::{DocumentKey, TextKind};
+use crate::store::check::FaultList;
+use crate::store::check::postings::PostingSums;
+use crate::store::documents::headers::DocumentRecord;
+use crate::store::documents::indexed_values::{indexed, is_of_earlier_release};
+use crate::store::documents::texts::Texts;
 use crate::store::error::StoreError;
-use crate::store::fields;
-use crate::store::rows::header::Header;
-use crate::store::rows::indexed::{indexed, is_of_earlier_release};
-use crate::store::rows::keys::DocumentKey;
-use crate::store::rows::kinds::TextKind;
 use crate::store::view::View;
-use crate::store::{ColumnBlock, TokenizerRecord};
+use crate::store::{NumberBlock, TokenizerRecord, system_fields};
 use roaring::RoaringBitmap;
 use std::collections::BTreeMap;
 
 /// Sums over one source, to compare with its counters.
 #[derive(Default)]
-pub(super) struct SourceSums {
-    pub(super) bytes: u64,
-    pub(super) kept_bytes: u64,
-    pub(super) tokens: BTreeMap<TokenizerId, u64>,
+pub(in crate::store) struct SourceSums {
+    pub(in crate::store) bytes: u64,
+    pub(in crate::store) kept_bytes: u64,
+    pub(in crate::store) tokens: BTreeMap<TokenizerId, u64>,
 }
 
 /// What one block's bitmaps and columns say, to compare with its base rows.
-pub(super) struct BlockCheck {
+pub(in crate::store) struct BlockCheck {
     block: u64,
     kept: RoaringBitmap,
-    fixed: Vec<(&'static str, ColumnBlock)>,
-    tokens: Vec<(TokenizerId, ColumnBlock)>,
+    fixed: Vec<(&'static str, NumberBlock)>,
+    tokens: Vec<(TokenizerId, NumberBlock)>,
     keywords: BTreeMap<(FieldId, Vec<u8>), RoaringBitmap>,
-    numbers: Vec<(FieldDeclaration, ColumnBlock)>,
+    numbers: Vec<(FieldDeclaration, NumberBlock)>,
 }
 
 impl BlockCheck {
-    pub(super) fn new(view: &View, block: u64) -> Result<Self, StoreError> {
+    pub(in crate::store) fn new(view: &View, block: u64) -> Result<Self, StoreError> {
         let column = |column| view.column_block(column, block);
-        let kept = fields::standing_value(view.generation(), Standing::Kept);
-        let kept = match view.term(fields::STANDING, &kept)? {
+        let kept = system_fields::standing_value(view.generation(), Standing::Kept);
+        let kept = match view.term(system_fields::STANDING, &kept)? {
             Some(term) => view.posting_block(term, block)?,
             None => RoaringBitmap::new(),
         };
         let mut fixed = Vec::new();
         for (name, id) in [
-            ("bytes", fields::BYTES),
-            ("chars", fields::CHARS),
-            ("source", fields::SOURCE_OF),
-            ("commit", fields::COMMIT_OF),
+            ("bytes", system_fields::BYTES),
+            ("chars", system_fields::CHARS),
+            ("source", system_fields::SOURCE_OF),
+            ("commit", system_fields::COMMIT_OF),
         ] {
             fixed.push((name, column(id)?));
         }
         let mut tokens = Vec::new();
         for (tokenizer, _) in view.tokenizers() {
-            tokens.push((tokenizer, column(fields::tokens_of(tokenizer))?));
+            tokens.push((tokenizer, column(system_fields::tokens_of(tokenizer))?));
         }
         let mut numbers = Vec::new();
         for field in view.fields().iter().filter(|field| field.kind != FieldKind::Keyword) {
-            numbers.push((field.clone(), column(fields::column_of(field.id))?));
+            numbers.push((field.clone(), column(system_fields::column_of(field.id))?));
         }
         Ok(Self { block, kept, fixed, tokens, keywords: BTreeMap::new(), numbers })
     }
 
     /// Compares a document with what the block says of it, and adds it to the sums of its source.
-    pub(super) fn document(
+    pub(in crate::store) fn document(
         &mut self,
         view: &View,
         document: DocId,
-        header: &Header,
+        header: &DocumentRecord,
         sums: &mut SourceSums,
-        faults: &mut Faults,
+        faults: &mut FaultList,
     ) -> Result<(), StoreError> {
         let text = check_text(view, document, header, faults)?;
         self.check_columns(document, header, &text, faults);
@@ -81,7 +79,13 @@ impl BlockCheck {
     }
 
     /// Compares the columns that every corpus has.
-    fn check_columns(&self, document: DocId, header: &Header, text: &str, faults: &mut Faults) {
+    fn check_columns(
+        &self,
+        document: DocId,
+        header: &DocumentRecord,
+        text: &str,
+        faults: &mut FaultList,
+    ) {
         let chars = text.chars().count() as u64;
         for (name, column) in &self.fixed {
             let computed = match *name {
@@ -103,7 +107,7 @@ impl BlockCheck {
         document: DocId,
         is_kept: bool,
         sums: &mut SourceSums,
-        faults: &mut Faults,
+        faults: &mut FaultList,
     ) -> Result<(), StoreError> {
         for (tokenizer, column) in &self.tokens {
             let mut ids = Vec::new();
@@ -135,13 +139,14 @@ impl BlockCheck {
         &mut self,
         view: &View,
         document: DocId,
-        faults: &mut Faults,
+        faults: &mut FaultList,
     ) -> Result<(), StoreError> {
         let slot = document.slot();
         let metadata = view.metadata(document)?;
         let values = indexed(&metadata, view.fields());
         for (field, keyword) in values.keywords {
-            let slots = self.keywords.entry((field, fields::keyword_value(&keyword))).or_default();
+            let slots =
+                self.keywords.entry((field, system_fields::keyword_value(&keyword))).or_default();
             slots.insert(slot.into());
         }
         for (field, column) in &self.numbers {
@@ -160,7 +165,7 @@ impl BlockCheck {
     }
 
     /// Adds what the metadata of the block come to.
-    pub(super) fn finish(self, computed: &mut Sums) {
+    pub(in crate::store) fn finish(self, computed: &mut PostingSums) {
         for ((field, value), slots) in &self.keywords {
             computed.add(*field, value, self.block, slots);
         }
@@ -171,15 +176,15 @@ impl BlockCheck {
 fn check_text(
     view: &View,
     document: DocId,
-    header: &Header,
-    faults: &mut Faults,
+    header: &DocumentRecord,
+    faults: &mut FaultList,
 ) -> Result<String, StoreError> {
     let text = view.text_of_owner(header.text_owner(document))?;
     if blake3::hash(text.as_bytes()).as_bytes().get(..16) != Some(header.raw.as_slice()) {
         let what = format!("document {document}: text is not the one that was stored");
         faults.push("texts", what);
     }
-    let is_stored = view.pinned().get::<columns::Texts>(&DocumentKey { document })?.is_some();
+    let is_stored = view.pinned().get::<Texts>(&DocumentKey { document })?.is_some();
     if header.text_of.is_some() == is_stored {
         let what = format!("document {document}: must either store its text or name its owner");
         faults.push("texts", what);
@@ -191,8 +196,8 @@ fn check_text(
 fn check_exact(
     view: &View,
     document: DocId,
-    header: &Header,
-    faults: &mut Faults,
+    header: &DocumentRecord,
+    faults: &mut FaultList,
 ) -> Result<(), StoreError> {
     let key = view.policy().text_key(header.source, header.raw);
     if let Some(best) = view.exact(TextKind::Raw, key)?

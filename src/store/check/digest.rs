@@ -1,10 +1,10 @@
 //! `check --digest`: one hash over what a corpus means, not over how it came to be or lies on disk.
 
 use crate::model::{BLOCK_SIZE, Context, DocId, Standing};
+use crate::store::documents::loss::{encode_form, encode_loss};
 use crate::store::error::StoreError;
-use crate::store::fields;
-use crate::store::rows::loss::{encode_form, encode_loss};
-use crate::store::rows::sightings::encode;
+use crate::store::records::contamination::encode_sightings;
+use crate::store::system_fields;
 use crate::store::view::View;
 
 /// blake3 over documents (key, file, source, text, metadata), standing, matches, token ids and trained
@@ -15,7 +15,7 @@ use crate::store::view::View;
 /// [`StoreError`] when a row is absent or cannot be read; [`StoreError::Interrupted`].
 pub fn digest(view: &View, context: &Context<'_>) -> Result<String, StoreError> {
     context.progress.begin("hashing", Some(view.documents()));
-    let mut hasher = Hasher(blake3::Hasher::new());
+    let mut hasher = DigestHasher(blake3::Hasher::new());
     hasher.part(b"corpusdb digest 1");
     hasher.number(view.documents());
     for (_, record) in view.tokenizers() {
@@ -48,9 +48,9 @@ pub fn digest(view: &View, context: &Context<'_>) -> Result<String, StoreError> 
     Ok(hasher.0.finalize().to_hex().to_string())
 }
 
-struct Hasher(blake3::Hasher);
+struct DigestHasher(blake3::Hasher);
 
-impl Hasher {
+impl DigestHasher {
     fn number(&mut self, number: u64) {
         self.0.update(&number.to_le_bytes());
     }
@@ -64,7 +64,7 @@ impl Hasher {
         &mut self,
         view: &View,
         document: DocId,
-        header: &crate::store::Header,
+        header: &crate::store::DocumentRecord,
         standing: Option<Standing>,
     ) -> Result<(), StoreError> {
         self.part(view.source_name(header.source).as_bytes());
@@ -131,7 +131,7 @@ impl Hasher {
             for row in view.all_sightings(suite)? {
                 let (document, found) = row?;
                 self.number(document.0);
-                self.part(&encode(&found));
+                self.part(&encode_sightings(&found));
             }
             for row in view.verdicts(suite)? {
                 let ((text, item), verdict) = row?;
@@ -146,9 +146,11 @@ impl Hasher {
     fn columns(&mut self, view: &View, block: u64) -> Result<(), StoreError> {
         let numbers =
             view.fields().iter().filter(|field| field.kind != crate::model::FieldKind::Keyword);
-        let declared = numbers.map(|field| (field.name.as_str(), fields::column_of(field.id)));
-        for (name, column) in
-            [("bytes", fields::BYTES), ("chars", fields::CHARS)].into_iter().chain(declared)
+        let declared =
+            numbers.map(|field| (field.name.as_str(), system_fields::column_of(field.id)));
+        for (name, column) in [("bytes", system_fields::BYTES), ("chars", system_fields::CHARS)]
+            .into_iter()
+            .chain(declared)
         {
             self.part(name.as_bytes());
             for (slot, value) in view.column_block(column, block)?.iter() {
@@ -163,7 +165,7 @@ impl Hasher {
         let keywords =
             view.fields().iter().filter(|field| field.kind == crate::model::FieldKind::Keyword);
         let declared = keywords.map(|field| (field.name.as_str(), field.id));
-        for (name, field) in [("language", fields::LANGUAGE)].into_iter().chain(declared) {
+        for (name, field) in [("language", system_fields::LANGUAGE)].into_iter().chain(declared) {
             self.part(name.as_bytes());
             for (value, term) in view.terms(field)? {
                 let documents = view.posting(term)?;

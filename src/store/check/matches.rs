@@ -1,8 +1,8 @@
 //! Every removal has a kept witness, every witness lists it. Matches are in order of the removed documents and
 //! members in order of witnesses: sums over blocks of witnesses say whether both name the same pairs, and where not.
 
-use super::{Faults, MOST};
 use crate::model::{DedupMode, DocId, MatchKind, Standing};
+use crate::store::check::{FaultList, MOST};
 use crate::store::error::StoreError;
 use crate::store::view::View;
 use roaring::RoaringTreemap;
@@ -14,9 +14,9 @@ const DETAILED: usize = 4;
 
 /// By block of witnesses, a sum over pairs that does not depend on their order.
 #[derive(Default)]
-struct Pairs(BTreeMap<u64, u64>);
+struct PairSums(BTreeMap<u64, u64>);
 
-impl Pairs {
+impl PairSums {
     fn add(&mut self, witness: DocId, removed: DocId) {
         let sum = self.0.entry(witness.block()).or_default();
         *sum = sum.wrapping_add(pair(witness, removed));
@@ -27,7 +27,7 @@ fn pair(witness: DocId, removed: DocId) -> u64 {
     xxh3_64(&[witness.0.to_le_bytes(), removed.0.to_le_bytes()].concat())
 }
 
-pub(super) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+pub(in crate::store) fn check(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     let kept = view.kept()?;
     let threshold = view.policy().threshold;
     // In transitive modes the kept document of a component need not be similar to all of it.
@@ -38,7 +38,7 @@ pub(super) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> 
     for standing in [Standing::Exact, Standing::Near, Standing::Superseded] {
         unexplained.insert(standing, view.documents_standing(standing)?);
     }
-    let mut named = Pairs::default();
+    let mut named = PairSums::default();
     let mut homeless = BTreeSet::new();
     for matched in view.matched()? {
         let (document, _, matched) = matched?;
@@ -80,7 +80,7 @@ pub(super) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> 
             faults.push("matches", what);
         }
     }
-    let mut listed = Pairs::default();
+    let mut listed = PairSums::default();
     for member in view.all_members()? {
         let (witness, removed) = member?;
         listed.add(witness, removed);
@@ -103,7 +103,7 @@ pub(super) fn check(view: &View, faults: &mut Faults) -> Result<(), StoreError> 
 }
 
 /// Witness by witness, in the blocks given.
-fn detail(view: &View, blocks: &[u64], faults: &mut Faults) -> Result<(), StoreError> {
+fn detail(view: &View, blocks: &[u64], faults: &mut FaultList) -> Result<(), StoreError> {
     let mut sums: BTreeMap<DocId, [u64; 2]> = BTreeMap::new();
     for matched in view.matched()? {
         let (document, _, matched) = matched?;

@@ -8,25 +8,27 @@ mod matches;
 mod postings;
 #[cfg(test)]
 mod tests;
+pub(in crate::store) mod walk;
 
 pub use digest::digest;
 
+use super::database::family::{FamilyVisitor, StoreFamily};
+use super::system_fields;
+use super::table::{FAMILIES, for_each_family};
 use crate::model::{BLOCK_SIZE, Context, SourceId, Standing};
-use crate::store::columns::{self, Column, EachColumn};
 use crate::store::error::StoreError;
-use crate::store::fields;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal;
 use crate::store::view::View;
 use block::{BlockCheck, SourceSums};
-use postings::Sums;
+use postings::PostingSums;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::path::Path;
 
 /// How much `check` looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Depth {
+pub enum CheckDepth {
     /// Journal, versions, cardinalities of bitmaps against counters.
     Quick,
     /// Also every block of every file: checksums, and that every row decodes.
@@ -37,7 +39,7 @@ pub enum Depth {
 
 /// Something that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
-pub struct Fault {
+pub struct CheckFault {
     /// Where: a family, or `journal`.
     pub place: String,
     /// What is wrong, with the document or row concerned.
@@ -49,15 +51,15 @@ const MOST: usize = 100;
 
 /// Collects faults, bounded.
 #[derive(Default)]
-struct Faults {
-    found: Vec<Fault>,
+struct FaultList {
+    found: Vec<CheckFault>,
     unlisted: u64,
 }
 
-impl Faults {
+impl FaultList {
     fn push(&mut self, place: &str, what: String) {
         if self.found.len() < MOST {
-            self.found.push(Fault { place: place.to_owned(), what });
+            self.found.push(CheckFault { place: place.to_owned(), what });
         } else {
             self.unlisted += 1;
         }
@@ -84,10 +86,10 @@ impl Faults {
 pub fn check(
     view: &View,
     path: &Path,
-    depth: Depth,
+    depth: CheckDepth,
     context: &Context<'_>,
-) -> Result<Vec<Fault>, StoreError> {
-    let mut faults = Faults::default();
+) -> Result<Vec<CheckFault>, StoreError> {
+    let mut faults = FaultList::default();
     check_journal(view, path, &mut faults)?;
     note(cardinalities(view, &mut faults), "bitmaps", &mut faults);
     let damaged = view.damaged_tokenizers();
@@ -97,12 +99,12 @@ pub fn check(
         &mut faults,
     );
     note(suites(view, depth, &mut faults), "suites", &mut faults);
-    if depth >= Depth::Full {
-        context.progress.begin("reading every block", Some(columns::FAMILIES.len() as u64));
+    if depth >= CheckDepth::Full {
+        context.progress.begin("reading every block", Some(FAMILIES.len() as u64));
         every_row(view, context, &mut faults);
         context.check_interrupt()?;
     }
-    if depth >= Depth::Deep {
+    if depth >= CheckDepth::Deep {
         context.progress.begin("recomputing from base rows", Some(view.documents()));
         note(documents(view, context, &mut faults), "documents", &mut faults);
         context.check_interrupt()?;
@@ -110,18 +112,18 @@ pub fn check(
     }
     if faults.unlisted > 0 {
         let what = format!("{} further faults are not listed", faults.unlisted);
-        faults.found.push(Fault { place: "check".to_owned(), what });
+        faults.found.push(CheckFault { place: "check".to_owned(), what });
     }
     Ok(faults.found)
 }
 
-fn note(result: Result<(), StoreError>, place: &str, faults: &mut Faults) {
+fn note(result: Result<(), StoreError>, place: &str, faults: &mut FaultList) {
     if let Err(error) = result {
         faults.push(place, error.to_string());
     }
 }
 
-fn check_journal(view: &View, path: &Path, faults: &mut Faults) -> Result<(), StoreError> {
+fn check_journal(view: &View, path: &Path, faults: &mut FaultList) -> Result<(), StoreError> {
     let entries = journal::read(&CorpusDirectory::new(path).journal())?;
     if entries.damaged > 0 {
         faults.push("journal", format!("{} records do not decode", entries.damaged));
@@ -153,7 +155,7 @@ fn check_journal(view: &View, path: &Path, faults: &mut Faults) -> Result<(), St
     Ok(())
 }
 
-fn cardinalities(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+fn cardinalities(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     let mut seen = RoaringTreemap::new();
     let mut total = 0;
     for standing in Standing::ALL {
@@ -169,7 +171,8 @@ fn cardinalities(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
     let kept = view.kept()?;
     faults.unequal("meta", "kept documents", view.state().kept, kept.len());
     for (source, record) in view.sources() {
-        let documents = view.documents_with(fields::SOURCE, &fields::source_value(source))?;
+        let documents =
+            view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
         let of = |what: &str| format!("{what} of source {}", record.name);
         faults.unequal("sources", &of("documents"), record.documents, documents.len());
         faults.unequal(
@@ -183,7 +186,7 @@ fn cardinalities(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
 }
 
 /// The items of every suite are there, and what texts have is of suites and documents that there are.
-fn suites(view: &View, depth: Depth, faults: &mut Faults) -> Result<(), StoreError> {
+fn suites(view: &View, depth: CheckDepth, faults: &mut FaultList) -> Result<(), StoreError> {
     for (suite, record) in view.suites()? {
         let mut items = 0_u32;
         for item in view.suite_items(*suite)? {
@@ -196,20 +199,20 @@ fn suites(view: &View, depth: Depth, faults: &mut Faults) -> Result<(), StoreErr
             faults.push("suites", what);
         }
     }
-    if depth >= Depth::Full
+    if depth >= CheckDepth::Full
         && let Some((suite, document)) = view.stray_sighting()?
     {
         let what = format!("suite {suite}, document {document}: one of them does not exist");
         faults.push("contamination", what);
     }
-    if depth >= Depth::Full {
+    if depth >= CheckDepth::Full {
         verdicts(view, faults)?;
     }
     Ok(())
 }
 
 /// What was decided is about items and texts that there are.
-fn verdicts(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+fn verdicts(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     if let Some((suite, item)) = view.stray_verdict()? {
         let what = format!("suite {suite}, item {item}: one of them does not exist");
         faults.push("verdicts", what);
@@ -229,26 +232,26 @@ fn verdicts(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
 }
 
 /// Reads and decodes every row of every family; RocksDB verifies each block's checksum on the way.
-fn every_row(view: &View, context: &Context<'_>, faults: &mut Faults) {
-    columns::for_each_column(&mut Decoding { view, context, faults, done: 0 });
+fn every_row(view: &View, context: &Context<'_>, faults: &mut FaultList) {
+    for_each_family(&mut RowDecodeCheck { view, context, faults, done: 0 });
 }
 
-struct Decoding<'a> {
+struct RowDecodeCheck<'a> {
     view: &'a View,
     context: &'a Context<'a>,
-    faults: &'a mut Faults,
+    faults: &'a mut FaultList,
     done: u64,
 }
 
-impl EachColumn for Decoding<'_> {
-    fn column<C: Column>(&mut self) {
+impl FamilyVisitor for RowDecodeCheck<'_> {
+    fn family<C: StoreFamily>(&mut self) {
         note(rows_decode::<C>(self.view, self.context), C::NAME, self.faults);
         self.done += 1;
         self.context.progress.advance(self.done);
     }
 }
 
-fn rows_decode<C: Column>(view: &View, context: &Context<'_>) -> Result<(), StoreError> {
+fn rows_decode<C: StoreFamily>(view: &View, context: &Context<'_>) -> Result<(), StoreError> {
     let mut rows = view.pinned().scan::<C>(&[], None)?;
     while rows.next("row")?.is_some() {
         context.check_interrupt()?;
@@ -256,9 +259,9 @@ fn rows_decode<C: Column>(view: &View, context: &Context<'_>) -> Result<(), Stor
     Ok(())
 }
 
-fn documents(view: &View, context: &Context<'_>, faults: &mut Faults) -> Result<(), StoreError> {
+fn documents(view: &View, context: &Context<'_>, faults: &mut FaultList) -> Result<(), StoreError> {
     let mut sums: BTreeMap<SourceId, SourceSums> = BTreeMap::new();
-    let mut computed = Sums::default();
+    let mut computed = PostingSums::default();
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
         let mut check = BlockCheck::new(view, block)?;

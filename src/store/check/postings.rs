@@ -2,15 +2,15 @@
 //! come to the same. Bitmaps are in order of terms and documents are not, so that comparing them one by one would
 //! be a look-up for every value in every block. Where sums differ, that block is compared value by value.
 
-use super::{Faults, MOST};
 use crate::model::{BLOCK_SIZE, DocId, FieldId, FieldKind, TermId};
-use crate::store::columns::{Postings, Terms};
+use crate::store::bytes::bitmap_block;
+use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, TermKey};
+use crate::store::check::{FaultList, MOST};
+use crate::store::documents::indexed_values::indexed;
+use crate::store::documents::postings::Postings;
+use crate::store::documents::terms::{self, TermRow, Terms};
 use crate::store::error::StoreError;
-use crate::store::fields;
-use crate::store::rows::bitmap;
-use crate::store::rows::indexed::indexed;
-use crate::store::rows::keys::{Block, Key, PostingKey, TermKey};
-use crate::store::rows::terms::{self, TermRow};
+use crate::store::system_fields;
 use crate::store::view::View;
 use roaring::RoaringBitmap;
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,23 +19,33 @@ use xxhash_rust::xxh3::xxh3_64;
 /// By field and block, a sum over its bitmaps that does not depend on their order: 8 bytes each, however many values
 /// a field has.
 #[derive(Default)]
-pub(super) struct Sums(BTreeMap<(FieldId, u64), u64>);
+pub(in crate::store) struct PostingSums(BTreeMap<(FieldId, u64), u64>);
 
-impl Sums {
-    pub(super) fn add(&mut self, field: FieldId, value: &[u8], block: u64, slots: &RoaringBitmap) {
+impl PostingSums {
+    pub(in crate::store) fn add(
+        &mut self,
+        field: FieldId,
+        value: &[u8],
+        block: u64,
+        slots: &RoaringBitmap,
+    ) {
         if slots.is_empty() {
             return;
         }
         let mut bytes = (value.len() as u64).to_le_bytes().to_vec();
         bytes.extend_from_slice(value);
-        bytes.extend(bitmap::encode(slots));
+        bytes.extend(bitmap_block::encode(slots));
         let sum = self.0.entry((field, block)).or_default();
         *sum = sum.wrapping_add(xxh3_64(&bytes));
     }
 }
 
 /// Compares the stored bitmaps with what documents came to.
-pub(super) fn check(view: &View, computed: &Sums, faults: &mut Faults) -> Result<(), StoreError> {
+pub(in crate::store) fn check(
+    view: &View,
+    computed: &PostingSums,
+    faults: &mut FaultList,
+) -> Result<(), StoreError> {
     names(view, faults)?;
     let stored = stored(view, faults)?;
     let both: BTreeSet<_> = stored.0.keys().chain(computed.0.keys()).copied().collect();
@@ -56,20 +66,20 @@ pub(super) fn check(view: &View, computed: &Sums, faults: &mut Faults) -> Result
 
 fn keyword_fields(view: &View) -> BTreeSet<FieldId> {
     let declared = view.fields().iter().filter(|field| field.kind == FieldKind::Keyword);
-    declared.map(|field| field.id).chain([fields::LANGUAGE]).collect()
+    declared.map(|field| field.id).chain([system_fields::LANGUAGE]).collect()
 }
 
 /// The sums of the stored bitmaps, in one scan beside that of the terms' names: both are in order of terms.
-fn stored(view: &View, faults: &mut Faults) -> Result<Sums, StoreError> {
+fn stored(view: &View, faults: &mut FaultList) -> Result<PostingSums, StoreError> {
     let fields = keyword_fields(view);
-    let mut sums = Sums::default();
+    let mut sums = PostingSums::default();
     let first = TermKey::Id(TermId(0)).to_bytes();
     let mut names = view.pinned().scan_prefix::<Terms>(first.get(..1).unwrap_or_default())?;
     let mut name = names.next_with("term", TermRow::value)?;
     let mut rows = view.pinned().scan::<Postings>(&[], None)?;
     let mut nameless = None;
     while let Some((key, slots)) = rows.next("bitmap")? {
-        let PostingKey { term, block: Block(block) } = key;
+        let PostingKey { term, block: BlockNumber(block) } = key;
         while matches!(&name, Some((TermKey::Id(named), _)) if *named < term) {
             name = names.next_with("term", TermRow::value)?;
         }
@@ -90,7 +100,7 @@ fn stored(view: &View, faults: &mut Faults) -> Result<Sums, StoreError> {
 }
 
 /// Values lead to terms, and terms to the same values.
-fn names(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
+fn names(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
     let sum = |field: FieldId, value: &[u8], term: TermId| {
         let mut bytes = terms::encode_id(term).to_vec();
         bytes.extend(terms::encode_value(field, value));
@@ -118,13 +128,18 @@ fn names(view: &View, faults: &mut Faults) -> Result<(), StoreError> {
 }
 
 /// One block of one field, value by value.
-fn detail(view: &View, field: FieldId, block: u64, faults: &mut Faults) -> Result<(), StoreError> {
+fn detail(
+    view: &View,
+    field: FieldId,
+    block: u64,
+    faults: &mut FaultList,
+) -> Result<(), StoreError> {
     let mut computed: BTreeMap<Vec<u8>, RoaringBitmap> = BTreeMap::new();
     for document in block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents()) {
         let document = DocId(document);
         for (of, keyword) in indexed(&view.metadata(document)?, view.fields()).keywords {
             if of == field {
-                let slots = computed.entry(fields::keyword_value(&keyword)).or_default();
+                let slots = computed.entry(system_fields::keyword_value(&keyword)).or_default();
                 slots.insert(document.slot().into());
             }
         }
@@ -152,30 +167,31 @@ fn detail(view: &View, field: FieldId, block: u64, faults: &mut Faults) -> Resul
 mod tests {
     use super::*;
     use crate::model::{DedupMode, Policy};
-    use crate::store::database::tuning::Memory;
-    use crate::store::{Writer, counted, create};
+    use crate::store::database::tuning::MemoryBudget;
+    use crate::store::{StoreWriter, counted, create};
 
     const VALUES: u32 = 50;
 
     /// A corpus whose bitmaps say that each of some values is in each of `blocks` blocks once.
-    fn corpus(directory: &std::path::Path, blocks: u64) -> (Writer, Sums) {
+    fn corpus(directory: &std::path::Path, blocks: u64) -> (StoreWriter, PostingSums) {
         create(directory, &Policy::new(DedupMode::None, 0.8).unwrap(), &[]).unwrap();
-        let writer = Writer::open(directory, Memory::within(16 << 20), 2).unwrap();
-        let mut sums = Sums::default();
+        let writer = StoreWriter::open(directory, MemoryBudget::within(16 << 20), 2).unwrap();
+        let mut sums = PostingSums::default();
         let terms_family = writer.db.cf_handle("terms").unwrap();
         let postings = writer.db.cf_handle("postings").unwrap();
         for number in 0..VALUES {
             let (term, value) = (TermId(100 + number), format!("v{number:02}"));
-            let by_value = TermKey::Value(fields::LANGUAGE, value.clone().into_bytes()).to_bytes();
+            let by_value =
+                TermKey::Value(system_fields::LANGUAGE, value.clone().into_bytes()).to_bytes();
             let by_term = TermKey::Id(term).to_bytes();
             writer.db.put_cf(&terms_family, by_value, terms::encode_id(term)).unwrap();
-            let named = terms::encode_value(fields::LANGUAGE, value.as_bytes());
+            let named = terms::encode_value(system_fields::LANGUAGE, value.as_bytes());
             writer.db.put_cf(&terms_family, by_term, named).unwrap();
             for block in 0..blocks {
                 let slots: RoaringBitmap = [number].into_iter().collect();
-                let key = PostingKey { term, block: Block(block) }.to_bytes();
-                writer.db.put_cf(&postings, key, bitmap::encode(&slots)).unwrap();
-                sums.add(fields::LANGUAGE, value.as_bytes(), block, &slots);
+                let key = PostingKey { term, block: BlockNumber(block) }.to_bytes();
+                writer.db.put_cf(&postings, key, bitmap_block::encode(&slots)).unwrap();
+                sums.add(system_fields::LANGUAGE, value.as_bytes(), block, &slots);
             }
         }
         drop((terms_family, postings));
@@ -187,8 +203,8 @@ mod tests {
         let cost = |blocks: u64| {
             let directory = tempfile::tempdir().unwrap();
             let (mut writer, sums) = corpus(&directory.path().join("corpus"), blocks);
-            writer.committed().unwrap();
-            let mut faults = Faults::default();
+            writer.refresh_view().unwrap();
+            let mut faults = FaultList::default();
             let (checked, rows) = counted::during(|| check(writer.view(), &sums, &mut faults));
             checked.unwrap();
             assert!(faults.found.is_empty(), "{:?}", faults.found);
@@ -203,10 +219,10 @@ mod tests {
     fn a_bitmap_that_is_not_what_was_computed_is_named() {
         let directory = tempfile::tempdir().unwrap();
         let (mut writer, _) = corpus(&directory.path().join("corpus"), 2);
-        writer.committed().unwrap();
-        let mut faults = Faults::default();
-        check(writer.view(), &Sums::default(), &mut faults).unwrap();
-        let named = |fault: &super::super::Fault| {
+        writer.refresh_view().unwrap();
+        let mut faults = FaultList::default();
+        check(writer.view(), &PostingSums::default(), &mut faults).unwrap();
+        let named = |fault: &super::super::CheckFault| {
             fault.what.contains("= v07, block 1: 1 stored, 0 computed")
         };
         assert!(faults.found.iter().any(named), "{:?}", faults.found);

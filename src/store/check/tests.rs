@@ -1,31 +1,32 @@
 //! No family is passed over: a row of each that does not decode is a fault of that family.
 
-use super::{Faults, every_row};
 use crate::model::{Context, DedupMode, Policy};
-use crate::store::columns::{Column, EachColumn, FAMILIES, for_each_column};
-use crate::store::database::{family, tuning::Memory};
-use crate::store::rows::keys::Key;
-use crate::store::{Writer, create};
+use crate::store::bytes::key::StoreKey;
+use crate::store::check::{FaultList, every_row};
+use crate::store::database::family::{FamilyVisitor, StoreFamily, family_handle};
+use crate::store::database::tuning::MemoryBudget;
+use crate::store::table::{FAMILIES, for_each_family};
+use crate::store::{StoreWriter, create};
 
 struct Damaging {
-    writer: Writer,
+    writer: StoreWriter,
     seen: Vec<&'static str>,
 }
 
 impl Damaging {
     /// The families of which a row is at fault while `key` stands there with `value`.
-    fn faults<C: Column>(&mut self, key: &[u8], value: &[u8]) -> Vec<String> {
-        self.writer.db.put_cf(&family::<C>(&self.writer.db).unwrap(), key, value).unwrap();
-        self.writer.committed().unwrap();
-        let mut faults = Faults::default();
+    fn faults<C: StoreFamily>(&mut self, key: &[u8], value: &[u8]) -> Vec<String> {
+        self.writer.db.put_cf(&family_handle::<C>(&self.writer.db).unwrap(), key, value).unwrap();
+        self.writer.refresh_view().unwrap();
+        let mut faults = FaultList::default();
         every_row(self.writer.view(), &Context::new(), &mut faults);
-        self.writer.db.delete_cf(&family::<C>(&self.writer.db).unwrap(), key).unwrap();
+        self.writer.db.delete_cf(&family_handle::<C>(&self.writer.db).unwrap(), key).unwrap();
         faults.found.into_iter().map(|fault| fault.place).collect()
     }
 }
 
-impl EachColumn for Damaging {
-    fn column<C: Column>(&mut self) {
+impl FamilyVisitor for Damaging {
+    fn family<C: StoreFamily>(&mut self) {
         let zeros = (1..32).map(|width| vec![0; width]);
         let mut keys = std::iter::once(b"redo".to_vec()).chain(zeros);
         let key = keys.find(|key| C::Key::decode(key).is_ok()).unwrap();
@@ -41,13 +42,13 @@ fn a_damaged_row_of_any_family_is_a_fault_of_it() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
     create(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
-    let mut writer = Writer::open(&path, Memory::within(16 << 20), 2).unwrap();
-    writer.committed().unwrap();
-    let mut sound = Faults::default();
+    let mut writer = StoreWriter::open(&path, MemoryBudget::within(16 << 20), 2).unwrap();
+    writer.refresh_view().unwrap();
+    let mut sound = FaultList::default();
     every_row(writer.view(), &Context::new(), &mut sound);
     assert!(sound.found.is_empty(), "{:?}", sound.found);
     let mut damaging = Damaging { writer, seen: Vec::new() };
-    for_each_column(&mut damaging);
+    for_each_family(&mut damaging);
     let all: Vec<&str> = FAMILIES.iter().map(|family| family.name).collect();
     assert_eq!(damaging.seen, all);
 }

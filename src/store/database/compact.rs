@@ -10,7 +10,7 @@ pub const PIECE: u64 = 256 << 20;
 
 /// A range of the keys of a family: from a key on, up to another one, that included.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Piece {
+struct CompactionRange {
     family: &'static str,
     from: Option<Vec<u8>>,
     to: Option<Vec<u8>>,
@@ -28,11 +28,12 @@ pub fn compact(
     context: &Context<'_>,
 ) -> Result<(), StoreError> {
     let files = db.live_files()?;
-    let pieces: Vec<Piece> = families.flat_map(|family| pieces(&files, family, piece)).collect();
+    let pieces: Vec<CompactionRange> =
+        families.flat_map(|family| pieces(&files, family, piece)).collect();
     context.progress.begin("compacting", Some(pieces.len() as u64));
     let mut options = CompactOptions::default();
     options.set_bottommost_level_compaction(BottommostLevelCompaction::Force);
-    for (done, Piece { family, from, to }) in (1..).zip(pieces) {
+    for (done, CompactionRange { family, from, to }) in (1..).zip(pieces) {
         context.check_interrupt()?;
         if let Some(handle) = db.cf_handle(family) {
             db.compact_range_cf_opt(&handle, from, to, &options);
@@ -45,7 +46,7 @@ pub fn compact(
 
 /// Ranges that together are all keys of a family, and have none in common. They are cut where tables of the lowest
 /// level end, so that none of these is in two of them.
-fn pieces(files: &[LiveFile], family: &'static str, piece: u64) -> Vec<Piece> {
+fn pieces(files: &[LiveFile], family: &'static str, piece: u64) -> Vec<CompactionRange> {
     let own = || files.iter().filter(|file| file.column_family_name == family);
     let lowest = own().map(|file| file.level).max().unwrap_or(0);
     let mut tables: Vec<&LiveFile> = own().filter(|file| file.level == lowest).collect();
@@ -61,10 +62,10 @@ fn pieces(files: &[LiveFile], family: &'static str, piece: u64) -> Vec<Piece> {
         let Some(to) = table.end_key.clone().filter(|_| bytes >= piece) else { continue };
         // The first key after it.
         let next = to.iter().copied().chain([0]).collect();
-        pieces.push(Piece { family, from: from.replace(next), to: Some(to) });
+        pieces.push(CompactionRange { family, from: from.replace(next), to: Some(to) });
         bytes = 0;
     }
-    pieces.push(Piece { family, from, to: None });
+    pieces.push(CompactionRange { family, from, to: None });
     pieces
 }
 
@@ -224,6 +225,9 @@ mod tests {
             "in the order of their keys"
         );
         assert_eq!(cut(&lowest, 5).len(), 4);
-        assert_eq!(pieces(&lowest, "b", 1), [Piece { family: "b", ..Piece::default() }]);
+        assert_eq!(
+            pieces(&lowest, "b", 1),
+            [CompactionRange { family: "b", ..CompactionRange::default() }]
+        );
     }
 }

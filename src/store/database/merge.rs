@@ -1,6 +1,6 @@
 //! The merge operators as RocksDB calls them. They never panic: unreadable bytes poison the value.
 
-use crate::store::rows::{bitmap, numbers};
+use crate::store::bytes::{bitmap_block, number_block};
 use rocksdb::MergeOperands;
 use std::cell::Cell;
 
@@ -18,7 +18,7 @@ pub(in crate::store) fn bitmaps_full(
     existing: Option<&[u8]>,
     operands: &MergeOperands,
 ) -> Option<Vec<u8>> {
-    Some(bitmap::merge_full(existing, operands.iter()))
+    Some(bitmap_block::merge_full(existing, operands.iter()))
 }
 
 pub(in crate::store) fn bitmaps_partial(
@@ -26,7 +26,7 @@ pub(in crate::store) fn bitmaps_partial(
     _: Option<&[u8]>,
     operands: &MergeOperands,
 ) -> Option<Vec<u8>> {
-    bitmap::merge_partial(operands.iter())
+    bitmap_block::merge_partial(operands.iter())
 }
 
 pub(in crate::store) fn numbers_full(
@@ -35,7 +35,7 @@ pub(in crate::store) fn numbers_full(
     operands: &MergeOperands,
 ) -> Option<Vec<u8>> {
     NUMBERS.set(NUMBERS.get().wrapping_add(1));
-    Some(numbers::merge_full(existing, operands.iter()))
+    Some(number_block::merge_full(existing, operands.iter()))
 }
 
 pub(in crate::store) fn numbers_partial(
@@ -43,5 +43,5 @@ pub(in crate::store) fn numbers_partial(
     _: Option<&[u8]>,
     operands: &MergeOperands,
 ) -> Option<Vec<u8>> {
-    numbers::merge_partial(operands.iter())
+    number_block::merge_partial(operands.iter())
 }

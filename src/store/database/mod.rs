@@ -1,14 +1,13 @@
-//! RocksDB as the store uses it: tuning, merge operators and what they made, a pinned moment with typed reads, checked
-//! iteration, compaction.
+//! RocksDB as the store uses it: what a family is, tuning, merge operators and what they made, a pinned moment with
+//! typed reads and checked iteration, compaction.
 
-pub(super) mod compact;
+pub(in crate::store) mod compact;
+pub(in crate::store) mod family;
+pub(in crate::store) mod merge;
+pub(in crate::store) mod page_cache;
+pub(in crate::store) mod reads;
+pub(in crate::store) mod tuning;
+
 #[cfg(test)]
-pub(crate) mod counted;
-pub(super) mod merge;
-pub(super) mod merged;
-mod pinned;
-mod scan;
-pub(super) mod tuning;
-
-pub(super) use pinned::{Pinned, family};
-pub(super) use scan::Rows;
+pub(crate) use reads::counted;
+pub(in crate::store) use reads::{PinnedMoment, RowCursor};

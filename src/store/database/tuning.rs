@@ -1,6 +1,6 @@
 //! RocksDB options: correctness, which nobody can configure, apart from tuning, with a reason for each.
 
-use crate::store::columns::{FAMILIES, Family, Shape};
+use crate::store::database::family::{FamilyInfo, FamilyShape};
 use crate::store::database::merge;
 use rocksdb::{
     BlockBasedIndexType, BlockBasedOptions, Cache, ColumnFamilyDescriptor, DBCompressionType,
@@ -9,7 +9,7 @@ use rocksdb::{
 
 /// Memory RocksDB may use, in bytes.
 #[derive(Clone, Copy, Debug)]
-pub struct Memory {
+pub struct MemoryBudget {
     /// Block cache, shared by all families.
     pub cache: usize,
     /// Blocks of columns that had to be put together from patches, shared by all views.
@@ -19,7 +19,7 @@ pub struct Memory {
     /// Filter over the band index and runs not folded yet; a writer's only.
     pub bands: usize,
     /// What the layers above keep between commits; a writer's only.
-    pub aside: usize,
+    pub carry_over: usize,
     /// What a query may hold before it spills or is refused; see [`crate::store::View::query_memory`].
     pub queries: usize,
     /// Text of one commit of a command that goes through stored documents. What is made of it (ids, rows, a write
@@ -27,7 +27,7 @@ pub struct Memory {
     pub batch: u64,
 }
 
-impl Memory {
+impl MemoryBudget {
     /// Splits a budget: a quarter each to the caches and to queries, an eighth each to write buffers, to the
     /// band index and to what is kept between commits; the rest is for batches and their working memory. Of the
     /// caches an eighth is for blocks of columns.
@@ -40,7 +40,7 @@ impl Memory {
             merged: caches / 8,
             buffers: part(8).clamp(8 << 20, 256 << 20),
             bands: part(8).clamp(2 << 20, 4 << 30),
-            aside: part(8),
+            carry_over: part(8),
             queries: part(4).max(16 << 20),
             batch: (budget / 32).clamp(1 << 20, 32 << 20),
         }
@@ -56,7 +56,7 @@ fn background_threads(options: &mut Options, threads: i32) {
 }
 
 /// Options of the whole database.
-pub(in crate::store) fn database(memory: Memory, threads: usize) -> Options {
+pub(in crate::store) fn database(memory: MemoryBudget, threads: usize) -> Options {
     let mut options = Options::default();
     // Correctness.
     // The default mode drops acknowledged commits silently when a byte in the log is bad.
@@ -86,8 +86,12 @@ pub(in crate::store) fn database(memory: Memory, threads: usize) -> Options {
 }
 
 /// One descriptor a family, with the shared cache.
-pub(in crate::store) fn families(memory: Memory) -> Vec<ColumnFamilyDescriptor> {
+pub(in crate::store) fn families(
+    list: &[FamilyInfo],
+    memory: MemoryBudget,
+) -> Vec<ColumnFamilyDescriptor> {
     described(
+        list,
         memory,
         |family, options| {
             if may_be_long(family) { long_rows_apart(options) } else { options }
@@ -96,34 +100,32 @@ pub(in crate::store) fn families(memory: Memory) -> Vec<ColumnFamilyDescriptor> 
 }
 
 /// As [`families`], for who writes no table: without what only decides how tables are written.
-pub(in crate::store) fn families_to_read(memory: Memory) -> Vec<ColumnFamilyDescriptor> {
-    described(memory, |_, options| options)
+pub(in crate::store) fn families_to_read(
+    list: &[FamilyInfo],
+    memory: MemoryBudget,
+) -> Vec<ColumnFamilyDescriptor> {
+    described(list, memory, |_, options| options)
 }
 
 fn described(
-    memory: Memory,
-    finished: impl Fn(&Family, Options) -> Options,
+    list: &[FamilyInfo],
+    memory: MemoryBudget,
+    finished: impl Fn(&FamilyInfo, Options) -> Options,
 ) -> Vec<ColumnFamilyDescriptor> {
     // The lock-free cache: the sharded LRU never admits a filter larger than one shard.
     let cache = Cache::new_hyper_clock_cache(memory.cache, 0);
     // Options made anew come with a cache of 6 MB that nothing uses, and take longer to make than a table to open.
     let plain = Options::default();
     let options = |family| finished(family, family_options(family, &cache, plain.clone()));
-    FAMILIES
-        .iter()
-        .map(|family| ColumnFamilyDescriptor::new(family.name, options(family)))
-        .collect()
+    list.iter().map(|family| ColumnFamilyDescriptor::new(family.name, options(family))).collect()
 }
 
-/// Options of a table of `name` that is written outside the database.
-pub(in crate::store) fn table_options(name: &str) -> Options {
+/// Options of a table of `family` that is written outside the database.
+pub(in crate::store) fn table_options(family: &FamilyInfo) -> Options {
     // Nothing is read, so nothing is cached.
     let cache = Cache::new_lru_cache(1 << 16);
-    let family = FAMILIES.iter().find(|family| family.name == name);
-    let mut options = family.map_or_else(Options::default, |family| {
-        let options = family_options(family, &cache, Options::default());
-        if may_be_long(family) { long_rows_apart(options) } else { options }
-    });
+    let options = family_options(family, &cache, Options::default());
+    let mut options = if may_be_long(family) { long_rows_apart(options) } else { options };
     // The writer waits for it; a compaction, which does not make it wait, compresses better.
     options.set_bottommost_compression_type(DBCompressionType::Lz4);
     options
@@ -141,11 +143,11 @@ pub(in crate::store) fn prefix_width(name: &str) -> Option<usize> {
 }
 
 /// Whether a family holds rows that may be longer than a block.
-const fn may_be_long(family: &Family) -> bool {
-    matches!(family.shape, Shape::Dense | Shape::DensePacked | Shape::Hashed)
+const fn may_be_long(family: &FamilyInfo) -> bool {
+    matches!(family.shape, FamilyShape::Dense | FamilyShape::DensePacked | FamilyShape::Hashed)
 }
 
-fn family_options(family: &Family, cache: &Cache, mut options: Options) -> Options {
+fn family_options(family: &FamilyInfo, cache: &Cache, mut options: Options) -> Options {
     let mut table = BlockBasedOptions::default();
     table.set_block_cache(cache);
     table.set_format_version(6);
@@ -155,13 +157,13 @@ fn family_options(family: &Family, cache: &Cache, mut options: Options) -> Optio
     options.set_level_compaction_dynamic_level_bytes(true);
     options.set_compression_type(DBCompressionType::Lz4);
     match family.shape {
-        Shape::Small => table.set_block_size(4 << 10),
-        Shape::Dense => {
+        FamilyShape::Small => table.set_block_size(4 << 10),
+        FamilyShape::Dense => {
             table.set_block_size(16 << 10);
             // Headers and metadata repeat themselves; the bottom level is most of them.
             options.set_bottommost_compression_type(DBCompressionType::Zstd);
         }
-        Shape::DensePacked => {
+        FamilyShape::DensePacked => {
             // The values are compressed or random already; compressing again costs and gains nothing.
             options.set_compression_type(DBCompressionType::None);
             table.set_block_size(32 << 10);
@@ -170,14 +172,14 @@ fn family_options(family: &Family, cache: &Cache, mut options: Options) -> Optio
                 options.set_level_zero_file_num_compaction_trigger(2);
             }
         }
-        Shape::Hashed => {
+        FamilyShape::Hashed => {
             // Most look-ups miss: a whole-key filter answers them without a block.
             table.set_bloom_filter(12.0, false);
             partition(&mut table);
             table.set_block_size(4 << 10);
             table.set_data_block_index_type(DataBlockIndexType::BinaryAndHash);
         }
-        Shape::Buckets => {
+        FamilyShape::Buckets => {
             // Half of what dedup stores of a document. Against the options of `Hashed`, 10.3 bytes a row
             // and not 14.4: no hash index in blocks, larger ones, two filter bits less, and zstd, which
             // finds in neighbouring rows what is the same.
@@ -186,7 +188,7 @@ fn family_options(family: &Family, cache: &Cache, mut options: Options) -> Optio
             table.set_block_size(8 << 10);
             options.set_bottommost_compression_type(DBCompressionType::Zstd);
         }
-        Shape::Ranged => {
+        FamilyShape::Ranged => {
             table.set_block_size(8 << 10);
             // Asked for under (generation, ...) prefixes that are mostly absent.
             table.set_bloom_filter(10.0, false);
@@ -198,13 +200,13 @@ fn family_options(family: &Family, cache: &Cache, mut options: Options) -> Optio
             }
             options.set_memtable_prefix_bloom_ratio(0.1);
         }
-        Shape::Bitmaps => {
+        FamilyShape::Bitmaps => {
             options.set_merge_operator("bitmaps.v1", merge::bitmaps_full, merge::bitmaps_partial);
             // A bitmap that every small commit changes and reads: reading it must not merge them all anew.
             options.set_max_successive_merges(16);
             table.set_block_size(16 << 10);
         }
-        Shape::Numbers => {
+        FamilyShape::Numbers => {
             options.set_merge_operator("numbers.v1", merge::numbers_full, merge::numbers_partial);
             table.set_block_size(64 << 10);
         }
@@ -232,6 +234,7 @@ fn partition(table: &mut BlockBasedOptions) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::table::FAMILIES;
     use rocksdb::DB;
     use rocksdb::perf::{PerfContext, PerfMetric, PerfStatsLevel, set_perf_stats};
 
@@ -240,11 +243,12 @@ mod tests {
     fn rows_beside_a_long_one_are_read_without_it() {
         const LONG: usize = 4 << 20;
         let directory = tempfile::tempdir().unwrap();
-        let memory = Memory::within(8 << 20);
+        let memory = MemoryBudget::within(8 << 20);
         let mut options = database(memory, 2);
         options.create_if_missing(true);
         options.create_missing_column_families(true);
-        let db = DB::open_cf_descriptors(&options, directory.path(), families(memory)).unwrap();
+        let db = DB::open_cf_descriptors(&options, directory.path(), families(FAMILIES, memory))
+            .unwrap();
         for name in ["texts", "tokens", "metadata", "rejects"] {
             let family = db.cf_handle(name).unwrap();
             for number in 0..200_u32 {

@@ -1,7 +1,6 @@
 //! The corpus directory: its files, the format line, and the lock that keeps writers apart.
 
 use crate::store::error::StoreError;
-use crate::store::migrate;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -109,10 +108,10 @@ impl CorpusDirectory {
     }
 
     /// Writes the format line; last of `init`, so that a half-made corpus is none.
-    pub(in crate::store) fn write_format(&self) -> Result<(), StoreError> {
+    pub(in crate::store) fn write_format(&self, version: u32) -> Result<(), StoreError> {
         let path = self.root.join(FORMAT);
         let temporary = self.root.join("FORMAT.tmp");
-        let line = format!("corpusdb {} {}\n", migrate::current(), env!("CARGO_PKG_VERSION"));
+        let line = format!("corpusdb {version} {}\n", env!("CARGO_PKG_VERSION"));
         // Synced before its rename: else a power cut could leave the name without the line.
         File::create(&temporary)
             .and_then(|mut file| file.write_all(line.as_bytes()).and_then(|()| file.sync_all()))
@@ -129,8 +128,8 @@ impl CorpusDirectory {
         }
     }
 
-    /// The format version in the format line: refuses what is no corpus and what is newer.
-    pub(in crate::store) fn read_format(&self) -> Result<u32, StoreError> {
+    /// The format version in the format line: refuses what is no corpus and what is newer than `supported`.
+    pub(in crate::store) fn read_format(&self, supported: u32) -> Result<u32, StoreError> {
         let not_a_corpus =
             || StoreError::NotACorpus { path: self.root.clone(), taken: self.is_taken() };
         let line = std::fs::read(self.root.join(FORMAT)).map_err(|_| not_a_corpus())?;
@@ -141,11 +140,11 @@ impl CorpusDirectory {
         }
         let found: u32 =
             words.next().and_then(|word| word.parse().ok()).ok_or_else(not_a_corpus)?;
-        if found > migrate::current() {
+        if found > supported {
             return Err(StoreError::NewerFormat {
                 path: self.root.clone(),
                 found,
-                supported: migrate::current(),
+                supported,
                 release: words.next().unwrap_or("?").to_owned(),
             });
         }
@@ -153,7 +152,7 @@ impl CorpusDirectory {
     }
 
     /// Takes the writer's lock; the error names its holder.
-    pub(in crate::store) fn lock(&self) -> Result<Lock, StoreError> {
+    pub(in crate::store) fn lock(&self) -> Result<WriterLock, StoreError> {
         let path = self.root.join(LOCK);
         let mut file = OpenOptions::new()
             .create(true)
@@ -180,14 +179,14 @@ impl CorpusDirectory {
         file.set_len(0).map_err(StoreError::io("writing", &path))?;
         file.seek(SeekFrom::Start(0)).map_err(StoreError::io("writing", &path))?;
         file.write_all(line.as_bytes()).map_err(StoreError::io("writing", &path))?;
-        Ok(Lock(file))
+        Ok(WriterLock(file))
     }
 }
 
 /// The writer's lock, as long as it lives.
-pub(crate) struct Lock(File);
+pub(crate) struct WriterLock(File);
 
-impl Drop for Lock {
+impl Drop for WriterLock {
     fn drop(&mut self) {
         // Closing is not enough: a process that was forked meanwhile and has not yet become another
         // program has the file open too.

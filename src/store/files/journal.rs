@@ -7,10 +7,10 @@
 //! the database is never behind the journal unless commits were lost, nor a log shorter than its place
 //! unless it was damaged.
 
+use crate::store::bytes::cursor::ByteCursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
-use crate::store::files::grown::Noted;
-use crate::store::rows::bytes::Cursor;
+use crate::store::files::manifest_note::ManifestNote;
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -24,7 +24,7 @@ const PLACE: u64 = 1;
 
 /// One acknowledged commit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::store) struct Entry {
+pub(in crate::store) struct JournalEntry {
     /// Its number.
     pub(in crate::store) commit: u64,
     /// Documents stored after it.
@@ -39,7 +39,7 @@ fn encode(first: u64, second: u64, kind: u64) -> Vec<u8> {
 
 /// The two numbers of a record of that kind.
 fn decode(bytes: &[u8], kind: u64) -> Option<(u64, u64)> {
-    let mut cursor = Cursor::new(bytes);
+    let mut cursor = ByteCursor::new(bytes);
     let (first, second, sum) = (cursor.u64().ok()?, cursor.u64().ok()?, cursor.u64().ok()?);
     (xxh3_64_with_seed(bytes.get(..16)?, kind) == sum).then_some((first, second))
 }
@@ -55,7 +55,7 @@ pub(in crate::store) struct LogEnd {
 
 /// What the journal says of one write-ahead log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(in crate::store) struct Logged {
+pub(in crate::store) struct LogExtent {
     /// Bytes that it has at least.
     pub(in crate::store) end: u64,
     /// The first and the last commit known to be in it.
@@ -64,20 +64,20 @@ pub(in crate::store) struct Logged {
 
 /// What a journal says.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(in crate::store) struct Entries {
+pub(in crate::store) struct JournalContents {
     /// The commits that decode, in order.
-    pub(in crate::store) good: Vec<Entry>,
+    pub(in crate::store) good: Vec<JournalEntry>,
     /// The logs named, by number.
-    pub(in crate::store) logs: BTreeMap<u64, Logged>,
+    pub(in crate::store) logs: BTreeMap<u64, LogExtent>,
     /// Records between good ones that do not decode. A bad last record is a torn write, not damage.
     pub(in crate::store) damaged: usize,
     /// Records up to the last good one.
     records: usize,
 }
 
-impl Entries {
+impl JournalContents {
     /// The last acknowledged commit.
-    pub(in crate::store) fn last(&self) -> Option<Entry> {
+    pub(in crate::store) fn last(&self) -> Option<JournalEntry> {
         self.good.last().copied()
     }
 
@@ -86,7 +86,7 @@ impl Entries {
         let (mut good, mut place) = (0, None);
         for (at, record) in (1..).zip(bytes.chunks_exact(RECORD)) {
             if let Some((commit, documents)) = decode(record, COMMIT) {
-                entries.good.push(Entry { commit, documents });
+                entries.good.push(JournalEntry { commit, documents });
                 if let Some(log) = place.take().and_then(|number| entries.logs.get_mut(&number)) {
                     let first = log.commits.map_or(commit, |(first, _)| first);
                     log.commits = Some((first, commit));
@@ -111,16 +111,16 @@ impl Entries {
 ///
 /// # Errors
 /// [`StoreError::Io`] when the file cannot be read.
-pub(in crate::store) fn read(path: &Path) -> Result<Entries, StoreError> {
+pub(in crate::store) fn read(path: &Path) -> Result<JournalContents, StoreError> {
     let mut bytes = Vec::new();
     match File::open(path) {
         Ok(mut file) => file.read_to_end(&mut bytes).map_err(StoreError::io("reading", path))?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Entries::default());
+            return Ok(JournalContents::default());
         }
         Err(error) => return Err(StoreError::io("opening", path)(error)),
     };
-    Ok(Entries::of(&bytes))
+    Ok(JournalContents::of(&bytes))
 }
 
 /// Bytes at the end of a journal that are read first: some 1,300 commits.
@@ -131,9 +131,9 @@ const TAIL: u64 = 64 << 10;
 ///
 /// # Errors
 /// [`StoreError::Io`] when the file, or the note of the manifest, cannot be read.
-pub(in crate::store) fn read_end(place: &CorpusDirectory) -> Result<Entries, StoreError> {
+pub(in crate::store) fn read_end(place: &CorpusDirectory) -> Result<JournalContents, StoreError> {
     // Before the journal and the database: neither can need a log that is older.
-    let oldest = Noted::read(place)?.map_or(0, |noted| noted.oldest_log);
+    let oldest = ManifestNote::read(place)?.map_or(0, |noted| noted.oldest_log);
     read_back_to(&place.journal(), oldest)
 }
 
@@ -141,11 +141,14 @@ pub(in crate::store) fn read_end(place: &CorpusDirectory) -> Result<Entries, Sto
 ///
 /// # Errors
 /// [`StoreError::Io`] when the file cannot be read.
-pub(in crate::store) fn read_back_to(path: &Path, oldest: u64) -> Result<Entries, StoreError> {
+pub(in crate::store) fn read_back_to(
+    path: &Path,
+    oldest: u64,
+) -> Result<JournalContents, StoreError> {
     let mut file = match File::open(path) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            return Ok(Entries::default());
+            return Ok(JournalContents::default());
         }
         Err(error) => return Err(StoreError::io("opening", path)(error)),
     };
@@ -159,7 +162,7 @@ pub(in crate::store) fn read_back_to(path: &Path, oldest: u64) -> Result<Entries
         file.read_to_end(&mut bytes).map_err(StoreError::io("reading", path))?;
         #[cfg(test)]
         crate::store::counted::read("journal", bytes.len() / RECORD);
-        let mut entries = Entries::of(&bytes);
+        let mut entries = JournalContents::of(&bytes);
         // Numbers of logs ascend: with an older one before them, all that may be needed are here.
         let first = entries.logs.first_key_value().map(|(number, _)| *number);
         if before == 0 || (!entries.good.is_empty() && first.is_some_and(|first| first < oldest)) {
@@ -179,7 +182,10 @@ pub(in crate::store) struct Journal {
 
 impl Journal {
     /// Opens for appending behind what was read; a torn tail is cut.
-    pub(in crate::store) fn open(path: &Path, entries: &Entries) -> Result<Self, StoreError> {
+    pub(in crate::store) fn open(
+        path: &Path,
+        entries: &JournalContents,
+    ) -> Result<Self, StoreError> {
         let mut file = OpenOptions::new()
             .create(true)
             .truncate(false)
@@ -195,7 +201,7 @@ impl Journal {
     /// Acknowledges a commit; `place` is where its write ends, unless it is known to be in tables.
     pub(in crate::store) fn append(
         &mut self,
-        entry: Entry,
+        entry: JournalEntry,
         place: Option<LogEnd>,
     ) -> Result<(), StoreError> {
         let mut bytes = place.map_or_else(Vec::new, |place| encode(place.number, place.end, PLACE));
@@ -210,11 +216,11 @@ mod tests {
     use super::*;
     use crate::store::counted;
 
-    fn entry(commit: u64) -> Entry {
-        Entry { commit, documents: commit * 10 }
+    fn entry(commit: u64) -> JournalEntry {
+        JournalEntry { commit, documents: commit * 10 }
     }
 
-    fn commits(entries: &Entries) -> Vec<u64> {
+    fn commits(entries: &JournalContents) -> Vec<u64> {
         entries.good.iter().map(|entry| entry.commit).collect()
     }
 
@@ -222,7 +228,7 @@ mod tests {
     fn a_torn_tail_is_cut_and_a_flipped_byte_is_counted() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
-        let mut journal = Journal::open(&path, &Entries::default()).unwrap();
+        let mut journal = Journal::open(&path, &JournalContents::default()).unwrap();
         for commit in 1..=3 {
             journal.append(entry(commit), None).unwrap();
         }
@@ -245,7 +251,7 @@ mod tests {
     fn a_commit_says_where_in_which_log_it_ends_and_older_journals_go_on() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
-        let mut journal = Journal::open(&path, &Entries::default()).unwrap();
+        let mut journal = Journal::open(&path, &JournalContents::default()).unwrap();
         // As releases wrote it that named no logs.
         journal.append(entry(1), None).unwrap();
         for (commit, number, end) in [(2, 9, 100), (3, 9, 250), (4, 12, 80)] {
@@ -254,8 +260,8 @@ mod tests {
         let found = read(&path).unwrap();
         assert_eq!((commits(&found), found.damaged), (vec![1, 2, 3, 4], 0));
         let logs = [
-            (9, Logged { end: 250, commits: Some((2, 3)) }),
-            (12, Logged { end: 80, commits: Some((4, 4)) }),
+            (9, LogExtent { end: 250, commits: Some((2, 3)) }),
+            (12, LogExtent { end: 80, commits: Some((4, 4)) }),
         ];
         assert_eq!(found.logs, BTreeMap::from(logs));
         // A place whose commit is torn is true all the same.

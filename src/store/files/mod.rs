@@ -1,10 +1,8 @@
 //! The files of a corpus beside RocksDB's own tables: where they are, the journal and the logs that it names, and
 //! directories of links made for a while.
 
-pub(super) mod directory;
-pub(super) mod grown;
-pub(super) mod held;
-pub(super) mod journal;
-pub(super) mod logs;
-pub(super) mod scratch;
-pub(super) mod twin;
+pub(in crate::store) mod directory;
+pub(in crate::store) mod journal;
+pub(in crate::store) mod manifest_note;
+pub(in crate::store) mod scratch;
+pub(in crate::store) mod wal;

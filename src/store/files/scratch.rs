@@ -1,10 +1,15 @@
 //! Directories inside a corpus that belong to one process: gone when it lets go of them, and removed by the
 //! next writer when it was killed. Links in them would keep deleted tables on the disk for ever.
+//!
+//! Two kinds are made of links to tables: one moment of the database, held while it is opened, so that a writer that
+//! deletes files takes nothing away; and a copy of a corpus to try things on. The corpus itself is not opened for
+//! that, so nothing in it changes, not even its format.
 
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
+use crate::store::files::manifest_note::{ManifestLength, refuse_shorter};
 use std::fs::{File, OpenOptions};
-use std::io::ErrorKind;
+use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Locked as long as the owner lives.
@@ -15,12 +20,12 @@ pub(in crate::store) const NOTES: &str = "notes";
 
 /// A directory of this process.
 #[derive(Debug)]
-pub(in crate::store) struct Scratch {
+pub(in crate::store) struct ScratchDirectory {
     path: PathBuf,
     alive: File,
 }
 
-impl Scratch {
+impl ScratchDirectory {
     /// Makes `KIND-PID-NUMBER` in the corpus. One that is there belongs to a process of another machine or
     /// of the past: the next number is taken.
     pub(in crate::store) fn make(place: &CorpusDirectory, kind: &str) -> Result<Self, StoreError> {
@@ -49,7 +54,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDirectory {
     fn drop(&mut self) {
         // Nothing of the corpus is in it; what cannot be removed now is removed by the next writer.
         let _ = std::fs::remove_dir_all(&self.path);
@@ -59,7 +64,7 @@ impl Drop for Scratch {
 
 /// A file that only its owner sees, for what is noted on the way.
 pub(in crate::store) fn unnamed_file(place: &CorpusDirectory) -> Result<File, StoreError> {
-    let notes = Scratch::make(place, NOTES)?;
+    let notes = ScratchDirectory::make(place, NOTES)?;
     let path = notes.path().join(NOTES);
     let file = File::options().read(true).write(true).create_new(true).open(&path);
     // The name goes with the directory; the file stays as long as it is open.
@@ -113,4 +118,151 @@ pub(in crate::store) fn sweep(place: &CorpusDirectory, kinds: &[&str]) {
             }
         }
     }
+}
+
+/// What directories of this kind are called.
+pub(in crate::store) const LINKS: &str = "opening";
+/// Rounds after which it is given up: a manifest that changes during each of them.
+const ROUNDS: usize = 64;
+
+/// The links, removed when they are no longer needed: whoever has opened a file keeps it.
+pub(in crate::store) struct LinkedFiles(ScratchDirectory);
+
+impl LinkedFiles {
+    /// Links the tables and logs and copies the manifest; none where links cannot be made, or when the
+    /// manifest changes faster than that.
+    pub(in crate::store) fn take(place: &CorpusDirectory) -> Option<Self> {
+        let held = Self(ScratchDirectory::make(place, LINKS).ok()?);
+        held.fill(place).ok()?.then_some(held)
+    }
+
+    pub(in crate::store) fn path(&self) -> &Path {
+        self.0.path()
+    }
+
+    fn fill(&self, place: &CorpusDirectory) -> Result<bool, StoreError> {
+        for _ in 0..ROUNDS {
+            let Some(before) = ManifestLength::now(place) else { continue };
+            self.link(place)?;
+            // A file that the manifest names is deleted after the manifest has said so, never before: if it
+            // said the same all the while, every file that it names has been linked.
+            if ManifestLength::now(place) == Some(before) && self.copy_manifest(place, before)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn link(&self, place: &CorpusDirectory) -> Result<(), StoreError> {
+        let database = place.database();
+        for entry in std::fs::read_dir(&database).map_err(StoreError::io("reading", &database))? {
+            let entry = entry.map_err(StoreError::io("reading", &database))?;
+            let name = entry.file_name();
+            if !Path::new(&name).extension().is_some_and(|end| end == "sst" || end == "log") {
+                continue;
+            }
+            let to = self.path().join(&name);
+            match std::fs::hard_link(entry.path(), &to) {
+                Err(error)
+                    if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) =>
+                {
+                    return Err(StoreError::io("linking", &to)(error));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Copies the manifest as long as it was; false when another has replaced it.
+    fn copy_manifest(
+        &self,
+        place: &CorpusDirectory,
+        found: ManifestLength,
+    ) -> Result<bool, StoreError> {
+        let from = place.database().join(found.name());
+        let file = match std::fs::File::open(&from) {
+            Ok(file) => file,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(StoreError::io("opening", &from)(error)),
+        };
+        let mut bytes = Vec::new();
+        file.take(found.length)
+            .read_to_end(&mut bytes)
+            .map_err(StoreError::io("reading", &from))?;
+        for (name, bytes) in
+            [(found.name(), bytes), ("CURRENT".to_owned(), format!("{}\n", found.name()).into())]
+        {
+            let to = self.path().join(name);
+            std::fs::write(&to, bytes).map_err(StoreError::io("writing", &to))?;
+        }
+        Ok(true)
+    }
+}
+
+/// What directories of this kind are called.
+pub(in crate::store) const DRY_RUN: &str = "dry-run";
+
+/// A throw-away twin of a corpus. It shares the tables' files, so making it is quick; what an
+/// ingest adds takes room of its own until the twin is dropped. The corpus itself is not changed, nor
+/// migrated: a corpus of an older format is migrated in the twin only. One whose process was killed is removed by
+/// the next writer.
+#[derive(Debug)]
+pub struct DryRunCorpus {
+    scratch: ScratchDirectory,
+}
+
+impl DryRunCorpus {
+    /// Makes the twin of a corpus of format `supported` or an older one.
+    pub(in crate::store) fn of(corpus: &Path, supported: u32) -> Result<Self, StoreError> {
+        let place = CorpusDirectory::new(corpus);
+        place.read_format(supported)?;
+        // Who has the lock is alone: no file changes while it is copied.
+        let _lock = place.lock()?;
+        sweep(&place, &[LINKS, DRY_RUN]);
+        refuse_shorter(&place)?;
+        let twin = Self { scratch: ScratchDirectory::make(&place, DRY_RUN)? };
+        let target = CorpusDirectory::new(twin.path());
+        std::fs::create_dir(target.database())
+            .map_err(StoreError::io("creating", &target.database()))?;
+        share(&place.database(), &target.database())?;
+        for (from, to) in [
+            (place.journal(), target.journal()),
+            (place.manifest_note(), target.manifest_note()),
+            (place.band_filter(), target.band_filter()),
+            (place.format(), target.format()),
+        ] {
+            if from.exists() {
+                std::fs::copy(&from, &to).map_err(StoreError::io("copying", &from))?;
+            }
+        }
+        Ok(twin)
+    }
+
+    /// The twin's directory.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        self.scratch.path()
+    }
+}
+
+/// Links the tables, which never change; copies what does.
+fn share(from: &Path, to: &Path) -> Result<(), StoreError> {
+    for entry in std::fs::read_dir(from).map_err(StoreError::io("reading", from))? {
+        let entry = entry.map_err(StoreError::io("reading", from))?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let name = entry.file_name();
+        if name == "LOCK" || name.to_string_lossy().starts_with("LOG") {
+            continue;
+        }
+        let is_table = Path::new(&name).extension().is_some_and(|end| end == "sst");
+        let done = if is_table {
+            // Where there are no links, a copy takes room and does as well.
+            std::fs::hard_link(&path, &target).or_else(|_| std::fs::copy(&path, &target).map(drop))
+        } else {
+            std::fs::copy(&path, &target).map(drop)
+        };
+        done.map_err(StoreError::io("copying", &path))?;
+    }
+    Ok(())
 }

@@ -5,7 +5,7 @@ use crate::support::{Page, Random, reader, train};
 use corpusdb::dedup::{MatchKind, Standing};
 use corpusdb::query::{ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges};
 use corpusdb::roaring::RoaringTreemap;
-use corpusdb::store::Depth;
+use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, DedupMode, DocId, Policy};
 use std::collections::BTreeMap;
 
@@ -266,7 +266,7 @@ fn wander(policy: &Policy, seed: u64, steps: usize, seen: &mut Seen) {
     }
     assert_eq!(world.digest(), digest, "{what}: names change nothing of what a corpus means");
     let corpus = reader(&world.path);
-    assert!(corpus.check(Depth::Deep, &Context::new()).unwrap().is_empty(), "{what}");
+    assert!(corpus.check(CheckDepth::Deep, &Context::new()).unwrap().is_empty(), "{what}");
     for (at, b) in left.iter().enumerate() {
         for a in left.iter().take(at + 1).filter(|a| a.name.is_some()) {
             compare(&corpus, a, b, removals, seen, &what);

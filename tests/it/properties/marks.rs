@@ -3,7 +3,7 @@
 use super::laws::{drawn, feasible};
 use super::place::{Place, THREE, content, open, recipe, rows};
 use crate::support::Random;
-use corpusdb::store::Depth;
+use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, Interrupt};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -72,7 +72,7 @@ fn epochs_with_stored_marks_are_those_that_are_walked() {
     assert_eq!(met, 14, "recipes of {tried} that could be met");
     // Marks are compared with a walk there.
     let corpus = writer.corpus();
-    assert_eq!(corpus.check(Depth::Deep, &Context::new()).unwrap(), []);
+    assert_eq!(corpus.check(CheckDepth::Deep, &Context::new()).unwrap(), []);
     let last = corpus.epochs().unwrap().last().unwrap().number;
     drop(corpus);
     assert_eq!(
@@ -133,7 +133,7 @@ fn plans_without_marks_go_on_working_and_get_them_when_asked() {
         .mark_epochs(record.number, 1000, &Context::new().with_interrupt(&interrupt))
         .unwrap_err();
     assert!(error.to_string().contains("epoch 999"), "{error}");
-    assert_eq!(writer.corpus().check(Depth::Deep, &Context::new()).unwrap(), []);
+    assert_eq!(writer.corpus().check(CheckDepth::Deep, &Context::new()).unwrap(), []);
 }
 
 /// Every file of a directory, with its length and when it was written to last.
@@ -166,7 +166,7 @@ fn whoever_reads_an_epoch_writes_nothing_into_the_corpus() {
     }
     corpus.explain(&planned, &Context::new()).unwrap();
     assert!(corpus.count(Some("kept")).unwrap() > 0);
-    assert_eq!(corpus.check(Depth::Deep, &Context::new()).unwrap(), []);
+    assert_eq!(corpus.check(CheckDepth::Deep, &Context::new()).unwrap(), []);
     assert_eq!(files(&place.path), before);
     drop(corpus);
     assert_eq!(files(&place.path), before);

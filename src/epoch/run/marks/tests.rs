@@ -12,7 +12,8 @@ use crate::epoch::run::counted;
 use crate::epoch::run::{Arrangement, BatchCursor, BatchedRow, Opened};
 use crate::model::{Context, DedupMode, Interrupt, Policy, TokenizerId};
 use crate::store::{
-    self, CommitRecord, MarksRecord, Memory, TokenizerParts, TokenizerRecord, View, Writer,
+    self, CommitRecord, MarksRecord, MemoryBudget, StoreWriter, TokenizerFiles, TokenizerRecord,
+    View,
 };
 use std::sync::Arc;
 
@@ -24,11 +25,11 @@ fn corpus(sources: &[&str]) -> (tempfile::TempDir, View) {
     (scratch, view)
 }
 
-fn written(sources: &[&str]) -> (tempfile::TempDir, Writer) {
+fn written(sources: &[&str]) -> (tempfile::TempDir, StoreWriter) {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("corpus");
     store::create(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
-    let mut writer = Writer::open(&path, Memory::within(64 << 20), 1).unwrap();
+    let mut writer = StoreWriter::open(&path, MemoryBudget::within(64 << 20), 1).unwrap();
     let record = TokenizerRecord {
         name: "t".to_owned(),
         hash: *blake3::hash(TOKENIZER).as_bytes(),
@@ -40,7 +41,7 @@ fn written(sources: &[&str]) -> (tempfile::TempDir, Writer) {
     };
     let mut batch = writer.begin().unwrap();
     batch
-        .add_tokenizer(&record, TokenizerParts { file: TOKENIZER, ..TokenizerParts::default() })
+        .add_tokenizer(&record, TokenizerFiles { file: TOKENIZER, ..TokenizerFiles::default() })
         .unwrap();
     batch.commit(&CommitRecord::default()).unwrap();
     writer

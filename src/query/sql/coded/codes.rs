@@ -5,7 +5,7 @@ use super::super::evaluate::Block;
 use super::super::schema::Content;
 use crate::model::{BLOCK_SIZE, ColumnId, DocId, SourceId, Standing, TermId};
 use crate::query::error::QueryError;
-use crate::store::{StoreError, View, fields};
+use crate::store::{StoreError, View, system_fields};
 use arrow::array::{ArrayRef, BooleanArray, Int64Array, StringArray, UInt64Array};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -37,8 +37,8 @@ impl Codes {
     ) -> Result<Vec<u32>, StoreError> {
         match self.content {
             Content::Kept | Content::Standing => Ok(self.standings(open, slots)),
-            Content::SourceName => self.stored(open, fields::SOURCE_OF, slots),
-            Content::Keyword(field) => self.stored(open, fields::column_of(field), slots),
+            Content::SourceName => self.stored(open, system_fields::SOURCE_OF, slots),
+            Content::Keyword(field) => self.stored(open, system_fields::column_of(field), slots),
             Content::Bool(column) | Content::Integer { column, .. } => {
                 self.stored(open, column, slots)
             }

@@ -3,7 +3,7 @@
 use crate::model::{ColumnId, DocId, FieldKind, unsortable_float};
 use crate::query::error::QueryError;
 use crate::signals::{ScoreValue, Signal, SignalSet, scores};
-use crate::store::{View, fields};
+use crate::store::{View, system_fields};
 use rayon::prelude::*;
 
 /// The scores that are looked at, all of them numbers.
@@ -20,7 +20,7 @@ impl Scored {
         let column = |signal: &Signal| {
             let is_stored = view.fed_by(signal.name) == Some(signal.expression);
             let field = view.field_named(signal.name).filter(|_| is_stored);
-            field.map(|field| fields::column_of(field.id))
+            field.map(|field| system_fields::column_of(field.id))
         };
         let numbers = set.signals().into_iter().filter(|it| it.kind != FieldKind::Keyword);
         let signals: Vec<(Signal, Option<ColumnId>)> =

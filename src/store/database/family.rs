@@ -1,0 +1,120 @@
+//! What a column family is: its name, key, value and use, declared by a unit struct in the file of the family.
+
+use crate::store::bytes::key::StoreKey;
+use crate::store::error::{DecodeError, StoreError};
+use rocksdb::{BoundColumnFamily, DB};
+use std::sync::Arc;
+
+/// One column family: a unit struct whose doc gives key, value, writer and readers.
+pub trait StoreFamily {
+    /// What is told of it.
+    const INFO: FamilyInfo;
+    /// Name on disk; never renamed.
+    const NAME: &'static str = Self::INFO.name;
+    /// Its key.
+    type Key: StoreKey;
+    /// Its value, decoded: one type, or an enum where the key says which row it is.
+    type Value<'v>;
+
+    /// Reads the value of the row of `key`. The one decoder of the family: readers go through it, and `check`
+    /// asks it about every row.
+    ///
+    /// # Errors
+    /// `DecodeError` with the offset where the bytes stop making sense.
+    fn decode<'v>(key: &Self::Key, value: &'v [u8]) -> Result<Self::Value<'v>, DecodeError>;
+}
+
+/// What is done with every family.
+pub(in crate::store) trait FamilyVisitor {
+    /// Does it with one.
+    fn family<C: StoreFamily>(&mut self);
+}
+
+/// How a family is used, which decides its tuning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FamilyShape {
+    /// Few small rows.
+    Small,
+    /// Rows in id order, scanned in ranges and looked up by existing id.
+    Dense,
+    /// As `Dense`, with values that are compressed or random already.
+    DensePacked,
+    /// Point look-ups by hash, mostly misses.
+    Hashed,
+    /// As `Hashed`, with many small rows, read by a writer that has its own filter, and in whole by scans.
+    Buckets,
+    /// Ranges under a fixed-width prefix.
+    Ranged,
+    /// Block values changed by merge operands.
+    Bitmaps,
+    /// Block values changed by merge operands.
+    Numbers,
+}
+
+/// One row of the table of families.
+#[derive(Clone, Copy, Debug)]
+pub struct FamilyInfo {
+    /// Name on disk.
+    pub name: &'static str,
+    /// How it is used.
+    pub shape: FamilyShape,
+    /// Its key, in words.
+    pub key: &'static str,
+    /// Its value, in words.
+    pub value: &'static str,
+}
+
+/// Declares a family: `store_family! { /// What it is. Name = "name on disk", Shape, Key, "key in words" => Value<'v>,
+/// decode, "value in words" }`.
+macro_rules! store_family {
+    (
+        $(#[$doc:meta])* $name:ident = $label:literal, $shape:ident,
+        $key:ty, $key_doc:literal => $value:ty, $decode:expr, $value_doc:literal
+    ) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        impl $crate::store::database::family::StoreFamily for $name {
+            const INFO: $crate::store::database::family::FamilyInfo = $crate::store::database::family::FamilyInfo {
+                name: $label,
+                shape: $crate::store::database::family::FamilyShape::$shape,
+                key: $key_doc,
+                value: $value_doc,
+            };
+            type Key = $key;
+            type Value<'v> = $value;
+            fn decode<'v>(key: &$key, value: &'v [u8]) -> Result<$value, $crate::store::error::DecodeError> {
+                let decode: fn(&$key, &'v [u8]) -> Result<$value, $crate::store::error::DecodeError> = $decode;
+                decode(key, value)
+            }
+        }
+    };
+}
+pub(in crate::store) use store_family;
+
+/// A family of an open database, which must have it.
+pub(in crate::store) fn family_handle<C: StoreFamily>(
+    db: &DB,
+) -> Result<Arc<BoundColumnFamily<'_>>, StoreError> {
+    db.cf_handle(C::NAME).ok_or(StoreError::Missing {
+        what: "column family",
+        family: C::NAME,
+        key: String::new(),
+    })
+}
+
+/// The error for bytes of a family that do not decode.
+pub(in crate::store) fn corrupt_row<C: StoreFamily>(
+    what: &'static str,
+    key: &[u8],
+    malformed: DecodeError,
+) -> StoreError {
+    StoreError::Corrupt {
+        what,
+        family: C::NAME,
+        key: key.iter().map(|byte| format!("{byte:02x}")).collect(),
+        offset: malformed.offset,
+        why: malformed.why,
+    }
+}

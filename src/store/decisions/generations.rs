@@ -1,0 +1,212 @@
+//! A policy generation that is filled beside the current one, and the commit that makes it current.
+
+use crate::model::{CommitSeq, DocId, Generation, Policy, SourceId, Standing, TermId, TokenizerId};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, generation_prefix};
+use crate::store::bytes::record::{self, CharterRecord, RedoRecord};
+use crate::store::database::family::StoreFamily;
+use crate::store::decisions::hashes::Exact;
+use crate::store::decisions::matches::{Matches, Members};
+use crate::store::documents::postings::Postings;
+use crate::store::error::StoreError;
+use crate::store::index::{Bands, BandsMore};
+use crate::store::meta::{Meta, MetaKey};
+use crate::store::system_fields;
+use crate::store::view::View;
+use crate::store::writer::StoreWriter;
+use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What the kept documents of one source come to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceTotals {
+    /// Kept documents.
+    pub kept: u64,
+    /// UTF-8 bytes of their texts.
+    pub bytes: u64,
+    /// Their tokens, by tokenizer.
+    pub tokens: BTreeMap<TokenizerId, u64>,
+}
+
+impl View {
+    /// The re-decision that was begun and not ended, if any.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be read.
+    pub fn redo(&self) -> Result<Option<RedoRecord>, StoreError> {
+        Ok(self.redo_record()?.filter(|record| record.policy != RedoRecord::FINGERPRINTS))
+    }
+
+    /// The first document whose fingerprint is of another version of the normaliser than the policy's, after a
+    /// re-decision that was stopped as it was becoming current; none where there is no such document.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be read.
+    pub fn refingerprinted(&self) -> Result<Option<u64>, StoreError> {
+        let record = self.redo_record()?;
+        let record = record.filter(|record| record.policy == RedoRecord::FINGERPRINTS);
+        Ok(record.map(|record| record.next))
+    }
+
+    fn redo_record(&self) -> Result<Option<RedoRecord>, StoreError> {
+        self.pinned().read_with::<Meta, _>("redo", &MetaKey::Redo, |row| row.redo())
+    }
+}
+
+impl StoreWriter {
+    /// Begins a commit to a generation that is not current: standing, matches, exact rows and buckets
+    /// go there, counters stay. `kept` are the documents it keeps so far, `next` the first that it
+    /// has not decided.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the state cannot be read.
+    pub fn begin_under(
+        &mut self,
+        policy: &Policy,
+        generation: Generation,
+        kept: Arc<RoaringTreemap>,
+        next: DocId,
+    ) -> Result<CommitBatch<'_>, StoreError> {
+        let mut batch = self.begin()?;
+        batch.begin_generation(policy, generation, kept, next);
+        Ok(batch)
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Stores how far a re-decision came; none when there is none any more. `commit` is filled in.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn put_redo(&mut self, record: Option<&RedoRecord>) -> Result<(), StoreError> {
+        match record {
+            None => self.delete::<Meta>(&MetaKey::Redo),
+            Some(record) => {
+                let CommitSeq(commit) = self.commit_seq();
+                let record = RedoRecord { commit, ..record.clone() };
+                self.put::<Meta>(&MetaKey::Redo, &record::encode("redo", &record)?)
+            }
+        }
+    }
+
+    /// Fingerprints of documents below `next` are of the policy in force, those of others of the other version of its
+    /// normaliser; none: all are.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn put_refingerprinted(&mut self, next: Option<u64>) -> Result<(), StoreError> {
+        let Some(next) = next else { return self.put_redo(None) };
+        let generation = self.view().generation().0 + 2;
+        let policy = RedoRecord::FINGERPRINTS.to_owned();
+        self.put_redo(Some(&RedoRecord { policy, generation, next, commit: 0, capped: 0 }))
+    }
+
+    /// Makes a filled generation current: its policy, its kept documents, its totals by source.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a record cannot be encoded.
+    pub fn switch(
+        &mut self,
+        policy: &Policy,
+        generation: Generation,
+        kept: Arc<RoaringTreemap>,
+        totals: &BTreeMap<SourceId, SourceTotals>,
+    ) -> Result<(), StoreError> {
+        let charter = CharterRecord::new(policy, self.view().fields())?;
+        self.put::<Meta>(&MetaKey::Charter, &record::encode("charter", &charter)?)?;
+        let sources: Vec<SourceId> = self.view().sources().map(|(id, _)| id).collect();
+        for source in sources {
+            let found = totals.get(&source).cloned().unwrap_or_default();
+            let record = self.source_record(source)?;
+            record.kept = found.kept;
+            record.kept_bytes = found.bytes;
+            record.tokens = found.tokens.iter().map(|(id, tokens)| (id.0, *tokens)).collect();
+        }
+        self.set_generation(generation, kept);
+        // Numbers only rise, so this also clears what earlier releases left.
+        self.forget_bands(0..generation.0)
+    }
+
+    /// Forgets a generation that is not current. Matches and standings that a snapshot shows stay.
+    ///
+    /// # Errors
+    /// [`StoreError`] when rows cannot be read.
+    pub fn drop_generation(&mut self, generation: Generation) -> Result<(), StoreError> {
+        self.forget_bands(generation.0..generation.0 + 1)?;
+        self.delete_generation::<Exact>(generation)?;
+        let is_shown = |record: &crate::store::SnapshotRecord| record.generation == generation.0;
+        if self.view().snapshots()?.iter().any(is_shown) {
+            return Ok(());
+        }
+        self.forget_decisions(generation)
+    }
+
+    /// Forgets matches and standings of a generation that nothing shows any more.
+    pub(in crate::store) fn forget_decisions(
+        &mut self,
+        generation: Generation,
+    ) -> Result<(), StoreError> {
+        self.delete_generation::<Matches>(generation)?;
+        self.delete_generation::<Members>(generation)?;
+        let standings = Standing::ALL.map(|one| system_fields::standing_value(generation, one));
+        let of = standings.into_iter().map(|value| (system_fields::STANDING, value));
+        for (field, value) in
+            of.chain([(system_fields::CROWDED, system_fields::crowded_value(generation))])
+        {
+            if let Some(term) = self.view().term(field, &value)? {
+                let from = PostingKey { term, block: BlockNumber(0) }.to_bytes();
+                let to = PostingKey { term: TermId(term.0 + 1), block: BlockNumber(0) }.to_bytes();
+                self.delete_range::<Postings>(from, to)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_generation<C: StoreFamily>(
+        &mut self,
+        generation: Generation,
+    ) -> Result<(), StoreError> {
+        let bound = |generation: u32| generation_prefix(Generation(generation));
+        let (from, to) = (bound(generation.0), bound(generation.0 + 1));
+        self.delete_range::<C>(from.to_vec(), to.to_vec())
+    }
+}
+
+impl CommitBatch<'_> {
+    pub(in crate::store) fn begin_generation(
+        &mut self,
+        policy: &Policy,
+        generation: Generation,
+        kept: Arc<RoaringTreemap>,
+        next: DocId,
+    ) {
+        self.view = self.view.with_policy(policy.clone(), generation);
+        self.kept_before = kept;
+        self.undecided_from = next;
+    }
+
+    /// No run, row or counter of the band index is left of these generations.
+    pub(in crate::store) fn forget_bands(
+        &mut self,
+        generations: Range<u32>,
+    ) -> Result<(), StoreError> {
+        let bound = |generation: u32| generation_prefix(Generation(generation));
+        let (from, to) = (bound(generations.start).to_vec(), bound(generations.end).to_vec());
+        self.delete_range::<Bands>(from.clone(), to.clone())?;
+        self.delete_range::<BandsMore>(from, to)?;
+        self.forgotten.push(generations);
+        Ok(())
+    }
+
+    pub(in crate::store) fn set_generation(
+        &mut self,
+        generation: Generation,
+        kept: Arc<RoaringTreemap>,
+    ) {
+        self.state.generation = generation.0;
+        self.state.kept = kept.len();
+        self.switched = Some(kept);
+    }
+}

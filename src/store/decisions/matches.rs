@@ -1,0 +1,325 @@
+//! The families `matches` and `members`: why a document is not kept, and whom a witness stands for.
+
+use crate::model::{CommitSeq, DocId, Generation, Match, MatchKind};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::ByteCursor;
+use crate::store::bytes::key::{
+    self, ExactKey, MatchKey, MemberKey, StoreKey, TextKind, generation_prefix,
+};
+use crate::store::database::RowCursor;
+use crate::store::database::family::store_family;
+use crate::store::decisions::hashes::Exact;
+use crate::store::error::{DecodeError, StoreError};
+use crate::store::view::View;
+use std::ops::Range;
+
+const LEFT: u8 = 0;
+const JOINED: u8 = 1;
+
+/// The stored form of a match; none says that the document has none any more.
+pub(in crate::store) fn encode_match(found: Option<&Match>) -> Vec<u8> {
+    let Some(found) = found else {
+        return vec![LEFT];
+    };
+    let mut out = Vec::with_capacity(21);
+    out.push(found.kind as u8);
+    out.extend_from_slice(&found.witness.0.to_le_bytes());
+    out.extend_from_slice(&found.shared.to_le_bytes());
+    out.extend_from_slice(&found.removed_shingles.to_le_bytes());
+    out.extend_from_slice(&found.witness_shingles.to_le_bytes());
+    out
+}
+
+pub(in crate::store) fn decode_match(bytes: &[u8]) -> Result<Option<Match>, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
+    let code = cursor.u8()?;
+    if code == LEFT {
+        cursor.end()?;
+        return Ok(None);
+    }
+    let kind = MatchKind::from_code(code)
+        .ok_or_else(|| DecodeError::at(0, format!("unknown kind {code}")))?;
+    let found = Match {
+        kind,
+        witness: DocId(cursor.u64()?),
+        shared: cursor.u32()?,
+        removed_shingles: cursor.u32()?,
+        witness_shingles: cursor.u32()?,
+    };
+    cursor.end()?;
+    Ok(Some(found))
+}
+
+pub(in crate::store) const fn encode_member(joined: bool) -> [u8; 1] {
+    [if joined { JOINED } else { LEFT }]
+}
+
+pub(in crate::store) fn decode_member(bytes: &[u8]) -> Result<bool, DecodeError> {
+    match bytes {
+        [JOINED] => Ok(true),
+        [LEFT] => Ok(false),
+        _ => Err(DecodeError::at(0, "member is neither joined nor left")),
+    }
+}
+
+store_family! {
+    /// Why a document is not kept; the newest row of a document counts.
+    Matches = "matches", Ranged,
+    MatchKey, "generation u32, removed u64, commit u64"
+    => Option<Match>, |_, bytes| decode_match(bytes),
+    "kind u8 (0: no longer), witness u64, shared u32, shingles u32 of both, LE"
+}
+
+store_family! {
+    /// The documents a witness removed; the newest row of a pair counts.
+    Members = "members", Ranged,
+    MemberKey, "generation u32, witness u64, removed u64, commit u64"
+    => bool, |_, bytes| decode_member(bytes),
+    "u8: 1 joined, 0 left"
+}
+
+/// The documents that have a match, ascending, each with the commit that gave it. Holds one; ends behind an error.
+pub struct MatchIter<'a> {
+    rows: RowCursor<'a, Matches>,
+    /// Rows of later commits do not count.
+    until: CommitSeq,
+    newest: Option<(MatchKey, Option<Match>)>,
+    is_over: bool,
+}
+
+impl View {
+    /// Why a document is not kept, when another document is the reason.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn match_of(&self, removed: DocId) -> Result<Option<Match>, StoreError> {
+        self.match_at(self.last(), removed)
+    }
+
+    /// Why a document was not kept at `commit`, when `generation` was current.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(crate) fn match_at(
+        &self,
+        (generation, commit): (Generation, CommitSeq),
+        removed: DocId,
+    ) -> Result<Option<Match>, StoreError> {
+        let from = MatchKey { generation, removed, commit: CommitSeq(0) }.to_bytes();
+        let prefix = from.get(..12).unwrap_or_default();
+        let mut rows = self.pinned().scan_prefix::<Matches>(prefix)?;
+        let mut newest = None;
+        while let Some((key, found)) = rows.next("match")? {
+            if key.commit > commit {
+                break;
+            }
+            newest = found;
+        }
+        Ok(newest)
+    }
+
+    /// The newest match of every document that has one, ascending by document.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read.
+    pub fn matched(&self) -> Result<MatchIter<'_>, StoreError> {
+        self.matched_at(self.last(), 0..u64::MAX)
+    }
+
+    /// The match of every one of `documents` that had one at `commit`, when `generation` was current: ascending.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read.
+    pub(crate) fn matched_at(
+        &self,
+        (generation, until): (Generation, CommitSeq),
+        documents: Range<u64>,
+    ) -> Result<MatchIter<'_>, StoreError> {
+        let key = |document| {
+            let (removed, commit) = (DocId(document), CommitSeq(0));
+            MatchKey { generation, removed, commit }.to_bytes()
+        };
+        let end = Some(key(documents.end));
+        let rows = self.pinned().scan::<Matches>(&key(documents.start), end)?;
+        Ok(MatchIter { rows, until, newest: None, is_over: false })
+    }
+
+    /// The moment after which no row of this view's generation is.
+    fn last(&self) -> (Generation, CommitSeq) {
+        (self.generation(), CommitSeq(u64::MAX))
+    }
+
+    /// The documents whose witness this document is now, ascending.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn members(&self, witness: DocId) -> Result<Vec<DocId>, StoreError> {
+        let key = MemberKey {
+            generation: self.generation(),
+            witness,
+            removed: DocId(0),
+            commit: CommitSeq(0),
+        };
+        let key = key.to_bytes();
+        let mut rows = self.pinned().scan_prefix::<Members>(key.get(..12).unwrap_or_default())?;
+        let mut found: Vec<DocId> = Vec::new();
+        while let Some((key, joined)) = rows.next("member")? {
+            // Rows of a pair are in commit order: the last one counts.
+            if found.last() == Some(&key.removed) {
+                found.pop();
+            }
+            if joined {
+                found.push(key.removed);
+            }
+        }
+        Ok(found)
+    }
+}
+
+impl Iterator for MatchIter<'_> {
+    type Item = Result<(DocId, CommitSeq, Match), StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let given = |(key, found): (MatchKey, Option<Match>)| {
+            found.map(|found| Ok((key.removed, key.commit, found)))
+        };
+        while !self.is_over {
+            match self.rows.next("match") {
+                Err(error) => {
+                    self.is_over = true;
+                    return Some(Err(error));
+                }
+                Ok(None) => {
+                    self.is_over = true;
+                    return self.newest.take().and_then(given);
+                }
+                Ok(Some((key, _))) if key.commit > self.until => {}
+                Ok(Some((key, found))) => {
+                    let removed = key.removed;
+                    let before = self.newest.replace((key, found));
+                    let before = before.filter(|(before, _)| before.removed != removed);
+                    if let Some(done) = before.and_then(given) {
+                        return Some(done);
+                    }
+                }
+            }
+        }
+        None
+    }
+}
+
+impl std::fmt::Debug for MatchIter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MatchIter").finish_non_exhaustive()
+    }
+}
+
+impl View {
+    /// Every witness with each of its members, ascending by witness, then by member. Holds one row, however many there
+    /// are.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub fn all_members(
+        &self,
+    ) -> Result<impl Iterator<Item = Result<(DocId, DocId), StoreError>>, StoreError> {
+        let prefix = generation_prefix(self.generation());
+        let rows = self.pinned().scan_prefix::<Members>(&prefix)?;
+        let mut rows = rows.filter_map("member", |key, joined| Ok(Some((key, joined))));
+        // Rows of a pair are in commit order: the last one counts.
+        let mut last: Option<(MemberKey, bool)> = None;
+        Ok(std::iter::from_fn(move || {
+            loop {
+                let row = match rows.next() {
+                    Some(Err(error)) => {
+                        last = None;
+                        return Some(Err(error));
+                    }
+                    Some(Ok(row)) => Some(row),
+                    None => None,
+                };
+                let pair = |key: &MemberKey| (key.witness, key.removed);
+                let next = row.as_ref().map(|(key, _)| pair(key));
+                let before = std::mem::replace(&mut last, row);
+                match before {
+                    Some((key, true)) if Some(pair(&key)) != next => return Some(Ok(pair(&key))),
+                    None if next.is_none() => return None,
+                    _ => {}
+                }
+            }
+        }))
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Records why a document is not kept (`now`; none when it is kept or alone), replacing `before`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn record_match(
+        &mut self,
+        removed: DocId,
+        before: Option<&Match>,
+        now: Option<&Match>,
+    ) -> Result<(), StoreError> {
+        if before == now {
+            return Ok(());
+        }
+        let (generation, commit) = (self.view.generation(), self.commit_seq());
+        self.put::<Matches>(&MatchKey { generation, removed, commit }, &encode_match(now))?;
+        let in_cluster = |found: &&Match| found.kind != MatchKind::Superseded;
+        let (left, joined) = (before.filter(in_cluster), now.filter(in_cluster));
+        if left.map(|found| found.witness) != joined.map(|found| found.witness) {
+            for (found, state) in [(left, false), (joined, true)] {
+                if let Some(found) = found {
+                    let key = MemberKey { generation, witness: found.witness, removed, commit };
+                    self.put::<Members>(&key, &encode_member(state))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Names the best-ranked eligible document of a text; none forgets the text.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn set_exact(
+        &mut self,
+        kind: TextKind,
+        hash: [u8; 16],
+        document: Option<DocId>,
+    ) -> Result<(), StoreError> {
+        let key = ExactKey { generation: self.view.generation(), kind, hash };
+        match document {
+            Some(document) => self.put::<Exact>(&key, &key::encode_document(document)),
+            None => self.delete::<Exact>(&key),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_bytes() {
+        let found = Match {
+            kind: MatchKind::Near,
+            witness: DocId(258),
+            shared: 4,
+            removed_shingles: 5,
+            witness_shingles: 6,
+        };
+        let bytes = encode_match(Some(&found));
+        assert_eq!(bytes, [2, 2, 1, 0, 0, 0, 0, 0, 0, 4, 0, 0, 0, 5, 0, 0, 0, 6, 0, 0, 0]);
+        assert_eq!(decode_match(&bytes), Ok(Some(found)));
+        assert_eq!(decode_match(&encode_match(None)), Ok(None));
+        assert!(
+            decode_match(&[9]).is_err()
+                && decode_match(&[]).is_err()
+                && decode_match(&[0, 0]).is_err()
+        );
+        assert!(decode_member(&encode_member(true)).unwrap() && decode_member(&[7]).is_err());
+    }
+}

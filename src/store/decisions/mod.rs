@@ -1,0 +1,9 @@
+//! What was decided about documents, and what finds those to decide about: hashes, buckets, matches, lineage, blocks,
+//! the generation of a policy that is filled beside the current one.
+
+pub(in crate::store) mod bands;
+pub(in crate::store) mod blocks;
+pub(in crate::store) mod generations;
+pub(in crate::store) mod hashes;
+pub(in crate::store) mod lineage;
+pub(in crate::store) mod matches;

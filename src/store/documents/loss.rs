@@ -1,0 +1,265 @@
+//! The family `loss`: which tokens are trained on, and the byte spans of the text that they follow from.
+
+use crate::model::{DocId, LossSpan, TextForm, TokenizerId};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::ByteCursor;
+use crate::store::bytes::key::{StoreKey, TokensKey};
+use crate::store::database::family::store_family;
+use crate::store::error::{DecodeError, StoreError};
+use crate::store::view::View;
+
+/// Under this id stand byte spans of texts; tokenizers count from 0 to 4,095.
+pub(in crate::store) const TEXT: TokenizerId = TokenizerId(u16::MAX);
+const FORMAT: u8 = 1;
+const HAS_SPECIALS: u8 = 1;
+const IS_GIVEN: u8 = 2;
+const HAS_SPANS: u8 = 4;
+
+fn put_spans(out: &mut Vec<u8>, spans: &[LossSpan]) {
+    for span in spans {
+        out.extend_from_slice(&span.start.to_le_bytes());
+        out.extend_from_slice(&span.end.to_le_bytes());
+        out.extend_from_slice(&span.weight.to_le_bytes());
+    }
+}
+
+fn read_spans(cursor: &mut ByteCursor<'_>) -> Result<Vec<LossSpan>, DecodeError> {
+    let mut spans: Vec<LossSpan> = Vec::new();
+    let mut least = 0;
+    loop {
+        let at = cursor.offset();
+        if cursor.end().is_ok() {
+            return Ok(spans);
+        }
+        let (start, end) = (cursor.u32()?, cursor.u32()?);
+        let weight = f32::from_le_bytes(cursor.array()?);
+        if start < least || end <= start || !weight.is_finite() || weight <= 0.0 {
+            return Err(DecodeError::at(at, format!("span {start}..{end} of weight {weight}")));
+        }
+        least = end;
+        spans.push(LossSpan { start, end, weight });
+    }
+}
+
+pub(in crate::store) fn encode_loss(spans: &[LossSpan]) -> Vec<u8> {
+    let mut out = vec![FORMAT];
+    put_spans(&mut out, spans);
+    out
+}
+
+fn decode_loss(bytes: &[u8]) -> Result<Vec<LossSpan>, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
+    expect_format(&mut cursor)?;
+    read_spans(&mut cursor)
+}
+
+fn expect_format(cursor: &mut ByteCursor<'_>) -> Result<(), DecodeError> {
+    let format = cursor.u8()?;
+    match format {
+        FORMAT => Ok(()),
+        _ => Err(DecodeError::at(0, format!("span format {format}, not {FORMAT}"))),
+    }
+}
+
+pub(in crate::store) fn encode_form(form: &TextForm) -> Vec<u8> {
+    let flag = |is_set: bool, flag: u8| if is_set { flag } else { 0 };
+    let mut out = vec![FORMAT];
+    out.push(
+        flag(form.specials, HAS_SPECIALS)
+            | flag(form.given.is_some(), IS_GIVEN)
+            | flag(form.spans.is_some(), HAS_SPANS),
+    );
+    if let Some(tokenizer) = form.given {
+        out.extend_from_slice(&tokenizer.0.to_le_bytes());
+    }
+    put_spans(&mut out, form.spans.as_deref().unwrap_or_default());
+    out
+}
+
+fn decode_form(bytes: &[u8]) -> Result<TextForm, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
+    expect_format(&mut cursor)?;
+    let flags = cursor.u8()?;
+    if flags & !(HAS_SPECIALS | IS_GIVEN | HAS_SPANS) != 0 {
+        return Err(DecodeError::at(1, format!("unknown flags {flags}")));
+    }
+    let given = if flags & IS_GIVEN != 0 { Some(TokenizerId(cursor.u16()?)) } else { None };
+    let spans = if flags & HAS_SPANS != 0 { Some(read_spans(&mut cursor)?) } else { None };
+    cursor.end()?;
+    Ok(TextForm { specials: flags & HAS_SPECIALS != 0, given, spans })
+}
+
+/// A row of the family: what the key's tokenizer says it is.
+pub enum LossRow {
+    /// Trained tokens of a document.
+    Tokens(Vec<LossSpan>),
+    /// How its text is encoded, and what of it is trained on.
+    Text(TextForm),
+}
+
+impl LossRow {
+    pub(in crate::store) fn decode(key: &TokensKey, bytes: &[u8]) -> Result<Self, DecodeError> {
+        if key.tokenizer == TEXT {
+            decode_form(bytes).map(Self::Text)
+        } else {
+            decode_loss(bytes).map(Self::Tokens)
+        }
+    }
+
+    pub(in crate::store) fn tokens(self) -> Result<Vec<LossSpan>, DecodeError> {
+        match self {
+            Self::Tokens(spans) => Ok(spans),
+            Self::Text(_) => Err(DecodeError::at(0, "of a text, not of its ids")),
+        }
+    }
+
+    pub(in crate::store) fn text(self) -> Result<TextForm, DecodeError> {
+        match self {
+            Self::Text(form) => Ok(form),
+            Self::Tokens(_) => Err(DecodeError::at(0, "of ids, not of their text")),
+        }
+    }
+}
+
+store_family! {
+    /// What of a document is trained on. Written with its ids; read by epochs, `show` and check.
+    Loss = "loss", Dense,
+    TokensKey, "tokenizer u16, document u64"
+    => LossRow, LossRow::decode,
+    "format u8 = 1, then spans of trained ids: start u32, end u32, weight f32, LE; tokenizer 0xffff: how the text is encoded, see below"
+}
+
+impl View {
+    /// The trained tokens of a document in its stored ids, ascending; none: all of them.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn loss(
+        &self,
+        tokenizer: TokenizerId,
+        document: DocId,
+    ) -> Result<Option<Vec<LossSpan>>, StoreError> {
+        let key = TokensKey { tokenizer, document };
+        self.pinned().read_with::<Loss, _>("trained tokens", &key, LossRow::tokens)
+    }
+
+    /// Whether any document encoded by `tokenizer` has tokens that are not plainly trained.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read.
+    pub fn has_loss(&self, tokenizer: TokenizerId) -> Result<bool, StoreError> {
+        let key = TokensKey { tokenizer, document: DocId(0) }.to_bytes();
+        let prefix = key.get(..2).unwrap_or_default();
+        Ok(self.pinned().scan_prefix::<Loss>(prefix)?.advance()?.is_some())
+    }
+
+    /// The documents encoded by `tokenizer` that say which tokens are trained on, each with these, ascending by
+    /// document.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub fn all_losses(
+        &self,
+        tokenizer: TokenizerId,
+    ) -> Result<impl Iterator<Item = Result<(DocId, Vec<LossSpan>), StoreError>>, StoreError> {
+        let prefix = TokensKey { tokenizer, document: DocId(0) }.to_bytes();
+        let rows = self.pinned().scan_prefix::<Loss>(prefix.get(..2).unwrap_or_default())?;
+        Ok(rows.filter_map("trained tokens", |key, row| Ok(Some((key.document, row.tokens()?)))))
+    }
+
+    /// How a document's text is encoded and what of it is trained on; none: plain text.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn text_form(&self, document: DocId) -> Result<Option<TextForm>, StoreError> {
+        let key = TokensKey { tokenizer: TEXT, document };
+        self.pinned().read_with::<Loss, _>("trained text", &key, LossRow::text)
+    }
+
+    /// Documents whose ids of `tokenizer` came with their records.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read.
+    pub fn count_imported_ids(&self, tokenizer: TokenizerId) -> Result<u64, StoreError> {
+        let key = TokensKey { tokenizer: TEXT, document: DocId(0) }.to_bytes();
+        let mut rows = self.pinned().scan_prefix::<Loss>(key.get(..2).unwrap_or_default())?;
+        let mut documents = 0;
+        while let Some((_, form)) = rows.next_with("trained text", LossRow::text)? {
+            documents += u64::from(form.given == Some(tokenizer));
+        }
+        Ok(documents)
+    }
+
+    /// Whether any document has a [`TextForm`].
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read.
+    pub fn has_text_forms(&self) -> Result<bool, StoreError> {
+        self.has_loss(TEXT)
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Stores which of a document's ids are trained on.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn loss(
+        &mut self,
+        tokenizer: TokenizerId,
+        document: DocId,
+        spans: &[LossSpan],
+    ) -> Result<(), StoreError> {
+        self.put::<Loss>(&TokensKey { tokenizer, document }, &encode_loss(spans))
+    }
+
+    /// Stores how a document's text is encoded and what of it is trained on.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn text_form(&mut self, document: DocId, form: &TextForm) -> Result<(), StoreError> {
+        self.put::<Loss>(&TokensKey { tokenizer: TEXT, document }, &encode_form(form))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn golden_bytes() {
+        let spans = vec![LossSpan { start: 3, end: 258, weight: 1.0 }];
+        let bytes = encode_loss(&spans);
+        assert_eq!(bytes, [1, 3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0x80, 0x3f]);
+        assert_eq!(decode_loss(&bytes), Ok(spans.clone()));
+        assert_eq!(decode_loss(&[1]), Ok(Vec::new()));
+        let form = TextForm { specials: true, given: Some(TokenizerId(2)), spans: Some(spans) };
+        let bytes = encode_form(&form);
+        assert_eq!(bytes, [1, 7, 2, 0, 3, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0x80, 0x3f]);
+        assert_eq!(decode_form(&bytes), Ok(form));
+        assert_eq!(encode_form(&TextForm::default()), [1, 0]);
+    }
+
+    #[test]
+    fn spans_out_of_order_empty_or_weightless_are_malformed() {
+        let span = |start, end, weight| LossSpan { start, end, weight };
+        for bad in [
+            vec![span(1, 1, 1.0)],
+            vec![span(0, 2, 1.0), span(1, 3, 1.0)],
+            vec![span(0, 2, 0.0)],
+            vec![span(0, 2, f32::NAN)],
+        ] {
+            assert!(decode_loss(&encode_loss(&bad)).is_err(), "{bad:?}");
+        }
+        assert!(decode_form(&[1, 8]).is_err() && decode_form(&[1, 0, 0]).is_err());
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_error_or_a_row(bytes: Vec<u8>) {
+            if let Ok(spans) = decode_loss(&bytes) { prop_assert_eq!(encode_loss(&spans), bytes.clone()); }
+            if let Ok(form) = decode_form(&bytes) { prop_assert_eq!(encode_form(&form), bytes); }
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The family `columns`: numbers of documents, block by block.
+
+use crate::model::{ColumnId, DocId};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{BlockNumber, ColumnKey, StoreKey};
+use crate::store::bytes::number_block::{NumberBlock, NumberBlockRef, encode_patch};
+use crate::store::database::family::{corrupt_row, family_handle, store_family};
+use crate::store::database::merge;
+use crate::store::error::StoreError;
+use crate::store::view::View;
+use rocksdb::DBPinnableSlice;
+use std::sync::Arc;
+
+store_family! {
+    /// Numeric columns: lengths, counts, term of each document, declared numbers.
+    Columns = "columns", Numbers,
+    ColumnKey, "column u16, block u48"
+    => NumberBlockRef<'v>, |_, bytes| NumberBlockRef::read(bytes),
+    "up to 65,536 integers with nulls, min and max; merge operand: patch"
+}
+
+/// One block of a column, held as it is stored.
+pub(crate) struct NumberBlockHandle<'v> {
+    column: ColumnId,
+    block: u64,
+    bytes: Option<BlockBytes<'v>>,
+}
+
+enum BlockBytes<'v> {
+    /// As RocksDB has them in its cache.
+    Pinned(DBPinnableSlice<'v>),
+    /// Put together from patches.
+    Merged(Arc<[u8]>),
+}
+
+impl NumberBlockHandle<'_> {
+    /// Its values; none where nothing was ever set.
+    ///
+    /// # Errors
+    /// [`StoreError`] for bytes that no release wrote.
+    pub(crate) fn values(&self) -> Result<Option<NumberBlockRef<'_>>, StoreError> {
+        let Some(bytes) = self.bytes() else { return Ok(None) };
+        let values = NumberBlockRef::read(bytes);
+        values.map(Some).map_err(|why| corrupt_row::<Columns>("column block", &self.key(), why))
+    }
+
+    fn decoded(&self) -> Result<NumberBlock, StoreError> {
+        let Some(bytes) = self.bytes() else { return Ok(NumberBlock::default()) };
+        let block = NumberBlock::decode(bytes);
+        block.map_err(|why| corrupt_row::<Columns>("column block", &self.key(), why))
+    }
+
+    fn bytes(&self) -> Option<&[u8]> {
+        self.bytes.as_ref().map(|bytes| match bytes {
+            BlockBytes::Pinned(bytes) => bytes.as_ref(),
+            BlockBytes::Merged(bytes) => bytes.as_ref(),
+        })
+    }
+
+    fn key(&self) -> Vec<u8> {
+        ColumnKey { column: self.column, block: BlockNumber(self.block) }.to_bytes()
+    }
+}
+
+impl View {
+    /// One block of a column as it is stored. One that lies there in patches is put together once, and kept while there
+    /// is room; see [`merged`](crate::store::database::page_cache).
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub(crate) fn column(
+        &self,
+        column: ColumnId,
+        block: u64,
+    ) -> Result<NumberBlockHandle<'_>, StoreError> {
+        let merged = &self.moment.merged;
+        if let Some(bytes) = merged.get(column, block) {
+            #[cfg(test)]
+            crate::store::counted::read("columns", 1);
+            return Ok(NumberBlockHandle { column, block, bytes: Some(BlockBytes::Merged(bytes)) });
+        }
+        let before = merge::numbers_merged();
+        let key = ColumnKey { column, block: BlockNumber(block) };
+        let mut bytes = self.pinned().get::<Columns>(&key)?.map(BlockBytes::Pinned);
+        if let (Some(BlockBytes::Pinned(put_together)), true) =
+            (&bytes, merge::numbers_merged() != before)
+        {
+            let put_together: Arc<[u8]> = Arc::from(put_together.as_ref());
+            merged.keep(column, block, &put_together);
+            bytes = Some(BlockBytes::Merged(put_together));
+        }
+        Ok(NumberBlockHandle { column, block, bytes })
+    }
+
+    /// One block of a column, decoded; empty where nothing was ever set.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn column_block(&self, column: ColumnId, block: u64) -> Result<NumberBlock, StoreError> {
+        self.column(column, block)?.decoded()
+    }
+
+    /// What `read` makes of one block of a column, given as it lies in memory: no value is copied. None
+    /// where nothing was ever set.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn column_values<T>(
+        &self,
+        column: ColumnId,
+        block: u64,
+        read: impl FnOnce(&NumberBlockRef<'_>) -> T,
+    ) -> Result<Option<T>, StoreError> {
+        Ok(self.column(column, block)?.values()?.map(|values| read(&values)))
+    }
+
+    /// The value of one document; none where it has none. Nothing else of its block is decoded.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub(crate) fn column_value(
+        &self,
+        column: ColumnId,
+        document: DocId,
+    ) -> Result<Option<i64>, StoreError> {
+        let (block, slot) = (document.block(), document.slot());
+        Ok(self.column_values(column, block, |values| values.get(slot))?.flatten())
+    }
+
+    /// Smallest and largest value of one block of a column, cheaper than its values; none where
+    /// nothing was ever set.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn column_range(
+        &self,
+        column: ColumnId,
+        block: u64,
+    ) -> Result<Option<(i64, i64)>, StoreError> {
+        self.column_values(column, block, |values| values.range())
+    }
+
+    /// How often a block of a column was put together from patches for this moment.
+    #[cfg(test)]
+    pub(crate) fn columns_merged(&self) -> u64 {
+        self.moment.merged.merged()
+    }
+}
+
+impl CommitBatch<'_> {
+    pub(in crate::store) fn number(&mut self, column: ColumnId, document: DocId, value: i64) {
+        self.number_or_null(column, document, Some(value));
+    }
+
+    pub(in crate::store) fn number_or_null(
+        &mut self,
+        column: ColumnId,
+        document: DocId,
+        value: Option<i64>,
+    ) {
+        let patch = self.patches.entry((column, document.block())).or_default();
+        patch.insert(document.slot(), value);
+    }
+
+    /// Writes the numbers that changed, one operand a block.
+    pub(in crate::store) fn merge_numbers(&mut self) -> Result<(), StoreError> {
+        let columns = family_handle::<Columns>(&self.writer.db)?;
+        for ((column, block), patch) in &self.patches {
+            let key = ColumnKey { column: *column, block: BlockNumber(*block) };
+            self.rows.merge_cf(&columns, key.to_bytes(), encode_patch(patch));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,227 @@
+//! The family `terms`: the dictionary of (field, value) pairs in both directions, and those that no document has any
+//! more.
+#![expect(clippy::big_endian_bytes, reason = "ids in values have the byte order of keys")]
+
+use crate::model::{FieldId, TermId};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, TermKey};
+use crate::store::database::family::store_family;
+use crate::store::documents::postings::Postings;
+use crate::store::error::{DecodeError, StoreError};
+use crate::store::system_fields;
+use crate::store::view::View;
+
+store_family! {
+    /// Interned (field, value) pairs, both directions.
+    Terms = "terms", Small,
+    TermKey, "0, field u16, value bytes; 1, term u32"
+    => TermRow, TermRow::decode,
+    "term u32 BE; field u16 BE, value bytes"
+}
+
+pub(in crate::store) fn encode_id(term: TermId) -> [u8; 4] {
+    term.0.to_be_bytes()
+}
+
+pub(in crate::store) fn decode_id(bytes: &[u8]) -> Result<TermId, DecodeError> {
+    let bytes = bytes.try_into().map_err(|_| DecodeError::at(0, "term id is not 4 bytes"))?;
+    Ok(TermId(u32::from_be_bytes(bytes)))
+}
+
+pub(in crate::store) fn encode_value(field: FieldId, value: &[u8]) -> Vec<u8> {
+    let mut out = field.0.to_be_bytes().to_vec();
+    out.extend_from_slice(value);
+    out
+}
+
+pub(in crate::store) fn decode_value(bytes: &[u8]) -> Result<(FieldId, Vec<u8>), DecodeError> {
+    match bytes.split_first_chunk::<2>() {
+        Some((field, value)) => Ok((FieldId(u16::from_be_bytes(*field)), value.to_vec())),
+        None => Err(DecodeError::at(0, "term value lacks its field")),
+    }
+}
+
+/// A row of the dictionary, of either direction.
+pub enum TermRow {
+    /// The term of a value.
+    Term(TermId),
+    /// The value of a term.
+    Value(FieldId, Vec<u8>),
+}
+
+impl TermRow {
+    pub(in crate::store) fn decode(key: &TermKey, bytes: &[u8]) -> Result<Self, DecodeError> {
+        match key {
+            TermKey::Value(..) => decode_id(bytes).map(Self::Term),
+            TermKey::Id(_) => decode_value(bytes).map(|(field, value)| Self::Value(field, value)),
+        }
+    }
+
+    pub(in crate::store) fn term(self) -> Result<TermId, DecodeError> {
+        match self {
+            Self::Term(term) => Ok(term),
+            Self::Value(..) => Err(DecodeError::at(0, "the value of a term, not a term")),
+        }
+    }
+
+    pub(in crate::store) fn value(self) -> Result<(FieldId, Vec<u8>), DecodeError> {
+        match self {
+            Self::Value(field, value) => Ok((field, value)),
+            Self::Term(_) => Err(DecodeError::at(0, "the term of a value, not a value")),
+        }
+    }
+}
+
+/// Values of a field, with their terms.
+type ValueTerms = Vec<(Vec<u8>, TermId)>;
+
+impl View {
+    /// The term of a value; none when no document has it.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn term(&self, field: FieldId, value: &[u8]) -> Result<Option<TermId>, StoreError> {
+        let key = TermKey::Value(field, value.to_vec());
+        self.pinned().read_with::<Terms, _>("term", &key, TermRow::term)
+    }
+
+    /// The value of a term.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn term_value(&self, term: TermId) -> Result<Option<(FieldId, Vec<u8>)>, StoreError> {
+        self.pinned().read_with::<Terms, _>("term", &TermKey::Id(term), TermRow::value)
+    }
+
+    /// All values of a field with their terms, in byte order of the values.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn terms(&self, field: FieldId) -> Result<Vec<(Vec<u8>, TermId)>, StoreError> {
+        Ok(self.terms_up_to(field, usize::MAX)?.unwrap_or_default())
+    }
+
+    /// As [`View::terms`], of a field with at most `most` values; none when it has more.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(crate) fn terms_up_to(
+        &self,
+        field: FieldId,
+        most: usize,
+    ) -> Result<Option<ValueTerms>, StoreError> {
+        let prefix = TermKey::Value(field, Vec::new()).to_bytes();
+        let mut rows = self.pinned().scan_prefix::<Terms>(&prefix)?;
+        let mut found = Vec::new();
+        while let Some((key, term)) = rows.next_with("term", TermRow::term)? {
+            if found.len() >= most {
+                return Ok(None);
+            }
+            if let TermKey::Value(_, value) = key {
+                found.push((value, term));
+            }
+        }
+        Ok(Some(found))
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Forgets which terms values have: some are gone.
+    pub(in crate::store) fn forget_interned(&mut self) {
+        self.new_terms.clear();
+        self.writer.terms.clear();
+    }
+
+    pub(in crate::store) fn term(
+        &mut self,
+        field: FieldId,
+        value: &[u8],
+    ) -> Result<TermId, StoreError> {
+        let key = (field, value.to_vec());
+        if let Some(term) = self.new_terms.get(&key).or_else(|| self.writer.terms.get(&key)) {
+            return Ok(*term);
+        }
+        let term = match self.view.term(field, value)? {
+            Some(term) => term,
+            None => {
+                let term = TermId(self.state.next_term);
+                self.state.next_term = term.0.checked_add(1).ok_or_else(|| {
+                    StoreError::Name(
+                        "the corpus has 2^32 distinct indexed values; declare fewer keyword fields"
+                            .to_owned(),
+                    )
+                })?;
+                self.put::<Terms>(&TermKey::Value(field, value.to_vec()), &encode_id(term))?;
+                self.put::<Terms>(&TermKey::Id(term), &encode_value(field, value))?;
+                term
+            }
+        };
+        self.new_terms.insert(key, term);
+        Ok(term)
+    }
+}
+
+/// A value of a field that no document has.
+pub struct UnusedTerm {
+    term: TermId,
+    field: FieldId,
+    value: Vec<u8>,
+}
+
+impl View {
+    /// The first `most` values from a term on that no document has any more, and the term to go on from, where there
+    /// are more. One scan of the bitmaps beside one of the names.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(crate) fn unused_terms(
+        &self,
+        from: TermId,
+        most: usize,
+    ) -> Result<(Vec<UnusedTerm>, Option<TermId>), StoreError> {
+        let start = TermKey::Id(from).to_bytes();
+        let mut names = self.pinned().scan::<Terms>(&start, None)?;
+        let start = PostingKey { term: from, block: BlockNumber(0) }.to_bytes();
+        let mut rows = self.pinned().scan::<Postings>(&start, None)?;
+        let mut used = rows.next("bitmap")?;
+        let mut unused = Vec::new();
+        while let Some((key, (field, value))) = names.next_with("term", TermRow::value)? {
+            let TermKey::Id(term) = key else { continue };
+            let mut is_used = false;
+            while let Some((PostingKey { term: of, .. }, slots)) = &used {
+                if *of > term {
+                    break;
+                }
+                is_used |= *of == term && !slots.is_empty();
+                used = rows.next("bitmap")?;
+            }
+            let is_keyword =
+                field == system_fields::LANGUAGE || field.0 >= system_fields::FIRST_DECLARED;
+            if is_keyword && !is_used {
+                unused.push(UnusedTerm { term, field, value });
+                if unused.len() >= most {
+                    return Ok((unused, Some(TermId(term.0.saturating_add(1)))));
+                }
+            }
+        }
+        Ok((unused, None))
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Forgets values that no document has. Their numbers are not given again.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a family is absent.
+    pub fn drop_terms(&mut self, unused: &[UnusedTerm]) -> Result<(), StoreError> {
+        for UnusedTerm { term, field, value } in unused {
+            self.delete::<Terms>(&TermKey::Id(*term))?;
+            self.delete::<Terms>(&TermKey::Value(*field, value.clone()))?;
+            let rows = |term| PostingKey { term, block: BlockNumber(0) }.to_bytes();
+            let next = TermId(term.0.saturating_add(1));
+            self.delete_range::<Postings>(rows(*term), rows(next))?;
+        }
+        self.forget_interned();
+        Ok(())
+    }
+}

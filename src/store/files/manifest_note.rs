@@ -1,0 +1,180 @@
+//! How long the database's manifest had grown: a shorter one has lost the names of tables, and says nothing.
+//!
+//! RocksDB takes a manifest that ends early for the whole of it. Where the write-ahead log of the lost
+//! tables is gone too, their rows would be missing without a word. So the writer notes number and length
+//! after each commit and flush; a manifest only grows, until another of a higher number follows it. RocksDB's
+//! threads write to it and sync it later, so it is synced before it is noted: a note that a power cut
+//! leaves ahead of the disk would have a whole corpus refused.
+//!
+//! With it goes the number of the oldest log that is still needed: what was in older ones is in tables.
+
+use crate::store::bytes::cursor::ByteCursor;
+use crate::store::error::StoreError;
+use crate::store::files::directory::CorpusDirectory;
+use std::fs::File;
+use std::io::ErrorKind;
+use xxhash_rust::xxh3::xxh3_64;
+
+/// Number and length of a manifest, the oldest needed log, and their xxh3-64; little-endian.
+const RECORD: usize = 32;
+/// The same without the log, as it was noted before.
+const SHORT: usize = 24;
+
+/// A manifest as it was found: its number, its length in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::store) struct ManifestLength {
+    number: u64,
+    pub(in crate::store) length: u64,
+}
+
+/// What the writer notes; only of a manifest that is on the disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::store) struct ManifestNote {
+    manifest: ManifestLength,
+    /// The oldest log that holds what is in no table.
+    pub(in crate::store) oldest_log: u64,
+}
+
+impl ManifestLength {
+    /// The manifest in use; none while it is being replaced.
+    pub(in crate::store) fn now(place: &CorpusDirectory) -> Option<Self> {
+        let database = place.database();
+        let current = std::fs::read_to_string(database.join("CURRENT")).ok()?;
+        let name = current.trim_end();
+        let number = name.strip_prefix("MANIFEST-")?.parse().ok()?;
+        let length = std::fs::metadata(database.join(name)).ok()?.len();
+        Some(Self { number, length })
+    }
+
+    /// The manifest's file in the database.
+    pub(in crate::store) fn name(self) -> String {
+        format!("MANIFEST-{:06}", self.number)
+    }
+
+    /// Number and length of the manifest in use, all of which is on the disk; none while it is replaced.
+    fn synced(place: &CorpusDirectory) -> Option<Self> {
+        // Measured before it is synced: what is appended meanwhile is not claimed.
+        let found = Self::now(place)?;
+        File::open(place.database().join(found.name())).ok()?.sync_data().ok()?;
+        Some(found)
+    }
+}
+
+impl ManifestNote {
+    /// What was noted last; a torn note is none.
+    pub(in crate::store) fn read(place: &CorpusDirectory) -> Result<Option<Self>, StoreError> {
+        let path = place.manifest_note();
+        match std::fs::read(&path) {
+            Ok(bytes) => Ok(Self::decode(&bytes)),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io("reading", &path)(error)),
+        }
+    }
+
+    fn decode(bytes: &[u8]) -> Option<Self> {
+        let body = bytes.get(..bytes.len().checked_sub(8)?)?;
+        let mut cursor = ByteCursor::new(bytes);
+        let (number, length) = (cursor.u64().ok()?, cursor.u64().ok()?);
+        let oldest_log = match bytes.len() {
+            RECORD => cursor.u64().ok()?,
+            SHORT => 0,
+            _ => return None,
+        };
+        (xxh3_64(body) == cursor.u64().ok()?)
+            .then_some(Self { manifest: ManifestLength { number, length }, oldest_log })
+    }
+
+    /// Notes how the database stands, if that is other than what was noted `before`. The note is not synced:
+    /// after a crash of the machine an older one protects less, and lies never.
+    pub(in crate::store) fn update(
+        before: Option<Self>,
+        place: &CorpusDirectory,
+        oldest_log: u64,
+    ) -> Result<Option<Self>, StoreError> {
+        let is_new = |found: &ManifestLength| {
+            before.is_none_or(|noted| noted.manifest != *found || noted.oldest_log != oldest_log)
+        };
+        if !ManifestLength::now(place).as_ref().is_some_and(is_new) {
+            return Ok(before);
+        }
+        let Some(manifest) = ManifestLength::synced(place) else { return Ok(before) };
+        let mut bytes =
+            [manifest.number, manifest.length, oldest_log].map(u64::to_le_bytes).concat();
+        bytes.extend(xxh3_64(&bytes).to_le_bytes());
+        let path = place.manifest_note();
+        std::fs::write(&path, bytes).map_err(StoreError::io("writing", &path))?;
+        Ok(Some(Self { manifest, oldest_log }))
+    }
+}
+
+/// Refuses a database whose manifest is shorter than it was.
+///
+/// # Errors
+/// [`StoreError::LostTables`]; [`StoreError::Io`] when the note cannot be read.
+pub(in crate::store) fn refuse_shorter(place: &CorpusDirectory) -> Result<(), StoreError> {
+    let Some(noted) = ManifestNote::read(place)?.map(|noted| noted.manifest) else { return Ok(()) };
+    match ManifestLength::now(place) {
+        Some(found) if found < noted => Err(StoreError::LostTables {
+            path: place.root.clone(),
+            found: found.length,
+            noted: noted.length,
+        }),
+        _ => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shorter_or_older_manifest_is_refused_a_longer_or_newer_one_is_not() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = CorpusDirectory::new(directory.path());
+        let set = |number: u64, length: usize| {
+            std::fs::create_dir_all(place.database()).unwrap();
+            let name = format!("MANIFEST-{number:06}");
+            std::fs::write(place.database().join(&name), vec![0; length]).unwrap();
+            std::fs::write(place.database().join("CURRENT"), format!("{name}\n")).unwrap();
+        };
+        set(5, 100);
+        assert!(refuse_shorter(&place).is_ok());
+        ManifestNote::update(None, &place, 7).unwrap();
+        assert_eq!(ManifestNote::read(&place).unwrap().unwrap().oldest_log, 7);
+        for (number, length, good) in
+            [(5, 100, true), (5, 99, false), (4, 200, false), (5, 300, true), (6, 10, true)]
+        {
+            set(number, length);
+            assert_eq!(refuse_shorter(&place).is_ok(), good, "{number} {length}");
+        }
+        let note = place.manifest_note();
+        let bytes = std::fs::read(&note).unwrap();
+        std::fs::write(&note, &bytes[..20]).unwrap();
+        set(1, 1);
+        assert!(refuse_shorter(&place).is_ok(), "a torn note says nothing");
+    }
+
+    #[test]
+    fn a_manifest_that_cannot_be_synced_is_not_noted() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = CorpusDirectory::new(directory.path());
+        // It is there, but not under the name that is synced.
+        std::fs::create_dir_all(place.database()).unwrap();
+        std::fs::write(place.database().join("CURRENT"), "MANIFEST-5\n").unwrap();
+        std::fs::write(place.database().join("MANIFEST-5"), [0; 10]).unwrap();
+        assert_eq!(ManifestNote::update(None, &place, 0).unwrap(), None);
+        assert!(!place.manifest_note().exists());
+    }
+
+    #[test]
+    fn a_note_without_a_log_is_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let place = CorpusDirectory::new(directory.path());
+        let mut bytes = [5_u64, 100].map(u64::to_le_bytes).concat();
+        bytes.extend(xxh3_64(&bytes).to_le_bytes());
+        std::fs::write(place.manifest_note(), bytes).unwrap();
+        let manifest = ManifestLength { number: 5, length: 100 };
+        let noted = ManifestNote { manifest, oldest_log: 0 };
+        assert_eq!(ManifestNote::read(&place).unwrap(), Some(noted));
+    }
+}

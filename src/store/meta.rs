@@ -1,0 +1,233 @@
+//! The family `meta`: its keys, which are names, and what stands under each.
+
+use crate::model::{CommitSeq, FieldDeclaration, FieldId, FileId, Policy, SourceId};
+use crate::store::bytes::cursor::empty;
+use crate::store::bytes::key::StoreKey;
+use crate::store::bytes::record::{self, CharterRecord, FieldRecord, RedoRecord, StoreState};
+use crate::store::database::family::store_family;
+use crate::store::error::DecodeError;
+
+const TEMPLATE: &str = "template ";
+const CHAT: &str = "chat ";
+const OVERTAKEN: &str = "overtaken ";
+const FIELD: &str = "field ";
+
+/// What a row of `meta` is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum MetaKey {
+    /// The format version and the release that wrote it.
+    Format,
+    /// Policy and declared fields.
+    Charter,
+    /// High-water marks and counters.
+    State,
+    /// A re-decision under way.
+    Redo,
+    /// A field that was added, is being filled, or is going.
+    Field(FieldId),
+    /// The chat template with this hash.
+    Template(String),
+    /// The chat template that wrote the texts of a commit.
+    Chat(CommitSeq),
+    /// Records of file `by` superseded documents of `file` since it was last read from its start.
+    Overtaken {
+        /// The source of both.
+        source: SourceId,
+        /// The file whose documents were superseded.
+        file: FileId,
+        /// The file whose records superseded them.
+        by: FileId,
+    },
+}
+
+impl MetaKey {
+    /// What the keys of all templates begin with.
+    pub(in crate::store) const fn templates() -> &'static [u8] {
+        TEMPLATE.as_bytes()
+    }
+
+    /// What the keys of fields begin with.
+    pub(in crate::store) const fn fields() -> &'static [u8] {
+        FIELD.as_bytes()
+    }
+
+    /// What the keys begin with that say which files overtook this one.
+    pub(in crate::store) fn overtaken(source: SourceId, file: FileId) -> String {
+        format!("{OVERTAKEN}{:010} {:010} ", source.0, file.0)
+    }
+
+    fn name(&self) -> String {
+        match self {
+            Self::Format => "format".to_owned(),
+            Self::Charter => "charter".to_owned(),
+            Self::State => "state".to_owned(),
+            Self::Redo => "redo".to_owned(),
+            Self::Field(field) => format!("{FIELD}{:05}", field.0),
+            Self::Template(hash) => format!("{TEMPLATE}{hash}"),
+            Self::Chat(commit) => format!("{CHAT}{:020}", commit.0),
+            Self::Overtaken { source, file, by } => {
+                format!("{}{:010}", Self::overtaken(*source, *file), by.0)
+            }
+        }
+    }
+
+    fn of_name(name: &str) -> Option<Self> {
+        let key = match name {
+            "format" => Self::Format,
+            "charter" => Self::Charter,
+            "state" => Self::State,
+            "redo" => Self::Redo,
+            _ => {
+                if let Some(hash) = name.strip_prefix(TEMPLATE) {
+                    Self::Template(hash.to_owned())
+                } else if let Some(field) = name.strip_prefix(FIELD) {
+                    Self::Field(FieldId(field.parse().ok()?))
+                } else if let Some(commit) = name.strip_prefix(CHAT) {
+                    Self::Chat(CommitSeq(commit.parse().ok()?))
+                } else {
+                    let mut numbers = name.strip_prefix(OVERTAKEN)?.split(' ').map(str::parse);
+                    let mut next = || numbers.next()?.ok();
+                    let (source, file, by) = (SourceId(next()?), FileId(next()?), FileId(next()?));
+                    Self::Overtaken { source, file, by }
+                }
+            }
+        };
+        // Numbers have one spelling.
+        (key.name() == name).then_some(key)
+    }
+}
+
+impl StoreKey for MetaKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.name().as_bytes());
+    }
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let name = std::str::from_utf8(bytes).ok();
+        name.and_then(Self::of_name).ok_or_else(|| DecodeError::at(0, "no record has this name"))
+    }
+}
+
+/// A row of `meta`.
+pub enum MetaRow<'v> {
+    /// The format version, which opening has compared.
+    Format,
+    /// Policy and declared fields.
+    Charter(Box<(Policy, Vec<FieldDeclaration>)>),
+    /// High-water marks and counters.
+    State(StoreState),
+    /// A re-decision under way.
+    Redo(RedoRecord),
+    /// A field that was added, is being filled, or is going.
+    Field(FieldId, FieldRecord),
+    /// A chat template, verbatim.
+    Template(&'v str),
+    /// The template that wrote the texts of a commit.
+    Chat {
+        /// Its hash.
+        hash: &'v str,
+        /// The values it could name, JSON.
+        variables: &'v str,
+    },
+    /// The key says it all.
+    Overtaken,
+}
+
+impl<'v> MetaRow<'v> {
+    pub(in crate::store) fn decode(key: &MetaKey, bytes: &'v [u8]) -> Result<Self, DecodeError> {
+        let text = || {
+            std::str::from_utf8(bytes)
+                .map_err(|error| DecodeError::at(error.valid_up_to(), "not UTF-8"))
+        };
+        Ok(match key {
+            MetaKey::Format => {
+                version(bytes)?;
+                Self::Format
+            }
+            MetaKey::Charter => {
+                Self::Charter(Box::new(record::decode::<CharterRecord>(bytes)?.read()?))
+            }
+            MetaKey::State => Self::State(record::decode(bytes)?),
+            MetaKey::Redo => Self::Redo(record::decode(bytes)?),
+            MetaKey::Field(field) => {
+                let record: FieldRecord = record::decode(bytes)?;
+                record.declaration(*field)?;
+                Self::Field(*field, record)
+            }
+            MetaKey::Template(_) => Self::Template(text()?),
+            MetaKey::Chat(_) => {
+                let text = text()?;
+                let (hash, variables) = text.split_once(' ').unwrap_or((text, "{}"));
+                Self::Chat { hash, variables }
+            }
+            MetaKey::Overtaken { .. } => {
+                empty(bytes)?;
+                Self::Overtaken
+            }
+        })
+    }
+
+    pub(in crate::store) fn state(self) -> Result<StoreState, DecodeError> {
+        if let Self::State(state) = self { Ok(state) } else { Err(other()) }
+    }
+
+    pub(in crate::store) fn charter(self) -> Result<(Policy, Vec<FieldDeclaration>), DecodeError> {
+        if let Self::Charter(charter) = self { Ok(*charter) } else { Err(other()) }
+    }
+
+    pub(in crate::store) fn redo(self) -> Result<RedoRecord, DecodeError> {
+        if let Self::Redo(record) = self { Ok(record) } else { Err(other()) }
+    }
+
+    pub(in crate::store) fn field(self) -> Result<(FieldId, FieldRecord), DecodeError> {
+        if let Self::Field(field, record) = self { Ok((field, record)) } else { Err(other()) }
+    }
+
+    pub(in crate::store) fn chat(self) -> Result<(&'v str, &'v str), DecodeError> {
+        if let Self::Chat { hash, variables } = self { Ok((hash, variables)) } else { Err(other()) }
+    }
+
+    pub(in crate::store) fn template(self) -> Result<String, DecodeError> {
+        if let Self::Template(text) = self { Ok(text.to_owned()) } else { Err(other()) }
+    }
+}
+
+fn other() -> DecodeError {
+    DecodeError::at(0, "the row of another key")
+}
+
+/// The version in the first bytes of `format`.
+pub(in crate::store) fn version(bytes: &[u8]) -> Result<u32, DecodeError> {
+    let first = bytes.split_first_chunk::<4>().map(|(version, _)| u32::from_le_bytes(*version));
+    first.ok_or_else(|| DecodeError::at(0, "shorter than 4 bytes"))
+}
+
+store_family! {
+    /// Format version, charter (policy, fields), state. Written by every commit.
+    Meta = "meta", Small,
+    MetaKey, "name"
+    => MetaRow<'v>, MetaRow::decode,
+    "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `field ID` (5 digits): record of a field that was added, is being filled, or is going; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn golden_keys() {
+        let overtaken = MetaKey::Overtaken { source: SourceId(3), file: FileId(70), by: FileId(8) };
+        for (key, name) in [
+            (MetaKey::State, "state"),
+            (MetaKey::Template("ab".to_owned()), "template ab"),
+            (MetaKey::Chat(CommitSeq(5)), "chat 00000000000000000005"),
+            (MetaKey::Field(FieldId(16)), "field 00016"),
+            (overtaken, "overtaken 0000000003 0000000070 0000000008"),
+        ] {
+            assert_eq!(key.to_bytes(), name.as_bytes());
+            assert_eq!(MetaKey::decode(name.as_bytes()), Ok(key));
+        }
+        for name in ["overtaken 0000000003 0000000070", "chat 5", "field 16", "states", ""] {
+            assert!(MetaKey::decode(name.as_bytes()).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Creating a corpus, and becoming its writer.
+
+use crate::model::{CommitSeq, FieldDeclaration, Policy};
+use crate::store::bytes::key::{CommitKey, StoreKey};
+use crate::store::bytes::record::{self, CharterRecord, CommitRecord, StoreState};
+use crate::store::bytes::text::TextEncoder;
+use crate::store::database::family::{StoreFamily, corrupt_row, family_handle};
+use crate::store::database::page_cache::PageCache;
+use crate::store::database::tuning::{self, MemoryBudget};
+use crate::store::error::StoreError;
+use crate::store::files::directory::CorpusDirectory;
+use crate::store::files::journal::{self, Journal, JournalContents, JournalEntry};
+use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
+use crate::store::files::scratch::{self, DryRunCorpus};
+use crate::store::files::wal;
+use crate::store::index::{IndexReader, IndexWriter};
+use crate::store::meta::Meta;
+use crate::store::migrate;
+use crate::store::records::commits::Commits;
+use crate::store::table::FAMILIES;
+use crate::store::view::View;
+use crate::store::writer::{CommitCarryOver, StoreWriter, synced};
+use rocksdb::checkpoint::Checkpoint;
+use rocksdb::{DB, Options, WriteBatch};
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::Arc;
+
+/// Makes a new corpus at `path`, which must be absent or an empty directory.
+///
+/// # Errors
+/// [`StoreError::AlreadyExists`], or what the file system and RocksDB say.
+pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Result<(), StoreError> {
+    let place = CorpusDirectory::new(path);
+    place.make()?;
+    let lock = place.lock()?;
+    let memory = MemoryBudget::within(256 << 20);
+    let mut options = tuning::database(memory, 2);
+    options.create_if_missing(true);
+    options.create_missing_column_families(true);
+    let db =
+        DB::open_cf_descriptors(&options, place.database(), tuning::families(FAMILIES, memory))?;
+    migrate::run_migrations(&db)?;
+    write_first_commit(&db, policy, fields)?;
+    Journal::open(&place.journal(), &JournalContents::default())?
+        .append(JournalEntry { commit: 1, documents: 0 }, wal::newest(&place)?)?;
+    db.flush_wal(true)?;
+    drop(db);
+    place.write_format(migrate::current())?;
+    drop(lock);
+    Ok(())
+}
+
+fn write_first_commit(
+    db: &DB,
+    policy: &Policy,
+    fields: &[FieldDeclaration],
+) -> Result<(), StoreError> {
+    let meta = family_handle::<Meta>(db)?;
+    let mut rows = WriteBatch::default();
+    rows.put_cf(&meta, "charter", record::encode("charter", &CharterRecord::new(policy, fields)?)?);
+    let state = db.get_pinned_cf(&meta, "state")?.ok_or(StoreError::Missing {
+        what: "record",
+        family: Meta::NAME,
+        key: "state".to_owned(),
+    })?;
+    let state: StoreState =
+        record::decode(&state).map_err(|why| corrupt_row::<Meta>("state", b"state", why))?;
+    let state = StoreState { commit: 1, ..state };
+    rows.put_cf(&meta, "state", record::encode("state", &state)?);
+    let record = CommitRecord::about("init", policy.to_string());
+    let key = CommitKey { commit: CommitSeq(1) }.to_bytes();
+    rows.put_cf(&family_handle::<Commits>(db)?, key, record::encode("commit", &record)?);
+    db.write_opt(rows, &synced())?;
+    Ok(())
+}
+
+/// Refuses a database that stands before what the journal says.
+pub(in crate::store) fn refuse_lost(
+    path: &Path,
+    database: u64,
+    acknowledged: Option<JournalEntry>,
+) -> Result<(), StoreError> {
+    match acknowledged {
+        Some(entry) if entry.commit > database => Err(StoreError::LostCommits {
+            path: path.to_path_buf(),
+            database,
+            journal: entry.commit,
+        }),
+        _ => Ok(()),
+    }
+}
+
+impl StoreWriter {
+    /// Opens a corpus for writing; repairs the journal when a crash left it behind the database.
+    ///
+    /// # Errors
+    /// [`StoreError`]: no corpus, a newer format, another writer, lost commits, corruption.
+    pub fn open(path: &Path, memory: MemoryBudget, threads: usize) -> Result<Self, StoreError> {
+        let place = CorpusDirectory::new(path);
+        let found = place.read_format(migrate::current())?;
+        let lock = place.lock()?;
+        scratch::sweep(&place, &[scratch::LINKS, scratch::DRY_RUN, scratch::NOTES]);
+        let entries = journal::read_end(&place)?;
+        refuse_shorter(&place)?;
+        let noted = ManifestNote::read(&place)?;
+        let oldest = noted.map_or(0, |noted| noted.oldest_log);
+        wal::refuse_lost(&place, &entries, oldest, || {
+            open_for_inspection(&place, &entries, oldest)
+        })?;
+        let mut options: Options = tuning::database(memory, threads);
+        // A step of the ladder may need a family that an older format did not have.
+        options.create_missing_column_families(found < migrate::current());
+        let database = place.database();
+        let db = DB::open_cf_descriptors(&options, &database, tuning::families(FAMILIES, memory))
+            .map_err(|error| wal::refused(&place, &database, &entries, oldest, error))?;
+        // Before anything is written: what is lost must not be lost twice.
+        refuse_lost(path, migrate::commit(&db)?, entries.last())?;
+        if found < migrate::current() {
+            let before = path.join(format!("before-format-{}", migrate::current()));
+            // One that stands there is of an earlier try: the ladder has not ended since.
+            if !before.exists() {
+                Checkpoint::new(&db)?.create_checkpoint(before)?;
+            }
+            migrate::run_migrations(&db)?;
+            place.write_format(migrate::current())?;
+        }
+        let db = Arc::new(db);
+        let merged = PageCache::within(memory.merged);
+        let view = View::open_now(&db, IndexReader::default(), &merged, memory)?;
+        let bands = IndexWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
+        let view = View::open_now(&db, bands.index(), &merged, memory)?;
+        let mut journal = Journal::open(&place.journal(), &entries)?;
+        if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
+            // Opening has made tables of what the logs held: the newest is empty.
+            let entry = JournalEntry { commit: view.commit().0, documents: view.documents() };
+            journal.append(entry, wal::newest(&place)?)?;
+        }
+        let newest = view.state().next_dictionary.saturating_sub(1);
+        // A purge may have taken it, and found too few texts for another one.
+        let dictionary = view.find_dictionary(newest)?.map(|dictionary| (newest, dictionary));
+        let encoder = Arc::new(TextEncoder::new(dictionary));
+        let kept = Arc::new(view.kept()?);
+        Ok(Self {
+            db,
+            journal,
+            terms: HashMap::new(),
+            encoder,
+            kept,
+            bands,
+            merged,
+            carry_over: CommitCarryOver::default(),
+            carry_over_budget: memory.carry_over,
+            view,
+            is_torn: false,
+            batch_bytes: memory.batch,
+            place,
+            noted,
+            memory,
+            lock: Arc::new(lock),
+            families: FAMILIES,
+        })
+    }
+}
+
+/// The database as it is, with whatever families it has; nothing is written.
+fn open_for_inspection(
+    place: &CorpusDirectory,
+    journal: &JournalContents,
+    oldest_log: u64,
+) -> Result<DB, StoreError> {
+    let database = place.database();
+    let memory = MemoryBudget::within(0);
+    let options = tuning::database(memory, 2);
+    let named = DB::list_cf(&options, &database)?;
+    let mut families = tuning::families(FAMILIES, memory);
+    families.retain(|family| named.iter().any(|name| name == family.name()));
+    DB::open_cf_descriptors_read_only(&options, &database, families, false)
+        .map_err(|error| wal::refused(place, &database, journal, oldest_log, error))
+}
+
+/// The order of an opening: what is lost is said before anything is written.
+
+impl DryRunCorpus {
+    /// Makes the twin. Needs the writer's lock while it is made.
+    ///
+    /// # Errors
+    /// [`StoreError`]: no corpus, another writer, or what the file system says.
+    pub fn make(corpus: &Path) -> Result<Self, StoreError> {
+        Self::of(corpus, migrate::current())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read;
+    use super::*;
+    use crate::model::DedupMode;
+
+    #[test]
+    fn lost_commits_are_refused_before_the_corpus_is_migrated() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("corpus");
+        let policy = Policy::new(DedupMode::Exact, 0.8).unwrap();
+        create(&path, &policy, &[]).unwrap();
+        let place = CorpusDirectory::new(&path);
+        // A journal ahead of the database, in a corpus of an older format.
+        let entries = journal::read(&place.journal()).unwrap();
+        let ahead = JournalEntry { commit: 7, documents: 3 };
+        Journal::open(&place.journal(), &entries).unwrap().append(ahead, None).unwrap();
+        let format = format!("corpusdb {} 0.0.1\n", migrate::current() - 1);
+        std::fs::write(place.format(), &format).unwrap();
+        let memory = MemoryBudget::within(16 << 20);
+        let refused = StoreWriter::open(&path, memory, 2).err().unwrap();
+        assert!(matches!(refused, StoreError::LostCommits { journal: 7, .. }), "{refused}");
+        assert_eq!(std::fs::read_to_string(place.format()).unwrap(), format);
+        let before = path.join(format!("before-format-{}", migrate::current()));
+        assert!(!before.exists());
+        // Without the lost commit it is migrated and opened.
+        let mut bytes = std::fs::read(place.journal()).unwrap();
+        bytes.truncate(bytes.len() - 24);
+        std::fs::write(place.journal(), bytes).unwrap();
+        drop(StoreWriter::open(&path, memory, 2).unwrap());
+        assert!(before.exists());
+        assert_eq!(read(&path, memory).unwrap().commit().0, 1);
+    }
+}

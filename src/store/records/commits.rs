@@ -1,0 +1,143 @@
+//! The family `commits`, the audit log; and the chat templates that wrote the texts of a commit, each verbatim.
+
+use crate::model::CommitSeq;
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::key::{CommitKey, StoreKey};
+use crate::store::bytes::record::{self, CommitRecord};
+use crate::store::database::family::store_family;
+use crate::store::error::StoreError;
+use crate::store::meta::{Meta, MetaKey};
+use crate::store::view::View;
+
+store_family! {
+    /// The audit log. Written by every commit; read by queries and check.
+    Commits = "commits", Small,
+    CommitKey, "commit u64"
+    => CommitRecord, |_, bytes| record::decode(bytes),
+    "record: what the commit did"
+}
+
+impl View {
+    /// Commits, oldest first.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn commits(&self) -> Result<Vec<(CommitSeq, CommitRecord)>, StoreError> {
+        let mut rows = self.pinned().scan::<Commits>(&[], None)?;
+        let mut found = Vec::new();
+        while let Some((key, record)) = rows.next("commit")? {
+            found.push((key.commit, record));
+        }
+        Ok(found)
+    }
+
+    /// The newest `limit` commits, oldest first; the others are not read.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn last_commits(&self, limit: u64) -> Result<Vec<(CommitSeq, CommitRecord)>, StoreError> {
+        // Commits are numbered without gaps.
+        let first = CommitSeq((self.commit().0 + 1).saturating_sub(limit));
+        let mut rows =
+            self.pinned().scan::<Commits>(&CommitKey { commit: first }.to_bytes(), None)?;
+        let mut found = Vec::new();
+        while let Some((key, record)) = rows.next("commit")? {
+            found.push((key.commit, record));
+        }
+        Ok(found)
+    }
+
+    /// The record of a commit: what made it, and what it changed.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn commit_record(&self, commit: CommitSeq) -> Result<Option<CommitRecord>, StoreError> {
+        self.pinned().read::<Commits, _>("commit", &CommitKey { commit })
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Writes what this commit did.
+    pub(in crate::store) fn write_record(
+        &mut self,
+        record: &CommitRecord,
+    ) -> Result<(), StoreError> {
+        let key = CommitKey { commit: self.commit_seq() };
+        self.put::<Commits>(&key, &record::encode("commit", record)?)
+    }
+
+    /// Writes the record of an earlier commit anew, without what it quoted.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn rewrite_commit(
+        &mut self,
+        commit: CommitSeq,
+        record: &CommitRecord,
+    ) -> Result<(), StoreError> {
+        self.put::<Commits>(&CommitKey { commit }, &record::encode("commit", record)?)
+    }
+}
+
+/// The chat template that wrote the texts of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateRecord {
+    /// blake3 of the template, in hexadecimal.
+    pub hash: String,
+    /// The values that it could name, as a JSON object.
+    pub variables: String,
+}
+
+impl View {
+    /// The chat template that wrote the texts of a commit; none: they came as text.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn template_of(&self, commit: CommitSeq) -> Result<Option<TemplateRecord>, StoreError> {
+        self.pinned().read_with::<Meta, _>("chat template", &MetaKey::Chat(commit), |row| {
+            let (hash, variables) = row.chat()?;
+            Ok(TemplateRecord { hash: hash.to_owned(), variables: variables.to_owned() })
+        })
+    }
+
+    /// The chat template whose blake3 is `hash` in hexadecimal, verbatim.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row is absent or cannot be read.
+    pub fn template_source(&self, hash: &str) -> Result<String, StoreError> {
+        let key = MetaKey::Template(hash.to_owned());
+        let found =
+            self.pinned().read_with::<Meta, _>("chat template", &key, |row| row.template())?;
+        found.ok_or(StoreError::Missing {
+            what: "chat template",
+            family: "meta",
+            key: hash.to_owned(),
+        })
+    }
+
+    /// All chat templates that wrote texts, verbatim, in the order of their hashes.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn templates(&self) -> Result<Vec<String>, StoreError> {
+        let mut rows = self.pinned().scan_prefix::<Meta>(MetaKey::templates())?;
+        let mut found = Vec::new();
+        while let Some((_, text)) = rows.next_with("chat template", |row| row.template())? {
+            found.push(text);
+        }
+        Ok(found)
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Stores which chat template writes the texts of this commit, and the template itself.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn template(&mut self, source: &str, variables: &str) -> Result<(), StoreError> {
+        let hash = blake3::hash(source.as_bytes()).to_hex();
+        let commit = MetaKey::Chat(self.commit_seq());
+        self.put::<Meta>(&MetaKey::Template(hash.to_string()), source.as_bytes())?;
+        self.put::<Meta>(&commit, format!("{hash} {variables}").as_bytes())
+    }
+}

@@ -1,0 +1,355 @@
+//! The family `epochs`: plans, what they pin, and marks along their epochs: lists of integers that grow slowly from one
+//! to the next, with the plan that they are of and a digest. What the integers mean is the epoch layer's.
+
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::{ByteCursor, not_empty, put_varint};
+use crate::store::bytes::key::{NameKey, StoreKey, after_prefix};
+use crate::store::bytes::record::{self, EpochRecord, Named};
+use crate::store::database::family::{corrupt_row, store_family};
+use crate::store::error::{DecodeError, StoreError};
+use crate::store::view::View;
+
+const FORM: u8 = 1;
+/// Bytes of the digest.
+const DIGEST: usize = 16;
+
+/// Stored marks of an epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MarksRecord {
+    /// Hash of the plan that they are of.
+    pub plan: [u8; 32],
+    /// Which epoch of it.
+    pub epoch: u64,
+    /// The lists: of each its length, then of each integer its difference to the one in the same place before.
+    lists: Vec<u8>,
+}
+
+impl MarksRecord {
+    /// Packs lists of integers.
+    pub fn of(plan: [u8; 32], epoch: u64, lists: impl Iterator<Item = Vec<u64>>) -> Self {
+        let (mut packed, mut before) = (Vec::new(), Vec::new());
+        for list in lists {
+            put_varint(&mut packed, list.len() as u64);
+            for (at, number) in list.iter().enumerate() {
+                let same = before.get(at).copied().unwrap_or(0);
+                put_varint(&mut packed, zigzag(number.wrapping_sub(same)));
+            }
+            before = list;
+        }
+        Self { plan, epoch, lists: packed }
+    }
+
+    /// About the bytes that they take.
+    pub const fn bytes(&self) -> usize {
+        self.lists.len()
+    }
+
+    /// Calls `each` with every list, in order; none when it wants no more, or bytes are no lists.
+    pub fn for_each_list(&self, mut each: impl FnMut(&[u64]) -> Option<()>) -> Option<()> {
+        lists(&self.lists, |list| each(list).ok_or_else(|| DecodeError::at(0, "not wanted"))).ok()
+    }
+
+    /// The stored form: form u8, digest, plan, epoch, lists.
+    pub(in crate::store) fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(self.lists.len() + 10);
+        put_varint(&mut body, self.epoch);
+        body.extend_from_slice(&self.lists);
+        let mut out = vec![FORM];
+        out.extend_from_slice(&digest(&self.plan, &body));
+        out.extend_from_slice(&self.plan);
+        out.append(&mut body);
+        out
+    }
+
+    /// Reads stored marks; none in a form that another release wrote: what they say can be walked again.
+    pub(in crate::store) fn decode(bytes: &[u8]) -> Result<Option<Self>, DecodeError> {
+        let mut cursor = ByteCursor::new(bytes);
+        if cursor.u8()? != FORM {
+            return Ok(None);
+        }
+        let stored: [u8; DIGEST] = cursor.array()?;
+        let plan = cursor.array()?;
+        let body = bytes.get(cursor.offset()..).unwrap_or_default();
+        if digest(&plan, body) != stored {
+            let why = "not the marks that were written; `corpusdb epoch mark` makes them again";
+            return Err(DecodeError::at(1, why));
+        }
+        let epoch = cursor.varint()?;
+        let start = cursor.offset();
+        let packed = cursor.rest();
+        let within =
+            |malformed: DecodeError| DecodeError::at(start + malformed.offset, malformed.why);
+        lists(packed, |_| Ok(())).map_err(within)?;
+        Ok(Some(Self { plan, epoch, lists: packed.to_vec() }))
+    }
+}
+
+/// Calls `each` with every list of `packed`.
+fn lists(
+    packed: &[u8],
+    mut each: impl FnMut(&[u64]) -> Result<(), DecodeError>,
+) -> Result<(), DecodeError> {
+    let mut cursor = ByteCursor::new(packed);
+    let (mut list, mut before) = (Vec::new(), Vec::new());
+    while cursor.offset() < packed.len() {
+        for _ in 0..cursor.varint()? {
+            let same = before.get(list.len()).copied().unwrap_or(0);
+            list.push(unzigzag(cursor.varint()?).wrapping_add(same));
+        }
+        each(&list)?;
+        std::mem::swap(&mut list, &mut before);
+        list.clear();
+    }
+    Ok(())
+}
+
+fn digest(plan: &[u8; 32], body: &[u8]) -> [u8; DIGEST] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(plan);
+    hasher.update(body);
+    let mut digest = [0; DIGEST];
+    hasher.finalize_xof().fill(&mut digest);
+    digest
+}
+
+/// Small differences of both signs as small numbers.
+const fn zigzag(difference: u64) -> u64 {
+    (difference << 1) ^ (difference.cast_signed() >> 63).cast_unsigned()
+}
+
+const fn unzigzag(stored: u64) -> u64 {
+    (stored >> 1) ^ (stored & 1).wrapping_neg()
+}
+
+store_family! {
+    /// Epoch plans, the selections they pin, and marks along their epochs.
+    Epochs = "epochs", Small,
+    NameKey, "name"
+    => EpochRow<'v>, plan_row,
+    "`NUMBER` (10 digits): record; `NUMBER` 0x00 `SOURCE`: the documents of its passes (below); `NUMBER` 0x00 0x00 `marks` 0x00 `EPOCH` (20 digits): marks along the epoch (below)"
+}
+
+/// A plan, or what goes with it.
+pub type EpochRow<'v> = Named<EpochRecord, WithPlan<'v>>;
+
+/// What goes with a plan.
+pub enum WithPlan<'v> {
+    /// What it pins of a source, as the epoch layer wrote it.
+    Pinned(&'v [u8]),
+    /// Marks of an epoch; none in a form of another release.
+    Marks(Option<MarksRecord>),
+}
+
+pub(in crate::store) fn plan_row<'v>(
+    key: &NameKey,
+    bytes: &'v [u8],
+) -> Result<EpochRow<'v>, DecodeError> {
+    if !key.is_beside() {
+        return Named::of_record(bytes);
+    }
+    if key.epoch_of_marks().is_some() {
+        return MarksRecord::decode(bytes).map(|marks| Named::Beside(WithPlan::Marks(marks)));
+    }
+    not_empty(bytes, "what is pinned is empty").map(|bytes| Named::Beside(WithPlan::Pinned(bytes)))
+}
+
+impl View {
+    /// The numbers of the stored plans that draw from the snapshot of that name, ascending. No other snapshot ever gets
+    /// the name while there are some.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the plans cannot be read.
+    pub(crate) fn plans_from(&self, snapshot: &str) -> Result<Vec<u32>, StoreError> {
+        let plans = self.epochs()?.into_iter().filter(|plan| plan.snapshot == snapshot);
+        Ok(plans.map(|plan| plan.number).collect())
+    }
+
+    /// Epoch plans, by number.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn epochs(&self) -> Result<Vec<EpochRecord>, StoreError> {
+        self.named_records::<Epochs, _>("epoch", |row| row.record())
+    }
+
+    /// An epoch plan.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn epoch(&self, number: u32) -> Result<Option<EpochRecord>, StoreError> {
+        let key = NameKey(format!("{number:010}"));
+        self.pinned().read_with::<Epochs, _>("epoch", &key, |row| row.record())
+    }
+
+    /// What an epoch plan pins under a name, as the epoch layer wrote it.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn epoch_part(&self, number: u32, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = NameKey(format!("{number:010}\0{name}"));
+        let part = |row: EpochRow<'_>| match row.beside()? {
+            WithPlan::Pinned(bytes) => Ok(bytes.to_vec()),
+            WithPlan::Marks(_) => Err(DecodeError::at(0, "marks, not what a plan pins")),
+        };
+        self.pinned().read_with::<Epochs, _>("epoch part", &key, part)
+    }
+
+    /// The marks that are stored of an epoch of a plan; none where there are none, or another release wrote them in
+    /// a form of its own.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read, or is not as it was written.
+    pub(crate) fn epoch_marks(
+        &self,
+        number: u32,
+        epoch: u64,
+    ) -> Result<Option<MarksRecord>, StoreError> {
+        let marks = |row: EpochRow<'_>| match row.beside()? {
+            WithPlan::Marks(marks) => Ok(marks),
+            WithPlan::Pinned(_) => Err(DecodeError::at(0, "what a plan pins, not marks")),
+        };
+        let key = NameKey::of_marks(number, epoch);
+        Ok(self.pinned().read_with::<Epochs, _>("marks of an epoch", &key, marks)?.flatten())
+    }
+
+    /// The epochs of a plan of which marks are stored, ascending.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the rows cannot be read.
+    pub(crate) fn marked_epochs(&self, number: u32) -> Result<Vec<u64>, StoreError> {
+        let (from, to) = (NameKey::of_marks(number, 0), NameKey::of_marks(number, u64::MAX));
+        let mut rows = self.pinned().scan::<Epochs>(&from.to_bytes(), Some(to.to_bytes()))?;
+        let mut epochs = Vec::new();
+        while let Some((key, _)) = rows.advance()? {
+            let decoded = NameKey::decode(key);
+            let decoded =
+                decoded.map_err(|why| corrupt_row::<Epochs>("marks of an epoch", key, why))?;
+            epochs.extend(decoded.epoch_of_marks());
+        }
+        Ok(epochs)
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Stores an epoch plan with what it pins, by name, and gives it the next number.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the plan cannot be encoded.
+    pub fn add_epoch(
+        &mut self,
+        record: EpochRecord,
+        parts: &[(String, Vec<u8>)],
+    ) -> Result<EpochRecord, StoreError> {
+        let record = EpochRecord { number: self.state.next_epoch, ..record };
+        self.state.next_epoch += 1;
+        let name = format!("{:010}", record.number);
+        self.put::<Epochs>(&NameKey(name.clone()), &record::encode("epoch", &record)?)?;
+        for (part, bytes) in parts {
+            self.put::<Epochs>(&NameKey(format!("{name}\0{part}")), bytes)?;
+        }
+        Ok(record)
+    }
+
+    /// Stores the marks of an epoch with plan `number`.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn put_marks(&mut self, number: u32, marks: &MarksRecord) -> Result<(), StoreError> {
+        self.put::<Epochs>(&NameKey::of_marks(number, marks.epoch), &marks.encode())
+    }
+
+    /// Writes a plan without the words that quoted what was purged; its number, hash and what it pins stay.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn redact_epoch(&mut self, record: &EpochRecord) -> Result<(), StoreError> {
+        let name = format!("{:010}", record.number);
+        self.put::<Epochs>(&NameKey(name), &record::encode("epoch", record)?)
+    }
+
+    /// Forgets an epoch plan with what it pins and its marks.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn drop_epoch(&mut self, number: u32) -> Result<(), StoreError> {
+        let name = format!("{number:010}");
+        let end = after_prefix(format!("{name}\0").as_bytes());
+        self.delete::<Epochs>(&NameKey(name.clone()))?;
+        self.delete_range::<Epochs>(format!("{name}\0").into_bytes(), end.unwrap_or_default())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn record(plan: [u8; 32], epoch: u64, lists: &[Vec<u64>]) -> MarksRecord {
+        MarksRecord::of(plan, epoch, lists.iter().cloned())
+    }
+
+    fn unpacked(record: &MarksRecord) -> Vec<Vec<u64>> {
+        let mut lists = Vec::new();
+        let all = record.for_each_list(|list| {
+            lists.push(list.to_vec());
+            Some(())
+        });
+        all.unwrap();
+        lists
+    }
+
+    proptest! {
+        #[test]
+        fn any_lists_come_back(plan: [u8; 32], epoch: u64, lists: Vec<Vec<u64>>) {
+            let written = record(plan, epoch, &lists);
+            let read = MarksRecord::decode(&written.encode()).unwrap().unwrap();
+            prop_assert_eq!(&read, &written);
+            prop_assert_eq!(unpacked(&read), lists);
+        }
+
+        #[test]
+        fn a_changed_byte_is_an_error(
+            lists: Vec<Vec<u64>>,
+            at: prop::sample::Index,
+            by in 1..=255_u8,
+        ) {
+            let mut bytes = record([7; 32], 3, &lists).encode();
+            let at = 1 + at.index(bytes.len() - 1);
+            bytes[at] ^= by;
+            prop_assert!(MarksRecord::decode(&bytes).is_err());
+            bytes[at] ^= by;
+            bytes.pop();
+            prop_assert!(MarksRecord::decode(&bytes).is_err());
+        }
+
+        /// Also those that have the right digest.
+        #[test]
+        fn any_bytes_are_an_error_or_marks(body: Vec<u8>) {
+            let mut bytes = vec![FORM];
+            bytes.extend_from_slice(&digest(&[0; 32], &body));
+            bytes.extend_from_slice(&[0; 32]);
+            bytes.extend_from_slice(&body);
+            if let Ok(read) = MarksRecord::decode(&bytes) {
+                unpacked(&read.unwrap());
+            }
+        }
+    }
+
+    #[test]
+    fn a_form_of_another_release_is_passed_over() {
+        let mut bytes = record([7; 32], 3, &[vec![1]]).encode();
+        bytes[0] = FORM + 1;
+        assert_eq!(MarksRecord::decode(&bytes), Ok(None));
+        assert!(MarksRecord::decode(&[]).is_err());
+    }
+
+    /// Pinned, so that no release writes another form unnoticed.
+    #[test]
+    fn the_stored_form() {
+        let bytes = record([1; 32], 2, &[vec![5, 300], vec![4, 1324]]).encode();
+        assert_eq!(bytes[..1], [1]);
+        assert_eq!(bytes[17..49], [1; 32]);
+        assert_eq!(bytes[49..], [2, 2, 10, 216, 4, 2, 1, 128, 16]);
+        assert_eq!(bytes[1..17], digest(&[1; 32], &bytes[49..]));
+    }
+}

@@ -1,0 +1,293 @@
+//! The family `snapshots`: named moments, each a record and, under a longer key, the documents that it has as kept. A
+//! record is read without them: they may be many.
+
+use crate::model::Generation;
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::bitmap_block::treemap_bytes;
+use crate::store::bytes::key::{NameKey, NameRule, StoreKey, check_name};
+use crate::store::bytes::record::{self, CommitRecord, Named, SnapshotRecord};
+use crate::store::database::family::{StoreFamily, corrupt_row, store_family};
+use crate::store::error::{DecodeError, StoreError};
+use crate::store::view::View;
+use crate::store::writer::StoreWriter;
+use roaring::RoaringTreemap;
+
+store_family! {
+    /// Named snapshots and the kept bitmap each one pins.
+    Snapshots = "snapshots", Small,
+    NameKey, "name"
+    => SnapshotRow, snapshot_row,
+    "`NAME`: record; `NAME` 0x00 `kept`: roaring treemap, portable 64-bit format"
+}
+
+/// A snapshot, or the documents that it has as kept.
+pub type SnapshotRow = Named<SnapshotRecord, RoaringTreemap>;
+
+pub(in crate::store) fn snapshot_row(
+    key: &NameKey,
+    bytes: &[u8],
+) -> Result<SnapshotRow, DecodeError> {
+    if !key.is_beside() {
+        return Named::of_record(bytes);
+    }
+    let kept = RoaringTreemap::deserialize_from(bytes);
+    kept.map(Named::Beside).map_err(|error| DecodeError::at(0, error.to_string()))
+}
+
+impl View {
+    /// The snapshot of that name.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn snapshot(&self, name: &str) -> Result<Option<SnapshotRecord>, StoreError> {
+        let key = NameKey(name.to_owned());
+        self.pinned().read_with::<Snapshots, _>("snapshot", &key, Named::record)
+    }
+
+    /// The documents a snapshot has as kept.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row is absent or cannot be read.
+    pub fn snapshot_kept(&self, name: &str) -> Result<RoaringTreemap, StoreError> {
+        let key = NameKey(format!("{name}\0kept"));
+        let found = self.pinned().read_with::<Snapshots, _>("snapshot", &key, Named::beside)?;
+        found.ok_or_else(|| StoreError::Missing {
+            what: "snapshot",
+            family: Snapshots::NAME,
+            key: format!("{name} kept"),
+        })
+    }
+
+    /// Snapshots, by name.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn snapshots(&self) -> Result<Vec<SnapshotRecord>, StoreError> {
+        self.named_records::<Snapshots, _>("snapshot", Named::record)
+    }
+
+    /// The snapshot of that name, which must be there.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSnapshot`], with those that there are.
+    pub(crate) fn expect_snapshot(&self, name: &str) -> Result<SnapshotRecord, StoreError> {
+        if let Some(record) = self.snapshot(name)? {
+            return Ok(record);
+        }
+        let known: Vec<String> = self.snapshots()?.into_iter().map(|record| record.name).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(StoreError::NoSnapshot { name: name.to_owned(), known })
+    }
+
+    /// All records of a family, ascending.
+    pub(in crate::store) fn named_records<C: StoreFamily<Key = NameKey>, T>(
+        &self,
+        what: &'static str,
+        record: impl Fn(C::Value<'_>) -> Result<T, DecodeError>,
+    ) -> Result<Vec<T>, StoreError> {
+        let mut found = Vec::new();
+        let mut from = Vec::new();
+        loop {
+            let mut rows = self.pinned().scan::<C>(&from, None)?;
+            let Some((key, value)) = rows.advance()? else { return Ok(found) };
+            // What goes with a record is behind its name and a zero byte; no name holds one.
+            from = key.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
+            if from == key {
+                let decoded = NameKey::decode(key).and_then(|name| C::decode(&name, value));
+                let decoded = decoded.and_then(&record);
+                found.push(decoded.map_err(|why| corrupt_row::<C>(what, key, why))?);
+            }
+            from.push(1);
+        }
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Stores a named snapshot of the moment before this batch.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] when the name is taken or malformed.
+    pub fn add_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, StoreError> {
+        self.check_new_snapshot(name)?;
+        let kept = treemap_bytes(&self.writer.kept)?;
+        let record = SnapshotRecord {
+            name: name.to_owned(),
+            commit: self.view.commit().0,
+            generation: self.view.generation().0,
+            documents: self.view.documents(),
+            kept: self.writer.kept.len(),
+            kept_hash: *blake3::hash(&kept).as_bytes(),
+            purged: 0,
+        };
+        self.put_snapshot(&record, &kept)?;
+        Ok(record)
+    }
+
+    /// Gives a snapshot another name.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] when the name is taken or malformed.
+    pub fn rename_snapshot(
+        &mut self,
+        record: SnapshotRecord,
+        name: &str,
+    ) -> Result<SnapshotRecord, StoreError> {
+        self.check_new_snapshot(name)?;
+        // As written: the record has their hash.
+        let key = NameKey(format!("{}\0kept", record.name));
+        let found = self.view.pinned().get::<Snapshots>(&key)?.map(|bytes| bytes.to_vec());
+        let kept = found.ok_or_else(|| StoreError::Missing {
+            what: "snapshot",
+            family: Snapshots::NAME,
+            key: format!("{} kept", record.name),
+        })?;
+        self.drop_snapshot(&record.name)?;
+        let record = SnapshotRecord { name: name.to_owned(), ..record };
+        self.put_snapshot(&record, &kept)?;
+        Ok(record)
+    }
+
+    /// Forgets a snapshot with the documents it has as kept.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn drop_snapshot(&mut self, name: &str) -> Result<(), StoreError> {
+        self.delete::<Snapshots>(&NameKey(name.to_owned()))?;
+        self.delete::<Snapshots>(&NameKey(format!("{name}\0kept")))
+    }
+
+    fn put_snapshot(&mut self, record: &SnapshotRecord, kept: &[u8]) -> Result<(), StoreError> {
+        let name = &record.name;
+        self.put::<Snapshots>(&NameKey(name.clone()), &record::encode("snapshot", record)?)?;
+        self.put::<Snapshots>(&NameKey(format!("{name}\0kept")), kept)
+    }
+
+    fn check_new_snapshot(&self, name: &str) -> Result<(), StoreError> {
+        check_name("snapshot name", name, NameRule::Shown)?;
+        if self.view.snapshot(name)?.is_some() {
+            return Err(StoreError::Name(format!(
+                "snapshot `{name}` exists already; choose another name"
+            )));
+        }
+        // A plan says by this name what it was made of, also when that was dropped.
+        if let Some(plan) = self.view.plans_from(name)?.first() {
+            return Err(StoreError::Name(format!(
+                "plan {plan} draws from a snapshot `{name}` that was dropped; choose another name"
+            )));
+        }
+        Ok(())
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Takes purged documents out of what a snapshot shows as kept, and counts them in its record.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the snapshot cannot be read or encoded.
+    pub fn purge_from_snapshot(
+        &mut self,
+        record: SnapshotRecord,
+        purged: &RoaringTreemap,
+    ) -> Result<(), StoreError> {
+        let kept = self.view().snapshot_kept(&record.name)? - purged;
+        let bytes = treemap_bytes(&kept)?;
+        let lost = record.kept.saturating_sub(kept.len());
+        let record = SnapshotRecord {
+            kept: kept.len(),
+            kept_hash: *blake3::hash(&bytes).as_bytes(),
+            purged: record.purged + lost,
+            ..record
+        };
+        let name = &record.name;
+        self.put::<Snapshots>(&NameKey(name.clone()), &record::encode("snapshot", &record)?)?;
+        self.put::<Snapshots>(&NameKey(format!("{name}\0kept")), &bytes)
+    }
+}
+
+impl StoreWriter {
+    /// Names this moment, in a commit of its own.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] when the name is taken or malformed.
+    pub fn create_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, StoreError> {
+        let mut batch = self.begin()?;
+        let record = batch.add_snapshot(name)?;
+        batch.commit(&about(name))?;
+        Ok(record)
+    }
+
+    /// The name of a snapshot that shows what is stored now; made when there is none.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a snapshot cannot be read or made.
+    pub fn snapshot_of_now(&mut self) -> Result<String, StoreError> {
+        let (documents, generation) = (self.view().documents(), self.view().generation().0);
+        let kept = self.view().kept()?;
+        for record in self.view().snapshots()? {
+            let same = record.documents == documents
+                && record.generation == generation
+                && record.kept == kept.len();
+            if same && self.view().snapshot_kept(&record.name)? == kept {
+                return Ok(record.name);
+            }
+        }
+        // Somebody may have given another moment this name.
+        let first = format!("commit-{}", self.view().commit());
+        let (mut name, mut tried) = (first.clone(), 1_u64);
+        while self.view().snapshot(&name)?.is_some() {
+            tried += 1;
+            name = format!("{first}-{tried}");
+        }
+        Ok(self.create_snapshot(&name)?.name)
+    }
+
+    /// Gives a snapshot another name. One that a stored plan draws from keeps its own: the hash of the plan is over it.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSnapshot`]; [`StoreError::Drawn`]; [`StoreError::Name`] when the new name is taken or malformed.
+    pub fn rename_snapshot(&mut self, old: &str, new: &str) -> Result<SnapshotRecord, StoreError> {
+        let record = self.view().expect_snapshot(old)?;
+        let plans = self.view().plans_from(old)?;
+        if !plans.is_empty() {
+            let way_out = "the hash of a plan is over that name: give another name to a snapshot that no plan draws from";
+            return Err(StoreError::Drawn { name: old.to_owned(), plans, way_out });
+        }
+        let mut batch = self.begin()?;
+        let record = batch.rename_snapshot(record, new)?;
+        batch.commit(&about(format!("{old} renamed to {new}")))?;
+        Ok(record)
+    }
+
+    /// Forgets a snapshot, and the decisions of an earlier policy that nothing else shows. While stored plans draw from
+    /// it, it is refused unless `force`; they are the second answer, and pin what they need themselves.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSnapshot`]; [`StoreError::Drawn`].
+    pub fn drop_snapshot(
+        &mut self,
+        name: &str,
+        force: bool,
+    ) -> Result<(SnapshotRecord, Vec<u32>), StoreError> {
+        let record = self.view().expect_snapshot(name)?;
+        let plans = self.view().plans_from(name)?;
+        if !force && !plans.is_empty() {
+            let way_out = "they pin their documents and can be built without it; `--force` drops it all the same";
+            return Err(StoreError::Drawn { name: name.to_owned(), plans, way_out });
+        }
+        let generation = record.generation;
+        let shows = |other: &SnapshotRecord| other.generation == generation && other.name != name;
+        let is_shown =
+            generation == self.view().generation().0 || self.view().snapshots()?.iter().any(shows);
+        let mut batch = self.begin()?;
+        batch.drop_snapshot(name)?;
+        if !is_shown {
+            batch.forget_decisions(Generation(generation))?;
+        }
+        batch.commit(&about(format!("{name} dropped")))?;
+        Ok((record, plans))
+    }
+}
+
+fn about(subject: impl Into<String>) -> CommitRecord {
+    CommitRecord::about("snapshot", subject)
+}

@@ -1,0 +1,304 @@
+//! The families `sources` and `files`: sources with their counters, how far their files were read, and which files hold
+//! keys that another file's records superseded since: read again, their content wins again.
+
+use crate::model::{FileId, SourceId};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::not_empty;
+use crate::store::bytes::key::{FileKey, NameRule, SourceKey, StoreKey, check_name};
+use crate::store::bytes::record::{self, FileRecord, Named, SourceRecord, StoreState};
+use crate::store::database::PinnedMoment;
+use crate::store::database::family::{StoreFamily, store_family};
+use crate::store::error::{DecodeError, StoreError};
+use crate::store::meta::{Meta, MetaKey};
+use crate::store::view::View;
+
+store_family! {
+    /// Sources with counters, and the paths of their files.
+    Sources = "sources", Small,
+    SourceKey, "source u32, file u32"
+    => SourceRow<'v>, source_row,
+    "file 0: record of the source with its counters; else the file's absolute path"
+}
+
+store_family! {
+    /// What was read of each file. Written by ingest, read by the next one.
+    Files = "files", Small,
+    FileKey, "source u32, path bytes"
+    => FileRecord, |_, bytes| record::decode(bytes),
+    "record: size, mtime, resume point"
+}
+
+/// A source, or the path of one of its files.
+pub type SourceRow<'v> = Named<SourceRecord, &'v [u8]>;
+
+pub(in crate::store) fn source_row<'v>(
+    key: &SourceKey,
+    bytes: &'v [u8],
+) -> Result<SourceRow<'v>, DecodeError> {
+    if key.file == FileId(0) {
+        return Named::of_record(bytes);
+    }
+    not_empty(bytes, "path without a byte").map(Named::Beside)
+}
+
+impl View {
+    /// Sources, ascending by id.
+    pub fn sources(&self) -> impl Iterator<Item = (SourceId, &SourceRecord)> {
+        (0..).map(SourceId).zip(&self.moment.sources)
+    }
+
+    /// The source of that name.
+    #[must_use]
+    pub fn source_named(&self, name: &str) -> Option<(SourceId, &SourceRecord)> {
+        self.sources().find(|(_, record)| record.name == name)
+    }
+
+    /// The name of a source; `?` for an id that was never given.
+    #[must_use]
+    pub fn source_name(&self, source: SourceId) -> &str {
+        self.moment.sources.get(source.0 as usize).map_or("?", |record| &record.name)
+    }
+
+    /// What was read of a file.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn file(&self, source: SourceId, path: &[u8]) -> Result<Option<FileRecord>, StoreError> {
+        let key = FileKey { source, path: path.to_vec() };
+        self.pinned().read::<Files, _>("file", &key)
+    }
+
+    /// The numbers of files: of those `paths`, which ascend, under every source that has them, or under `only` one. Each
+    /// comes with the place of its path. What is read grows with what is found and with the sources, not with the files
+    /// times the sources.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(crate) fn file_numbers(
+        &self,
+        paths: &[&[u8]],
+        only: Option<SourceId>,
+    ) -> Result<Vec<(usize, SourceId, FileId)>, StoreError> {
+        let mut found = Vec::new();
+        let Some(first) = paths.first() else { return Ok(found) };
+        let key = |source, path: &[u8]| FileKey { source, path: path.to_vec() }.to_bytes();
+        let mut rows =
+            self.pinned().scan::<Files>(&key(only.unwrap_or(SourceId(0)), first), None)?;
+        while let Some((FileKey { source, path }, file)) =
+            rows.next_with("file", |file| Ok(FileId(file.file)))?
+        {
+            if only.is_some_and(|only| source > only) {
+                break;
+            }
+            let at = paths.partition_point(|wanted| *wanted < path.as_slice());
+            match paths.get(at) {
+                Some(wanted) if **wanted == *path => found.push((at, source, file)),
+                Some(wanted) => rows.seek(&key(source, wanted)),
+                None => match source.0.checked_add(1) {
+                    Some(next) => rows.seek(&key(SourceId(next), first)),
+                    None => break,
+                },
+            }
+        }
+        Ok(found)
+    }
+
+    /// The files of a source whose path is shown so: the one of those bytes, and where something in it stands for bytes
+    /// that are no UTF-8, all that look like it.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(crate) fn files_shown_as(
+        &self,
+        source: SourceId,
+        shown: &str,
+    ) -> Result<Vec<FileRecord>, StoreError> {
+        let Some((before, _)) = shown.split_once(char::REPLACEMENT_CHARACTER) else {
+            return Ok(self.file(source, shown.as_bytes())?.into_iter().collect());
+        };
+        let alike = FileKey { source, path: before.as_bytes().to_vec() }.to_bytes();
+        let files = self.pinned().scan_prefix::<Files>(&alike)?;
+        let is_shown_so = |key: &FileKey| String::from_utf8_lossy(&key.path) == shown;
+        files.filter_map("file", |key, file| Ok(is_shown_so(&key).then_some(file))).collect()
+    }
+
+    /// The absolute path of a file of a source, as its bytes are.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub(crate) fn file_bytes(
+        &self,
+        source: SourceId,
+        file: FileId,
+    ) -> Result<Option<Vec<u8>>, StoreError> {
+        let key = SourceKey { source, file };
+        let path = |row: SourceRow<'_>| row.beside().map(<[u8]>::to_vec);
+        self.pinned().read_with::<Sources, _>("path", &key, path)
+    }
+
+    /// The absolute path of a file of a source, lossily decoded.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn file_path(&self, source: SourceId, file: FileId) -> Result<Option<String>, StoreError> {
+        let key = SourceKey { source, file };
+        self.pinned().read_with::<Sources, _>("path", &key, |row| {
+            row.beside().map(|path| String::from_utf8_lossy(path).into_owned())
+        })
+    }
+}
+
+impl View {
+    /// The records of all sources, by id: a view has them from its beginning.
+    pub(in crate::store) fn read_sources(
+        pinned: &PinnedMoment,
+        state: &StoreState,
+    ) -> Result<Vec<SourceRecord>, StoreError> {
+        let record = |id| {
+            let key = SourceKey { source: SourceId(id), file: FileId(0) };
+            let record = pinned.read_with::<Sources, _>("source", &key, |row| row.record())?;
+            record.ok_or(StoreError::Missing {
+                what: "source",
+                family: Sources::NAME,
+                key: id.to_string(),
+            })
+        };
+        (0..state.next_source).map(record).collect()
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Writes the records of the sources that changed.
+    pub(in crate::store) fn write_sources(&mut self) -> Result<(), StoreError> {
+        for (source, record) in std::mem::take(&mut self.sources) {
+            let key = SourceKey { source, file: FileId(0) };
+            self.put::<Sources>(&key, &record::encode("source", &record)?)?;
+        }
+        Ok(())
+    }
+
+    /// The source of that name; made if new.
+    ///
+    /// # Errors
+    /// [`StoreError`] when rows cannot be read.
+    pub fn source(&mut self, name: &str) -> Result<SourceId, StoreError> {
+        if let Some(id) = self.names.get(name) {
+            return Ok(*id);
+        }
+        check_name("source name", name, NameRule::Shown)?;
+        let id = SourceId(self.state.next_source);
+        self.state.next_source += 1;
+        self.names.insert(name.to_owned(), id);
+        let record =
+            SourceRecord { name: name.to_owned(), next_file: 1, ..SourceRecord::default() };
+        self.sources.insert(id, record);
+        Ok(id)
+    }
+
+    pub(in crate::store) fn source_record(
+        &mut self,
+        source: SourceId,
+    ) -> Result<&mut SourceRecord, StoreError> {
+        if let std::collections::btree_map::Entry::Vacant(slot) = self.sources.entry(source) {
+            let found =
+                self.view.sources().find(|(id, _)| *id == source).map(|(_, record)| record.clone());
+            slot.insert(found.ok_or(StoreError::Missing {
+                what: "source",
+                family: Sources::NAME,
+                key: source.to_string(),
+            })?);
+        }
+        self.sources.get_mut(&source).ok_or(StoreError::Missing {
+            what: "source",
+            family: Sources::NAME,
+            key: source.to_string(),
+        })
+    }
+
+    /// The number of a file of a source; given if new.
+    ///
+    /// # Errors
+    /// [`StoreError`] when rows cannot be read.
+    pub fn file(&mut self, source: SourceId, path: &[u8]) -> Result<FileId, StoreError> {
+        if let Some(id) = self.files.get(&(source, path.to_vec())) {
+            return Ok(*id);
+        }
+        let id = match self.view.file(source, path)? {
+            Some(record) => FileId(record.file),
+            None => {
+                let record = self.source_record(source)?;
+                let id = FileId(record.next_file);
+                record.next_file += 1;
+                self.put::<Sources>(&SourceKey { source, file: id }, path)?;
+                id
+            }
+        };
+        self.files.insert((source, path.to_vec()), id);
+        Ok(id)
+    }
+
+    /// Stores how far a file was read.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn put_file(
+        &mut self,
+        source: SourceId,
+        path: &[u8],
+        record: &FileRecord,
+    ) -> Result<(), StoreError> {
+        self.put::<Files>(
+            &FileKey { source, path: path.to_vec() },
+            &record::encode("file", record)?,
+        )
+    }
+}
+
+impl View {
+    /// The files that superseded documents of a file since that was last read from its start.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub fn overtaken(
+        &self,
+        source: SourceId,
+        file: FileId,
+    ) -> Result<impl Iterator<Item = Result<FileId, StoreError>>, StoreError> {
+        let prefix = MetaKey::overtaken(source, file);
+        let rows = self.pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
+        Ok(rows.filter_map("overtaken file", |key, _| match key {
+            MetaKey::Overtaken { by, .. } => Ok(Some(by)),
+            _ => Ok(None),
+        }))
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Notes that records of one file superseded documents of another.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn note_overtaking(
+        &mut self,
+        source: SourceId,
+        file: FileId,
+        by: FileId,
+    ) -> Result<(), StoreError> {
+        self.put::<Meta>(&MetaKey::Overtaken { source, file, by }, &[])
+    }
+
+    /// Forgets who overtook a file that is read from its start: what it says wins from here on.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn forget_overtaken(&mut self, source: SourceId, file: FileId) -> Result<(), StoreError> {
+        let mut stored = Vec::new();
+        let prefix = MetaKey::overtaken(source, file);
+        let mut rows = self.view().pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
+        while let Some((key, _)) = rows.next("overtaken file")? {
+            stored.push(key);
+        }
+        drop(rows);
+        stored.iter().try_for_each(|key| self.delete::<Meta>(key))
+    }
+}

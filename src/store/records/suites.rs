@@ -1,0 +1,365 @@
+//! The families `suites` and `suite_ngrams`: suites of evaluation items, and what they have under the hash of an
+//! n-gram.
+
+use crate::model::{GramPlace, ShortItem, SuiteGram, SuiteId, SuiteItem, SuitePart};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::cursor::{ByteCursor, put_varint};
+use crate::store::bytes::key::{
+    NameRule, StoreKey, SuiteGramKey, SuiteKey, after_prefix, check_name, suite_prefix,
+};
+use crate::store::bytes::record::{self, SuiteRecord};
+use crate::store::database::PinnedMoment;
+use crate::store::database::family::store_family;
+use crate::store::error::{DecodeError, StoreError};
+use crate::store::records::contamination::{Contamination, Verdicts};
+use crate::store::view::View;
+use bincode::{Decode, Encode};
+
+const SEED: u8 = 1;
+const SHORT: u8 = 2;
+const PIECE: u8 = 3;
+
+#[derive(Encode, Decode)]
+struct ItemRecord {
+    id: String,
+    parts: [String; 3],
+}
+
+/// A row of the family `suites`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SuiteRow {
+    /// The suite itself.
+    Record(SuiteRecord),
+    /// One of its items.
+    Item(SuiteItem),
+}
+
+impl SuiteRow {
+    pub(in crate::store) fn decode(key: &SuiteKey, bytes: &[u8]) -> Result<Self, DecodeError> {
+        if key.row == 0 {
+            return record::decode(bytes).map(Self::Record);
+        }
+        let ItemRecord { id, parts } = record::decode(bytes)?;
+        Ok(Self::Item(SuiteItem { id, parts }))
+    }
+
+    pub(in crate::store) fn record(self) -> Result<SuiteRecord, DecodeError> {
+        match self {
+            Self::Record(record) => Ok(record),
+            Self::Item(_) => Err(DecodeError::at(0, "an item, not a suite")),
+        }
+    }
+
+    pub(in crate::store) fn item(self) -> Result<SuiteItem, DecodeError> {
+        match self {
+            Self::Item(item) => Ok(item),
+            Self::Record(_) => Err(DecodeError::at(0, "a suite, not an item")),
+        }
+    }
+}
+
+/// The stored form of an item.
+pub(in crate::store) fn encode_item(item: &SuiteItem) -> Result<Vec<u8>, StoreError> {
+    let SuiteItem { id, parts } = item.clone();
+    record::encode("item of a suite", &ItemRecord { id, parts })
+}
+
+/// The stored form of what a suite has under a hash.
+pub(in crate::store) fn encode_gram(gram: &SuiteGram) -> Vec<u8> {
+    let mut out = Vec::new();
+    match gram {
+        SuiteGram::Seed(number, places) => {
+            out.push(SEED);
+            put_varint(&mut out, (*number).into());
+            put_places(&mut out, places);
+        }
+        SuiteGram::Short(items) => {
+            out.push(SHORT);
+            for short in items {
+                put_varint(&mut out, short.item.into());
+                for tokens in [&short.question, &short.answer] {
+                    put_varint(&mut out, tokens.len() as u64);
+                    out.extend(tokens.iter().flat_map(|token| token.to_le_bytes()));
+                }
+            }
+        }
+        SuiteGram::Piece(places) => {
+            out.push(PIECE);
+            put_places(&mut out, places);
+        }
+    }
+    out
+}
+
+fn put_places(out: &mut Vec<u8>, places: &[GramPlace]) {
+    let mut before = 0;
+    for place in places {
+        put_varint(out, (place.item - before).into());
+        out.push(place.part as u8);
+        put_varint(out, place.position.into());
+        before = place.item;
+    }
+}
+
+/// What a suite has under a hash.
+pub(in crate::store) fn decode_gram(bytes: &[u8]) -> Result<SuiteGram, DecodeError> {
+    let mut cursor = ByteCursor::new(bytes);
+    match cursor.u8()? {
+        SEED => {
+            let number = cursor.varint_u32()?;
+            Ok(SuiteGram::Seed(number, places(&mut cursor)?))
+        }
+        PIECE => Ok(SuiteGram::Piece(places(&mut cursor)?)),
+        SHORT => {
+            let mut items = Vec::new();
+            while cursor.end().is_err() {
+                let item = cursor.varint_u32()?;
+                let (question, answer) = (tokens(&mut cursor)?, tokens(&mut cursor)?);
+                items.push(ShortItem { item, question, answer });
+            }
+            Ok(SuiteGram::Short(items))
+        }
+        kind => Err(DecodeError::at(0, format!("unknown kind {kind} of n-gram"))),
+    }
+}
+
+fn places(cursor: &mut ByteCursor<'_>) -> Result<Vec<GramPlace>, DecodeError> {
+    let mut places: Vec<GramPlace> = Vec::new();
+    while cursor.end().is_err() {
+        places.push(place(cursor, places.last())?);
+    }
+    if places.is_empty() {
+        return Err(DecodeError::at(cursor.offset(), "an n-gram that stands nowhere"));
+    }
+    Ok(places)
+}
+
+fn place(
+    cursor: &mut ByteCursor<'_>,
+    before: Option<&GramPlace>,
+) -> Result<GramPlace, DecodeError> {
+    let at = cursor.offset();
+    let far = |why: &str| DecodeError::at(at, why);
+    let step = cursor.varint_u32()?;
+    let item = before.map_or(0, |before| before.item).checked_add(step);
+    let item = item.ok_or_else(|| far("number of an item beyond 32 bits"))?;
+    let part = cursor.u8()?;
+    let part = SuitePart::ALL.get(usize::from(part)).copied();
+    let part = part.ok_or_else(|| far("unknown part"))?;
+    let found = GramPlace { item, part, position: cursor.varint_u32()? };
+    if before.is_some_and(|before| *before >= found) {
+        return Err(far("places out of order"));
+    }
+    Ok(found)
+}
+
+fn tokens(cursor: &mut ByteCursor<'_>) -> Result<Vec<u64>, DecodeError> {
+    let count = cursor.varint()?;
+    let mut tokens = Vec::new();
+    for _ in 0..count {
+        tokens.push(cursor.u64()?);
+    }
+    Ok(tokens)
+}
+
+store_family! {
+    /// Suites of evaluation items. Written by `contamination add`, read by reports and by whoever shows an item.
+    Suites = "suites", Dense,
+    SuiteKey, "suite u32, row u32"
+    => SuiteRow, SuiteRow::decode,
+    "row 0: record; else an item, counted from 1: record of its id, question, answer and passage"
+}
+
+store_family! {
+    /// The n-grams of suites. Written with them, held in memory by ingests and reports.
+    SuiteGrams = "suite_ngrams", Dense,
+    SuiteGramKey, "suite u32, hash u64"
+    => SuiteGram, |_, bytes| decode_gram(bytes),
+    "n-gram or short questions: hand-packed, see below"
+}
+
+/// All of them, ascending by number. Their items, which stand behind each, are passed over.
+fn suite_records(pinned: &PinnedMoment) -> Result<Vec<(SuiteId, SuiteRecord)>, StoreError> {
+    let mut found: Vec<(SuiteId, SuiteRecord)> = Vec::new();
+    loop {
+        let next = found.last().map_or(0, |(suite, _)| suite.0.saturating_add(1));
+        let from = SuiteKey { suite: SuiteId(next), row: 0 }.to_bytes();
+        let mut rows = pinned.scan::<Suites>(&from, None)?;
+        match rows.next_with("suite", SuiteRow::record)? {
+            Some((key, record)) => found.push((key.suite, record)),
+            None => return Ok(found),
+        }
+    }
+}
+
+impl View {
+    /// All suites, by their numbers, those included for which stored texts are still being searched.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a record cannot be read.
+    pub fn suites(&self) -> Result<&[(SuiteId, SuiteRecord)], StoreError> {
+        if let Some(known) = self.moment.suites.get() {
+            return Ok(known);
+        }
+        let found = suite_records(self.pinned())?;
+        Ok(self.moment.suites.get_or_init(|| found))
+    }
+}
+
+impl View {
+    /// The suite of that name.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a record cannot be read.
+    pub fn suite(&self, name: &str) -> Result<Option<&(SuiteId, SuiteRecord)>, StoreError> {
+        Ok(self.suites()?.iter().find(|(_, record)| record.name == name))
+    }
+
+    /// The suite of that name, which must be there.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`], with those that there are.
+    pub(crate) fn expect_suite(&self, name: &str) -> Result<(SuiteId, SuiteRecord), StoreError> {
+        if let Some(found) = self.suite(name)? {
+            return Ok(found.clone());
+        }
+        let known: Vec<&str> =
+            self.suites()?.iter().map(|(_, suite)| suite.name.as_str()).collect();
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        Err(StoreError::Name(format!("no suite `{name}`: there is {known}")))
+    }
+
+    /// An item of a suite, counted from 0.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the row cannot be read.
+    pub fn suite_item(&self, suite: SuiteId, item: u32) -> Result<Option<SuiteItem>, StoreError> {
+        let Some(row) = item.checked_add(1) else { return Ok(None) };
+        let key = SuiteKey { suite, row };
+        self.pinned().read_with::<Suites, _>("item of a suite", &key, SuiteRow::item)
+    }
+
+    /// The items of a suite, in their order.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub fn suite_items(
+        &self,
+        suite: SuiteId,
+    ) -> Result<impl Iterator<Item = Result<SuiteItem, StoreError>>, StoreError> {
+        let from = SuiteKey { suite, row: 1 }.to_bytes();
+        let rows = self.pinned().scan::<Suites>(&from, after_prefix(&suite_prefix(suite)))?;
+        Ok(rows.filter_map("item of a suite", |_, row| row.item().map(Some)))
+    }
+
+    /// What a suite has under each hash, ascending by hash.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub(crate) fn suite_grams(
+        &self,
+        suite: SuiteId,
+    ) -> Result<impl Iterator<Item = Result<(u64, SuiteGram), StoreError>>, StoreError> {
+        let rows = self.pinned().scan_prefix::<SuiteGrams>(&suite_prefix(suite))?;
+        Ok(rows.filter_map("n-gram of a suite", |key, gram| Ok(Some((hash_of(key.hash), gram)))))
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Stores a suite with its items and n-grams, and gives it a number that no other has.
+    ///
+    /// # Errors
+    /// [`StoreError::Name`] when the name is taken or malformed; [`StoreError`] when rows cannot be encoded.
+    pub fn add_suite<'i>(
+        &mut self,
+        record: &SuiteRecord,
+        items: impl Iterator<Item = &'i SuiteItem>,
+        grams: impl Iterator<Item = (u64, &'i SuiteGram)>,
+    ) -> Result<SuiteId, StoreError> {
+        let name = &record.name;
+        check_name("suite name", name, NameRule::Listed)?;
+        let known = self.view().suites()?;
+        if known.iter().any(|(_, other)| other.name == *name) {
+            return Err(StoreError::Name(format!(
+                "suite `{name}` exists already; choose another name, or `corpusdb contamination drop` it first"
+            )));
+        }
+        let suite = SuiteId(known.last().map_or(0, |(suite, _)| suite.0.saturating_add(1)));
+        self.put_suite(suite, record)?;
+        for (row, item) in (1..).zip(items) {
+            self.put::<Suites>(&SuiteKey { suite, row }, &encode_item(item)?)?;
+        }
+        for (hash, gram) in grams {
+            let key = SuiteGramKey { suite, hash: hash_bytes(hash) };
+            self.put::<SuiteGrams>(&key, &encode_gram(gram))?;
+        }
+        Ok(suite)
+    }
+
+    /// Stores how far texts were searched for a suite.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn put_suite(&mut self, suite: SuiteId, record: &SuiteRecord) -> Result<(), StoreError> {
+        self.put::<Suites>(&SuiteKey { suite, row: 0 }, &record::encode("suite", record)?)
+    }
+
+    /// Forgets a suite, what texts have of it, and what was decided about that.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a family is absent.
+    pub fn drop_suite(&mut self, suite: SuiteId) -> Result<(), StoreError> {
+        let from = suite_prefix(suite);
+        let to = after_prefix(&from).unwrap_or_default();
+        self.delete_range::<Suites>(from.clone(), to.clone())?;
+        self.delete_range::<SuiteGrams>(from.clone(), to.clone())?;
+        self.delete_range::<Contamination>(from.clone(), to.clone())?;
+        self.delete_range::<Verdicts>(from, to)
+    }
+}
+
+#[expect(clippy::big_endian_bytes, reason = "a part of a key: byte order is value order")]
+const fn hash_bytes(hash: u64) -> [u8; 8] {
+    hash.to_be_bytes()
+}
+
+#[expect(clippy::big_endian_bytes, reason = "a part of a key: byte order is value order")]
+const fn hash_of(bytes: [u8; 8]) -> u64 {
+    u64::from_be_bytes(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn golden_bytes() {
+        let place = |item, position| GramPlace { item, part: SuitePart::Answer, position };
+        let seed = SuiteGram::Seed(300, vec![place(2, 1), place(2, 3), place(7, 0)]);
+        let bytes = encode_gram(&seed);
+        assert_eq!(bytes, [1, 0xac, 2, 2, 1, 1, 0, 1, 3, 5, 1, 0]);
+        assert_eq!(decode_gram(&bytes), Ok(seed));
+        let short = ShortItem { item: 1, question: vec![1], answer: Vec::new() };
+        let short = SuiteGram::Short(vec![short]);
+        let bytes = encode_gram(&short);
+        assert_eq!(bytes, [2, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(decode_gram(&bytes), Ok(short));
+        let piece = SuiteGram::Piece(vec![place(2, 1), place(7, 0)]);
+        let bytes = encode_gram(&piece);
+        assert_eq!(bytes, [3, 2, 1, 1, 5, 1, 0]);
+        assert_eq!(decode_gram(&bytes), Ok(piece));
+        // Places out of order, an unknown part, n-grams of nowhere, an unknown kind.
+        for bad in [&[1, 0, 2, 0, 3, 0, 0, 3][..], &[1, 0, 2, 3, 0], &[1, 0], &[3], &[4], &[]] {
+            assert!(decode_gram(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_an_error_or_a_row(bytes: Vec<u8>, row in 0..3_u32) {
+            let _ = decode_gram(&bytes);
+            let _ = SuiteRow::decode(&SuiteKey { suite: crate::model::SuiteId(1), row }, &bytes);
+        }
+    }
+}

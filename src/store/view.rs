@@ -1,0 +1,172 @@
+//! A consistent moment of the store: the only way to read. Each family adds the reading of its rows in its own file.
+
+use crate::model::{BLOCK_SIZE, CommitSeq, FieldDeclaration, FieldId, Generation, Policy, SuiteId};
+use crate::store::bytes::record::{
+    FieldRecord, SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
+};
+use crate::store::bytes::text::TextDecoder;
+use crate::store::database::PinnedMoment;
+use crate::store::database::page_cache::{MomentPages, PageCache};
+use crate::store::database::tuning::MemoryBudget;
+use crate::store::error::StoreError;
+use crate::store::index::IndexReader;
+use crate::store::meta::{Meta, MetaKey};
+use rocksdb::DB;
+use std::any::Any;
+use std::ops::Range;
+use std::sync::{Arc, OnceLock};
+
+/// One committed moment of a corpus. Cheap to clone; holds its moment alive as long as it lives.
+#[derive(Clone)]
+pub struct View {
+    pub(in crate::store) moment: Arc<StoreMoment>,
+    pub(in crate::store) lens: Option<Arc<PolicyOverride>>,
+}
+
+/// Another policy generation than the current one, seen through the same moment.
+pub(in crate::store) struct PolicyOverride {
+    pub(in crate::store) policy: Policy,
+    pub(in crate::store) generation: Generation,
+}
+
+/// What views of one moment share.
+pub(in crate::store) struct StoreMoment {
+    pub(in crate::store) pinned: PinnedMoment,
+    pub(in crate::store) state: StoreState,
+    pub(in crate::store) policy: Policy,
+    pub(in crate::store) fields: Vec<FieldDeclaration>,
+    pub(in crate::store) added: Vec<(FieldId, FieldRecord)>,
+    pub(in crate::store) sources: Vec<SourceRecord>,
+    pub(in crate::store) tokenizers: Vec<TokenizerRecord>,
+    /// Read when they are asked for.
+    pub(in crate::store) suites: OnceLock<Vec<(SuiteId, SuiteRecord)>>,
+    pub(in crate::store) decoder: TextDecoder,
+    pub(in crate::store) bands: IndexReader,
+    pub(in crate::store) merged: MomentPages,
+    pub(in crate::store) queries: usize,
+    /// See [`View::cached`].
+    pub(in crate::store) remembered: OnceLock<Arc<dyn Any + Send + Sync>>,
+}
+
+impl View {
+    pub(in crate::store) fn open_now(
+        db: &Arc<DB>,
+        bands: IndexReader,
+        merged: &PageCache,
+        memory: MemoryBudget,
+    ) -> Result<Self, StoreError> {
+        let pinned = PinnedMoment::at_now(db);
+        let missing =
+            |key: &str| StoreError::Missing { what: "record", family: "meta", key: key.to_owned() };
+        let state = pinned
+            .read_with::<Meta, _>("state", &MetaKey::State, |row| row.state())?
+            .ok_or_else(|| missing("state"))?;
+        let (policy, fields) = pinned
+            .read_with::<Meta, _>("charter", &MetaKey::Charter, |row| row.charter())?
+            .ok_or_else(|| missing("charter"))?;
+        let added = Self::read_added_fields(&pinned)?;
+        let sources = Self::read_sources(&pinned, &state)?;
+        let tokenizers = Self::read_tokenizers(&pinned, &state)?;
+        let decoder = TextDecoder::default();
+        let (merged, queries) = (merged.of_moment(), memory.queries);
+        let moment = StoreMoment {
+            pinned,
+            state,
+            policy,
+            fields,
+            added,
+            sources,
+            tokenizers,
+            suites: OnceLock::new(),
+            decoder,
+            bands,
+            merged,
+            queries,
+            remembered: OnceLock::new(),
+        };
+        Ok(Self { moment: Arc::new(moment), lens: None })
+    }
+
+    pub(in crate::store) fn pinned(&self) -> &PinnedMoment {
+        &self.moment.pinned
+    }
+
+    /// Bytes that a query over this view may hold before it spills or is refused.
+    #[must_use]
+    pub fn query_memory(&self) -> usize {
+        self.moment.queries
+    }
+
+    /// What a layer above makes of this moment once and uses again. It must hold no view: it would keep itself alive.
+    ///
+    /// # Errors
+    /// Those of `make`, which is asked again the next time.
+    pub(crate) fn cached<T: Any + Send + Sync, E>(
+        &self,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Arc<T>, E> {
+        let known = self.moment.remembered.get();
+        if let Some(Ok(known)) = known.map(|known| Arc::clone(known).downcast()) {
+            return Ok(known);
+        }
+        let made = Arc::new(make()?);
+        // Another thread may have been faster: what both made is alike.
+        let _ = self.moment.remembered.set(Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
+        Ok(made)
+    }
+
+    /// High-water marks and counters.
+    #[must_use]
+    pub fn state(&self) -> &StoreState {
+        &self.moment.state
+    }
+
+    /// The commit this view shows.
+    #[must_use]
+    pub fn commit(&self) -> CommitSeq {
+        CommitSeq(self.moment.state.commit)
+    }
+
+    /// The policy generation this view shows.
+    #[must_use]
+    pub fn generation(&self) -> Generation {
+        self.lens.as_ref().map_or(Generation(self.moment.state.generation), |lens| lens.generation)
+    }
+
+    /// The same moment under another policy and its generation.
+    #[must_use]
+    pub fn with_policy(&self, policy: Policy, generation: Generation) -> Self {
+        let lens = Some(Arc::new(PolicyOverride { policy, generation }));
+        Self { moment: Arc::clone(&self.moment), lens }
+    }
+
+    /// The dedup policy.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        self.lens.as_ref().map_or(&self.moment.policy, |lens| &lens.policy)
+    }
+
+    /// The policy that stored fingerprints are made by: that of the decisions in force.
+    #[must_use]
+    pub fn stored_policy(&self) -> &Policy {
+        &self.moment.policy
+    }
+
+    /// Declared fields, ascending by id.
+    #[must_use]
+    pub fn fields(&self) -> &[FieldDeclaration] {
+        &self.moment.fields
+    }
+
+    /// Documents stored; ids are below this.
+    #[must_use]
+    pub fn documents(&self) -> u64 {
+        self.moment.state.documents
+    }
+
+    /// Blocks that hold documents.
+    #[must_use]
+    pub fn blocks(&self) -> Range<u64> {
+        0..self.documents().div_ceil(BLOCK_SIZE)
+    }
+}

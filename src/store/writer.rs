@@ -1,0 +1,221 @@
+//! The one process that writes: its flushes, foldings and compactions, and what the layers above keep between commits.
+
+use crate::model::{Context, FieldId, TermId};
+use crate::store::bytes::record::CommitRecord;
+use crate::store::bytes::text::TextEncoder;
+use crate::store::database::compact::{self, PIECE, compact};
+use crate::store::database::family::FamilyInfo;
+use crate::store::database::page_cache::PageCache;
+use crate::store::database::tuning::MemoryBudget;
+use crate::store::error::StoreError;
+use crate::store::files::directory::{CorpusDirectory, WriterLock};
+use crate::store::files::journal::{Journal, JournalEntry};
+use crate::store::files::manifest_note::ManifestNote;
+use crate::store::files::{scratch, wal};
+use crate::store::index::IndexWriter;
+use crate::store::view::View;
+use roaring::RoaringTreemap;
+use rocksdb::{DB, FlushOptions, WaitForCompactOptions, WriteOptions};
+use std::any::Any;
+use std::collections::HashMap;
+use std::fs::File;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The one process that writes.
+pub struct StoreWriter {
+    pub(in crate::store) db: Arc<DB>,
+    pub(in crate::store) journal: Journal,
+    pub(in crate::store) terms: HashMap<(FieldId, Vec<u8>), TermId>,
+    pub(in crate::store) encoder: Arc<TextEncoder>,
+    /// Kept documents as of the last commit: one bit a document.
+    pub(in crate::store) kept: Arc<RoaringTreemap>,
+    pub(in crate::store) bands: IndexWriter,
+    pub(in crate::store) merged: PageCache,
+    pub(in crate::store) carry_over: CommitCarryOver,
+    pub(in crate::store) carry_over_budget: usize,
+    pub(in crate::store) view: View,
+    /// A commit began and did not end.
+    pub(in crate::store) is_torn: bool,
+    pub(in crate::store) batch_bytes: u64,
+    pub(in crate::store) place: CorpusDirectory,
+    pub(in crate::store) noted: Option<ManifestNote>,
+    pub(in crate::store) memory: MemoryBudget,
+    pub(in crate::store) lock: Arc<WriterLock>,
+    pub(in crate::store) families: &'static [FamilyInfo],
+}
+
+impl StoreWriter {
+    /// Text that one commit of a command over stored documents should take, in bytes.
+    #[must_use]
+    pub const fn batch_bytes(&self) -> u64 {
+        self.batch_bytes
+    }
+
+    /// A file of the corpus's disk without a name: gone when it is closed.
+    ///
+    /// # Errors
+    /// [`StoreError`] when it cannot be made.
+    pub(crate) fn unnamed_file(&self) -> Result<File, StoreError> {
+        scratch::unnamed_file(&self.place)
+    }
+
+    /// The right to write, to be held by whoever keeps the database open longer than this writer.
+    #[must_use]
+    pub fn lock(&self) -> Arc<WriterLock> {
+        Arc::clone(&self.lock)
+    }
+
+    pub(in crate::store) const fn place(&self) -> &CorpusDirectory {
+        &self.place
+    }
+
+    /// The last committed moment.
+    #[must_use]
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Takes in that the database has grown: the view moves on, and a longer manifest is noted.
+    pub(in crate::store) fn refresh_view(&mut self) -> Result<(), StoreError> {
+        self.note_manifest()?;
+        let bands = self.bands.index();
+        self.view = View::open_now(&self.db, bands, &self.merged, self.memory)?;
+        Ok(())
+    }
+
+    /// Rewrites every family into its most compact form: deleted and replaced rows are gone after it.
+    /// Takes about twice the room of the largest family while it works.
+    ///
+    /// # Errors
+    /// [`StoreError::Rocks`] when the disk refuses; [`StoreError::Interrupted`].
+    pub(in crate::store) fn compact_files(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<(), StoreError> {
+        // Runs hold who joined and who left; tables hold who is there.
+        self.bands.merge_runs()?;
+        self.refresh_view()?;
+        self.flush()?;
+        let families = self.families.iter().map(|family| family.name);
+        let compacted = compact::compact(&self.db, families, PIECE, context);
+        // What was compacted before a stop is so.
+        self.refresh_view()?;
+        compacted
+    }
+
+    /// Folds what is many in the band index and writes buffered rows to tables, so that readers open without replaying
+    /// the log.
+    ///
+    /// # Errors
+    /// [`StoreError::Rocks`] when the disk refuses.
+    pub fn flush(&mut self) -> Result<(), StoreError> {
+        if self.bands.finish_ingest()? {
+            self.refresh_view()?;
+        }
+        let mut families = Vec::new();
+        for family in self.families {
+            if let Some(handle) = self.db.cf_handle(family.name) {
+                families.push(handle);
+            }
+        }
+        let mut options = FlushOptions::default();
+        options.set_wait(true);
+        let handles: Vec<_> = families.iter().collect();
+        self.db.flush_cfs_opt(&handles, &options)?;
+        if self.bands.take_backlog() {
+            self.db.wait_for_compact(&WaitForCompactOptions::default())?;
+        }
+        drop(handles);
+        drop(families);
+        self.bands.reclaim()?;
+        self.note_manifest()
+    }
+
+    fn note_manifest(&mut self) -> Result<(), StoreError> {
+        let oldest = wal::oldest_needed(&self.db)?;
+        self.noted = ManifestNote::update(self.noted, &self.place, oldest)?;
+        Ok(())
+    }
+
+    /// Acknowledges a commit that was written and synced.
+    pub(in crate::store) fn acknowledge(&mut self, entry: JournalEntry) -> Result<(), StoreError> {
+        self.journal.append(entry, wal::newest(&self.place)?)
+    }
+}
+
+pub(in crate::store) fn synced() -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.set_sync(true);
+    options
+}
+
+/// One thing at most.
+#[derive(Clone, Default)]
+pub(in crate::store) struct CommitCarryOver(Arc<Mutex<Option<Box<dyn Any + Send>>>>);
+
+impl CommitCarryOver {
+    pub(in crate::store) fn replace(
+        &self,
+        kept: Option<Box<dyn Any + Send>>,
+    ) -> Option<Box<dyn Any + Send>> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *held, kept)
+    }
+}
+
+impl StoreWriter {
+    /// Rewrites the files into their most compact form. What is stored stays the same, also after a stop.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the disk refuses; [`StoreError::Interrupted`] between two pieces of a family.
+    pub fn compact(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
+        self.compact_files(context)?;
+        // A compaction that meets a damaged block says nothing, but no commit succeeds after it.
+        self.begin()?.commit(&CommitRecord::about("compact", ""))?;
+        self.flush()
+    }
+
+    /// Rewrites the files of these families: what was deleted from them, or replaced, is in no table and no log after
+    /// it.
+    ///
+    /// # Errors
+    /// [`StoreError::Held`] when this process shows an earlier moment, which the files are kept for; otherwise as
+    /// [`StoreWriter::compact`].
+    pub fn rewrite(
+        &mut self,
+        families: &[&'static str],
+        context: &Context<'_>,
+    ) -> Result<(), StoreError> {
+        self.flush()?;
+        // Of all moments only this one is to be seen.
+        self.refresh_view()?;
+        let oldest = self.db.property_int_value("rocksdb.oldest-snapshot-sequence")?;
+        if oldest.is_some_and(|oldest| oldest != 0 && oldest < self.db.latest_sequence_number()) {
+            return Err(StoreError::Held);
+        }
+        let compacted = compact(&self.db, families.iter().copied(), PIECE, context);
+        self.refresh_view()?;
+        compacted
+    }
+
+    /// Removes what RocksDB tells people of earlier openings.
+    pub fn remove_old_reports(&self) {
+        self.place().remove_old_reports();
+    }
+
+    /// Directories of dry runs: of processes that go on, since those of others were removed when this writer opened.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn living_twins(&self) -> Result<Vec<String>, StoreError> {
+        scratch::named(self.place(), scratch::DRY_RUN)
+    }
+
+    /// Removes the checkpoints that migrations made beside the database; answers their names.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    pub fn remove_checkpoints(&self) -> Result<Vec<String>, StoreError> {
+        self.place().remove_checkpoints()
+    }
+}
