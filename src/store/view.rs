@@ -6,6 +6,7 @@ use crate::store::bytes::record::{
 };
 use crate::store::bytes::text::TextDecoder;
 use crate::store::database::PinnedMoment;
+use crate::store::database::family::StoreFamily;
 use crate::store::database::page_cache::{MomentPages, PageCache};
 use crate::store::database::tuning::MemoryBudget;
 use crate::store::error::StoreError;
@@ -56,8 +57,11 @@ impl View {
         memory: MemoryBudget,
     ) -> Result<Self, StoreError> {
         let pinned = PinnedMoment::at_now(db);
-        let missing =
-            |key: &str| StoreError::Missing { what: "record", family: "meta", key: key.to_owned() };
+        let missing = |key: &str| StoreError::Missing {
+            what: "record",
+            family: Meta::NAME,
+            key: key.to_owned(),
+        };
         let state = pinned
             .read_with::<Meta, _>("state", &MetaKey::State, |row| row.state())?
             .ok_or_else(|| missing("state"))?;
