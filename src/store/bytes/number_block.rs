@@ -503,7 +503,7 @@ fn packed<const W: usize>(offsets: &[[u8; W]], test: impl Fn([u8; W]) -> bool) -
 }
 
 #[cfg(test)]
-mod numbers_tests {
+mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -562,7 +562,7 @@ mod numbers_tests {
 }
 
 #[cfg(test)]
-mod values_tests {
+mod ref_tests {
     use super::*;
     use super::{NumberBlock, NumberPatch, merge_full};
     use proptest::prelude::*;
