@@ -2,6 +2,7 @@
 
 use super::super::StoreError;
 use super::MigrationStep;
+use crate::store::database::family::handle_named;
 use bincode::Encode;
 use rocksdb::{DB, WriteBatch};
 
@@ -23,8 +24,7 @@ struct StoreStateV1 {
 }
 
 fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
-    let missing = StoreError::Missing { what: "column family", family: "meta", key: String::new() };
-    let meta = db.cf_handle("meta").ok_or(missing)?;
+    let meta = handle_named(db, "meta")?;
     if db.get_pinned_cf(&meta, "state")?.is_none() {
         let first = StoreStateV1 { next_dictionary: 1, next_epoch: 1, ..StoreStateV1::default() };
         rows.put_cf(&meta, "state", super::super::record::encode("state", &first)?);

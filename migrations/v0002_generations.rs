@@ -2,6 +2,7 @@
 
 use super::super::StoreError;
 use super::MigrationStep;
+use crate::store::database::family::handle_named;
 use rocksdb::{DB, IteratorMode, WriteBatch};
 
 /// From format 1 to format 2. The new families are made when the database is opened.
@@ -17,9 +18,7 @@ const ROWS: usize = 1 << 16;
     reason = "the last item carries the iterator's status: a damaged block is an error here"
 )]
 fn apply(db: &DB, _: &mut WriteBatch) -> Result<(), StoreError> {
-    let missing =
-        StoreError::Missing { what: "column family", family: "exact", key: String::new() };
-    let exact = db.cf_handle("exact").ok_or(missing)?;
+    let exact = handle_named(db, "exact")?;
     let mut rows = WriteBatch::default();
     for row in db.iterator_cf(&exact, IteratorMode::Start) {
         let (key, value) = row?;

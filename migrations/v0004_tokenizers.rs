@@ -2,7 +2,7 @@
 
 use super::super::{StoreError, record};
 use super::MigrationStep;
-use crate::store::database::family::corrupt_row;
+use crate::store::database::family::{corrupt_row, handle_named};
 use crate::store::records::tokenizers::Tokenizers;
 use bincode::{Decode, Encode};
 use rocksdb::{DB, IteratorMode, WriteBatch};
@@ -40,9 +40,7 @@ struct TokenizerRecordV4 {
     reason = "the last item carries the iterator's status: a damaged block is an error here"
 )]
 fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
-    let missing =
-        StoreError::Missing { what: "column family", family: "tokenizers", key: String::new() };
-    let tokenizers = db.cf_handle("tokenizers").ok_or(missing)?;
+    let tokenizers = handle_named(db, "tokenizers")?;
     for row in db.iterator_cf(&tokenizers, IteratorMode::Start) {
         let (key, value) = row?;
         if key.len() != KEY || key.last() != Some(&0) {

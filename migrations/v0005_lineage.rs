@@ -11,16 +11,15 @@
 use super::super::StoreError;
 use super::MigrationStep;
 use crate::store::bytes::cursor::ByteCursor;
-use crate::store::database::family::corrupt_row;
+use crate::store::database::family::{corrupt_row, handle_named};
 use crate::store::decisions::matches::Matches;
 use crate::store::documents::headers::Documents;
 use crate::store::error::DecodeError;
 use crate::store::meta::Meta;
 use crate::store::records::snapshots::Snapshots;
 use roaring::RoaringTreemap;
-use rocksdb::{BoundColumnFamily, DB, Direction, IteratorMode, ReadOptions, WriteBatch};
+use rocksdb::{DB, Direction, IteratorMode, ReadOptions, WriteBatch};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 
 /// From format 4 to format 5. The new family is made when the database is opened.
 pub const STEP: MigrationStep = MigrationStep { to: 5, apply };
@@ -52,7 +51,7 @@ fn apply(db: &DB, _: &mut WriteBatch) -> Result<(), StoreError> {
         lineages.replay(at, &events);
     }
     let shown = shown(db)?;
-    let family = family(db, "lineage")?;
+    let family = handle_named(db, "lineage")?;
     let mut rows = WriteBatch::default();
     for (document, mut roots) in lineages.0 {
         if shown.contains(document) {
@@ -139,7 +138,7 @@ fn in_cluster(matched: MatchV4) -> Option<u64> {
 
 /// Everything but the duplicates that were never anything else, by commit.
 fn events(db: &DB, generation: u32) -> Result<BTreeMap<u64, Vec<MatchEvent>>, StoreError> {
-    let documents = family(db, "documents")?;
+    let documents = handle_named(db, "documents")?;
     let mut heirs = RoaringTreemap::new();
     for_each_match(db, generation, |_, _, _, now| {
         heirs.extend(now.filter(|(kind, _)| *kind == SUPERSEDED).map(|(_, heir)| heir));
@@ -171,7 +170,7 @@ fn for_each_match(
     generation: u32,
     mut each: impl FnMut(u64, u64, MatchV4, MatchV4) -> Result<(), StoreError>,
 ) -> Result<(), StoreError> {
-    let matches = family(db, "matches")?;
+    let matches = handle_named(db, "matches")?;
     let prefix = generation.to_be_bytes();
     let mut options = ReadOptions::default();
     options.set_total_order_seek(true);
@@ -199,7 +198,7 @@ fn for_each_match(
 )]
 fn shown(db: &DB) -> Result<RoaringTreemap, StoreError> {
     let mut all = RoaringTreemap::new();
-    for row in db.iterator_cf(&family(db, "snapshots")?, IteratorMode::Start) {
+    for row in db.iterator_cf(&handle_named(db, "snapshots")?, IteratorMode::Start) {
         let (key, value) = row?;
         if key.ends_with(b"\0kept") {
             let kept = RoaringTreemap::deserialize_from(value.as_ref());
@@ -212,7 +211,9 @@ fn shown(db: &DB) -> Result<RoaringTreemap, StoreError> {
 
 /// Last commit and current generation; none of a store that is being made.
 fn state(db: &DB) -> Result<Option<(u64, u32)>, StoreError> {
-    let Some(bytes) = db.get_pinned_cf(&family(db, "meta")?, "state")? else { return Ok(None) };
+    let Some(bytes) = db.get_pinned_cf(&handle_named(db, "meta")?, "state")? else {
+        return Ok(None);
+    };
     let read = || {
         let mut cursor = ByteCursor::new(&bytes);
         cursor.u8()?;
@@ -249,11 +250,6 @@ fn arrival(header: &[u8]) -> Result<u64, DecodeError> {
         cursor.varint()?;
     }
     cursor.varint()
-}
-
-fn family<'a>(db: &'a DB, name: &'static str) -> Result<Arc<BoundColumnFamily<'a>>, StoreError> {
-    let missing = StoreError::Missing { what: "column family", family: name, key: String::new() };
-    db.cf_handle(name).ok_or(missing)
 }
 
 #[cfg(test)]

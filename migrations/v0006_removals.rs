@@ -3,7 +3,7 @@
 
 use super::super::{StoreError, record};
 use super::MigrationStep;
-use crate::store::database::family::{StoreFamily, corrupt_row};
+use crate::store::database::family::{StoreFamily, corrupt_row, family_handle};
 use crate::store::error::DecodeError;
 use crate::store::records::commits::Commits;
 use crate::store::records::snapshots::Snapshots;
@@ -71,9 +71,7 @@ fn rewrite<C: StoreFamily>(
     rows: &mut WriteBatch,
     anew: impl Fn(&[u8]) -> Result<Result<Vec<u8>, StoreError>, DecodeError>,
 ) -> Result<(), StoreError> {
-    let missing =
-        StoreError::Missing { what: "column family", family: C::NAME, key: String::new() };
-    let family = db.cf_handle(C::NAME).ok_or(missing)?;
+    let family = family_handle::<C>(db)?;
     for row in db.iterator_cf(&family, IteratorMode::Start) {
         let (key, value) = row?;
         let is_beside = C::NAME == Snapshots::NAME && key.contains(&0);

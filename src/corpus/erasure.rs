@@ -111,7 +111,7 @@ impl CorpusOptions {
         opened.writer.flush()?;
         opened.writer.remove_old_reports();
         let context = opened.within(context);
-        let twins = opened.writer.living_twins()?;
+        let twins = opened.writer.living_copies()?;
         let certificate = curate::certify(opened.view(), path, twins, time, &context)?;
         if let Some(file) = file {
             curate::write_certificate(opened.view(), &certificate, file)?;

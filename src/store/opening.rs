@@ -103,8 +103,8 @@ impl StoreWriter {
         scratch::sweep(&place, &[scratch::LINKS, scratch::DRY_RUN, scratch::NOTES]);
         let entries = journal::read_end(&place)?;
         refuse_shorter(&place)?;
-        let noted = ManifestNote::read(&place)?;
-        let oldest = noted.map_or(0, |noted| noted.oldest_log);
+        let note = ManifestNote::read(&place)?;
+        let oldest = note.map_or(0, |note| note.oldest_log);
         wal::refuse_lost(&place, &entries, oldest, || {
             open_for_inspection(&place, &entries, oldest)
         })?;
@@ -126,10 +126,10 @@ impl StoreWriter {
             place.write_format(migrate::current())?;
         }
         let db = Arc::new(db);
-        let merged = PageCache::within(memory.merged);
-        let view = View::open_now(&db, IndexReader::default(), &merged, memory)?;
+        let pages = PageCache::within(memory.pages);
+        let view = View::open_now(&db, IndexReader::default(), &pages, memory)?;
         let bands = IndexWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
-        let view = View::open_now(&db, bands.index(), &merged, memory)?;
+        let view = View::open_now(&db, bands.index(), &pages, memory)?;
         let mut journal = Journal::open(&place.journal(), &entries)?;
         if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
             // Opening has made tables of what the logs held: the newest is empty.
@@ -148,14 +148,14 @@ impl StoreWriter {
             encoder,
             kept,
             bands,
-            merged,
+            pages,
             carry_over: CommitCarryOver::default(),
             carry_over_budget: memory.carry_over,
             view,
             is_torn: false,
             batch_bytes: memory.batch,
             place,
-            noted,
+            note,
             memory,
             lock: Arc::new(lock),
             families: FAMILIES,
@@ -182,7 +182,7 @@ fn open_for_inspection(
 /// The order of an opening: what is lost is said before anything is written.
 
 impl DryRunCorpus {
-    /// Makes the twin. Needs the writer's lock while it is made.
+    /// Makes the copy. Needs the writer's lock while it is made.
     ///
     /// # Errors
     /// [`StoreError`]: no corpus, another writer, or what the file system says.

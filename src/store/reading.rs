@@ -104,7 +104,7 @@ fn attempt(
             return Ok(OpenAttempt::Missed(error.into()));
         }
         Err(error) => {
-            let oldest = ManifestNote::read(place)?.map_or(0, |noted| noted.oldest_log);
+            let oldest = ManifestNote::read(place)?.map_or(0, |note| note.oldest_log);
             return Err(wal::refused(place, database, journal, oldest, error));
         }
     };
@@ -124,8 +124,8 @@ fn attempt(
         Some(lost) if lost.is_gone => return Ok(OpenAttempt::Missed(lost.error)),
         Some(lost) => return Err(lost.error),
     }
-    let merged = PageCache::within(memory.merged);
-    let view = View::open_now(&Arc::new(db), IndexReader::default(), &merged, memory)?;
+    let pages = PageCache::within(memory.pages);
+    let view = View::open_now(&Arc::new(db), IndexReader::default(), &pages, memory)?;
     refuse_lost(&place.root, view.commit().0, journal.last())?;
     if view.misses_folded_bands()? {
         // A newer manifest has the tables, unless they are lost.

@@ -6,6 +6,7 @@ use crate::store::bytes::record::{
 };
 use crate::store::bytes::text::TextDecoder;
 use crate::store::database::PinnedMoment;
+use crate::store::database::family::StoreFamily;
 use crate::store::database::page_cache::{MomentPages, PageCache};
 use crate::store::database::tuning::MemoryBudget;
 use crate::store::error::StoreError;
@@ -20,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 #[derive(Clone)]
 pub struct View {
     pub(in crate::store) moment: Arc<StoreMoment>,
-    pub(in crate::store) lens: Option<Arc<PolicyOverride>>,
+    pub(in crate::store) policy_override: Option<Arc<PolicyOverride>>,
 }
 
 /// Another policy generation than the current one, seen through the same moment.
@@ -42,22 +43,25 @@ pub(in crate::store) struct StoreMoment {
     pub(in crate::store) suites: OnceLock<Vec<(SuiteId, SuiteRecord)>>,
     pub(in crate::store) decoder: TextDecoder,
     pub(in crate::store) bands: IndexReader,
-    pub(in crate::store) merged: MomentPages,
+    pub(in crate::store) pages: MomentPages,
     pub(in crate::store) queries: usize,
     /// See [`View::cached`].
-    pub(in crate::store) remembered: OnceLock<Arc<dyn Any + Send + Sync>>,
+    pub(in crate::store) cached: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
 impl View {
     pub(in crate::store) fn open_now(
         db: &Arc<DB>,
         bands: IndexReader,
-        merged: &PageCache,
+        pages: &PageCache,
         memory: MemoryBudget,
     ) -> Result<Self, StoreError> {
         let pinned = PinnedMoment::at_now(db);
-        let missing =
-            |key: &str| StoreError::Missing { what: "record", family: "meta", key: key.to_owned() };
+        let missing = |key: &str| StoreError::Missing {
+            what: "record",
+            family: Meta::NAME,
+            key: key.to_owned(),
+        };
         let state = pinned
             .read_with::<Meta, _>("state", &MetaKey::State, |row| row.state())?
             .ok_or_else(|| missing("state"))?;
@@ -68,7 +72,7 @@ impl View {
         let sources = Self::read_sources(&pinned, &state)?;
         let tokenizers = Self::read_tokenizers(&pinned, &state)?;
         let decoder = TextDecoder::default();
-        let (merged, queries) = (merged.of_moment(), memory.queries);
+        let (pages, queries) = (pages.of_moment(), memory.queries);
         let moment = StoreMoment {
             pinned,
             state,
@@ -80,11 +84,11 @@ impl View {
             suites: OnceLock::new(),
             decoder,
             bands,
-            merged,
+            pages,
             queries,
-            remembered: OnceLock::new(),
+            cached: OnceLock::new(),
         };
-        Ok(Self { moment: Arc::new(moment), lens: None })
+        Ok(Self { moment: Arc::new(moment), policy_override: None })
     }
 
     pub(in crate::store) fn pinned(&self) -> &PinnedMoment {
@@ -105,13 +109,13 @@ impl View {
         &self,
         make: impl FnOnce() -> Result<T, E>,
     ) -> Result<Arc<T>, E> {
-        let known = self.moment.remembered.get();
+        let known = self.moment.cached.get();
         if let Some(Ok(known)) = known.map(|known| Arc::clone(known).downcast()) {
             return Ok(known);
         }
         let made = Arc::new(make()?);
         // Another thread may have been faster: what both made is alike.
-        let _ = self.moment.remembered.set(Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
+        let _ = self.moment.cached.set(Arc::clone(&made) as Arc<dyn Any + Send + Sync>);
         Ok(made)
     }
 
@@ -130,20 +134,22 @@ impl View {
     /// The policy generation this view shows.
     #[must_use]
     pub fn generation(&self) -> Generation {
-        self.lens.as_ref().map_or(Generation(self.moment.state.generation), |lens| lens.generation)
+        self.policy_override
+            .as_ref()
+            .map_or(Generation(self.moment.state.generation), |other| other.generation)
     }
 
     /// The same moment under another policy and its generation.
     #[must_use]
     pub fn with_policy(&self, policy: Policy, generation: Generation) -> Self {
-        let lens = Some(Arc::new(PolicyOverride { policy, generation }));
-        Self { moment: Arc::clone(&self.moment), lens }
+        let policy_override = Some(Arc::new(PolicyOverride { policy, generation }));
+        Self { moment: Arc::clone(&self.moment), policy_override }
     }
 
     /// The dedup policy.
     #[must_use]
     pub fn policy(&self) -> &Policy {
-        self.lens.as_ref().map_or(&self.moment.policy, |lens| &lens.policy)
+        self.policy_override.as_ref().map_or(&self.moment.policy, |other| &other.policy)
     }
 
     /// The policy that stored fingerprints are made by: that of the decisions in force.

@@ -30,7 +30,7 @@ pub struct StoreWriter {
     /// Kept documents as of the last commit: one bit a document.
     pub(in crate::store) kept: Arc<RoaringTreemap>,
     pub(in crate::store) bands: IndexWriter,
-    pub(in crate::store) merged: PageCache,
+    pub(in crate::store) pages: PageCache,
     pub(in crate::store) carry_over: CommitCarryOver,
     pub(in crate::store) carry_over_budget: usize,
     pub(in crate::store) view: View,
@@ -38,7 +38,7 @@ pub struct StoreWriter {
     pub(in crate::store) is_torn: bool,
     pub(in crate::store) batch_bytes: u64,
     pub(in crate::store) place: CorpusDirectory,
-    pub(in crate::store) noted: Option<ManifestNote>,
+    pub(in crate::store) note: Option<ManifestNote>,
     pub(in crate::store) memory: MemoryBudget,
     pub(in crate::store) lock: Arc<WriterLock>,
     pub(in crate::store) families: &'static [FamilyInfo],
@@ -79,7 +79,7 @@ impl StoreWriter {
     pub(in crate::store) fn refresh_view(&mut self) -> Result<(), StoreError> {
         self.note_manifest()?;
         let bands = self.bands.index();
-        self.view = View::open_now(&self.db, bands, &self.merged, self.memory)?;
+        self.view = View::open_now(&self.db, bands, &self.pages, self.memory)?;
         Ok(())
     }
 
@@ -133,7 +133,7 @@ impl StoreWriter {
 
     fn note_manifest(&mut self) -> Result<(), StoreError> {
         let oldest = wal::oldest_needed(&self.db)?;
-        self.noted = ManifestNote::update(self.noted, &self.place, oldest)?;
+        self.note = ManifestNote::update(self.note, &self.place, oldest)?;
         Ok(())
     }
 
@@ -207,7 +207,7 @@ impl StoreWriter {
     ///
     /// # Errors
     /// [`StoreError::Io`].
-    pub fn living_twins(&self) -> Result<Vec<String>, StoreError> {
+    pub fn living_copies(&self) -> Result<Vec<String>, StoreError> {
         scratch::named(self.place(), scratch::DRY_RUN)
     }
 

@@ -1,4 +1,5 @@
-//! Roaring bitmaps of one 65,536-document block: stored form, (clear, set) deltas, and their merging.
+//! Roaring bitmaps: those of one 65,536-document block, with (clear, set) deltas and their merging, and those of all
+//! documents.
 
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::error::{DecodeError, StoreError};
@@ -185,11 +186,23 @@ pub(in crate::store) fn merge_partial<'a>(
     Some(folded.encode())
 }
 
-pub(in crate::store) fn treemap_bytes(map: &RoaringTreemap) -> Result<Vec<u8>, StoreError> {
-    let mut bytes = Vec::with_capacity(map.serialized_size());
-    map.serialize_into(&mut bytes)
+/// A bitmap over all documents, in the portable 64-bit format, behind what is in `out`.
+pub(in crate::store) fn put_treemap(
+    map: &RoaringTreemap,
+    mut out: Vec<u8>,
+) -> Result<Vec<u8>, StoreError> {
+    out.reserve(map.serialized_size());
+    map.serialize_into(&mut out)
         .map_err(|error| StoreError::Encode { what: "bitmap", why: error.to_string() })?;
-    Ok(bytes)
+    Ok(out)
+}
+
+/// Reads such a bitmap, which begins at the byte `at` of its row.
+pub(in crate::store) fn decode_treemap(
+    bytes: &[u8],
+    at: usize,
+) -> Result<RoaringTreemap, DecodeError> {
+    RoaringTreemap::deserialize_from(bytes).map_err(|error| DecodeError::at(at, error.to_string()))
 }
 
 #[cfg(test)]

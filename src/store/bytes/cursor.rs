@@ -1,4 +1,4 @@
-//! A bounds-checked cursor over stored bytes, and its writing twin. Little-endian, LEB128 integers.
+//! A bounds-checked cursor over stored bytes, and the writing beside it. Little-endian, LEB128 integers.
 
 use crate::store::error::DecodeError;
 

@@ -463,7 +463,7 @@ pub(in crate::store) fn decode_documents(bytes: &[u8]) -> Result<Vec<DocId>, Dec
 }
 
 #[cfg(test)]
-mod keys_tests {
+mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -518,7 +518,7 @@ mod keys_tests {
 }
 
 #[cfg(test)]
-mod kinds_tests {
+mod kind_tests {
     use super::*;
 
     #[test]

@@ -145,35 +145,31 @@ impl NumberBlock {
     /// # Errors
     /// [`DecodeError`] for bytes no release wrote.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut cursor = ByteCursor::new(bytes);
-        let header = NumberBlockHead::read(&mut cursor)?;
-        let words = header.len.div_ceil(64);
-        let mut present = Vec::with_capacity(words);
-        if header.full {
-            present.resize(words, u64::MAX);
-            if let (Some(last), true) = (present.last_mut(), header.len % 64 != 0) {
-                *last = (1 << (header.len % 64)) - 1;
-            }
-        } else {
-            for _ in 0..words {
-                present.push(cursor.u64()?);
-            }
-            if let (Some(last), true) = (present.last_mut(), header.len % 64 != 0) {
-                *last &= (1 << (header.len % 64)) - 1;
-            }
+        let stored = NumberBlockRef::read(bytes)?;
+        let words = stored.len.div_ceil(64);
+        let mut present: Vec<u64> = match stored.present {
+            None => vec![u64::MAX; words],
+            Some(bits) => bits.as_chunks().0.iter().map(|word| u64::from_le_bytes(*word)).collect(),
+        };
+        if let (Some(last), true) = (present.last_mut(), stored.len % 64 != 0) {
+            *last &= (1 << (stored.len % 64)) - 1;
         }
-        let bytes = cursor.take(header.len * usize::from(header.width))?;
-        cursor.end()?;
-        let value = |offset: u64| header.min.wrapping_add(offset.cast_signed());
-        let values = match header.width {
-            0 => vec![header.min; header.len],
-            1 => bytes.iter().map(|offset| value(u64::from(*offset))).collect(),
-            2 => decoded(bytes, |offset| value(u64::from(u16::from_le_bytes(offset)))),
-            4 => decoded(bytes, |offset| value(u64::from(u32::from_le_bytes(offset)))),
-            _ => decoded(bytes, |offset| value(u64::from_le_bytes(offset))),
+        let value = |offset: u64| stored.min.wrapping_add(offset.cast_signed());
+        let values = match stored.offsets {
+            NumberOffsets::Zero => vec![stored.min; stored.len],
+            NumberOffsets::One(all) => all.iter().map(|[offset]| value((*offset).into())).collect(),
+            NumberOffsets::Two(all) => {
+                all.iter().map(|offset| value(u16::from_le_bytes(*offset).into())).collect()
+            }
+            NumberOffsets::Four(all) => {
+                all.iter().map(|offset| value(u32::from_le_bytes(*offset).into())).collect()
+            }
+            NumberOffsets::Eight(all) => {
+                all.iter().map(|offset| value(u64::from_le_bytes(*offset))).collect()
+            }
         };
         let mut block = Self { values, present };
-        if !header.full {
+        if !stored.has_no_nulls() {
             block.zero_nulls();
         }
         block.trim();
@@ -192,38 +188,6 @@ impl NumberBlock {
                 }
             }
         }
-    }
-}
-
-fn decoded<const W: usize>(bytes: &[u8], value: impl Fn([u8; W]) -> i64) -> Vec<i64> {
-    bytes.as_chunks().0.iter().map(|offset| value(*offset)).collect()
-}
-
-pub(in crate::store) struct NumberBlockHead {
-    pub width: u8,
-    pub full: bool,
-    pub len: usize,
-    pub min: i64,
-    pub max: i64,
-}
-
-impl NumberBlockHead {
-    pub(in crate::store) fn read(cursor: &mut ByteCursor<'_>) -> Result<Self, DecodeError> {
-        match cursor.u8()? {
-            TAG_DENSE => {}
-            TAG_POISON => return Err(DecodeError::at(0, "a merge met bytes it could not read")),
-            tag => return Err(DecodeError::at(0, format!("unknown tag {tag}"))),
-        }
-        let width = cursor.u8()?;
-        if !matches!(width, 0 | 1 | 2 | 4 | 8) {
-            return Err(DecodeError::at(1, format!("width {width}")));
-        }
-        let full = cursor.u8()? == 1;
-        let len = cursor.u32()? as usize;
-        if len > BLOCK {
-            return Err(DecodeError::at(3, format!("{len} values in a block of {BLOCK}")));
-        }
-        Ok(Self { width, full, len, min: cursor.i64()?, max: cursor.i64()? })
     }
 }
 
@@ -324,10 +288,27 @@ pub enum NumberOffsets<'a> {
 }
 
 impl<'a> NumberBlockRef<'a> {
-    /// Reads the stored form; checks as much as [`crate::store::NumberBlock::decode`].
+    /// Reads the stored form.
+    ///
+    /// # Errors
+    /// [`DecodeError`] for bytes no release wrote.
     pub(in crate::store) fn read(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let mut cursor = ByteCursor::new(bytes);
-        let NumberBlockHead { width, full, len, min, max } = NumberBlockHead::read(&mut cursor)?;
+        match cursor.u8()? {
+            TAG_DENSE => {}
+            TAG_POISON => return Err(DecodeError::at(0, "a merge met bytes it could not read")),
+            tag => return Err(DecodeError::at(0, format!("unknown tag {tag}"))),
+        }
+        let width = cursor.u8()?;
+        if !matches!(width, 0 | 1 | 2 | 4 | 8) {
+            return Err(DecodeError::at(1, format!("width {width}")));
+        }
+        let full = cursor.u8()? == 1;
+        let len = cursor.u32()? as usize;
+        if len > BLOCK {
+            return Err(DecodeError::at(3, format!("{len} values in a block of {BLOCK}")));
+        }
+        let (min, max) = (cursor.i64()?, cursor.i64()?);
         let present =
             if full { None } else { Some(cursor.take(len.div_ceil(64).saturating_mul(8))?) };
         let values = cursor.take(len.saturating_mul(width.into()))?;
@@ -522,7 +503,7 @@ fn packed<const W: usize>(offsets: &[[u8; W]], test: impl Fn([u8; W]) -> bool) -
 }
 
 #[cfg(test)]
-mod numbers_tests {
+mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -581,7 +562,7 @@ mod numbers_tests {
 }
 
 #[cfg(test)]
-mod values_tests {
+mod ref_tests {
     use super::*;
     use super::{NumberBlock, NumberPatch, merge_full};
     use proptest::prelude::*;

@@ -7,8 +7,7 @@ use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, TermKey};
 use crate::store::check::{FaultList, MOST};
 use crate::store::documents::indexed_values::indexed;
-use crate::store::documents::postings::Postings;
-use crate::store::documents::terms::{self, TermRow, Terms};
+use crate::store::documents::terms::{self, TermRow, Terms, TermsWithPostings};
 use crate::store::error::StoreError;
 use crate::store::system_fields;
 use crate::store::view::View;
@@ -69,31 +68,22 @@ fn keyword_fields(view: &View) -> BTreeSet<FieldId> {
     declared.map(|field| field.id).chain([system_fields::LANGUAGE]).collect()
 }
 
-/// The sums of the stored bitmaps, in one scan beside that of the terms' names: both are in order of terms.
+/// The sums of the stored bitmaps.
 fn stored(view: &View, faults: &mut FaultList) -> Result<PostingSums, StoreError> {
     let fields = keyword_fields(view);
     let mut sums = PostingSums::default();
-    let first = TermKey::Id(TermId(0)).to_bytes();
-    let mut names = view.pinned().scan_prefix::<Terms>(first.get(..1).unwrap_or_default())?;
-    let mut name = names.next_with("term", TermRow::value)?;
-    let mut rows = view.pinned().scan::<Postings>(&[], None)?;
-    let mut nameless = None;
-    while let Some((key, slots)) = rows.next("bitmap")? {
-        let PostingKey { term, block: BlockNumber(block) } = key;
-        while matches!(&name, Some((TermKey::Id(named), _)) if *named < term) {
-            name = names.next_with("term", TermRow::value)?;
-        }
-        let named = match &name {
-            Some((TermKey::Id(named), named_by)) if *named == term => Some(named_by),
-            _ => None,
-        };
-        if let Some((field, value)) = named {
-            if fields.contains(field) {
-                sums.add(*field, value, block, &slots);
+    let mut terms = TermsWithPostings::new(view, TermId(0))?;
+    while let Some((term, named)) = terms.next_term()? {
+        match named {
+            Some((field, value)) if fields.contains(&field) => {
+                while let Some((block, slots)) = terms.next_bitmap()? {
+                    sums.add(field, &value, block, &slots);
+                }
             }
-        } else if nameless != Some(term) {
-            nameless = Some(term);
-            faults.push("terms", format!("term {} of a bitmap has no value", term.0));
+            Some(_) => {}
+            None => {
+                faults.push("terms", format!("term {} of a bitmap has no value", term.0));
+            }
         }
     }
     Ok(sums)

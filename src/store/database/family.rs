@@ -97,11 +97,17 @@ pub(in crate::store) use store_family;
 pub(in crate::store) fn family_handle<C: StoreFamily>(
     db: &DB,
 ) -> Result<Arc<BoundColumnFamily<'_>>, StoreError> {
-    db.cf_handle(C::NAME).ok_or(StoreError::Missing {
-        what: "column family",
-        family: C::NAME,
-        key: String::new(),
-    })
+    handle_named(db, C::NAME)
+}
+
+/// As [`family_handle`], by its name on disk: steps from older formats name families that may be gone by now.
+pub(in crate::store) fn handle_named<'db>(
+    db: &'db DB,
+    name: &'static str,
+) -> Result<Arc<BoundColumnFamily<'db>>, StoreError> {
+    let missing =
+        || StoreError::Missing { what: "column family", family: name, key: String::new() };
+    db.cf_handle(name).ok_or_else(missing)
 }
 
 /// The error for bytes of a family that do not decode.

@@ -13,7 +13,7 @@ pub struct MemoryBudget {
     /// Block cache, shared by all families.
     pub cache: usize,
     /// Blocks of columns that had to be put together from patches, shared by all views.
-    pub merged: usize,
+    pub pages: usize,
     /// Write buffers, shared by all families.
     pub buffers: usize,
     /// Filter over the band index and runs not folded yet; a writer's only.
@@ -37,7 +37,7 @@ impl MemoryBudget {
         let caches = part(4).clamp(8 << 20, 1 << 30);
         Self {
             cache: caches - caches / 8,
-            merged: caches / 8,
+            pages: caches / 8,
             buffers: part(8).clamp(8 << 20, 256 << 20),
             bands: part(8).clamp(2 << 20, 4 << 30),
             carry_over: part(8),

@@ -6,7 +6,6 @@ use crate::store::bytes::cursor::ByteCursor;
 use crate::store::bytes::key::{
     self, ExactKey, MatchKey, MemberKey, StoreKey, TextKind, generation_prefix,
 };
-use crate::store::database::RowCursor;
 use crate::store::database::family::store_family;
 use crate::store::decisions::hashes::Exact;
 use crate::store::error::{DecodeError, StoreError};
@@ -79,12 +78,24 @@ store_family! {
 }
 
 /// The documents that have a match, ascending, each with the commit that gave it. Holds one; ends behind an error.
-pub struct MatchIter<'a> {
-    rows: RowCursor<'a, Matches>,
-    /// Rows of later commits do not count.
-    until: CommitSeq,
-    newest: Option<(MatchKey, Option<Match>)>,
-    is_over: bool,
+pub struct MatchIter<'a>(Box<dyn Iterator<Item = <Self as Iterator>::Item> + Send + 'a>);
+
+/// Of rows that stand in the order of their commits, the last of each key: it is the one that counts. Of a key whose
+/// rows cannot all be read there is only the error.
+fn newest<K: PartialEq, T>(
+    rows: impl Iterator<Item = Result<(K, T), StoreError>>,
+) -> impl Iterator<Item = Result<(K, T), StoreError>> {
+    let mut rows = rows.peekable();
+    std::iter::from_fn(move || {
+        let mut row = rows.next()?;
+        while let Some(later) = rows.next_if(|next| match (&row, next) {
+            (Ok((key, _)), Ok((of, _))) => key == of,
+            (now, next) => now.is_ok() && next.is_err(),
+        }) {
+            row = later;
+        }
+        Some(row)
+    })
 }
 
 impl View {
@@ -107,15 +118,11 @@ impl View {
     ) -> Result<Option<Match>, StoreError> {
         let from = MatchKey { generation, removed, commit: CommitSeq(0) }.to_bytes();
         let prefix = from.get(..12).unwrap_or_default();
-        let mut rows = self.pinned().scan_prefix::<Matches>(prefix)?;
-        let mut newest = None;
-        while let Some((key, found)) = rows.next("match")? {
-            if key.commit > commit {
-                break;
-            }
-            newest = found;
-        }
-        Ok(newest)
+        let rows = self.pinned().scan_prefix::<Matches>(prefix)?;
+        let rows = rows.filter_map("match", |key, found| Ok(Some((key.commit, found))));
+        let is_until = |row: &Result<_, _>| row.as_ref().map_or(true, |(at, _)| *at <= commit);
+        let rows = rows.take_while(is_until).map(|row| row.map(|(_, found)| (removed, found)));
+        Ok(newest(rows).next().transpose()?.and_then(|(_, found)| found))
     }
 
     /// The newest match of every document that has one, ascending by document.
@@ -141,7 +148,14 @@ impl View {
         };
         let end = Some(key(documents.end));
         let rows = self.pinned().scan::<Matches>(&key(documents.start), end)?;
-        Ok(MatchIter { rows, until, newest: None, is_over: false })
+        let rows = rows.filter_map("match", move |key, found| {
+            Ok((key.commit <= until).then_some((key.removed, (key.commit, found))))
+        });
+        let matched = newest(rows).filter_map(|row| match row {
+            Ok((removed, (commit, found))) => found.map(|found| Ok((removed, commit, found))),
+            Err(error) => Some(Err(error)),
+        });
+        Ok(MatchIter(Box::new(matched)))
     }
 
     /// The moment after which no row of this view's generation is.
@@ -161,18 +175,9 @@ impl View {
             commit: CommitSeq(0),
         };
         let key = key.to_bytes();
-        let mut rows = self.pinned().scan_prefix::<Members>(key.get(..12).unwrap_or_default())?;
-        let mut found: Vec<DocId> = Vec::new();
-        while let Some((key, joined)) = rows.next("member")? {
-            // Rows of a pair are in commit order: the last one counts.
-            if found.last() == Some(&key.removed) {
-                found.pop();
-            }
-            if joined {
-                found.push(key.removed);
-            }
-        }
-        Ok(found)
+        let rows = self.pinned().scan_prefix::<Members>(key.get(..12).unwrap_or_default())?;
+        let rows = rows.filter_map("member", |key, joined| Ok(Some((key.removed, joined))));
+        joined(newest(rows)).collect()
     }
 }
 
@@ -180,31 +185,7 @@ impl Iterator for MatchIter<'_> {
     type Item = Result<(DocId, CommitSeq, Match), StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let given = |(key, found): (MatchKey, Option<Match>)| {
-            found.map(|found| Ok((key.removed, key.commit, found)))
-        };
-        while !self.is_over {
-            match self.rows.next("match") {
-                Err(error) => {
-                    self.is_over = true;
-                    return Some(Err(error));
-                }
-                Ok(None) => {
-                    self.is_over = true;
-                    return self.newest.take().and_then(given);
-                }
-                Ok(Some((key, _))) if key.commit > self.until => {}
-                Ok(Some((key, found))) => {
-                    let removed = key.removed;
-                    let before = self.newest.replace((key, found));
-                    let before = before.filter(|(before, _)| before.removed != removed);
-                    if let Some(done) = before.and_then(given) {
-                        return Some(done);
-                    }
-                }
-            }
-        }
-        None
+        self.0.next()
     }
 }
 
@@ -225,30 +206,21 @@ impl View {
     ) -> Result<impl Iterator<Item = Result<(DocId, DocId), StoreError>>, StoreError> {
         let prefix = generation_prefix(self.generation());
         let rows = self.pinned().scan_prefix::<Members>(&prefix)?;
-        let mut rows = rows.filter_map("member", |key, joined| Ok(Some((key, joined))));
-        // Rows of a pair are in commit order: the last one counts.
-        let mut last: Option<(MemberKey, bool)> = None;
-        Ok(std::iter::from_fn(move || {
-            loop {
-                let row = match rows.next() {
-                    Some(Err(error)) => {
-                        last = None;
-                        return Some(Err(error));
-                    }
-                    Some(Ok(row)) => Some(row),
-                    None => None,
-                };
-                let pair = |key: &MemberKey| (key.witness, key.removed);
-                let next = row.as_ref().map(|(key, _)| pair(key));
-                let before = std::mem::replace(&mut last, row);
-                match before {
-                    Some((key, true)) if Some(pair(&key)) != next => return Some(Ok(pair(&key))),
-                    None if next.is_none() => return None,
-                    _ => {}
-                }
-            }
-        }))
+        let rows =
+            rows.filter_map("member", |key, joined| Ok(Some(((key.witness, key.removed), joined))));
+        Ok(joined(newest(rows)))
     }
+}
+
+/// Of pairs with whether one joined or left, those that are together.
+fn joined<P>(
+    rows: impl Iterator<Item = Result<(P, bool), StoreError>>,
+) -> impl Iterator<Item = Result<P, StoreError>> {
+    rows.filter_map(|row| match row {
+        Ok((pair, true)) => Some(Ok(pair)),
+        Ok((_, false)) => None,
+        Err(error) => Some(Err(error)),
+    })
 }
 
 impl CommitBatch<'_> {

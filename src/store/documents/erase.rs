@@ -4,6 +4,7 @@ use crate::model::{DocId, Standing, TokenizerId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{DocumentKey, TokensKey};
 use crate::store::bytes::text::TextEncoder;
+use crate::store::database::family::StoreFamily;
 use crate::store::documents::headers::{DocumentRecord, Documents};
 use crate::store::documents::indexed_values::{IndexedValues, indexed};
 use crate::store::documents::loss::{Loss, TEXT};
@@ -79,7 +80,7 @@ impl CommitBatch<'_> {
         let (from, to) = (DocumentKey { document: owner }, DocumentKey { document: heir });
         let view = self.view().clone();
         let missing =
-            || StoreError::Missing { what: "text", family: "texts", key: owner.to_string() };
+            || StoreError::Missing { what: "text", family: Texts::NAME, key: owner.to_string() };
         let text = view.pinned().get::<Texts>(&from)?.ok_or_else(missing)?.to_vec();
         self.put::<Texts>(&to, &text)?;
         let mut bytes = text.len();

@@ -5,7 +5,7 @@ use crate::model::{CommitSeq, DocId, FileId, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::{ByteCursor, put_varint};
 use crate::store::bytes::key::{self, DocumentKey, IdentityKey, StoreKey};
-use crate::store::database::family::store_family;
+use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::documents::indexed_values::IndexedValues;
 use crate::store::documents::metadata::Metadata;
 use crate::store::documents::texts::{Sketches, Texts};
@@ -154,7 +154,7 @@ impl View {
     pub fn expect_header(&self, document: DocId) -> Result<DocumentRecord, StoreError> {
         self.header(document)?.ok_or(StoreError::Missing {
             what: "document",
-            family: "documents",
+            family: Documents::NAME,
             key: document.to_string(),
         })
     }
@@ -228,7 +228,7 @@ impl View {
                 Some(Err(error)) => Err(error),
                 _ => Err(StoreError::Missing {
                     what: "document",
-                    family: "documents",
+                    family: Documents::NAME,
                     key: document.to_string(),
                 }),
             };

@@ -64,7 +64,7 @@ impl NumberBlockHandle<'_> {
 
 impl View {
     /// One block of a column as it is stored. One that lies there in patches is put together once, and kept while there
-    /// is room; see [`merged`](crate::store::database::page_cache).
+    /// is room; see [`page_cache`](crate::store::database::page_cache).
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
@@ -73,8 +73,8 @@ impl View {
         column: ColumnId,
         block: u64,
     ) -> Result<NumberBlockHandle<'_>, StoreError> {
-        let merged = &self.moment.merged;
-        if let Some(bytes) = merged.get(column, block) {
+        let pages = &self.moment.pages;
+        if let Some(bytes) = pages.get(column, block) {
             #[cfg(test)]
             crate::store::counted::read("columns", 1);
             return Ok(NumberBlockHandle { column, block, bytes: Some(BlockBytes::Merged(bytes)) });
@@ -86,7 +86,7 @@ impl View {
             (&bytes, merge::numbers_merged() != before)
         {
             let put_together: Arc<[u8]> = Arc::from(put_together.as_ref());
-            merged.keep(column, block, &put_together);
+            pages.keep(column, block, &put_together);
             bytes = Some(BlockBytes::Merged(put_together));
         }
         Ok(NumberBlockHandle { column, block, bytes })
@@ -143,7 +143,7 @@ impl View {
     /// How often a block of a column was put together from patches for this moment.
     #[cfg(test)]
     pub(crate) fn columns_merged(&self) -> u64 {
-        self.moment.merged.merged()
+        self.moment.pages.merged()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::model::{DocId, FieldId, Standing, TermId, TokenizerId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey};
-use crate::store::database::family::{corrupt_row, family_handle, store_family};
+use crate::store::database::family::{StoreFamily, corrupt_row, family_handle, store_family};
 use crate::store::documents::headers::DocumentRecord;
 use crate::store::documents::tokens::add_tokens;
 use crate::store::error::StoreError;
@@ -103,7 +103,11 @@ impl View {
                 return Ok(standing);
             }
         }
-        Err(StoreError::Missing { what: "standing", family: "postings", key: document.to_string() })
+        Err(StoreError::Missing {
+            what: "standing",
+            family: Postings::NAME,
+            key: document.to_string(),
+        })
     }
 }
 

@@ -5,11 +5,13 @@
 use crate::model::{FieldId, TermId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, TermKey};
+use crate::store::database::RowCursor;
 use crate::store::database::family::store_family;
 use crate::store::documents::postings::Postings;
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
+use roaring::RoaringBitmap;
 
 store_family! {
     /// Interned (field, value) pairs, both directions.
@@ -161,6 +163,69 @@ impl CommitBatch<'_> {
     }
 }
 
+/// Terms with their values and the bitmaps of their documents, ascending: one scan of the values beside one of the
+/// bitmaps, since both families are in the order of terms.
+pub(in crate::store) struct TermsWithPostings<'v> {
+    values: RowCursor<'v, Terms>,
+    value: Option<(TermId, (FieldId, Vec<u8>))>,
+    bitmaps: RowCursor<'v, Postings>,
+    bitmap: Option<(PostingKey, RoaringBitmap)>,
+    /// That which came last.
+    term: Option<TermId>,
+}
+
+impl<'v> TermsWithPostings<'v> {
+    /// From a term on.
+    pub(in crate::store) fn new(view: &'v View, from: TermId) -> Result<Self, StoreError> {
+        let start = TermKey::Id(from).to_bytes();
+        let mut values = view.pinned().scan::<Terms>(&start, None)?;
+        let start = PostingKey { term: from, block: BlockNumber(0) }.to_bytes();
+        let mut bitmaps = view.pinned().scan::<Postings>(&start, None)?;
+        let value = next_value(&mut values)?;
+        let bitmap = bitmaps.next("bitmap")?;
+        Ok(Self { values, value, bitmaps, bitmap, term: None })
+    }
+
+    /// The next term that has a value or a bitmap, and its value.
+    pub(in crate::store) fn next_term(
+        &mut self,
+    ) -> Result<Option<(TermId, Option<(FieldId, Vec<u8>)>)>, StoreError> {
+        while self.next_bitmap()?.is_some() {}
+        let of_bitmap = self.bitmap.as_ref().map(|(key, _)| key.term);
+        let of_value = self.value.as_ref().map(|(term, _)| *term);
+        let Some(term) = of_bitmap.into_iter().chain(of_value).min() else { return Ok(None) };
+        self.term = Some(term);
+        let Some((_, value)) = self.value.take_if(|(of, _)| *of == term) else {
+            return Ok(Some((term, None)));
+        };
+        self.value = next_value(&mut self.values)?;
+        Ok(Some((term, Some(value))))
+    }
+
+    /// The next block and bitmap of the term that came last.
+    pub(in crate::store) fn next_bitmap(
+        &mut self,
+    ) -> Result<Option<(u64, RoaringBitmap)>, StoreError> {
+        let term = self.term;
+        let Some((key, slots)) = self.bitmap.take_if(|(key, _)| Some(key.term) <= term) else {
+            return Ok(None);
+        };
+        self.bitmap = self.bitmaps.next("bitmap")?;
+        Ok(Some((key.block.0, slots)))
+    }
+}
+
+fn next_value(
+    rows: &mut RowCursor<'_, Terms>,
+) -> Result<Option<(TermId, (FieldId, Vec<u8>))>, StoreError> {
+    while let Some((key, value)) = rows.next_with("term", TermRow::value)? {
+        if let TermKey::Id(term) = key {
+            return Ok(Some((term, value)));
+        }
+    }
+    Ok(None)
+}
+
 /// A value of a field that no document has.
 pub struct UnusedTerm {
     term: TermId,
@@ -170,7 +235,7 @@ pub struct UnusedTerm {
 
 impl View {
     /// The first `most` values from a term on that no document has any more, and the term to go on from, where there
-    /// are more. One scan of the bitmaps beside one of the names.
+    /// are more.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
@@ -179,21 +244,13 @@ impl View {
         from: TermId,
         most: usize,
     ) -> Result<(Vec<UnusedTerm>, Option<TermId>), StoreError> {
-        let start = TermKey::Id(from).to_bytes();
-        let mut names = self.pinned().scan::<Terms>(&start, None)?;
-        let start = PostingKey { term: from, block: BlockNumber(0) }.to_bytes();
-        let mut rows = self.pinned().scan::<Postings>(&start, None)?;
-        let mut used = rows.next("bitmap")?;
+        let mut terms = TermsWithPostings::new(self, from)?;
         let mut unused = Vec::new();
-        while let Some((key, (field, value))) = names.next_with("term", TermRow::value)? {
-            let TermKey::Id(term) = key else { continue };
+        while let Some((term, value)) = terms.next_term()? {
+            let Some((field, value)) = value else { continue };
             let mut is_used = false;
-            while let Some((PostingKey { term: of, .. }, slots)) = &used {
-                if *of > term {
-                    break;
-                }
-                is_used |= *of == term && !slots.is_empty();
-                used = rows.next("bitmap")?;
+            while let Some((_, slots)) = terms.next_bitmap()? {
+                is_used |= !slots.is_empty();
             }
             let is_keyword =
                 field == system_fields::LANGUAGE || field.0 >= system_fields::FIRST_DECLARED;

@@ -5,7 +5,7 @@ use crate::model::{ComparedPart, DocId, FileId, compared_text};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{DocumentKey, NumberKey, StoreKey};
 use crate::store::bytes::text::{self, StoredText, TextEncoder, decode_dictionary};
-use crate::store::database::family::{corrupt_row, store_family};
+use crate::store::database::family::{StoreFamily, corrupt_row, store_family};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl View {
         let key = DocumentKey { document: owner };
         let stored = self.pinned().get::<Texts>(&key)?.ok_or(StoreError::Missing {
             what: "text",
-            family: "texts",
+            family: Texts::NAME,
             key: owner.to_string(),
         })?;
         self.unpacked(&stored)?.map_err(|why| corrupt_row::<Texts>("text", &key.to_bytes(), why))
@@ -68,7 +68,7 @@ impl View {
     fn dictionary(&self, id: u16) -> Result<Vec<u8>, StoreError> {
         self.find_dictionary(id)?.ok_or(StoreError::Missing {
             what: "zstd dictionary",
-            family: "dicts",
+            family: Dictionaries::NAME,
             key: id.to_string(),
         })
     }

@@ -5,7 +5,7 @@ use crate::model::{DocId, SourceId, TokenizerId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{StoreKey, TokensKey};
 use crate::store::bytes::record::SourceRecord;
-use crate::store::database::family::{corrupt_row, store_family};
+use crate::store::database::family::{StoreFamily, corrupt_row, store_family};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::system_fields;
 use crate::store::view::View;
@@ -149,7 +149,7 @@ impl<'a> TokenIdsRef<'a> {
             .and_then(|()| {
                 Err(StoreError::Missing {
                     what: "token ids",
-                    family: "tokens",
+                    family: Tokens::NAME,
                     key: document.to_string(),
                 })
             })

@@ -133,7 +133,7 @@ const TAIL: u64 = 64 << 10;
 /// [`StoreError::Io`] when the file, or the note of the manifest, cannot be read.
 pub(in crate::store) fn read_end(place: &CorpusDirectory) -> Result<JournalContents, StoreError> {
     // Before the journal and the database: neither can need a log that is older.
-    let oldest = ManifestNote::read(place)?.map_or(0, |noted| noted.oldest_log);
+    let oldest = ManifestNote::read(place)?.map_or(0, |note| note.oldest_log);
     read_back_to(&place.journal(), oldest)
 }
 

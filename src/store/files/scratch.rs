@@ -203,9 +203,9 @@ impl LinkedFiles {
 /// What directories of this kind are called.
 pub(in crate::store) const DRY_RUN: &str = "dry-run";
 
-/// A throw-away twin of a corpus. It shares the tables' files, so making it is quick; what an
-/// ingest adds takes room of its own until the twin is dropped. The corpus itself is not changed, nor
-/// migrated: a corpus of an older format is migrated in the twin only. One whose process was killed is removed by
+/// A throw-away copy of a corpus. It shares the tables' files, so making it is quick; what an
+/// ingest adds takes room of its own until the copy is dropped. The corpus itself is not changed, nor
+/// migrated: a corpus of an older format is migrated in the copy only. One whose process was killed is removed by
 /// the next writer.
 #[derive(Debug)]
 pub struct DryRunCorpus {
@@ -213,7 +213,7 @@ pub struct DryRunCorpus {
 }
 
 impl DryRunCorpus {
-    /// Makes the twin of a corpus of format `supported` or an older one.
+    /// Makes the copy of a corpus of format `supported` or an older one.
     pub(in crate::store) fn of(corpus: &Path, supported: u32) -> Result<Self, StoreError> {
         let place = CorpusDirectory::new(corpus);
         place.read_format(supported)?;
@@ -221,8 +221,8 @@ impl DryRunCorpus {
         let _lock = place.lock()?;
         sweep(&place, &[LINKS, DRY_RUN]);
         refuse_shorter(&place)?;
-        let twin = Self { scratch: ScratchDirectory::make(&place, DRY_RUN)? };
-        let target = CorpusDirectory::new(twin.path());
+        let copy = Self { scratch: ScratchDirectory::make(&place, DRY_RUN)? };
+        let target = CorpusDirectory::new(copy.path());
         std::fs::create_dir(target.database())
             .map_err(StoreError::io("creating", &target.database()))?;
         share(&place.database(), &target.database())?;
@@ -236,10 +236,10 @@ impl DryRunCorpus {
                 std::fs::copy(&from, &to).map_err(StoreError::io("copying", &from))?;
             }
         }
-        Ok(twin)
+        Ok(copy)
     }
 
-    /// The twin's directory.
+    /// The copy's directory.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.scratch.path()

@@ -199,7 +199,7 @@ fn decode(bytes: &[u8]) -> Option<(RunFilter, u64)> {
 }
 
 #[cfg(test)]
-mod filter_tests {
+mod tests {
     use super::*;
 
     #[test]
@@ -231,7 +231,7 @@ mod filter_tests {
 }
 
 #[cfg(test)]
-mod sidecar_tests {
+mod file_tests {
     use super::*;
     use crate::model::Generation;
 

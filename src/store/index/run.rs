@@ -342,7 +342,7 @@ store_family! {
 }
 
 #[cfg(test)]
-mod band_runs_tests {
+mod tests {
     use super::*;
     use proptest::prelude::*;
 
@@ -438,7 +438,7 @@ mod band_runs_tests {
 }
 
 #[cfg(test)]
-mod band_counters_tests {
+mod counters_tests {
     use super::*;
     use proptest::prelude::*;
 

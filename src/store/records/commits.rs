@@ -4,7 +4,7 @@ use crate::model::CommitSeq;
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{CommitKey, StoreKey};
 use crate::store::bytes::record::{self, CommitRecord};
-use crate::store::database::family::store_family;
+use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::error::StoreError;
 use crate::store::meta::{Meta, MetaKey};
 use crate::store::view::View;
@@ -110,7 +110,7 @@ impl View {
             self.pinned().read_with::<Meta, _>("chat template", &key, |row| row.template())?;
         found.ok_or(StoreError::Missing {
             what: "chat template",
-            family: "meta",
+            family: Meta::NAME,
             key: hash.to_owned(),
         })
     }

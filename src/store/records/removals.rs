@@ -3,6 +3,7 @@
 
 use crate::model::{CommitSeq, DocId};
 use crate::store::batch::CommitBatch;
+use crate::store::bytes::bitmap_block::{decode_treemap, put_treemap};
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::bytes::key::{RemovalKey, RemovalPart};
 use crate::store::database::family::store_family;
@@ -72,19 +73,15 @@ impl TracePart {
 impl RemovalRow {
     pub(in crate::store) fn decode(key: &RemovalKey, bytes: &[u8]) -> Result<Self, DecodeError> {
         match key.part {
-            RemovalPart::Documents => treemap(bytes, 0).map(Self::Documents),
+            RemovalPart::Documents => decode_treemap(bytes, 0).map(Self::Documents),
             RemovalPart::Traces => traces(bytes).map(Self::Traces),
             RemovalPart::Unended => {
                 let (reach, bytes) =
                     bytes.split_first().ok_or_else(|| DecodeError::at(0, "empty purge"))?;
-                Ok(Self::Unended(*reach, treemap(bytes, 1)?))
+                Ok(Self::Unended(*reach, decode_treemap(bytes, 1)?))
             }
         }
     }
-}
-
-fn treemap(bytes: &[u8], at: usize) -> Result<RoaringTreemap, DecodeError> {
-    RoaringTreemap::deserialize_from(bytes).map_err(|error| DecodeError::at(at, error.to_string()))
 }
 
 /// The stored form of traces.
@@ -224,7 +221,7 @@ impl CommitBatch<'_> {
         documents: impl IntoIterator<Item = DocId>,
     ) -> Result<(), StoreError> {
         let documents: RoaringTreemap = documents.into_iter().map(|document| document.0).collect();
-        let bytes = bytes_of(&documents, Vec::new())?;
+        let bytes = put_treemap(&documents, Vec::new())?;
         self.put::<Removals>(&self.removal(RemovalPart::Documents), &bytes)
     }
 
@@ -241,7 +238,7 @@ impl CommitBatch<'_> {
     /// # Errors
     /// [`StoreError`] when the bitmap cannot be written.
     pub fn begin_purge(&mut self, documents: &RoaringTreemap, reach: u8) -> Result<(), StoreError> {
-        let bytes = bytes_of(documents, vec![reach])?;
+        let bytes = put_treemap(documents, vec![reach])?;
         self.put::<Removals>(&self.removal(RemovalPart::Unended), &bytes)
     }
 
@@ -259,19 +256,13 @@ impl CommitBatch<'_> {
     /// [`StoreError`] when the bitmap cannot be written.
     pub fn go_on_with(&mut self, purge: &PendingPurge) -> Result<(), StoreError> {
         let key = RemovalKey { commit: purge.commit, part: RemovalPart::Unended };
-        let bytes = bytes_of(&purge.documents, vec![purge.reach])?;
+        let bytes = put_treemap(&purge.documents, vec![purge.reach])?;
         self.put::<Removals>(&key, &bytes)
     }
 
     fn removal(&self, part: RemovalPart) -> RemovalKey {
         RemovalKey { commit: self.commit_seq(), part }
     }
-}
-
-fn bytes_of(map: &RoaringTreemap, mut out: Vec<u8>) -> Result<Vec<u8>, StoreError> {
-    map.serialize_into(&mut out)
-        .map_err(|error| StoreError::Encode { what: "bitmap", why: error.to_string() })?;
-    Ok(out)
 }
 
 #[cfg(test)]

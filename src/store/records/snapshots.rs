@@ -3,7 +3,7 @@
 
 use crate::model::Generation;
 use crate::store::batch::CommitBatch;
-use crate::store::bytes::bitmap_block::treemap_bytes;
+use crate::store::bytes::bitmap_block::{decode_treemap, put_treemap};
 use crate::store::bytes::key::{NameKey, NameRule, StoreKey, check_name};
 use crate::store::bytes::record::{self, CommitRecord, Named, SnapshotRecord};
 use crate::store::database::family::{StoreFamily, corrupt_row, store_family};
@@ -30,8 +30,7 @@ pub(in crate::store) fn snapshot_row(
     if !key.is_beside() {
         return Named::of_record(bytes);
     }
-    let kept = RoaringTreemap::deserialize_from(bytes);
-    kept.map(Named::Beside).map_err(|error| DecodeError::at(0, error.to_string()))
+    decode_treemap(bytes, 0).map(Named::Beside)
 }
 
 impl View {
@@ -109,7 +108,7 @@ impl CommitBatch<'_> {
     /// [`StoreError::Name`] when the name is taken or malformed.
     pub fn add_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, StoreError> {
         self.check_new_snapshot(name)?;
-        let kept = treemap_bytes(&self.writer.kept)?;
+        let kept = put_treemap(&self.writer.kept, Vec::new())?;
         let record = SnapshotRecord {
             name: name.to_owned(),
             commit: self.view.commit().0,
@@ -190,7 +189,7 @@ impl CommitBatch<'_> {
         purged: &RoaringTreemap,
     ) -> Result<(), StoreError> {
         let kept = self.view().snapshot_kept(&record.name)? - purged;
-        let bytes = treemap_bytes(&kept)?;
+        let bytes = put_treemap(&kept, Vec::new())?;
         let lost = record.kept.saturating_sub(kept.len());
         let record = SnapshotRecord {
             kept: kept.len(),

@@ -7,7 +7,7 @@ use crate::store::bytes::key::{
 };
 use crate::store::bytes::record::{self, Named, StoreState, TokenizerRecord};
 use crate::store::database::PinnedMoment;
-use crate::store::database::family::store_family;
+use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::documents::loss::Loss;
 use crate::store::documents::numbers::Columns;
 use crate::store::documents::tokens::Tokens;
@@ -69,7 +69,7 @@ fn check_file_name(name: &str) -> Result<(), StoreError> {
 }
 
 fn missing(what: &'static str, tokenizer: TokenizerId) -> StoreError {
-    StoreError::Missing { what, family: "tokenizers", key: tokenizer.to_string() }
+    StoreError::Missing { what, family: Tokenizers::NAME, key: tokenizer.to_string() }
 }
 
 impl View {
