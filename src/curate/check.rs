@@ -266,7 +266,7 @@ impl DocumentChecker<'_> {
     /// Who keeps a document out may do so by the values of this moment; that it is kept, rows alone say.
     fn witness(&mut self, document: DocId, header: &DocumentRecord) -> Result<(), CurateError> {
         let Some(matched) = self.view.match_of(document)? else { return Ok(()) };
-        if matched.kind == MatchKind::Superseded {
+        if !matched.is_duplicate() {
             return Ok(());
         }
         let witness = matched.witness;

@@ -165,8 +165,7 @@ pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
     let mut texts = Vec::new();
     for document in spread(view)? {
         let mut text = view.text(document)?;
-        let end = (0..=SAMPLE_BYTES.min(text.len())).rev().find(|end| text.is_char_boundary(*end));
-        text.truncate(end.unwrap_or(0));
+        text.truncate(text.floor_char_boundary(SAMPLE_BYTES));
         texts.push(text);
     }
     Ok(texts)

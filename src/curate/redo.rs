@@ -10,7 +10,7 @@ use crate::decide::{
     stored_fingerprint,
 };
 use crate::model::{
-    BLOCK_SIZE, CommitSeq, Context, DocId, Generation, Match, MatchKind, Policy, SourceId, Standing,
+    BLOCK_SIZE, CommitSeq, Context, DocId, Generation, Match, Policy, SourceId, Standing,
 };
 use crate::store::{
     CommitRecord, LineageRoots, RedoRecord, SourceTotals, StoreWriter, View, system_fields,
@@ -310,7 +310,7 @@ struct PolicyPair<'a> {
 
 impl PolicyPair<'_> {
     fn matched(view: &View, document: DocId) -> Result<Option<Match>, CurateError> {
-        Ok(view.match_of(document)?.filter(|found| found.kind != MatchKind::Superseded))
+        Ok(view.match_of(document)?.filter(|found| found.is_duplicate()))
     }
 
     fn was(&self, document: DocId) -> Result<Option<Match>, CurateError> {
@@ -355,7 +355,7 @@ fn write_lineages(
     for matched in before.matched()? {
         let (document, _, was) = matched?;
         let next = PolicyPair::matched(&after, document)?.map(|found| found.witness);
-        if was.kind != MatchKind::Superseded && next.is_some_and(|next| next != was.witness) {
+        if was.is_duplicate() && next.is_some_and(|next| next != was.witness) {
             moved.insert(document.0);
         }
     }

@@ -367,7 +367,7 @@ fn shortened(condition: &str) -> String {
     if condition.len() <= MOST {
         return condition.to_owned();
     }
-    let end = (0..=MOST - 3).rev().find(|at| condition.is_char_boundary(*at)).unwrap_or(0);
+    let end = condition.floor_char_boundary(MOST - 3);
     format!("{}…", condition.get(..end).unwrap_or_default())
 }
 

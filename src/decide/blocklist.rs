@@ -4,8 +4,8 @@ use super::error::DecideError;
 use super::fingerprints::stored_sketch;
 use super::session::DecisionSession;
 use crate::dedup::{Fingerprinter, RemovedText, Sketch, block_keys};
-use crate::model::{DocId, MatchKind, Policy, Standing, text_hash};
-use crate::store::{BlockKind, CommitBatch, DocumentRecord, View};
+use crate::model::{DocId, Policy, Standing, text_hash};
+use crate::store::{CommitBatch, BlockKind, DocumentRecord, View};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -197,7 +197,7 @@ impl<'v> Blocklist<'v> {
         }
         // A superseded document gave its key away.
         let matched = self.view.match_of(document)?;
-        let gave_key_away = matched.is_some_and(|found| found.kind == MatchKind::Superseded);
+        let gave_key_away = matched.is_some_and(|found| !found.is_duplicate());
         let is_meant = |what: &BlockKind| match what {
             BlockKind::Text => true,
             BlockKind::Identity => !gave_key_away,

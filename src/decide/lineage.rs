@@ -7,7 +7,7 @@
 
 use super::error::DecideError;
 use super::session::CommitDecisions;
-use crate::model::{DocId, Generation, Match, MatchKind, Standing};
+use crate::model::{DocId, Generation, Match, Standing};
 use crate::store::{CommitBatch, LineageRoots, View};
 use std::collections::BTreeMap;
 
@@ -86,7 +86,7 @@ impl<'v> Lineages<'v> {
 
 /// The witness of a duplicate.
 pub(super) fn in_cluster(matched: Match) -> Option<DocId> {
-    (matched.kind != MatchKind::Superseded).then_some(matched.witness)
+    (matched.is_duplicate()).then_some(matched.witness)
 }
 
 impl CommitDecisions {

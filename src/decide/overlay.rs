@@ -7,8 +7,8 @@ use super::fingerprints::{stored_header, stored_sketch};
 use super::view_ranker::{RankNumbers, ViewRanker};
 use crate::dedup::{Fingerprinter, Rank, Sketch, band_keys};
 use crate::model::{
-    BucketKey, BucketMap, DedupMode, DedupScope, DocId, FieldId, Match, MatchKind, SourceId,
-    Standing, bucket_keys,
+    BucketKey, BucketMap, DedupMode, DedupScope, DocId, FieldId, Match, SourceId, Standing,
+    bucket_keys,
 };
 use crate::store::{BlockStandings, DocumentRecord, StoreError, TextKind, View, system_fields};
 use roaring::RoaringTreemap;
@@ -261,7 +261,7 @@ impl Overlay {
         now: Option<Match>,
     ) -> Result<(), DecideError> {
         let was = self.match_of(document)?;
-        let in_cluster = |found: &Match| found.kind != MatchKind::Superseded;
+        let in_cluster = |found: &Match| found.is_duplicate();
         if let Some(old) = was.filter(in_cluster) {
             self.members.entry(old.witness).or_default().insert(document, false);
         }

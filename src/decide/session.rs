@@ -195,7 +195,7 @@ impl DecisionSession {
         if !matches!(before, Some(Standing::Removed | Standing::Purged)) {
             self.overlay.set_standing(document, Some(standing))?;
         }
-        let successor = matched.filter(|found| found.kind == MatchKind::Superseded);
+        let successor = matched.filter(|found| !found.is_duplicate());
         self.overlay.set_match(document, successor)
     }
 
@@ -205,8 +205,7 @@ impl DecisionSession {
     /// # Errors
     /// [`DecideError`] when the store cannot be read.
     pub fn readmit(&mut self, document: DocId, is_blocked: bool) -> Result<(), DecideError> {
-        if self.overlay.match_of(document)?.is_some_and(|found| found.kind == MatchKind::Superseded)
-        {
+        if self.overlay.match_of(document)?.is_some_and(|found| !found.is_duplicate()) {
             return self.overlay.set_standing(document, Some(Standing::Superseded));
         }
         if is_blocked {

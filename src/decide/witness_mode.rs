@@ -17,7 +17,7 @@ use super::error::DecideError;
 use super::session::DecisionSession;
 use super::text_leaders::twin_before;
 use crate::dedup::{Overlap, Rank, Sketch};
-use crate::model::{BucketKey, DedupMode, DocId, Match, MatchKind, Standing, bucket_keys};
+use crate::model::{BucketKey, DedupMode, DocId, Match, Standing, bucket_keys};
 use crate::store::DocumentRecord;
 use std::collections::{BTreeSet, HashMap};
 
@@ -353,7 +353,7 @@ impl DecisionSession {
                 Some(known) => *known,
                 None => {
                     let matched = self.overlay.match_of(document)?;
-                    let in_cluster = matched.filter(|one| one.kind != MatchKind::Superseded);
+                    let in_cluster = matched.filter(|one| one.is_duplicate());
                     let rank = in_cluster.map(|one| self.overlay.rank(one.witness)).transpose()?;
                     if witnesses.len() < FollowerCache::MOST {
                         witnesses.insert(document, rank);

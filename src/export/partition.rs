@@ -153,7 +153,7 @@ fn value_name(value: &str) -> String {
     if name.len() <= NAME_MAX {
         return name;
     }
-    let end = (0..=NAME_MAX).rev().find(|end| name.is_char_boundary(*end)).unwrap_or(0);
+    let end = name.floor_char_boundary(NAME_MAX);
     let hash = blake3::hash(value.as_bytes()).to_hex();
     format!("{}~{}", name.get(..end).unwrap_or_default(), hash.get(..16).unwrap_or_default())
 }

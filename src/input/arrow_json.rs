@@ -1,7 +1,7 @@
 //! Values of Arrow as JSON where `arrow-json` writes something else than is meant: bytes that are a text, texts that are
 //! JSON, numbers that JSON does not know, maps whose keys are no texts.
 
-use crate::model::{canonical, json_string, without_not_finite};
+use crate::model::{canonical, hexadecimal, json_string, without_not_finite};
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, new_empty_array};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType, Field, FieldRef, Float16Type, Float32Type, Float64Type};
@@ -111,10 +111,7 @@ impl Encoder for BytesEncoder<'_> {
         };
         match std::str::from_utf8(bytes) {
             Ok(text) => out.extend(json_string(text).bytes()),
-            Err(_) => {
-                let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                out.extend(json_string(&digits).bytes());
-            }
+            Err(_) => out.extend(json_string(&hexadecimal(bytes)).bytes()),
         }
     }
 }

@@ -21,6 +21,11 @@ pub const fn mix32(value: u32) -> u32 {
     value ^ (value >> 16)
 }
 
+/// Bytes in hexadecimal, two digits each.
+pub fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 /// A bucket in which similar documents meet: the number of a band, and the hash that documents have of it.
 pub type BucketKey = (u8, u64);
 

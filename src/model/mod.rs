@@ -24,7 +24,8 @@ pub(crate) use error::from_lower;
 pub use error::{Hint, Interrupted, IoError, error_words};
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
 pub use hash::{
-    BucketKey, BucketMap, GOLDEN, MersenneTwister, PremixedState, bucket_keys, mix32, mix64,
+    BucketKey, BucketMap, GOLDEN, MersenneTwister, PremixedState, bucket_keys, hexadecimal, mix32,
+    mix64,
 };
 pub use id::{
     BLOCK_SIZE, ColumnId, CommitSeq, DocId, FieldDeclaration, FieldId, FieldKind, FileId,

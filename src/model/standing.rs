@@ -149,6 +149,12 @@ pub fn jaccard(shared: u32, left: u32, right: u32) -> f64 {
 }
 
 impl Match {
+    /// Whether the other document is its witness, not its successor.
+    #[must_use]
+    pub(crate) const fn is_duplicate(&self) -> bool {
+        !matches!(self.kind, MatchKind::Superseded)
+    }
+
     /// Exact Jaccard similarity of the two shingle sets, in 0..=1.
     #[must_use]
     pub fn jaccard(&self) -> f64 {

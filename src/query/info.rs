@@ -1,9 +1,8 @@
 //! The summary of a corpus, as `corpusdb info` prints it.
 
-use crate::model::{CommitSeq, FieldDeclaration, Policy, Standing, shown_timestamp};
+use crate::model::{CommitSeq, FieldDeclaration, Policy, Standing, hexadecimal, shown_timestamp};
 use crate::query::error::QueryError;
 use crate::query::policy_settings::{PolicySetting, policy_settings};
-use crate::query::sql::hexadecimal;
 use crate::store::{CommitRecord, SnapshotRecord, SourceRecord, TokenizerRecord, View};
 use roaring::RoaringTreemap;
 use serde::Serialize;

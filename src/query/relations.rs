@@ -1,6 +1,6 @@
 //! How a document relates to its cluster: its witness, how similar, and how many there are.
 
-use crate::model::{DocId, Match, MatchKind, Standing};
+use crate::model::{DocId, Match, Standing};
 use crate::query::error::QueryError;
 use crate::store::View;
 use std::collections::HashMap;
@@ -20,8 +20,7 @@ impl Relation {
         Ok(match standing {
             Standing::Kept => Self { duplicate: None, cluster: Some(document) },
             Standing::Exact | Standing::Near => {
-                let duplicate =
-                    view.match_of(document)?.filter(|found| found.kind != MatchKind::Superseded);
+                let duplicate = view.match_of(document)?.filter(|found| found.is_duplicate());
                 Self { duplicate, cluster: duplicate.map(|found| found.witness) }
             }
             _ => Self::default(),

@@ -1,7 +1,7 @@
 //! Everything known of one document, as `corpusdb show` prints it.
 
 use crate::model::{
-    ColumnId, CommitSeq, DocId, FieldId, FieldKind, MatchKind, Standing, TermId, shown_timestamp,
+    ColumnId, CommitSeq, DocId, FieldId, FieldKind, Standing, TermId, shown_timestamp,
     unsortable_float,
 };
 use crate::query::duplicates::{ShownBlocker, blockers};
@@ -223,7 +223,7 @@ fn template(
 fn found(view: &View, document: DocId) -> Result<Option<ShownMatch>, QueryError> {
     let Some(found) = view.match_of(document)? else { return Ok(None) };
     let witness = view.expect_header(found.witness)?;
-    let similar = found.kind != MatchKind::Superseded;
+    let similar = found.is_duplicate();
     Ok(Some(ShownMatch {
         kind: found.kind.name(),
         witness: found.witness.0,

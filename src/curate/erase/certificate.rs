@@ -3,7 +3,7 @@
 use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
-use crate::model::{Context, DocId, FileId, Interrupted, SourceId, Standing, shown_timestamp};
+use crate::model::{Context, DocId, FileId, Interrupted, SourceId, Standing, hexadecimal, shown_timestamp};
 use crate::output::OutputFile;
 use crate::store::{StoreError, StoredRow, TracePart, TraceRun, View, format_version};
 use roaring::RoaringTreemap;
@@ -192,10 +192,6 @@ pub fn write_certificate(
     }
     writeln!(out, "\n  ]\n}}").map_err(failed())?;
     Ok(out.finish()?)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 const fn name(of: TracePart) -> &'static str {
@@ -404,10 +400,7 @@ fn search_rows(
             return Ok(());
         }
         let document = view.document_of(row)?;
-        let place = || {
-            let key: String = row.key.iter().map(|byte| format!("{byte:02x}")).collect();
-            format!("row {key} of {}", row.family)
-        };
+        let place = || format!("row {} of {}", hexadecimal(row.key), row.family);
         for run in here {
             let met = group.met.entry(run).or_default();
             met.in_suite |= row.is_suite_item();

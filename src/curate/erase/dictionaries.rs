@@ -90,9 +90,7 @@ fn samples(view: &View, documents: &RoaringTreemap) -> Result<Vec<String>, Curat
         let is_one = document.0 % step == 0 && header.text_of.is_none() && header.bytes > 0;
         if is_one && !documents.contains(document.0) && samples.len() < SAMPLES {
             let mut text = view.text_of_owner(document)?;
-            let end =
-                (0..=text.len().min(SAMPLE_BYTES)).rev().find(|at| text.is_char_boundary(*at));
-            text.truncate(end.unwrap_or(0));
+            text.truncate(text.floor_char_boundary(SAMPLE_BYTES));
             samples.push(text);
         }
     }

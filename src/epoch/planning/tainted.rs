@@ -6,7 +6,7 @@ use crate::contamination::Rule;
 use crate::epoch::corpora::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::{DrawsFrom, ExcludedSuite, Recipe};
-use crate::model::{SourceId, SuiteVerdict};
+use crate::model::{SourceId, SuiteVerdict, hexadecimal};
 use crate::store::View;
 use roaring::RoaringTreemap;
 
@@ -80,7 +80,7 @@ fn items(view: &View, excluded: &ExcludedSuite) -> Result<String, EpochError> {
             excluded.suite
         )));
     }
-    let items: String = record.hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    let items = hexadecimal(&record.hash);
     if excluded.items.as_ref().is_some_and(|asked| *asked != items) {
         return Err(EpochError::Recipe(format!(
             "suite `{}` has other items than this recipe was made for: leave `items` out to take those that it has",

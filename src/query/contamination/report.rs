@@ -3,7 +3,7 @@
 use super::found::{ItemEvidence, Worst};
 use super::weighed::{Weighed, Whose};
 use crate::contamination::{Precision, Rule};
-use crate::model::{DocId, SuiteVerdict};
+use crate::model::{DocId, SuiteVerdict, hexadecimal};
 use crate::query::error::QueryError;
 use crate::store::{SuiteRecord, VerdictSubject, View, system_fields};
 use roaring::RoaringTreemap;
@@ -93,7 +93,7 @@ fn summary(view: &View, record: &SuiteRecord) -> SuiteSummary {
         grams: record.grams.into(),
         complete: record.is_complete(),
         searched: record.next.min(view.documents()),
-        hash: record.hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        hash: hexadecimal(&record.hash),
         files: record.files.clone(),
     }
 }

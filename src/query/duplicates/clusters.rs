@@ -3,7 +3,7 @@
 use super::craft::{shared_bands, sketch};
 use super::diff::{DiffPart, diff};
 use super::pairs::{DuplicatePair, Pairs};
-use crate::model::{DocId, MatchKind};
+use crate::model::DocId;
 use crate::query::error::QueryError;
 use crate::query::relations::Relation;
 use crate::store::View;
@@ -82,7 +82,7 @@ pub fn document_duplicates(
     let (key, source) = close.pairs.named(document)?;
     let standing = view.standing(document)?;
     let matched = view.match_of(document)?;
-    let successor = matched.filter(|found| found.kind == MatchKind::Superseded);
+    let successor = matched.filter(|found| !found.is_duplicate());
     let witness = close.pair(document, with_diff)?;
     let cluster = match Relation::of(view, document, standing)?.cluster {
         Some(id) => Some(close.cluster(id, limit, with_diff && id == document)?),

@@ -40,7 +40,7 @@ pub(super) fn pair_counts(
     let mut columns = Columns { view, only, block: None };
     for matched in view.matched()? {
         let (removed, _, found) = matched?;
-        if found.kind == MatchKind::Superseded {
+        if !found.is_duplicate() {
             continue;
         }
         let Some(bytes) = columns.bytes(removed)? else { continue };

@@ -1,6 +1,6 @@
 //! Removed documents beside their witnesses, as `corpusdb duplicates` lists them.
 
-use crate::model::{DocId, Match, MatchKind};
+use crate::model::{DocId, Match};
 use crate::query::error::QueryError;
 use crate::query::keys::Keys;
 use crate::store::{MatchIter, View};
@@ -132,7 +132,7 @@ impl<'a> Pairs<'a> {
         removed: DocId,
         found: &Match,
     ) -> Result<Option<DuplicatePair>, QueryError> {
-        if found.kind == MatchKind::Superseded {
+        if !found.is_duplicate() {
             return Ok(None);
         }
         let (key, source) = self.named(removed)?;

@@ -73,6 +73,5 @@ pub use present::{Dependence, dependence};
 pub use presets::resolved;
 pub use script::{Script, ScriptEnd, ScriptFault, ScriptStatement};
 pub use select::{count, count_nulls, select};
-pub(super) use small_tables::hexadecimal;
 pub use statement::{Rows, sql, sql_with};
 pub use values::{numbers, texts};

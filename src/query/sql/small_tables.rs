@@ -5,7 +5,7 @@ use super::producer::{Producer, Sink};
 use super::removals::{texts_or_null, times};
 use super::scan::Scan;
 use super::{contamination, rejects, removals};
-use crate::model::{CommitSeq, DocId, Match, MatchKind, TokenizerId};
+use crate::model::{CommitSeq, DocId, Match, TokenizerId, hexadecimal};
 use crate::query::error::QueryError;
 use crate::store::View;
 use arrow::array::{ArrayRef, Float64Array, Int64Array, StringArray, UInt32Array, UInt64Array};
@@ -157,7 +157,7 @@ fn duplicates(view: &View, wanted: &Wanted<'_>, sink: &mut Sink<'_>) -> Rows {
     let mut waiting: Vec<(DocId, CommitSeq, Match)> = Vec::new();
     for matched in view.matched()? {
         let (removed, commit, found) = matched?;
-        if found.kind == MatchKind::Superseded {
+        if !found.is_duplicate() {
             continue;
         }
         waiting.push((removed, commit, found));
@@ -361,11 +361,6 @@ fn numbers(values: impl Iterator<Item = u32>) -> ArrayRef {
 
 fn texts<T: AsRef<str>>(values: impl Iterator<Item = T>) -> ArrayRef {
     Arc::new(StringArray::from_iter_values(values))
-}
-
-/// Bytes in hexadecimal, two digits each.
-pub(in crate::query) fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -48,7 +48,7 @@ pub(in crate::store) fn check(view: &View, faults: &mut FaultList) -> Result<(),
             MatchKind::Superseded => Standing::Superseded,
         };
         // A superseded document that the user removed stays removed and goes on naming its successor.
-        let is_removed = matched.kind == MatchKind::Superseded && user_removed.contains(document.0);
+        let is_removed = !matched.is_duplicate() && user_removed.contains(document.0);
         if !is_removed && !unexplained.get_mut(&standing).is_some_and(|set| set.remove(document.0))
         {
             let kind = matched.kind.name();
@@ -57,7 +57,7 @@ pub(in crate::store) fn check(view: &View, faults: &mut FaultList) -> Result<(),
                 format!("document {document} has a match of kind {kind} but another standing"),
             );
         }
-        if matched.kind == MatchKind::Superseded {
+        if !matched.is_duplicate() {
             continue;
         }
         if is_verified && matched.kind == MatchKind::Near && matched.jaccard() < threshold {
@@ -108,7 +108,7 @@ fn detail(view: &View, blocks: &[u64], faults: &mut FaultList) -> Result<(), Sto
     for matched in view.matched()? {
         let (document, _, matched) = matched?;
         let witness = matched.witness;
-        if matched.kind != MatchKind::Superseded && blocks.contains(&witness.block()) {
+        if matched.is_duplicate() && blocks.contains(&witness.block()) {
             let [named, _] = sums.entry(witness).or_default();
             *named = named.wrapping_add(pair(witness, document));
         }

@@ -1,6 +1,7 @@
 //! Columns of tables in Arrow's form: the type that holds those of several files, and their arrays as that.
 
 use crate::input::rows_as_json;
+use crate::model::hexadecimal;
 use arrow::array::{Array, ArrayRef, AsArray, Float64Array, StringViewArray};
 use arrow::compute::{CastOptions, cast, cast_with_options};
 use arrow::datatypes::{DataType, Field, Int64Type, Schema, TimeUnit};
@@ -172,12 +173,11 @@ fn json_texts(field: &Field, array: &ArrayRef) -> Result<ArrayRef, String> {
 fn bytes_as_texts(array: &ArrayRef) -> Result<ArrayRef, String> {
     let is_fixed = matches!(array.data_type(), DataType::FixedSizeBinary(_));
     let bytes = cast(array, &DataType::BinaryView).map_err(|error| error.to_string())?;
-    let digits = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
     let texts = bytes.as_binary_view().iter().map(|bytes| {
         let bytes = bytes?;
         match std::str::from_utf8(bytes) {
             Ok(text) if !is_fixed => Some(text.to_owned()),
-            _ => Some(digits(bytes)),
+            _ => Some(hexadecimal(bytes)),
         }
     });
     Ok(Arc::new(StringViewArray::from_iter(texts)))
