@@ -3,13 +3,12 @@
 //! A dictionary is made of pieces of the texts it was trained on, so it is replaced when any run of 32 bytes of a text
 //! that is about to be purged stands in it. Done before rows are erased: afterwards nobody could tell.
 
-use super::PurgeReport;
+use super::PurgeProcedure;
 use super::traces::TraceSearch;
 use super::traces::{WIDTHS, hash, rolled};
-use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
 use crate::model::DocId;
-use crate::store::{CommitRecord, StoreWriter, TracePart, TraceRun, View};
+use crate::store::{TraceRun, TracePart, View};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 
@@ -22,35 +21,33 @@ const CHUNK: usize = 1 << 12;
 
 /// Replaces the dictionaries that have pieces of the texts of `documents`, which are not erased yet.
 pub(super) fn replace(
-    writer: &mut StoreWriter,
+    purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
-    record: &CommitRecord,
-    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
-    let (tainted, newest_is) = dictionaries_quoting(writer.view(), documents, commits)?;
+    let (tainted, newest_is) = dictionaries_quoting(purge, documents)?;
     if tainted.is_empty() {
         return Ok(());
     }
     if newest_is {
-        let samples = samples(writer.view(), documents)?;
-        let mut batch = commits.batch(writer)?;
+        let samples = samples(purge.writer.view(), documents)?;
+        let mut batch = purge.commits.batch(purge.writer)?;
         batch.replace_dictionary(samples.iter().map(String::as_str))?;
-        commits.commit_next(batch, record)?;
+        purge.commits.commit_next(batch, &purge.record)?;
     }
-    report.texts_rewritten += rewrite(writer, &tainted, record, commits)?;
-    let mut batch = commits.batch(writer)?;
+    rewrite(purge, &tainted)?;
+    let mut batch = purge.commits.batch(purge.writer)?;
     batch.drop_dictionaries(&tainted)?;
-    report.dictionaries += tainted.len() as u64;
-    commits.commit_next(batch, record)
+    purge.report.dictionaries += tainted.len() as u64;
+    purge.commits.commit_next(batch, &purge.record)
 }
 
 /// The dictionaries that have a run of one of the texts, and whether the newest one is among them.
 fn dictionaries_quoting(
-    view: &View,
+    purge: &PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
-    commits: &CommitLoop<'_>,
 ) -> Result<(Vec<u16>, bool), CurateError> {
     let [width, ..] = WIDTHS;
+    let view = purge.writer.view();
     let dictionaries = view.dictionaries()?;
     let mut searches = Vec::new();
     for (id, bytes) in &dictionaries {
@@ -74,7 +71,7 @@ fn dictionaries_quoting(
         for (_, search, is_tainted) in searches.iter_mut().filter(|(.., found)| !*found) {
             *is_tainted = search.any(text.as_bytes());
         }
-        commits.check_interrupt()?;
+        purge.commits.check_interrupt()?;
     }
     let newest_is = searches.last().is_some_and(|(.., is_tainted)| *is_tainted);
     let tainted = searches.into_iter().filter(|(.., is_tainted)| *is_tainted);
@@ -97,17 +94,12 @@ fn samples(view: &View, documents: &RoaringTreemap) -> Result<Vec<String>, Curat
     Ok(samples)
 }
 
-/// Compresses the texts anew that are compressed with one of `dictionaries`: how many.
-fn rewrite(
-    writer: &mut StoreWriter,
-    dictionaries: &[u16],
-    record: &CommitRecord,
-    commits: &mut CommitLoop<'_>,
-) -> Result<u64, CurateError> {
-    commits.stage("compressing texts anew", Some(writer.view().documents()));
-    let (mut from, mut texts) = (DocId(0), 0);
+/// Compresses the texts anew that are compressed with one of `dictionaries`.
+fn rewrite(purge: &mut PurgeProcedure<'_, '_>, dictionaries: &[u16]) -> Result<(), CurateError> {
+    purge.commits.stage("compressing texts anew", Some(purge.writer.view().documents()));
+    let mut from = DocId(0);
     loop {
-        let view = writer.view().clone();
+        let view = purge.writer.view().clone();
         let mut chunk = Vec::new();
         let mut bytes = 0;
         for document in view.compressed_with(dictionaries, from)? {
@@ -115,13 +107,13 @@ fn rewrite(
             let header = view.expect_header(document)?;
             bytes += header.bytes;
             chunk.push(document);
-            if chunk.len() >= CHUNK || bytes >= writer.batch_bytes() {
+            if chunk.len() >= CHUNK || bytes >= purge.writer.batch_bytes() {
                 break;
             }
         }
         let Some(last) = chunk.last() else { break };
         from = DocId(last.0 + 1);
-        let mut batch = commits.batch(writer)?;
+        let mut batch = purge.commits.batch(purge.writer)?;
         let encoder = batch.encoder(std::iter::empty())?;
         let encoded = chunk
             .par_iter()
@@ -130,8 +122,8 @@ fn rewrite(
         for (document, text) in &encoded {
             batch.put_text(*document, text)?;
         }
-        texts += encoded.len() as u64;
-        commits.commit(batch, record, from.0)?;
+        purge.report.texts_rewritten += encoded.len() as u64;
+        purge.commits.commit(batch, &purge.record, from.0)?;
     }
-    Ok(texts)
+    Ok(())
 }

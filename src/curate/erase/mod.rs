@@ -102,6 +102,15 @@ pub struct PurgeReport {
     pub held: bool,
 }
 
+/// A purge under way: its steps make their commits by it, and count what they did.
+struct PurgeProcedure<'a, 'c> {
+    writer: &'a mut Writer,
+    /// That of its commits: words of it that quote what is purged are redacted.
+    record: CommitRecord,
+    commits: CommitLoop<'c>,
+    report: &'a mut PurgeReport,
+}
+
 /// Erases documents, and finishes a purge that was stopped before.
 ///
 /// # Errors
@@ -163,9 +172,9 @@ fn finish(
     };
     let CommitRecord { reason, condition, time, .. } = begun;
     let removal = RemovalRequest { reach, reason, condition, time };
-    let mut record = removal.record("purge")?;
+    let record = removal.record("purge")?;
     let documents = &unended.documents - writer.view().documents_standing(Standing::Purged)?;
-    let mut commits = CommitLoop::begin("purging", None, context);
+    let commits = CommitLoop::begin("purging", None, context);
     if !documents.is_empty() {
         let removed = remove(writer, tokenizers, &documents, &removal, context)?;
         report.removed += removed.changed;
@@ -177,18 +186,22 @@ fn finish(
             report.kept_again += lifted.kept_again;
             report.commits += lifted.commits;
         }
-        commits.stage("moving what was lent", None);
-        rows::move_texts(writer, &documents, &record, context.memory, (&mut commits, report))?;
-        dictionaries::replace(writer, &documents, &record, (&mut commits, report))?;
-        words::redact_short_keys(writer, &documents, &mut record, (&mut commits, report))?;
-        rows::erase(writer, &documents, &record, (&mut commits, report))?;
     }
-    commits.stage("forgetting what quotes them", None);
-    quotes::snapshots(writer, &unended.documents, &record, (&mut commits, report))?;
-    quotes::values(writer, &record, (&mut commits, report))?;
-    quotes::verdicts(writer, &record, (&mut commits, report))?;
-    let most = TraceSearch::capacity(context.memory);
-    quotes::quotes(writer, unended.commit, &mut record, most, (&mut commits, report))?;
+    let mut procedure = PurgeProcedure { writer, record, commits, report };
+    let purge = &mut procedure;
+    if !documents.is_empty() {
+        purge.commits.stage("moving what was lent", None);
+        rows::move_texts(purge, &documents, context.memory)?;
+        dictionaries::replace(purge, &documents)?;
+        words::redact_short_keys(purge, &documents)?;
+        rows::erase(purge, &documents)?;
+    }
+    purge.commits.stage("forgetting what quotes them", None);
+    quotes::snapshots(purge, &unended.documents)?;
+    quotes::values(purge)?;
+    quotes::verdicts(purge)?;
+    quotes::quotes(purge, unended.commit, TraceSearch::capacity(context.memory))?;
+    let PurgeProcedure { writer, commits, report, .. } = procedure;
     report.commits += commits.end();
     match writer.rewrite(&TOUCHED, context) {
         Err(StoreError::Held) => {

@@ -1,17 +1,13 @@
 //! The rows of purged documents: texts that they lent move on, what is left to know of them is hashed, then they are erased.
 
-use super::{PurgeReport, traces};
-use crate::curate::commits::CommitLoop;
+use super::{PurgeProcedure, traces};
 use crate::curate::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
 use crate::dedup::Fingerprinter;
 use crate::model::{
     ComparedPart, DocId, compared_text, key_identity, position_identity, text_hash,
 };
-use crate::store::{
-    BlockKind, CommitRecord, DocumentRecord, Erasure, PurgeTrace, StoreWriter, TracePart, TraceRun,
-    View,
-};
+use crate::store::{BlockKind, CommitRecord, Erasure, TraceRun, DocumentRecord, TracePart, Trace, View};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
@@ -29,12 +25,10 @@ const HELD: u64 = 64;
 
 /// Erases documents that are removed, some in a commit.
 pub(super) fn erase(
-    writer: &mut StoreWriter,
+    purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
-    record: &CommitRecord,
-    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
-    commits.stage("erasing rows", Some(documents.len()));
+    purge.commits.stage("erasing rows", Some(documents.len()));
     let mut ids = documents.iter().map(DocId);
     let mut done = 0;
     loop {
@@ -42,7 +36,7 @@ pub(super) fn erase(
         if chunk.is_empty() {
             break;
         }
-        let mut batch = commits.batch(writer)?;
+        let mut batch = purge.commits.batch(purge.writer)?;
         let view = batch.view().clone();
         let blocklist = Blocklist::new(&view)?;
         let mut traces = Vec::with_capacity(chunk.len());
@@ -59,9 +53,10 @@ pub(super) fn erase(
         batch.put_removal(chunk.iter().copied())?;
         batch.put_traces(&traces)?;
         let changed = chunk.len() as u64;
-        report.purged += changed;
+        purge.report.purged += changed;
         done += changed;
-        commits.commit(batch, &CommitRecord { changed, ..record.clone() }, done)?;
+        let record = CommitRecord { changed, ..purge.record.clone() };
+        purge.commits.commit(batch, &record, done)?;
     }
     Ok(())
 }
@@ -155,11 +150,9 @@ fn lasting_sketch(
 /// Moves what the documents have lent. One scan of all headers, or several, where there are more lenders than memory is
 /// for. Stopped and run again, it goes on: what has moved is lent no more.
 pub(super) fn move_texts(
-    writer: &mut StoreWriter,
+    purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
-    record: &CommitRecord,
     memory: u64,
-    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
     let most = (memory / 16 / HELD).max(1 << 10) as usize;
     let mut lenders = documents.iter();
@@ -168,8 +161,8 @@ pub(super) fn move_texts(
         if some.is_empty() {
             return Ok(());
         }
-        let view = writer.view().clone();
-        let mut moving = TextMover { writer, record, commits, report, rows: Vec::new(), bytes: 0 };
+        let view = purge.writer.view().clone();
+        let mut moving = TextMover { purge, rows: Vec::new(), bytes: 0 };
         let mut heirs: BTreeMap<DocId, DocId> = BTreeMap::new();
         for row in view.headers(0..view.documents())? {
             let (document, header) = row?;
@@ -190,21 +183,18 @@ struct BorrowerMove {
     heir: DocId,
 }
 
-struct TextMover<'a, 'b> {
-    writer: &'a mut StoreWriter,
-    record: &'a CommitRecord,
-    commits: &'a mut CommitLoop<'b>,
-    report: &'a mut PurgeReport,
+struct TextMover<'p, 'a, 'c> {
+    purge: &'p mut PurgeProcedure<'a, 'c>,
     rows: Vec<BorrowerMove>,
     /// Bytes of texts that move with the next commit.
     bytes: u64,
 }
 
-impl TextMover<'_, '_> {
+impl TextMover<'_, '_, '_> {
     fn row(&mut self, row: BorrowerMove) -> Result<(), CurateError> {
         self.bytes += if row.document == row.heir { row.header.bytes } else { 0 };
         self.rows.push(row);
-        if self.rows.len() >= HEADERS || self.bytes >= self.writer.batch_bytes() {
+        if self.rows.len() >= HEADERS || self.bytes >= self.purge.writer.batch_bytes() {
             self.commit()?;
         }
         Ok(())
@@ -214,16 +204,17 @@ impl TextMover<'_, '_> {
         if self.rows.is_empty() {
             return Ok(());
         }
-        let mut batch = self.commits.batch(self.writer)?;
-        for BorrowerMove { document, header, lender, heir } in self.rows.drain(..) {
+        let Self { purge, rows, bytes } = self;
+        let mut batch = purge.commits.batch(purge.writer)?;
+        for BorrowerMove { document, header, lender, heir } in rows.drain(..) {
             if document == heir {
-                batch.move_text(lender, heir, &header)?;
-                self.report.moved_texts += 1;
+                batch.inherit(lender, heir, &header)?;
+                purge.report.moved_texts += 1;
             } else {
                 batch.set_text_owner(document, &header, heir)?;
             }
         }
-        self.bytes = 0;
-        self.commits.commit(batch, self.record, self.report.moved_texts)
+        *bytes = 0;
+        purge.commits.commit(batch, &purge.record, purge.report.moved_texts)
     }
 }

@@ -1,17 +1,13 @@
 //! Words of users on record that quote purged documents: reasons and conditions of commits, which are redacted; and words
 //! that are in use, expressions of fields, recipes of plans, how tokenizers were made: a purge names these first.
 
-use super::PurgeReport;
+use super::PurgeProcedure;
 use super::rows;
 use super::spellings::any;
 use super::traces::{self, TraceSearch};
-use crate::curate::commits::CommitLoop;
 use crate::curate::error::CurateError;
 use crate::model::{DocId, FieldId, Standing, TokenizerId};
-use crate::store::{
-    CommitBatch, CommitRecord, EpochRecord, FieldRecord, FieldState, REDACTED, StoreWriter,
-    TracePart, View,
-};
+use crate::store::{CommitBatch, EpochRecord, FieldRecord, FieldState, REDACTED, TracePart, View};
 use roaring::RoaringTreemap;
 use serde_json::Value;
 use std::collections::BTreeSet;
@@ -142,13 +138,10 @@ pub(crate) fn quoting(
     Ok(found)
 }
 
-/// Redacts the words of commits in which `has` finds something, those of the `record` that is being written too, and the
-/// words in use.
+/// Redacts the words of commits in which `has` finds something, those of the purge's own record too, and the words in use.
 pub(super) fn redact(
-    writer: &mut StoreWriter,
+    purge: &mut PurgeProcedure<'_, '_>,
     has: &mut dyn FnMut(&[u8]) -> bool,
-    record: &mut CommitRecord,
-    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
     let mut redacted = |words: &mut Option<String>| {
         let quotes = words.as_ref().is_some_and(|words| any(words.as_bytes(), has));
@@ -157,36 +150,34 @@ pub(super) fn redact(
         }
         quotes
     };
-    redacted(&mut record.reason);
-    redacted(&mut record.condition);
+    redacted(&mut purge.record.reason);
+    redacted(&mut purge.record.condition);
     let mut changed = Vec::new();
-    for (commit, mut written) in writer.view().commits()? {
+    for (commit, mut written) in purge.writer.view().commits()? {
         if redacted(&mut written.reason) | redacted(&mut written.condition) {
             changed.push((commit, written));
         }
     }
-    let mut in_use = WordsInUse::of(writer.view())?;
+    let mut in_use = WordsInUse::of(purge.writer.view())?;
     in_use.retain(|words| any(words.bytes(), has));
     if changed.is_empty() && in_use.is_empty() {
         return Ok(());
     }
-    let mut batch = commits.batch(writer)?;
+    let mut batch = purge.commits.batch(purge.writer)?;
     for (commit, written) in &changed {
         batch.rewrite_commit(*commit, written)?;
     }
-    report.redacted += in_use.len() as u64;
+    purge.report.redacted += in_use.len() as u64;
     for words in in_use {
         words.redact(&mut batch, has)?;
     }
-    commits.commit_next(batch, record)
+    purge.commits.commit_next(batch, &purge.record)
 }
 
 /// Redacts what quotes keys that are too short for a run, while they are at hand.
 pub(super) fn redact_short_keys(
-    writer: &mut StoreWriter,
+    purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,
-    record: &mut CommitRecord,
-    (commits, report): (&mut CommitLoop<'_>, &mut PurgeReport),
 ) -> Result<(), CurateError> {
     let mut documents = documents.iter().map(DocId).peekable();
     while documents.peek().is_some() {
@@ -194,11 +185,11 @@ pub(super) fn redact_short_keys(
         while keys.len() < KEYS
             && let Some(document) = documents.next()
         {
-            keys.extend(writer.view().expect_header(document)?.key.and_then(short_key));
+            keys.extend(purge.writer.view().expect_header(document)?.key.and_then(short_key));
         }
         let keys = SpelledKeys::of(keys);
         if keys.longest > 0 {
-            redact(writer, &mut |bytes| keys.are_in(bytes), record, (commits, report))?;
+            redact(purge, &mut |bytes| keys.are_in(bytes))?;
         }
     }
     Ok(())

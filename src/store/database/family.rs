@@ -1,5 +1,6 @@
 //! What a column family is: its name, key, value and use, declared by a unit struct in the file of the family.
 
+use crate::model::hexadecimal;
 use crate::store::bytes::key::StoreKey;
 use crate::store::error::{DecodeError, StoreError};
 use rocksdb::{BoundColumnFamily, DB};
@@ -119,7 +120,7 @@ pub(in crate::store) fn corrupt_row<C: StoreFamily>(
     StoreError::Corrupt {
         what,
         family: C::NAME,
-        key: key.iter().map(|byte| format!("{byte:02x}")).collect(),
+        key: hexadecimal(key),
         offset: malformed.offset,
         why: malformed.why,
     }

@@ -239,7 +239,7 @@ impl CommitBatch<'_> {
         }
         let (generation, commit) = (self.view.generation(), self.commit_seq());
         self.put::<Matches>(&MatchKey { generation, removed, commit }, &encode_match(now))?;
-        let in_cluster = |found: &&Match| found.kind != MatchKind::Superseded;
+        let in_cluster = |found: &&Match| found.is_duplicate();
         let (left, joined) = (before.filter(in_cluster), now.filter(in_cluster));
         if left.map(|found| found.witness) != joined.map(|found| found.witness) {
             for (found, state) in [(left, false), (joined, true)] {
