@@ -5,7 +5,7 @@ use super::fingerprints::stored_sketch;
 use super::session::DecisionSession;
 use crate::dedup::{Fingerprinter, RemovedText, Sketch, block_keys};
 use crate::model::{DocId, Policy, Standing, text_hash};
-use crate::store::{CommitBatch, BlockKind, DocumentRecord, View};
+use crate::store::{BlockKind, CommitBatch, DocumentRecord, View};
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;

@@ -10,13 +10,13 @@ use corpusdb::signals::Signal;
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Error, FieldKind, Interrupt, Policy};
 use std::path::{Path, PathBuf};
 
-/// What is stored, how many records are set aside, and whether a purge or a redo is to be ended.
+/// What is stored and by which policy, how many records are set aside, and whether a purge or a redo is to be ended.
 fn state(corpus: &Path) -> (String, u64, bool) {
     let corpus = reader(corpus);
     let view = corpus.view();
     let is_purging = view.unended_purge().unwrap().is_some();
     let is_open = is_purging || view.refingerprinted().unwrap().is_some();
-    (sound_digest(&corpus), view.state().rejects, is_open)
+    (format!("{} {}", view.policy(), sound_digest(&corpus)), view.state().rejects, is_open)
 }
 
 type Change<'a> = &'a dyn Fn(&mut CorpusWriter, &Context<'_>) -> Result<(), Error>;

@@ -3,7 +3,9 @@
 use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
-use crate::model::{Context, DocId, FileId, Interrupted, SourceId, Standing, hexadecimal, shown_timestamp};
+use crate::model::{
+    Context, DocId, FileId, Interrupted, SourceId, Standing, hexadecimal, shown_timestamp,
+};
 use crate::output::OutputFile;
 use crate::store::{StoreError, StoredRow, TracePart, TraceRun, View, format_version};
 use roaring::RoaringTreemap;

@@ -8,7 +8,7 @@ use super::traces::TraceSearch;
 use super::traces::{WIDTHS, hash, rolled};
 use crate::curate::error::CurateError;
 use crate::model::DocId;
-use crate::store::{TraceRun, TracePart, View};
+use crate::store::{TracePart, TraceRun, View};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 

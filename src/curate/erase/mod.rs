@@ -104,7 +104,7 @@ pub struct PurgeReport {
 
 /// A purge under way: its steps make their commits by it, and count what they did.
 struct PurgeProcedure<'a, 'c> {
-    writer: &'a mut Writer,
+    writer: &'a mut StoreWriter,
     /// That of its commits: words of it that quote what is purged are redacted.
     record: CommitRecord,
     commits: CommitLoop<'c>,

@@ -6,7 +6,7 @@ use super::traces::TraceSearch;
 use super::words;
 use crate::curate::error::CurateError;
 use crate::model::{CommitSeq, TermId};
-use crate::store::{TraceRun, TracePart, View};
+use crate::store::{TracePart, TraceRun, View};
 use roaring::RoaringTreemap;
 
 /// Rows taken away in one commit.

@@ -7,7 +7,9 @@ use crate::dedup::Fingerprinter;
 use crate::model::{
     ComparedPart, DocId, compared_text, key_identity, position_identity, text_hash,
 };
-use crate::store::{BlockKind, CommitRecord, Erasure, TraceRun, DocumentRecord, TracePart, Trace, View};
+use crate::store::{
+    BlockKind, CommitRecord, DocumentRecord, Erasure, PurgeTrace, TracePart, TraceRun, View,
+};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
@@ -208,7 +210,7 @@ impl TextMover<'_, '_, '_> {
         let mut batch = purge.commits.batch(purge.writer)?;
         for BorrowerMove { document, header, lender, heir } in rows.drain(..) {
             if document == heir {
-                batch.inherit(lender, heir, &header)?;
+                batch.move_text(lender, heir, &header)?;
                 purge.report.moved_texts += 1;
             } else {
                 batch.set_text_owner(document, &header, heir)?;

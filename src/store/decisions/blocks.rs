@@ -35,7 +35,10 @@ pub fn block_hashes(
 impl View {
     /// What a stored document can be blocked by, as [`block_hashes`] has it.
     #[must_use]
-    pub fn block_hashes(&self, record: &DocumentRecord) -> [(BlockKind, Option<[u8; 16]>); 3] {
+    pub(crate) fn block_hashes(
+        &self,
+        record: &DocumentRecord,
+    ) -> [(BlockKind, Option<[u8; 16]>); 3] {
         let key = record.key.as_ref();
         let identity = key.map(|key| key_identity(self.source_name(record.source), key));
         block_hashes((record.bytes, record.raw), identity, (record.words, record.normalised))
