@@ -9,6 +9,7 @@
 """
 
 from corpusdb import _fork, errors
+from corpusdb._backups import Backups
 from corpusdb._batch import Batch
 from corpusdb._corpus import Corpus
 from corpusdb._dedup import Dedup
@@ -23,6 +24,11 @@ from corpusdb._plan import Explanation, Manifest, Plan, Verification
 from corpusdb._progress import Progress
 from corpusdb._report import Report
 from corpusdb._reports import (
+    Backup,
+    BackupFault,
+    BackupFile,
+    BackupReport,
+    BackupsCheck,
     CheckReport,
     ColumnStats,
     CorpusReport,
@@ -30,6 +36,7 @@ from corpusdb._reports import (
     DocumentCounts,
     DocumentDuplicates,
     DropRejectsReport,
+    DroppedBackup,
     DroppedSnapshot,
     DuplicatesSummary,
     Fault,
@@ -80,8 +87,10 @@ __version__ = _version()
 _fork.watch()
 
 __all__ = [
+    "Backup", "BackupFault", "BackupFile", "BackupReport", "Backups", "BackupsCheck",
     "Batch", "ChangedDocument", "CheckReport", "Cluster", "ColumnStats", "Corpus", "CorpusReport",
-    "Dedup", "DedupExplanation", "Document", "DocumentCounts", "DocumentDuplicates", "DropRejectsReport", "DroppedSnapshot", "DuplicatePair",
+    "Dedup", "DedupExplanation", "Document", "DocumentCounts", "DocumentDuplicates", "DropRejectsReport",
+    "DroppedBackup", "DroppedSnapshot", "DuplicatePair",
     "Duplicates", "DuplicatesSummary", "Explanation", "Export", "Fault", "Field", "FieldReport", "Fields", "GroupChanges",
     "GroupStats", "Info", "IngestReport", "JoinReport", "LoadReport", "Loader", "LossCounts", "LossStats", "Manifest", "Match",
     "MisfitStats", "Plan", "Progress", "PurgeReport", "QualityReport", "RedoReport", "Reject", "RejectStats", "RemovalReport", "Report",

@@ -31,6 +31,7 @@ __all__ = [
     "compute_field",
     "contamination",
     "create",
+    "create_backup",
     "create_snapshot",
     "diff",
     "diff_snapshots",
@@ -38,6 +39,7 @@ __all__ = [
     "digest",
     "document_duplicates",
     "document_evidence",
+    "drop_backup",
     "drop_field",
     "drop_plan",
     "drop_rejects",
@@ -68,6 +70,7 @@ __all__ = [
     "kernel_near",
     "kernel_similar",
     "kernel_verify",
+    "list_backups",
     "load_encoder",
     "main",
     "mark_epochs",
@@ -82,6 +85,7 @@ __all__ = [
     "rename_snapshot",
     "report",
     "restore",
+    "restore_backup",
     "review",
     "sample",
     "select",
@@ -110,6 +114,7 @@ __all__ = [
     "tokenizer_record",
     "tokens",
     "train_tokenizer",
+    "verify_backups",
     "version",
     "wait_for_reads",
 ]
@@ -423,6 +428,21 @@ def digest(handle: Handle, listener: _Listener | None = None) -> str:
 
 def compact(handle: Handle, listener: _Listener | None = None) -> tuple[int, int]:
     """Rewrites the files into their most compact form; bytes in tables before and after."""
+
+def create_backup(directory: str, corpus: str, listener: object | None = None) -> str:
+    """Takes a backup of the last commit; its report as JSON text."""
+
+def list_backups(directory: str) -> str:
+    """The backups of a directory as JSON text."""
+
+def verify_backups(directory: str, listener: object | None = None) -> str:
+    """Reads every byte of all backups; the report as JSON text."""
+
+def restore_backup(directory: str, target: str, commit: int | None = None, listener: object | None = None) -> str:
+    """Makes a corpus of a backup, which is answered as JSON text."""
+
+def drop_backup(directory: str, commit: int) -> str:
+    """Drops a backup; the report as JSON text."""
 
 def create_snapshot(handle: Handle, name: str) -> str:
     """Names the present moment; its record as JSON text."""

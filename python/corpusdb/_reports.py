@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from corpusdb._report import Names, Report
 
 __all__ = [
+    "Backup", "BackupFault", "BackupFile", "BackupReport", "BackupsCheck", "DroppedBackup",
     "CheckReport", "ColumnStats", "CorpusReport", "DedupExplanation", "DocumentCounts", "DocumentDuplicates", "DropRejectsReport",
     "DroppedSnapshot",
     "DuplicatesSummary", "Fault", "GroupChanges", "GroupStats", "Info", "IngestReport", "JoinReport", "LoadReport",
@@ -480,6 +481,79 @@ class DroppedSnapshot(Report):
     purged: int
     #: Stored plans that draw from it; they pin their documents and give the same rows as before.
     plans: list[int]
+
+
+class BackupFile(Report):
+    """A file of a backup."""
+
+    #: Inode, and seconds and nanoseconds of the last change, of a table, which is not read again while they are the same.
+    _absent = {"unchanged_since": None}
+
+    name: str
+    bytes: int
+    blake3: str
+    unchanged_since: list[int] | None
+
+
+class Backup(Report):
+    """A backup: one commit of a corpus."""
+
+    _classes = {"files": BackupFile}
+
+    #: The commit that it ends with, which names it.
+    commit: int
+    documents: int
+    #: Store format of the corpus then, and the release that took it.
+    format: int
+    release: str
+    bytes: int
+    files: list[BackupFile]
+
+
+class BackupReport(Report):
+    """What a backup came to."""
+
+    #: The commit that it ends with, which names it.
+    commit: int
+    documents: int
+    files: int
+    bytes: int
+    #: Files of them that the directory did not have, and their bytes.
+    new_files: int
+    new_bytes: int
+
+
+class BackupFault(Report):
+    """What is wrong with a backup."""
+
+    commit: int
+    #: The file, by its path in the corpus; `N.json` where it is the manifest.
+    file: str
+    what: str
+
+
+class BackupsCheck(Report):
+    """What reading all backups of a directory came to."""
+
+    _classes = {"faults": BackupFault}
+
+    #: The commits of the backups whose manifests can be read.
+    backups: list[int]
+    faults: list[BackupFault]
+
+    @property
+    def sound(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.faults
+
+
+class DroppedBackup(Report):
+    """A backup that was dropped."""
+
+    commit: int
+    #: Files that no other backup has, and that are gone.
+    files: int
+    bytes: int
 
 
 class DocumentCounts(Report):

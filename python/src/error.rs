@@ -115,12 +115,15 @@ fn class_of(error: &Error) -> &'static str {
 
 fn of_store(error: &StoreError) -> &'static str {
     match error {
-        StoreError::NotACorpus { .. } | StoreError::NoSnapshot { .. } => "NotFound",
+        StoreError::NotACorpus { .. }
+        | StoreError::NoSnapshot { .. }
+        | StoreError::NoBackup { .. } => "NotFound",
         StoreError::AlreadyExists { .. } | StoreError::HalfMade { .. } => "AlreadyExists",
         StoreError::Locked { .. } => "Locked",
         StoreError::LostCommits { .. }
         | StoreError::LostLog { .. }
         | StoreError::LostTables { .. }
+        | StoreError::Backup { .. }
         | StoreError::Corrupt { .. }
         | StoreError::Missing { .. } => "Corrupt",
         StoreError::NewerFormat { .. } | StoreError::OlderFormat { .. } => "WrongFormat",

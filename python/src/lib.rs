@@ -4,6 +4,7 @@
 //! and never dropped (`process`); errors of the library become those of `corpusdb.errors` (`error`). `corpus` is what
 //! is opened; what is asked of it is a function that takes it, one file a topic.
 
+mod backups;
 mod blocking;
 mod cells;
 mod command;
@@ -34,6 +35,10 @@ mod words;
 
 #[pyo3::pymodule(name = "_native")]
 mod native {
+    #[pymodule_export]
+    use crate::backups::{
+        create_backup, drop_backup, list_backups, restore_backup, verify_backups,
+    };
     #[pymodule_export]
     use crate::blocking::wait_for_reads;
     #[pymodule_export]

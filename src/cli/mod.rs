@@ -6,6 +6,7 @@
 //! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages and
 //! words (`pages`, `words`).
 
+mod backup;
 mod bar;
 mod bulk_load;
 mod card;
@@ -129,6 +130,8 @@ enum Verb {
     Epoch(epoch::Arguments),
     Export(export::Args),
     Check(check::Args),
+    #[command(subcommand)]
+    Backup(backup::Verb),
     Compact(compact::Args),
     Migrate(migrate::Args),
     Demo(demo::Args),
@@ -151,6 +154,7 @@ impl Verb {
             | Self::Restore(_)
             | Self::Export(_)
             | Self::Demo(_) => true,
+            Self::Backup(verb) => verb.has_safe_points(),
             Self::Rejects(args) => args.has_safe_points(),
             Self::Field(verb) => verb.has_safe_points(),
             Self::Contamination(verb) => verb.has_safe_points(),
@@ -252,6 +256,7 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
         Verb::Epoch(arguments) => epoch::run(arguments, session),
         Verb::Export(args) => export::run(args, session),
         Verb::Check(args) => check::run(args, session),
+        Verb::Backup(verb) => backup::run(verb, session),
         Verb::Compact(args) => compact::run(args, session),
         Verb::Migrate(args) => migrate::run(args, session),
         Verb::Demo(args) => demo::run(args, session),

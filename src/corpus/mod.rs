@@ -1,5 +1,6 @@
 //! `Corpus`, the type users hold, and `CorpusWriter`, its one writer. Every method is one call downwards.
 
+mod backups;
 mod contamination;
 #[cfg(test)]
 mod cost_tests;
@@ -23,6 +24,7 @@ mod tokenizer_verbs;
 #[cfg(test)]
 mod version_tests;
 
+pub use backups::Backups;
 pub use erasure::ShownBy;
 pub use options::CorpusOptions;
 

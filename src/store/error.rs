@@ -182,6 +182,24 @@ pub enum StoreError {
         /// What can be done.
         way_out: &'static str,
     },
+    /// A directory of backups, or a backup, that cannot be used.
+    #[error("{}: {why}", path.display())]
+    Backup {
+        /// The directory, or the file in it.
+        path: PathBuf,
+        /// What is wrong, in words.
+        why: String,
+    },
+    /// A backup that there is not.
+    #[error("{}: no backup of commit {commit}; there is {known}", path.display())]
+    NoBackup {
+        /// The directory of backups.
+        path: PathBuf,
+        /// The commit asked for.
+        commit: u64,
+        /// Those there are.
+        known: String,
+    },
     /// RocksDB's own words: it names the file and offset of a damaged block.
     #[error("storage: {0}")]
     Rocks(String),

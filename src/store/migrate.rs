@@ -25,18 +25,26 @@ pub(in crate::store) fn version(db: &DB) -> Result<u32, StoreError> {
     meta::version(&bytes).map_err(|why| corrupt_row::<Meta>("format", b"format", why))
 }
 
-/// The last commit of an open database of any format; 0 when there is none.
+/// The last commit of a database of any format.
 pub(in crate::store) fn commit(db: &DB) -> Result<u64, StoreError> {
+    Ok(extent(db)?.0)
+}
+
+/// The last commit of a database of any format, and how many documents it has.
+pub(in crate::store) fn extent(db: &DB) -> Result<(u64, u64), StoreError> {
     let family = family_handle::<Meta>(db)?;
     let Some(bytes) = db.get_pinned_cf(&family, "state")? else {
-        return Ok(0);
+        return Ok((0, 0));
     };
-    // In every format the record begins with its own format byte and the commit.
-    let commit = bytes.get(1..9).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
-    commit.ok_or_else(|| {
-        let why = DecodeError::at(0, "shorter than 9 bytes");
-        corrupt_row::<Meta>("state", b"state", why)
-    })
+    // In every format the record begins with its own format byte, the commit and the documents.
+    let number = |from: usize| {
+        let bytes = bytes.get(from..from + 8).and_then(|bytes| bytes.try_into().ok());
+        bytes.map(u64::from_le_bytes).ok_or_else(|| {
+            let why = DecodeError::at(0, "shorter than 17 bytes");
+            corrupt_row::<Meta>("state", b"state", why)
+        })
+    };
+    Ok((number(1)?, number(9)?))
 }
 
 /// Runs every step above the version found; each is one synced batch that also raises the version.

@@ -33,6 +33,7 @@
 //! index of buckets, `view` reading, `opening` makes a corpus and its writer, `batch` is one commit, `topics` reads
 //! and writes what has rows of its own, `check` proves it all.
 
+pub(crate) mod backup;
 mod batch;
 mod bytes;
 mod check;
@@ -55,6 +56,7 @@ mod view;
 mod writer;
 
 pub use crate::model::{CommitSeq, FieldDeclaration, LossSpan, SourceId, TextForm, TokenizerId};
+pub use backup::{BackupReport, DropBackupReport, VerifyBackupsReport};
 pub(crate) use batch::CommitBatch;
 pub(crate) use bytes::key::{BlockKind, TextKind};
 pub(crate) use bytes::number_block::{NumberBlock, NumberBlockRef, NumberOffsets};
@@ -85,6 +87,7 @@ pub(crate) use documents::numbers::NumberBlockHandle;
 pub(crate) use documents::postings::BlockStandings;
 pub use documents::tokens::TokenIdsRef;
 pub use error::StoreError;
+pub use files::backups::{BackupFault, BackupFile, BackupRecord};
 pub(crate) use files::directory::WriterLock;
 pub use files::scratch::DryRunCorpus;
 pub(crate) use index::{BandBucket, BucketJoin};

@@ -106,7 +106,7 @@ impl StoreWriter {
         let note = ManifestNote::read(&place)?;
         let oldest = note.map_or(0, |note| note.oldest_log);
         wal::refuse_lost(&place, &entries, oldest, || {
-            open_for_inspection(&place, &entries, oldest)
+            open_for_inspection(&place, &place.database(), &entries, oldest)
         })?;
         let mut options: Options = tuning::database(memory, threads);
         // A step of the ladder may need a family that an older format did not have.
@@ -163,23 +163,21 @@ impl StoreWriter {
     }
 }
 
-/// The database as it is, with whatever families it has; nothing is written.
-fn open_for_inspection(
+/// The database in a directory as it is, with whatever families it has; nothing is written.
+pub(in crate::store) fn open_for_inspection(
     place: &CorpusDirectory,
+    database: &Path,
     journal: &JournalContents,
     oldest_log: u64,
 ) -> Result<DB, StoreError> {
-    let database = place.database();
     let memory = MemoryBudget::within(0);
     let options = tuning::database(memory, 2);
-    let named = DB::list_cf(&options, &database)?;
+    let named = DB::list_cf(&options, database)?;
     let mut families = tuning::families(FAMILIES, memory);
     families.retain(|family| named.iter().any(|name| name == family.name()));
-    DB::open_cf_descriptors_read_only(&options, &database, families, false)
-        .map_err(|error| wal::refused(place, &database, journal, oldest_log, error))
+    DB::open_cf_descriptors_read_only(&options, database, families, false)
+        .map_err(|error| wal::refused(place, database, journal, oldest_log, error))
 }
-
-/// The order of an opening: what is lost is said before anything is written.
 
 impl DryRunCorpus {
     /// Makes the copy. Needs the writer's lock while it is made.

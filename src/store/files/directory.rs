@@ -3,10 +3,12 @@
 use crate::store::error::StoreError;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 const FORMAT: &str = "FORMAT";
 const LOCK: &str = "writer.lock";
+const IDENTITY: &str = "IDENTITY";
 
 /// Paths inside a corpus.
 #[derive(Clone, Debug)]
@@ -44,6 +46,43 @@ impl CorpusDirectory {
     /// The filter over the band index, rebuildable.
     pub(in crate::store) fn band_filter(&self) -> PathBuf {
         self.root.join("bands.filter")
+    }
+
+    /// What tells this corpus from others: of one that was made of a backup its own file says so, of others RocksDB's.
+    pub(in crate::store) fn identity(&self) -> Result<String, StoreError> {
+        let own = self.root.join(IDENTITY);
+        match std::fs::read_to_string(&own) {
+            Ok(text) => return Ok(text.trim().to_owned()),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("reading", &own)(error)),
+        }
+        let path = self.database().join(IDENTITY);
+        let text = std::fs::read_to_string(&path).map_err(StoreError::io("reading", &path))?;
+        Ok(text.trim().to_owned())
+    }
+
+    /// Gives the corpus an identity of its own. RocksDB keeps its in the manifest, which a copy shares.
+    pub(in crate::store) fn write_identity(&self) -> Result<(), StoreError> {
+        let found =
+            std::fs::metadata(&self.root).map_err(StoreError::io("measuring", &self.root))?;
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.root.as_os_str().as_encoded_bytes());
+        for number in [
+            found.ino(),
+            found.dev(),
+            found.ctime_nsec().cast_unsigned(),
+            found.ctime().cast_unsigned(),
+        ] {
+            hasher.update(&number.to_le_bytes());
+        }
+        let mut identity = hasher.finalize().to_hex().to_string();
+        identity.truncate(32);
+        let path = self.root.join(IDENTITY);
+        File::create(&path)
+            .and_then(|mut file| {
+                file.write_all(format!("{identity}\n").as_bytes()).and_then(|()| file.sync_all())
+            })
+            .map_err(StoreError::io("writing", &path))
     }
 
     /// What RocksDB tells people of earlier openings, which may name keys. Those that cannot be removed stay.

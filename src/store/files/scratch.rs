@@ -125,6 +125,20 @@ pub(in crate::store) const LINKS: &str = "opening";
 /// Rounds after which it is given up: a manifest that changes during each of them.
 const ROUNDS: usize = 64;
 
+/// How a file is held: by a link, or by a copy.
+type Hold = fn(&Path, &Path) -> std::io::Result<()>;
+
+/// Links a file, or copies what has changed of it since it was copied.
+fn hold_or_copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    match std::fs::hard_link(from, to) {
+        Err(error) if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) => {}
+        done => return done,
+    }
+    let is_there = std::fs::metadata(to)
+        .is_ok_and(|copy| std::fs::metadata(from).is_ok_and(|found| found.len() == copy.len()));
+    if is_there { Ok(()) } else { std::fs::copy(from, to).map(drop) }
+}
+
 /// The links, removed when they are no longer needed: whoever has opened a file keeps it.
 pub(in crate::store) struct LinkedFiles(ScratchDirectory);
 
@@ -133,17 +147,46 @@ impl LinkedFiles {
     /// manifest changes faster than that.
     pub(in crate::store) fn take(place: &CorpusDirectory) -> Option<Self> {
         let held = Self(ScratchDirectory::make(place, LINKS).ok()?);
-        held.fill(place).ok()?.then_some(held)
+        held.fill(place, |from, to| std::fs::hard_link(from, to)).ok()?.then_some(held)
+    }
+
+    /// As [`LinkedFiles::take`]; where links cannot be made, copies in a directory of the directory `spare`. None when
+    /// the manifest changes faster than that.
+    pub(in crate::store) fn take_or_copy(
+        place: &CorpusDirectory,
+        spare: &CorpusDirectory,
+    ) -> Result<Option<Self>, StoreError> {
+        if let Some(held) = Self::take(place) {
+            return Ok(Some(held));
+        }
+        let held = Self(ScratchDirectory::make(spare, LINKS)?);
+        Ok(held.fill(place, hold_or_copy)?.then_some(held))
+    }
+
+    /// Copies the logs in place of their links, as far as they are written now: from now on nothing here changes.
+    pub(in crate::store) fn copy_logs(&self) -> Result<(), StoreError> {
+        let entries =
+            std::fs::read_dir(self.path()).map_err(StoreError::io("reading", self.path()))?;
+        for entry in entries {
+            let path = entry.map_err(StoreError::io("reading", self.path()))?.path();
+            if path.extension().is_some_and(|end| end == "log") {
+                let copy = path.with_extension("copy");
+                std::fs::copy(&path, &copy)
+                    .and_then(|_| std::fs::rename(&copy, &path))
+                    .map_err(StoreError::io("copying", &path))?;
+            }
+        }
+        Ok(())
     }
 
     pub(in crate::store) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    fn fill(&self, place: &CorpusDirectory) -> Result<bool, StoreError> {
+    fn fill(&self, place: &CorpusDirectory, hold: Hold) -> Result<bool, StoreError> {
         for _ in 0..ROUNDS {
             let Some(before) = ManifestLength::now(place) else { continue };
-            self.link(place)?;
+            self.hold(place, hold)?;
             // A file that the manifest names is deleted after the manifest has said so, never before: if it
             // said the same all the while, every file that it names has been linked.
             if ManifestLength::now(place) == Some(before) && self.copy_manifest(place, before)? {
@@ -153,7 +196,7 @@ impl LinkedFiles {
         Ok(false)
     }
 
-    fn link(&self, place: &CorpusDirectory) -> Result<(), StoreError> {
+    fn hold(&self, place: &CorpusDirectory, hold: Hold) -> Result<(), StoreError> {
         let database = place.database();
         for entry in std::fs::read_dir(&database).map_err(StoreError::io("reading", &database))? {
             let entry = entry.map_err(StoreError::io("reading", &database))?;
@@ -162,11 +205,11 @@ impl LinkedFiles {
                 continue;
             }
             let to = self.path().join(&name);
-            match std::fs::hard_link(entry.path(), &to) {
+            match hold(&entry.path(), &to) {
                 Err(error)
                     if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) =>
                 {
-                    return Err(StoreError::io("linking", &to)(error));
+                    return Err(StoreError::io("holding", &to)(error));
                 }
                 _ => {}
             }

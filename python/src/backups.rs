@@ -1,0 +1,65 @@
+//! Backups of corpora: taken, listed, verified, restored and dropped.
+
+use crate::blocking::to_the_end;
+use crate::words::json;
+use corpusdb::Backups;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+
+/// Takes a backup of the last commit; its report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (directory, corpus, listener=None))]
+pub(crate) fn create_backup(
+    py: Python<'_>,
+    directory: PathBuf,
+    corpus: PathBuf,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let report = to_the_end(py, listener.as_ref(), move |context| {
+        Backups::at(directory).create(corpus, context)
+    })?;
+    json(py, &report)
+}
+
+/// The backups of a directory as JSON text.
+#[pyfunction]
+pub(crate) fn list_backups(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
+    let found = to_the_end(py, None, move |_| Backups::at(directory).list())?;
+    json(py, &found)
+}
+
+/// Reads every byte of all backups; the report as JSON text.
+#[pyfunction]
+#[pyo3(signature = (directory, listener=None))]
+pub(crate) fn verify_backups(
+    py: Python<'_>,
+    directory: PathBuf,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let report =
+        to_the_end(py, listener.as_ref(), move |context| Backups::at(directory).verify(context))?;
+    json(py, &report)
+}
+
+/// Makes a corpus of a backup, which is answered as JSON text.
+#[pyfunction]
+#[pyo3(signature = (directory, target, commit=None, listener=None))]
+pub(crate) fn restore_backup(
+    py: Python<'_>,
+    directory: PathBuf,
+    target: PathBuf,
+    commit: Option<u64>,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let record = to_the_end(py, listener.as_ref(), move |context| {
+        Backups::at(directory).restore(target, commit, context)
+    })?;
+    json(py, &record)
+}
+
+/// Drops a backup; the report as JSON text.
+#[pyfunction]
+pub(crate) fn drop_backup(py: Python<'_>, directory: PathBuf, commit: u64) -> PyResult<String> {
+    let report = to_the_end(py, None, move |_| Backups::at(directory).drop_backup(commit))?;
+    json(py, &report)
+}
