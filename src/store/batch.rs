@@ -184,31 +184,7 @@ impl CommitBatch<'_> {
         self.rows.delete_range_cf(&family_handle::<C>(&self.writer.db)?, from, to);
         Ok(())
     }
-}
 
-impl StoreWriter {
-    /// Begins the next commit.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the state cannot be read; [`StoreError::Refingerprinting`] while fingerprints are of two
-    /// versions.
-    pub fn begin(&mut self) -> Result<CommitBatch<'_>, StoreError> {
-        if self.view().refingerprinted()?.is_some() {
-            return Err(StoreError::Refingerprinting);
-        }
-        CommitBatch::new(self)
-    }
-
-    /// Begins a commit that goes on with the fingerprints.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the state cannot be read.
-    pub fn begin_refingerprinting(&mut self) -> Result<CommitBatch<'_>, StoreError> {
-        CommitBatch::new(self)
-    }
-}
-
-impl CommitBatch<'_> {
     /// Writes everything, synced; then the journal; then the writer's view moves on.
     ///
     /// # Errors
@@ -263,6 +239,58 @@ impl CommitBatch<'_> {
         self.writer.is_torn = false;
         Ok(commit)
     }
+
+    /// Takes what the last commit left, if it is of that kind. It is gone unless it is left or returned.
+    #[must_use]
+    pub fn take_carry_over<T: Any + Send>(&self) -> Option<T> {
+        let found = self.carry_over.replace(None)?;
+        found.downcast().ok().map(|found| *found)
+    }
+
+    /// Leaves something for the next commit, if this one comes to stand.
+    pub fn carry_over<T: Any + Send>(&mut self, kept: T) {
+        self.left = Some(Box::new(kept));
+    }
+
+    /// Returns what was taken and not changed: it holds whatever becomes of this commit.
+    pub fn return_carry_over<T: Any + Send>(&self, taken: T) {
+        self.carry_over.replace(Some(Box::new(taken)));
+    }
+
+    /// Bytes that what is kept between commits may take.
+    #[must_use]
+    pub const fn carry_over_budget(&self) -> usize {
+        self.carry_over_budget
+    }
+}
+
+impl StoreWriter {
+    /// Begins the next commit.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the state cannot be read; [`StoreError::Refingerprinting`] while fingerprints are of two
+    /// versions.
+    pub fn begin(&mut self) -> Result<CommitBatch<'_>, StoreError> {
+        if self.view().refingerprinted()?.is_some() {
+            return Err(StoreError::Refingerprinting);
+        }
+        CommitBatch::new(self)
+    }
+
+    /// Begins a commit that goes on with the fingerprints.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the state cannot be read.
+    pub fn begin_refingerprinting(&mut self) -> Result<CommitBatch<'_>, StoreError> {
+        CommitBatch::new(self)
+    }
+
+    /// The commit stands, and what was left with it.
+    pub(in crate::store) fn keep_carry_over(&self, left: Option<Box<dyn Any + Send>>) {
+        if left.is_some() {
+            self.carry_over.replace(left);
+        }
+    }
 }
 
 /// Terms remembered between commits; more are read again.
@@ -301,39 +329,5 @@ impl SortedRows {
             let value = row.start + row.key;
             batch.put_cf(family, key(row), bytes.get(value..value + row.value).unwrap_or_default());
         }
-    }
-}
-
-impl StoreWriter {
-    /// The commit stands, and what was left with it.
-    pub(in crate::store) fn keep_carry_over(&self, left: Option<Box<dyn Any + Send>>) {
-        if left.is_some() {
-            self.carry_over.replace(left);
-        }
-    }
-}
-
-impl CommitBatch<'_> {
-    /// Takes what the last commit left, if it is of that kind. It is gone unless it is left or returned.
-    #[must_use]
-    pub fn take_carry_over<T: Any + Send>(&self) -> Option<T> {
-        let found = self.carry_over.replace(None)?;
-        found.downcast().ok().map(|found| *found)
-    }
-
-    /// Leaves something for the next commit, if this one comes to stand.
-    pub fn carry_over<T: Any + Send>(&mut self, kept: T) {
-        self.left = Some(Box::new(kept));
-    }
-
-    /// Returns what was taken and not changed: it holds whatever becomes of this commit.
-    pub fn return_carry_over<T: Any + Send>(&self, taken: T) {
-        self.carry_over.replace(Some(Box::new(taken)));
-    }
-
-    /// Bytes that what is kept between commits may take.
-    #[must_use]
-    pub const fn carry_over_budget(&self) -> usize {
-        self.carry_over_budget
     }
 }

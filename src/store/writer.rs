@@ -141,29 +141,7 @@ impl StoreWriter {
     pub(in crate::store) fn acknowledge(&mut self, entry: JournalEntry) -> Result<(), StoreError> {
         self.journal.append(entry, wal::newest(&self.place)?)
     }
-}
 
-pub(in crate::store) fn synced() -> WriteOptions {
-    let mut options = WriteOptions::default();
-    options.set_sync(true);
-    options
-}
-
-/// One thing at most.
-#[derive(Clone, Default)]
-pub(in crate::store) struct CommitCarryOver(Arc<Mutex<Option<Box<dyn Any + Send>>>>);
-
-impl CommitCarryOver {
-    pub(in crate::store) fn replace(
-        &self,
-        kept: Option<Box<dyn Any + Send>>,
-    ) -> Option<Box<dyn Any + Send>> {
-        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        std::mem::replace(&mut *held, kept)
-    }
-}
-
-impl StoreWriter {
     /// Rewrites the files into their most compact form. What is stored stays the same, also after a stop.
     ///
     /// # Errors
@@ -217,5 +195,25 @@ impl StoreWriter {
     /// [`StoreError::Io`].
     pub fn remove_checkpoints(&self) -> Result<Vec<String>, StoreError> {
         self.place().remove_checkpoints()
+    }
+}
+
+pub(in crate::store) fn synced() -> WriteOptions {
+    let mut options = WriteOptions::default();
+    options.set_sync(true);
+    options
+}
+
+/// One thing at most.
+#[derive(Clone, Default)]
+pub(in crate::store) struct CommitCarryOver(Arc<Mutex<Option<Box<dyn Any + Send>>>>);
+
+impl CommitCarryOver {
+    pub(in crate::store) fn replace(
+        &self,
+        kept: Option<Box<dyn Any + Send>>,
+    ) -> Option<Box<dyn Any + Send>> {
+        let mut held = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        std::mem::replace(&mut *held, kept)
     }
 }

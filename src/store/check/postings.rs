@@ -4,7 +4,7 @@
 
 use crate::model::{BLOCK_SIZE, DocId, FieldId, FieldKind, TermId};
 use crate::store::bytes::bitmap_block;
-use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, TermKey};
+use crate::store::bytes::key::TermKey;
 use crate::store::check::{FaultList, MOST};
 use crate::store::documents::indexed_values::indexed;
 use crate::store::documents::terms::{self, TermRow, Terms, TermsWithPostings};
@@ -157,6 +157,7 @@ fn detail(
 mod tests {
     use super::*;
     use crate::model::{DedupMode, Policy};
+    use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey};
     use crate::store::database::tuning::MemoryBudget;
     use crate::store::{StoreWriter, counted, create};
 

@@ -3,7 +3,12 @@
 use crate::model::{BLOCK_SIZE, DocId};
 use crate::store::bytes::key::{DocumentKey, StoreKey, SuiteKey, TermKey, TokensKey};
 use crate::store::database::family::{FamilyVisitor, StoreFamily, corrupt_row};
-use crate::store::documents::texts::Texts;
+use crate::store::documents::headers::Documents;
+use crate::store::documents::loss::Loss;
+use crate::store::documents::metadata::Metadata;
+use crate::store::documents::terms::Terms;
+use crate::store::documents::texts::{Sketches, Texts};
+use crate::store::documents::tokens::Tokens;
 use crate::store::error::StoreError;
 use crate::store::records::suites::Suites;
 use crate::store::table::for_each_family;
@@ -46,11 +51,13 @@ impl View {
     /// [`StoreError`] when bitmaps cannot be read.
     pub(crate) fn document_of(&self, row: &AnyRow<'_>) -> Result<Option<DocId>, StoreError> {
         match row.family {
-            "documents" | "metadata" | "texts" | "sketches" => {
+            Documents::NAME | Metadata::NAME | Texts::NAME | Sketches::NAME => {
                 Ok(DocumentKey::decode(row.key).ok().map(|key| key.document))
             }
-            "tokens" | "loss" => Ok(TokensKey::decode(row.key).ok().map(|key| key.document)),
-            "terms" => self.document_of_term(row.key),
+            Tokens::NAME | Loss::NAME => {
+                Ok(TokensKey::decode(row.key).ok().map(|key| key.document))
+            }
+            Terms::NAME => self.document_of_term(row.key),
             _ => Ok(None),
         }
     }

@@ -172,9 +172,7 @@ impl CommitBatch<'_> {
         let (from, to) = (bound(generation.0), bound(generation.0 + 1));
         self.delete_range::<C>(from.to_vec(), to.to_vec())
     }
-}
 
-impl CommitBatch<'_> {
     pub(in crate::store) fn begin_generation(
         &mut self,
         policy: &Policy,

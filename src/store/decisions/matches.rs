@@ -179,23 +179,7 @@ impl View {
         let rows = rows.filter_map("member", |key, joined| Ok(Some((key.removed, joined))));
         joined(newest(rows)).collect()
     }
-}
 
-impl Iterator for MatchIter<'_> {
-    type Item = Result<(DocId, CommitSeq, Match), StoreError>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        self.0.next()
-    }
-}
-
-impl std::fmt::Debug for MatchIter<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("MatchIter").finish_non_exhaustive()
-    }
-}
-
-impl View {
     /// Every witness with each of its members, ascending by witness, then by member. Holds one row, however many there
     /// are.
     ///
@@ -209,6 +193,20 @@ impl View {
         let rows =
             rows.filter_map("member", |key, joined| Ok(Some(((key.witness, key.removed), joined))));
         Ok(joined(newest(rows)))
+    }
+}
+
+impl Iterator for MatchIter<'_> {
+    type Item = Result<(DocId, CommitSeq, Match), StoreError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        self.0.next()
+    }
+}
+
+impl std::fmt::Debug for MatchIter<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MatchIter").finish_non_exhaustive()
     }
 }
 

@@ -109,12 +109,7 @@ impl View {
         Ok(rows
             .filter_map("metadata", move |key, text| Ok(Some((key.document, found(text, field))))))
     }
-}
 
-/// A document with those of its fields whose values are of another type, and the beginnings of these.
-pub(crate) type DocumentMisfits = (DocId, Vec<(FieldId, String)>);
-
-impl View {
     /// Values of a range that the types of their fields cannot hold, in one scan: ascending documents that have some,
     /// each with their fields and their beginnings, as JSON spells them.
     ///
@@ -136,19 +131,7 @@ impl View {
         };
         Ok(found.filter(has_some))
     }
-}
 
-/// The field of a record as it is or will be declared.
-///
-/// # Errors
-/// [`StoreError`] for a kind that no release wrote.
-pub fn declaration(id: FieldId, record: &FieldRecord) -> Result<FieldDeclaration, StoreError> {
-    let damaged =
-        |why: DecodeError| corrupt_row::<Meta>("field", &MetaKey::Field(id).to_bytes(), why);
-    record.declaration(id).map_err(damaged)
-}
-
-impl View {
     /// The records of all fields that were added: a view has them from its beginning.
     pub(in crate::store) fn read_added_fields(
         pinned: &PinnedMoment,
@@ -160,6 +143,52 @@ impl View {
         }
         Ok(found)
     }
+
+    /// The keyword of `document` in `field`, whose term is `term`; none when there is no such term. A long
+    /// one, of which the dictionary has head and hash, is read from the document's other fields.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn keyword(
+        &self,
+        document: DocId,
+        field: FieldId,
+        term: TermId,
+    ) -> Result<Option<String>, StoreError> {
+        let Some((_, value)) = self.term_value(term)? else { return Ok(None) };
+        if system_fields::is_shortened(&value)
+            && let Some(whole) = self.spelled(document, field)?
+        {
+            return Ok(Some(whole));
+        }
+        Ok(Some(String::from_utf8_lossy(&value).into_owned()))
+    }
+
+    fn spelled(&self, document: DocId, field: FieldId) -> Result<Option<String>, StoreError> {
+        let language = FieldDeclaration {
+            id: system_fields::LANGUAGE,
+            name: "language".to_owned(),
+            kind: FieldKind::Keyword,
+            path: None,
+        };
+        let declared = self.fields().iter().find(|known| known.id == field);
+        let declared = declared.cloned().unwrap_or(language);
+        let found = indexed(&self.metadata(document)?, std::slice::from_ref(&declared)).keywords;
+        Ok(found.into_iter().find_map(|(id, keyword)| (id == field).then_some(keyword)))
+    }
+}
+
+/// A document with those of its fields whose values are of another type, and the beginnings of these.
+pub(crate) type DocumentMisfits = (DocId, Vec<(FieldId, String)>);
+
+/// The field of a record as it is or will be declared.
+///
+/// # Errors
+/// [`StoreError`] for a kind that no release wrote.
+pub fn declaration(id: FieldId, record: &FieldRecord) -> Result<FieldDeclaration, StoreError> {
+    let damaged =
+        |why: DecodeError| corrupt_row::<Meta>("field", &MetaKey::Field(id).to_bytes(), why);
+    record.declaration(id).map_err(damaged)
 }
 
 /// What a range of documents has for a field.
@@ -273,41 +302,6 @@ impl CommitBatch<'_> {
             self.delete::<Postings>(&key)?;
         }
         Ok(())
-    }
-}
-
-impl View {
-    /// The keyword of `document` in `field`, whose term is `term`; none when there is no such term. A long
-    /// one, of which the dictionary has head and hash, is read from the document's other fields.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
-    pub fn keyword(
-        &self,
-        document: DocId,
-        field: FieldId,
-        term: TermId,
-    ) -> Result<Option<String>, StoreError> {
-        let Some((_, value)) = self.term_value(term)? else { return Ok(None) };
-        if system_fields::is_shortened(&value)
-            && let Some(whole) = self.spelled(document, field)?
-        {
-            return Ok(Some(whole));
-        }
-        Ok(Some(String::from_utf8_lossy(&value).into_owned()))
-    }
-
-    fn spelled(&self, document: DocId, field: FieldId) -> Result<Option<String>, StoreError> {
-        let language = FieldDeclaration {
-            id: system_fields::LANGUAGE,
-            name: "language".to_owned(),
-            kind: FieldKind::Keyword,
-            path: None,
-        };
-        let declared = self.fields().iter().find(|known| known.id == field);
-        let declared = declared.cloned().unwrap_or(language);
-        let found = indexed(&self.metadata(document)?, std::slice::from_ref(&declared)).keywords;
-        Ok(found.into_iter().find_map(|(id, keyword)| (id == field).then_some(keyword)))
     }
 }
 

@@ -109,6 +109,33 @@ impl View {
             key: document.to_string(),
         })
     }
+
+    /// The standings of all documents of a block.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn block_standings(&self, block: u64) -> Result<BlockStandings, StoreError> {
+        let mut found = Vec::new();
+        for standing in Standing::ALL {
+            let value = system_fields::standing_value(self.generation(), standing);
+            let Some(term) = self.term(system_fields::STANDING, &value)? else { continue };
+            let key = PostingKey { term, block: BlockNumber(block) };
+            let slots = self.pinned().read::<Postings, _>("bitmap", &key)?;
+            found.extend(slots.filter(|slots| !slots.is_empty()).map(|slots| (standing, slots)));
+        }
+        Ok(BlockStandings(found))
+    }
+
+    /// Documents marked under this generation.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub fn crowded(&self) -> Result<RoaringTreemap, StoreError> {
+        self.documents_with(
+            system_fields::CROWDED,
+            &system_fields::crowded_value(self.generation()),
+        )
+    }
 }
 
 fn term_prefix(term: TermId) -> Vec<u8> {
@@ -126,24 +153,6 @@ impl BlockStandings {
     pub fn of(&self, slot: u16) -> Option<Standing> {
         let slot = u32::from(slot);
         self.0.iter().find(|(_, slots)| slots.contains(slot)).map(|(standing, _)| *standing)
-    }
-}
-
-impl View {
-    /// The standings of all documents of a block.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
-    pub fn block_standings(&self, block: u64) -> Result<BlockStandings, StoreError> {
-        let mut found = Vec::new();
-        for standing in Standing::ALL {
-            let value = system_fields::standing_value(self.generation(), standing);
-            let Some(term) = self.term(system_fields::STANDING, &value)? else { continue };
-            let key = PostingKey { term, block: BlockNumber(block) };
-            let slots = self.pinned().read::<Postings, _>("bitmap", &key)?;
-            found.extend(slots.filter(|slots| !slots.is_empty()).map(|slots| (standing, slots)));
-        }
-        Ok(BlockStandings(found))
     }
 }
 
@@ -180,9 +189,7 @@ impl CommitBatch<'_> {
         }
         Ok(())
     }
-}
 
-impl CommitBatch<'_> {
     /// Gives a document its standing; `before` is the one it had, none for one just added.
     ///
     /// # Errors
@@ -241,22 +248,7 @@ impl CommitBatch<'_> {
         }
         Ok(counts)
     }
-}
 
-impl View {
-    /// Documents marked under this generation.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
-    pub fn crowded(&self) -> Result<RoaringTreemap, StoreError> {
-        self.documents_with(
-            system_fields::CROWDED,
-            &system_fields::crowded_value(self.generation()),
-        )
-    }
-}
-
-impl CommitBatch<'_> {
     /// Marks a document, or takes its mark away.
     ///
     /// # Errors

@@ -125,6 +125,36 @@ impl View {
         }
         Ok(Some(found))
     }
+
+    /// The first `most` values from a term on that no document has any more, and the term to go on from, where there
+    /// are more.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read.
+    pub(crate) fn unused_terms(
+        &self,
+        from: TermId,
+        most: usize,
+    ) -> Result<(Vec<UnusedTerm>, Option<TermId>), StoreError> {
+        let mut terms = TermsWithPostings::new(self, from)?;
+        let mut unused = Vec::new();
+        while let Some((term, value)) = terms.next_term()? {
+            let Some((field, value)) = value else { continue };
+            let mut is_used = false;
+            while let Some((_, slots)) = terms.next_bitmap()? {
+                is_used |= !slots.is_empty();
+            }
+            let is_keyword =
+                field == system_fields::LANGUAGE || field.0 >= system_fields::FIRST_DECLARED;
+            if is_keyword && !is_used {
+                unused.push(UnusedTerm { term, field, value });
+                if unused.len() >= most {
+                    return Ok((unused, Some(TermId(term.0.saturating_add(1)))));
+                }
+            }
+        }
+        Ok((unused, None))
+    }
 }
 
 impl CommitBatch<'_> {
@@ -160,6 +190,22 @@ impl CommitBatch<'_> {
         };
         self.new_terms.insert(key, term);
         Ok(term)
+    }
+
+    /// Forgets values that no document has. Their numbers are not given again.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a family is absent.
+    pub fn drop_terms(&mut self, unused: &[UnusedTerm]) -> Result<(), StoreError> {
+        for UnusedTerm { term, field, value } in unused {
+            self.delete::<Terms>(&TermKey::Id(*term))?;
+            self.delete::<Terms>(&TermKey::Value(*field, value.clone()))?;
+            let rows = |term| PostingKey { term, block: BlockNumber(0) }.to_bytes();
+            let next = TermId(term.0.saturating_add(1));
+            self.delete_range::<Postings>(rows(*term), rows(next))?;
+        }
+        self.forget_interned();
+        Ok(())
     }
 }
 
@@ -231,54 +277,4 @@ pub struct UnusedTerm {
     term: TermId,
     field: FieldId,
     value: Vec<u8>,
-}
-
-impl View {
-    /// The first `most` values from a term on that no document has any more, and the term to go on from, where there
-    /// are more.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read.
-    pub(crate) fn unused_terms(
-        &self,
-        from: TermId,
-        most: usize,
-    ) -> Result<(Vec<UnusedTerm>, Option<TermId>), StoreError> {
-        let mut terms = TermsWithPostings::new(self, from)?;
-        let mut unused = Vec::new();
-        while let Some((term, value)) = terms.next_term()? {
-            let Some((field, value)) = value else { continue };
-            let mut is_used = false;
-            while let Some((_, slots)) = terms.next_bitmap()? {
-                is_used |= !slots.is_empty();
-            }
-            let is_keyword =
-                field == system_fields::LANGUAGE || field.0 >= system_fields::FIRST_DECLARED;
-            if is_keyword && !is_used {
-                unused.push(UnusedTerm { term, field, value });
-                if unused.len() >= most {
-                    return Ok((unused, Some(TermId(term.0.saturating_add(1)))));
-                }
-            }
-        }
-        Ok((unused, None))
-    }
-}
-
-impl CommitBatch<'_> {
-    /// Forgets values that no document has. Their numbers are not given again.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a family is absent.
-    pub fn drop_terms(&mut self, unused: &[UnusedTerm]) -> Result<(), StoreError> {
-        for UnusedTerm { term, field, value } in unused {
-            self.delete::<Terms>(&TermKey::Id(*term))?;
-            self.delete::<Terms>(&TermKey::Value(*field, value.clone()))?;
-            let rows = |term| PostingKey { term, block: BlockNumber(0) }.to_bytes();
-            let next = TermId(term.0.saturating_add(1));
-            self.delete_range::<Postings>(rows(*term), rows(next))?;
-        }
-        self.forget_interned();
-        Ok(())
-    }
 }

@@ -81,9 +81,7 @@ impl View {
         let key = DocumentKey { document: owner };
         self.pinned().read_with::<Sketches, _>("sketch", &key, |slots| Ok(slots.to_vec()))
     }
-}
 
-impl View {
     /// What dedup compares of a document: its text, or, if the policy says so, what is said in its turns.
     ///
     /// # Errors
@@ -97,6 +95,34 @@ impl View {
                 Ok(compared_text(ComparedPart::Turns, &text, &metadata).into_owned())
             }
         }
+    }
+
+    /// The dictionaries that texts are compressed with, ascending by number.
+    ///
+    /// # Errors
+    /// [`StoreError`] when one cannot be read.
+    pub(crate) fn dictionaries(&self) -> Result<Vec<(u16, Vec<u8>)>, StoreError> {
+        let rows = self.pinned().scan::<Dictionaries>(&[], None)?;
+        let number = |key: NumberKey| u16::try_from(key.number.0).ok();
+        rows.filter_map("zstd dictionary", |key, bytes| {
+            Ok(number(key).map(|id| (id, bytes.to_vec())))
+        })
+        .collect()
+    }
+
+    /// The documents from `from` on whose own texts are compressed with one of these dictionaries, ascending.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub(crate) fn compressed_with<'a>(
+        &'a self,
+        dictionaries: &'a [u16],
+        from: DocId,
+    ) -> Result<impl Iterator<Item = Result<DocId, StoreError>> + use<'a>, StoreError> {
+        let rows = self.pinned().scan::<Texts>(&DocumentKey { document: from }.to_bytes(), None)?;
+        Ok(rows.filter_map("text", |key, text| {
+            Ok(dictionaries.contains(&text.dictionary()).then_some(key.document))
+        }))
     }
 }
 
@@ -137,39 +163,7 @@ impl CommitBatch<'_> {
     pub(in crate::store) fn compress_with(&mut self, encoder: &Arc<TextEncoder>) {
         self.encoder = Some(Arc::clone(encoder));
     }
-}
 
-impl View {
-    /// The dictionaries that texts are compressed with, ascending by number.
-    ///
-    /// # Errors
-    /// [`StoreError`] when one cannot be read.
-    pub(crate) fn dictionaries(&self) -> Result<Vec<(u16, Vec<u8>)>, StoreError> {
-        let rows = self.pinned().scan::<Dictionaries>(&[], None)?;
-        let number = |key: NumberKey| u16::try_from(key.number.0).ok();
-        rows.filter_map("zstd dictionary", |key, bytes| {
-            Ok(number(key).map(|id| (id, bytes.to_vec())))
-        })
-        .collect()
-    }
-
-    /// The documents from `from` on whose own texts are compressed with one of these dictionaries, ascending.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
-    pub(crate) fn compressed_with<'a>(
-        &'a self,
-        dictionaries: &'a [u16],
-        from: DocId,
-    ) -> Result<impl Iterator<Item = Result<DocId, StoreError>> + use<'a>, StoreError> {
-        let rows = self.pinned().scan::<Texts>(&DocumentKey { document: from }.to_bytes(), None)?;
-        Ok(rows.filter_map("text", |key, text| {
-            Ok(dictionaries.contains(&text.dictionary()).then_some(key.document))
-        }))
-    }
-}
-
-impl CommitBatch<'_> {
     /// Stores a dictionary that is trained on `samples`, with which texts are compressed from now on; none, and texts
     /// are compressed without one, where the samples are too few.
     ///

@@ -119,6 +119,88 @@ impl View {
         })?;
         Ok(is_wide(record.vocab_size))
     }
+
+    /// Calls `each` with every one of `documents`, which ascend, and its token ids; none when it has
+    /// none of this tokenizer. No iterator: the ids are the bytes of a block of the cache, and are not copied for a
+    /// caller that may keep them.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a row cannot be read; what `each` returns.
+    pub fn for_each_tokens<E: From<StoreError>>(
+        &self,
+        tokenizer: TokenizerId,
+        documents: &[DocId],
+        mut each: impl FnMut(DocId, Option<TokenIdsRef<'_>>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let wide = self.tokens_are_wide(tokenizer)?;
+        for documents in documents.chunks(STRETCH) {
+            let (Some(first), Some(last)) = (documents.first(), documents.last()) else { continue };
+            let stretch = last.0.saturating_sub(first.0);
+            if stretch / SCAN_ONE_IN < documents.len() as u64 {
+                self.scan_tokens(tokenizer, documents, wide, &mut each)?;
+            } else {
+                for documents in documents.chunks(LOOK_UP) {
+                    self.look_up_tokens(tokenizer, documents, wide, &mut each)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn look_up_tokens<E: From<StoreError>>(
+        &self,
+        tokenizer: TokenizerId,
+        documents: &[DocId],
+        wide: bool,
+        each: &mut impl FnMut(DocId, Option<TokenIdsRef<'_>>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let keys: Vec<Vec<u8>> = documents
+            .iter()
+            .map(|document| TokensKey { tokenizer, document: *document }.to_bytes())
+            .collect();
+        let found = self.pinned().multi_get::<Tokens>(&keys)?;
+        for ((document, key), bytes) in documents.iter().zip(&keys).zip(found) {
+            match bytes {
+                Some(bytes) => {
+                    each(*document, Some(TokenIdsRef::new(*document, key, &bytes, wide)?))?;
+                }
+                None => each(*document, None)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn scan_tokens<E: From<StoreError>>(
+        &self,
+        tokenizer: TokenizerId,
+        documents: &[DocId],
+        wide: bool,
+        each: &mut impl FnMut(DocId, Option<TokenIdsRef<'_>>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let key = |document: DocId| TokensKey { tokenizer, document }.to_bytes();
+        let (Some(first), Some(last)) = (documents.first(), documents.last()) else {
+            return Ok(());
+        };
+        let end = last.0.checked_add(1).map(|after| key(DocId(after)));
+        let mut rows = self.pinned().scan::<Tokens>(&key(*first), end)?;
+        let mut left = documents.iter().copied().map(|document| (document, key(document)));
+        let mut next = left.next();
+        while let Some((found, bytes)) = rows.advance()? {
+            while let Some((document, _)) = next.take_if(|(_, key)| key.as_slice() < found) {
+                each(document, None)?;
+                next = left.next();
+            }
+            if let Some((document, key)) = next.take_if(|(_, key)| key.as_slice() == found) {
+                each(document, Some(TokenIdsRef::new(document, &key, bytes, wide)?))?;
+                next = left.next();
+            }
+        }
+        while let Some((document, _)) = next {
+            each(document, None)?;
+            next = left.next();
+        }
+        Ok(())
+    }
 }
 
 /// Documents looked up at a time: what is found is held until all of them are, a block each.
@@ -214,90 +296,6 @@ impl<'a> TokenIdsRef<'a> {
     #[must_use]
     pub const fn again(bytes: &'a [u8], wide: bool) -> Self {
         Self { bytes, wide }
-    }
-}
-
-impl View {
-    /// Calls `each` with every one of `documents`, which ascend, and its token ids; none when it has
-    /// none of this tokenizer. No iterator: the ids are the bytes of a block of the cache, and are not copied for a
-    /// caller that may keep them.
-    ///
-    /// # Errors
-    /// [`StoreError`] when a row cannot be read; what `each` returns.
-    pub fn for_each_tokens<E: From<StoreError>>(
-        &self,
-        tokenizer: TokenizerId,
-        documents: &[DocId],
-        mut each: impl FnMut(DocId, Option<TokenIdsRef<'_>>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let wide = self.tokens_are_wide(tokenizer)?;
-        for documents in documents.chunks(STRETCH) {
-            let (Some(first), Some(last)) = (documents.first(), documents.last()) else { continue };
-            let stretch = last.0.saturating_sub(first.0);
-            if stretch / SCAN_ONE_IN < documents.len() as u64 {
-                self.scan_tokens(tokenizer, documents, wide, &mut each)?;
-            } else {
-                for documents in documents.chunks(LOOK_UP) {
-                    self.look_up_tokens(tokenizer, documents, wide, &mut each)?;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn look_up_tokens<E: From<StoreError>>(
-        &self,
-        tokenizer: TokenizerId,
-        documents: &[DocId],
-        wide: bool,
-        each: &mut impl FnMut(DocId, Option<TokenIdsRef<'_>>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let keys: Vec<Vec<u8>> = documents
-            .iter()
-            .map(|document| TokensKey { tokenizer, document: *document }.to_bytes())
-            .collect();
-        let found = self.pinned().multi_get::<Tokens>(&keys)?;
-        for ((document, key), bytes) in documents.iter().zip(&keys).zip(found) {
-            match bytes {
-                Some(bytes) => {
-                    each(*document, Some(TokenIdsRef::new(*document, key, &bytes, wide)?))?;
-                }
-                None => each(*document, None)?,
-            }
-        }
-        Ok(())
-    }
-
-    fn scan_tokens<E: From<StoreError>>(
-        &self,
-        tokenizer: TokenizerId,
-        documents: &[DocId],
-        wide: bool,
-        each: &mut impl FnMut(DocId, Option<TokenIdsRef<'_>>) -> Result<(), E>,
-    ) -> Result<(), E> {
-        let key = |document: DocId| TokensKey { tokenizer, document }.to_bytes();
-        let (Some(first), Some(last)) = (documents.first(), documents.last()) else {
-            return Ok(());
-        };
-        let end = last.0.checked_add(1).map(|after| key(DocId(after)));
-        let mut rows = self.pinned().scan::<Tokens>(&key(*first), end)?;
-        let mut left = documents.iter().copied().map(|document| (document, key(document)));
-        let mut next = left.next();
-        while let Some((found, bytes)) = rows.advance()? {
-            while let Some((document, _)) = next.take_if(|(_, key)| key.as_slice() < found) {
-                each(document, None)?;
-                next = left.next();
-            }
-            if let Some((document, key)) = next.take_if(|(_, key)| key.as_slice() == found) {
-                each(document, Some(TokenIdsRef::new(document, &key, bytes, wide)?))?;
-                next = left.next();
-            }
-        }
-        while let Some((document, _)) = next {
-            each(document, None)?;
-            next = left.next();
-        }
-        Ok(())
     }
 }
 

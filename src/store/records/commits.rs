@@ -54,41 +54,7 @@ impl View {
     pub fn commit_record(&self, commit: CommitSeq) -> Result<Option<CommitRecord>, StoreError> {
         self.pinned().read::<Commits, _>("commit", &CommitKey { commit })
     }
-}
 
-impl CommitBatch<'_> {
-    /// Writes what this commit did.
-    pub(in crate::store) fn write_record(
-        &mut self,
-        record: &CommitRecord,
-    ) -> Result<(), StoreError> {
-        let key = CommitKey { commit: self.commit_seq() };
-        self.put::<Commits>(&key, &record::encode("commit", record)?)
-    }
-
-    /// Writes the record of an earlier commit anew, without what it quoted.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the record cannot be encoded.
-    pub fn rewrite_commit(
-        &mut self,
-        commit: CommitSeq,
-        record: &CommitRecord,
-    ) -> Result<(), StoreError> {
-        self.put::<Commits>(&CommitKey { commit }, &record::encode("commit", record)?)
-    }
-}
-
-/// The chat template that wrote the texts of a commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TemplateRecord {
-    /// blake3 of the template, in hexadecimal.
-    pub hash: String,
-    /// The values that it could name, as a JSON object.
-    pub variables: String,
-}
-
-impl View {
     /// The chat template that wrote the texts of a commit; none: they came as text.
     ///
     /// # Errors
@@ -130,6 +96,27 @@ impl View {
 }
 
 impl CommitBatch<'_> {
+    /// Writes what this commit did.
+    pub(in crate::store) fn write_record(
+        &mut self,
+        record: &CommitRecord,
+    ) -> Result<(), StoreError> {
+        let key = CommitKey { commit: self.commit_seq() };
+        self.put::<Commits>(&key, &record::encode("commit", record)?)
+    }
+
+    /// Writes the record of an earlier commit anew, without what it quoted.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the record cannot be encoded.
+    pub fn rewrite_commit(
+        &mut self,
+        commit: CommitSeq,
+        record: &CommitRecord,
+    ) -> Result<(), StoreError> {
+        self.put::<Commits>(&CommitKey { commit }, &record::encode("commit", record)?)
+    }
+
     /// Stores which chat template writes the texts of this commit, and the template itself.
     ///
     /// # Errors
@@ -140,4 +127,13 @@ impl CommitBatch<'_> {
         self.put::<Meta>(&MetaKey::Template(hash.to_string()), source.as_bytes())?;
         self.put::<Meta>(&commit, format!("{hash} {variables}").as_bytes())
     }
+}
+
+/// The chat template that wrote the texts of a commit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateRecord {
+    /// blake3 of the template, in hexadecimal.
+    pub hash: String,
+    /// The values that it could name, as a JSON object.
+    pub variables: String,
 }

@@ -200,38 +200,7 @@ impl View {
         }
         Ok(None)
     }
-}
 
-impl CommitBatch<'_> {
-    /// Stores what a text has of a suite.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the family is absent.
-    pub fn put_sightings(
-        &mut self,
-        suite: SuiteId,
-        document: DocId,
-        found: &Sightings,
-    ) -> Result<(), StoreError> {
-        self.put::<Contamination>(&ContaminationKey { suite, document }, &encode_sightings(found))
-    }
-
-    /// Forgets what the text of a document has of any suite.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the family is absent.
-    pub(in crate::store) fn forget_sightings(&mut self, document: DocId) -> Result<(), StoreError> {
-        for (suite, _) in self.view().clone().suites()? {
-            self.delete::<Contamination>(&ContaminationKey { suite: *suite, document })?;
-        }
-        Ok(())
-    }
-}
-
-/// A text by its hash, and the number of an item.
-pub type VerdictSubject = ([u8; 16], u32);
-
-impl View {
     /// The verdicts of a suite, ascending by text and item.
     ///
     /// # Errors
@@ -286,6 +255,30 @@ impl View {
 }
 
 impl CommitBatch<'_> {
+    /// Stores what a text has of a suite.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub fn put_sightings(
+        &mut self,
+        suite: SuiteId,
+        document: DocId,
+        found: &Sightings,
+    ) -> Result<(), StoreError> {
+        self.put::<Contamination>(&ContaminationKey { suite, document }, &encode_sightings(found))
+    }
+
+    /// Forgets what the text of a document has of any suite.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub(in crate::store) fn forget_sightings(&mut self, document: DocId) -> Result<(), StoreError> {
+        for (suite, _) in self.view().clone().suites()? {
+            self.delete::<Contamination>(&ContaminationKey { suite: *suite, document })?;
+        }
+        Ok(())
+    }
+
     /// Stores a verdict in the place of an earlier one; takes that back where there is none.
     ///
     /// # Errors
@@ -303,6 +296,9 @@ impl CommitBatch<'_> {
         }
     }
 }
+
+/// A text by its hash, and the number of an item.
+pub type VerdictSubject = ([u8; 16], u32);
 
 #[cfg(test)]
 mod sightings_tests {

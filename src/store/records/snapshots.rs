@@ -176,9 +176,7 @@ impl CommitBatch<'_> {
         }
         Ok(())
     }
-}
 
-impl CommitBatch<'_> {
     /// Takes purged documents out of what a snapshot shows as kept, and counts them in its record.
     ///
     /// # Errors

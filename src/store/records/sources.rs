@@ -146,9 +146,7 @@ impl View {
             row.beside().map(|path| String::from_utf8_lossy(path).into_owned())
         })
     }
-}
 
-impl View {
     /// The records of all sources, by id: a view has them from its beginning.
     pub(in crate::store) fn read_sources(
         pinned: &PinnedMoment,
@@ -164,6 +162,23 @@ impl View {
             })
         };
         (0..state.next_source).map(record).collect()
+    }
+
+    /// The files that superseded documents of a file since that was last read from its start.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
+    pub fn overtaken(
+        &self,
+        source: SourceId,
+        file: FileId,
+    ) -> Result<impl Iterator<Item = Result<FileId, StoreError>>, StoreError> {
+        let prefix = MetaKey::overtaken(source, file);
+        let rows = self.pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
+        Ok(rows.filter_map("overtaken file", |key, _| match key {
+            MetaKey::Overtaken { by, .. } => Ok(Some(by)),
+            _ => Ok(None),
+        }))
     }
 }
 
@@ -252,28 +267,7 @@ impl CommitBatch<'_> {
             &record::encode("file", record)?,
         )
     }
-}
 
-impl View {
-    /// The files that superseded documents of a file since that was last read from its start.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the family cannot be read; a row that cannot be read is the last that comes.
-    pub fn overtaken(
-        &self,
-        source: SourceId,
-        file: FileId,
-    ) -> Result<impl Iterator<Item = Result<FileId, StoreError>>, StoreError> {
-        let prefix = MetaKey::overtaken(source, file);
-        let rows = self.pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
-        Ok(rows.filter_map("overtaken file", |key, _| match key {
-            MetaKey::Overtaken { by, .. } => Ok(Some(by)),
-            _ => Ok(None),
-        }))
-    }
-}
-
-impl CommitBatch<'_> {
     /// Notes that records of one file superseded documents of another.
     ///
     /// # Errors

@@ -204,9 +204,7 @@ impl View {
         let found = suite_records(self.pinned())?;
         Ok(self.moment.suites.get_or_init(|| found))
     }
-}
 
-impl View {
     /// The suite of that name.
     ///
     /// # Errors

@@ -168,6 +168,25 @@ impl View {
         let file = |row: TokenizerRow<'_>| row.beside().map(<[u8]>::to_vec);
         self.pinned().read_with::<Tokenizers, _>("tokenizer file", &key, file)
     }
+
+    /// Records of tokenizers by id, dropped ones included.
+    pub(in crate::store) fn all_tokenizers(&self) -> &[TokenizerRecord] {
+        &self.moment.tokenizers
+    }
+
+    /// The records of all tokenizers, by id: a view has them from its beginning.
+    pub(in crate::store) fn read_tokenizers(
+        pinned: &PinnedMoment,
+        state: &StoreState,
+    ) -> Result<Vec<TokenizerRecord>, StoreError> {
+        let record = |id| {
+            let key = TokenizerKey { tokenizer: TokenizerId(id), part: TokenizerPart::Record };
+            let record =
+                pinned.read_with::<Tokenizers, _>("tokenizer", &key, |row| row.record())?;
+            record.ok_or_else(|| missing("tokenizer", TokenizerId(id)))
+        };
+        (0..state.next_tokenizer).map(record).collect()
+    }
 }
 
 impl CommitBatch<'_> {
@@ -276,30 +295,7 @@ impl CommitBatch<'_> {
         }
         Ok(())
     }
-}
 
-impl View {
-    /// Records of tokenizers by id, dropped ones included.
-    pub(in crate::store) fn all_tokenizers(&self) -> &[TokenizerRecord] {
-        &self.moment.tokenizers
-    }
-
-    /// The records of all tokenizers, by id: a view has them from its beginning.
-    pub(in crate::store) fn read_tokenizers(
-        pinned: &PinnedMoment,
-        state: &StoreState,
-    ) -> Result<Vec<TokenizerRecord>, StoreError> {
-        let record = |id| {
-            let key = TokenizerKey { tokenizer: TokenizerId(id), part: TokenizerPart::Record };
-            let record =
-                pinned.read_with::<Tokenizers, _>("tokenizer", &key, |row| row.record())?;
-            record.ok_or_else(|| missing("tokenizer", TokenizerId(id)))
-        };
-        (0..state.next_tokenizer).map(record).collect()
-    }
-}
-
-impl CommitBatch<'_> {
     /// The next tokenizer's number, if there are fewer than `most`.
     pub(in crate::store) fn next_tokenizer(&mut self, most: u16) -> Option<TokenizerId> {
         let next = self.state.next_tokenizer;
