@@ -25,7 +25,7 @@ fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
     batch.commit(&CommitRecord::about("redo", "")).unwrap();
     let other = [5].into_iter().collect();
     let refused = writer.remove(&other, BlockReach::Exact, &Context::new());
-    assert!(refused.unwrap_err().to_string().contains("run it again"));
+    assert!(refused.unwrap_err().hint().unwrap().text.contains("run it again"));
     assert!(matches!(writer.writer.begin(), Err(StoreError::Refingerprinting)));
     assert_eq!(writer.view().redo().unwrap(), None);
     writer.redo(&second, &Context::new()).unwrap();

@@ -242,7 +242,7 @@ const WAYS_OUT: [(&str, &str); 2] = [
 ];
 
 /// Where acknowledged commits are gone.
-const RESTORE: &str = "restore a backup, or ingest again into a new corpus";
+const RESTORE: &str = "restore a backup, or ingest again into a new corpus; a copy that was made file by file beside a writer is none: `backup create` takes one";
 
 impl StoreError {
     /// The way out, where there is one to name.

@@ -23,6 +23,11 @@ fn log() -> Vec<u8> {
     bytes
 }
 
+/// What an error says, with the way out.
+fn words(error: &StoreError) -> String {
+    format!("{error}; {}", error.hint().unwrap())
+}
+
 #[test]
 fn a_log_is_whole_or_cut_or_has_a_hole() {
     let directory = tempfile::tempdir().unwrap();
@@ -146,7 +151,7 @@ fn an_older_log_that_is_damaged_in_any_way_is_refused_and_named() {
             }
             for found in opened(&place, directory.path()) {
                 let error = found.expect_err(what);
-                let words = error.to_string();
+                let words = words(&error);
                 assert!(matches!(error, StoreError::LostLog { .. }), "{what}: {words}");
                 let name = log.file_name().unwrap().to_str().unwrap();
                 assert!(words.contains(name) && words.contains("restore a backup"), "{words}");
@@ -215,7 +220,7 @@ fn a_log_of_which_a_stretch_is_zeroed_is_named_with_the_way_out() {
             }
             std::fs::write(log, bytes).unwrap();
             for found in opened(&place, directory.path()) {
-                let words = found.expect_err(what).to_string();
+                let words = words(&found.expect_err(what));
                 let name = log.file_name().unwrap().to_str().unwrap();
                 for told in [name, "of commit", "restore a backup"] {
                     assert!(words.contains(told), "{what}: {words}");
