@@ -115,6 +115,7 @@ impl Error {
             Self::Curate(error) => error.hint(),
             Self::Query(error) => error.hint(),
             Self::Epoch(error) => error.hint(),
+            Self::Export(error) => error.hint(),
             Self::Tokenizer(error) => error.hint(),
             _ => None,
         }

@@ -75,7 +75,7 @@ def test_where_something_is_no_corpus_is_made(crawl_path: Path) -> None:
 
 def test_what_is_no_corpus_is_not_found(tmp_path: Path) -> None:
     for mode in ("r", "w"):
-        with pytest.raises(corpusdb.NotFound, match="corpusdb init") as missing:
+        with pytest.raises(corpusdb.NotFound, match="make one") as missing:
             corpusdb.open(tmp_path / "nothing", mode=mode)  # type: ignore[call-overload]
         assert isinstance(missing.value, LookupError)
     with pytest.raises(ValueError, match='neither "r"'):

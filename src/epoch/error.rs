@@ -339,6 +339,7 @@ impl EpochError {
         match self {
             Self::Store(error) => error.hint(),
             Self::Select(error) => error.hint(),
+            Self::Io(error) => error.hint(),
             Self::InShard { error, .. } => error.hint(),
             Self::NotEncoded { .. } => Some(
                 Hint::text("encode the corpus, then plan a new snapshot")

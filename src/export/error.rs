@@ -1,6 +1,6 @@
 //! What can go wrong while documents are written out.
 
-use crate::model::{Interrupted, IoError, from_lower};
+use crate::model::{Hint, Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
 use crate::remote::RemoteError;
@@ -97,6 +97,19 @@ pub enum ExportError {
     /// Rows that cannot be read.
     #[error(transparent)]
     Store(StoreError),
+}
+
+impl ExportError {
+    /// The way out, where there is one to name.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        match self {
+            Self::Io(error) => error.hint(),
+            Self::Query(error) => error.hint(),
+            Self::Store(error) => error.hint(),
+            _ => None,
+        }
+    }
 }
 
 from_lower!(ExportError::Remote(RemoteError));

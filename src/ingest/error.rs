@@ -169,6 +169,7 @@ impl IngestError {
     pub fn hint(&self) -> Option<Hint> {
         Some(match self {
             Self::Store(error) => return error.hint(),
+            Self::Io(error) => return error.hint(),
             Self::Decide(error) => return error.hint(),
             Self::Tokenizer(error) => return error.hint(),
             Self::Rejected { .. } => {

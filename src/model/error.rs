@@ -28,6 +28,31 @@ impl IoError {
     }
 }
 
+impl IoError {
+    /// The way out, where the system's reason has one.
+    #[must_use]
+    pub fn hint(&self) -> Option<Hint> {
+        let text = match self.source.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DISK_FULL,
+            io::ErrorKind::ReadOnlyFilesystem => READ_ONLY,
+            io::ErrorKind::PermissionDenied => {
+                "it belongs to another user, or is not to be written to: change its owner or mode, or run this as its owner"
+            }
+            io::ErrorKind::Unsupported => {
+                "the file system does not support that: use one on a local disk"
+            }
+            _ => return None,
+        };
+        Some(Hint::text(text))
+    }
+}
+
+/// Where there is no room.
+pub(crate) const DISK_FULL: &str =
+    "nothing that was committed is lost: make room on that disk, then run the same again";
+/// Where nothing can be written.
+pub(crate) const READ_ONLY: &str = "what writes to a corpus needs a file system that is mounted for writing; what only reads goes on, beside a copy or a remount";
+
 /// A stop that was asked for: what was committed before it stays, and the same call goes on from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interrupted {
@@ -113,4 +138,32 @@ pub fn error_words(error: &(dyn Error + 'static)) -> String {
         next = source.source();
     }
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_system_refuses_names_the_way_out_where_there_is_one() {
+        let hint =
+            |kind: io::ErrorKind| IoError::of("writing", Path::new("a/b"))(kind.into()).hint();
+        let told = |kind| hint(kind).unwrap().to_string();
+        assert!(told(io::ErrorKind::StorageFull).contains("make room on that disk"));
+        assert!(told(io::ErrorKind::ReadOnlyFilesystem).contains("mounted for writing"));
+        assert!(told(io::ErrorKind::PermissionDenied).contains("belongs to another user"));
+        assert_eq!(hint(io::ErrorKind::NotFound), None);
+        let error = IoError::of("writing", Path::new("a/b"))(io::ErrorKind::StorageFull.into());
+        assert_eq!(error.to_string(), "writing a/b");
+        let command = Hint::text("drop it").with_command("corpusdb field drop");
+        assert_eq!(command.to_string(), "drop it: `corpusdb field drop`");
+    }
+
+    #[test]
+    fn a_stop_says_what_was_done_until_then() {
+        let again = "run the same command again to go on";
+        assert_eq!(Interrupted::default().to_string(), format!("interrupted; {again}"));
+        let some = Interrupted { done: Some((17, "documents were added")) };
+        assert_eq!(some.to_string(), format!("interrupted; 17 documents were added, {again}"));
+    }
 }

@@ -20,7 +20,7 @@ mod timestamp;
 
 pub use compared_text::compared_text;
 pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
-pub(crate) use error::from_lower;
+pub(crate) use error::{DISK_FULL, READ_ONLY, from_lower};
 pub use error::{Hint, Interrupted, IoError, error_words};
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
 pub use hash::{

@@ -1,6 +1,6 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
-use crate::model::{Hint, Interrupted, IoError};
+use crate::model::{DISK_FULL, Hint, Interrupted, IoError, READ_ONLY};
 use std::path::{Path, PathBuf};
 
 /// An error of the store.
@@ -218,26 +218,26 @@ pub enum StoreError {
 
 impl From<rocksdb::Error> for StoreError {
     fn from(error: rocksdb::Error) -> Self {
-        let mut words = error.into_string();
-        for (symptom, way_out) in WAYS_OUT {
-            if words.contains(symptom) {
-                words.push_str("; ");
-                words.push_str(way_out);
-            }
-        }
-        Self::Rocks(words)
+        Self::Rocks(error.into_string())
     }
 }
 
-/// What RocksDB says of limits, and what to do about them.
-const WAYS_OUT: [(&str, &str); 2] = [
+/// What RocksDB says of limits, rooms and damage, and what to do about them.
+const WAYS_OUT: [(&str, &str); 6] = [
     (
         "Too many open files",
-        "every table of a corpus is held open, one file for some 64 MB: raise the limit of open files (`ulimit -n 65536`; the hard limit is in /etc/security/limits.conf), or make fewer files with `corpusdb compact`",
+        "every table of a corpus is held open, one file for some 64 MB: raise the limit of open files (`ulimit -n 65536`; the hard limit is in /etc/security/limits.conf), or make fewer files by compacting it",
     ),
     (
         "File too large",
-        "the size of files is limited for this process (`ulimit -f`): raise the limit, then run the same command again",
+        "the size of files is limited for this process (`ulimit -f`): raise the limit, then run the same again",
+    ),
+    ("No space left on device", DISK_FULL),
+    ("Disk quota exceeded", DISK_FULL),
+    ("Read-only file system", READ_ONLY),
+    (
+        "Corruption",
+        "a file of the corpus is damaged: a deep check finds out what of it; restore a backup, or ingest again into a new corpus",
     ),
 ];
 
@@ -276,6 +276,11 @@ impl StoreError {
             Self::Torn => Hint::text("open the corpus again before writing to it"),
             Self::Held => Hint::text("drop it, and run the same again"),
             Self::Drawn { way_out, .. } => Hint::text(*way_out),
+            Self::Io(error) => return error.hint(),
+            Self::Rocks(words) => {
+                let found = WAYS_OUT.iter().find(|(symptom, _)| words.contains(symptom));
+                return found.map(|(_, way_out)| Hint::text(*way_out));
+            }
             _ => return None,
         })
     }

@@ -46,6 +46,7 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
         .append(JournalEntry { commit: 1, documents: 0 }, wal::newest(&place)?)?;
     db.flush_wal(true)?;
     drop(db);
+    place.follow_umask();
     place.write_format(migrate::current())?;
     drop(lock);
     Ok(())
@@ -114,6 +115,7 @@ impl StoreWriter {
         let database = place.database();
         let db = DB::open_cf_descriptors(&options, &database, tuning::families(FAMILIES, memory))
             .map_err(|error| wal::refused(&place, &database, &entries, oldest, error))?;
+        place.follow_umask();
         // Before anything is written: what is lost must not be lost twice.
         refuse_lost(path, migrate::commit(&db)?, entries.last())?;
         if found < migrate::current() {

@@ -128,6 +128,7 @@ impl StoreWriter {
         drop(handles);
         drop(families);
         self.bands.reclaim()?;
+        self.place.follow_umask();
         self.note_manifest()
     }
 

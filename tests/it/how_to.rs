@@ -92,6 +92,18 @@ fn from_datasets_map() {
 }
 
 #[test]
+fn backup() {
+    let scratch = Scratch::new();
+    crawl(&scratch);
+    let told = run(&scratch, "backup.md", "crawl");
+    assert!(
+        told.contains("1 backups: whole")
+            && told.contains("crawl-again is the corpus as of commit"),
+        "{told}"
+    );
+}
+
+#[test]
 fn data_card() {
     let scratch = Scratch::new();
     crawl(&scratch);

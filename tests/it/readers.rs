@@ -205,3 +205,51 @@ fn a_newer_format_is_refused_with_the_release_to_use() {
     std::fs::write(&format, ours).unwrap();
     sound(&corpus);
 }
+
+/// What cannot be looked at was said to be no corpus.
+#[test]
+fn a_format_that_cannot_be_read_is_no_absent_one() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    std::fs::rename(scratch.path("corpus/FORMAT"), scratch.path("FORMAT")).unwrap();
+    std::fs::create_dir(scratch.path("corpus/FORMAT")).unwrap();
+    let refused = corpusdb(&["info", &corpus]).fails(&["reading", "FORMAT"]);
+    assert!(!refused.stderr.contains("is not a corpus"), "{refused}");
+}
+
+#[test]
+fn a_second_writer_of_one_process_is_told_that_it_is_this_one() {
+    let scratch = Scratch::new();
+    init(&scratch.arg("corpus"), &[]);
+    let first = crate::support::writer(&scratch.path("corpus"));
+    let refused = corpusdb::CorpusWriter::open(scratch.path("corpus")).unwrap_err();
+    assert!(refused.to_string().contains("this very process (process "), "{refused}");
+    assert!(refused.hint().unwrap().text.contains("read beside it"));
+    corpusdb(&["compact", &scratch.arg("corpus")]).fails(&["is being written by process "]);
+    drop(first);
+}
+
+/// Files of the database are for the group where the umask says so.
+#[test]
+fn files_of_a_corpus_follow_the_umask() {
+    use std::os::unix::fs::PermissionsExt;
+    let scratch = Scratch::new();
+    for (umask, wanted) in [("002", 0o020), ("022", 0)] {
+        let corpus = scratch.arg(umask);
+        let file = scratch.write("a.jsonl", lines(&crawl(83, 30, false)));
+        let program = env!("CARGO_BIN_EXE_corpusdb");
+        let script = format!(
+            "umask {umask}; {program} init {corpus} && {program} ingest {corpus} {file} --source web"
+        );
+        let ran = std::process::Command::new("sh").args(["-c", &script]).output().unwrap();
+        assert!(ran.status.success(), "{ran:?}");
+        for directory in [scratch.path(umask), scratch.path(umask).join("db")] {
+            for entry in std::fs::read_dir(&directory).unwrap() {
+                let entry = entry.unwrap();
+                let mode = entry.metadata().unwrap().permissions().mode();
+                assert_eq!(mode & 0o022, wanted, "{:?} {mode:o}", entry.path());
+            }
+        }
+    }
+}

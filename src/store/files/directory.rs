@@ -1,9 +1,9 @@
 //! The corpus directory: its files, the format line, and the lock that keeps writers apart.
 
 use crate::store::error::StoreError;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, SeekFrom, Write};
-use std::os::unix::fs::MetadataExt;
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 const FORMAT: &str = "FORMAT";
@@ -53,7 +53,7 @@ impl CorpusDirectory {
         let own = self.root.join(IDENTITY);
         match std::fs::read_to_string(&own) {
             Ok(text) => return Ok(text.trim().to_owned()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(StoreError::io("reading", &own)(error)),
         }
         let path = self.database().join(IDENTITY);
@@ -113,6 +113,29 @@ impl CorpusDirectory {
         Ok(removed)
     }
 
+    /// Lets others write to the database's files where the umask lets them: RocksDB makes its files for the owner alone,
+    /// whatever that says. What belongs to somebody else is as they made it.
+    pub(in crate::store) fn follow_umask(&self) {
+        let probe = self.root.join("umask.tmp");
+        let made = File::create(&probe).and_then(|file| file.metadata());
+        let _ = std::fs::remove_file(&probe);
+        let Ok(made) = made else { return };
+        let of_file = made.permissions().mode() & 0o666;
+        if of_file & 0o022 == 0 {
+            return;
+        }
+        let Ok(entries) = std::fs::read_dir(self.database()) else { return };
+        let files = entries.flatten().map(|entry| entry.path());
+        for path in files.chain([self.database()]) {
+            let Ok(found) = std::fs::symlink_metadata(&path) else { continue };
+            let wanted = if found.is_dir() { of_file | (of_file >> 2) } else { of_file };
+            let mode = found.permissions().mode();
+            if !found.is_symlink() && mode & wanted != wanted {
+                let _ = std::fs::set_permissions(&path, Permissions::from_mode(mode | wanted));
+            }
+        }
+    }
+
     /// Numbers of the database's write-ahead logs.
     pub(in crate::store) fn logs(&self) -> Result<Vec<u64>, StoreError> {
         let database = self.database();
@@ -136,10 +159,10 @@ impl CorpusDirectory {
                 }
                 Some(_) => Err(StoreError::AlreadyExists { path: self.root.clone() }),
             },
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            Err(error) if error.kind() == ErrorKind::NotFound => {
                 std::fs::create_dir_all(&self.root).map_err(StoreError::io("creating", &self.root))
             }
-            Err(error) if error.kind() == std::io::ErrorKind::NotADirectory => {
+            Err(error) if error.kind() == ErrorKind::NotADirectory => {
                 Err(StoreError::AlreadyExists { path: self.root.clone() })
             }
             Err(error) => Err(StoreError::io("opening", &self.root)(error)),
@@ -163,7 +186,7 @@ impl CorpusDirectory {
     fn is_taken(&self) -> bool {
         match std::fs::read_dir(&self.root) {
             Ok(mut entries) => entries.next().is_some(),
-            Err(error) => error.kind() != std::io::ErrorKind::NotFound,
+            Err(error) => error.kind() != ErrorKind::NotFound,
         }
     }
 
@@ -171,7 +194,17 @@ impl CorpusDirectory {
     pub(in crate::store) fn read_format(&self, supported: u32) -> Result<u32, StoreError> {
         let not_a_corpus =
             || StoreError::NotACorpus { path: self.root.clone(), taken: self.is_taken() };
-        let line = std::fs::read(self.root.join(FORMAT)).map_err(|_| not_a_corpus())?;
+        let path = self.root.join(FORMAT);
+        let line = match std::fs::read(&path) {
+            Ok(line) => line,
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                return Err(not_a_corpus());
+            }
+            // It may well be one, of somebody else.
+            Err(error) => return Err(StoreError::io("reading", &path)(error)),
+        };
         let line = String::from_utf8(line).map_err(|_| not_a_corpus())?;
         let mut words = line.split_whitespace();
         if words.next() != Some("corpusdb") {
@@ -205,12 +238,13 @@ impl CorpusDirectory {
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
-                let holder =
-                    if holder.trim().is_empty() { "another process" } else { holder.trim() };
-                return Err(StoreError::Locked {
-                    path: self.root.clone(),
-                    holder: holder.to_owned(),
-                });
+                let own = format!("process {}", std::process::id());
+                let holder = match holder.trim() {
+                    "" => "another process".to_owned(),
+                    holder if holder == own => format!("this very process ({own})"),
+                    holder => holder.to_owned(),
+                };
+                return Err(StoreError::Locked { path: self.root.clone(), holder });
             }
             Err(TryLockError::Error(error)) => return Err(StoreError::io("locking", &path)(error)),
         }
