@@ -199,6 +199,16 @@ impl StoreWriter {
     }
 }
 
+impl Drop for StoreWriter {
+    fn drop(&mut self) {
+        if self.place.mode_for_others().is_some() {
+            // No table comes behind the last look.
+            self.db.cancel_all_background_work(true);
+            self.place.follow_umask();
+        }
+    }
+}
+
 pub(in crate::store) fn synced() -> WriteOptions {
     let mut options = WriteOptions::default();
     options.set_sync(true);

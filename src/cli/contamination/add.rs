@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Add a suite: search every stored text for its items; every ingest does from then on
 ///
 /// JSON lines, Parquet or CSV, plain or compressed. The layouts of GSM8K (question, answer), HumanEval (task_id,
-/// prompt, canonical_solution) and MMLU (question, choices or A to D, answer) are known, and passage or session beside
+/// prompt, canonical_solution) and MMLU (question, choices or A to D, answer) are known, and passage or context beside
 /// a question; other fields are named. Stored is which 8-grams of the items stand where in each text, and which shorter
 /// runs that keep their distance: what counts as contaminated is said when it is asked about. Run the same command
 /// again after an interrupt.
@@ -32,7 +32,7 @@ pub(in crate::cli) struct Args {
     /// The field that has the answer [default: answer, canonical_solution, solution or answers]
     #[arg(long, value_name = "FIELD")]
     answer: Option<String>,
-    /// The field that has the text that the question is about [default: passage or session]
+    /// The field that has the text that the question is about [default: passage or context]
     #[arg(long, value_name = "FIELD")]
     passage: Option<String>,
 }

@@ -6,7 +6,7 @@ use corpusdb::report::CorpusReport;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
-/// The JSON-LD session of Croissant 1.0, as its vocabulary gives it.
+/// The JSON-LD context of Croissant 1.0, as its vocabulary gives it.
 const CONTEXT: &str = include_str!("croissant.json");
 
 /// What a store cannot know, with what it is.
@@ -38,7 +38,7 @@ pub struct Croissant {
 /// Describes the corpus. What `before`, an earlier description, says beyond that is taken over: what a person has
 /// filled in stays.
 pub fn croissant(report: &CorpusReport, before: Option<&str>) -> anyhow::Result<Croissant> {
-    let mut all = known(report).context("the session of Croissant")?;
+    let mut all = known(report).context("the context of Croissant")?;
     if let Some(before) = before {
         let before: Value =
             serde_json::from_str(before).context("the description that is there is no JSON")?;
@@ -57,9 +57,9 @@ pub fn croissant(report: &CorpusReport, before: Option<&str>) -> anyhow::Result<
 fn known(report: &CorpusReport) -> anyhow::Result<Map<String, Value>> {
     let (all, kept) = (&report.sizes.all, &report.sizes.kept);
     let languages = languages(report);
-    let session: Value = serde_json::from_str(CONTEXT)?;
+    let context: Value = serde_json::from_str(CONTEXT)?;
     let mut told = json!({
-        "@session": session,
+        "@context": context,
         "@type": "sc:Dataset",
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": report.name,

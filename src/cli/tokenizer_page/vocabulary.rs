@@ -184,7 +184,7 @@ fn reach(report: &AnalysisReport) -> String {
 
 const CLASSES: [(ReachClass, &str); 7] = [
     (ReachClass::Alone, "reached: its own text gives it"),
-    (ReachClass::InContext, "reached: in a session only"),
+    (ReachClass::InContext, "reached: in a context only"),
     (ReachClass::PartOfCharacter, "reached: part of a character"),
     (ReachClass::Added, "never: added beside the model"),
     (ReachClass::NotUtf8, "never: bytes that are in no UTF-8 text"),

@@ -113,17 +113,19 @@ impl CorpusDirectory {
         Ok(removed)
     }
 
-    /// Lets others write to the database's files where the umask lets them: RocksDB makes its files for the owner alone,
-    /// whatever that says. What belongs to somebody else is as they made it.
-    pub(in crate::store) fn follow_umask(&self) {
+    /// The mode of new files where the umask lets others write to them.
+    pub(in crate::store) fn mode_for_others(&self) -> Option<u32> {
         let probe = self.root.join("umask.tmp");
         let made = File::create(&probe).and_then(|file| file.metadata());
         let _ = std::fs::remove_file(&probe);
-        let Ok(made) = made else { return };
-        let of_file = made.permissions().mode() & 0o666;
-        if of_file & 0o022 == 0 {
-            return;
-        }
+        let mode = made.ok()?.permissions().mode() & 0o666;
+        (mode & 0o022 != 0).then_some(mode)
+    }
+
+    /// Lets others write to the database's files where the umask lets them: RocksDB makes its files for the owner alone,
+    /// whatever that says. What belongs to somebody else is as they made it.
+    pub(in crate::store) fn follow_umask(&self) {
+        let Some(of_file) = self.mode_for_others() else { return };
         let Ok(entries) = std::fs::read_dir(self.database()) else { return };
         let files = entries.flatten().map(|entry| entry.path());
         for path in files.chain([self.database()]) {
