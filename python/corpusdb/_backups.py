@@ -13,12 +13,8 @@ __all__ = ["Backups"]
 
 
 class Backups:
-    """A directory of backups of one corpus. Each backup is one commit, and named by it.
-
-        backups = corpusdb.Backups("/backups/crawl")
-        backups.create("crawl")                    # also while another process writes to it
-        assert backups.verify().sound
-        backups.restore("crawl-again")
+    """A directory of backups of one corpus: each is one commit, and is named by it. They are taken beside a writer, of
+    this process or of another one.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:

@@ -6,6 +6,7 @@ use crate::epoch::{BuildJob, Recipe};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions};
 use crate::input::ReadOptions;
 use crate::model::{Context, DedupMode, FieldKind, KeepOrder, Policy};
+use crate::store::View;
 use crate::store::counted;
 use crate::tokenizer::TrainOptions;
 use roaring::RoaringTreemap;
@@ -169,6 +170,33 @@ fn a_key_is_looked_up_and_headers_are_not_read_through() {
     };
     let (small, large) = (cost(100), cost(200));
     assert!(small == large && small < 5, "{small} then {large}");
+}
+
+/// Each commit read the records of all sources and tokenizers again.
+#[test]
+fn a_commit_reads_no_record_of_a_source_that_it_leaves_as_it_was() {
+    let cost = |sources: u64| {
+        let place = CountedCorpus::new(DedupMode::None, 3);
+        let mut writer = place.writer();
+        for number in 0..sources {
+            let file = place.directory.path().join("one.jsonl");
+            std::fs::write(&file, format!("{{\"text\": \"the {number}th source\"}}\n")).unwrap();
+            let (file, name) = ([file.display().to_string()], format!("source{number}"));
+            writer.ingest(&file, &IngestOptions::new(&name), &[], &Context::new()).unwrap();
+        }
+        let one = [0].into_iter().collect();
+        let read = rows(|| {
+            writer.create_snapshot("here").unwrap();
+            writer.remove(&one, false, &Context::new()).unwrap();
+        });
+        // What the writer hands on is what is stored.
+        let read_again = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
+        let told = |view: &View| format!("{:?}", view.sources().collect::<Vec<_>>());
+        assert_eq!(told(writer.view()), told(read_again.view()));
+        assert_eq!(writer.view().sources().count() as u64, sources + 1);
+        (of(&read, "sources"), of(&read, "tokenizers"))
+    };
+    assert_eq!((cost(10), cost(20)), ((0, 0), (0, 0)));
 }
 
 #[test]

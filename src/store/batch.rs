@@ -62,6 +62,8 @@ pub struct CommitBatch<'w> {
     pub(in crate::store) purged: OnceCell<RoaringTreemap>,
     /// The block of token counts read last, as stored before this batch.
     pub(in crate::store) counts: RefCell<Option<((TokenizerId, u64), NumberBlock)>>,
+    /// Whether rows of tokenizers change: the next moment reads their records then.
+    is_of_tokenizers: bool,
 }
 
 impl CommitBatch<'_> {
@@ -102,6 +104,7 @@ impl CommitBatch<'_> {
             carry_over_budget,
             purged: OnceCell::new(),
             counts: RefCell::new(None),
+            is_of_tokenizers: false,
         })
     }
 
@@ -164,6 +167,7 @@ impl CommitBatch<'_> {
         key: &C::Key,
         value: &[u8],
     ) -> Result<(), StoreError> {
+        self.is_of_tokenizers |= C::IS_TOKENIZERS;
         self.rows.put_cf(&family_handle::<C>(&self.writer.db)?, key.to_bytes(), value);
         Ok(())
     }
@@ -172,6 +176,7 @@ impl CommitBatch<'_> {
         &mut self,
         key: &C::Key,
     ) -> Result<(), StoreError> {
+        self.is_of_tokenizers |= C::IS_TOKENIZERS;
         self.rows.delete_cf(&family_handle::<C>(&self.writer.db)?, key.to_bytes());
         Ok(())
     }
@@ -199,7 +204,7 @@ impl CommitBatch<'_> {
         self.write_identities()?;
         self.merge_postings()?;
         self.merge_numbers()?;
-        self.write_sources()?;
+        let changed = self.write_sources()?;
         self.write_record(record)?;
         let state = record::encode("state", &self.state)?;
         self.put::<Meta>(&MetaKey::State, &state)?;
@@ -234,7 +239,9 @@ impl CommitBatch<'_> {
             self.writer.encoder = encoder;
         }
         self.writer.bands.committed(bands)?;
-        self.writer.refresh_view()?;
+        let known =
+            if self.is_of_tokenizers { None } else { Some(self.view.records_with(changed)) };
+        self.writer.refresh_view_with(known)?;
         self.writer.keep_carry_over(self.left.take());
         self.writer.is_torn = false;
         Ok(commit)

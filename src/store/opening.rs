@@ -129,9 +129,9 @@ impl StoreWriter {
         }
         let db = Arc::new(db);
         let pages = PageCache::within(memory.pages);
-        let view = View::open_now(&db, IndexReader::default(), &pages, memory)?;
+        let view = View::open_now(&db, IndexReader::default(), &pages, memory, None)?;
         let bands = IndexWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
-        let view = View::open_now(&db, bands.index(), &pages, memory)?;
+        let view = View::open_now(&db, bands.index(), &pages, memory, Some(view.records()))?;
         let mut journal = Journal::open(&place.journal(), &entries)?;
         if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
             // Opening has made tables of what the logs held: the newest is empty.

@@ -125,7 +125,7 @@ fn attempt(
         Some(lost) => return Err(lost.error),
     }
     let pages = PageCache::within(memory.pages);
-    let view = View::open_now(&Arc::new(db), IndexReader::default(), &pages, memory)?;
+    let view = View::open_now(&Arc::new(db), IndexReader::default(), &pages, memory, None)?;
     refuse_lost(&place.root, view.commit().0, journal.last())?;
     if view.misses_folded_bands()? {
         // A newer manifest has the tables, unless they are lost.

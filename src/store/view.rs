@@ -37,8 +37,7 @@ pub(in crate::store) struct StoreMoment {
     pub(in crate::store) policy: Policy,
     pub(in crate::store) fields: Vec<FieldDeclaration>,
     pub(in crate::store) added: Vec<(FieldId, FieldRecord)>,
-    pub(in crate::store) sources: Vec<SourceRecord>,
-    pub(in crate::store) tokenizers: Vec<TokenizerRecord>,
+    pub(in crate::store) records: MomentRecords,
     /// Read when they are asked for.
     pub(in crate::store) suites: OnceLock<Vec<(SuiteId, SuiteRecord)>>,
     pub(in crate::store) decoder: TextDecoder,
@@ -49,12 +48,21 @@ pub(in crate::store) struct StoreMoment {
     pub(in crate::store) cached: OnceLock<Arc<dyn Any + Send + Sync>>,
 }
 
+/// The records of sources and tokenizers as of a moment. A commit changes few of many, so the next moment is handed them.
+#[derive(Clone)]
+pub(in crate::store) struct MomentRecords {
+    pub(in crate::store) sources: Arc<Vec<SourceRecord>>,
+    pub(in crate::store) tokenizers: Arc<Vec<TokenizerRecord>>,
+}
+
 impl View {
+    /// The last committed moment. `known` is what is known of its records; they are read otherwise.
     pub(in crate::store) fn open_now(
         db: &Arc<DB>,
         bands: IndexReader,
         pages: &PageCache,
         memory: MemoryBudget,
+        known: Option<MomentRecords>,
     ) -> Result<Self, StoreError> {
         let pinned = PinnedMoment::at_now(db);
         let missing = |key: &str| StoreError::Missing {
@@ -69,8 +77,13 @@ impl View {
             .read_with::<Meta, _>("charter", &MetaKey::Charter, |row| row.charter())?
             .ok_or_else(|| missing("charter"))?;
         let added = Self::read_added_fields(&pinned)?;
-        let sources = Self::read_sources(&pinned, &state)?;
-        let tokenizers = Self::read_tokenizers(&pinned, &state)?;
+        let records = match known {
+            Some(known) => known,
+            None => MomentRecords {
+                sources: Arc::new(Self::read_sources(&pinned, &state)?),
+                tokenizers: Arc::new(Self::read_tokenizers(&pinned, &state)?),
+            },
+        };
         let decoder = TextDecoder::default();
         let (pages, queries) = (pages.of_moment(), memory.queries);
         let moment = StoreMoment {
@@ -79,8 +92,7 @@ impl View {
             policy,
             fields,
             added,
-            sources,
-            tokenizers,
+            records,
             suites: OnceLock::new(),
             decoder,
             bands,

@@ -13,7 +13,7 @@ use crate::store::files::journal::{Journal, JournalEntry};
 use crate::store::files::manifest_note::ManifestNote;
 use crate::store::files::{scratch, wal};
 use crate::store::index::IndexWriter;
-use crate::store::view::View;
+use crate::store::view::{MomentRecords, View};
 use roaring::RoaringTreemap;
 use rocksdb::{DB, FlushOptions, WaitForCompactOptions, WriteOptions};
 use std::any::Any;
@@ -77,9 +77,17 @@ impl StoreWriter {
 
     /// Takes in that the database has grown: the view moves on, and a longer manifest is noted.
     pub(in crate::store) fn refresh_view(&mut self) -> Result<(), StoreError> {
+        self.refresh_view_with(Some(self.view.records()))
+    }
+
+    /// As [`StoreWriter::refresh_view`], with the records of the moment as far as they are known.
+    pub(in crate::store) fn refresh_view_with(
+        &mut self,
+        known: Option<MomentRecords>,
+    ) -> Result<(), StoreError> {
         self.note_manifest()?;
         let bands = self.bands.index();
-        self.view = View::open_now(&self.db, bands, &self.pages, self.memory)?;
+        self.view = View::open_now(&self.db, bands, &self.pages, self.memory, known)?;
         Ok(())
     }
 

@@ -10,6 +10,8 @@ use std::sync::Arc;
 pub trait StoreFamily {
     /// What is told of it.
     const INFO: FamilyInfo;
+    /// Whether it has the records of tokenizers, which a view holds whole.
+    const IS_TOKENIZERS: bool = matches!(Self::INFO.name.as_bytes(), b"tokenizers");
     /// Name on disk; never renamed.
     const NAME: &'static str = Self::INFO.name;
     /// Its key.

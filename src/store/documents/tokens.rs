@@ -111,7 +111,7 @@ impl View {
         &self,
         tokenizer: TokenizerId,
     ) -> Result<bool, StoreError> {
-        let record = self.moment.tokenizers.get(usize::from(tokenizer.0));
+        let record = self.moment.records.tokenizers.get(usize::from(tokenizer.0));
         let record = record.ok_or(StoreError::Missing {
             what: "tokenizer",
             family: "tokenizers",

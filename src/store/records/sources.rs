@@ -10,7 +10,9 @@ use crate::store::database::PinnedMoment;
 use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::meta::{Meta, MetaKey};
-use crate::store::view::View;
+use crate::store::view::{MomentRecords, View};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 store_family! {
     /// Sources with counters, and the paths of their files.
@@ -44,7 +46,7 @@ pub(in crate::store) fn source_row<'v>(
 impl View {
     /// Sources, ascending by id.
     pub fn sources(&self) -> impl Iterator<Item = (SourceId, &SourceRecord)> {
-        (0..).map(SourceId).zip(&self.moment.sources)
+        (0..).map(SourceId).zip(self.moment.records.sources.iter())
     }
 
     /// The source of that name.
@@ -56,7 +58,7 @@ impl View {
     /// The name of a source; `?` for an id that was never given.
     #[must_use]
     pub fn source_name(&self, source: SourceId) -> &str {
-        self.moment.sources.get(source.0 as usize).map_or("?", |record| &record.name)
+        self.moment.records.sources.get(source.0 as usize).map_or("?", |record| &record.name)
     }
 
     /// What was read of a file.
@@ -164,6 +166,29 @@ impl View {
         (0..state.next_source).map(record).collect()
     }
 
+    /// The records of this moment.
+    pub(in crate::store) fn records(&self) -> MomentRecords {
+        self.moment.records.clone()
+    }
+
+    /// The records of the moment behind a commit that changed these sources. New ones have the next ids.
+    pub(in crate::store) fn records_with(
+        &self,
+        changed: BTreeMap<SourceId, SourceRecord>,
+    ) -> MomentRecords {
+        let mut records = self.records();
+        if !changed.is_empty() {
+            let sources = Arc::make_mut(&mut records.sources);
+            for (id, record) in changed {
+                match sources.get_mut(id.0 as usize) {
+                    Some(known) => *known = record,
+                    None => sources.push(record),
+                }
+            }
+        }
+        records
+    }
+
     /// The files that superseded documents of a file since that was last read from its start.
     ///
     /// # Errors
@@ -184,12 +209,16 @@ impl View {
 
 impl CommitBatch<'_> {
     /// Writes the records of the sources that changed.
-    pub(in crate::store) fn write_sources(&mut self) -> Result<(), StoreError> {
-        for (source, record) in std::mem::take(&mut self.sources) {
-            let key = SourceKey { source, file: FileId(0) };
-            self.put::<Sources>(&key, &record::encode("source", &record)?)?;
+    /// Writes the records that this batch changed, and answers them.
+    pub(in crate::store) fn write_sources(
+        &mut self,
+    ) -> Result<BTreeMap<SourceId, SourceRecord>, StoreError> {
+        let changed = std::mem::take(&mut self.sources);
+        for (source, record) in &changed {
+            let key = SourceKey { source: *source, file: FileId(0) };
+            self.put::<Sources>(&key, &record::encode("source", record)?)?;
         }
-        Ok(())
+        Ok(changed)
     }
 
     /// The source of that name; made if new.

@@ -171,7 +171,7 @@ impl View {
 
     /// Records of tokenizers by id, dropped ones included.
     pub(in crate::store) fn all_tokenizers(&self) -> &[TokenizerRecord] {
-        &self.moment.tokenizers
+        &self.moment.records.tokenizers
     }
 
     /// The records of all tokenizers, by id: a view has them from its beginning.
