@@ -133,7 +133,9 @@ pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcom
                     ))?;
                 }
                 let word = if is_whole { "whole" } else { "DAMAGED" };
-                print::line(&format!("{} backups: {word}", report.backups.len()))?;
+                let count = report.backups.len();
+                let noun = if count == 1 { "backup" } else { "backups" };
+                print::line(&format!("{count} {noun}: {word}"))?;
             }
             return Ok(if is_whole { Outcome::Good } else { Outcome::Bad });
         }

@@ -97,8 +97,7 @@ fn backup() {
     crawl(&scratch);
     let told = run(&scratch, "backup.md", "crawl");
     assert!(
-        told.contains("1 backups: whole")
-            && told.contains("crawl-again is the corpus as of commit"),
+        told.contains("1 backup: whole") && told.contains("crawl-again is the corpus as of commit"),
         "{told}"
     );
 }

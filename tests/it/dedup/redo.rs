@@ -179,8 +179,9 @@ fn an_interrupted_redo_goes_on_and_one_with_an_ingest_between_begins_anew() {
     world.agrees("begun anew");
     world.writer.redo(&first, &Context::new()).unwrap();
     world.pour("mirror", &many(5, 30), 1 << 20);
-    let stale = world.writer.switch(&first, &Context::new()).unwrap_err().to_string();
-    assert!(stale.contains("dedup redo"), "{stale}");
+    let stale = world.writer.switch(&first, &Context::new()).unwrap_err();
+    let command = stale.hint().and_then(|hint| hint.command);
+    assert_eq!(command.as_deref(), Some("corpusdb dedup redo"), "{stale}");
     world.agrees("the switch was refused");
     world.digest();
 }
@@ -191,7 +192,8 @@ fn a_policy_of_other_sketches_is_refused() {
     let told = world.told();
     for profile in [Profile::Code, Profile::Bigcode, Profile::Fineweb, Profile::Slimpajama] {
         let error = world.writer.redo(&Policy::of(profile), &Context::new());
-        assert!(error.unwrap_err().to_string().contains("fixed at `init`"), "{profile:?}");
+        let hint = error.unwrap_err().hint().unwrap();
+        assert!(hint.text.contains("fixed when a corpus is made"), "{profile:?}: {hint}");
     }
     assert_eq!(world.told(), told);
 }
