@@ -18,7 +18,7 @@ impl Corpus {
     /// ```
     /// use corpusdb::{Context, Recipe};
     /// # use corpusdb::ingest::{Record, Records};
-    /// # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+    /// # use corpusdb::{Corpus, DedupMode, IngestOptions, Policy};
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
     /// # let (first, second) = (directory.path().join("first"), directory.path().join("second"));
@@ -35,9 +35,9 @@ impl Corpus {
     /// # }
     /// let mut writer = options.open_writer_with(&first, &[&second])?;
     /// let recipe = Recipe::parse("version = 1\n[pack]\nkind = \"concat\"\nlength = 4")?;
-    /// let (_, planned) = writer.plan(&recipe, &NoProgress)?;
+    /// let (_, planned) = writer.plan(&recipe, &Context::new())?;
     /// // Two texts of five tokens in each corpus, in rows of four.
-    /// assert_eq!(writer.corpus().epoch(&planned, 0, &Interrupt::default())?.rows(), 5);
+    /// assert_eq!(writer.corpus().epoch(&planned, 0, &Context::new())?.rows(), 5);
     /// # Ok(())
     /// # }
     /// ```

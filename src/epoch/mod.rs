@@ -10,7 +10,7 @@
 //! use corpusdb::{Context, Recipe};
 //!
 //! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Interrupt, Policy, NoProgress};
+//! # use corpusdb::{Corpus, DedupMode, IngestOptions, Policy};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("corpus");
@@ -23,8 +23,8 @@
 //! #     {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
 //! # writer.add_tokenizer("words", file, "", &Context::new())?;
 //! let recipe = "version = 1\n[pack]\nkind = \"concat\"\nlength = 4\n[batch]\nrows = 2";
-//! let (_, planned) = writer.plan(&Recipe::parse(recipe)?, &NoProgress)?;
-//! let epoch = writer.corpus().epoch(&planned, 0, &Interrupt::default())?;
+//! let (_, planned) = writer.plan(&Recipe::parse(recipe)?, &Context::new())?;
+//! let epoch = writer.corpus().epoch(&planned, 0, &Context::new())?;
 //! // From batch 0 on, those of rank 0 of 1, with 1 batch read ahead.
 //! let mut tokens = 0;
 //! for batch in epoch.stream(0, 0, 1, 1)? {

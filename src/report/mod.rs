@@ -11,7 +11,7 @@
 //! use corpusdb::report::ReportOptions;
 //!
 //! # use corpusdb::ingest::{Record, Records};
-//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Interrupt, Policy};
+//! # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! # let directory = tempfile::tempdir()?;
 //! # let path = directory.path().join("corpus");
@@ -20,7 +20,7 @@
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(format!("https://a.example/{n}"));
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
 //! # writer.ingest_records(pages, &options, &[], &Context::new())?;
-//! let report = writer.corpus().report(&ReportOptions::default(), &Interrupt::default())?;
+//! let report = writer.corpus().report(&ReportOptions::default(), &Context::new())?;
 //! assert_eq!((report.sizes.kept.documents, report.domains.top[0].documents), (3, 3));
 //! # Ok(())
 //! # }

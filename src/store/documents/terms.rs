@@ -235,7 +235,7 @@ impl<'v> TermsWithPostings<'v> {
     /// The next term that has a value or a bitmap, and its value.
     pub(in crate::store) fn next_term(
         &mut self,
-    ) -> Result<Option<(TermId, Option<(FieldId, Vec<u8>)>)>, StoreError> {
+    ) -> Result<Option<(TermId, Option<FieldTerm>)>, StoreError> {
         while self.next_bitmap()?.is_some() {}
         let of_bitmap = self.bitmap.as_ref().map(|(key, _)| key.term);
         let of_value = self.value.as_ref().map(|(term, _)| *term);
@@ -261,9 +261,7 @@ impl<'v> TermsWithPostings<'v> {
     }
 }
 
-fn next_value(
-    rows: &mut RowCursor<'_, Terms>,
-) -> Result<Option<(TermId, (FieldId, Vec<u8>))>, StoreError> {
+fn next_value(rows: &mut RowCursor<'_, Terms>) -> Result<Option<(TermId, FieldTerm)>, StoreError> {
     while let Some((key, value)) = rows.next_with("term", TermRow::value)? {
         if let TermKey::Id(term) = key {
             return Ok(Some((term, value)));
@@ -271,6 +269,9 @@ fn next_value(
     }
     Ok(None)
 }
+
+/// A field and a value of it.
+type FieldTerm = (FieldId, Vec<u8>);
 
 /// A value of a field that no document has.
 pub struct UnusedTerm {

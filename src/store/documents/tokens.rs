@@ -1,5 +1,4 @@
 //! The family `tokens`: token ids of one document, of many in the order they are stored in, and how many there are.
-#![expect(clippy::big_endian_bytes, reason = "document ids in values have the byte order of keys")]
 
 use crate::model::{DocId, SourceId, TokenizerId};
 use crate::store::batch::CommitBatch;
