@@ -11,10 +11,10 @@ def test_a_backup_comes_back_as_it_was(tmp_path: Path) -> None:
     place, backups = tmp_path / "corpus", corpusdb.Backups(tmp_path / "backups")
     corpusdb.create(place)
     with corpusdb.open(place, mode="w") as writer:
-        writer.ingest([f"the {number}th page of some" for number in range(20)], source="web")
+        writer.ingest([{"text": f"the {number}th page of some"} for number in range(20)], source="web")
         first = backups.create(place, progress=False)
         assert first.documents == 20 and first.new_files == first.files
-        writer.ingest(["one more page, which is like none of the others"], source="web")
+        writer.ingest([{"text": "one more page, which is like none of the others"}], source="web")
         digest = writer.digest()
         second = backups.create(place, progress=False)
     assert 0 < second.new_bytes < second.bytes
