@@ -28,10 +28,10 @@
 //! # }
 //! ```
 //!
-//! Inside, each room imports only those before it: `rows` is bytes, [`columns`] the table of families
-//! (`docs/reference/format.md` has their bytes), `database` RocksDB, `files` journal, logs and places, `bands` the
-//! index of buckets, `view` reading, `opening` makes a corpus and its writer, `batch` is one commit, `topics` reads
-//! and writes what has rows of its own, `check` proves it all.
+//! Inside, each room imports only those before it: `bytes` is how rows look, `database` RocksDB, `files` journal, logs
+//! and places, `index` the index of buckets, `view` reading, `batch` one commit; `documents`, `decisions` and `records`
+//! have a file for each family, which [`table`] lists (`docs/reference/format.md` has their bytes); `opening` makes a
+//! corpus and its writer, `backup` takes a moment and makes a corpus of one, `check` proves it all.
 
 pub(crate) mod backup;
 mod batch;

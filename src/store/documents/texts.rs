@@ -36,7 +36,7 @@ impl View {
         self.text_of_owner(header.text_owner(document))
     }
 
-    /// The text a document stores itself ([`DocumentRecord::text_owner`]).
+    /// The text a document stores itself (`DocumentRecord::text_owner`).
     ///
     /// # Errors
     /// [`StoreError`] when a row is absent or cannot be read.
@@ -73,7 +73,7 @@ impl View {
         })
     }
 
-    /// The sketch a document stores itself ([`DocumentRecord::text_owner`]); none when it has too few tokens.
+    /// The sketch a document stores itself (`DocumentRecord::text_owner`); none when it has too few tokens.
     ///
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
