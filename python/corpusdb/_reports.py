@@ -486,12 +486,12 @@ class DroppedSnapshot(Report):
 class BackupFile(Report):
     """A file of a backup."""
 
-    #: Inode, and seconds and nanoseconds of the last change, of a table, which is not read again while they are the same.
     _absent = {"unchanged_since": None}
 
     name: str
     bytes: int
     blake3: str
+    #: Inode, and seconds and nanoseconds of the last change, of a table, which is not read again while they are the same.
     unchanged_since: list[int] | None
 
 

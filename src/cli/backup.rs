@@ -69,7 +69,7 @@ impl Verb {
 
 /// A backup as `list` and `restore` tell of it.
 #[derive(Serialize)]
-struct Row<'a> {
+struct BackupRow<'a> {
     commit: u64,
     documents: u64,
     format: u32,
@@ -78,7 +78,7 @@ struct Row<'a> {
     bytes: u64,
 }
 
-impl<'a> Row<'a> {
+impl<'a> BackupRow<'a> {
     fn of(record: &'a BackupRecord) -> Self {
         let BackupRecord { commit, documents, format, release, files, bytes } = record;
         let (commit, documents, format, bytes) = (*commit, *documents, *format, *bytes);
@@ -108,12 +108,13 @@ pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcom
             let backups = Backups::at(&directory).list()?;
             if session.json {
                 for record in &backups {
-                    told("backup", &Row::of(record))?;
+                    told("backup", &BackupRow::of(record))?;
                 }
                 return Ok(Outcome::Good);
             }
             let rows = backups.iter().map(|record| {
-                let Row { commit, documents, format, release, bytes, .. } = Row::of(record);
+                let BackupRow { commit, documents, format, release, bytes, .. } =
+                    BackupRow::of(record);
                 let made_by = format!("corpusdb {release}, format {format}");
                 vec![commit.to_string(), print::number(documents), print::size(bytes), made_by]
             });
@@ -142,7 +143,7 @@ pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcom
         Verb::Restore { directory, target, id } => {
             let record = Backups::at(&directory).restore(&target, id, &context)?;
             if session.json {
-                return told("restore_backup", &Row::of(&record));
+                return told("restore_backup", &BackupRow::of(&record));
             }
             print::line(&format!(
                 "{} is the corpus as of commit {}: {} documents",

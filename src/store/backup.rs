@@ -300,11 +300,10 @@ fn finish(place: &CorpusDirectory, record: &BackupRecord) -> Result<(), StoreErr
 }
 
 fn refuse_target(target: &Path) -> Result<(), StoreError> {
-    let is_free = match std::fs::read_dir(target) {
-        Ok(mut entries) => entries.next().is_none(),
-        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
-    };
-    if is_free { Ok(()) } else { Err(StoreError::AlreadyExists { path: target.to_path_buf() }) }
+    match CorpusDirectory::new(target).is_taken() {
+        true => Err(StoreError::AlreadyExists { path: target.to_path_buf() }),
+        false => Ok(()),
+    }
 }
 
 /// A directory in the making, which is gone unless it was renamed.

@@ -46,7 +46,9 @@ pub fn create(path: &Path, policy: &Policy, fields: &[FieldDeclaration]) -> Resu
         .append(JournalEntry { commit: 1, documents: 0 }, wal::newest(&place)?)?;
     db.flush_wal(true)?;
     drop(db);
-    place.follow_umask();
+    if let Some(mode) = place.mode_for_others() {
+        place.let_others_write(mode);
+    }
     place.write_format(migrate::current())?;
     drop(lock);
     Ok(())
@@ -115,7 +117,10 @@ impl StoreWriter {
         let database = place.database();
         let db = DB::open_cf_descriptors(&options, &database, tuning::families(FAMILIES, memory))
             .map_err(|error| wal::refused(&place, &database, &entries, oldest, error))?;
-        place.follow_umask();
+        let mode_for_others = place.mode_for_others();
+        if let Some(mode) = mode_for_others {
+            place.let_others_write(mode);
+        }
         // Before anything is written: what is lost must not be lost twice.
         refuse_lost(path, migrate::commit(&db)?, entries.last())?;
         if found < migrate::current() {
@@ -160,6 +165,7 @@ impl StoreWriter {
             note,
             memory,
             lock: Arc::new(lock),
+            mode_for_others,
             families: FAMILIES,
         })
     }

@@ -41,6 +41,8 @@ pub struct StoreWriter {
     pub(in crate::store) note: Option<ManifestNote>,
     pub(in crate::store) memory: MemoryBudget,
     pub(in crate::store) lock: Arc<WriterLock>,
+    /// The mode of files that others may write to, where the umask has it so.
+    pub(in crate::store) mode_for_others: Option<u32>,
     pub(in crate::store) families: &'static [FamilyInfo],
 }
 
@@ -136,7 +138,9 @@ impl StoreWriter {
         drop(handles);
         drop(families);
         self.bands.reclaim()?;
-        self.place.follow_umask();
+        if let Some(mode) = self.mode_for_others {
+            self.place.let_others_write(mode);
+        }
         self.note_manifest()
     }
 
@@ -209,10 +213,10 @@ impl StoreWriter {
 
 impl Drop for StoreWriter {
     fn drop(&mut self) {
-        if self.place.mode_for_others().is_some() {
+        if let Some(mode) = self.mode_for_others {
             // No table comes behind the last look.
             self.db.cancel_all_background_work(true);
-            self.place.follow_umask();
+            self.place.let_others_write(mode);
         }
     }
 }

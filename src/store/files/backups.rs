@@ -12,7 +12,7 @@
 
 use crate::model::{Context, Interrupted};
 use crate::store::error::StoreError;
-use crate::store::files::directory::sync_directory;
+use crate::store::files::directory::{WriterLock, sync_directory, write_whole};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions, TryLockError};
@@ -98,15 +98,6 @@ pub(in crate::store) struct BackupDirectory {
     root: PathBuf,
 }
 
-/// The right to add and drop, as long as it lives.
-pub(in crate::store) struct BackupLock(File);
-
-impl Drop for BackupLock {
-    fn drop(&mut self) {
-        let _ = self.0.unlock();
-    }
-}
-
 fn refused(path: &Path, why: impl Into<String>) -> StoreError {
     StoreError::Backup { path: path.to_path_buf(), why: why.into() }
 }
@@ -149,8 +140,7 @@ impl BackupDirectory {
                 };
                 let ours = ["files", "lock"];
                 let is_ours = |name: &std::ffi::OsStr| {
-                    name.to_str()
-                        .is_some_and(|name| ours.contains(&name) || name.ends_with(".partial"))
+                    name.to_str().is_some_and(|name| ours.contains(&name) || name.ends_with(".tmp"))
                 };
                 if entries.flatten().any(|entry| !is_ours(&entry.file_name())) {
                     return Err(refused(
@@ -158,7 +148,7 @@ impl BackupDirectory {
                         "it holds other things: give a directory for backups alone",
                     ));
                 }
-                made.write(MARKER, format!("{FORM} {corpus}\n").as_bytes())?;
+                write_whole(root, MARKER, format!("{FORM} {corpus}\n").as_bytes())?;
             }
         }
         let files = root.join("files");
@@ -191,28 +181,18 @@ impl BackupDirectory {
     ///
     /// # Errors
     /// [`StoreError::Backup`] when another process has it.
-    pub(in crate::store) fn lock(&self) -> Result<BackupLock, StoreError> {
+    pub(in crate::store) fn lock(&self) -> Result<WriterLock, StoreError> {
         let path = self.root.join("lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(StoreError::io("opening", &path))?;
         match file.try_lock() {
-            Ok(()) => Ok(BackupLock(file)),
+            Ok(()) => Ok(WriterLock(file)),
             Err(TryLockError::WouldBlock) => Err(refused(
                 &self.root,
                 "another process adds to it or drops from it; wait for it to end",
             )),
             Err(TryLockError::Error(error)) => Err(StoreError::io("locking", &path)(error)),
         }
-    }
-
-    /// Writes a small file of the directory's own, whole or not at all.
-    fn write(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let (path, partial) = (self.root.join(name), self.root.join(format!("{name}.partial")));
-        File::create(&partial)
-            .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-            .map_err(StoreError::io("writing", &partial))?;
-        std::fs::rename(&partial, &path).map_err(StoreError::io("renaming to", &path))?;
-        sync_directory(&self.root)
     }
 
     /// Its backups, in order of their commits; the second is what is wrong with manifests that cannot be used.
@@ -329,7 +309,7 @@ impl BackupDirectory {
         sync_directory(&self.root.join("files"))?;
         let name = format!("{}.json", record.commit);
         let text = serde_json::to_vec_pretty(&SealedManifest::of(record)).unwrap_or_default();
-        self.write(&name, &text)
+        write_whole(&self.root, &name, &text)
     }
 
     /// Copies a file of a backup to `to`, and compares it on the way with what was taken in.

@@ -77,12 +77,7 @@ impl CorpusDirectory {
         }
         let mut identity = hasher.finalize().to_hex().to_string();
         identity.truncate(32);
-        let path = self.root.join(IDENTITY);
-        File::create(&path)
-            .and_then(|mut file| {
-                file.write_all(format!("{identity}\n").as_bytes()).and_then(|()| file.sync_all())
-            })
-            .map_err(StoreError::io("writing", &path))
+        write_whole(&self.root, IDENTITY, format!("{identity}\n").as_bytes())
     }
 
     /// What RocksDB tells people of earlier openings, which may name keys. Those that cannot be removed stay.
@@ -124,8 +119,7 @@ impl CorpusDirectory {
 
     /// Lets others write to the database's files where the umask lets them: RocksDB makes its files for the owner alone,
     /// whatever that says. What belongs to somebody else is as they made it.
-    pub(in crate::store) fn follow_umask(&self) {
-        let Some(of_file) = self.mode_for_others() else { return };
+    pub(in crate::store) fn let_others_write(&self, of_file: u32) {
         let Ok(entries) = std::fs::read_dir(self.database()) else { return };
         let files = entries.flatten().map(|entry| entry.path());
         for path in files.chain([self.database()]) {
@@ -173,19 +167,12 @@ impl CorpusDirectory {
 
     /// Writes the format line; last of `init`, so that a half-made corpus is none.
     pub(in crate::store) fn write_format(&self, version: u32) -> Result<(), StoreError> {
-        let path = self.root.join(FORMAT);
-        let temporary = self.root.join("FORMAT.tmp");
         let line = format!("corpusdb {version} {}\n", env!("CARGO_PKG_VERSION"));
-        // Synced before its rename: else a power cut could leave the name without the line.
-        File::create(&temporary)
-            .and_then(|mut file| file.write_all(line.as_bytes()).and_then(|()| file.sync_all()))
-            .map_err(StoreError::io("writing", &temporary))?;
-        std::fs::rename(&temporary, &path).map_err(StoreError::io("renaming to", &path))?;
-        sync_directory(&self.root)
+        write_whole(&self.root, FORMAT, line.as_bytes())
     }
 
     /// Whether `init` would refuse the path: it is a file, or a directory with something in it.
-    fn is_taken(&self) -> bool {
+    pub(in crate::store) fn is_taken(&self) -> bool {
         match std::fs::read_dir(&self.root) {
             Ok(mut entries) => entries.next().is_some(),
             Err(error) => error.kind() != ErrorKind::NotFound,
@@ -258,8 +245,8 @@ impl CorpusDirectory {
     }
 }
 
-/// The writer's lock, as long as it lives.
-pub(crate) struct WriterLock(File);
+/// The right to write to a corpus, or to a directory of backups, as long as it lives.
+pub(crate) struct WriterLock(pub(in crate::store) File);
 
 impl Drop for WriterLock {
     fn drop(&mut self) {
@@ -267,6 +254,21 @@ impl Drop for WriterLock {
         // program has the file open too.
         let _ = self.0.unlock();
     }
+}
+
+/// Writes a small file of a directory, whole or not at all.
+pub(in crate::store) fn write_whole(
+    directory: &Path,
+    name: &str,
+    bytes: &[u8],
+) -> Result<(), StoreError> {
+    let (path, temporary) = (directory.join(name), directory.join(format!("{name}.tmp")));
+    // Synced before its rename: else a power cut could leave the name without the bytes.
+    File::create(&temporary)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .map_err(StoreError::io("writing", &temporary))?;
+    std::fs::rename(&temporary, &path).map_err(StoreError::io("renaming to", &path))?;
+    sync_directory(directory)
 }
 
 pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
