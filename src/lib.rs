@@ -125,7 +125,10 @@ pub use arrow;
 /// Roaring bitmaps at the version that this library answers in: what [`Corpus::select`] selects.
 pub use roaring;
 
-pub use corpus::{Backups, Corpus, CorpusOptions, CorpusWriter, ShownBy};
+pub use corpus::{
+    Backups, Corpus, CorpusOptions, CorpusWriter, LostDocument, RepairReport, SalvageReport,
+    ShownBy,
+};
 pub use epoch::Recipe;
 pub use error::Error;
 pub use ingest::{IngestOptions, IngestReport};

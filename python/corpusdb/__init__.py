@@ -19,7 +19,7 @@ from corpusdb._export import Export
 from corpusdb._fields import Fields, WriterFields
 from corpusdb._loader import Loader
 from corpusdb._native import version as _version
-from corpusdb._open import create, explain_dedup, open
+from corpusdb._open import create, explain_dedup, open, repair, salvage
 from corpusdb._plan import Explanation, Manifest, Plan, Verification
 from corpusdb._progress import Progress
 from corpusdb._report import Report
@@ -50,6 +50,8 @@ from corpusdb._reports import (
     LoadReport,
     LossCounts,
     LossStats,
+    LostDocument,
+    LostRows,
     MisfitStats,
     PurgeReport,
     QualityReport,
@@ -57,6 +59,8 @@ from corpusdb._reports import (
     Reject,
     RejectStats,
     RemovalReport,
+    RepairReport,
+    SalvageReport,
     SettleReport,
     Signal,
     SignalsReport,
@@ -92,12 +96,12 @@ __all__ = [
     "Dedup", "DedupExplanation", "Document", "DocumentCounts", "DocumentDuplicates", "DropRejectsReport",
     "DroppedBackup", "DroppedSnapshot", "DuplicatePair",
     "Duplicates", "DuplicatesSummary", "Explanation", "Export", "Fault", "Field", "FieldReport", "Fields", "GroupChanges",
-    "GroupStats", "Info", "IngestReport", "JoinReport", "LoadReport", "Loader", "LossCounts", "LossStats", "Manifest", "Match",
-    "MisfitStats", "Plan", "Progress", "PurgeReport", "QualityReport", "RedoReport", "Reject", "RejectStats", "RemovalReport", "Report",
-    "SettleReport", "Signal", "Signals", "SignalsReport",
+    "GroupStats", "Info", "IngestReport", "JoinReport", "LoadReport", "Loader", "LossCounts", "LossStats", "LostDocument", "LostRows", "Manifest", "Match",
+    "MisfitStats", "Plan", "Progress", "PurgeReport", "QualityReport", "RedoReport", "Reject", "RejectStats", "RemovalReport", "RepairReport", "Report",
+    "SalvageReport", "SettleReport", "Signal", "Signals", "SignalsReport",
     "SimilarDocument", "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff", "SnapshotSource", "Snapshots",
     "Stats", "Table", "Tokenizer", "TokenizerAnalysis", "TokenizerCheck", "TokenizerDiff", "TokenizerRecord",
     "Tokenizers", "Verification", "Witness", "Writer", "WriterFields", "WriterSignals", "WriterSnapshots",
     "WriterTokenizers",
-    "create", "errors", "explain_dedup", "open", "preset", *errors.__all__,
+    "create", "errors", "explain_dedup", "open", "preset", "repair", "salvage", *errors.__all__,
 ]

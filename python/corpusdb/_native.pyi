@@ -83,10 +83,12 @@ __all__ = [
     "rejects",
     "remove",
     "rename_snapshot",
+    "repair",
     "report",
     "restore",
     "restore_backup",
     "review",
+    "salvage",
     "sample",
     "select",
     "set_field",
@@ -428,6 +430,12 @@ def digest(handle: Handle, listener: _Listener | None = None) -> str:
 
 def compact(handle: Handle, listener: _Listener | None = None) -> tuple[int, int]:
     """Rewrites the files into their most compact form; bytes in tables before and after."""
+
+def repair(path: str, listener: object | None = None) -> str:
+    """Makes again what is damaged and follows from other rows; the report as JSON text."""
+
+def salvage(path: str, target: str, listener: object | None = None) -> str:
+    """Copies what is whole of a damaged corpus into a new one; the report as JSON text."""
 
 def create_backup(directory: str, corpus: str, listener: object | None = None) -> str:
     """Takes a backup of the last commit; its report as JSON text."""

@@ -11,10 +11,11 @@ from corpusdb._corpus import Corpus
 from corpusdb._fields import FieldKind, kind_name
 from corpusdb._keywords import spelt_out
 from corpusdb._policy import PolicySettings, policy_settings
-from corpusdb._reports import DedupExplanation
+from corpusdb._progress import ProgressOption, listening
+from corpusdb._reports import DedupExplanation, RepairReport, SalvageReport
 from corpusdb._writer import Writer
 
-__all__ = ["create", "explain_dedup", "open"]
+__all__ = ["create", "explain_dedup", "open", "repair", "salvage"]
 
 
 @spelt_out(PolicySettings)
@@ -88,3 +89,26 @@ def open(
 def explain_dedup(**settings: Unpack[PolicySettings]) -> DedupExplanation:
     """What a dedup policy finds, stores and costs, before it is chosen: the settings are those of `create`."""
     return DedupExplanation.from_json(_native.explain_dedup(policy_settings(settings)))
+
+
+def repair(path: str | os.PathLike[str], *, progress: ProgressOption = None) -> RepairReport:
+    """Makes again what is damaged of a corpus and follows from other rows: columns, indexes, sketches, token ids and
+    the like. What is damaged and follows from nothing else is in the report as `lost`, and then nothing was changed.
+    One that was stopped goes on.
+
+    Raises `corpusdb.Locked` when somebody writes.
+    """
+    with listening(progress) as listener:
+        return RepairReport.from_json(_native.repair(os.fspath(path), listener))
+
+
+def salvage(
+    path: str | os.PathLike[str], target: str | os.PathLike[str], *, progress: ProgressOption = None
+) -> SalvageReport:
+    """Copies what is whole of a damaged corpus into a new one at `target`, where all is decided again: documents with
+    keys, fields and sources, tokenizers, suites; what was removed is removed there too. What is not copied is listed.
+
+    Raises `corpusdb.AlreadyExists` where something stands at `target`.
+    """
+    with listening(progress) as listener:
+        return SalvageReport.from_json(_native.salvage(os.fspath(path), os.fspath(target), listener))

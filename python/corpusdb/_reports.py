@@ -11,7 +11,8 @@ __all__ = [
     "CheckReport", "ColumnStats", "CorpusReport", "DedupExplanation", "DocumentCounts", "DocumentDuplicates", "DropRejectsReport",
     "DroppedSnapshot",
     "DuplicatesSummary", "Fault", "GroupChanges", "GroupStats", "Info", "IngestReport", "JoinReport", "LoadReport",
-    "LossCounts", "LossStats", "MisfitStats", "RedoReport", "Reject", "RejectStats", "RemovalReport", "SettleReport",
+    "LossCounts", "LossStats", "LostDocument", "LostRows", "MisfitStats", "RedoReport", "Reject", "RejectStats", "RemovalReport", "RepairReport",
+    "SalvageReport", "SettleReport",
     "SimilarDocument", "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff", "SnapshotSource", "Stats",
 ]
 
@@ -443,6 +444,66 @@ class CheckReport(Report):
 
     def __bool__(self) -> bool:
         return not self.faults
+
+
+class LostRows(Report):
+    """Rows of a family that cannot be read and follow from nothing else."""
+
+    family: str
+    #: Which: documents, commits, or the keys that they are between.
+    what: str
+    #: How many documents they are of; 0 where they are of none, or nothing says.
+    documents: int
+
+
+class RepairReport(Report):
+    """What a repair came to; true when all is well now."""
+
+    _classes = {"lost": LostRows, "faults": Fault}
+
+    #: The families that were made again; `counters` for those of sources alone.
+    repaired: list[str]
+    #: What follows from nothing else. Where there is some, nothing was changed.
+    lost: list[LostRows]
+    #: What a deep check finds afterwards.
+    faults: list[Fault]
+    commit: int
+    documents: int
+
+    def __bool__(self) -> bool:
+        return not self.lost and not self.faults
+
+
+class LostDocument(Report):
+    """A document that cannot be read whole."""
+
+    document: int
+    #: Its key, where that can be read.
+    key: str | None
+    why: str
+
+
+class SalvageReport(Report):
+    """What of a damaged corpus was copied; true when no document is lost."""
+
+    _classes = {"listed": LostDocument}
+
+    documents: int
+    copied: int
+    lost: int
+    #: Their numbers: `3, 7 to 9`.
+    lost_documents: str
+    #: The first thousand of them, each with why.
+    listed: list[LostDocument]
+    #: Documents that had been purged, of which nothing is left.
+    purged: int
+    #: Documents that had been removed and are removed in the copy.
+    removed: int
+    #: What else was not copied, in words.
+    left: list[str]
+
+    def __bool__(self) -> bool:
+        return not self.lost
 
 
 class Reject(Report):

@@ -124,6 +124,8 @@ fn of_store(error: &StoreError) -> &'static str {
         | StoreError::LostLog { .. }
         | StoreError::LostTables { .. }
         | StoreError::Backup { .. }
+        | StoreError::Damaged { .. }
+        | StoreError::Repairing { .. }
         | StoreError::Corrupt { .. }
         | StoreError::Missing { .. } => "Corrupt",
         StoreError::NewerFormat { .. } | StoreError::OlderFormat { .. } => "WrongFormat",

@@ -24,6 +24,7 @@ mod loader;
 mod plan;
 mod policy;
 mod process;
+mod repair;
 mod signals;
 mod snapshots;
 mod sql;
@@ -84,6 +85,8 @@ mod native {
     };
     #[pymodule_export]
     use crate::policy::{create, policy_words};
+    #[pymodule_export]
+    use crate::repair::{repair, salvage};
     #[pymodule_export]
     use crate::signals::{add_signals, drop_signals, signals, signals_preset, signals_report};
     #[pymodule_export]

@@ -155,6 +155,7 @@ impl Verb {
             | Self::Export(_)
             | Self::Demo(_) => true,
             Self::Backup(verb) => verb.has_safe_points(),
+            Self::Check(args) => args.has_safe_points(),
             Self::Rejects(args) => args.has_safe_points(),
             Self::Field(verb) => verb.has_safe_points(),
             Self::Contamination(verb) => verb.has_safe_points(),
@@ -339,6 +340,8 @@ mod tests {
             "epoch build c 1 --out d",
             "epoch verify c d",
             "export c --to a.jsonl",
+            "check c --repair",
+            "check c --salvage d",
         ] {
             assert!(looks(line), "{line}");
         }

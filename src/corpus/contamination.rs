@@ -165,8 +165,18 @@ impl CorpusWriter {
         let inlets = ingest::expand_inputs(paths, read, context.interrupt)?.list;
         let context = self.within(context);
         let suite = ingest::read_suite(inlets, read, fields, self.memory / 8, &context)?;
-        let (items, files) = (&suite.items, &suite.files);
-        Ok(curate::add_suite(&mut self.writer, name, items, files, &context)?)
+        self.add_suite_items(name, &suite.items, &suite.files, &context)
+    }
+
+    /// As [`CorpusWriter::add_suite`], of items that were read already.
+    pub(super) fn add_suite_items(
+        &mut self,
+        name: &str,
+        items: &[SuiteItem],
+        files: &[String],
+        context: &Context<'_>,
+    ) -> Result<SuiteReport, Error> {
+        Ok(curate::add_suite(&mut self.writer, name, items, files, context)?)
     }
 
     /// Stores what somebody decided about items and documents, all or nothing. A verdict is of a text: every document

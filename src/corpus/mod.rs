@@ -12,9 +12,11 @@ mod fields;
 mod generated;
 mod loads;
 mod options;
+mod repair;
 mod report;
 #[cfg(test)]
 mod report_cost_tests;
+mod salvage;
 mod shards;
 mod signals;
 mod snapshots;
@@ -27,6 +29,8 @@ mod version_tests;
 pub use backups::Backups;
 pub use erasure::ShownBy;
 pub use options::CorpusOptions;
+pub use repair::RepairReport;
+pub use salvage::{LostDocument, SalvageReport};
 
 use crate::contamination::Seeds;
 use crate::curate::{

@@ -81,7 +81,7 @@ fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<CheckFault> {
     };
     let most = view.query_memory() as u64 / LONG;
     if let Err(error) = checker.documents(range, most, long) {
-        checker.fault("documents", error.to_string());
+        checker.fault(error.family().unwrap_or("documents"), error.to_string());
     }
     checker.faults
 }
@@ -130,7 +130,8 @@ impl DocumentChecker<'_> {
             let (document, header) = row?;
             let _alone = (header.bytes > most).then(|| long.lock());
             if let Err(error) = self.document(document, &header) {
-                self.fault("documents", format!("document {document}: {error}"));
+                let family = error.family().unwrap_or("documents");
+                self.fault(family, format!("document {document}: {error}"));
             }
         }
         Ok(())

@@ -154,6 +154,15 @@ pub enum CurateError {
 }
 
 impl CurateError {
+    /// The family of the store whose rows are at fault, where it is one.
+    #[must_use]
+    pub(crate) const fn family(&self) -> Option<&'static str> {
+        match self {
+            Self::Store(error) | Self::Decide(DecideError::Store(error)) => error.family(),
+            _ => None,
+        }
+    }
+
     /// The way out, where there is one to name.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {

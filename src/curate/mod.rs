@@ -42,7 +42,8 @@
 //!   documents; `tokens` of one document, to be shown
 //! * `train` a tokenizer on the stored texts, or extend one; `analyse` tokenizers on a sample of them
 //! * `sample`: which texts, and how counts of them are kept apart (languages, sources)
-//! * `check` sketches, bands, similarities and ids, recomputed from the texts
+//! * `check` sketches, bands, similarities and ids, recomputed from the texts; `repair`: what was damaged of these is
+//!   filled again, standings by the `standing_rules`
 
 mod analyse;
 mod block_reach;
@@ -57,9 +58,11 @@ mod redo;
 mod refingerprint;
 mod rejects;
 mod remove;
+mod repair;
 mod sample;
 mod settle;
 mod signals;
+mod standing_rules;
 mod tokenizers;
 mod tokens;
 mod train;
@@ -86,11 +89,13 @@ pub(crate) use rejects::drop_rejects;
 pub use rejects::{DropRejectsReport, RejectSelection};
 pub use remove::{RemovalReport, RemovalRequest};
 pub(crate) use remove::{remove, restore};
+pub(crate) use repair::{fill, removal_reach};
 pub use sample::TextGrouping;
 pub use settle::SettleReport;
 pub(crate) use settle::settle;
 pub use signals::{NewSignals, SignalsReport};
 pub(crate) use signals::{add_signals, drop_signals};
+pub(crate) use standing_rules::StandingRules;
 pub use tokens::{ShownToken, ShownTokens};
 pub(crate) use tokens::{other_ids, shown_tokens, token_ends};
 pub use train::{ExtensionRecord, ExtensionSource, TrainingRecord, TrainingResult, TrainingTexts};

@@ -271,7 +271,7 @@ fn compare(
 }
 
 /// What documents come to, by source.
-fn totals(
+pub(super) fn totals(
     view: &View,
     documents: &RoaringTreemap,
 ) -> Result<BTreeMap<SourceId, SourceTotals>, CurateError> {

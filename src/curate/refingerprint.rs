@@ -3,10 +3,11 @@
 
 use super::commits::CommitLoop;
 use super::error::CurateError;
+use super::repair::removal_reach;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
 use crate::dedup::Fingerprinter;
 use crate::model::{ComparedPart, Context, DocId, Standing};
-use crate::store::{BlockKind, CommitRecord, DocumentRecord, StoreWriter, View};
+use crate::store::{CommitRecord, DocumentRecord, StoreWriter, View};
 use rayon::prelude::*;
 use std::ops::Range;
 
@@ -14,7 +15,7 @@ use std::ops::Range;
 const CHUNK: u64 = 1 << 12;
 
 /// A header, and the sketch that is stored beside it.
-type StoredFingerprint = (DocId, DocumentRecord, Option<Vec<u8>>);
+pub(super) type StoredFingerprint = (DocId, DocumentRecord, Option<Vec<u8>>);
 
 /// Goes on where it stopped; does nothing where all fingerprints are of the version in force. Until it has ended nothing
 /// else is written to the corpus.
@@ -55,7 +56,14 @@ pub(super) fn refingerprint(
     Ok(())
 }
 
-fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFingerprint>, CurateError> {
+/// What the policy in force makes of documents that have a text.
+///
+/// # Errors
+/// [`CurateError`] when a row cannot be read.
+pub(super) fn fingerprints(
+    view: &View,
+    ids: Range<u64>,
+) -> Result<Vec<StoredFingerprint>, CurateError> {
     let policy = view.policy();
     let of = |craft: &mut Fingerprinter, id: u64| {
         let document = DocId(id);
@@ -81,13 +89,9 @@ fn fingerprints(view: &View, ids: Range<u64>) -> Result<Vec<StoredFingerprint>, 
 fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<(), CurateError> {
     let header = view.expect_header(document)?;
     let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;
-    let blocks = |way: BlockKind| {
-        blocklist.is_blocking(document, of.keys().filter(|(what, _)| *what == way))
-    };
-    let reach = match () {
-        () if blocks(BlockKind::Similar)? => BlockReach::Similar,
-        () if blocks(BlockKind::Normalised)? => BlockReach::Normalised,
-        () => return Ok(()),
-    };
+    let reach = removal_reach(blocklist, document, &of)?;
+    if reach < BlockReach::Normalised {
+        return Ok(());
+    }
     Ok(blocklist.block(document, &of, reach)?)
 }

@@ -12,7 +12,7 @@ use crate::store::bytes::key::StoreKey;
 use crate::store::bytes::number_block::{NumberBlock, NumberPatch};
 use crate::store::bytes::record::{self, CommitRecord, SourceRecord, StoreState};
 use crate::store::bytes::text::TextEncoder;
-use crate::store::database::family::{StoreFamily, family_handle};
+use crate::store::database::family::{StoreFamily, damaged_table, family_handle};
 use crate::store::error::StoreError;
 use crate::store::files::journal::JournalEntry;
 use crate::store::index::BandBatch;
@@ -213,7 +213,8 @@ impl CommitBatch<'_> {
         self.writer.is_torn = true;
         let (rows, writer) = (std::mem::take(&mut self.rows), &*self.writer);
         let write = || writer.db.write_opt(rows, &synced());
-        rayon::join(write, || writer.bands.announce(bands.as_ref())).0?;
+        let written = rayon::join(write, || writer.bands.announce(bands.as_ref())).0;
+        written.map_err(|error| damaged_table(&writer.db, writer.families, error))?;
         self.writer
             .acknowledge(JournalEntry { commit: commit.0, documents: self.state.documents })?;
         // Let go of, so that the writer's bitmap is changed in its place.

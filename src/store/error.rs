@@ -115,6 +115,22 @@ pub enum StoreError {
         /// The length that it had.
         noted: u64,
     },
+    /// A table that is not as it was written, cannot be read, or is gone. RocksDB's own words name the file and place.
+    #[error("family {family} is damaged: {why}")]
+    Damaged {
+        /// The column family whose rows the table has.
+        family: &'static str,
+        /// RocksDB's words.
+        why: String,
+    },
+    /// Derived families are being made again, or a repair of them was stopped.
+    #[error("{} is being repaired{}", path.display(), if families.is_empty() { String::new() } else { format!(": {} made again", families.join(", ")) })]
+    Repairing {
+        /// The corpus.
+        path: PathBuf,
+        /// The families; none where one of them is not there.
+        families: Vec<String>,
+    },
     /// Bytes that no release wrote.
     #[error("corrupt {what} in family {family}, key {key}, byte {offset}: {why}")]
     Corrupt {
@@ -223,7 +239,7 @@ impl From<rocksdb::Error> for StoreError {
 }
 
 /// What RocksDB says of limits, rooms and damage, and what to do about them.
-const WAYS_OUT: [(&str, &str); 6] = [
+const WAYS_OUT: [(&str, &str); 7] = [
     (
         "Too many open files",
         "every table of a corpus is held open, one file for some 64 MB: raise the limit of open files (`ulimit -n 65536`; the hard limit is in /etc/security/limits.conf), or make fewer files by compacting it",
@@ -232,12 +248,16 @@ const WAYS_OUT: [(&str, &str); 6] = [
         "File too large",
         "the size of files is limited for this process (`ulimit -f`): raise the limit, then run the same again",
     ),
+    (
+        "No such file",
+        "a file of the database is gone: put it back, repair what follows from other rows, or restore a backup",
+    ),
     ("No space left on device", DISK_FULL),
     ("Disk quota exceeded", DISK_FULL),
     ("Read-only file system", READ_ONLY),
     (
         "Corruption",
-        "a file of the corpus is damaged: a deep check finds out what of it; restore a backup, or ingest again into a new corpus",
+        "a file of the corpus is damaged: a deep check finds out what of it, and a repair makes again what follows from other rows; for the rest restore a backup, or copy what is whole into a new corpus",
     ),
 ];
 
@@ -270,7 +290,13 @@ impl StoreError {
             Self::Restless { .. } => Hint::text(
                 "try again when the writer is less busy, or let this user make hard links in that directory",
             ),
-            Self::Corrupt { .. } | Self::Missing { .. } => Hint::deep_check(),
+            Self::Damaged { family, .. }
+            | Self::Corrupt { family, .. }
+            | Self::Missing { family, .. } => way_out(family),
+            Self::Repairing { path, .. } => {
+                Hint::text("let it end, or go on with one that was stopped")
+                    .with_command(format!("corpusdb check {} --repair", path.display()))
+            }
             Self::Refingerprinting => Hint::text("run it again, without a setting: it goes on")
                 .with_command("corpusdb dedup redo"),
             Self::Torn => Hint::text("open the corpus again before writing to it"),
@@ -285,9 +311,57 @@ impl StoreError {
         })
     }
 
+    /// The family whose rows are at fault, where it is one.
+    #[must_use]
+    pub const fn family(&self) -> Option<&'static str> {
+        match self {
+            Self::Damaged { family, .. }
+            | Self::Corrupt { family, .. }
+            | Self::Missing { family, .. } => Some(family),
+            _ => None,
+        }
+    }
+
     pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
         let of = IoError::of(doing, path);
         move |source| of(source).into()
+    }
+}
+
+/// The families whose rows follow from those of others: a repair makes them again. Of `tokens` and `loss` but what came
+/// with the records; of `sketches` but those of purged documents.
+const DERIVED: [&str; 14] = [
+    "tokens",
+    "loss",
+    "columns",
+    "terms",
+    "postings",
+    "exact",
+    "sketches",
+    "bands",
+    "bands_more",
+    "band_runs",
+    "members",
+    "keys",
+    "suite_ngrams",
+    "contamination",
+];
+
+/// Whether the rows of a family follow from those of others.
+pub(in crate::store) fn is_derived(family: &str) -> bool {
+    DERIVED.contains(&family)
+}
+
+/// What can be done about rows of a family that cannot be read.
+fn way_out(family: &str) -> Hint {
+    if is_derived(family) {
+        Hint::text(format!("what `{family}` holds follows from other rows and can be made again"))
+            .with_command("corpusdb check CORPUS --repair")
+    } else {
+        Hint::text(format!(
+            "what `{family}` holds follows from nothing else: restore a backup, or copy what is whole into a new corpus"
+        ))
+        .with_command("corpusdb check CORPUS --salvage NEW")
     }
 }
 

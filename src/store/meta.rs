@@ -3,7 +3,9 @@
 use crate::model::{CommitSeq, FieldDeclaration, FieldId, FileId, Policy, SourceId};
 use crate::store::bytes::cursor::empty;
 use crate::store::bytes::key::StoreKey;
-use crate::store::bytes::record::{self, CharterRecord, FieldRecord, RedoRecord, StoreState};
+use crate::store::bytes::record::{
+    self, CharterRecord, FieldRecord, RedoRecord, RepairRecord, StoreState,
+};
 use crate::store::database::family::store_family;
 use crate::store::error::DecodeError;
 
@@ -11,6 +13,7 @@ const TEMPLATE: &str = "template ";
 const CHAT: &str = "chat ";
 const OVERTAKEN: &str = "overtaken ";
 const FIELD: &str = "field ";
+const REPAIR: &str = "repair ";
 
 /// What a row of `meta` is about.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub enum MetaKey {
     Redo,
     /// A field that was added, is being filled, or is going.
     Field(FieldId),
+    /// The derived family of this name is being made again.
+    Repair(String),
     /// The chat template with this hash.
     Template(String),
     /// The chat template that wrote the texts of a commit.
@@ -51,6 +56,11 @@ impl MetaKey {
         FIELD.as_bytes()
     }
 
+    /// What the keys of families begin with that are being made again.
+    pub(in crate::store) const fn repairs() -> &'static [u8] {
+        REPAIR.as_bytes()
+    }
+
     /// What the keys begin with that say which files overtook this one.
     pub(in crate::store) fn overtaken(source: SourceId, file: FileId) -> String {
         format!("{OVERTAKEN}{:010} {:010} ", source.0, file.0)
@@ -63,6 +73,7 @@ impl MetaKey {
             Self::State => "state".to_owned(),
             Self::Redo => "redo".to_owned(),
             Self::Field(field) => format!("{FIELD}{:05}", field.0),
+            Self::Repair(family) => format!("{REPAIR}{family}"),
             Self::Template(hash) => format!("{TEMPLATE}{hash}"),
             Self::Chat(commit) => format!("{CHAT}{:020}", commit.0),
             Self::Overtaken { source, file, by } => {
@@ -80,6 +91,8 @@ impl MetaKey {
             _ => {
                 if let Some(hash) = name.strip_prefix(TEMPLATE) {
                     Self::Template(hash.to_owned())
+                } else if let Some(family) = name.strip_prefix(REPAIR) {
+                    Self::Repair(family.to_owned())
                 } else if let Some(field) = name.strip_prefix(FIELD) {
                     Self::Field(FieldId(field.parse().ok()?))
                 } else if let Some(commit) = name.strip_prefix(CHAT) {
@@ -119,6 +132,8 @@ pub enum MetaRow<'v> {
     Redo(RedoRecord),
     /// A field that was added, is being filled, or is going.
     Field(FieldId, FieldRecord),
+    /// A derived family that is being made again.
+    Repair(RepairRecord),
     /// A chat template, verbatim.
     Template(&'v str),
     /// The template that wrote the texts of a commit.
@@ -153,6 +168,7 @@ impl<'v> MetaRow<'v> {
                 record.declaration(*field)?;
                 Self::Field(*field, record)
             }
+            MetaKey::Repair(_) => Self::Repair(record::decode(bytes)?),
             MetaKey::Template(_) => Self::Template(text()?),
             MetaKey::Chat(_) => {
                 let text = text()?;
@@ -182,6 +198,10 @@ impl<'v> MetaRow<'v> {
         if let Self::Field(field, record) = self { Ok((field, record)) } else { Err(other()) }
     }
 
+    pub(in crate::store) fn repair(self) -> Result<RepairRecord, DecodeError> {
+        if let Self::Repair(record) = self { Ok(record) } else { Err(other()) }
+    }
+
     pub(in crate::store) fn chat(self) -> Result<(&'v str, &'v str), DecodeError> {
         if let Self::Chat { hash, variables } = self { Ok((hash, variables)) } else { Err(other()) }
     }
@@ -206,7 +226,7 @@ store_family! {
     Meta = "meta", Small,
     MetaKey, "name"
     => MetaRow<'v>, MetaRow::decode,
-    "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `field ID` (5 digits): record of a field that was added, is being filled, or is going; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start"
+    "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `field ID` (5 digits): record of a field that was added, is being filled, or is going; `repair FAMILY`: record of a derived family that is being made again, for which nobody else opens the corpus; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start"
 }
 
 #[cfg(test)]

@@ -64,10 +64,10 @@ pub use bytes::record::{
     CommitRecord, EpochRecord, FieldRecord, FieldState, OriginalFile, RejectRecord, SnapshotRecord,
     SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
 };
-pub(crate) use bytes::record::{FileRecord, REDACTED, RedoRecord};
+pub(crate) use bytes::record::{FileRecord, REDACTED, RedoRecord, RepairRecord};
 pub(crate) use check::walk::AnyRow as StoredRow;
-pub use check::{CheckDepth, CheckFault};
-pub(crate) use check::{check, digest};
+pub use check::{CheckDepth, CheckFault, LostRows};
+pub(crate) use check::{RepairStart, begin_repair, check, digest, ranges};
 #[cfg(test)]
 pub(crate) use database::counted;
 pub(crate) use database::tuning::MemoryBudget;
@@ -93,7 +93,7 @@ pub use files::scratch::DryRunCorpus;
 pub(crate) use index::{BandBucket, BucketJoin};
 pub use migrate::current as format_version;
 pub(crate) use opening::create;
-pub(crate) use reading::{last_commit, read};
+pub(crate) use reading::{last_commit, read, read_beside_damage};
 pub use records::commits::TemplateRecord;
 pub(crate) use records::contamination::VerdictSubject;
 pub(crate) use records::plans::MarksRecord;

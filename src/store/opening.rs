@@ -4,11 +4,13 @@ use crate::model::{CommitSeq, FieldDeclaration, Policy};
 use crate::store::bytes::key::{CommitKey, StoreKey};
 use crate::store::bytes::record::{self, CharterRecord, CommitRecord, StoreState};
 use crate::store::bytes::text::TextEncoder;
-use crate::store::database::family::{StoreFamily, corrupt_row, family_handle};
+use crate::store::database::family::{
+    StoreFamily, corrupt_row, family_handle, is_damage, unopened_table,
+};
 use crate::store::database::page_cache::PageCache;
 use crate::store::database::tuning::{self, MemoryBudget};
 use crate::store::error::StoreError;
-use crate::store::files::directory::CorpusDirectory;
+use crate::store::files::directory::{CorpusDirectory, WriterLock};
 use crate::store::files::journal::{self, Journal, JournalContents, JournalEntry};
 use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
 use crate::store::files::scratch::{self, DryRunCorpus};
@@ -94,12 +96,20 @@ pub(in crate::store) fn refuse_lost(
     }
 }
 
-impl StoreWriter {
-    /// Opens a corpus for writing; repairs the journal when a crash left it behind the database.
-    ///
+/// A corpus whose lock is held, and whose journal and logs were looked at, before its database is opened.
+pub(in crate::store) struct OpeningCorpus {
+    pub(in crate::store) place: CorpusDirectory,
+    /// The format it has.
+    found: u32,
+    lock: WriterLock,
+    entries: JournalContents,
+    note: Option<ManifestNote>,
+}
+
+impl OpeningCorpus {
     /// # Errors
-    /// [`StoreError`]: no corpus, a newer format, another writer, lost commits, corruption.
-    pub fn open(path: &Path, memory: MemoryBudget, threads: usize) -> Result<Self, StoreError> {
+    /// [`StoreError`]: no corpus, a newer format, another writer, lost commits.
+    pub(in crate::store) fn begin(path: &Path) -> Result<Self, StoreError> {
         let place = CorpusDirectory::new(path);
         let found = place.read_format(migrate::current())?;
         let lock = place.lock()?;
@@ -107,24 +117,104 @@ impl StoreWriter {
         let entries = journal::read_end(&place)?;
         refuse_shorter(&place)?;
         let note = ManifestNote::read(&place)?;
-        let oldest = note.map_or(0, |note| note.oldest_log);
-        wal::refuse_lost(&place, &entries, oldest, || {
-            open_for_inspection(&place, &place.database(), &entries, oldest)
+        let opening = Self { place, found, lock, entries, note };
+        let Self { place, entries, .. } = &opening;
+        let oldest = opening.oldest_log();
+        wal::refuse_lost(place, entries, oldest, || {
+            open_for_inspection(place, &place.database(), entries, oldest)
         })?;
+        Ok(opening)
+    }
+
+    fn oldest_log(&self) -> u64 {
+        self.note.map_or(0, |note| note.oldest_log)
+    }
+
+    /// # Errors
+    /// [`StoreError::OlderFormat`].
+    pub(in crate::store) fn refuse_older(&self) -> Result<(), StoreError> {
+        if self.found == migrate::current() {
+            return Ok(());
+        }
+        let (path, found, supported) = (self.place.root.clone(), self.found, migrate::current());
+        Err(StoreError::OlderFormat { path, found, supported })
+    }
+
+    fn refused(&self, error: rocksdb::Error) -> StoreError {
+        if is_family_missing(&error) {
+            return StoreError::Repairing { path: self.place.root.clone(), families: Vec::new() };
+        }
+        let database = self.place.database();
+        wal::refused(&self.place, &database, &self.entries, self.oldest_log(), error)
+    }
+
+    /// As [`OpeningCorpus::refused`], with the family whose table cannot be opened, where it is that.
+    fn refused_table(&self, memory: MemoryBudget, error: rocksdb::Error) -> StoreError {
+        match self.refused(error) {
+            StoreError::Rocks(words) if is_damage(&words) => {
+                let mut options = tuning::database(memory, 2);
+                options.set_paranoid_checks(false);
+                let (database, families) =
+                    (self.place.database(), tuning::families_to_read(FAMILIES, memory));
+                match DB::open_cf_descriptors_read_only(&options, database, families, false) {
+                    Ok(db) => unopened_table(&db, FAMILIES, words),
+                    Err(_) => StoreError::Rocks(words),
+                }
+            }
+            error => error,
+        }
+    }
+
+    /// The database with nothing of it compacted, tables that cannot be opened included: who reads their rows is told.
+    ///
+    /// # Errors
+    /// [`StoreError`]: lost commits, logs that are damaged, what RocksDB says of the rest.
+    pub(in crate::store) fn open_resting(&self, memory: MemoryBudget) -> Result<DB, StoreError> {
+        let mut options = tuning::database(memory, 2);
+        // A repair that was stopped may have dropped one and not made it again.
+        options.create_missing_column_families(true);
+        let database = self.place.database();
+        let open = |options: &Options| {
+            DB::open_cf_descriptors(options, &database, tuning::resting_families(FAMILIES, memory))
+        };
+        let db = match open(&options) {
+            Ok(db) => db,
+            Err(error) => match self.refused(error) {
+                StoreError::Rocks(words) if is_damage(&words) => {
+                    options.set_paranoid_checks(false);
+                    open(&options).map_err(|error| self.refused(error))?
+                }
+                error => return Err(error),
+            },
+        };
+        refuse_lost(&self.place.root, migrate::commit(&db)?, self.entries.last())?;
+        Ok(db)
+    }
+
+    /// The writer.
+    ///
+    /// # Errors
+    /// [`StoreError`]: lost commits, corruption.
+    pub(in crate::store) fn into_writer(
+        self,
+        memory: MemoryBudget,
+        threads: usize,
+    ) -> Result<StoreWriter, StoreError> {
         let mut options: Options = tuning::database(memory, threads);
         // A step of the ladder may need a family that an older format did not have.
-        options.create_missing_column_families(found < migrate::current());
-        let database = place.database();
+        options.create_missing_column_families(self.found < migrate::current());
+        let database = self.place.database();
         let db = DB::open_cf_descriptors(&options, &database, tuning::families(FAMILIES, memory))
-            .map_err(|error| wal::refused(&place, &database, &entries, oldest, error))?;
+            .map_err(|error| self.refused_table(memory, error))?;
+        let Self { place, found, lock, entries, note } = self;
         let mode_for_others = place.mode_for_others();
         if let Some(mode) = mode_for_others {
             place.let_others_write(mode);
         }
         // Before anything is written: what is lost must not be lost twice.
-        refuse_lost(path, migrate::commit(&db)?, entries.last())?;
+        refuse_lost(&place.root, migrate::commit(&db)?, entries.last())?;
         if found < migrate::current() {
-            let before = path.join(format!("before-format-{}", migrate::current()));
+            let before = place.root.join(format!("before-format-{}", migrate::current()));
             // One that stands there is of an earlier try: the ladder has not ended since.
             if !before.exists() {
                 Checkpoint::new(&db)?.create_checkpoint(before)?;
@@ -148,7 +238,7 @@ impl StoreWriter {
         let dictionary = view.find_dictionary(newest)?.map(|dictionary| (newest, dictionary));
         let encoder = Arc::new(TextEncoder::new(dictionary));
         let kept = Arc::new(view.kept()?);
-        Ok(Self {
+        Ok(StoreWriter {
             db,
             journal,
             terms: HashMap::new(),
@@ -169,6 +259,23 @@ impl StoreWriter {
             families: FAMILIES,
         })
     }
+}
+
+impl StoreWriter {
+    /// Opens a corpus for writing; repairs the journal when a crash left it behind the database.
+    ///
+    /// # Errors
+    /// [`StoreError`]: no corpus, a newer format, another writer, lost commits, corruption, a repair that was stopped.
+    pub fn open(path: &Path, memory: MemoryBudget, threads: usize) -> Result<Self, StoreError> {
+        let writer = OpeningCorpus::begin(path)?.into_writer(memory, threads)?;
+        writer.view.refuse_repairing(path)?;
+        Ok(writer)
+    }
+}
+
+/// Whether RocksDB misses a family: a repair was stopped between dropping it and making it again.
+pub(in crate::store) fn is_family_missing(error: &rocksdb::Error) -> bool {
+    error.to_string().contains("Column family not found")
 }
 
 /// The database in a directory as it is, with whatever families it has; nothing is written.

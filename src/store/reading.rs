@@ -1,5 +1,6 @@
 //! Opening for reading, beside a writer that goes on: its files come and go while they are opened.
 
+use crate::store::database::family::is_damage;
 use crate::store::database::page_cache::PageCache;
 use crate::store::database::tuning::{self, MemoryBudget};
 use crate::store::error::StoreError;
@@ -10,7 +11,7 @@ use crate::store::files::scratch::LinkedFiles;
 use crate::store::files::wal;
 use crate::store::index::IndexReader;
 use crate::store::migrate;
-use crate::store::opening::refuse_lost;
+use crate::store::opening::{is_family_missing, refuse_lost};
 use crate::store::table::FAMILIES;
 use crate::store::view::View;
 use rocksdb::DB;
@@ -27,6 +28,16 @@ const HELD_TRIES: usize = 16;
 /// # Errors
 /// [`StoreError`]: no corpus, another format, lost commits, corruption, or a writer that is too busy.
 pub fn read(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
+    let view = read_beside_damage(path, memory)?;
+    view.refuse_repairing(path)?;
+    Ok(view)
+}
+
+/// As [`read`], also while derived families are being made again: what of them is asked is not there then.
+///
+/// # Errors
+/// As there.
+pub fn read_beside_damage(path: &Path, memory: MemoryBudget) -> Result<View, StoreError> {
     let place = CorpusDirectory::new(path);
     let found = place.read_format(migrate::current())?;
     if found < migrate::current() {
@@ -103,9 +114,22 @@ fn attempt(
         Err(error) if error.to_string().contains("No such file") => {
             return Ok(OpenAttempt::Missed(error.into()));
         }
+        Err(error) if is_family_missing(&error) => {
+            let (path, families) = (place.root.clone(), Vec::new());
+            return Err(StoreError::Repairing { path, families });
+        }
         Err(error) => {
             let oldest = ManifestNote::read(place)?.map_or(0, |note| note.oldest_log);
-            return Err(wal::refused(place, database, journal, oldest, error));
+            match wal::refused(place, database, journal, oldest, error) {
+                // A table that cannot be opened stops who reads its rows, and nobody else. The logs were found whole.
+                StoreError::Rocks(words) if is_damage(&words) => {
+                    let mut options = tuning::database(memory, 2);
+                    options.set_paranoid_checks(false);
+                    let families = tuning::families_to_read(FAMILIES, memory);
+                    DB::open_cf_descriptors_read_only(&options, database, families, false)?
+                }
+                error => return Err(error),
+            }
         }
     };
     let oldest = wal::oldest_needed(&db)?;
@@ -127,7 +151,12 @@ fn attempt(
     let pages = PageCache::within(memory.pages);
     let view = View::open_now(&Arc::new(db), IndexReader::default(), &pages, memory, None)?;
     refuse_lost(&place.root, view.commit().0, journal.last())?;
-    if view.misses_folded_bands()? {
+    // Where the index is damaged, who asks it is told.
+    let misses = match view.misses_folded_bands() {
+        Err(StoreError::Damaged { .. } | StoreError::Corrupt { .. }) => false,
+        found => found?,
+    };
+    if misses {
         // A newer manifest has the tables, unless they are lost.
         let (what, family) = ("folded band runs", "bands");
         let key = format!("mark, seen from commit {}", view.commit());

@@ -2,7 +2,7 @@
 
 use crate::model::{BLOCK_SIZE, CommitSeq, FieldDeclaration, FieldId, Generation, Policy, SuiteId};
 use crate::store::bytes::record::{
-    FieldRecord, SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
+    FieldRecord, RepairRecord, SourceRecord, StoreState, SuiteRecord, TokenizerRecord,
 };
 use crate::store::bytes::text::TextDecoder;
 use crate::store::database::PinnedMoment;
@@ -14,7 +14,9 @@ use crate::store::index::IndexReader;
 use crate::store::meta::{Meta, MetaKey};
 use rocksdb::DB;
 use std::any::Any;
+use std::collections::BTreeMap;
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 /// One committed moment of a corpus. Cheap to clone; holds its moment alive as long as it lives.
@@ -101,6 +103,33 @@ impl View {
             cached: OnceLock::new(),
         };
         Ok(Self { moment: Arc::new(moment), policy_override: None })
+    }
+
+    /// The derived families that are being made again, by name, with how far each is.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a record cannot be read.
+    pub(crate) fn repairs(&self) -> Result<BTreeMap<String, RepairRecord>, StoreError> {
+        let mut rows = self.pinned().scan_prefix::<Meta>(MetaKey::repairs())?;
+        let mut found = BTreeMap::new();
+        while let Some((key, record)) = rows.next_with("repair", |row| row.repair())? {
+            if let MetaKey::Repair(family) = key {
+                found.insert(family, record);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Refuses a corpus whose derived families are being made again.
+    ///
+    /// # Errors
+    /// [`StoreError::Repairing`].
+    pub(in crate::store) fn refuse_repairing(&self, path: &Path) -> Result<(), StoreError> {
+        let families: Vec<String> = self.repairs()?.into_keys().collect();
+        match families.is_empty() {
+            true => Ok(()),
+            false => Err(StoreError::Repairing { path: path.to_path_buf(), families }),
+        }
     }
 
     pub(in crate::store) fn pinned(&self) -> &PinnedMoment {

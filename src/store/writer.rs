@@ -4,7 +4,7 @@ use crate::model::{Context, FieldId, TermId};
 use crate::store::bytes::record::CommitRecord;
 use crate::store::bytes::text::TextEncoder;
 use crate::store::database::compact::{self, PIECE, compact};
-use crate::store::database::family::FamilyInfo;
+use crate::store::database::family::{FamilyInfo, damaged_table};
 use crate::store::database::page_cache::PageCache;
 use crate::store::database::tuning::MemoryBudget;
 use crate::store::error::StoreError;
@@ -131,9 +131,10 @@ impl StoreWriter {
         let mut options = FlushOptions::default();
         options.set_wait(true);
         let handles: Vec<_> = families.iter().collect();
-        self.db.flush_cfs_opt(&handles, &options)?;
+        let failed = |error| damaged_table(&self.db, self.families, error);
+        self.db.flush_cfs_opt(&handles, &options).map_err(failed)?;
         if self.bands.take_backlog() {
-            self.db.wait_for_compact(&WaitForCompactOptions::default())?;
+            self.db.wait_for_compact(&WaitForCompactOptions::default()).map_err(failed)?;
         }
         drop(handles);
         drop(families);

@@ -68,6 +68,7 @@ mod refused;
 mod rejects;
 mod reloads;
 mod remote;
+mod repair;
 mod report;
 mod rocksdb;
 mod scripts;

@@ -24,6 +24,7 @@ mod words;
 
 pub use certificate::{Certificate, Finding, SearchedFamily, SearchedFile, SharedTrace};
 pub(crate) use certificate::{certify, write_certificate};
+pub(super) use rows::identity_of;
 pub(crate) use words::quoting;
 
 use super::commits::CommitLoop;

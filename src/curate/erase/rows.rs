@@ -44,7 +44,7 @@ pub(super) fn erase(
         let mut traces = Vec::with_capacity(chunk.len());
         for document in &chunk {
             let header = view.expect_header(*document)?;
-            let identity = identity(&view, &header)?;
+            let identity = identity_of(&view, &header)?;
             traces.push(trace(&view, *document, &header, identity)?);
             let sketch = lasting_sketch(&view, &blocklist, *document, &header)?;
             let stub = stub(&view, &header);
@@ -89,7 +89,7 @@ fn stub(view: &View, header: &DocumentRecord) -> DocumentRecord {
 }
 
 /// The identity under which a later ingest would recognise a document.
-fn identity(view: &View, header: &DocumentRecord) -> Result<[u8; 16], CurateError> {
+pub fn identity_of(view: &View, header: &DocumentRecord) -> Result<[u8; 16], CurateError> {
     let source = view.source_name(header.source);
     Ok(match &header.key {
         Some(key) => key_identity(source, key),

@@ -197,6 +197,17 @@ impl RedoRecord {
     pub(in crate::store) const FINGERPRINTS: &str = "fingerprints";
 }
 
+/// A derived family that is being made again.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
+pub struct RepairRecord {
+    /// It was dropped and made empty, but for what follows from nothing else.
+    pub is_empty: bool,
+    /// What of its order is done: documents below this id, mostly.
+    pub next: u64,
+    /// Bitmaps of standings that could not be read: generation, standing, block.
+    pub lost: Vec<(u32, u8, u64)>,
+}
+
 /// A source and its counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Encode, Decode)]
 pub struct SourceRecord {

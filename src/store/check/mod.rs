@@ -1,16 +1,27 @@
 //! `check` over what the store derives itself: journal, checksums, bitmaps, columns, counters, rows
 //! that name other rows. What needs the crafts (sketches, similarities, ids) is `curate`'s. What would have to be
 //! looked up value by value, or held for the whole corpus, is compared by sums first: `postings`, `matches`.
+//!
+//! A repair makes again what is derived: `repair` empties the damaged families, `rebuild` computes a block of their rows
+//! from base rows (`block` compares these with what is stored), `fill` writes what needs no craft. `lost` says what
+//! follows from nothing else.
 
 mod block;
 mod digest;
+mod fill;
+mod lost;
 mod matches;
 mod postings;
+mod rebuild;
+mod repair;
 #[cfg(test)]
 mod tests;
 pub(in crate::store) mod walk;
 
 pub use digest::digest;
+pub use lost::LostRows;
+pub(crate) use lost::ranges;
+pub use repair::{RepairStart, begin_repair};
 
 use super::database::family::{FamilyVisitor, StoreFamily};
 use super::system_fields;
@@ -117,9 +128,10 @@ pub fn check(
     Ok(faults.found)
 }
 
+/// An error is a fault of the family that it is about, of `place` where it is about none.
 fn note(result: Result<(), StoreError>, place: &str, faults: &mut FaultList) {
     if let Err(error) = result {
-        faults.push(place, error.to_string());
+        faults.push(error.family().unwrap_or(place), error.to_string());
     }
 }
 
@@ -262,17 +274,29 @@ fn rows_decode<C: StoreFamily>(view: &View, context: &Context<'_>) -> Result<(),
 fn documents(view: &View, context: &Context<'_>, faults: &mut FaultList) -> Result<(), StoreError> {
     let mut sums: BTreeMap<SourceId, SourceSums> = BTreeMap::new();
     let mut computed = PostingSums::default();
+    let mut is_whole = true;
     for block in view.blocks() {
         let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
-        let mut check = BlockCheck::new(view, block)?;
+        let check = match BlockCheck::new(view, block, context) {
+            Ok(check) => check,
+            Err(error) => {
+                context.check_interrupt()?;
+                is_whole = false;
+                note(Err(error), "documents", faults);
+                continue;
+            }
+        };
         for row in view.headers(range.clone())? {
             context.check_interrupt()?;
             let (document, header) = row?;
             let sums = sums.entry(header.source).or_default();
-            note(check.document(view, document, &header, sums, faults), "documents", faults);
+            note(check.document(document, &header, sums, faults), "documents", faults);
         }
-        check.finish(&mut computed);
+        note(check.finish(&mut computed, faults), "columns", faults);
         context.progress.advance(range.end);
+    }
+    if !is_whole {
+        return Ok(());
     }
     note(postings::check(view, &computed, faults), "postings", faults);
     for (source, record) in view.sources() {

@@ -2,7 +2,7 @@
 
 use crate::model::hexadecimal;
 use crate::store::bytes::key::StoreKey;
-use crate::store::error::{DecodeError, StoreError};
+use crate::store::error::{DecodeError, StoreError, is_derived};
 use rocksdb::{BoundColumnFamily, DB};
 use std::sync::Arc;
 
@@ -67,6 +67,14 @@ pub struct FamilyInfo {
     pub value: &'static str,
 }
 
+impl FamilyInfo {
+    /// Whether its rows follow from those of other families, so that a repair makes them again.
+    #[must_use]
+    pub fn is_derived(&self) -> bool {
+        is_derived(self.name)
+    }
+}
+
 /// Declares a family: `store_family! { /// What it is. Name = "name on disk", Shape, Key, "key in words" => Value<'v>,
 /// decode, "value in words" }`.
 macro_rules! store_family {
@@ -126,4 +134,42 @@ pub(in crate::store) fn corrupt_row<C: StoreFamily>(
         offset: malformed.offset,
         why: malformed.why,
     }
+}
+
+/// What RocksDB says of bytes that it cannot read or has lost, with the family that they are of.
+pub(in crate::store) fn damaged_family(family: &'static str, error: rocksdb::Error) -> StoreError {
+    let why = error.into_string();
+    if is_damage(&why) { StoreError::Damaged { family, why } } else { StoreError::Rocks(why) }
+}
+
+/// Whether RocksDB speaks of a table that is not as it was written, cannot be read, or is gone.
+pub(in crate::store) fn is_damage(words: &str) -> bool {
+    words.contains("Corruption")
+        || (words.contains(".sst")
+            && ["No such file", "Input/output error"].iter().any(|why| words.contains(why)))
+}
+
+/// As [`damaged_family`], of a write: a flush or a compaction that met the bytes, whose table says which family it was.
+pub(in crate::store) fn damaged_table(
+    db: &DB,
+    families: &[FamilyInfo],
+    error: rocksdb::Error,
+) -> StoreError {
+    unopened_table(db, families, error.into_string())
+}
+
+/// The same of words, of which nothing is known but that they are RocksDB's.
+pub(in crate::store) fn unopened_table(
+    db: &DB,
+    families: &[FamilyInfo],
+    words: String,
+) -> StoreError {
+    if is_damage(&words)
+        && let Ok(tables) = db.live_files()
+        && let Some(table) = tables.iter().find(|table| words.contains(&table.name))
+        && let Some(family) = families.iter().find(|it| it.name == table.column_family_name)
+    {
+        return StoreError::Damaged { family: family.name, why: words };
+    }
+    StoreError::Rocks(words)
 }

@@ -2,7 +2,7 @@
 //! an early end.
 
 use crate::store::bytes::key::{StoreKey, after_prefix};
-use crate::store::database::family::{StoreFamily, corrupt_row, family_handle};
+use crate::store::database::family::{StoreFamily, corrupt_row, damaged_family, family_handle};
 use crate::store::database::tuning;
 use crate::store::error::{DecodeError, StoreError};
 use rocksdb::{
@@ -57,7 +57,8 @@ impl PinnedMoment {
         #[cfg(test)]
         crate::store::counted::read(C::NAME, 1);
         let family = self.family::<C>()?;
-        Ok(self.borrow_dependent().0.get_pinned_cf(&family, key)?)
+        let found = self.borrow_dependent().0.get_pinned_cf(&family, key);
+        found.map_err(|error| damaged_family(C::NAME, error))
     }
 
     /// Reads one row; a failure to decode names family, key and byte.
@@ -100,7 +101,7 @@ impl PinnedMoment {
             for value in
                 self.borrow_owner().batched_multi_get_cf_opt(&family, chunk, true, &options)
             {
-                found.push(value?);
+                found.push(value.map_err(|error| damaged_family(C::NAME, error))?);
             }
         }
         Ok(found)
@@ -186,7 +187,7 @@ impl<'a, C: StoreFamily> RowCursor<'a, C> {
         self.started = true;
         if !self.raw.valid() {
             self.done = true;
-            self.raw.status()?;
+            self.raw.status().map_err(|error| damaged_family(C::NAME, error))?;
             return Ok(None);
         }
         #[cfg(test)]

@@ -107,6 +107,17 @@ pub(in crate::store) fn families_to_read(
     described(list, memory, |_, options| options)
 }
 
+/// As [`families`], and nothing is compacted: a compaction that meets a damaged block ends all writing.
+pub(in crate::store) fn resting_families(
+    list: &[FamilyInfo],
+    memory: MemoryBudget,
+) -> Vec<ColumnFamilyDescriptor> {
+    described(list, memory, |_, mut options| {
+        options.set_disable_auto_compactions(true);
+        options
+    })
+}
+
 fn described(
     list: &[FamilyInfo],
     memory: MemoryBudget,

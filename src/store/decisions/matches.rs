@@ -221,6 +221,19 @@ fn joined<P>(
     })
 }
 
+/// Whose witness a change of a match takes a document from, and whom it gives it: whether it joined is told with each.
+pub(in crate::store) fn member_changes(
+    before: Option<&Match>,
+    now: Option<&Match>,
+) -> impl Iterator<Item = (DocId, bool)> {
+    let witness = |found: Option<&Match>| {
+        found.filter(|found| found.is_duplicate()).map(|found| found.witness)
+    };
+    let (left, joined) = (witness(before), witness(now));
+    let changes = [left.map(|one| (one, false)), joined.map(|one| (one, true))];
+    changes.into_iter().flatten().filter(move |_| left != joined)
+}
+
 impl CommitBatch<'_> {
     /// Records why a document is not kept (`now`; none when it is kept or alone), replacing `before`.
     ///
@@ -237,15 +250,9 @@ impl CommitBatch<'_> {
         }
         let (generation, commit) = (self.view.generation(), self.commit_seq());
         self.put::<Matches>(&MatchKey { generation, removed, commit }, &encode_match(now))?;
-        let in_cluster = |found: &&Match| found.is_duplicate();
-        let (left, joined) = (before.filter(in_cluster), now.filter(in_cluster));
-        if left.map(|found| found.witness) != joined.map(|found| found.witness) {
-            for (found, state) in [(left, false), (joined, true)] {
-                if let Some(found) = found {
-                    let key = MemberKey { generation, witness: found.witness, removed, commit };
-                    self.put::<Members>(&key, &encode_member(state))?;
-                }
-            }
+        for (witness, has_joined) in member_changes(before, now) {
+            let key = MemberKey { generation, witness, removed, commit };
+            self.put::<Members>(&key, &encode_member(has_joined))?;
         }
         Ok(())
     }

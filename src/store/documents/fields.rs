@@ -83,9 +83,7 @@ impl View {
     ///
     /// # Errors
     /// [`StoreError`] for a record that no release wrote.
-    pub(in crate::store) fn indexed_fields(
-        &self,
-    ) -> Result<Cow<'_, [FieldDeclaration]>, StoreError> {
+    pub(crate) fn indexed_fields(&self) -> Result<Cow<'_, [FieldDeclaration]>, StoreError> {
         // Asked for with every document that changes, and nearly always none is being filled.
         let mut fields = Cow::Borrowed(self.fields());
         for (id, record) in self.filling_fields() {

@@ -43,6 +43,11 @@ impl CorpusDirectory {
         self.root.join("folding")
     }
 
+    /// What a repair carries over of the families that it drops.
+    pub(in crate::store) fn repairing(&self) -> PathBuf {
+        self.root.join("repairing")
+    }
+
     /// The filter over the band index, rebuildable.
     pub(in crate::store) fn band_filter(&self) -> PathBuf {
         self.root.join("bands.filter")

@@ -1,7 +1,7 @@
 //! The family `snapshots`: named moments, each a record and, under a longer key, the documents that it has as kept. A
 //! record is read without them: they may be many.
 
-use crate::model::Generation;
+use crate::model::{CommitSeq, Generation};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block::{decode_treemap, put_treemap};
 use crate::store::bytes::key::{NameKey, NameRule, StoreKey, check_name};
@@ -11,6 +11,7 @@ use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
 use crate::store::writer::StoreWriter;
 use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
 
 store_family! {
     /// Named snapshots and the kept bitmap each one pins.
@@ -63,6 +64,21 @@ impl View {
     /// [`StoreError`] when a row cannot be read.
     pub fn snapshots(&self) -> Result<Vec<SnapshotRecord>, StoreError> {
         self.named_records::<Snapshots, _>("snapshot", Named::record)
+    }
+
+    /// The generations whose decisions are shown, by the present or by a snapshot: ascending, each with the last commit
+    /// that counts.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a record cannot be read.
+    pub(crate) fn shown_generations(&self) -> Result<BTreeMap<Generation, CommitSeq>, StoreError> {
+        let mut shown = BTreeMap::new();
+        for snapshot in self.snapshots()? {
+            let last = shown.entry(Generation(snapshot.generation)).or_insert(CommitSeq(0));
+            *last = CommitSeq(snapshot.commit).max(*last);
+        }
+        shown.insert(self.generation(), CommitSeq(u64::MAX));
+        Ok(shown)
     }
 
     /// The snapshot of that name, which must be there.

@@ -287,11 +287,24 @@ impl CommitBatch<'_> {
         for (row, item) in (1..).zip(items) {
             self.put::<Suites>(&SuiteKey { suite, row }, &encode_item(item)?)?;
         }
+        self.put_suite_grams(suite, grams)?;
+        Ok(suite)
+    }
+
+    /// Stores the n-grams of a suite.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub(crate) fn put_suite_grams<'g>(
+        &mut self,
+        suite: SuiteId,
+        grams: impl Iterator<Item = (u64, &'g SuiteGram)>,
+    ) -> Result<(), StoreError> {
         for (hash, gram) in grams {
             let key = SuiteGramKey { suite, hash: hash_bytes(hash) };
             self.put::<SuiteGrams>(&key, &encode_gram(gram))?;
         }
-        Ok(suite)
+        Ok(())
     }
 
     /// Stores how far texts were searched for a suite.

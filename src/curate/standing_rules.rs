@@ -1,0 +1,213 @@
+//! The standings of documents whose bitmaps cannot be read, by what else tells them: traces, removals, matches, words and
+//! blocks.
+
+use super::error::CurateError;
+use crate::decide::{BlockKeys, Blocklist};
+use crate::model::{BLOCK_SIZE, CommitSeq, DocId, Generation, MatchKind, Standing};
+use crate::store::{BlockKind, CommitBatch, View};
+use roaring::RoaringTreemap;
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+/// What tells standings of the generations that are shown.
+pub struct StandingRules {
+    shown: BTreeMap<Generation, ShownGeneration>,
+    /// Generation, standing, block of each bitmap that could not be read; block 2^64 - 1: all.
+    lost: Vec<(u32, u8, u64)>,
+}
+
+/// A generation up to the last commit that counts of it.
+struct ShownGeneration {
+    until: CommitSeq,
+    removed: RoaringTreemap,
+    purged: RoaringTreemap,
+}
+
+impl ShownGeneration {
+    /// Whether it goes on.
+    const fn is_current(&self) -> bool {
+        self.until.0 == u64::MAX
+    }
+}
+
+impl StandingRules {
+    /// Those of a view, with the bitmaps that could not be read.
+    ///
+    /// # Errors
+    /// [`CurateError`] when rows of removals or snapshots cannot be read.
+    pub fn of(view: &View, lost: Vec<(u32, u8, u64)>) -> Result<Self, CurateError> {
+        let (removed, purged) = (RoaringTreemap::new(), RoaringTreemap::new());
+        let new =
+            |until| ShownGeneration { until, removed: removed.clone(), purged: purged.clone() };
+        let shown = view.shown_generations()?;
+        let mut shown: BTreeMap<Generation, ShownGeneration> =
+            shown.into_iter().map(|(generation, until)| (generation, new(until))).collect();
+        for row in view.removals()? {
+            let (commit, documents) = row?;
+            let is_back =
+                view.commit_record(commit)?.is_some_and(|record| record.kind == "restore");
+            for one in shown.values_mut().filter(|one| commit <= one.until) {
+                if is_back {
+                    one.removed -= &documents;
+                } else {
+                    one.removed |= &documents;
+                }
+            }
+        }
+        for row in view.traces()? {
+            let (commit, traces) = row?;
+            for one in shown.values_mut().filter(|one| commit <= one.until) {
+                one.purged.extend(traces.iter().map(|trace| trace.document.0));
+            }
+        }
+        Ok(Self { shown, lost })
+    }
+
+    /// The documents that are removed, as their bitmap has them, or these rules where that cannot be read.
+    #[must_use]
+    pub fn removed(&self, view: &View) -> RoaringTreemap {
+        let by_rules = || {
+            let shown = self.shown.get(&view.generation());
+            shown.map(|shown| &shown.removed - &shown.purged).unwrap_or_default()
+        };
+        view.documents_standing(Standing::Removed).unwrap_or_else(|_| by_rules())
+    }
+
+    /// The standing of a document: as its bitmap has it, or as these rules do where that cannot be read.
+    ///
+    /// # Errors
+    /// [`CurateError`] when rows of the document cannot be read.
+    pub fn read(&self, view: &View, document: DocId) -> Result<Standing, CurateError> {
+        if let Ok(found) = view.standing(document) {
+            return Ok(found);
+        }
+        let Some(shown) = self.shown.get(&view.generation()) else { return Ok(Standing::Kept) };
+        if let Some(found) = shown.removed_standing(document) {
+            return Ok(found);
+        }
+        // What is similar to what was removed needs more than what may be left: it is decided again.
+        match told(view, shown, document)? {
+            Some(found) => Ok(found),
+            None if is_blocked_by_hash(view, document)? => Ok(Standing::Blocked),
+            None => Ok(Standing::Kept),
+        }
+    }
+
+    /// Gives the removed and purged documents of a block that no bitmap has their standing.
+    ///
+    /// # Errors
+    /// [`CurateError`] when rows cannot be read.
+    pub(super) fn fill_removed(
+        &self,
+        batch: &mut CommitBatch<'_>,
+        block: u64,
+    ) -> Result<(), CurateError> {
+        self.fill_by(batch, block, |_, shown, document| Ok(shown.removed_standing(document)))
+    }
+
+    /// Gives all documents of a block that no bitmap has their standing, in every generation that is shown. Those that
+    /// were removed have theirs.
+    ///
+    /// # Errors
+    /// [`CurateError`] when rows cannot be read.
+    pub(super) fn fill(&self, batch: &mut CommitBatch<'_>, block: u64) -> Result<(), CurateError> {
+        let view = batch.view().clone();
+        let mut blocklist = Blocklist::new(&view)?;
+        self.fill_by(batch, block, |under, shown, document| {
+            if let Some(found) = told(under, shown, document)? {
+                return Ok(Some(found));
+            }
+            let header = view.expect_header(document)?;
+            let with_sketch = blocklist.has(BlockKind::Similar);
+            let of = BlockKeys::of(&view, document, &header, with_sketch)?;
+            let is_blocked = blocklist.keeps_out(&of, Some(document), |craft| {
+                Ok(craft.shingles(&view.compared_text(document)?).into())
+            })?;
+            Ok(Some(if is_blocked { Standing::Blocked } else { Standing::Kept }))
+        })
+    }
+
+    fn fill_by(
+        &self,
+        batch: &mut CommitBatch<'_>,
+        block: u64,
+        mut standing: impl FnMut(
+            &View,
+            &ShownGeneration,
+            DocId,
+        ) -> Result<Option<Standing>, CurateError>,
+    ) -> Result<(), CurateError> {
+        let view = batch.view().clone();
+        let documents: Range<u64> =
+            block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(view.documents());
+        for (generation, shown) in &self.shown {
+            let under = view.with_policy(view.policy().clone(), *generation);
+            let known = under.block_standings(block)?;
+            let lost: Vec<Standing> = Standing::ALL
+                .into_iter()
+                .filter(|standing| self.is_lost(*generation, *standing, block))
+                .collect();
+            for document in documents.clone().map(DocId) {
+                if known.of(document.slot()).is_some() {
+                    continue;
+                }
+                // Of an earlier generation documents that came later have none.
+                if !shown.is_current() && view.expect_header(document)?.commit > shown.until {
+                    continue;
+                }
+                let found = match lost.as_slice() {
+                    // Every document has one: that whose bitmap is the only one that is lost.
+                    [only] => Some(*only),
+                    _ => standing(&under, shown, document)?,
+                };
+                if let Some(found) = found {
+                    batch.put_standing(*generation, document, found)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn is_lost(&self, Generation(of): Generation, standing: Standing, block: u64) -> bool {
+        self.lost.iter().any(|(generation, code, at)| {
+            *generation == of && *code == standing as u8 && (*at == block || *at == u64::MAX)
+        })
+    }
+}
+
+impl ShownGeneration {
+    fn removed_standing(&self, document: DocId) -> Option<Standing> {
+        match document.0 {
+            id if self.purged.contains(id) => Some(Standing::Purged),
+            id if self.removed.contains(id) => Some(Standing::Removed),
+            _ => None,
+        }
+    }
+}
+
+/// The standing of a document that was not removed, by its match and its words; none: it is kept or blocked.
+fn told(
+    view: &View,
+    shown: &ShownGeneration,
+    document: DocId,
+) -> Result<Option<Standing>, CurateError> {
+    if let Some(found) = view.match_at((view.generation(), shown.until), document)? {
+        return Ok(Some(match found.kind {
+            MatchKind::Exact => Standing::Exact,
+            MatchKind::Near => Standing::Near,
+            MatchKind::Superseded => Standing::Superseded,
+        }));
+    }
+    let is_empty = view.policy().mode.is_near() && view.expect_header(document)?.words == 0;
+    Ok(is_empty.then_some(Standing::Empty))
+}
+
+fn is_blocked_by_hash(view: &View, document: DocId) -> Result<bool, CurateError> {
+    let header = view.expect_header(document)?;
+    for (what, hash) in BlockKeys::of(view, document, &header, false)?.keys() {
+        if view.blockers(what, hash)?.iter().any(|by| *by != document) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}

@@ -1,0 +1,152 @@
+//! The derived rows of one block of documents, computed from the rows that they follow from: `check` compares them with
+//! what is stored, a repair writes them. One rule for both.
+
+use crate::model::{
+    BLOCK_SIZE, ColumnId, Context, DocId, FieldDeclaration, FieldId, Generation, SourceId,
+    Standing, TermId,
+};
+use crate::store::batch::CommitBatch;
+use crate::store::bytes::bitmap_block;
+use crate::store::bytes::key::DocumentKey;
+use crate::store::bytes::key::{BlockNumber, ColumnKey, PostingKey, StoreKey, TokensKey};
+use crate::store::bytes::number_block::NumberBlock;
+use crate::store::documents::indexed_values::indexed;
+use crate::store::documents::metadata::Metadata;
+use crate::store::documents::numbers::Columns;
+use crate::store::documents::postings::Postings;
+use crate::store::documents::tokens::Tokens;
+use crate::store::error::StoreError;
+use crate::store::system_fields;
+use crate::store::view::View;
+use roaring::RoaringBitmap;
+use std::collections::BTreeMap;
+
+/// What the columns and bitmaps of one block must hold. Standings are apart: nothing computes them from one block.
+pub(crate) struct BlockRows {
+    pub(in crate::store) block: u64,
+    /// Lengths, sources, commits, counts of tokens, declared numbers.
+    pub(in crate::store) numbers: BTreeMap<ColumnId, NumberBlock>,
+    /// The documents of each keyword; their columns follow from them.
+    pub(in crate::store) keywords: BTreeMap<(FieldId, Vec<u8>), RoaringBitmap>,
+    /// The documents of each source.
+    pub(in crate::store) sources: BTreeMap<SourceId, RoaringBitmap>,
+}
+
+impl View {
+    /// Computes the rows of a block from headers, metadata and token ids, `fields` of the metadata.
+    ///
+    /// # Errors
+    /// [`StoreError`] when these cannot be read; [`StoreError::Interrupted`].
+    pub(crate) fn rebuild_block(
+        &self,
+        block: u64,
+        fields: &[FieldDeclaration],
+        context: &Context<'_>,
+    ) -> Result<BlockRows, StoreError> {
+        let (numbers, keywords, sources) = Default::default();
+        let mut rows = BlockRows { block, numbers, keywords, sources };
+        let range = block * BLOCK_SIZE..((block + 1) * BLOCK_SIZE).min(self.documents());
+        for row in self.headers(range.clone())? {
+            context.check_interrupt()?;
+            let (document, header) = row?;
+            let slot = document.slot();
+            rows.sources.entry(header.source).or_default().insert(slot.into());
+            for (column, number) in [
+                (system_fields::BYTES, header.bytes),
+                (system_fields::CHARS, header.chars),
+                (system_fields::SOURCE_OF, header.source.0.into()),
+                (system_fields::COMMIT_OF, header.commit.0),
+            ] {
+                rows.number(column, slot, number.cast_signed());
+            }
+        }
+        let key = |document| DocumentKey { document: DocId(document) }.to_bytes();
+        let mut metadata =
+            self.pinned().scan::<Metadata>(&key(range.start), Some(key(range.end)))?;
+        while let Some((key, text)) = metadata.next("metadata")? {
+            context.check_interrupt()?;
+            let (values, slot) = (indexed(text, fields), key.document.slot());
+            for (field, keyword) in values.keywords {
+                let value = (field, system_fields::keyword_value(&keyword));
+                rows.keywords.entry(value).or_default().insert(slot.into());
+            }
+            for (field, number) in values.numbers {
+                rows.number(system_fields::column_of(field), slot, number);
+            }
+        }
+        for (tokenizer, _) in self.tokenizers() {
+            let width = if self.tokens_are_wide(tokenizer)? { 4 } else { 2 };
+            let key = |document| TokensKey { tokenizer, document: DocId(document) }.to_bytes();
+            let mut ids = self.pinned().scan::<Tokens>(&key(range.start), Some(key(range.end)))?;
+            while let Some((key, ids)) = ids.next("token ids")? {
+                let count = i64::try_from(ids.len() / width).unwrap_or(i64::MAX);
+                rows.number(system_fields::tokens_of(tokenizer), key.document.slot(), count);
+            }
+        }
+        Ok(rows)
+    }
+}
+
+impl BlockRows {
+    fn number(&mut self, column: ColumnId, slot: u16, number: i64) {
+        self.numbers.entry(column).or_default().set(slot, Some(number));
+    }
+}
+
+impl CommitBatch<'_> {
+    /// Writes the rows of a block in the place of those that are stored: its columns, its bitmaps, or both.
+    ///
+    /// # Errors
+    /// [`StoreError`] when a term cannot be read or made.
+    pub(crate) fn put_block(
+        &mut self,
+        rows: BlockRows,
+        with_columns: bool,
+        with_postings: bool,
+    ) -> Result<(), StoreError> {
+        let BlockRows { block, mut numbers, keywords, sources } = rows;
+        let sources = sources.into_iter().map(|(source, slots)| {
+            ((system_fields::SOURCE, system_fields::source_value(source)), slots)
+        });
+        for ((field, value), slots) in keywords.into_iter().chain(sources) {
+            let term = self.term(field, &value)?;
+            if with_postings {
+                let key = PostingKey { term, block: BlockNumber(block) };
+                self.put::<Postings>(&key, &bitmap_block::encode(&slots))?;
+            }
+            if field != system_fields::SOURCE {
+                add_term(numbers.entry(system_fields::column_of(field)).or_default(), term, &slots);
+            }
+        }
+        for (column, numbers) in numbers.into_iter().filter(|_| with_columns) {
+            let key = ColumnKey { column, block: BlockNumber(block) };
+            self.put::<Columns>(&key, &numbers.encode())?;
+        }
+        Ok(())
+    }
+
+    /// Gives documents of a block a standing in a generation, and counts nothing.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the term cannot be read or made.
+    pub(crate) fn put_standing(
+        &mut self,
+        generation: Generation,
+        document: DocId,
+        standing: Standing,
+    ) -> Result<(), StoreError> {
+        let value = system_fields::standing_value(generation, standing);
+        self.add_posting(system_fields::STANDING, &value, document)?;
+        if generation == self.view().generation() {
+            self.kept.insert(document, standing == Standing::Kept);
+        }
+        Ok(())
+    }
+}
+
+/// The column of a keyword field holds the terms of its values.
+pub(in crate::store) fn add_term(column: &mut NumberBlock, term: TermId, slots: &RoaringBitmap) {
+    for slot in slots.iter().filter_map(|slot| u16::try_from(slot).ok()) {
+        column.set(slot, Some(term.0.into()));
+    }
+}
