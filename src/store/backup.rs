@@ -11,14 +11,14 @@ use crate::store::files::backups::{
 use crate::store::files::directory::{CorpusDirectory, sync_directory};
 use crate::store::files::journal::{self, Journal, JournalContents, JournalEntry};
 use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
-use crate::store::files::scratch::{self, LinkedFiles};
+use crate::store::files::scratch::{self, LinkedFiles, ScratchDirectory};
 use crate::store::files::wal;
 use crate::store::migrate;
 use crate::store::opening::{open_for_inspection, refuse_lost};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Moments that are tried: a log that becomes a table while it is copied asks for another one.
 const TRIES: usize = 16;
@@ -259,24 +259,24 @@ pub fn restore_backup(
         });
     }
     refuse_target(target)?;
-    let making = MakingCorpus::beside(target)?;
-    let place = CorpusDirectory::new(&making.0);
+    let making = making_beside(target)?;
+    // Within it, so that the file that says that this process lives is never in a corpus.
+    let made = making.path().join("corpus");
+    let place = CorpusDirectory::new(&made);
     let database = place.database();
-    std::fs::create_dir(&database).map_err(StoreError::io("creating", &database))?;
+    std::fs::create_dir_all(&database).map_err(StoreError::io("creating", &database))?;
     context.progress.begin("copying", Some(record.bytes));
     let mut done = 0;
     for file in &record.files {
-        backups.copy_out(file, &making.0.join(&file.name), context)?;
+        backups.copy_out(file, &made.join(&file.name), context)?;
         done += file.bytes;
         context.progress.advance(done);
     }
     sync_directory(&database)?;
     finish(&place, &record)?;
     refuse_target(target)?;
-    std::fs::rename(&making.0, target).map_err(StoreError::io("renaming to", target))?;
-    sync_directory(
-        target.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-    )?;
+    std::fs::rename(&made, target).map_err(StoreError::io("renaming to", target))?;
+    sync_directory(directory_of(target))?;
     context.progress.end();
     Ok(record)
 }
@@ -306,26 +306,19 @@ fn refuse_target(target: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// A directory in the making, which is gone unless it was renamed.
-struct MakingCorpus(PathBuf);
-
-impl MakingCorpus {
-    fn beside(target: &Path) -> Result<Self, StoreError> {
-        let name = target
-            .file_name()
-            .ok_or_else(|| StoreError::AlreadyExists { path: target.to_path_buf() })?;
-        let name = format!("{}.restoring-{}", name.to_string_lossy(), std::process::id());
-        let path = target.with_file_name(name);
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent).map_err(StoreError::io("creating", parent))?;
-        }
-        std::fs::create_dir(&path).map_err(StoreError::io("creating", &path))?;
-        Ok(Self(path))
-    }
+/// The directory that a path is in.
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-impl Drop for MakingCorpus {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A directory beside the target, for a corpus in the making. Those of processes that were killed go.
+fn making_beside(target: &Path) -> Result<ScratchDirectory, StoreError> {
+    let name = target
+        .file_name()
+        .ok_or_else(|| StoreError::AlreadyExists { path: target.to_path_buf() })?;
+    let kind = format!("{}.restoring", name.to_string_lossy());
+    let beside = CorpusDirectory::new(directory_of(target));
+    std::fs::create_dir_all(&beside.root).map_err(StoreError::io("creating", &beside.root))?;
+    scratch::sweep(&beside, &[&kind]);
+    ScratchDirectory::make(&beside, &kind)
 }
