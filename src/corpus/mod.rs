@@ -12,6 +12,7 @@ mod fields;
 mod generated;
 mod loads;
 mod options;
+mod remote_backups;
 mod report;
 #[cfg(test)]
 mod report_cost_tests;

@@ -361,7 +361,7 @@ fn histories_with_backups_lose_and_mix_up_nothing() {
                     let (commit, expected) = known.iter().nth(random.below(known.len())).unwrap();
                     let (commit, expected) = (*commit, expected.clone());
                     if random.below(3) == 0 {
-                        backups.drop_backup(commit).unwrap();
+                        backups.drop_backup(commit, &Context::new()).unwrap();
                         known.remove(&commit);
                     } else {
                         place = scratch.path(&format!("corpus-{step}"));
@@ -376,7 +376,7 @@ fn histories_with_backups_lose_and_mix_up_nothing() {
                     }
                 }
             }
-            if let Ok(listed) = backups.list() {
+            if let Ok(listed) = backups.list(&Context::new()) {
                 let listed: Vec<u64> = listed.iter().map(|record| record.commit).collect();
                 assert_eq!(
                     listed,
