@@ -72,7 +72,7 @@ impl BackupPlace for RemoteBackups {
         self.failed("writing", name, self.folder.put_new(name, bytes.to_vec()))
     }
 
-    fn remove(&self, name: &str) -> Result<(), StoreError> {
-        self.failed("removing", name, self.after.delete(name))
+    fn remove(&self, names: &[&str]) -> Result<(), StoreError> {
+        self.failed("removing", "", self.after.delete_all(names))
     }
 }

@@ -11,6 +11,7 @@ use super::request::{
 };
 use super::stores::{ObjectStores, StoreClient};
 use crate::model::{Interrupt, error_words};
+use futures::StreamExt;
 use object_store::multipart::PartId;
 use object_store::path::Path;
 use object_store::{
@@ -137,14 +138,28 @@ impl RemoteFolder {
 
     /// Deletes an object; one that is not there is deleted.
     pub(crate) fn delete(&self, name: &str) -> Result<(), RemoteError> {
-        let (client, location) = (self.client.clone(), self.location(name)?);
-        let address = self.address_of(name);
+        self.delete_all(&[name])
+    }
+
+    /// Deletes objects, many by one request where the store takes that; those that are not there are deleted.
+    pub(crate) fn delete_all(&self, names: &[&str]) -> Result<(), RemoteError> {
+        let locations = names.iter().map(|name| self.location(name));
+        let locations = locations.collect::<Result<Vec<_>, _>>()?;
+        let address = match names {
+            [name] => self.address_of(name),
+            _ => self.address_of(""),
+        };
+        let client = self.client.clone();
         let asked = self.client.runtime.begin(async move {
-            let deleted = client.small.delete(&location).await;
-            match deleted.map_err(|error| client.fault(&error, &address).last(&address)) {
-                Err(RemoteError::NotFound { .. }) => Ok(()),
-                deleted => deleted,
+            let locations = futures::stream::iter(locations.into_iter().map(Ok)).boxed();
+            let mut deleted = client.small.delete_stream(locations);
+            while let Some(done) = deleted.next().await {
+                match done.map_err(|error| client.fault(&error, &address).last(&address)) {
+                    Ok(_) | Err(RemoteError::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
+            Ok(())
         });
         asked.wait(&self.interrupt)
     }

@@ -106,7 +106,11 @@ fn backups_in_a_bucket_are_those_of_a_directory() {
         assert_eq!(digest(&newest), taken[2].1);
         let first = taken[0].0.to_string();
         let before = objects(&server, "files/").len();
+        let requests = server.state().requests.len();
         let dropped = backup(&server, &["drop", PLACE, &first, "--json"]).good().json();
+        let asked = server.state().requests.split_off(requests);
+        // The manifest, all files, the mark.
+        assert_eq!(asked.iter().filter(|asked| asked.starts_with("POST")).count(), 3, "{asked:?}");
         let after = objects(&server, "files/").len();
         assert_eq!(after as u64 + dropped["files"].as_u64().unwrap(), before as u64);
         backup(&server, &["verify", PLACE]).good();

@@ -50,11 +50,11 @@ pub(crate) trait BackupPlace {
     /// [`StoreError::Io`].
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError>;
 
-    /// Removes a file; one that is not there is removed.
+    /// Removes files; those that are not there are removed.
     ///
     /// # Errors
     /// [`StoreError::Io`].
-    fn remove(&self, name: &str) -> Result<(), StoreError>;
+    fn remove(&self, names: &[&str]) -> Result<(), StoreError>;
 }
 
 /// A directory on disk. Who has its lock is alone.
@@ -177,15 +177,18 @@ impl BackupPlace for BackupFolder {
         self.put(name, &mut |file| file.write_all(bytes).map_err(StoreError::io("writing", &path)))
     }
 
-    fn remove(&self, name: &str) -> Result<(), StoreError> {
-        let path = self.path(name);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(StoreError::io("removing", &path)(error))
+    fn remove(&self, names: &[&str]) -> Result<(), StoreError> {
+        for name in names {
+            let path = self.path(name);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(StoreError::io("removing", &path)(error));
+                }
+                // What names others is gone for good before they go.
+                _ if !name.contains('/') => sync_directory(&self.root)?,
+                _ => {}
             }
-            // What names others is gone for good before they go.
-            _ if !name.contains('/') => sync_directory(&self.root),
-            _ => Ok(()),
         }
+        Ok(())
     }
 }

@@ -33,6 +33,8 @@ use std::path::Path;
 const MARKER: &str = "corpusdb-backups";
 const FORM: u32 = 1;
 const MARKS: &str = "marks/";
+/// Files that are removed before the next look at the interrupt.
+const AT_ONCE: usize = 100;
 /// Bytes that are copied and hashed before the next look at the interrupt.
 const PIECE: usize = 1 << 20;
 
@@ -76,7 +78,7 @@ impl Drop for BackupHold<'_> {
     fn drop(&mut self) {
         if let Self::Mark { place, name } = self {
             // One that stays is told of by the next drop, with the way out.
-            let _ = place.remove(name);
+            let _ = place.remove(&[name]);
         }
     }
 }
@@ -232,7 +234,7 @@ impl<'a> BackupDirectory<'a> {
     /// [`StoreError::Io`].
     pub(in crate::store) fn unlock(&self) -> Result<u64, StoreError> {
         let marks = self.look()?.marks;
-        marks.iter().try_for_each(|mark| self.place.remove(mark))?;
+        self.place.remove(&marks.iter().map(String::as_str).collect::<Vec<_>>())?;
         Ok(marks.len() as u64)
     }
 
@@ -402,7 +404,7 @@ impl<'a> BackupDirectory<'a> {
         if !contents.commits.remove(&commit) {
             return Err(self.no_backup(Some(commit), &contents.commits));
         }
-        self.place.remove(&format!("{commit}.json"))?;
+        self.place.remove(&[&format!("{commit}.json")])?;
         let (left, damaged) = self.records(&contents.commits)?;
         let mut freed = AddedBytes::default();
         // A manifest that cannot be read may name any of them.
@@ -413,15 +415,17 @@ impl<'a> BackupDirectory<'a> {
         let named: BTreeSet<String> = named.map(|file| place_of(&file.blake3)).collect();
         contents.files.retain(|name, _| !named.contains(name));
         context.progress.begin("removing files", Some(contents.files.values().sum()));
-        for (name, bytes) in contents.files {
+        let gone: Vec<(String, u64)> = contents.files.into_iter().collect();
+        for some in gone.chunks(AT_ONCE) {
             context.check_interrupt()?;
-            self.place.remove(&name)?;
+            self.place.remove(&some.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
             // Others are pieces of what was not taken in.
-            if name.rsplit('/').next().is_some_and(|hash| place_of(hash) == name) {
-                freed.files += 1;
-                freed.bytes += bytes;
-                context.progress.advance(freed.bytes);
-            }
+            let is_whole =
+                |name: &str| name.rsplit('/').next().is_some_and(|hash| place_of(hash) == name);
+            let whole = some.iter().filter(|(name, _)| is_whole(name));
+            freed.files += whole.clone().count() as u64;
+            freed.bytes += whole.map(|(_, bytes)| bytes).sum::<u64>();
+            context.progress.advance(freed.bytes);
         }
         context.progress.end();
         Ok(freed)
