@@ -3,7 +3,7 @@
 use super::remote_backups::RemoteBackups;
 use crate::error::Error;
 use crate::model::Context;
-use crate::remote::{ObjectStores, RemoteError, is_remote};
+use crate::remote::{ObjectStores, RemoteError, is_remote, without_secrets};
 use crate::store::{
     BackupFolder, BackupPlace, BackupRecord, BackupReport, DropBackupReport, StoreError,
     VerifyBackupsReport, backup,
@@ -113,6 +113,12 @@ impl Backups {
         context: &Context<'_>,
     ) -> Result<BackupRecord, Error> {
         let target = target.as_ref();
+        let given = target.to_string_lossy();
+        if is_remote(&given) {
+            // Else it would become a directory named `s3:`.
+            let why = "a corpus is made on disk: give a path".to_owned();
+            return Err(RemoteError::Address { address: without_secrets(&given), why }.into());
+        }
         self.with(context, |place| backup::restore_backup(place, target, commit, context))
     }
 

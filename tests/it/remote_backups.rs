@@ -376,8 +376,10 @@ fn a_store_that_is_silent_or_not_there_is_told_and_holds_nobody_up() {
     assert_eq!(objects(&server, ""), BTreeSet::from(["corpusdb-backups".to_owned()]));
     server.state().files.retain(|name, _| name == "b/other");
     create(&server, &corpus);
-    server.state().silent = true;
     let backups = backups(&server);
+    let error = backups.restore("s3://b/corpus", None, &Context::new()).unwrap_err().to_string();
+    assert!(error.contains("s3://b/corpus: a corpus is made on disk"), "{error}");
+    server.state().silent = true;
     let calls: [(&str, &dyn Fn(&Context<'_>) -> Result<(), Error>); 3] = [
         ("create", &|context| backups.create(&corpus, context).map(drop)),
         ("verify", &|context| backups.verify(context).map(drop)),
