@@ -8,6 +8,7 @@ use crate::ingest::IngestError;
 use crate::input::ReadError;
 use crate::model::{Hint, Interrupted, PolicyError, from_lower};
 use crate::query::QueryError;
+use crate::remote::RemoteError;
 use crate::report::ReportError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
@@ -46,6 +47,9 @@ pub enum Error {
     /// Documents that cannot be written out.
     #[error(transparent)]
     Export(ExportError),
+    /// An object of a store that cannot be found, read or written.
+    #[error(transparent)]
+    Remote(RemoteError),
     /// A tokenizer that is unknown, damaged, or refuses a text.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
@@ -56,6 +60,7 @@ from_lower!(Error::Read(ReadError));
 from_lower!(Error::Ingest(IngestError));
 from_lower!(Error::Decide(DecideError));
 from_lower!(Error::Query(QueryError));
+from_lower!(Error::Remote(RemoteError));
 
 impl From<CurateError> for Error {
     /// What files and tokenizers say of themselves is told as theirs, whoever met it.

@@ -13,8 +13,8 @@ __all__ = ["Backups"]
 
 
 class Backups:
-    """A directory of backups of one corpus: each is one commit, and is named by it. They are taken beside a writer, of
-    this process or of another one.
+    """The backups of one corpus, in a directory or below an address (`s3://`, `gs://`, `az://`, as text): each is one
+    commit, and is named by it. They are taken beside a writer, of this process or of another one.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
@@ -41,9 +41,16 @@ class Backups:
         with listening(progress) as listener:
             return Backup.from_json(_native.restore_backup(self._directory, os.fspath(target), commit, listener))
 
-    def drop(self, commit: int) -> DroppedBackup:
+    def drop(self, commit: int, *, progress: ProgressOption = None) -> DroppedBackup:
         """Drops the backup of a commit, and the files that no other one has."""
-        return DroppedBackup.from_json(_native.drop_backup(self._directory, commit))
+        with listening(progress) as listener:
+            return DroppedBackup.from_json(_native.drop_backup(self._directory, commit, listener))
+
+    def unlock(self) -> int:
+        """Clears the marks that processes left in a store which were killed while they added or dropped backups: how
+        many. Only when none of them lives; a directory has none.
+        """
+        return _native.unlock_backups(self._directory)
 
     def __repr__(self) -> str:
         return f"corpusdb.Backups({self._directory!r})"

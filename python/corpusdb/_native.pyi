@@ -116,6 +116,7 @@ __all__ = [
     "tokenizer_record",
     "tokens",
     "train_tokenizer",
+    "unlock_backups",
     "verify_backups",
     "version",
     "wait_for_reads",
@@ -449,8 +450,11 @@ def verify_backups(directory: str, listener: object | None = None) -> str:
 def restore_backup(directory: str, target: str, commit: int | None = None, listener: object | None = None) -> str:
     """Makes a corpus of a backup, which is answered as JSON text."""
 
-def drop_backup(directory: str, commit: int) -> str:
+def drop_backup(directory: str, commit: int, listener: object | None = None) -> str:
     """Drops a backup; the report as JSON text."""
+
+def unlock_backups(directory: str) -> int:
+    """Clears the marks of killed processes in a store: how many."""
 
 def create_snapshot(handle: Handle, name: str) -> str:
     """Names the present moment; its record as JSON text."""

@@ -1,10 +1,16 @@
 //! Backups of corpora: taken, listed, verified, restored and dropped.
 
 use crate::blocking::to_the_end;
+use crate::process::stores;
 use crate::words::json;
 use corpusdb::Backups;
 use pyo3::prelude::*;
 use std::path::PathBuf;
+
+/// The backups in a directory or below an address.
+fn at(place: PathBuf) -> Backups {
+    Backups::at(place).with_stores(stores())
+}
 
 /// Takes a backup of the last commit; its report as JSON text.
 #[pyfunction]
@@ -15,16 +21,15 @@ pub(crate) fn create_backup(
     corpus: PathBuf,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let report = to_the_end(py, listener.as_ref(), move |context| {
-        Backups::at(directory).create(corpus, context)
-    })?;
+    let report =
+        to_the_end(py, listener.as_ref(), move |context| at(directory).create(corpus, context))?;
     json(py, &report)
 }
 
 /// The backups of a directory as JSON text.
 #[pyfunction]
 pub(crate) fn list_backups(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
-    let found = to_the_end(py, None, move |_| Backups::at(directory).list())?;
+    let found = to_the_end(py, None, move |context| at(directory).list(context))?;
     json(py, &found)
 }
 
@@ -36,8 +41,7 @@ pub(crate) fn verify_backups(
     directory: PathBuf,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let report =
-        to_the_end(py, listener.as_ref(), move |context| Backups::at(directory).verify(context))?;
+    let report = to_the_end(py, listener.as_ref(), move |context| at(directory).verify(context))?;
     json(py, &report)
 }
 
@@ -52,14 +56,28 @@ pub(crate) fn restore_backup(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let record = to_the_end(py, listener.as_ref(), move |context| {
-        Backups::at(directory).restore(target, commit, context)
+        at(directory).restore(target, commit, context)
     })?;
     json(py, &record)
 }
 
 /// Drops a backup; the report as JSON text.
 #[pyfunction]
-pub(crate) fn drop_backup(py: Python<'_>, directory: PathBuf, commit: u64) -> PyResult<String> {
-    let report = to_the_end(py, None, move |_| Backups::at(directory).drop_backup(commit))?;
+#[pyo3(signature = (directory, commit, listener=None))]
+pub(crate) fn drop_backup(
+    py: Python<'_>,
+    directory: PathBuf,
+    commit: u64,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let report = to_the_end(py, listener.as_ref(), move |context| {
+        at(directory).drop_backup(commit, context)
+    })?;
     json(py, &report)
+}
+
+/// Clears the marks of killed processes in a store: how many.
+#[pyfunction]
+pub(crate) fn unlock_backups(py: Python<'_>, directory: PathBuf) -> PyResult<u64> {
+    to_the_end(py, None, move |context| at(directory).unlock(context))
 }

@@ -107,6 +107,7 @@ fn class_of(error: &Error) -> &'static str {
         Error::Query(error) => of_query(error),
         Error::Epoch(error) => of_epoch(error),
         Error::Export(error) => of_export(error),
+        Error::Remote(RemoteError::NotFound { .. }) => "NotFound",
         Error::Tokenizer(error) => of_tokenizer(error),
         Error::Curate(error) => of_curate(error),
         _ => "CorpusError",
@@ -119,7 +120,7 @@ fn of_store(error: &StoreError) -> &'static str {
         | StoreError::NoSnapshot { .. }
         | StoreError::NoBackup { .. } => "NotFound",
         StoreError::AlreadyExists { .. } | StoreError::HalfMade { .. } => "AlreadyExists",
-        StoreError::Locked { .. } => "Locked",
+        StoreError::Locked { .. } | StoreError::BackupsLocked { .. } => "Locked",
         StoreError::LostCommits { .. }
         | StoreError::LostLog { .. }
         | StoreError::LostTables { .. }

@@ -38,7 +38,7 @@ mod words;
 mod native {
     #[pymodule_export]
     use crate::backups::{
-        create_backup, drop_backup, list_backups, restore_backup, verify_backups,
+        create_backup, drop_backup, list_backups, restore_backup, unlock_backups, verify_backups,
     };
     #[pymodule_export]
     use crate::blocking::wait_for_reads;

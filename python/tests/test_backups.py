@@ -27,7 +27,8 @@ def test_a_backup_comes_back_as_it_was(tmp_path: Path) -> None:
     backups.restore(tmp_path / "before", first.commit, progress=False)
     with corpusdb.open(tmp_path / "before") as corpus:
         assert corpus.count(where=None) == 20
-    assert backups.drop(first.commit).commit == first.commit
+    assert backups.drop(first.commit, progress=False).commit == first.commit
+    assert backups.unlock() == 0
     with pytest.raises(corpusdb.NotFound, match="no backup of commit"):
         backups.restore(tmp_path / "other", first.commit)
 

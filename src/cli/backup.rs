@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::print;
-use super::setup::CommandSession;
+use super::setup::{CommandSession, on_disk, stores};
 use corpusdb::Backups;
 use corpusdb::store::BackupRecord;
 use serde::Serialize;
@@ -15,12 +15,14 @@ Examples:
   corpusdb backup verify /backups/crawl
   corpusdb backup restore /backups/crawl crawl-again
   corpusdb backup restore /backups/crawl crawl-in-june --id 412
-  corpusdb backup drop /backups/crawl 412";
+  corpusdb backup drop /backups/crawl 412
+  corpusdb backup create crawl s3://bucket/backups/crawl";
 
 /// Take, list, verify, restore and drop backups
 ///
 /// A backup is the last commit of a corpus, and is named by it. It is taken beside a working writer of another process.
-/// Files that several backups have are stored once. Each directory holds the backups of one corpus.
+/// Files that several backups have are stored once. Each directory holds the backups of one corpus; so does what is below
+/// an address in a store of objects (s3://, gs://, az://).
 #[derive(clap::Subcommand)]
 #[command(after_help = EXAMPLES)]
 pub(super) enum Verb {
@@ -28,24 +30,25 @@ pub(super) enum Verb {
     Create {
         /// The corpus
         corpus: PathBuf,
-        /// The directory of backups, which is made where there is none
+        /// The directory of backups, which is made where there is none, or an address (s3://, gs://, az://)
         directory: PathBuf,
     },
     /// List backups
     List {
-        /// The directory of backups
+        /// The directory of backups, or an address
         directory: PathBuf,
     },
     /// Read every byte of every backup, and name what is damaged
     Verify {
-        /// The directory of backups
+        /// The directory of backups, or an address
         directory: PathBuf,
     },
     /// Make a corpus of a backup: whole, or not at all
     Restore {
-        /// The directory of backups
+        /// The directory of backups, or an address
         directory: PathBuf,
         /// The corpus to make
+        #[arg(value_parser = on_disk())]
         target: PathBuf,
         /// The commit that names the backup [default: the newest]
         #[arg(long, value_name = "N")]
@@ -53,18 +56,32 @@ pub(super) enum Verb {
     },
     /// Drop a backup, and the files that no other one has
     Drop {
-        /// The directory of backups
+        /// The directory of backups, or an address
         directory: PathBuf,
         /// The commit that names the backup
         id: u64,
+    },
+    /// Clear the marks of killed processes in a store, which forbid to drop or to add
+    ///
+    /// A store of objects has no locks: who adds or drops backups writes a mark first and deletes it last. A process that
+    /// was killed leaves its mark, and nothing tells that it is gone. Clear marks only when nobody adds or drops.
+    Unlock {
+        /// The address of the backups; a directory has no marks
+        directory: PathBuf,
     },
 }
 
 impl Verb {
     /// Whether the verb looks for Ctrl-C itself, to stop where nothing is lost.
     pub(super) const fn has_safe_points(&self) -> bool {
-        matches!(self, Self::Create { .. } | Self::Verify { .. } | Self::Restore { .. })
+        !matches!(self, Self::List { .. } | Self::Unlock { .. })
     }
+}
+
+/// What clearing marks came to.
+#[derive(Serialize)]
+struct UnlockReport {
+    marks: u64,
 }
 
 /// A backup as `list` and `restore` tell of it.
@@ -88,9 +105,10 @@ impl<'a> BackupRow<'a> {
 
 pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     let context = session.context();
+    let backups = |place: PathBuf| Backups::at(place).with_stores(stores());
     match verb {
         Verb::Create { corpus, directory } => {
-            let report = Backups::at(&directory).create(&corpus, &context)?;
+            let report = backups(directory).create(&corpus, &context)?;
             if session.json {
                 return told("backup", &report);
             }
@@ -105,24 +123,10 @@ pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcom
             ))?;
         }
         Verb::List { directory } => {
-            let backups = Backups::at(&directory).list()?;
-            if session.json {
-                for record in &backups {
-                    told("backup", &BackupRow::of(record))?;
-                }
-                return Ok(Outcome::Good);
-            }
-            let rows = backups.iter().map(|record| {
-                let BackupRow { commit, documents, format, release, bytes, .. } =
-                    BackupRow::of(record);
-                let made_by = format!("corpusdb {release}, format {format}");
-                vec![commit.to_string(), print::number(documents), print::size(bytes), made_by]
-            });
-            let rows: Vec<_> = rows.collect();
-            print::table(&["commit", "documents", "size", "taken by"], &rows)?;
+            print_list(&backups(directory).list(&context)?, session.json)?;
         }
         Verb::Verify { directory } => {
-            let report = Backups::at(&directory).verify(&context)?;
+            let report = backups(directory).verify(&context)?;
             let is_whole = report.faults.is_empty();
             if session.json {
                 told("verify_backups", &report)?;
@@ -141,7 +145,7 @@ pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcom
             return Ok(if is_whole { Outcome::Good } else { Outcome::Bad });
         }
         Verb::Restore { directory, target, id } => {
-            let record = Backups::at(&directory).restore(&target, id, &context)?;
+            let record = backups(directory).restore(&target, id, &context)?;
             if session.json {
                 return told("restore_backup", &BackupRow::of(&record));
             }
@@ -153,14 +157,35 @@ pub(super) fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcom
             ))?;
         }
         Verb::Drop { directory, id } => {
-            let report = Backups::at(&directory).drop_backup(id)?;
+            let report = backups(directory).drop_backup(id, &context)?;
             if session.json {
                 return told("drop_backup", &report);
             }
             print::line(&format!("Dropped backup {id}: {} freed", print::size(report.bytes)))?;
         }
+        Verb::Unlock { directory } => {
+            let report = UnlockReport { marks: backups(directory).unlock(&context)? };
+            if session.json {
+                return told("unlock_backups", &report);
+            }
+            let noun = if report.marks == 1 { "mark" } else { "marks" };
+            print::line(&format!("{} {noun} cleared", report.marks))?;
+        }
     }
     Ok(Outcome::Good)
+}
+
+fn print_list(found: &[BackupRecord], json: bool) -> anyhow::Result<()> {
+    if json {
+        return found.iter().try_for_each(|record| print::typed("backup", &BackupRow::of(record)));
+    }
+    let rows = found.iter().map(|record| {
+        let BackupRow { commit, documents, format, release, bytes, .. } = BackupRow::of(record);
+        let made_by = format!("corpusdb {release}, format {format}");
+        vec![commit.to_string(), print::number(documents), print::size(bytes), made_by]
+    });
+    let rows: Vec<_> = rows.collect();
+    print::table(&["commit", "documents", "size", "taken by"], &rows)
 }
 
 /// Prints a report as one JSON object of that type.

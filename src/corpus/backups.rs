@@ -1,11 +1,17 @@
 //! Backups of corpora: taken beside a writer, listed, verified, restored and dropped.
 
+use super::remote_backups::RemoteBackups;
 use crate::error::Error;
 use crate::model::Context;
-use crate::store::{BackupRecord, BackupReport, DropBackupReport, VerifyBackupsReport, backup};
+use crate::remote::{ObjectStores, RemoteError, is_remote, without_secrets};
+use crate::store::{
+    BackupFolder, BackupPlace, BackupRecord, BackupReport, DropBackupReport, StoreError,
+    VerifyBackupsReport, backup,
+};
 use std::path::{Path, PathBuf};
 
-/// A directory of backups of one corpus. A backup is one commit; files that several have are there once.
+/// Backups of one corpus: a directory of them, or what is below an address in a store of objects (`s3://`, `gs://`,
+/// `az://`). A backup is one commit; files that several have are there once.
 ///
 /// ```
 /// use corpusdb::{Backups, Context, Corpus, DedupMode, Policy};
@@ -26,66 +32,115 @@ use std::path::{Path, PathBuf};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Backups {
-    directory: PathBuf,
+    place: PathBuf,
+    stores: ObjectStores,
 }
 
 impl Backups {
-    /// The backups in a directory, which [`Backups::create`] makes.
+    /// The backups in a directory or below an address, which [`Backups::create`] makes.
     #[must_use]
-    pub fn at(directory: impl Into<PathBuf>) -> Self {
-        Self { directory: directory.into() }
+    pub fn at(place: impl Into<PathBuf>) -> Self {
+        Self { place: place.into(), stores: ObjectStores::default() }
     }
 
-    /// Takes a backup of a corpus's last commit, also while another process writes to it. What the directory has of
-    /// earlier backups is not written again; after an error or an interrupt these are whole.
+    /// The same, with the settings by which stores of objects are reached.
+    #[must_use]
+    pub fn with_stores(self, stores: ObjectStores) -> Self {
+        Self { stores, ..self }
+    }
+
+    /// Does something with the place.
+    fn with<T>(
+        &self,
+        context: &Context<'_>,
+        work: impl FnOnce(&dyn BackupPlace) -> Result<T, StoreError>,
+    ) -> Result<T, Error> {
+        let address = self.place.to_string_lossy();
+        let done = match is_remote(&address) {
+            true => work(&RemoteBackups::open(&self.stores, &address, context)?),
+            false => work(&BackupFolder::at(&self.place)),
+        };
+        done.map_err(|error| match &error {
+            StoreError::Io(found) => match RemoteError::within(&found.source) {
+                Some(remote) => remote.clone().into(),
+                None => error.into(),
+            },
+            _ => error.into(),
+        })
+    }
+
+    /// Takes a backup of a corpus's last commit, also while another process writes to it. What is there of earlier
+    /// backups is not written again; after an error or an interrupt these are whole.
     ///
     /// # Errors
-    /// [`Error::Store`]: no corpus, lost commits, a directory that holds other things, what the disk refuses;
-    /// [`Error::Interrupted`].
+    /// [`Error::Store`]: no corpus, lost commits, a place that holds other things, somebody who drops backups there, what
+    /// the disk refuses; [`Error::Remote`]; [`Error::Interrupted`].
     pub fn create(
         &self,
         corpus: impl AsRef<Path>,
         context: &Context<'_>,
     ) -> Result<BackupReport, Error> {
-        Ok(backup::create_backup(corpus.as_ref(), &self.directory, context)?)
+        self.with(context, |place| backup::create_backup(corpus.as_ref(), place, context))
     }
 
     /// The backups, in order of their commits.
     ///
     /// # Errors
-    /// [`Error::Store`] when there are none, or a manifest is damaged.
-    pub fn list(&self) -> Result<Vec<BackupRecord>, Error> {
-        Ok(backup::list_backups(&self.directory)?)
+    /// [`Error::Store`] when there are none, or a manifest is damaged; [`Error::Remote`]; [`Error::Interrupted`].
+    pub fn list(&self, context: &Context<'_>) -> Result<Vec<BackupRecord>, Error> {
+        self.with(context, backup::list_backups)
     }
 
     /// Reads every byte of every backup; what is wrong is in the answer, by backup and file.
     ///
     /// # Errors
-    /// [`Error::Store`] when there are none, or the directory cannot be read; [`Error::Interrupted`].
+    /// [`Error::Store`] when there are none, or the directory cannot be read; [`Error::Remote`];
+    /// [`Error::Interrupted`].
     pub fn verify(&self, context: &Context<'_>) -> Result<VerifyBackupsReport, Error> {
-        Ok(backup::verify_backups(&self.directory, context)?)
+        self.with(context, |place| backup::verify_backups(place, context))
     }
 
-    /// Makes a corpus at `target` of the backup of `commit`, or of the newest: whole or not at all, with every byte
-    /// compared on the way. It has the same digest, and an identity of its own.
+    /// Makes a corpus at `target`, a path on disk, of the backup of `commit`, or of the newest: whole or not at all, with
+    /// every byte compared on the way. It has the same digest, and an identity of its own.
     ///
     /// # Errors
     /// [`Error::Store`]: something stands at `target`, no such backup, a file that is damaged, which is named;
-    /// [`Error::Interrupted`].
+    /// [`Error::Remote`]; [`Error::Interrupted`].
     pub fn restore(
         &self,
         target: impl AsRef<Path>,
         commit: Option<u64>,
         context: &Context<'_>,
     ) -> Result<BackupRecord, Error> {
-        Ok(backup::restore_backup(&self.directory, target.as_ref(), commit, context)?)
+        let target = target.as_ref();
+        let given = target.to_string_lossy();
+        if is_remote(&given) {
+            // Else it would become a directory named `s3:`.
+            let why = "a corpus is made on disk: give a path".to_owned();
+            return Err(RemoteError::Address { address: without_secrets(&given), why }.into());
+        }
+        self.with(context, |place| backup::restore_backup(place, target, commit, context))
     }
 
     /// Drops the backup of a commit, and the files that no other one has.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is none, or the disk refuses.
-    pub fn drop_backup(&self, commit: u64) -> Result<DropBackupReport, Error> {
-        Ok(backup::drop_backup(&self.directory, commit)?)
+    /// [`Error::Store`] when there is none, somebody adds or drops others, or the disk refuses; [`Error::Remote`];
+    /// [`Error::Interrupted`]: then the backup is gone, and what is left of its files goes with the next one.
+    pub fn drop_backup(
+        &self,
+        commit: u64,
+        context: &Context<'_>,
+    ) -> Result<DropBackupReport, Error> {
+        self.with(context, |place| backup::drop_backup(place, commit, context))
+    }
+
+    /// Clears the marks that processes left in a store of objects which were killed while they added or dropped
+    /// backups: how many. Only when none of them lives. A directory has none: its lock goes with its process.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when there are no backups; [`Error::Remote`]; [`Error::Interrupted`].
+    pub fn unlock(&self, context: &Context<'_>) -> Result<u64, Error> {
+        self.with(context, backup::unlock_backups)
     }
 }

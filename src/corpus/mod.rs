@@ -12,6 +12,7 @@ mod fields;
 mod generated;
 mod loads;
 mod options;
+mod remote_backups;
 mod repair;
 mod report;
 #[cfg(test)]

@@ -10,10 +10,13 @@ use super::request::{
     COMPLETION, PendingRequest, RequestFault, RetryState, SILENCE, send, transfer_time, within,
 };
 use super::stores::{ObjectStores, StoreClient};
-use crate::model::Interrupt;
+use crate::model::{Interrupt, error_words};
+use futures::StreamExt;
 use object_store::multipart::PartId;
 use object_store::path::Path;
-use object_store::{MultipartId, ObjectMeta, ObjectStoreExt, PutPayload};
+use object_store::{
+    Error, MultipartId, ObjectMeta, ObjectStore as _, ObjectStoreExt, PutMode, PutPayload,
+};
 use std::collections::VecDeque;
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -106,11 +109,16 @@ impl RemoteFolder {
         Ok(self.meta(name)?.map(|meta| entry(name.to_owned(), &meta)))
     }
 
-    /// The bytes of a small object, if it is there.
-    pub(crate) fn get(&self, name: &str) -> Result<Option<Vec<u8>>, RemoteError> {
+    /// An object to be read, if it is there.
+    pub(crate) fn object(&self, name: &str) -> Result<Option<RemoteObject>, RemoteError> {
         let Some(meta) = self.meta(name)? else { return Ok(None) };
         let (address, client) = (self.address_of(name), self.client.clone());
-        let object = RemoteObject::of_bucket(address, client, meta, &self.interrupt);
+        Ok(Some(RemoteObject::of_bucket(address, client, meta, &self.interrupt)))
+    }
+
+    /// The bytes of a small object, if it is there.
+    pub(crate) fn get(&self, name: &str) -> Result<Option<Vec<u8>>, RemoteError> {
+        let Some(object) = self.object(name)? else { return Ok(None) };
         object.begin(0..object.size()).wait(&self.interrupt).map(Some)
     }
 
@@ -118,19 +126,40 @@ impl RemoteFolder {
     pub(crate) fn put(&self, name: &str, bytes: Vec<u8>) -> Result<(), RemoteError> {
         let (location, address) = (self.location(name)?, self.address_of(name));
         let target = Arc::new(UploadTarget { client: self.client.clone(), location, address });
-        put(&target, bytes).wait(&self.interrupt)
+        put(&target, bytes, PutMode::Overwrite).wait(&self.interrupt)
+    }
+
+    /// Writes a small object unless one is there; a store that cannot tell writes it all the same.
+    pub(crate) fn put_new(&self, name: &str, bytes: Vec<u8>) -> Result<(), RemoteError> {
+        let (location, address) = (self.location(name)?, self.address_of(name));
+        let target = Arc::new(UploadTarget { client: self.client.clone(), location, address });
+        put(&target, bytes, PutMode::Create).wait(&self.interrupt)
     }
 
     /// Deletes an object; one that is not there is deleted.
     pub(crate) fn delete(&self, name: &str) -> Result<(), RemoteError> {
-        let (client, location) = (self.client.clone(), self.location(name)?);
-        let address = self.address_of(name);
+        self.delete_all(&[name])
+    }
+
+    /// Deletes objects, many by one request where the store takes that; those that are not there are deleted.
+    pub(crate) fn delete_all(&self, names: &[&str]) -> Result<(), RemoteError> {
+        let locations = names.iter().map(|name| self.location(name));
+        let locations = locations.collect::<Result<Vec<_>, _>>()?;
+        let address = match names {
+            [name] => self.address_of(name),
+            _ => self.address_of(""),
+        };
+        let client = self.client.clone();
         let asked = self.client.runtime.begin(async move {
-            let deleted = client.small.delete(&location).await;
-            match deleted.map_err(|error| client.fault(&error, &address).last(&address)) {
-                Err(RemoteError::NotFound { .. }) => Ok(()),
-                deleted => deleted,
+            let locations = futures::stream::iter(locations.into_iter().map(Ok)).boxed();
+            let mut deleted = client.small.delete_stream(locations);
+            while let Some(done) = deleted.next().await {
+                match done.map_err(|error| client.fault(&error, &address).last(&address)) {
+                    Ok(_) | Err(RemoteError::NotFound { .. }) => {}
+                    Err(error) => return Err(error),
+                }
             }
+            Ok(())
         });
         asked.wait(&self.interrupt)
     }
@@ -207,19 +236,35 @@ impl UploadTarget {
     }
 }
 
-/// Begins to write an object whole.
-fn put(target: &Arc<UploadTarget>, bytes: Vec<u8>) -> PendingRequest<()> {
+/// Begins to write an object whole. `PutMode::Create` leaves one that is there.
+fn put(target: &Arc<UploadTarget>, bytes: Vec<u8>, mode: PutMode) -> PendingRequest<()> {
     let (target, limit) = (Arc::clone(target), transfer_time(bytes.len()));
     let runtime = Arc::clone(&target.client.runtime);
     let payload = PutPayload::from(bytes);
     runtime.begin(async move {
         send(&target.address, || {
-            let put = target.client.bodies.put(&target.location, payload.clone());
-            async { within(limit, put).await?.map_err(|error| target.fault(&error)) }
+            let (bodies, location) = (&target.client.bodies, &target.location);
+            let put = |mode: PutMode| bodies.put_opts(location, payload.clone(), mode.into());
+            let (asked, again) = (put(mode.clone()), put(PutMode::Overwrite));
+            async {
+                match within(limit, asked).await? {
+                    Ok(_) | Err(Error::AlreadyExists { .. }) => Ok(()),
+                    Err(error) if mode == PutMode::Create && is_unknown(&error) => {
+                        let put = within(limit, again).await?;
+                        put.map(drop).map_err(|error| target.fault(&error))
+                    }
+                    Err(error) => Err(target.fault(&error)),
+                }
+            }
         })
         .await
-        .map(|_| ())
     })
+}
+
+/// Whether a store does not know what it was asked to see to.
+fn is_unknown(error: &Error) -> bool {
+    matches!(error, Error::NotImplemented { .. } | Error::NotSupported { .. })
+        || error_words(error).contains("501 Not Implemented")
 }
 
 impl RemoteWriter {
@@ -242,7 +287,8 @@ impl RemoteWriter {
     /// Puts the last bytes there; then the object is there, whole.
     pub(crate) fn finish(mut self) -> Result<(), RemoteError> {
         let Some(upload) = self.upload.clone() else {
-            put(&self.object, std::mem::take(&mut self.buffer)).wait(&self.interrupt)?;
+            let bytes = std::mem::take(&mut self.buffer);
+            put(&self.object, bytes, PutMode::Overwrite).wait(&self.interrupt)?;
             self.is_finished = true;
             return Ok(());
         };
@@ -338,12 +384,13 @@ impl Drop for RemoteWriter {
         let Some(upload) = self.upload.take().filter(|_| !self.is_finished) else { return };
         self.under_way.clear();
         let object = Arc::clone(&self.object);
-        // What cannot be taken back is left to the rules of the bucket for uploads that nobody finished.
+        // After a stop was asked for, too. What cannot be taken back is left to the rules of the bucket for uploads that
+        // nobody finished.
         let aborted = self.object.client.runtime.begin(async move {
             let aborted = object.client.multipart.abort_multipart(&object.location, &upload);
             let _ = within(SILENCE, aborted).await;
             Ok(())
         });
-        let _ = aborted.wait(&self.interrupt);
+        let _ = aborted.wait(&Interrupt::default());
     }
 }

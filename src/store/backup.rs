@@ -5,20 +5,19 @@
 
 use crate::model::Context;
 use crate::store::error::StoreError;
-use crate::store::files::backups::{
-    AddedBytes, BackupDirectory, BackupFault, BackupFile, BackupRecord,
-};
+use crate::store::files::backup_manifest::{BackupFault, BackupFile, BackupRecord};
+use crate::store::files::backup_place::BackupPlace;
+use crate::store::files::backups::BackupDirectory;
 use crate::store::files::directory::{CorpusDirectory, sync_directory};
 use crate::store::files::journal::{self, Journal, JournalContents, JournalEntry};
 use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
-use crate::store::files::scratch::{self, LinkedFiles};
+use crate::store::files::scratch::{self, LinkedFiles, ScratchDirectory};
 use crate::store::files::wal;
 use crate::store::migrate;
 use crate::store::opening::{open_for_inspection, refuse_lost};
 use serde::Serialize;
-use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Moments that are tried: a log that becomes a table while it is copied asks for another one.
 const TRIES: usize = 16;
@@ -34,7 +33,7 @@ pub struct BackupReport {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Files of them that the directory did not have.
+    /// Files of them that were not there.
     pub new_files: u64,
     /// Their bytes.
     pub new_bytes: u64,
@@ -51,7 +50,7 @@ pub struct DropBackupReport {
     pub bytes: u64,
 }
 
-/// What reading all backups of a directory came to.
+/// What reading all backups of a place came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifyBackupsReport {
     /// The commits of the backups whose manifests can be read.
@@ -60,41 +59,33 @@ pub struct VerifyBackupsReport {
     pub faults: Vec<BackupFault>,
 }
 
-/// Takes a backup of the last commit of a corpus into a directory of backups, also while another process writes.
-/// What the directory has of an earlier backup is not written again.
+/// Takes a backup of the last commit of a corpus into a place for backups, also while another process writes. What the
+/// place has of earlier backups is not written again.
 ///
 /// # Errors
-/// [`StoreError`]: no corpus, lost commits, a directory that holds other things; what the file system says;
-/// [`StoreError::Interrupted`]. The backups before it stay whole.
-pub fn create_backup(
+/// [`StoreError`]: no corpus, lost commits, a place that holds other things or in which somebody drops; what the file
+/// system or the store says; [`StoreError::Interrupted`]. The backups before it stay whole.
+pub(crate) fn create_backup(
     corpus: &Path,
-    directory: &Path,
+    backups: &dyn BackupPlace,
     context: &Context<'_>,
 ) -> Result<BackupReport, StoreError> {
     let place = CorpusDirectory::new(corpus);
     let format = place.read_format(migrate::current())?;
-    let backups = BackupDirectory::make(directory, &place.identity()?)?;
-    let _lock = backups.lock()?;
-    let moment = HeldMoment::take(&place, directory)?;
-    let (known, _) = backups.list()?;
-    let known: BTreeMap<_, _> = known
-        .iter()
-        .flat_map(|record| &record.files)
-        .filter_map(|file| Some(((file.name.as_str(), file.unchanged_since?), file)))
-        .collect();
+    let mut session = BackupDirectory::begin(backups, &place.identity()?)?;
+    let moment = HeldMoment::take(&place, backups.directory())?;
     let names = moment.names()?;
-    let (mut files, mut added) = (Vec::new(), AddedBytes::default());
+    let mut files = Vec::new();
     context.progress.begin("copying", Some(names.iter().map(|(_, bytes)| bytes).sum()));
     let mut done = 0;
     for (name, bytes) in names {
         let path = moment.path().join(&name);
         let name = format!("db/{name}");
         let since = table_since(&path)?;
-        let same = since.and_then(|since| known.get(&(name.as_str(), since)));
-        let file = match same.filter(|file| file.bytes == bytes && backups.has(file)) {
-            Some(file) => (*file).clone(),
+        let file = match session.unchanged(&name, since, bytes) {
+            Some(file) => file,
             None => {
-                let file = backups.add(&path, name, context, &mut added)?;
+                let file = session.add(&path, name, context)?;
                 BackupFile { unchanged_since: since, ..file }
             }
         };
@@ -115,10 +106,10 @@ pub fn create_backup(
         documents: record.documents,
         files: record.files.len() as u64,
         bytes: record.bytes,
-        new_files: added.files,
-        new_bytes: added.bytes,
+        new_files: session.added.files,
+        new_bytes: session.added.bytes,
     };
-    backups.seal(record)?;
+    session.seal(record)?;
     context.progress.end();
     Ok(report)
 }
@@ -140,15 +131,19 @@ struct HeldMoment {
 }
 
 impl HeldMoment {
-    fn take(place: &CorpusDirectory, directory: &Path) -> Result<Self, StoreError> {
-        let spare = CorpusDirectory::new(directory);
-        scratch::sweep(&spare, &[scratch::LINKS]);
+    /// Holds the last commit: by links, or by copies in the directory `spare`, without one beside the corpus's files.
+    fn take(place: &CorpusDirectory, spare: Option<&Path>) -> Result<Self, StoreError> {
+        let spare = spare.map(CorpusDirectory::new);
+        if let Some(spare) = &spare {
+            scratch::sweep(spare, &[scratch::LINKS]);
+        }
+        let spare = spare.as_ref().unwrap_or(place);
         let mut missed = None;
         for _ in 0..TRIES {
             // The journal first: what is held later can only be ahead of it.
             let journal = journal::read_end(place)?;
             refuse_shorter(place)?;
-            let Some(files) = LinkedFiles::take_or_copy(place, &spare)? else { continue };
+            let Some(files) = LinkedFiles::take_or_copy(place, spare)? else { continue };
             files.copy_logs()?;
             let oldest = ManifestNote::read(place)?.map_or(0, |note| note.oldest_log);
             let db = match open_for_inspection(place, files.path(), &journal, oldest) {
@@ -197,30 +192,28 @@ impl HeldMoment {
     }
 }
 
-/// The backups of a directory, in order of their commits.
+/// The backups of a place, in order of their commits.
 ///
 /// # Errors
 /// [`StoreError::Backup`] when it has none, or a manifest is damaged; [`StoreError::Io`].
-pub fn list_backups(directory: &Path) -> Result<Vec<BackupRecord>, StoreError> {
-    let (good, bad) = BackupDirectory::open(directory)?.list()?;
+pub(crate) fn list_backups(backups: &dyn BackupPlace) -> Result<Vec<BackupRecord>, StoreError> {
+    let (good, bad) = BackupDirectory::open(backups)?.list()?;
     match bad.into_iter().next() {
         None => Ok(good),
-        Some(fault) => {
-            Err(StoreError::Backup { path: directory.join(&fault.file), why: fault.what })
-        }
+        Some(fault) => Err(StoreError::Backup { path: backups.path(&fault.file), why: fault.what }),
     }
 }
 
-/// Reads every byte of every backup of a directory.
+/// Reads every byte of every backup of a place.
 ///
 /// # Errors
 /// [`StoreError::Backup`] when it has none; [`StoreError::Io`]; [`StoreError::Interrupted`]. What is wrong with files is
 /// in the answer.
-pub fn verify_backups(
-    directory: &Path,
+pub(crate) fn verify_backups(
+    backups: &dyn BackupPlace,
     context: &Context<'_>,
 ) -> Result<VerifyBackupsReport, StoreError> {
-    let (good, faults) = BackupDirectory::open(directory)?.verify(context)?;
+    let (good, faults) = BackupDirectory::open(backups)?.verify(context)?;
     let backups = good.iter().map(|record| record.commit).collect();
     Ok(VerifyBackupsReport { backups, faults })
 }
@@ -228,12 +221,23 @@ pub fn verify_backups(
 /// Drops the backup of a commit, and the files that no other one has.
 ///
 /// # Errors
-/// [`StoreError::NoBackup`]; [`StoreError::Backup`]; [`StoreError::Io`].
-pub fn drop_backup(directory: &Path, commit: u64) -> Result<DropBackupReport, StoreError> {
-    let backups = BackupDirectory::open(directory)?;
-    let _lock = backups.lock()?;
-    let freed = backups.drop_backup(commit)?;
+/// [`StoreError::NoBackup`]; [`StoreError::BackupsLocked`]; [`StoreError::Backup`]; [`StoreError::Io`];
+/// [`StoreError::Interrupted`]: then the backup is gone, and what is left of its files goes with the next one.
+pub(crate) fn drop_backup(
+    backups: &dyn BackupPlace,
+    commit: u64,
+    context: &Context<'_>,
+) -> Result<DropBackupReport, StoreError> {
+    let freed = BackupDirectory::open(backups)?.drop_backup(commit, context)?;
     Ok(DropBackupReport { commit, files: freed.files, bytes: freed.bytes })
+}
+
+/// Clears the marks that processes left which were killed while they added or dropped: how many.
+///
+/// # Errors
+/// [`StoreError::Backup`] when there are no backups; [`StoreError::Io`].
+pub(crate) fn unlock_backups(backups: &dyn BackupPlace) -> Result<u64, StoreError> {
+    BackupDirectory::open(backups)?.unlock()
 }
 
 /// Makes a corpus of a backup: that of a commit, or the newest. Every byte is compared with what was backed up, and the
@@ -242,41 +246,41 @@ pub fn drop_backup(directory: &Path, commit: u64) -> Result<DropBackupReport, St
 /// # Errors
 /// [`StoreError::AlreadyExists`]; [`StoreError::NoBackup`]; [`StoreError::Backup`], which names the file that is damaged;
 /// [`StoreError::NewerFormat`]; [`StoreError::Io`]; [`StoreError::Interrupted`]. Then nothing stands at `target`.
-pub fn restore_backup(
-    directory: &Path,
+pub(crate) fn restore_backup(
+    from: &dyn BackupPlace,
     target: &Path,
     commit: Option<u64>,
     context: &Context<'_>,
 ) -> Result<BackupRecord, StoreError> {
-    let backups = BackupDirectory::open(directory)?;
+    let backups = BackupDirectory::open(from)?;
     let record = backups.find(commit)?;
     if record.format > migrate::current() {
         return Err(StoreError::NewerFormat {
-            path: directory.to_path_buf(),
+            path: from.path(""),
             found: record.format,
             supported: migrate::current(),
             release: record.release,
         });
     }
     refuse_target(target)?;
-    let making = MakingCorpus::beside(target)?;
-    let place = CorpusDirectory::new(&making.0);
+    let making = making_beside(target)?;
+    // Within it, so that the file that says that this process lives is never in a corpus.
+    let made = making.path().join("corpus");
+    let place = CorpusDirectory::new(&made);
     let database = place.database();
-    std::fs::create_dir(&database).map_err(StoreError::io("creating", &database))?;
+    std::fs::create_dir_all(&database).map_err(StoreError::io("creating", &database))?;
     context.progress.begin("copying", Some(record.bytes));
     let mut done = 0;
     for file in &record.files {
-        backups.copy_out(file, &making.0.join(&file.name), context)?;
+        backups.copy_out(file, &made.join(&file.name), context)?;
         done += file.bytes;
         context.progress.advance(done);
     }
     sync_directory(&database)?;
     finish(&place, &record)?;
     refuse_target(target)?;
-    std::fs::rename(&making.0, target).map_err(StoreError::io("renaming to", target))?;
-    sync_directory(
-        target.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-    )?;
+    std::fs::rename(&made, target).map_err(StoreError::io("renaming to", target))?;
+    sync_directory(directory_of(target))?;
     context.progress.end();
     Ok(record)
 }
@@ -306,26 +310,19 @@ fn refuse_target(target: &Path) -> Result<(), StoreError> {
     }
 }
 
-/// A directory in the making, which is gone unless it was renamed.
-struct MakingCorpus(PathBuf);
-
-impl MakingCorpus {
-    fn beside(target: &Path) -> Result<Self, StoreError> {
-        let name = target
-            .file_name()
-            .ok_or_else(|| StoreError::AlreadyExists { path: target.to_path_buf() })?;
-        let name = format!("{}.restoring-{}", name.to_string_lossy(), std::process::id());
-        let path = target.with_file_name(name);
-        if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            std::fs::create_dir_all(parent).map_err(StoreError::io("creating", parent))?;
-        }
-        std::fs::create_dir(&path).map_err(StoreError::io("creating", &path))?;
-        Ok(Self(path))
-    }
+/// The directory that a path is in.
+fn directory_of(path: &Path) -> &Path {
+    path.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-impl Drop for MakingCorpus {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+/// A directory beside the target, for a corpus in the making. Those of processes that were killed go.
+fn making_beside(target: &Path) -> Result<ScratchDirectory, StoreError> {
+    let name = target
+        .file_name()
+        .ok_or_else(|| StoreError::AlreadyExists { path: target.to_path_buf() })?;
+    let kind = format!("{}.restoring", name.to_string_lossy());
+    let beside = CorpusDirectory::new(directory_of(target));
+    std::fs::create_dir_all(&beside.root).map_err(StoreError::io("creating", &beside.root))?;
+    scratch::sweep(&beside, &[&kind]);
+    ScratchDirectory::make(&beside, &kind)
 }

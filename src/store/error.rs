@@ -206,6 +206,14 @@ pub enum StoreError {
         /// What is wrong, in words.
         why: String,
     },
+    /// Another process adds backups there, or drops them.
+    #[error("{}: another process adds backups or drops them{}", path.display(), of_mark(mark.as_deref()))]
+    BackupsLocked {
+        /// The place of the backups.
+        path: PathBuf,
+        /// Its mark, where it is marks that keep processes apart.
+        mark: Option<String>,
+    },
     /// A backup that there is not.
     #[error("{}: no backup of commit {commit}; there is {known}", path.display())]
     NoBackup {
@@ -287,6 +295,11 @@ impl StoreError {
                 "{RESTORE} (after a power cut under corpusdb 0.1.0 the note of its length can be ahead of the disk: if a copy without the file {} passes a deep check, remove that file)",
                 path.join("manifest").display()
             )),
+            Self::BackupsLocked { mark: None, .. } => Hint::text("wait for it to end"),
+            Self::BackupsLocked { path, .. } => {
+                Hint::text("wait for it to end; if it was killed, clear its mark")
+                    .with_command(format!("corpusdb backup unlock {}", path.display()))
+            }
             Self::Restless { .. } => Hint::text(
                 "try again when the writer is less busy, or let this user make hard links in that directory",
             ),
@@ -378,6 +391,10 @@ impl DecodeError {
     pub(crate) fn at(offset: usize, why: impl Into<String>) -> Self {
         Self { offset, why: why.into() }
     }
+}
+
+fn of_mark(mark: Option<&str>) -> String {
+    mark.map(|mark| format!(", by its mark {mark}")).unwrap_or_default()
 }
 
 fn drawn(name: &str, plans: &[u32]) -> String {

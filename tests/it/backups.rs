@@ -256,6 +256,47 @@ fn a_directory_for_backups_is_for_those_of_one_corpus_alone() {
     sound(&scratch.arg("empty"));
 }
 
+/// A restore that was killed leaves what it had made beside its target; the next one to that target clears it.
+#[test]
+fn what_a_killed_restore_left_is_cleared_by_the_next_one_to_its_target() {
+    let scratch = Scratch::new();
+    let (corpus, directory, target) =
+        (scratch.arg("corpus"), scratch.arg("backups"), scratch.arg("restored"));
+    init(&corpus, &[]);
+    ingest(&corpus, &[&scratch.write("a.jsonl", lines(&crawl(3, 2000, true)))], &HOW);
+    create(&corpus, &directory);
+    let left = || {
+        let entries = std::fs::read_dir(scratch.path("")).unwrap().flatten();
+        entries.filter(|entry| entry.file_name().to_string_lossy().contains("restoring")).count()
+    };
+    let mut random = Random::new(5);
+    for _ in 0..seeds(60) {
+        let mut child = command(&["backup", "restore", &directory, &target])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_micros(random.below(40_000) as u64));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // Whole, or not there.
+        match Path::new(&target).exists() {
+            true => std::fs::remove_dir_all(&target).unwrap(),
+            false if left() > 0 => break,
+            false => {}
+        }
+    }
+    assert_eq!(left(), 1, "no restore was killed on its way");
+    // That of another target is not this one's to clear.
+    corpusdb(&["backup", "restore", &directory, &scratch.arg("other")]).good();
+    assert_eq!(left(), 1);
+    corpusdb(&["backup", "restore", &directory, &target]).good();
+    assert_eq!(left(), 0);
+    assert_eq!(digest(&target), digest(&corpus));
+    assert!(!Path::new(&target).join("alive").exists());
+}
+
 /// A copy that was made file by file beside a writer is no backup, and says so when it is opened.
 #[test]
 fn a_copy_without_its_last_files_is_refused_with_the_way_to_make_one() {
@@ -320,7 +361,7 @@ fn histories_with_backups_lose_and_mix_up_nothing() {
                     let (commit, expected) = known.iter().nth(random.below(known.len())).unwrap();
                     let (commit, expected) = (*commit, expected.clone());
                     if random.below(3) == 0 {
-                        backups.drop_backup(commit).unwrap();
+                        backups.drop_backup(commit, &Context::new()).unwrap();
                         known.remove(&commit);
                     } else {
                         place = scratch.path(&format!("corpus-{step}"));
@@ -335,7 +376,7 @@ fn histories_with_backups_lose_and_mix_up_nothing() {
                     }
                 }
             }
-            if let Ok(listed) = backups.list() {
+            if let Ok(listed) = backups.list(&Context::new()) {
                 let listed: Vec<u64> = listed.iter().map(|record| record.commit).collect();
                 assert_eq!(
                     listed,

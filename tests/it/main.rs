@@ -68,6 +68,7 @@ mod refused;
 mod rejects;
 mod reloads;
 mod remote;
+mod remote_backups;
 mod repair;
 mod report;
 mod rocksdb;

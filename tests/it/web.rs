@@ -31,6 +31,12 @@ pub struct State {
     pub by_query: bool,
     /// How long each part and each completion takes.
     pub delay: Duration,
+    /// How long each object that comes as a whole takes.
+    pub put_delay: Duration,
+    /// What is to be written only where nothing is, is answered as unknown.
+    pub no_conditions: bool,
+    /// An object that somebody else writes before the next one that is to be written only where nothing is.
+    pub rival: Option<(String, Vec<u8>)>,
     /// The targets of all requests as they were spelled, with what came as authorization.
     pub targets: Vec<String>,
     /// Nothing is answered.
@@ -173,8 +179,12 @@ fn serve(mut stream: TcpStream, state: &Mutex<State>) {
         state.requests.push(format!("{} {} {range}", request.method, request.path));
         let login = request.headers.get("authorization").map_or("", String::as_str);
         state.targets.push(format!("{} {login}", request.target));
-        let is_upload = request.query.contains_key("uploadId");
-        (state.silent, if is_upload { state.delay } else { Duration::ZERO })
+        let delay = match request.query.contains_key("uploadId") {
+            true => state.delay,
+            false if request.method == "PUT" => state.put_delay,
+            false => Duration::ZERO,
+        };
+        (state.silent, delay)
     };
     std::thread::sleep(delay);
     if is_silent {
@@ -222,9 +232,13 @@ impl State {
         match request.method.as_str() {
             "GET" | "HEAD" => self.file(request),
             "PUT" => self.put(request),
+            "POST" if request.query.contains_key("delete") => self.delete(request),
             "POST" => self.multipart(request),
             "DELETE" => {
-                self.files.remove(&request.path);
+                match request.query.get("uploadId") {
+                    Some(upload) => drop(self.uploads.remove(upload)),
+                    None => drop(self.files.remove(&request.path)),
+                }
                 whole("204 No Content", "")
             }
             _ => whole("405 Method Not Allowed", ""),
@@ -342,18 +356,43 @@ impl State {
             *left -= 1;
             return (Vec::new(), None);
         }
+        if request.headers.get("if-none-match").is_some_and(|wanted| wanted == "*") {
+            if self.no_conditions {
+                return whole("501 Not Implemented", "<Error><Code>NotImplemented</Code></Error>");
+            }
+            self.files.extend(self.rival.take());
+            if self.files.contains_key(&request.path) {
+                return whole("412 Precondition Failed", "");
+            }
+        }
         let body = request.body.clone();
         let own = [("ETag", tag(&body))];
         match request.query.get("uploadId") {
             Some(upload) => {
                 let part = request.query["partNumber"].parse().unwrap();
-                self.uploads.get_mut(upload).unwrap().insert(part, body);
+                let Some(parts) = self.uploads.get_mut(upload) else {
+                    return whole("404 Not Found", "<Error><Code>NoSuchUpload</Code></Error>");
+                };
+                parts.insert(part, body);
             }
             None => {
                 self.files.insert(request.path.clone(), body);
             }
         }
         (head("200 OK", &own, 0), None)
+    }
+
+    /// Deletes the objects that a request names.
+    fn delete(&mut self, request: &Request) -> (Vec<u8>, Option<usize>) {
+        let bucket = request.path.trim_end_matches('/');
+        let body = String::from_utf8(request.body.clone()).unwrap();
+        let mut deleted = String::new();
+        for part in body.split("<Key>").skip(1) {
+            let key = part.split("</Key>").next().unwrap();
+            self.files.remove(&format!("{bucket}/{key}"));
+            deleted += &format!("<Deleted><Key>{key}</Key></Deleted>");
+        }
+        whole("200 OK", &format!("<DeleteResult>{deleted}</DeleteResult>"))
     }
 
     fn multipart(&mut self, request: &Request) -> (Vec<u8>, Option<usize>) {

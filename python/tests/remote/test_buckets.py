@@ -1,4 +1,4 @@
-"""Ingest from and export to a store that others wrote: moto's S3."""
+"""Ingest from, export to and back up into a store that others wrote: moto's S3."""
 
 from __future__ import annotations
 
@@ -188,3 +188,39 @@ def test_an_export_that_is_killed_goes_on_behind_its_last_file(s3: Any, cutter: 
     assert len(kept) >= len(before) - 2, (before, after)
     for path in (tmp_path / "out").iterdir():
         assert s3.get_object(Bucket="crawl", Key=f"out/{path.name}")["Body"].read() == path.read_bytes(), path
+
+
+def test_backups_in_a_bucket_come_back_as_they_were(s3: Any, cutter: Cutter, tmp_path: Path) -> None:
+    place, backups = tmp_path / "corpus", corpusdb.Backups("s3://crawl/backups/web")
+    corpusdb.create(place)
+    with corpusdb.open(place, mode="w") as writer:
+        (tmp_path / "a.jsonl").write_bytes(lines(0, 3000))
+        writer.ingest(tmp_path / "a.jsonl", source="web", id_field="url")
+        cutter.cuts, cutter.behind = 2, 100
+        first = backups.create(place, progress=False)
+        cutter.cuts = 0
+        digest = writer.digest()
+        writer.ingest([{"url": "more", "text": "one more page, which is like none of the others"}], source="web", id_field="url")
+        second = backups.create(place, progress=False)
+    assert 0 < second.new_bytes < second.bytes
+    for each in (backups, corpusdb.Backups(tmp_path / "backups")):
+        assert each.create(place, progress=False).commit == second.commit
+    for path in (tmp_path / "backups" / "files").rglob("*"):
+        if path.is_file():
+            key = f"backups/web/{path.relative_to(tmp_path / 'backups')}"
+            assert s3.get_object(Bucket="crawl", Key=key)["Body"].read() == path.read_bytes(), key
+    assert [backup.commit for backup in backups.list()] == [first.commit, second.commit]
+    assert backups.verify(progress=False).sound
+    backups.restore(tmp_path / "again", first.commit, progress=False)
+    with corpusdb.open(tmp_path / "again") as corpus:
+        assert corpus.digest() == digest
+    # The mark of one that was killed.
+    s3.put_object(Bucket="crawl", Key="backups/web/marks/adding-1", Body=b"")
+    with pytest.raises(corpusdb.Locked, match="marks/adding-1; wait for it to end"):
+        backups.drop(first.commit)
+    assert backups.unlock() == 1
+    assert backups.drop(first.commit).commit == first.commit
+    assert s3.list_objects_v2(Bucket="crawl", Prefix="backups/web/marks/").get("KeyCount", 0) == 0
+    assert backups.verify(progress=False).sound
+    with pytest.raises(corpusdb.NotFound):
+        corpusdb.Backups("s3://no-such-bucket/x").create(place)

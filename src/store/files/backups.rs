@@ -1,244 +1,284 @@
-//! A directory of backups: files by what is in them, and a manifest for each moment, which is written last.
+//! Backups of a place: files by what is in them, and a manifest for each moment, which is written last.
 //!
 //! ```text
-//! DIR/corpusdb-backups     marker: the form of the directory, and the corpus whose backups it holds
-//! DIR/files/HH/HASH        a file by the blake3 of its bytes, whole from the moment it has that name
-//! DIR/N.json               the backup of commit N: its files with sizes and hashes, and a check sum of itself
-//! DIR/lock                 held by whoever adds or drops
+//! corpusdb-backups     marker: the form, and the corpus whose backups they are
+//! files/HH/HASH        a file by the blake3 of its bytes, whole from the moment it has that name
+//! N.json               the backup of commit N: its files with sizes and hashes, and a check sum of itself
+//! lock                 on disk: held by whoever adds or drops
+//! marks/adding-ID      elsewhere: somebody adds; `dropping-ID`: somebody drops
 //! ```
 //!
 //! A file that several backups have is there once. What was copied by a process that was killed is no part of a backup;
 //! the next one takes it over where it is whole, and dropping clears the rest.
+//!
+//! Nobody may drop while somebody adds: what is added is named by no manifest yet. Where a place has no lock, who comes
+//! writes a mark first and looks at the marks of others after it, so that of two at least one sees the other and goes.
+//! Those who add do not disturb each other: files of one name are equal, and of two manifests of a commit either names
+//! files that are there. A mark stays where its process is killed, and is cleared by hand: nothing tells its age.
 
 use crate::model::{Context, Interrupted};
 use crate::store::error::StoreError;
-use crate::store::files::directory::{WriterLock, sync_directory, write_whole};
-use serde::{Deserialize, Serialize};
+use crate::store::files::backup_manifest::{
+    BackupFault, BackupFile, BackupRecord, FILES, parsed, place_of, spelled,
+};
+use crate::store::files::backup_place::BackupPlace;
+use crate::store::files::directory::WriterLock;
+use std::collections::hash_map::RandomState;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::File;
+use std::hash::BuildHasher;
 use std::io::{ErrorKind, Read, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 const MARKER: &str = "corpusdb-backups";
 const FORM: u32 = 1;
+const MARKS: &str = "marks/";
+/// Files that are removed before the next look at the interrupt.
+const AT_ONCE: usize = 100;
 /// Bytes that are copied and hashed before the next look at the interrupt.
 const PIECE: usize = 1 << 20;
 
-/// One moment of a corpus, as a directory of backups has it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackupRecord {
-    /// The commit that it ends with, which names it.
-    pub commit: u64,
-    /// Documents of the corpus then, of every standing.
-    pub documents: u64,
-    /// Store format of the corpus then.
-    pub format: u32,
-    /// The release that took it.
-    pub release: String,
-    /// Bytes of its files.
-    pub bytes: u64,
-    /// Its files, in order of their names.
-    pub files: Vec<BackupFile>,
-}
-
-/// A file of a backup.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct BackupFile {
-    /// Its path in the corpus.
-    pub name: String,
-    /// Its length.
-    pub bytes: u64,
-    /// blake3 of its bytes, in hexadecimal.
-    pub blake3: String,
-    /// Inode and time of the last change of a table, which never changes: one that is the same is not read again.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub unchanged_since: Option<(u64, i64, i64)>,
-}
-
-/// What adding a file to a directory came to.
+/// Files that were added or dropped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(in crate::store) struct AddedBytes {
-    /// Files that were not there.
+    /// How many.
     pub(in crate::store) files: u64,
     /// Their bytes.
     pub(in crate::store) bytes: u64,
 }
 
-/// What is wrong with a backup.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct BackupFault {
-    /// The commit that names it.
-    pub commit: u64,
-    /// The file, by its path in the corpus; `N.json` where it is the manifest.
-    pub file: String,
-    /// What is wrong with it, in words.
-    pub what: String,
+/// What somebody does who may not be disturbed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum BackupWork {
+    Adding,
+    Dropping,
 }
 
-/// A manifest with its check sum.
-#[derive(Serialize, Deserialize)]
-struct SealedManifest {
-    backup: BackupRecord,
-    /// blake3 of `backup` as it is spelled here, without spaces.
-    blake3: String,
-}
-
-impl SealedManifest {
-    fn of(backup: BackupRecord) -> Self {
-        Self { blake3: Self::sum(&backup), backup }
+impl BackupWork {
+    const fn word(self) -> &'static str {
+        match self {
+            Self::Adding => "adding",
+            Self::Dropping => "dropping",
+        }
     }
 
-    fn sum(backup: &BackupRecord) -> String {
-        blake3::hash(&serde_json::to_vec(backup).unwrap_or_default()).to_hex().to_string()
+    /// Whether the mark of another forbids it.
+    fn is_forbidden_by(self, mark: &str) -> bool {
+        self == Self::Dropping || !mark.starts_with(&format!("{MARKS}{}-", Self::Adding.word()))
     }
 }
 
-/// A directory of backups.
-pub(in crate::store) struct BackupDirectory {
-    root: PathBuf,
+/// The right to add or drop, as long as it lives.
+enum BackupHold<'a> {
+    Lock { _lock: WriterLock },
+    Mark { place: &'a dyn BackupPlace, name: String },
 }
 
-fn refused(path: &Path, why: impl Into<String>) -> StoreError {
-    StoreError::Backup { path: path.to_path_buf(), why: why.into() }
+impl Drop for BackupHold<'_> {
+    fn drop(&mut self) {
+        if let Self::Mark { place, name } = self {
+            // One that stays is told of by the next drop, with the way out.
+            let _ = place.remove(&[name]);
+        }
+    }
 }
 
-impl BackupDirectory {
-    /// One that is there.
+/// What one look at a place found.
+struct PlaceContents {
+    /// The commits that have manifests.
+    commits: BTreeSet<u64>,
+    /// Lengths of files, by name.
+    files: BTreeMap<String, u64>,
+    marks: Vec<String>,
+    /// Whether there are things that are not of backups.
+    has_others: bool,
+}
+
+/// The backups of a place.
+pub(in crate::store) struct BackupDirectory<'a> {
+    place: &'a dyn BackupPlace,
+}
+
+impl<'a> BackupDirectory<'a> {
+    /// Those that are there.
     ///
     /// # Errors
-    /// [`StoreError::Backup`] when the directory is none of backups, or of a newer release.
-    pub(in crate::store) fn open(root: &Path) -> Result<Self, StoreError> {
-        let found = Self { root: root.to_path_buf() };
+    /// [`StoreError::Backup`] when the place has none, or those of a newer release.
+    pub(in crate::store) fn open(place: &'a dyn BackupPlace) -> Result<Self, StoreError> {
+        let found = Self { place };
         match found.marker()? {
             Some(_) => Ok(found),
-            None => Err(refused(root, "there are no backups; `backup create` makes some")),
+            None => Err(found.refused("", "there are no backups; `backup create` makes some")),
         }
     }
 
-    /// One for the backups of a corpus, which is made where nothing is.
+    /// Begins a backup of a corpus.
     ///
     /// # Errors
-    /// [`StoreError::Backup`] when the directory holds other things, or backups of another corpus.
-    pub(in crate::store) fn make(root: &Path, corpus: &str) -> Result<Self, StoreError> {
-        let made = Self { root: root.to_path_buf() };
-        match made.marker()? {
-            Some(of) if of == corpus => {}
-            Some(_) => {
-                return Err(refused(
-                    root,
-                    "it holds backups of another corpus: give a directory to each",
-                ));
+    /// [`StoreError::Backup`] when the place holds other things, or backups of another corpus;
+    /// [`StoreError::BackupsLocked`].
+    pub(in crate::store) fn begin(
+        place: &'a dyn BackupPlace,
+        corpus: &str,
+    ) -> Result<BackupSession<'a>, StoreError> {
+        let backups = Self { place };
+        let refuse_other = |found: Option<&String>| match found {
+            Some(of) if of != corpus => {
+                let why = "it holds backups of another corpus: give a directory to each";
+                Err(backups.refused("", why))
             }
-            None => {
-                let entries = match std::fs::read_dir(root) {
-                    Ok(entries) => entries,
-                    Err(error) if error.kind() == ErrorKind::NotFound => {
-                        std::fs::create_dir_all(root).map_err(StoreError::io("creating", root))?;
-                        std::fs::read_dir(root).map_err(StoreError::io("reading", root))?
-                    }
-                    Err(error) => return Err(StoreError::io("reading", root)(error)),
-                };
-                let ours = ["files", "lock"];
-                let is_ours = |name: &std::ffi::OsStr| {
-                    name.to_str().is_some_and(|name| ours.contains(&name) || name.ends_with(".tmp"))
-                };
-                if entries.flatten().any(|entry| !is_ours(&entry.file_name())) {
-                    return Err(refused(
-                        root,
-                        "it holds other things: give a directory for backups alone",
-                    ));
-                }
-                write_whole(root, MARKER, format!("{FORM} {corpus}\n").as_bytes())?;
-            }
+            _ => Ok(()),
+        };
+        let found = backups.marker()?;
+        refuse_other(found.as_ref())?;
+        if found.is_none() && backups.look()?.has_others {
+            let why = "it holds other things: give a directory for backups alone";
+            return Err(backups.refused("", why));
         }
-        let files = root.join("files");
-        std::fs::create_dir_all(&files).map_err(StoreError::io("creating", &files))?;
-        Ok(made)
+        let (hold, contents) = backups.hold(BackupWork::Adding)?;
+        if found.is_none() {
+            place.put_new(MARKER, format!("{FORM} {corpus}\n").as_bytes())?;
+            // Another corpus may have come at the same time.
+            refuse_other(backups.marker()?.as_ref())?;
+        }
+        let newest = contents.commits.last().copied();
+        let newest = newest.map(|commit| backups.record(commit)).transpose()?.flatten();
+        let before = newest.and_then(Result::ok).map_or_else(Vec::new, |record| record.files);
+        let before = before.into_iter().map(|file| (file.name.clone(), file)).collect();
+        let there = contents.files;
+        Ok(BackupSession { backups, hold, there, before, added: AddedBytes::default() })
     }
 
-    /// The corpus whose backups it holds; none where there is no marker.
+    fn refused(&self, name: &str, why: impl Into<String>) -> StoreError {
+        StoreError::Backup { path: self.place.path(name), why: why.into() }
+    }
+
+    /// The bytes of a small file; none where there is none.
+    fn read(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        let Some(mut file) = self.place.open(name)? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        let read = file.read_to_end(&mut bytes);
+        read.map_err(StoreError::io("reading", &self.place.path(name)))?;
+        Ok(Some(bytes))
+    }
+
+    /// The corpus whose backups these are; none where there is no marker.
     fn marker(&self) -> Result<Option<String>, StoreError> {
-        let path = self.root.join(MARKER);
-        let text = match std::fs::read_to_string(&path) {
-            Ok(text) => text,
-            Err(error)
-                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
-            {
-                return Ok(None);
-            }
-            Err(error) => return Err(StoreError::io("reading", &path)(error)),
-        };
+        let Some(bytes) = self.read(MARKER)? else { return Ok(None) };
+        let text = String::from_utf8_lossy(&bytes);
         match text.trim_end().split_once(' ') {
             Some((form, corpus)) if form == FORM.to_string() => Ok(Some(corpus.to_owned())),
-            _ => Err(refused(
-                &self.root,
-                "its backups are of a form that this release does not know",
-            )),
+            _ => {
+                let why = "its backups are of a form that this release does not know";
+                Err(self.refused("", why))
+            }
         }
     }
 
-    /// Takes the right to add and drop.
+    /// Looks at what is there.
+    fn look(&self) -> Result<PlaceContents, StoreError> {
+        let mut found = PlaceContents {
+            commits: BTreeSet::new(),
+            files: BTreeMap::new(),
+            marks: Vec::new(),
+            has_others: false,
+        };
+        for (name, bytes) in self.place.entries()? {
+            if let Some(commit) = name.strip_suffix(".json").and_then(|name| name.parse().ok()) {
+                found.commits.insert(commit);
+                found.has_others = true;
+            } else if name.starts_with(FILES) {
+                found.files.insert(name, bytes);
+            } else if name.starts_with(MARKS) {
+                found.marks.push(name);
+            } else {
+                found.has_others |= name != MARKER && name != "lock";
+            }
+        }
+        Ok(found)
+    }
+
+    /// Takes the right to do something, and looks at what is there then.
+    fn hold(&self, work: BackupWork) -> Result<(BackupHold<'a>, PlaceContents), StoreError> {
+        if let Some(lock) = self.place.lock()? {
+            return Ok((BackupHold::Lock { _lock: lock }, self.look()?));
+        }
+        // Drawn, since processes of many machines come here; no corpus and no backup has it.
+        let id = RandomState::new().hash_one(std::process::id());
+        let name = format!("{MARKS}{}-{id:016x}", work.word());
+        // Before it is written: a request that was given up may have been heard.
+        let hold = BackupHold::Mark { place: self.place, name: name.clone() };
+        let text =
+            format!("corpusdb {}, process {}\n", env!("CARGO_PKG_VERSION"), std::process::id());
+        self.put(&name, text.as_bytes())?;
+        let contents = self.look()?;
+        let mut others = contents.marks.iter().filter(|mark| **mark != name);
+        match others.find(|mark| work.is_forbidden_by(mark)) {
+            None => Ok((hold, contents)),
+            Some(mark) => Err(StoreError::BackupsLocked {
+                path: self.place.path(""),
+                mark: Some(mark.clone()),
+            }),
+        }
+    }
+
+    fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.place.path(name);
+        self.place
+            .put(name, &mut |file| file.write_all(bytes).map_err(StoreError::io("writing", &path)))
+    }
+
+    /// Clears the marks of others: how many.
     ///
     /// # Errors
-    /// [`StoreError::Backup`] when another process has it.
-    pub(in crate::store) fn lock(&self) -> Result<WriterLock, StoreError> {
-        let path = self.root.join("lock");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(StoreError::io("opening", &path))?;
-        match file.try_lock() {
-            Ok(()) => Ok(WriterLock(file)),
-            Err(TryLockError::WouldBlock) => Err(refused(
-                &self.root,
-                "another process adds to it or drops from it; wait for it to end",
-            )),
-            Err(TryLockError::Error(error)) => Err(StoreError::io("locking", &path)(error)),
-        }
+    /// [`StoreError::Io`].
+    pub(in crate::store) fn unlock(&self) -> Result<u64, StoreError> {
+        let marks = self.look()?.marks;
+        self.place.remove(&marks.iter().map(String::as_str).collect::<Vec<_>>())?;
+        Ok(marks.len() as u64)
     }
 
     /// Its backups, in order of their commits; the second is what is wrong with manifests that cannot be used.
     ///
     /// # Errors
-    /// [`StoreError::Io`] when the directory cannot be read.
+    /// [`StoreError::Io`] when the place cannot be read.
     pub(in crate::store) fn list(
         &self,
     ) -> Result<(Vec<BackupRecord>, Vec<BackupFault>), StoreError> {
-        let failed = || StoreError::io("reading", &self.root);
-        let mut commits: BTreeSet<u64> = BTreeSet::new();
-        for entry in std::fs::read_dir(&self.root).map_err(failed())? {
-            let name = entry.map_err(failed())?.file_name();
-            let commit =
-                name.to_str().and_then(|name| name.strip_suffix(".json")?.parse::<u64>().ok());
-            commits.extend(commit);
-        }
+        self.records(&self.look()?.commits)
+    }
+
+    fn records(
+        &self,
+        commits: &BTreeSet<u64>,
+    ) -> Result<(Vec<BackupRecord>, Vec<BackupFault>), StoreError> {
         let (mut good, mut bad) = (Vec::new(), Vec::new());
-        for commit in commits {
+        for commit in commits.iter().copied() {
             match self.record(commit)? {
-                Ok(record) => good.push(record),
-                Err(what) => bad.push(BackupFault { commit, file: format!("{commit}.json"), what }),
+                Some(Ok(record)) => good.push(record),
+                Some(Err(what)) => {
+                    bad.push(BackupFault { commit, file: format!("{commit}.json"), what });
+                }
+                // Dropped since it was seen.
+                None => {}
             }
         }
         Ok((good, bad))
     }
 
-    /// The manifest of a commit, or what is wrong with it.
-    fn record(&self, commit: u64) -> Result<Result<BackupRecord, String>, StoreError> {
-        let path = self.root.join(format!("{commit}.json"));
-        let bytes = std::fs::read(&path).map_err(StoreError::io("reading", &path))?;
-        Ok(match serde_json::from_slice::<SealedManifest>(&bytes) {
-            Err(error) => Err(format!("is no manifest of a backup: {error}")),
-            Ok(sealed) if SealedManifest::sum(&sealed.backup) != sealed.blake3 => {
-                Err("was changed after it was written".to_owned())
-            }
-            Ok(sealed) if sealed.backup.commit != commit => {
-                Err(format!("is that of commit {}", sealed.backup.commit))
-            }
-            Ok(sealed) => match sealed.backup.files.iter().find(|file| !is_within(&file.name)) {
-                Some(file) => {
-                    Err(format!("names `{}`, which is no path within a corpus", file.name))
-                }
-                None => Ok(sealed.backup),
-            },
-        })
+    /// The manifest of a commit, or what is wrong with it; none where there is none.
+    fn record(&self, commit: u64) -> Result<Option<Result<BackupRecord, String>>, StoreError> {
+        let Some(bytes) = self.read(&format!("{commit}.json"))? else { return Ok(None) };
+        Ok(Some(parsed(&bytes, commit)))
+    }
+
+    fn no_backup(&self, commit: Option<u64>, known: &BTreeSet<u64>) -> StoreError {
+        let known: Vec<String> = known.iter().map(u64::to_string).collect();
+        StoreError::NoBackup {
+            path: self.place.path(""),
+            commit: commit.unwrap_or(0),
+            known: if known.is_empty() { "none".to_owned() } else { known.join(", ") },
+        }
     }
 
     /// The backup of a commit, or the newest one.
@@ -246,70 +286,15 @@ impl BackupDirectory {
     /// # Errors
     /// [`StoreError::NoBackup`]; [`StoreError::Backup`] where its manifest is damaged.
     pub(in crate::store) fn find(&self, commit: Option<u64>) -> Result<BackupRecord, StoreError> {
-        let (good, bad) = self.list()?;
-        let wanted = commit.or_else(|| {
-            let good = good.iter().map(|record| record.commit);
-            good.chain(bad.iter().map(|fault| fault.commit)).max()
-        });
-        if let Some(fault) = bad.iter().find(|fault| Some(fault.commit) == wanted) {
-            return Err(refused(&self.root.join(&fault.file), fault.what.clone()));
+        let known = self.look()?.commits;
+        let wanted = commit.or_else(|| known.last().copied()).filter(|one| known.contains(one));
+        match wanted.map(|wanted| self.record(wanted)).transpose()?.flatten() {
+            Some(Ok(record)) => Ok(record),
+            Some(Err(what)) => {
+                Err(self.refused(&format!("{}.json", wanted.unwrap_or_default()), what))
+            }
+            None => Err(self.no_backup(commit, &known)),
         }
-        let known: Vec<String> = good.iter().map(|record| record.commit.to_string()).collect();
-        let found = good.into_iter().find(|record| Some(record.commit) == wanted);
-        found.ok_or_else(|| StoreError::NoBackup {
-            path: self.root.clone(),
-            commit: commit.unwrap_or(0),
-            known: if known.is_empty() { "none".to_owned() } else { known.join(", ") },
-        })
-    }
-
-    /// Where the bytes of that hash stand.
-    fn place(&self, blake3: &str) -> PathBuf {
-        self.root.join("files").join(blake3.get(..2).unwrap_or("00")).join(blake3)
-    }
-
-    /// Whether bytes of that hash are there; those of another length were cut.
-    pub(in crate::store) fn has(&self, file: &BackupFile) -> bool {
-        std::fs::metadata(self.place(&file.blake3)).is_ok_and(|found| found.len() == file.bytes)
-    }
-
-    /// Takes a file in, which stays as it is.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`]; [`StoreError::Interrupted`]: what was taken in stays.
-    pub(in crate::store) fn add(
-        &self,
-        from: &Path,
-        name: String,
-        context: &Context<'_>,
-        added: &mut AddedBytes,
-    ) -> Result<BackupFile, StoreError> {
-        let partial = self.root.join("files").join(format!("{}.partial", std::process::id()));
-        let (bytes, blake3) = copied(from, &partial, context)?;
-        let file = BackupFile { name, bytes, blake3, unchanged_since: None };
-        if self.has(&file) {
-            std::fs::remove_file(&partial).map_err(StoreError::io("removing", &partial))?;
-            return Ok(file);
-        }
-        let place = self.place(&file.blake3);
-        let folder = place.parent().unwrap_or(&self.root);
-        std::fs::create_dir_all(folder).map_err(StoreError::io("creating", folder))?;
-        std::fs::rename(&partial, &place).map_err(StoreError::io("renaming to", &place))?;
-        sync_directory(folder)?;
-        added.files += 1;
-        added.bytes += file.bytes;
-        Ok(file)
-    }
-
-    /// Writes the manifest: from now on the backup is there.
-    ///
-    /// # Errors
-    /// [`StoreError::Io`].
-    pub(in crate::store) fn seal(&self, record: BackupRecord) -> Result<(), StoreError> {
-        sync_directory(&self.root.join("files"))?;
-        let name = format!("{}.json", record.commit);
-        let text = serde_json::to_vec_pretty(&SealedManifest::of(record)).unwrap_or_default();
-        write_whole(&self.root, &name, &text)
     }
 
     /// Copies a file of a backup to `to`, and compares it on the way with what was taken in.
@@ -322,18 +307,28 @@ impl BackupDirectory {
         to: &Path,
         context: &Context<'_>,
     ) -> Result<(), StoreError> {
-        let place = self.place(&file.blake3);
-        match copied(&place, to, context) {
-            Ok((bytes, blake3)) if bytes == file.bytes && blake3 == file.blake3 => Ok(()),
-            Ok(_) => Err(refused(&place, format!("`{}` is not what was backed up", file.name))),
-            Err(error) => Err(error),
+        let name = place_of(&file.blake3);
+        let from = self.place.path(&name);
+        let Some(source) = self.place.open(&name)? else {
+            return Err(self.refused(&name, format!("`{}` is missing", file.name)));
+        };
+        let mut target = File::create(to).map_err(StoreError::io("creating", to))?;
+        let done = pass(source, |part| target.write_all(part), context);
+        let done = done.map_err(|error| error.told(&from, to))?;
+        target.sync_all().map_err(StoreError::io("syncing", to))?;
+        match done == (file.bytes, file.blake3.clone()) {
+            true => Ok(()),
+            false => {
+                let why = format!("`{}` is not what was backed up", file.name);
+                Err(self.refused(&name, why))
+            }
         }
     }
 
     /// Reads every byte of every backup: what is wrong.
     ///
     /// # Errors
-    /// [`StoreError::Io`] when the directory cannot be read; [`StoreError::Interrupted`].
+    /// [`StoreError::Io`] when the place cannot be read; [`StoreError::Interrupted`].
     pub(in crate::store) fn verify(
         &self,
         context: &Context<'_>,
@@ -362,90 +357,164 @@ impl BackupDirectory {
         Ok((good, faults))
     }
 
-    /// What is wrong with the bytes of that hash.
+    /// What is wrong with the bytes of that hash. That a store of objects cannot be asked is no fault of its objects.
     fn wrong(
         &self,
         blake3: &str,
         bytes: u64,
         context: &Context<'_>,
     ) -> Result<Option<String>, StoreError> {
-        let place = self.place(blake3);
-        let file = match File::open(&place) {
-            Ok(file) => file,
-            Err(error) => return Ok(Some(format!("{}: {error}", place.display()))),
+        let name = place_of(blake3);
+        let path = self.place.path(&name);
+        let shown = path.display();
+        let file = match self.place.open(&name) {
+            Ok(Some(file)) => file,
+            Ok(None) => return Ok(Some(format!("{shown} is missing"))),
+            Err(StoreError::Io(error)) if error.source.raw_os_error().is_some() => {
+                return Ok(Some(format!("{shown}: {}", error.source)));
+            }
+            Err(error) => return Err(error),
         };
         match pass(file, |_| Ok(()), context) {
             Ok((length, _)) if length != bytes => {
-                Ok(Some(format!("{} has {length} bytes, not {bytes}", place.display())))
+                Ok(Some(format!("{shown} has {length} bytes, not {bytes}")))
             }
             Ok((_, hash)) if hash != blake3 => {
-                Ok(Some(format!("{} has other bytes than were written", place.display())))
+                Ok(Some(format!("{shown} has other bytes than were written")))
             }
             Ok(_) => Ok(None),
-            Err(PassError::Stopped(stop)) => Err(stop.into()),
-            Err(PassError::Read(error) | PassError::Write(error)) => {
-                Ok(Some(format!("{}: {error}", place.display())))
+            Err(PassError::Read(error)) if error.raw_os_error().is_some() => {
+                Ok(Some(format!("{shown}: {error}")))
             }
+            Err(error) => Err(error.told(&path, &path)),
         }
     }
 
     /// Drops the backup of a commit, and the files that no other one has.
     ///
     /// # Errors
-    /// [`StoreError::NoBackup`]; [`StoreError::Io`].
-    pub(in crate::store) fn drop_backup(&self, commit: u64) -> Result<AddedBytes, StoreError> {
-        let path = self.root.join(format!("{commit}.json"));
-        if !path.is_file() {
-            return Err(self.find(Some(commit)).err().unwrap_or_else(|| refused(&path, "is gone")));
+    /// [`StoreError::NoBackup`]; [`StoreError::BackupsLocked`]; [`StoreError::Io`]; [`StoreError::Interrupted`]: the
+    /// backup is gone then, and its files go with the next one.
+    pub(in crate::store) fn drop_backup(
+        &self,
+        commit: u64,
+        context: &Context<'_>,
+    ) -> Result<AddedBytes, StoreError> {
+        let (_hold, mut contents) = self.hold(BackupWork::Dropping)?;
+        if !contents.commits.remove(&commit) {
+            return Err(self.no_backup(Some(commit), &contents.commits));
         }
-        std::fs::remove_file(&path).map_err(StoreError::io("removing", &path))?;
-        sync_directory(&self.root)?;
-        let (left, damaged) = self.list()?;
+        self.place.remove(&[&format!("{commit}.json")])?;
+        let (left, damaged) = self.records(&contents.commits)?;
         let mut freed = AddedBytes::default();
         // A manifest that cannot be read may name any of them.
         if !damaged.is_empty() {
             return Ok(freed);
         }
-        let named: BTreeSet<&str> =
-            left.iter().flat_map(|record| &record.files).map(|file| file.blake3.as_str()).collect();
-        let files = self.root.join("files");
-        for folder in entries(&files)? {
-            if !folder.is_dir() {
-                std::fs::remove_file(&folder).map_err(StoreError::io("removing", &folder))?;
-                continue;
-            }
-            for file in entries(&folder)? {
-                let name = file.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-                if named.contains(name) {
-                    continue;
-                }
-                let bytes = std::fs::metadata(&file).map_or(0, |found| found.len());
-                std::fs::remove_file(&file).map_err(StoreError::io("removing", &file))?;
-                freed.files += 1;
-                freed.bytes += bytes;
-            }
+        let named = left.iter().flat_map(|record| &record.files);
+        let named: BTreeSet<String> = named.map(|file| place_of(&file.blake3)).collect();
+        contents.files.retain(|name, _| !named.contains(name));
+        context.progress.begin("removing files", Some(contents.files.values().sum()));
+        let gone: Vec<(String, u64)> = contents.files.into_iter().collect();
+        for some in gone.chunks(AT_ONCE) {
+            context.check_interrupt()?;
+            self.place.remove(&some.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>())?;
+            // Others are pieces of what was not taken in.
+            let is_whole =
+                |name: &str| name.rsplit('/').next().is_some_and(|hash| place_of(hash) == name);
+            let whole = some.iter().filter(|(name, _)| is_whole(name));
+            freed.files += whole.clone().count() as u64;
+            freed.bytes += whole.map(|(_, bytes)| bytes).sum::<u64>();
+            context.progress.advance(freed.bytes);
         }
+        context.progress.end();
         Ok(freed)
     }
 }
 
-/// The entries of a directory, in order of their names.
-fn entries(path: &Path) -> Result<Vec<PathBuf>, StoreError> {
-    let failed = || StoreError::io("reading", path);
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(path).map_err(failed())? {
-        found.push(entry.map_err(failed())?.path());
-    }
-    found.sort_unstable();
-    Ok(found)
+/// A backup that is being taken: nobody drops any meanwhile.
+pub(in crate::store) struct BackupSession<'a> {
+    backups: BackupDirectory<'a>,
+    hold: BackupHold<'a>,
+    /// Lengths of the files that are there, by name.
+    there: BTreeMap<String, u64>,
+    /// The files of the newest backup before it, by name.
+    before: BTreeMap<String, BackupFile>,
+    /// What came to those that were there.
+    pub(in crate::store) added: AddedBytes,
 }
 
-/// Whether a name leads nowhere but into the corpus: `NAME`, or `db/NAME`.
-fn is_within(name: &str) -> bool {
-    let plain = |part: &str| {
-        !part.is_empty() && part != "." && part != ".." && !part.contains(['/', '\\', '\0'])
-    };
-    plain(name.strip_prefix("db/").unwrap_or(name))
+impl BackupSession<'_> {
+    /// The file of the backup before, where it is the same table and is there still.
+    pub(in crate::store) fn unchanged(
+        &self,
+        name: &str,
+        since: Option<(u64, i64, i64)>,
+        bytes: u64,
+    ) -> Option<BackupFile> {
+        let found = self.before.get(name)?;
+        let is_same = since.is_some() && found.unchanged_since == since && found.bytes == bytes;
+        (is_same && self.has(found)).then(|| found.clone())
+    }
+
+    /// Whether bytes of that hash are there; those of another length were cut.
+    fn has(&self, file: &BackupFile) -> bool {
+        self.there.get(&place_of(&file.blake3)) == Some(&file.bytes)
+    }
+
+    /// Takes a file in, which stays as it is.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`]; [`StoreError::Interrupted`]: what was taken in stays.
+    pub(in crate::store) fn add(
+        &mut self,
+        from: &Path,
+        name: String,
+        context: &Context<'_>,
+    ) -> Result<BackupFile, StoreError> {
+        let opened = || File::open(from).map_err(StoreError::io("opening", from));
+        // Its hash is its name, which comes before its bytes.
+        let found = pass(opened()?, |_| Ok(()), context);
+        let (bytes, blake3) = found.map_err(|error| error.told(from, from))?;
+        let file = BackupFile { name, bytes, blake3, unchanged_since: None };
+        if self.has(&file) {
+            return Ok(file);
+        }
+        let name = place_of(&file.blake3);
+        let place = self.backups.place;
+        place.put(&name, &mut |target| {
+            let done = pass(opened()?, |part| target.write_all(part), context);
+            let done = done.map_err(|error| error.told(from, &place.path(&name)))?;
+            match done == (file.bytes, file.blake3.clone()) {
+                true => Ok(()),
+                false => Err(StoreError::Backup {
+                    path: from.to_path_buf(),
+                    why: "read twice it had different bytes: its disk is damaged, or it was written to".to_owned(),
+                }),
+            }
+        })?;
+        self.there.insert(name, file.bytes);
+        self.added.files += 1;
+        self.added.bytes += file.bytes;
+        Ok(file)
+    }
+
+    /// Writes the manifest: from now on the backup is there.
+    ///
+    /// # Errors
+    /// [`StoreError::Backup`] where files of it went meanwhile; [`StoreError::Io`].
+    pub(in crate::store) fn seal(mut self, record: BackupRecord) -> Result<(), StoreError> {
+        if matches!(self.hold, BackupHold::Mark { .. }) {
+            // Marks can be cleared by hand, beside those who live.
+            self.there = self.backups.look()?.files;
+            if let Some(gone) = record.files.iter().find(|file| !self.has(file)) {
+                let why = "it was dropped while it was needed; take the backup again, and clear marks only of processes that were killed";
+                return Err(self.backups.refused(&place_of(&gone.blake3), why));
+            }
+        }
+        let name = format!("{}.json", record.commit);
+        self.backups.put(&name, &spelled(record))
+    }
 }
 
 enum PassError {
@@ -454,9 +523,19 @@ enum PassError {
     Write(std::io::Error),
 }
 
+impl PassError {
+    fn told(self, from: &Path, to: &Path) -> StoreError {
+        match self {
+            Self::Stopped(stop) => stop.into(),
+            Self::Read(error) => StoreError::io("reading", from)(error),
+            Self::Write(error) => StoreError::io("writing", to)(error),
+        }
+    }
+}
+
 /// Reads a file to its end: its length and hash.
 fn pass(
-    mut from: File,
+    mut from: impl Read,
     mut each: impl FnMut(&[u8]) -> std::io::Result<()>,
     context: &Context<'_>,
 ) -> Result<(u64, String), PassError> {
@@ -476,18 +555,4 @@ fn pass(
         each(part).map_err(PassError::Write)?;
         bytes += part.len() as u64;
     }
-}
-
-/// Copies a file, and syncs the copy: its length and hash.
-fn copied(from: &Path, to: &Path, context: &Context<'_>) -> Result<(u64, String), StoreError> {
-    let source = File::open(from).map_err(StoreError::io("opening", from))?;
-    let mut target = File::create(to).map_err(StoreError::io("creating", to))?;
-    let done = pass(source, |part| target.write_all(part), context);
-    let done = done.map_err(|error| match error {
-        PassError::Stopped(stop) => stop.into(),
-        PassError::Read(error) => StoreError::io("reading", from)(error),
-        PassError::Write(error) => StoreError::io("writing", to)(error),
-    })?;
-    target.sync_all().map_err(StoreError::io("syncing", to))?;
-    Ok(done)
 }

@@ -1,6 +1,8 @@
 //! The files of a corpus beside RocksDB's own tables: where they are, the journal and the logs that it names, and
 //! directories of links made for a while.
 
+pub(in crate::store) mod backup_manifest;
+pub(in crate::store) mod backup_place;
 pub(in crate::store) mod backups;
 pub(in crate::store) mod directory;
 pub(in crate::store) mod journal;

@@ -1,0 +1,78 @@
+//! Backups in a store of objects, below an address.
+
+use crate::model::{Context, Interrupt};
+use crate::remote::{ObjectStores, RemoteCursor, RemoteError, RemoteFolder};
+use crate::store::{BackupPlace, Fill, StoreError, WriterLock};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Objects below an address. A store has no locks, so marks keep processes apart.
+pub(super) struct RemoteBackups {
+    folder: RemoteFolder,
+    /// The same for what is put in order after a stop was asked for, too.
+    after: RemoteFolder,
+    memory: u64,
+}
+
+impl RemoteBackups {
+    pub(super) fn open(
+        stores: &ObjectStores,
+        address: &str,
+        context: &Context<'_>,
+    ) -> Result<Self, RemoteError> {
+        Ok(Self {
+            folder: RemoteFolder::open(stores, address, context.interrupt)?,
+            after: RemoteFolder::open(stores, address, &Interrupt::default())?,
+            memory: context.memory,
+        })
+    }
+
+    fn failed<T>(
+        &self,
+        doing: &'static str,
+        name: &str,
+        done: Result<T, RemoteError>,
+    ) -> Result<T, StoreError> {
+        done.map_err(|error| StoreError::io(doing, &self.path(name))(error.into()))
+    }
+}
+
+impl BackupPlace for RemoteBackups {
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.address_of(name).into()
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        None
+    }
+
+    fn lock(&self) -> Result<Option<WriterLock>, StoreError> {
+        Ok(None)
+    }
+
+    fn entries(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let entries = self.failed("listing", "", self.folder.entries())?;
+        Ok(entries.into_iter().map(|entry| (entry.name, entry.bytes)).collect())
+    }
+
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Read + '_>>, StoreError> {
+        let object = self.failed("opening", name, self.folder.object(name))?;
+        Ok(object.map(|object| -> Box<dyn Read> {
+            Box::new(RemoteCursor::new(&object, self.memory / 16))
+        }))
+    }
+
+    fn put(&self, name: &str, fill: Fill<'_>) -> Result<(), StoreError> {
+        let mut object = self.failed("creating", name, self.folder.create(name, self.memory))?;
+        fill(&mut object)?;
+        self.failed("writing", name, object.finish())
+    }
+
+    fn put_new(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        self.failed("writing", name, self.folder.put_new(name, bytes.to_vec()))
+    }
+
+    fn remove(&self, names: &[&str]) -> Result<(), StoreError> {
+        self.failed("removing", "", self.after.delete_all(names))
+    }
+}

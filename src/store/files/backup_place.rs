@@ -1,0 +1,194 @@
+//! Where backups are kept: files by name, each whole or absent. A directory on disk is such a place; others are given by
+//! those who know stores of objects.
+
+use crate::store::error::StoreError;
+use crate::store::files::directory::{WriterLock, sync_directory};
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// What writes the bytes of a file that is put into a place.
+pub(crate) type Fill<'a> = &'a mut dyn FnMut(&mut dyn Write) -> Result<(), StoreError>;
+
+/// A place for backups. Names have `/` between their parts. What a place says that is no file system is within the
+/// input or output error of a [`StoreError::Io`].
+pub(crate) trait BackupPlace {
+    /// What messages call a file; the place itself where the name is empty.
+    fn path(&self, name: &str) -> PathBuf;
+
+    /// The directory on disk, where the place is one.
+    fn directory(&self) -> Option<&Path>;
+
+    /// Takes the right to add and drop, of which there is one; none where a place has no such thing.
+    ///
+    /// # Errors
+    /// [`StoreError::BackupsLocked`] when another process has it; [`StoreError::Io`].
+    fn lock(&self) -> Result<Option<WriterLock>, StoreError>;
+
+    /// Names and lengths of its files. Of what is not of backups the names in the place itself are enough.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    fn entries(&self) -> Result<Vec<(String, u64)>, StoreError>;
+
+    /// Opens a file, if it is there.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Read + '_>>, StoreError>;
+
+    /// Writes a file, in the place of one that is there. It is there when all is written and `fill` has said so; after an
+    /// error it is as it was.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`], and those of `fill`.
+    fn put(&self, name: &str, fill: Fill<'_>) -> Result<(), StoreError>;
+
+    /// Writes a small file, unless one is there. A place that cannot tell may write it all the same.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    fn put_new(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError>;
+
+    /// Removes files; those that are not there are removed.
+    ///
+    /// # Errors
+    /// [`StoreError::Io`].
+    fn remove(&self, names: &[&str]) -> Result<(), StoreError>;
+}
+
+/// A directory on disk. Who has its lock is alone.
+pub(crate) struct BackupFolder {
+    root: PathBuf,
+}
+
+impl BackupFolder {
+    pub(crate) fn at(root: &Path) -> Self {
+        Self { root: root.to_path_buf() }
+    }
+
+    fn files(&self) -> PathBuf {
+        self.root.join("files")
+    }
+
+    /// Adds the entries of a directory, as names behind `before`; none where it is none.
+    fn look(
+        path: &Path,
+        before: &str,
+        found: &mut Vec<(String, u64)>,
+    ) -> Result<Vec<String>, StoreError> {
+        let failed = || StoreError::io("reading", path);
+        let mut directories = Vec::new();
+        let entries = match std::fs::read_dir(path) {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(directories),
+            entries => entries.map_err(failed())?,
+        };
+        for entry in entries {
+            let entry = entry.map_err(failed())?;
+            let name = format!("{before}{}", entry.file_name().to_string_lossy());
+            match entry.metadata() {
+                Ok(known) if known.is_dir() => directories.push(name),
+                Ok(known) => found.push((name, known.len())),
+                Err(error) if error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(failed()(error)),
+            }
+        }
+        Ok(directories)
+    }
+}
+
+impl BackupPlace for BackupFolder {
+    fn path(&self, name: &str) -> PathBuf {
+        if name.is_empty() { self.root.clone() } else { self.root.join(name) }
+    }
+
+    fn directory(&self) -> Option<&Path> {
+        Some(&self.root)
+    }
+
+    fn lock(&self) -> Result<Option<WriterLock>, StoreError> {
+        let files = self.files();
+        std::fs::create_dir_all(&files).map_err(StoreError::io("creating", &files))?;
+        let path = self.root.join("lock");
+        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+        let file = file.map_err(StoreError::io("opening", &path))?;
+        match file.try_lock() {
+            Ok(()) => Ok(Some(WriterLock(file))),
+            Err(TryLockError::WouldBlock) => {
+                Err(StoreError::BackupsLocked { path: self.root.clone(), mark: None })
+            }
+            Err(TryLockError::Error(error)) => Err(StoreError::io("locking", &path)(error)),
+        }
+    }
+
+    fn entries(&self) -> Result<Vec<(String, u64)>, StoreError> {
+        let mut found = Vec::new();
+        for name in Self::look(&self.root, "", &mut found)? {
+            if name != "files" {
+                found.push((name, 0));
+                continue;
+            }
+            for name in Self::look(&self.files(), "files/", &mut found)? {
+                Self::look(&self.root.join(&name), &format!("{name}/"), &mut found)?;
+            }
+        }
+        found.sort_unstable();
+        Ok(found)
+    }
+
+    fn open(&self, name: &str) -> Result<Option<Box<dyn Read + '_>>, StoreError> {
+        let path = self.path(name);
+        match File::open(&path) {
+            Ok(file) => Ok(Some(Box::new(file))),
+            Err(error)
+                if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) =>
+            {
+                Ok(None)
+            }
+            Err(error) => Err(StoreError::io("opening", &path)(error)),
+        }
+    }
+
+    fn put(&self, name: &str, fill: Fill<'_>) -> Result<(), StoreError> {
+        let partial = self.files().join(format!("{}.partial", std::process::id()));
+        let mut file = File::create(&partial).map_err(StoreError::io("creating", &partial))?;
+        if let Err(error) = fill(&mut file) {
+            // Else the next drop clears it.
+            let _ = std::fs::remove_file(&partial);
+            return Err(error);
+        }
+        // Synced before its rename: else a power cut could leave the name without the bytes.
+        file.sync_all().map_err(StoreError::io("syncing", &partial))?;
+        let path = self.path(name);
+        let folder = path.parent().unwrap_or(&self.root);
+        if !folder.is_dir() {
+            std::fs::create_dir_all(folder).map_err(StoreError::io("creating", folder))?;
+            sync_directory(folder.parent().unwrap_or(&self.root))?;
+        }
+        std::fs::rename(&partial, &path).map_err(StoreError::io("renaming to", &path))?;
+        sync_directory(folder)
+    }
+
+    fn put_new(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let path = self.path(name);
+        if path.exists() {
+            return Ok(());
+        }
+        self.put(name, &mut |file| file.write_all(bytes).map_err(StoreError::io("writing", &path)))
+    }
+
+    fn remove(&self, names: &[&str]) -> Result<(), StoreError> {
+        for name in names {
+            let path = self.path(name);
+            match std::fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => {
+                    return Err(StoreError::io("removing", &path)(error));
+                }
+                // What names others is gone for good before they go.
+                _ if !name.contains('/') => sync_directory(&self.root)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
