@@ -22,8 +22,6 @@ const RECIPE: &str = r#"version = 1
 seed = 3
 [tokenizer]
 name = "own"
-bos = false
-eos = false
 [pack]
 length = 96
 "#;
