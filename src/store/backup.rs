@@ -4,6 +4,7 @@
 //! is, it says which commit it ends with.
 
 use crate::model::Context;
+use crate::store::database::PinnedMoment;
 use crate::store::error::StoreError;
 use crate::store::files::backup_manifest::{BackupFault, BackupFile, BackupRecord};
 use crate::store::files::backup_place::BackupPlace;
@@ -18,6 +19,7 @@ use crate::store::opening::{open_for_inspection, refuse_lost};
 use serde::Serialize;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 
 /// Moments that are tried: a log that becomes a table while it is copied asks for another one.
 const TRIES: usize = 16;
@@ -160,6 +162,7 @@ impl HeldMoment {
             }
             let (commit, documents) = migrate::extent(&db)?;
             refuse_lost(&place.root, commit, journal.last())?;
+            PinnedMoment::at_now(&Arc::new(db)).refuse_repairing(&place.root)?;
             return Ok(Self { files, commit, documents });
         }
         Err(missed.unwrap_or_else(|| StoreError::Restless {

@@ -6,8 +6,11 @@ use crate::store::bytes::key::StoreKey;
 use crate::store::bytes::record::{
     self, CharterRecord, FieldRecord, RedoRecord, RepairRecord, StoreState,
 };
+use crate::store::database::PinnedMoment;
 use crate::store::database::family::store_family;
-use crate::store::error::DecodeError;
+use crate::store::error::{DecodeError, StoreError};
+use std::collections::BTreeMap;
+use std::path::Path;
 
 const TEMPLATE: &str = "template ";
 const CHAT: &str = "chat ";
@@ -208,6 +211,29 @@ impl<'v> MetaRow<'v> {
 
     pub(in crate::store) fn template(self) -> Result<String, DecodeError> {
         if let Self::Template(text) = self { Ok(text.to_owned()) } else { Err(other()) }
+    }
+}
+
+impl PinnedMoment {
+    /// The derived families that are being made again, by name, with how far each is.
+    pub(in crate::store) fn repairs(&self) -> Result<BTreeMap<String, RepairRecord>, StoreError> {
+        let mut rows = self.scan_prefix::<Meta>(MetaKey::repairs())?;
+        let mut found = BTreeMap::new();
+        while let Some((key, record)) = rows.next_with("repair", |row| row.repair())? {
+            if let MetaKey::Repair(family) = key {
+                found.insert(family, record);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Refuses a corpus of which some are.
+    pub(in crate::store) fn refuse_repairing(&self, path: &Path) -> Result<(), StoreError> {
+        let families: Vec<String> = self.repairs()?.into_keys().collect();
+        match families.is_empty() {
+            true => Ok(()),
+            false => Err(StoreError::Repairing { path: path.to_path_buf(), families }),
+        }
     }
 }
 

@@ -110,14 +110,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a record cannot be read.
     pub(crate) fn repairs(&self) -> Result<BTreeMap<String, RepairRecord>, StoreError> {
-        let mut rows = self.pinned().scan_prefix::<Meta>(MetaKey::repairs())?;
-        let mut found = BTreeMap::new();
-        while let Some((key, record)) = rows.next_with("repair", |row| row.repair())? {
-            if let MetaKey::Repair(family) = key {
-                found.insert(family, record);
-            }
-        }
-        Ok(found)
+        self.pinned().repairs()
     }
 
     /// Refuses a corpus whose derived families are being made again.
@@ -125,11 +118,7 @@ impl View {
     /// # Errors
     /// [`StoreError::Repairing`].
     pub(in crate::store) fn refuse_repairing(&self, path: &Path) -> Result<(), StoreError> {
-        let families: Vec<String> = self.repairs()?.into_keys().collect();
-        match families.is_empty() {
-            true => Ok(()),
-            false => Err(StoreError::Repairing { path: path.to_path_buf(), families }),
-        }
+        self.pinned().refuse_repairing(path)
     }
 
     pub(in crate::store) fn pinned(&self) -> &PinnedMoment {

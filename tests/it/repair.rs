@@ -258,6 +258,8 @@ fn a_table_that_is_gone_is_repaired_and_nobody_reads_beside_a_repair() {
         if let Err(error) = refused {
             let hint = error.hint().unwrap().to_string();
             assert!(hint.contains("--repair"), "{error}; {hint}");
+            let backup = ["backup", "create", &name, &scratch.arg("backups")];
+            corpusdb(&backup).fails(&["is being repaired", "--repair"]);
         }
     }
     assert!(stops > 2, "{stops}");
