@@ -35,8 +35,8 @@ pub use salvage::{LostDocument, SalvageReport};
 
 use crate::contamination::Seeds;
 use crate::curate::{
-    self, DropRejectsReport, RedoReport, RejectSelection, RemovalReport, RemovalRequest,
-    SettleReport, SuiteReport,
+    self, CurateError, DropRejectsReport, RedoReport, RejectSelection, RemovalReport,
+    RemovalRequest, SettleReport, SuiteReport,
 };
 use crate::decide::LoadedTokenizer;
 use crate::epoch::Corpora;
@@ -391,10 +391,14 @@ impl Corpus {
     ) -> Result<Vec<CheckFault>, Error> {
         let mut faults = store::check(&self.view, &self.path, depth, context)?;
         if depth == CheckDepth::Deep {
-            let loaded = curate::load_all(&self.view)?;
-            let tokenizers: Vec<_> =
-                loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
-            faults.extend(curate::check(&self.view, &tokenizers, context)?);
+            match self.check_crafts(context) {
+                Err(CurateError::Interrupted(stop)) => return Err(stop.into()),
+                Err(error) => {
+                    let place = error.family().unwrap_or("check").to_owned();
+                    faults.push(CheckFault { place, what: error.to_string() });
+                }
+                Ok(found) => faults.extend(found),
+            }
             match self.check_marks() {
                 Ok(found) => faults.extend(found),
                 Err(error) => {
@@ -405,6 +409,14 @@ impl Corpus {
         }
         context.progress.end();
         Ok(faults)
+    }
+
+    /// What needs the crafts: of tokenizers and suites that cannot be loaded nothing can be compared.
+    fn check_crafts(&self, context: &Context<'_>) -> Result<Vec<CheckFault>, CurateError> {
+        let loaded = curate::load_all(&self.view)?;
+        let tokenizers: Vec<_> =
+            loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
+        curate::check(&self.view, &tokenizers, context)
     }
 
     /// One hash over what the corpus means; equal for equal input, however it was split or interrupted.

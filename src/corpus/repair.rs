@@ -94,7 +94,6 @@ impl CorpusOptions {
                 | StoreError::Repairing { .. }
                 | StoreError::Rocks(_),
             )) => Ok(Vec::new()),
-            Err(Error::Curate(_)) => Ok(Vec::new()),
             found => found,
         }
     }

@@ -3,10 +3,11 @@
 //! looked up value by value, or held for the whole corpus, is compared by sums first: `postings`, `matches`.
 //!
 //! A repair makes again what is derived: `repair` empties the damaged families, `rebuild` computes a block of their rows
-//! from base rows (`block` compares these with what is stored), `fill` writes what needs no craft. `lost` says what
-//! follows from nothing else.
+//! from base rows (`block` compares these with what is stored), `fill` writes what needs no craft, `carried` keeps what
+//! follows from nothing else, and `lost` says what of that cannot be read.
 
 mod block;
+mod carried;
 mod digest;
 mod fill;
 mod lost;

@@ -1,0 +1,275 @@
+//! What a repair carries over of derived families that it drops, since it follows from nothing else: standings as their
+//! bitmaps have them, ids that came with records, sketches of purged documents. One table a family, in a directory of
+//! the corpus.
+
+use crate::model::{Context, DocId, Generation, Standing, TermId, TokenizerId};
+use crate::store::bytes::bitmap_block;
+use crate::store::bytes::key::{
+    BlockKind, BlockNumber, DocumentKey, PostingKey, StoreKey, TermKey, TokensKey,
+};
+use crate::store::check::lost::LostRows;
+use crate::store::database::family::{StoreFamily, is_damage};
+use crate::store::database::tuning;
+use crate::store::decisions::blocks::Blocks;
+use crate::store::documents::loss::{Loss, TEXT};
+use crate::store::documents::postings::Postings;
+use crate::store::documents::terms::{self, Terms};
+use crate::store::documents::texts::Sketches;
+use crate::store::documents::tokens::Tokens;
+use crate::store::error::StoreError;
+use crate::store::files::directory::{CorpusDirectory, sync_directory};
+use crate::store::system_fields;
+use crate::store::view::View;
+use roaring::RoaringTreemap;
+use rocksdb::{Options, SstFileWriter};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+/// Bitmaps of standings that cannot be read: generation, standing, block; block 2^64 - 1: all.
+pub(in crate::store) type LostBitmaps = Vec<(u32, u8, u64)>;
+
+/// Tables of rows of derived families that follow from nothing else, in a directory of the corpus.
+pub(in crate::store) struct CarriedTables(PathBuf);
+
+impl CarriedTables {
+    /// Those of a corpus.
+    pub(in crate::store) fn of(place: &CorpusDirectory) -> Self {
+        Self(place.repairing())
+    }
+
+    /// The table of a family, which is there where rows of it are carried.
+    pub(in crate::store) fn path(&self, family: &str) -> PathBuf {
+        self.0.join(format!("{family}.sst"))
+    }
+
+    /// All of them are gone.
+    pub(in crate::store) fn remove(&self) {
+        // What cannot be removed is written again by the next one.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+
+    /// Writes what is to be carried of `families`; answers what of it cannot be read, and the bitmaps of standings that
+    /// cannot, which others say something of.
+    pub(in crate::store) fn write(
+        &self,
+        view: &View,
+        families: &BTreeSet<&'static str>,
+        context: &Context<'_>,
+    ) -> Result<(Vec<LostRows>, LostBitmaps), StoreError> {
+        self.remove();
+        std::fs::create_dir_all(&self.0).map_err(StoreError::io("creating", &self.0))?;
+        let (mut lost, mut standings) = (Vec::new(), Vec::new());
+        if families.contains(Postings::NAME) {
+            standings = self.write_standings(view, families.contains(Terms::NAME))?;
+        }
+        if families.contains(Tokens::NAME) {
+            lost.extend(self.write_given(view, context)?);
+        }
+        if families.contains(Sketches::NAME) {
+            lost.extend(self.write_purged_sketches(view)?);
+        }
+        sync_directory(&self.0)?;
+        Ok((lost, standings))
+    }
+
+    /// Bitmaps of standings and marks of the generations that are shown, and their terms where these go too.
+    fn write_standings(&self, view: &View, with_terms: bool) -> Result<LostBitmaps, StoreError> {
+        let mut lost = Vec::new();
+        let (mut terms, mut rows) = (BTreeMap::new(), BTreeMap::new());
+        for generation in view.shown_generations()?.into_keys() {
+            let of = |standing| {
+                (system_fields::STANDING, system_fields::standing_value(generation, standing))
+            };
+            let values = Standing::ALL.into_iter().map(|standing| (Some(standing), of(standing)));
+            let crowded = (system_fields::CROWDED, system_fields::crowded_value(generation));
+            for (standing, (field, value)) in values.chain([(None, crowded)]) {
+                let code = standing.map_or(u8::MAX, |standing| standing as u8);
+                let term = match view.term(field, &value) {
+                    Ok(Some(term)) => term,
+                    Ok(None) => continue,
+                    Err(error) => {
+                        damage(error)?;
+                        lost.push((generation.0, code, u64::MAX));
+                        continue;
+                    }
+                };
+                if with_terms {
+                    let key = TermKey::Value(field, value.clone()).to_bytes();
+                    terms.insert(key, terms::encode_id(term).to_vec());
+                    terms.insert(TermKey::Id(term).to_bytes(), terms::encode_value(field, &value));
+                }
+                rows.insert(term, (generation, code));
+            }
+        }
+        if with_terms {
+            let options = tuning::table_options(&Terms::INFO);
+            let mut table = CarriedTable::new(&options, self.path(Terms::NAME));
+            terms.iter().try_for_each(|(key, value)| table.put(key, value))?;
+            table.finish()?;
+        }
+        let options = tuning::table_options(&Postings::INFO);
+        let mut table = CarriedTable::new(&options, self.path(Postings::NAME));
+        for (term, (generation, code)) in rows {
+            lost.extend(Self::write_bitmaps(view, &mut table, term, (generation, code))?);
+        }
+        table.finish()?;
+        Ok(lost)
+    }
+
+    fn write_bitmaps(
+        view: &View,
+        table: &mut CarriedTable<'_>,
+        term: TermId,
+        (Generation(generation), code): (Generation, u8),
+    ) -> Result<LostBitmaps, StoreError> {
+        let mut lost = Vec::new();
+        for block in view.blocks() {
+            match view.posting_block(term, block) {
+                Ok(slots) if slots.is_empty() => {}
+                Ok(slots) => {
+                    let key = PostingKey { term, block: BlockNumber(block) };
+                    let bytes = bitmap_block::encode(&slots);
+                    table.put(&key.to_bytes(), &bytes)?;
+                }
+                Err(error) => {
+                    damage(error)?;
+                    lost.push((generation, code, block));
+                }
+            }
+        }
+        Ok(lost)
+    }
+
+    /// Ids that came with records, their trained tokens, and how texts are encoded.
+    fn write_given(&self, view: &View, context: &Context<'_>) -> Result<Vec<LostRows>, StoreError> {
+        let mut lost = LostDocuments::default();
+        let (of_ids, of_spans) =
+            (tuning::table_options(&Tokens::INFO), tuning::table_options(&Loss::INFO));
+        let mut ids = CarriedTable::new(&of_ids, self.path(Tokens::NAME));
+        let mut spans = CarriedTable::new(&of_spans, self.path(Loss::NAME));
+        let mut given: BTreeMap<TokenizerId, RoaringTreemap> = BTreeMap::new();
+        let mut forms = RoaringTreemap::new();
+        for document in (0..view.documents()).map(DocId) {
+            context.check_interrupt()?;
+            match view.text_form(document) {
+                Ok(None) => {}
+                Ok(Some(form)) => {
+                    forms.insert(document.0);
+                    if let Some(tokenizer) = form.given {
+                        given.entry(tokenizer).or_default().insert(document.0);
+                    }
+                }
+                Err(error) => lost.add(Loss::NAME, document, error)?,
+            }
+        }
+        for (tokenizer, documents) in given {
+            for document in documents.iter().map(DocId) {
+                let key = TokensKey { tokenizer, document };
+                match view.pinned().get::<Tokens>(&key) {
+                    Ok(row) => row.map_or(Ok(()), |row| ids.put(&key.to_bytes(), &row))?,
+                    Err(error) => lost.add(Tokens::NAME, document, error)?,
+                }
+                match view.pinned().get::<Loss>(&key) {
+                    Ok(row) => row.map_or(Ok(()), |row| spans.put(&key.to_bytes(), &row))?,
+                    Err(error) => lost.add(Loss::NAME, document, error)?,
+                }
+            }
+        }
+        for document in forms.iter().map(DocId) {
+            let key = TokensKey { tokenizer: TEXT, document };
+            if let Some(row) = view.pinned().get::<Loss>(&key)? {
+                spans.put(&key.to_bytes(), &row)?;
+            }
+        }
+        ids.finish()?;
+        spans.finish()?;
+        Ok(lost.into_rows())
+    }
+
+    /// Sketches of purged documents that what is similar is blocked by: their texts are gone.
+    fn write_purged_sketches(&self, view: &View) -> Result<Vec<LostRows>, StoreError> {
+        let mut blocking = BTreeSet::new();
+        let mut rows = view.pinned().scan_prefix::<Blocks>(&[BlockKind::Similar.as_byte()])?;
+        while let Some((_, documents)) = rows.next("block")? {
+            blocking.extend(documents);
+        }
+        let mut lost = LostDocuments::default();
+        let options = tuning::table_options(&Sketches::INFO);
+        let mut table = CarriedTable::new(&options, self.path(Sketches::NAME));
+        for document in blocking {
+            if view.expect_header(document)?.bytes > 0 {
+                continue;
+            }
+            match view.sketch_of_owner(document) {
+                Ok(None) => {}
+                Ok(Some(sketch)) => table.put(&DocumentKey { document }.to_bytes(), &sketch)?,
+                Err(error) => lost.add(Sketches::NAME, document, error)?,
+            }
+        }
+        table.finish()?;
+        Ok(lost.into_rows())
+    }
+}
+
+/// Nothing, for an error that says that bytes are damaged.
+fn damage(error: StoreError) -> Result<(), StoreError> {
+    match error {
+        StoreError::Damaged { .. } | StoreError::Corrupt { .. } => Ok(()),
+        StoreError::Rocks(words) if is_damage(&words) => Ok(()),
+        error => Err(error),
+    }
+}
+
+/// Documents of which a row that follows from nothing else cannot be read.
+#[derive(Default)]
+struct LostDocuments(BTreeMap<&'static str, RoaringTreemap>);
+
+impl LostDocuments {
+    fn add(
+        &mut self,
+        family: &'static str,
+        document: DocId,
+        error: StoreError,
+    ) -> Result<(), StoreError> {
+        damage(error)?;
+        self.0.entry(family).or_default().insert(document.0);
+        Ok(())
+    }
+
+    fn into_rows(self) -> Vec<LostRows> {
+        self.0.into_iter().map(|(family, of)| LostRows::of_documents(family, &of)).collect()
+    }
+}
+
+/// One table of rows in order; no file where there is no row.
+struct CarriedTable<'o> {
+    path: PathBuf,
+    options: &'o Options,
+    rows: Option<SstFileWriter<'o>>,
+}
+
+impl<'o> CarriedTable<'o> {
+    const fn new(options: &'o Options, path: PathBuf) -> Self {
+        Self { path, options, rows: None }
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<(), StoreError> {
+        let table = match self.rows.take() {
+            Some(table) => table,
+            None => {
+                let table = SstFileWriter::create(self.options);
+                table.open(&self.path)?;
+                table
+            }
+        };
+        Ok(self.rows.insert(table).put(key, value)?)
+    }
+
+    fn finish(self) -> Result<(), StoreError> {
+        let Some(mut rows) = self.rows else { return Ok(()) };
+        rows.finish()?;
+        let file =
+            std::fs::File::open(&self.path).map_err(StoreError::io("opening", &self.path))?;
+        file.sync_all().map_err(StoreError::io("syncing", &self.path))
+    }
+}
