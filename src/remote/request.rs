@@ -69,7 +69,9 @@ impl RequestRuntime {
 impl Drop for RequestRuntime {
     fn drop(&mut self) {
         drop(self.stop.take());
-        if let Some(thread) = self.thread.take() {
+        // The last to hold it may be a request that was given up: no thread waits for its own end.
+        let own = std::thread::current().id();
+        if let Some(thread) = self.thread.take().filter(|thread| thread.thread().id() != own) {
             let _ = thread.join();
         }
     }

@@ -168,7 +168,7 @@ impl OpeningCorpus {
     /// The database with nothing of it compacted, tables that cannot be opened included: who reads their rows is told.
     ///
     /// # Errors
-    /// [`StoreError`]: lost commits, logs that are damaged, what RocksDB says of the rest.
+    /// [`StoreError`]: logs that are damaged, what RocksDB says of the rest.
     pub(in crate::store) fn open_resting(&self, memory: MemoryBudget) -> Result<DB, StoreError> {
         let mut options = tuning::database(memory, 2);
         // A repair that was stopped may have dropped one and not made it again.
@@ -187,8 +187,15 @@ impl OpeningCorpus {
                 error => return Err(error),
             },
         };
-        refuse_lost(&self.place.root, migrate::commit(&db)?, self.entries.last())?;
         Ok(db)
+    }
+
+    /// Refuses a database that lacks acknowledged commits.
+    ///
+    /// # Errors
+    /// [`StoreError::LostCommits`]; what RocksDB says where it cannot tell.
+    pub(in crate::store) fn refuse_lost(&self, db: &DB) -> Result<(), StoreError> {
+        refuse_lost(&self.place.root, migrate::commit(db)?, self.entries.last())
     }
 
     /// The writer.

@@ -292,7 +292,8 @@ fn a_repair_that_is_killed_anywhere_goes_on() {
                 .spawn()
                 .unwrap();
             tries += 1;
-            std::thread::sleep(Duration::from_millis(random.below(60 * tries) as u64));
+            // Longer and longer: a slow machine gets to the end too.
+            std::thread::sleep(Duration::from_millis(random.below(40 * tries * tries) as u64));
             if child.try_wait().unwrap().is_some_and(|status| status.success()) {
                 break;
             }

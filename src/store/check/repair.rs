@@ -82,7 +82,7 @@ pub fn begin_repair(
     opening.refuse_older()?;
     let db = Arc::new(opening.open_resting(memory)?);
     let carried = CarriedTables::of(&opening.place);
-    let (families, full, lost) = match plan(&db, faults, memory, &carried, context)? {
+    let (families, full, lost) = match plan(&opening, &db, faults, memory, &carried, context)? {
         RepairPlan::Nothing => return Ok(RepairStart::Nothing),
         RepairPlan::Beyond(lost) => return Ok(RepairStart::Beyond(lost)),
         RepairPlan::Counters => {
@@ -108,6 +108,7 @@ pub fn begin_repair(
 
 /// Says what is to be done; from the moment on that it says which families, nobody else opens the corpus.
 fn plan(
+    opening: &OpeningCorpus,
     db: &Arc<DB>,
     faults: &[CheckFault],
     memory: MemoryBudget,
@@ -121,6 +122,7 @@ fn plan(
         Err(_) => BTreeMap::new(),
     };
     if let Some(record) = begun.values().next() {
+        opening.refuse_lost(db)?;
         let known = || FAMILIES.iter().map(|info| info.name);
         let is_full = |name: &&str| begun.get(*name).is_some_and(|record| !record.is_empty);
         let all = known().filter(|name| begun.contains_key(*name)).collect();
@@ -140,6 +142,7 @@ fn plan(
     if !base.is_empty() {
         return Ok(RepairPlan::Beyond(lost_rows(db, &base, view.ok().as_ref())?));
     }
+    opening.refuse_lost(db)?;
     let mut all: BTreeSet<&'static str> = derived.into_keys().collect();
     let named = FAMILIES.iter().map(|info| info.name).filter(|name| is_named(name));
     all.extend(named.filter(|name| is_derived(name)));
