@@ -3,12 +3,12 @@
 //! The moment is held by links to the tables, and by copies of the logs as far as they were written then: opened as it
 //! is, it says which commit it ends with.
 
-use crate::model::Context;
+use crate::model::{Context, sync_directory};
 use crate::store::error::StoreError;
 use crate::store::files::backups::{
     AddedBytes, BackupDirectory, BackupFault, BackupFile, BackupRecord,
 };
-use crate::store::files::directory::{CorpusDirectory, sync_directory};
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal::{self, Journal, JournalContents, JournalEntry};
 use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
 use crate::store::files::scratch::{self, LinkedFiles};
@@ -274,9 +274,7 @@ pub fn restore_backup(
     finish(&place, &record)?;
     refuse_target(target)?;
     std::fs::rename(&making.0, target).map_err(StoreError::io("renaming to", target))?;
-    sync_directory(
-        target.parent().filter(|path| !path.as_os_str().is_empty()).unwrap_or(Path::new(".")),
-    )?;
+    sync_directory(target.parent().unwrap_or(Path::new("")))?;
     context.progress.end();
     Ok(record)
 }

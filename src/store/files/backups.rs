@@ -10,9 +10,9 @@
 //! A file that several backups have is there once. What was copied by a process that was killed is no part of a backup;
 //! the next one takes it over where it is whole, and dropping clears the rest.
 
-use crate::model::{Context, Interrupted};
+use crate::model::{Context, Interrupted, sync_directory};
 use crate::store::error::StoreError;
-use crate::store::files::directory::{WriterLock, sync_directory, write_whole};
+use crate::store::files::directory::{WriterLock, write_whole};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{File, OpenOptions, TryLockError};
