@@ -17,7 +17,8 @@ use crate::store::migrate;
 use crate::store::opening::{open_for_inspection, refuse_lost};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 /// Moments that are tried: a log that becomes a table while it is copied asks for another one.
@@ -80,7 +81,7 @@ pub fn create_backup(
     let known: BTreeMap<_, _> = known
         .iter()
         .flat_map(|record| &record.files)
-        .filter_map(|file| Some(((file.name.as_str(), file.unchanged_since?), file)))
+        .filter_map(|file| Some(((file.name.as_str(), file.tail.as_deref()?), file)))
         .collect();
     let names = moment.names()?;
     let (mut files, mut added) = (Vec::new(), AddedBytes::default());
@@ -89,13 +90,13 @@ pub fn create_backup(
     for (name, bytes) in names {
         let path = moment.path().join(&name);
         let name = format!("db/{name}");
-        let since = table_since(&path)?;
-        let same = since.and_then(|since| known.get(&(name.as_str(), since)));
+        let tail = table_tail(&path)?;
+        let same = tail.as_deref().and_then(|tail| known.get(&(name.as_str(), tail)));
         let file = match same.filter(|file| file.bytes == bytes && backups.has(file)) {
             Some(file) => (*file).clone(),
             None => {
                 let file = backups.add(&path, name, context, &mut added)?;
-                BackupFile { unchanged_since: since, ..file }
+                BackupFile { tail, ..file }
             }
         };
         files.push(file);
@@ -123,13 +124,25 @@ pub fn create_backup(
     Ok(report)
 }
 
-/// Inode and time of the last change of a table; none for what may be written to.
-fn table_since(path: &Path) -> Result<Option<(u64, i64, i64)>, StoreError> {
+/// Bytes at the end of a table. RocksDB ends each with its properties, some 2 kB: which opening of which database made
+/// it, as which file. Times and inodes say less: a clock can go back, and a number comes again in a corpus that was put
+/// back as it was before.
+const TAIL: u64 = 4 << 10;
+
+/// blake3 of the end of a table; none for what may be written to.
+fn table_tail(path: &Path) -> Result<Option<String>, StoreError> {
     if path.extension().is_none_or(|end| end != "sst") {
         return Ok(None);
     }
-    let found = std::fs::metadata(path).map_err(StoreError::io("measuring", path))?;
-    Ok(Some((found.ino(), found.mtime(), found.mtime_nsec())))
+    let tail = || {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL).read_to_end(&mut bytes)?;
+        Ok(blake3::hash(&bytes).to_hex().to_string())
+    };
+    tail().map(Some).map_err(StoreError::io("reading", path))
 }
 
 /// One moment of the database, whose files stay as they are.
@@ -325,5 +338,39 @@ impl MakingCorpus {
 impl Drop for MakingCorpus {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rocksdb::{DB, Options};
+
+    /// A table was known by inode and time, which a clock that goes back can give again.
+    #[test]
+    fn a_table_is_known_by_who_made_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = |name: &str| {
+            let mut options = Options::default();
+            options.create_if_missing(true);
+            let path = directory.path().join(name);
+            let db = DB::open(&options, &path).unwrap();
+            db.put(b"key", b"value").unwrap();
+            db.flush().unwrap();
+            drop(db);
+            let tables = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+            tables.filter(|path| path.extension().is_some_and(|end| end == "sst")).collect()
+        };
+        let (first, second): (Vec<PathBuf>, Vec<PathBuf>) = (made("first"), made("second"));
+        let ([first], [second]) = (&first[..], &second[..]) else { panic!("one table each") };
+        assert_eq!(first.file_name(), second.file_name());
+        assert_eq!(
+            std::fs::metadata(first).unwrap().len(),
+            std::fs::metadata(second).unwrap().len()
+        );
+        let tail = |path: &Path| table_tail(path).unwrap();
+        assert!(tail(first).is_some() && tail(first) == tail(first));
+        assert_ne!(tail(first), tail(second), "the same rows, by another opening");
+        assert_eq!(tail(&first.with_file_name("CURRENT")), None);
     }
 }

@@ -50,9 +50,9 @@ pub struct BackupFile {
     pub bytes: u64,
     /// blake3 of its bytes, in hexadecimal.
     pub blake3: String,
-    /// Inode and time of the last change of a table, which never changes: one that is the same is not read again.
+    /// blake3 of the end of a table, which names it: one that ends the same is not read again.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub unchanged_since: Option<(u64, i64, i64)>,
+    pub tail: Option<String>,
 }
 
 /// What adding a file to a directory came to.
@@ -286,7 +286,7 @@ impl BackupDirectory {
     ) -> Result<BackupFile, StoreError> {
         let partial = self.root.join("files").join(format!("{}.partial", std::process::id()));
         let (bytes, blake3) = copied(from, &partial, context)?;
-        let file = BackupFile { name, bytes, blake3, unchanged_since: None };
+        let file = BackupFile { name, bytes, blake3, tail: None };
         if self.has(&file) {
             std::fs::remove_file(&partial).map_err(StoreError::io("removing", &partial))?;
             return Ok(file);
