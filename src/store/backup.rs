@@ -304,7 +304,8 @@ fn finish(place: &CorpusDirectory, record: &BackupRecord) -> Result<(), StoreErr
         return Err(StoreError::Backup { path: place.root.clone(), why });
     }
     let entry = JournalEntry { commit: record.commit, documents: record.documents };
-    Journal::open(&place.journal(), &none)?.append(entry, wal::newest(place)?)?;
+    // Where all of them end: without any of them it is refused.
+    Journal::open(&place.journal(), &none)?.append(entry, wal::ends(place, oldest)?)?;
     ManifestNote::update(None, place, oldest)?;
     place.write_identity()?;
     place.write_format(record.format)
