@@ -547,13 +547,13 @@ class DroppedSnapshot(Report):
 class BackupFile(Report):
     """A file of a backup."""
 
-    _absent = {"unchanged_since": None}
+    _absent = {"tail": None}
 
     name: str
     bytes: int
     blake3: str
-    #: Inode, and seconds and nanoseconds of the last change, of a table, which is not read again while they are the same.
-    unchanged_since: list[int] | None
+    #: blake3 of the end of a table, which names it: one that ends the same is not read again.
+    tail: str | None
 
 
 class Backup(Report):

@@ -531,3 +531,24 @@ fn versions_of_a_key_blocks_of_boilerplate_and_a_purge_cost_what_is_stored_once(
         assert!(large <= 2 * small + 20, "{what}: {small} then {large}");
     }
 }
+
+/// A writer that is opened and finds nothing to do read the bitmap of all kept documents.
+#[test]
+fn a_writer_reads_who_is_kept_when_its_first_commit_begins() {
+    let place = CountedCorpus::new(DedupMode::None, 20);
+    let mut opened = None;
+    let read = rows(|| opened = Some(place.writer()));
+    assert_eq!((of(&read, "terms"), of(&read, "postings")), (0, 0), "{read:?}");
+    let mut writer = opened.unwrap();
+    let one: RoaringTreemap = [5].into_iter().collect();
+    writer.remove(&one, false, &Context::new()).unwrap();
+    let another: RoaringTreemap = [6].into_iter().collect();
+    writer.remove(&another, false, &Context::new()).unwrap();
+    let held: RoaringTreemap = (0..20).filter(|id| ![5, 6].contains(id)).collect();
+    assert_eq!(writer.view().kept().unwrap(), held);
+    let snapshot = writer.create_snapshot("here").unwrap();
+    assert_eq!(snapshot.kept, 18, "what the writer holds is what is stored");
+    drop(writer);
+    let read_again = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
+    assert_eq!(read_again.view().kept().unwrap(), held);
+}

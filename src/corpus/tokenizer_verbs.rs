@@ -199,7 +199,7 @@ impl CorpusWriter {
         let LoadedTokenizer { id, tokenizer, .. } = &loaded;
         let context = self.within(context);
         let done = curate::encode_stored(&mut self.writer, *id, tokenizer, &context)?;
-        self.writer.flush()?;
+        self.writer.flush_if_long()?;
         context.progress.end();
         let (_, record) = curate::find(self.view(), name)?;
         Ok(AddTokenizerReport { record: record.clone(), done, ordinary_markers })

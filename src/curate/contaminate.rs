@@ -124,7 +124,7 @@ pub fn add_suite(
         report.commits += 1;
     }
     search_stored(writer, context, &mut report)?;
-    writer.flush()?;
+    writer.flush_if_long()?;
     Ok(report)
 }
 
@@ -218,7 +218,7 @@ pub fn drop_suite(writer: &mut StoreWriter, name: &str) -> Result<(), CurateErro
     let mut batch = writer.begin()?;
     batch.drop_suite(suite)?;
     batch.commit(&about(&format!("{name} dropped")))?;
-    Ok(writer.flush()?)
+    Ok(writer.flush_if_long()?)
 }
 
 fn about(subject: &str) -> CommitRecord {
@@ -316,7 +316,7 @@ pub fn judge(writer: &mut StoreWriter, all: &[Judgement]) -> Result<JudgeReport,
     let changed = (report.accepted + report.rejected + report.withdrawn) - report.unchanged;
     if changed > 0 {
         batch.commit(&CommitRecord { changed, ..about("verdicts") })?;
-        writer.flush()?;
+        writer.flush_if_long()?;
     }
     Ok(report)
 }

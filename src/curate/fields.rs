@@ -169,7 +169,7 @@ pub(super) fn in_commits(
     report.commits = commits.end();
     (report.documents, report.values) = (documents, record.values);
     report.ill_typed = record.ill_typed;
-    writer.flush()?;
+    writer.flush_if_long()?;
     Ok(report)
 }
 
@@ -262,7 +262,7 @@ pub fn drop_field(
     batch.put_field(field.id, Some(&record))?;
     batch.commit(&about(&format!("{name} dropped")))?;
     finish_drops(writer, context)?;
-    Ok(writer.flush()?)
+    Ok(writer.flush_if_long()?)
 }
 
 /// Deletes what is left of fields that were given up.

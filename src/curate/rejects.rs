@@ -99,7 +99,7 @@ pub fn drop_rejects(
         commits.commit(batch, &record, report.dropped)?;
     }
     report.commits = commits.end();
-    writer.flush()?;
+    writer.flush_if_long()?;
     report.left = writer.view().state().rejects;
     Ok(report)
 }

@@ -357,7 +357,7 @@ impl ChunkedChange<'_> {
         report.commits += commits.end();
         report.kept_again = kept.again.len();
         report.no_longer_kept = kept.no_longer.len();
-        writer.flush()?;
+        writer.flush_if_long()?;
         Ok(kept.again)
     }
 }

@@ -59,7 +59,7 @@ pub fn settle(
     report.settled = report.crowded.saturating_sub(writer.view().crowded()?.len());
     report.commits = commits.end();
     if report.commits > 0 {
-        writer.flush()?;
+        writer.flush_if_long()?;
     }
     Ok(report)
 }

@@ -116,7 +116,7 @@ pub fn add_signals(
     }
     let next = aligned(&mut filling);
     fill(writer, &mut filling, (next, new.batch), &mut report, context)?;
-    writer.flush()?;
+    writer.flush_if_long()?;
     Ok(report)
 }
 

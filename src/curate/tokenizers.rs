@@ -167,7 +167,7 @@ pub fn drop_tokenizer(
     let mut batch = writer.begin()?;
     batch.drop_tokenizer(id)?;
     batch.commit(&about(name))?;
-    Ok(writer.flush()?)
+    Ok(writer.flush_if_long()?)
 }
 
 fn about(name: &str) -> CommitRecord {

@@ -109,7 +109,7 @@ pub fn ingest(
     let result = in_stages(writer, inputs, &former, &pool, &mut commits, progress);
     let Committer { watch, mut report, fields, decisions, .. } = commits;
     let flushing = Instant::now();
-    writer.flush()?;
+    writer.flush_if_long()?;
     report.stages.commit += flushing.elapsed().as_secs_f64();
     progress.end();
     report.count_standings(writer.view(), first)?;

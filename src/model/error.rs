@@ -4,6 +4,7 @@
 use std::borrow::Cow;
 use std::error::Error;
 use std::fmt;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -32,26 +33,79 @@ impl IoError {
     /// The way out, where the system's reason has one.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
-        let text = match self.source.kind() {
-            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => DISK_FULL,
-            io::ErrorKind::ReadOnlyFilesystem => READ_ONLY,
-            io::ErrorKind::PermissionDenied => {
-                "it belongs to another user, or is not to be written to: change its owner or mode, or run this as its owner"
-            }
-            io::ErrorKind::Unsupported => {
-                "the file system does not support that: use one on a local disk"
-            }
-            _ => return None,
-        };
-        Some(Hint::text(text))
+        let kind = self.source.kind();
+        let by_kind = WAYS_OUT.iter().find(|(of, ..)| *of == Some(kind));
+        by_kind.map_or_else(
+            || system_way_out(&self.source.to_string()),
+            |(.., way_out)| Some(Hint::text(*way_out)),
+        )
     }
 }
 
 /// Where there is no room.
-pub(crate) const DISK_FULL: &str =
+const DISK_FULL: &str =
     "nothing that was committed is lost: make room on that disk, then run the same again";
-/// Where nothing can be written.
-pub(crate) const READ_ONLY: &str = "what writes to a corpus needs a file system that is mounted for writing; what only reads goes on, beside a copy or a remount";
+
+/// What a system refuses for, as a kind, where there is one, and in the words of its library; and the way out.
+const WAYS_OUT: [(Option<io::ErrorKind>, &str, &str); 9] = [
+    (Some(io::ErrorKind::StorageFull), "No space left on device", DISK_FULL),
+    (Some(io::ErrorKind::QuotaExceeded), "Disk quota exceeded", DISK_FULL),
+    (
+        Some(io::ErrorKind::FileTooLarge),
+        "File too large",
+        "the size of files is limited for this process (`ulimit -f`): raise the limit, then run the same again",
+    ),
+    (
+        None,
+        "Too many open files",
+        "every table of a corpus is held open, one file for some 64 MB: raise the limit of open files (`ulimit -n 65536`; the hard limit is in /etc/security/limits.conf), or make fewer files by compacting it",
+    ),
+    (
+        Some(io::ErrorKind::ReadOnlyFilesystem),
+        "Read-only file system",
+        "what writes to a corpus needs a file system that is mounted for writing; what only reads goes on, beside a copy or a remount",
+    ),
+    (
+        Some(io::ErrorKind::PermissionDenied),
+        "Permission denied",
+        "it belongs to another user, or is not to be written to: change its owner or mode, or run this as its owner",
+    ),
+    (
+        None,
+        "No locks available",
+        "the file system keeps no locks, or no more of them: use one on a local disk, or mount it with locks (NFS needs its lock service)",
+    ),
+    (
+        Some(io::ErrorKind::Unsupported),
+        "Operation not supported",
+        "the file system does not support that: use one on a local disk",
+    ),
+    (
+        None,
+        "Input/output error",
+        "the disk does not give or take its bytes: look into the system's log, copy what can be read to another disk, then run a deep check there",
+    ),
+];
+
+/// The way out of what a system refuses, by the words of its library in a message.
+pub(crate) fn system_way_out(message: &str) -> Option<Hint> {
+    let found = WAYS_OUT.iter().find(|(_, words, _)| message.contains(words));
+    found.map(|(.., way_out)| Hint::text(*way_out))
+}
+
+/// Waits until the names in a directory are on disk. A file system that cannot be asked for that (SMB, some of FUSE)
+/// does no better for an error.
+pub(crate) fn sync_directory(path: &Path) -> Result<(), IoError> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    match File::open(path).and_then(|directory| directory.sync_all()) {
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported) =>
+        {
+            Ok(())
+        }
+        synced => synced.map_err(IoError::of("syncing", path)),
+    }
+}
 
 /// A stop that was asked for: what was committed before it stays, and the same call goes on from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -153,6 +207,18 @@ mod tests {
         assert!(told(io::ErrorKind::ReadOnlyFilesystem).contains("mounted for writing"));
         assert!(told(io::ErrorKind::PermissionDenied).contains("belongs to another user"));
         assert_eq!(hint(io::ErrorKind::NotFound), None);
+        // Those that have no kind are known by their numbers, and all by the words of RocksDB too.
+        let of_number = |number| {
+            let error = IoError::of("writing", Path::new("a/b"));
+            error(io::Error::from_raw_os_error(number)).hint().unwrap().to_string()
+        };
+        assert!(of_number(24).contains("ulimit -n") && of_number(5).contains("another disk"));
+        for (kind, words, way_out) in WAYS_OUT {
+            let told = system_way_out(&format!("IO error: While it was written: {words}"));
+            assert_eq!(told, Some(Hint::text(way_out)));
+            assert!(kind.is_none_or(|kind| hint(kind) == told), "{words}");
+        }
+        assert_eq!(system_way_out("Corruption: block checksum mismatch"), None);
         let error = IoError::of("writing", Path::new("a/b"))(io::ErrorKind::StorageFull.into());
         assert_eq!(error.to_string(), "writing a/b");
         let command = Hint::text("drop it").with_command("corpusdb field drop");

@@ -20,8 +20,8 @@ mod timestamp;
 
 pub use compared_text::compared_text;
 pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
-pub(crate) use error::{DISK_FULL, READ_ONLY, from_lower};
 pub use error::{Hint, Interrupted, IoError, error_words};
+pub(crate) use error::{from_lower, sync_directory, system_way_out};
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
 pub use hash::{
     BucketKey, BucketMap, GOLDEN, MersenneTwister, PremixedState, bucket_keys, hexadecimal, mix32,

@@ -3,7 +3,7 @@
 //! Nothing or a regular file: the file is made beside the name and takes its place when it is whole. A pipe, a device,
 //! a descriptor such as `/dev/stdout`: it is written to. A link is followed. What is read is never written over.
 
-use crate::model::IoError;
+use crate::model::{IoError, sync_directory};
 use std::ffi::OsString;
 use std::fs;
 use std::fs::{File, Metadata, Permissions};
@@ -246,10 +246,7 @@ impl OutputWriter {
         fs::rename(partial, &self.path).map_err(IoError::of("renaming to", &self.path))?;
         self.partial = None;
         // The name is on the disk once its directory is.
-        let directory = self.path.parent().filter(|parent| *parent != Path::new(""));
-        let directory = directory.unwrap_or(Path::new("."));
-        let synced = File::open(directory).and_then(|directory| directory.sync_all());
-        Ok(synced.map_err(IoError::of("syncing", directory))?)
+        Ok(sync_directory(self.path.parent().unwrap_or(Path::new("")))?)
     }
 }
 

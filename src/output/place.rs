@@ -2,7 +2,7 @@
 //! files get their names.
 
 use super::files::ManifestFile;
-use crate::model::IoError;
+use crate::model::{IoError, sync_directory};
 use std::fs::{self, File, TryLockError};
 use std::io::ErrorKind;
 use std::path::Path;
@@ -61,6 +61,8 @@ pub(crate) fn holds(dir: &Path, file: &ManifestFile) -> bool {
 
 /// Waits until a file or the names in a directory are on disk.
 pub(crate) fn sync(path: &Path) -> Result<(), IoError> {
-    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    if path.as_os_str().is_empty() || path.is_dir() {
+        return sync_directory(path);
+    }
     File::open(path).and_then(|file| file.sync_all()).map_err(IoError::of("syncing", path))
 }

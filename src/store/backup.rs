@@ -3,13 +3,13 @@
 //! The moment is held by links to the tables, and by copies of the logs as far as they were written then: opened as it
 //! is, it says which commit it ends with.
 
-use crate::model::Context;
+use crate::model::{Context, sync_directory};
 use crate::store::database::PinnedMoment;
 use crate::store::error::StoreError;
 use crate::store::files::backup_manifest::{BackupFault, BackupFile, BackupRecord};
 use crate::store::files::backup_place::BackupPlace;
 use crate::store::files::backups::BackupDirectory;
-use crate::store::files::directory::{CorpusDirectory, sync_directory};
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal::{self, Journal, JournalContents, JournalEntry};
 use crate::store::files::manifest_note::{ManifestNote, refuse_shorter};
 use crate::store::files::scratch::{self, LinkedFiles, ScratchDirectory};
@@ -17,7 +17,8 @@ use crate::store::files::wal;
 use crate::store::migrate;
 use crate::store::opening::{open_for_inspection, refuse_lost};
 use serde::Serialize;
-use std::os::unix::fs::MetadataExt;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -83,12 +84,12 @@ pub(crate) fn create_backup(
     for (name, bytes) in names {
         let path = moment.path().join(&name);
         let name = format!("db/{name}");
-        let since = table_since(&path)?;
-        let file = match session.unchanged(&name, since, bytes) {
+        let tail = table_tail(&path)?;
+        let file = match session.unchanged(&name, tail.as_deref(), bytes) {
             Some(file) => file,
             None => {
                 let file = session.add(&path, name, context)?;
-                BackupFile { unchanged_since: since, ..file }
+                BackupFile { tail, ..file }
             }
         };
         files.push(file);
@@ -116,13 +117,25 @@ pub(crate) fn create_backup(
     Ok(report)
 }
 
-/// Inode and time of the last change of a table; none for what may be written to.
-fn table_since(path: &Path) -> Result<Option<(u64, i64, i64)>, StoreError> {
+/// Bytes at the end of a table. RocksDB ends each with its properties, some 2 kB: which opening of which database made
+/// it, as which file. Times and inodes say less: a clock can go back, and a number comes again in a corpus that was put
+/// back as it was before.
+const TAIL: u64 = 4 << 10;
+
+/// blake3 of the end of a table; none for what may be written to.
+fn table_tail(path: &Path) -> Result<Option<String>, StoreError> {
     if path.extension().is_none_or(|end| end != "sst") {
         return Ok(None);
     }
-    let found = std::fs::metadata(path).map_err(StoreError::io("measuring", path))?;
-    Ok(Some((found.ino(), found.mtime(), found.mtime_nsec())))
+    let tail = || {
+        let mut file = File::open(path)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL).read_to_end(&mut bytes)?;
+        Ok(blake3::hash(&bytes).to_hex().to_string())
+    };
+    tail().map(Some).map_err(StoreError::io("reading", path))
 }
 
 /// One moment of the database, whose files stay as they are.
@@ -300,7 +313,8 @@ fn finish(place: &CorpusDirectory, record: &BackupRecord) -> Result<(), StoreErr
         return Err(StoreError::Backup { path: place.root.clone(), why });
     }
     let entry = JournalEntry { commit: record.commit, documents: record.documents };
-    Journal::open(&place.journal(), &none)?.append(entry, wal::newest(place)?)?;
+    // Where all of them end: without any of them it is refused.
+    Journal::open(&place.journal(), &none)?.append(entry, wal::ends(place, oldest)?)?;
     ManifestNote::update(None, place, oldest)?;
     place.write_identity()?;
     place.write_format(record.format)
@@ -328,4 +342,39 @@ fn making_beside(target: &Path) -> Result<ScratchDirectory, StoreError> {
     std::fs::create_dir_all(&beside.root).map_err(StoreError::io("creating", &beside.root))?;
     scratch::sweep(&beside, &[&kind]);
     ScratchDirectory::make(&beside, &kind)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rocksdb::{DB, Options};
+    use std::path::PathBuf;
+
+    /// A table was known by inode and time, which a clock that goes back can give again.
+    #[test]
+    fn a_table_is_known_by_who_made_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let made = |name: &str| {
+            let mut options = Options::default();
+            options.create_if_missing(true);
+            let path = directory.path().join(name);
+            let db = DB::open(&options, &path).unwrap();
+            db.put(b"key", b"value").unwrap();
+            db.flush().unwrap();
+            drop(db);
+            let tables = std::fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path());
+            tables.filter(|path| path.extension().is_some_and(|end| end == "sst")).collect()
+        };
+        let (first, second): (Vec<PathBuf>, Vec<PathBuf>) = (made("first"), made("second"));
+        let ([first], [second]) = (&first[..], &second[..]) else { panic!("one table each") };
+        assert_eq!(first.file_name(), second.file_name());
+        assert_eq!(
+            std::fs::metadata(first).unwrap().len(),
+            std::fs::metadata(second).unwrap().len()
+        );
+        let tail = |path: &Path| table_tail(path).unwrap();
+        assert!(tail(first).is_some() && tail(first) == tail(first));
+        assert_ne!(tail(first), tail(second), "the same rows, by another opening");
+        assert_eq!(tail(&first.with_file_name("CURRENT")), None);
+    }
 }

@@ -74,7 +74,7 @@ impl CommitBatch<'_> {
         let view = writer.view().clone();
         let mut state = view.state().clone();
         state.commit += 1;
-        let kept_before = Arc::clone(&writer.kept);
+        let kept_before = writer.kept()?;
         let undecided_from = DocId(view.documents());
         let names = view.sources().map(|(id, record)| (record.name.clone(), id)).collect();
         let (carry_over, carry_over_budget) = (writer.carry_over.clone(), writer.carry_over_budget);
@@ -220,17 +220,19 @@ impl CommitBatch<'_> {
         // Let go of, so that the writer's bitmap is changed in its place.
         self.kept_before = Arc::default();
         if let Some(kept) = self.switched.take() {
-            self.writer.kept = kept;
+            self.writer.kept = Some(kept);
         }
         let changes =
             if self.is_current() { std::mem::take(&mut self.kept) } else { HashMap::new() };
-        let kept = Arc::make_mut(&mut self.writer.kept);
-        for (document, is_kept) in &changes {
-            if *is_kept {
-                kept.insert(document.0)
-            } else {
-                kept.remove(document.0)
-            };
+        if let Some(kept) = &mut self.writer.kept {
+            let kept = Arc::make_mut(kept);
+            for (document, is_kept) in &changes {
+                if *is_kept {
+                    kept.insert(document.0)
+                } else {
+                    kept.remove(document.0)
+                };
+            }
         }
         self.writer.terms.extend(self.new_terms.drain());
         if self.writer.terms.len() > TERM_CACHE {

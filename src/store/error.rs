@@ -1,6 +1,6 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
-use crate::model::{DISK_FULL, Hint, Interrupted, IoError, READ_ONLY};
+use crate::model::{Hint, Interrupted, IoError, system_way_out};
 use std::path::{Path, PathBuf};
 
 /// An error of the store.
@@ -246,23 +246,16 @@ impl From<rocksdb::Error> for StoreError {
     }
 }
 
-/// What RocksDB says of limits, rooms and damage, and what to do about them.
-const WAYS_OUT: [(&str, &str); 7] = [
+/// What RocksDB says that the system did not say, and what to do about it.
+const WAYS_OUT: [(&str, &str); 3] = [
     (
-        "Too many open files",
-        "every table of a corpus is held open, one file for some 64 MB: raise the limit of open files (`ulimit -n 65536`; the hard limit is in /etc/security/limits.conf), or make fewer files by compacting it",
-    ),
-    (
-        "File too large",
-        "the size of files is limited for this process (`ulimit -f`): raise the limit, then run the same again",
+        "While fsync: a directory",
+        "the file system cannot make names in a directory durable (SMB, some of FUSE): keep the corpus on a local disk; exports and backups may go there",
     ),
     (
         "No such file",
         "a file of the database is gone: put it back, repair what follows from other rows, or restore a backup",
     ),
-    ("No space left on device", DISK_FULL),
-    ("Disk quota exceeded", DISK_FULL),
-    ("Read-only file system", READ_ONLY),
     (
         "Corruption",
         "a file of the corpus is damaged: a deep check finds out what of it, and a repair makes again what follows from other rows; for the rest restore a backup, or copy what is whole into a new corpus",
@@ -318,7 +311,8 @@ impl StoreError {
             Self::Io(error) => return error.hint(),
             Self::Rocks(words) => {
                 let found = WAYS_OUT.iter().find(|(symptom, _)| words.contains(symptom));
-                return found.map(|(_, way_out)| Hint::text(*way_out));
+                let own = found.map(|(_, way_out)| Hint::text(*way_out));
+                return own.or_else(|| system_way_out(words));
             }
             _ => return None,
         })

@@ -234,23 +234,19 @@ impl OpeningCorpus {
         let view = View::open_now(&db, IndexReader::default(), &pages, memory, None)?;
         let bands = IndexWriter::open(&db, &place, view.generation(), memory.bands, threads)?;
         let view = View::open_now(&db, bands.index(), &pages, memory, Some(view.records()))?;
-        let mut journal = Journal::open(&place.journal(), &entries)?;
-        if entries.last().is_none_or(|entry| entry.commit < view.commit().0) {
-            // Opening has made tables of what the logs held: the newest is empty.
-            let entry = JournalEntry { commit: view.commit().0, documents: view.documents() };
-            journal.append(entry, wal::newest(&place)?)?;
-        }
+        let journal = Journal::open(&place.journal(), &entries)?;
+        let stands = JournalEntry { commit: view.commit().0, documents: view.documents() };
+        let is_behind = entries.last().is_none_or(|entry| entry.commit < stands.commit);
         let newest = view.state().next_dictionary.saturating_sub(1);
         // A purge may have taken it, and found too few texts for another one.
         let dictionary = view.find_dictionary(newest)?.map(|dictionary| (newest, dictionary));
         let encoder = Arc::new(TextEncoder::new(dictionary));
-        let kept = Arc::new(view.kept()?);
-        Ok(StoreWriter {
+        let mut writer = StoreWriter {
             db,
             journal,
             terms: HashMap::new(),
             encoder,
-            kept,
+            kept: None,
             bands,
             pages,
             carry_over: CommitCarryOver::default(),
@@ -264,7 +260,15 @@ impl OpeningCorpus {
             lock: Arc::new(lock),
             mode_for_others,
             families: FAMILIES,
-        })
+        };
+        // In tables it takes no memory, nor can it be cut off the end of a log, whose place nobody noted.
+        if is_behind || !writer.is_log_short()? {
+            writer.write_tables()?;
+        }
+        if is_behind {
+            writer.acknowledge(stands)?;
+        }
+        Ok(writer)
     }
 }
 

@@ -21,14 +21,21 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Bytes in logs that readers may have to replay, which takes some 30 ms; and the logs, of which each opening of a writer
+/// begins one.
+const REPLAY: u64 = 4 << 20;
+const LOGS: usize = 16;
+/// How many times as long as the logs the tables are at least.
+const TABLES_TO_LOG: u64 = 64;
+
 /// The one process that writes.
 pub struct StoreWriter {
     pub(in crate::store) db: Arc<DB>,
     pub(in crate::store) journal: Journal,
     pub(in crate::store) terms: HashMap<(FieldId, Vec<u8>), TermId>,
     pub(in crate::store) encoder: Arc<TextEncoder>,
-    /// Kept documents as of the last commit: one bit a document.
-    pub(in crate::store) kept: Arc<RoaringTreemap>,
+    /// Kept documents as of the last commit, one bit a document; read when the first commit begins.
+    pub(in crate::store) kept: Option<Arc<RoaringTreemap>>,
     pub(in crate::store) bands: IndexWriter,
     pub(in crate::store) pages: PageCache,
     pub(in crate::store) carry_over: CommitCarryOver,
@@ -77,6 +84,16 @@ impl StoreWriter {
         &self.view
     }
 
+    /// Kept documents as of the last commit.
+    pub(in crate::store) fn kept(&mut self) -> Result<Arc<RoaringTreemap>, StoreError> {
+        if let Some(kept) = &self.kept {
+            return Ok(Arc::clone(kept));
+        }
+        let kept = Arc::new(self.view.kept()?);
+        self.kept = Some(Arc::clone(&kept));
+        Ok(kept)
+    }
+
     /// Takes in that the database has grown: the view moves on, and a longer manifest is noted.
     pub(in crate::store) fn refresh_view(&mut self) -> Result<(), StoreError> {
         self.refresh_view_with(Some(self.view.records()))
@@ -119,9 +136,38 @@ impl StoreWriter {
     /// # Errors
     /// [`StoreError::Rocks`] when the disk refuses.
     pub fn flush(&mut self) -> Result<(), StoreError> {
+        self.finish(false)
+    }
+
+    /// As [`StoreWriter::flush`], at the end of what may have been a small commit: what is little stays in the log. To
+    /// make tables of one document is to write and sync one file for each of some 16 families.
+    ///
+    /// # Errors
+    /// [`StoreError::Rocks`] when the disk refuses.
+    pub fn flush_if_long(&mut self) -> Result<(), StoreError> {
+        self.finish(true)
+    }
+
+    fn finish(&mut self, may_leave: bool) -> Result<(), StoreError> {
         if self.bands.finish_ingest()? {
             self.refresh_view()?;
         }
+        if !(may_leave && self.is_log_short()?) {
+            self.write_tables()?;
+            if self.bands.take_backlog() {
+                let failed = |error| damaged_table(&self.db, self.families, error);
+                self.db.wait_for_compact(&WaitForCompactOptions::default()).map_err(failed)?;
+            }
+            self.bands.reclaim()?;
+        }
+        if let Some(mode) = self.mode_for_others {
+            self.place.let_others_write(mode);
+        }
+        self.note_manifest()
+    }
+
+    /// Makes tables of what is in the log alone.
+    pub(in crate::store) fn write_tables(&self) -> Result<(), StoreError> {
         let mut families = Vec::new();
         for family in self.families {
             if let Some(handle) = self.db.cf_handle(family.name) {
@@ -132,17 +178,15 @@ impl StoreWriter {
         options.set_wait(true);
         let handles: Vec<_> = families.iter().collect();
         let failed = |error| damaged_table(&self.db, self.families, error);
-        self.db.flush_cfs_opt(&handles, &options).map_err(failed)?;
-        if self.bands.take_backlog() {
-            self.db.wait_for_compact(&WaitForCompactOptions::default()).map_err(failed)?;
-        }
-        drop(handles);
-        drop(families);
-        self.bands.reclaim()?;
-        if let Some(mode) = self.mode_for_others {
-            self.place.let_others_write(mode);
-        }
-        self.note_manifest()
+        self.db.flush_cfs_opt(&handles, &options).map_err(failed)
+    }
+
+    /// Whether a reader that opens the corpus replays its logs in a moment: they are few, and little beside the tables.
+    pub(in crate::store) fn is_log_short(&self) -> Result<bool, StoreError> {
+        let logs = wal::ends(&self.place, wal::oldest_needed(&self.db)?)?;
+        let bytes: u64 = logs.iter().map(|log| log.end).sum();
+        let tables: u64 = self.view.disk_usage()?.iter().map(|(_, bytes)| bytes).sum();
+        Ok(logs.len() <= LOGS && bytes <= REPLAY.min(tables / TABLES_TO_LOG))
     }
 
     fn note_manifest(&mut self) -> Result<(), StoreError> {

@@ -6,7 +6,7 @@ use crate::support::{
 };
 use corpusdb::curate::BlockReach;
 use corpusdb::ingest::ReadOptions;
-use corpusdb::{Backups, Context, Corpus, CorpusWriter, Error, IngestOptions};
+use corpusdb::{Backups, Context, Corpus, IngestOptions};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -130,22 +130,13 @@ fn killed_at_any_moment_a_backup_harms_none_before_it() {
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     init(&corpus, &[]);
     let mut random = Random::new(31);
-    let (mut whole, mut killed) = (BTreeMap::new(), 0);
+    let (mut whole, mut count) = (BTreeMap::new(), 0);
     for round in 0..seeds(12) {
         let pages = crawl(100 + round, 60, true);
         let file = scratch.write(&format!("{round}.jsonl"), lines(&pages));
         ingest(&corpus, &[&file], &HOW);
-        let mut child = command(&["backup", "create", &corpus, &directory])
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_micros(random.below(60_000) as u64));
-        let was_over = child.try_wait().unwrap().is_some();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        killed += u64::from(!was_over);
+        let words = ["backup", "create", &corpus, &directory];
+        count += u64::from(killed(&words, &mut random, Duration::from_millis(60)));
         let expected = digest(&corpus);
         let commit = reader(Path::new(&corpus)).view().commit().0;
         if whole.is_empty() && !Path::new(&directory).join("corpusdb-backups").exists() {
@@ -171,7 +162,7 @@ fn killed_at_any_moment_a_backup_harms_none_before_it() {
             std::fs::remove_dir_all(&target).unwrap();
         }
     }
-    assert!(killed * 3 > seeds(12), "only {killed} were killed before their end");
+    assert!(count * 3 > seeds(12), "only {count} were killed before their end");
     // What the killed ones held of the corpus is swept by the next writer.
     ingest(&corpus, &[&scratch.write("last.jsonl", lines(&crawl(7, 5, true)))], &HOW);
     let left = std::fs::read_dir(&corpus).unwrap().flatten();
@@ -312,81 +303,186 @@ fn a_copy_without_its_last_files_is_refused_with_the_way_to_make_one() {
         .fails(&["lost acknowledged commits", "backup create"]);
 }
 
-/// One corpus through ingests, removals, backups, restores in its place, and drops, against what was said of each.
-#[test]
-fn histories_with_backups_lose_and_mix_up_nothing() {
-    for seed in 0..seeds(20) {
+/// Runs the command, and kills it within that time; answers whether it was still running.
+fn killed(words: &[&str], random: &mut Random, within: Duration) -> bool {
+    let mut child = command(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_micros(random.below(within.as_micros() as usize) as u64));
+    let was_over = child.try_wait().unwrap().is_some();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    !was_over
+}
+
+/// One corpus through ingests, removals, backups, restores and drops, any of them killed, against what was known of
+/// each commit that was backed up.
+struct BackupHistory {
+    scratch: Scratch,
+    random: Random,
+    pages: Vec<Page>,
+    /// Where the corpus is, and its backups: what was restored may take its place.
+    place: PathBuf,
+    directory: String,
+    /// The digest of each commit that is backed up.
+    known: BTreeMap<u64, String>,
+    killed: u64,
+}
+
+impl BackupHistory {
+    fn new(seed: u64) -> Self {
         let scratch = Scratch::new();
-        let backups = Backups::at(scratch.path("backups"));
-        let mut random = Random::new(900 + seed);
-        let mut place = scratch.path("corpus-0");
+        let place = scratch.path("corpus-0");
         init(place.to_str().unwrap(), &["--threshold", "0.7"]);
-        let mut known: BTreeMap<u64, String> = BTreeMap::new();
-        let pages: Vec<Page> = crawl(seed, 120, true);
-        for step in 1..14 {
-            match random.below(6) {
-                0 | 1 => {
-                    let from = random.below(pages.len());
-                    let part = &pages[from..(from + 30).min(pages.len())];
-                    let file = scratch.write(&format!("{step}.jsonl"), lines(part));
-                    let read =
-                        ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
-                    let options =
-                        IngestOptions { read, batch_bytes: 3000, ..IngestOptions::new("web") };
-                    writer(&place).ingest(&[file], &options, &[], &Context::new()).unwrap();
-                }
-                2 => {
-                    let mut open: CorpusWriter = writer(&place);
-                    let some = open.view().kept().unwrap().iter().step_by(5).collect();
-                    open.remove(&some, BlockReach::Exact, &Context::new()).unwrap();
-                }
-                3 | 4 => {
-                    let found = backups.create(&place, &Context::new());
-                    match found {
-                        Ok(report) => {
-                            let corpus = Corpus::options().memory(MEMORY).open(&place).unwrap();
-                            assert_eq!(report.commit, corpus.view().commit().0);
-                            known.insert(report.commit, corpus.digest(&Context::new()).unwrap());
-                        }
-                        // One that was restored is another corpus.
-                        Err(Error::Store(error)) => {
-                            assert!(error.to_string().contains("another corpus"), "{error}");
-                            assert!(place.ends_with(format!("corpus-{}", step - 1)) || step > 1);
-                        }
-                        Err(error) => panic!("{error}"),
-                    }
-                }
-                _ if known.is_empty() => {}
-                _ => {
-                    let (commit, expected) = known.iter().nth(random.below(known.len())).unwrap();
-                    let (commit, expected) = (*commit, expected.clone());
-                    if random.below(3) == 0 {
-                        backups.drop_backup(commit, &Context::new()).unwrap();
-                        known.remove(&commit);
-                    } else {
-                        place = scratch.path(&format!("corpus-{step}"));
-                        let record =
-                            backups.restore(&place, Some(commit), &Context::new()).unwrap();
-                        assert_eq!(record.commit, commit);
-                        assert_eq!(
-                            sound_digest(&reader(&place)),
-                            expected,
-                            "seed {seed}, step {step}"
-                        );
-                    }
-                }
-            }
-            if let Ok(listed) = backups.list(&Context::new()) {
-                let listed: Vec<u64> = listed.iter().map(|record| record.commit).collect();
-                assert_eq!(
-                    listed,
-                    known.keys().copied().collect::<Vec<_>>(),
-                    "seed {seed}, step {step}"
-                );
-            }
-        }
-        if !known.is_empty() {
-            assert!(backups.verify(&Context::new()).unwrap().faults.is_empty(), "seed {seed}");
+        Self {
+            directory: scratch.arg("backups"),
+            random: Random::new(900 + seed),
+            pages: crawl(seed, 120, true),
+            place,
+            known: BTreeMap::new(),
+            killed: 0,
+            scratch,
         }
     }
+
+    fn backups(&self) -> Backups {
+        Backups::at(&self.directory)
+    }
+
+    /// Whether this step is killed; it is run with `words` then.
+    fn is_killed(&mut self, words: &[&str]) -> bool {
+        let is_killed = self.random.chance(40);
+        if is_killed {
+            let within = Duration::from_millis(120);
+            self.killed += u64::from(killed(words, &mut self.random, within));
+        }
+        is_killed
+    }
+
+    fn ingest(&mut self, step: u64) {
+        let from = self.random.below(self.pages.len());
+        let part = &self.pages[from..(from + 30).min(self.pages.len())];
+        let file = self.scratch.write(&format!("{step}.jsonl"), lines(part));
+        let place = self.place.display().to_string();
+        let words = [&["ingest", &place, &file, "--batch-bytes", "3kB"][..], &HOW[..]].concat();
+        if !self.is_killed(&words) {
+            let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
+            let options = IngestOptions { read, batch_bytes: 3000, ..IngestOptions::new("web") };
+            writer(&self.place).ingest(&[file], &options, &[], &Context::new()).unwrap();
+        }
+    }
+
+    fn remove(&mut self) {
+        let kept = reader(&self.place).view().kept().unwrap();
+        let place = self.place.display().to_string();
+        let some: Vec<String> = kept.iter().step_by(5).map(|id| id.to_string()).collect();
+        let mut words = vec!["remove", &place];
+        words.extend(some.iter().map(String::as_str));
+        if !some.is_empty() && !self.is_killed(&words) {
+            let some = kept.iter().step_by(5).collect();
+            writer(&self.place).remove(&some, BlockReach::Exact, &Context::new()).unwrap();
+        }
+    }
+
+    fn back_up(&mut self) {
+        let (place, directory) = (self.place.display().to_string(), self.directory.clone());
+        if !self.is_killed(&["backup", "create", &place, &directory]) {
+            self.backups().create(&self.place, &Context::new()).unwrap();
+        }
+        let corpus = Corpus::options().memory(MEMORY).open(&self.place).unwrap();
+        let commit = corpus.view().commit().0;
+        let listed = self.backups().list(&Context::new()).unwrap_or_default();
+        if listed.iter().any(|record| record.commit == commit) {
+            let digest = corpus.digest(&Context::new()).unwrap();
+            self.known.entry(commit).or_insert(digest);
+        }
+    }
+
+    fn drop_backup(&mut self, commit: u64) {
+        let (directory, id) = (self.directory.clone(), commit.to_string());
+        let is_gone = if self.is_killed(&["backup", "drop", &directory, &id]) {
+            self.backups()
+                .list(&Context::new())
+                .unwrap()
+                .iter()
+                .all(|record| record.commit != commit)
+        } else {
+            self.backups().drop_backup(commit, &Context::new()).unwrap();
+            true
+        };
+        if is_gone {
+            self.known.remove(&commit);
+        }
+    }
+
+    fn restore(&mut self, step: u64, commit: u64) {
+        let place = self.scratch.path(&format!("corpus-{step}"));
+        let (directory, id) = (self.directory.clone(), commit.to_string());
+        let target = place.display().to_string();
+        self.is_killed(&["backup", "restore", &directory, &target, "--id", &id]);
+        if !place.exists() {
+            let record = self.backups().restore(&place, Some(commit), &Context::new()).unwrap();
+            assert_eq!(record.commit, commit);
+        }
+        let corpus = reader(&place);
+        assert_eq!(corpus.view().commit().0, commit);
+        assert_eq!(sound_digest(&corpus), self.known[&commit], "step {step}, commit {commit}");
+        // It is another corpus, with backups of its own.
+        if self.random.chance(40) {
+            self.place = place;
+            self.directory = self.scratch.arg(&format!("backups-{step}"));
+            self.known.clear();
+        }
+    }
+
+    fn step(&mut self, step: u64) {
+        match self.random.below(6) {
+            0 | 1 => self.ingest(step),
+            2 => self.remove(),
+            3 | 4 => self.back_up(),
+            _ if self.known.is_empty() => {}
+            _ => {
+                let at = self.random.below(self.known.len());
+                let commit = *self.known.keys().nth(at).unwrap();
+                if self.random.below(3) == 0 {
+                    self.drop_backup(commit);
+                } else {
+                    self.restore(step, commit);
+                }
+            }
+        }
+        sound_digest(&reader(&self.place));
+        if let Ok(listed) = self.backups().list(&Context::new()) {
+            let listed: Vec<u64> = listed.iter().map(|record| record.commit).collect();
+            assert_eq!(listed, self.known.keys().copied().collect::<Vec<_>>(), "step {step}");
+        }
+    }
+
+    /// Every backup that is left is whole, and is what it was.
+    fn end(mut self) -> u64 {
+        if !self.known.is_empty() {
+            assert!(self.backups().verify(&Context::new()).unwrap().faults.is_empty());
+        }
+        let last = self.known.keys().next_back().copied();
+        if let Some(commit) = last {
+            self.restore(99, commit);
+        }
+        self.killed
+    }
+}
+
+#[test]
+fn histories_with_backups_lose_and_mix_up_nothing_whatever_is_killed() {
+    let mut killed = 0;
+    for seed in 0..seeds(20) {
+        let mut history = BackupHistory::new(seed);
+        for step in 1..14 {
+            history.step(step);
+        }
+        killed += history.end();
+    }
+    assert!(killed > seeds(20), "only {killed} commands were killed before their end");
 }

@@ -89,6 +89,7 @@ mod support;
 mod surface;
 mod tokenizers;
 mod tokens;
+mod trouble;
 mod tutorials;
 mod warm;
 mod web;

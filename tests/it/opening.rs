@@ -1,9 +1,12 @@
 //! Opening a corpus as a program does: options with defaults, and reading what its own writer has committed.
 
-use crate::support::Scratch;
+use crate::support::{
+    Page, Random, Scratch, copy, corpusdb, crawl, digest, ingest, init, lines, prose, sound,
+};
 use corpusdb::store::StoreError;
 use corpusdb::tokenizer::TokenizerError;
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Error, IngestOptions, Policy};
+use std::path::{Path, PathBuf};
 
 fn pour(writer: &mut CorpusWriter, scratch: &Scratch, name: &str) {
     let line = format!("{{\"text\":\"{name} one two three four five six\"}}\n");
@@ -45,4 +48,103 @@ fn an_error_is_of_the_kind_of_its_call() {
     assert!(matches!(CorpusWriter::open(&path), Err(Error::Store(StoreError::Locked { .. }))));
     drop(corpus);
     CorpusWriter::open(&path).unwrap();
+}
+
+/// The files of the database with that ending, in order.
+fn files(corpus: &str, end: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(Path::new(corpus).join("db")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let mut found: Vec<PathBuf> =
+        paths.filter(|path| path.extension().is_some_and(|found| found == end)).collect();
+    found.sort();
+    found
+}
+
+/// Each commit of one document made some 16 tables, and so did the next opening.
+#[test]
+fn small_commits_stay_in_the_log_until_there_is_enough_for_tables() {
+    const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];
+    let scratch = Scratch::new();
+    let (corpus, twin) = (scratch.arg("corpus"), scratch.arg("twin"));
+    let many = scratch.write("many.jsonl", lines(&crawl(31, 2000, true)));
+    for corpus in [&corpus, &twin] {
+        init(corpus, &[]);
+        ingest(corpus, &[&many], &HOW);
+        corpusdb(&["compact", corpus]).good();
+    }
+    let mut random = Random::new(3);
+    let (mut quiet, mut most, mut flushes, mut all) = (0, 0, 0, String::new());
+    for number in 0..40 {
+        let page = Page::keyed(format!("one-{number}"), prose(&mut random, number, 30));
+        let file = scratch.write(&format!("{number}.jsonl"), lines(std::slice::from_ref(&page)));
+        all += &lines(&[page]);
+        let before = files(&corpus, "sst");
+        assert_eq!(ingest(&corpus, &[&file], &HOW)["added"], 1);
+        let (after, logs) = (files(&corpus, "sst"), files(&corpus, "log").len());
+        if before == after {
+            quiet += 1
+        } else {
+            flushes += 1
+        }
+        most = most.max(logs);
+        corpusdb(&["show", &corpus, &format!("one-{number}")]).good();
+        if number == 5 {
+            sound(&corpus);
+            lost_logs_are_named(&scratch, &corpus);
+        }
+    }
+    assert!(quiet > 30 && flushes > 0 && (2..=17).contains(&most), "{quiet} {flushes} {most}");
+    sound(&corpus);
+    // As in one commit for all of them, and as in tables.
+    ingest(&twin, &[&scratch.write("all.jsonl", all)], &HOW);
+    let query = "SELECT key, text, standing FROM documents ORDER BY id";
+    let documents =
+        |corpus: &str| corpusdb(&["sql", corpus, query, "--format", "jsonl"]).good().stdout;
+    assert_eq!(documents(&corpus), documents(&twin));
+    let before = digest(&corpus);
+    corpusdb(&["compact", &corpus]).good();
+    assert!(files(&corpus, "log").len() <= 1);
+    let page = Page::keyed("last", "as many words as it takes to be a document");
+    let file = scratch.write("last.jsonl", lines(&[page]));
+    assert_eq!(ingest(&corpus, &[&file], &HOW)["added"], 1);
+    assert_ne!(digest(&corpus), before);
+}
+
+/// Any log that is not in tables yet: cut or gone, it is missed.
+#[track_caller]
+fn lost_logs_are_named(scratch: &Scratch, corpus: &str) {
+    let logs = files(corpus, "log");
+    assert!(logs.len() > 3, "{logs:?}");
+    for (at, log) in logs.iter().enumerate() {
+        let bytes = std::fs::read(log).unwrap();
+        // The newest is empty where nothing was committed since it was made.
+        if bytes.is_empty() {
+            continue;
+        }
+        for cut in [Some(bytes.len() - 3), Some(bytes.len() / 2), None] {
+            let copied = scratch.path(&format!("lost-{at}"));
+            copy(Path::new(corpus), &copied);
+            let log = copied.join("db").join(log.file_name().unwrap());
+            match cut {
+                Some(length) => std::fs::write(&log, &bytes[..length]).unwrap(),
+                None => std::fs::remove_file(&log).unwrap(),
+            }
+            let copied = copied.display().to_string();
+            for verb in ["count", "compact"] {
+                corpusdb(&[verb, &copied])
+                    .fails(&["lost acknowledged commits", "restore a backup"]);
+            }
+            // A backup that holds all logs is not to be had of it either.
+            corpusdb(&["backup", "create", &copied, &scratch.arg("none")]).fails(&["lost"]);
+            std::fs::remove_dir_all(&copied).unwrap();
+        }
+    }
+    // A corpus that was restored misses its logs as the first one does.
+    let (directory, restored) = (scratch.arg("backups"), scratch.arg("restored"));
+    corpusdb(&["backup", "create", corpus, &directory]).good();
+    corpusdb(&["backup", "restore", &directory, &restored]).good();
+    assert_eq!(digest(&restored), digest(corpus));
+    let logs = files(&restored, "log");
+    std::fs::remove_file(&logs[1]).unwrap();
+    corpusdb(&["count", &restored]).fails(&["lost acknowledged commits"]);
 }

@@ -73,7 +73,7 @@ impl LoadFinisher<'_> {
             if let Some(error) = round.open {
                 return Err(error);
             }
-            writer.flush()?;
+            writer.flush_if_long()?;
             return Ok(());
         }
         Err(IngestError::Load(format!(

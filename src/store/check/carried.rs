@@ -2,7 +2,7 @@
 //! bitmaps have them, ids that came with records, sketches of purged documents. One table a family, in a directory of
 //! the corpus.
 
-use crate::model::{Context, DocId, Generation, Standing, TermId, TokenizerId};
+use crate::model::{Context, DocId, Generation, Standing, TermId, TokenizerId, sync_directory};
 use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::{
     BlockKind, BlockNumber, DocumentKey, PostingKey, StoreKey, TermKey, TokensKey,
@@ -17,7 +17,7 @@ use crate::store::documents::terms::{self, Terms};
 use crate::store::documents::texts::Sketches;
 use crate::store::documents::tokens::Tokens;
 use crate::store::error::StoreError;
-use crate::store::files::directory::{CorpusDirectory, sync_directory};
+use crate::store::files::directory::CorpusDirectory;
 use crate::store::system_fields;
 use crate::store::view::View;
 use roaring::RoaringTreemap;

@@ -31,9 +31,9 @@ pub struct BackupFile {
     pub bytes: u64,
     /// blake3 of its bytes, in hexadecimal.
     pub blake3: String,
-    /// Inode and time of the last change of a table, which never changes: one that is the same is not read again.
+    /// blake3 of the end of a table, which names it: one that ends the same is not read again.
     #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub unchanged_since: Option<(u64, i64, i64)>,
+    pub tail: Option<String>,
 }
 
 /// What is wrong with a backup.

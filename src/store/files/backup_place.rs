@@ -1,8 +1,9 @@
 //! Where backups are kept: files by name, each whole or absent. A directory on disk is such a place; others are given by
 //! those who know stores of objects.
 
+use crate::model::sync_directory;
 use crate::store::error::StoreError;
-use crate::store::files::directory::{WriterLock, sync_directory};
+use crate::store::files::directory::WriterLock;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
@@ -166,7 +167,7 @@ impl BackupPlace for BackupFolder {
             sync_directory(folder.parent().unwrap_or(&self.root))?;
         }
         std::fs::rename(&partial, &path).map_err(StoreError::io("renaming to", &path))?;
-        sync_directory(folder)
+        Ok(sync_directory(folder)?)
     }
 
     fn put_new(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {

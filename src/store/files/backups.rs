@@ -449,11 +449,11 @@ impl BackupSession<'_> {
     pub(in crate::store) fn unchanged(
         &self,
         name: &str,
-        since: Option<(u64, i64, i64)>,
+        tail: Option<&str>,
         bytes: u64,
     ) -> Option<BackupFile> {
         let found = self.before.get(name)?;
-        let is_same = since.is_some() && found.unchanged_since == since && found.bytes == bytes;
+        let is_same = tail.is_some() && found.tail.as_deref() == tail && found.bytes == bytes;
         (is_same && self.has(found)).then(|| found.clone())
     }
 
@@ -476,7 +476,7 @@ impl BackupSession<'_> {
         // Its hash is its name, which comes before its bytes.
         let found = pass(opened()?, |_| Ok(()), context);
         let (bytes, blake3) = found.map_err(|error| error.told(from, from))?;
-        let file = BackupFile { name, bytes, blake3, unchanged_since: None };
+        let file = BackupFile { name, bytes, blake3, tail: None };
         if self.has(&file) {
             return Ok(file);
         }

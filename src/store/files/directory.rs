@@ -1,5 +1,6 @@
 //! The corpus directory: its files, the format line, and the lock that keeps writers apart.
 
+use crate::model::sync_directory;
 use crate::store::error::StoreError;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -273,11 +274,5 @@ pub(in crate::store) fn write_whole(
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
         .map_err(StoreError::io("writing", &temporary))?;
     std::fs::rename(&temporary, &path).map_err(StoreError::io("renaming to", &path))?;
-    sync_directory(directory)
-}
-
-pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
-    File::open(path)
-        .and_then(|directory| directory.sync_all())
-        .map_err(StoreError::io("syncing", path))
+    Ok(sync_directory(directory)?)
 }

@@ -198,13 +198,14 @@ impl Journal {
         Ok(Self { file, path: path.to_path_buf() })
     }
 
-    /// Acknowledges a commit; `place` is where its write ends, unless it is known to be in tables.
+    /// Acknowledges a commit. The last of `places` is where its write ends, unless it is known to be in tables.
     pub(in crate::store) fn append(
         &mut self,
         entry: JournalEntry,
-        place: Option<LogEnd>,
+        places: impl IntoIterator<Item = LogEnd>,
     ) -> Result<(), StoreError> {
-        let mut bytes = place.map_or_else(Vec::new, |place| encode(place.number, place.end, PLACE));
+        let places = places.into_iter().map(|place| encode(place.number, place.end, PLACE));
+        let mut bytes: Vec<u8> = places.flatten().collect();
         bytes.extend(encode(entry.commit, entry.documents, COMMIT));
         self.file.write_all(&bytes).map_err(StoreError::io("appending to", &self.path))?;
         self.file.sync_data().map_err(StoreError::io("syncing", &self.path))

@@ -45,6 +45,26 @@ pub(in crate::store) fn newest(place: &CorpusDirectory) -> Result<Option<LogEnd>
     Ok(Some(LogEnd { number, end: found.len() }))
 }
 
+/// The ends of the logs from number `oldest` on, by number.
+pub(in crate::store) fn ends(
+    place: &CorpusDirectory,
+    oldest: u64,
+) -> Result<Vec<LogEnd>, StoreError> {
+    let mut numbers = place.logs()?;
+    numbers.sort_unstable();
+    let mut ends = Vec::new();
+    for number in numbers.into_iter().filter(|number| *number >= oldest) {
+        let path = place.database().join(name(number));
+        match std::fs::metadata(&path) {
+            Ok(found) => ends.push(LogEnd { number, end: found.len() }),
+            // Made into tables meanwhile.
+            Err(error) if error.kind() == ErrorKind::NotFound => {}
+            Err(error) => return Err(StoreError::io("measuring", &path)(error)),
+        }
+    }
+    Ok(ends)
+}
+
 fn name(number: u64) -> String {
     format!("{number:06}.log")
 }

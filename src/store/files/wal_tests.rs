@@ -97,6 +97,8 @@ fn killed(at: &Path) -> CorpusDirectory {
         writer.db.flush_cf(&family).unwrap();
     }
     rejects(&mut writer, 3);
+    // A kill is a moment, a copy takes its time: no table comes or goes meanwhile.
+    writer.db.wait_for_compact(&rocksdb::WaitForCompactOptions::default()).unwrap();
     let place = CorpusDirectory::new(&at.join("killed"));
     copy(&living, &place.root);
     place

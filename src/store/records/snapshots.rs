@@ -124,13 +124,14 @@ impl CommitBatch<'_> {
     /// [`StoreError::Name`] when the name is taken or malformed.
     pub fn add_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, StoreError> {
         self.check_new_snapshot(name)?;
-        let kept = put_treemap(&self.writer.kept, Vec::new())?;
+        let all = self.writer.kept()?;
+        let kept = put_treemap(&all, Vec::new())?;
         let record = SnapshotRecord {
             name: name.to_owned(),
             commit: self.view.commit().0,
             generation: self.view.generation().0,
             documents: self.view.documents(),
-            kept: self.writer.kept.len(),
+            kept: all.len(),
             kept_hash: *blake3::hash(&kept).as_bytes(),
             purged: 0,
         };
