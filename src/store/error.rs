@@ -124,7 +124,7 @@ pub enum StoreError {
         why: String,
     },
     /// Derived families are being made again, or a repair of them was stopped.
-    #[error("{} is being repaired{}", path.display(), if families.is_empty() { String::new() } else { format!(": {} made again", families.join(", ")) })]
+    #[error("{} is being repaired{}", path.display(), listed(families))]
     Repairing {
         /// The corpus.
         path: PathBuf,
@@ -389,6 +389,10 @@ impl DecodeError {
 
 fn of_mark(mark: Option<&str>) -> String {
     mark.map(|mark| format!(", by its mark {mark}")).unwrap_or_default()
+}
+
+fn listed(families: &[String]) -> String {
+    if families.is_empty() { String::new() } else { format!(": {}", families.join(", ")) }
 }
 
 fn drawn(name: &str, plans: &[u32]) -> String {

@@ -70,7 +70,7 @@ fn make(path: &Path) {
 }
 
 /// The tables of each family, which a property of each table names.
-fn tables(corpus: &Path) -> BTreeMap<&'static str, Vec<PathBuf>> {
+pub fn tables(corpus: &Path) -> BTreeMap<&'static str, Vec<PathBuf>> {
     let mut found: BTreeMap<&'static str, Vec<PathBuf>> = BTreeMap::new();
     for entry in std::fs::read_dir(corpus.join("db")).unwrap() {
         let path = entry.unwrap().path();

@@ -119,9 +119,10 @@ const REFUSED: [Case; 18] = [
     ("storage: IO error: While open a file for random read: …: Too many open files", |place| {
         place.read_refused("read:24", ".sst")
     }),
-    ("storage: IO error: While open a file for random read: …: Input/output error", |place| {
-        place.read_refused("read:5", ".sst")
-    }),
+    (
+        "family … is damaged: IO error: While open a file for random read: …: Input/output error",
+        |place| place.read_refused("read:5", ".sst"),
+    ),
     ("reading …: Permission denied (os error 13)", |place| {
         place.read_refused("read:13", "/FORMAT")
     }),
@@ -167,7 +168,7 @@ const REFUSED: [Case; 18] = [
 ];
 
 /// What is lost or damaged, and what is no corpus; each in more ways in `corruption`, `backups` and `readers`.
-const FOUND: [Case; 12] = [
+const FOUND: [Case; 15] = [
     ("… lost acknowledged commits … to …: the database ends at commit …", |place| {
         let copied = place.again("copied");
         let corpus = place.again("goes-on");
@@ -208,6 +209,25 @@ const FOUND: [Case; 12] = [
         bytes[middle] ^= 0x55;
         std::fs::write(&manifest, bytes).unwrap();
         place.read(&corpus)
+    }),
+    ("family … is damaged: Corruption: …", |place| {
+        let corpus = place.again("damaged");
+        let postings = &crate::repair::tables(Path::new(&corpus))["postings"];
+        postings.iter().for_each(|table| std::fs::write(table, "no table").unwrap());
+        corpusdb(&["count", &corpus, "--where", "kept"]).into()
+    }),
+    (
+        "storage: IO error: No such file or directory: While open a file for random read: …: No such file or directory",
+        |place| {
+            let corpus = place.again("damaged");
+            let postings = &crate::repair::tables(Path::new(&corpus))["postings"];
+            postings.iter().for_each(|table| std::fs::remove_file(table).unwrap());
+            place.read(&corpus)
+        },
+    ),
+    ("… is being repaired: …", |place| {
+        let (path, families) = (place.scratch.path("corpus"), vec!["bands".to_owned()]);
+        StoreError::Repairing { path, families }.into()
     }),
     ("corrupt … in family …, key …, byte …: …", |_| {
         let (what, family, key, why) = ("state", "meta", "00".to_owned(), "it ends".to_owned());
