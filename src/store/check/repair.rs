@@ -221,7 +221,7 @@ impl FamilyVisitor for DamageScan<'_> {
             return;
         }
         let pinned = PinnedMoment::at_now(self.db);
-        match whole_rows::<C>(&pinned, self.context, |_, _| Ok(())) {
+        match whole_rows::<C>(&pinned, self.context) {
             Ok(lost) if lost.is_empty() => {}
             Ok(lost) => {
                 self.damaged.insert(C::NAME, lost);
@@ -393,7 +393,7 @@ impl CarriedTables {
     fn write_purged_sketches(&self, view: &View) -> Result<Vec<LostRows>, StoreError> {
         let mut blocking = BTreeSet::new();
         let mut rows = view.pinned().scan_prefix::<Blocks>(&[BlockKind::Similar.as_byte()])?;
-        while let Some((_, documents)) = rows.next("block")? {
+        while let Some((_, documents)) = rows.next()? {
             blocking.extend(documents);
         }
         let mut lost = LostDocuments::default();
