@@ -9,7 +9,7 @@
 //!
 //! Killed anywhere it goes on: before the rows stand nothing has changed; behind them the carried tables are whole.
 
-use crate::model::{Context, DocId, Generation, Standing, TermId, TokenizerId};
+use crate::model::{Context, DocId, Generation, IoError, Standing, TermId, TokenizerId};
 use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::{
     BlockKind, BlockNumber, DocumentKey, PostingKey, StoreKey, TermKey, TokensKey,
@@ -256,7 +256,7 @@ impl CarriedTables {
         context: &Context<'_>,
     ) -> Result<(Vec<LostRows>, Vec<(u32, u8, u64)>), StoreError> {
         self.remove();
-        std::fs::create_dir_all(&self.0).map_err(StoreError::io("creating", &self.0))?;
+        std::fs::create_dir_all(&self.0).map_err(IoError::of("creating", &self.0))?;
         let (mut lost, mut standings) = (Vec::new(), Vec::new());
         if families.contains(Postings::NAME) {
             standings = self.write_standings(view, families.contains(Terms::NAME))?;
@@ -471,8 +471,7 @@ impl<'o> CarriedTable<'o> {
     fn finish(self) -> Result<(), StoreError> {
         let Some(mut rows) = self.rows else { return Ok(()) };
         rows.finish()?;
-        let file =
-            std::fs::File::open(&self.path).map_err(StoreError::io("opening", &self.path))?;
-        file.sync_all().map_err(StoreError::io("syncing", &self.path))
+        let file = std::fs::File::open(&self.path).map_err(IoError::of("opening", &self.path))?;
+        Ok(file.sync_all().map_err(IoError::of("syncing", &self.path))?)
     }
 }
