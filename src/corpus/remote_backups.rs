@@ -1,6 +1,6 @@
 //! Backups in a store of objects, below an address.
 
-use crate::model::{Context, Interrupt};
+use crate::model::{Context, Interrupt, IoError};
 use crate::remote::{ObjectStores, RemoteCursor, RemoteError, RemoteFolder};
 use crate::store::{BackupPlace, Fill, StoreError, WriterLock};
 use std::io::Read;
@@ -33,7 +33,7 @@ impl RemoteBackups {
         name: &str,
         done: Result<T, RemoteError>,
     ) -> Result<T, StoreError> {
-        done.map_err(|error| StoreError::io(doing, &self.path(name))(error.into()))
+        done.map_err(|error| IoError::of(doing, &self.path(name))(error.into()).into())
     }
 }
 

@@ -1,7 +1,7 @@
 //! What can go wrong with changes of mind.
 
 use crate::decide::DecideError;
-use crate::model::{DocId, Hint, Interrupted, from_lower};
+use crate::model::{DocId, Hint, Interrupted, IoError, from_lower};
 use crate::output::OutputError;
 use crate::query::QueryError;
 use crate::store::StoreError;
@@ -198,6 +198,12 @@ impl CurateError {
             }
             _ => return None,
         })
+    }
+}
+
+impl From<IoError> for CurateError {
+    fn from(error: IoError) -> Self {
+        Self::Store(error.into())
     }
 }
 

@@ -3,7 +3,7 @@
 //! The moment is held by links to the tables, and by copies of the logs as far as they were written then: opened as it
 //! is, it says which commit it ends with.
 
-use crate::model::{Context, sync_directory};
+use crate::model::{Context, IoError, sync_directory};
 use crate::store::database::PinnedMoment;
 use crate::store::error::StoreError;
 use crate::store::files::backup_manifest::{BackupFault, BackupFile, BackupRecord};
@@ -135,7 +135,7 @@ fn table_tail(path: &Path) -> Result<Option<String>, StoreError> {
         file.take(TAIL).read_to_end(&mut bytes)?;
         Ok(blake3::hash(&bytes).to_hex().to_string())
     };
-    tail().map(Some).map_err(StoreError::io("reading", path))
+    Ok(tail().map(Some).map_err(IoError::of("reading", path))?)
 }
 
 /// One moment of the database, whose files stay as they are.
@@ -191,7 +191,7 @@ impl HeldMoment {
     /// Names and lengths of its files.
     fn names(&self) -> Result<Vec<(String, u64)>, StoreError> {
         let path = self.path();
-        let failed = || StoreError::io("reading", path);
+        let failed = || IoError::of("reading", path);
         let mut found = Vec::new();
         for entry in std::fs::read_dir(path).map_err(failed())? {
             let entry = entry.map_err(failed())?;
@@ -284,7 +284,7 @@ pub(crate) fn restore_backup(
     let made = making.path().join("corpus");
     let place = CorpusDirectory::new(&made);
     let database = place.database();
-    std::fs::create_dir_all(&database).map_err(StoreError::io("creating", &database))?;
+    std::fs::create_dir_all(&database).map_err(IoError::of("creating", &database))?;
     context.progress.begin("copying", Some(record.bytes));
     let mut done = 0;
     for file in &record.files {
@@ -295,7 +295,7 @@ pub(crate) fn restore_backup(
     sync_directory(&database)?;
     finish(&place, &record)?;
     refuse_target(target)?;
-    std::fs::rename(&made, target).map_err(StoreError::io("renaming to", target))?;
+    std::fs::rename(&made, target).map_err(IoError::of("renaming to", target))?;
     sync_directory(directory_of(target))?;
     context.progress.end();
     Ok(record)
@@ -339,7 +339,7 @@ fn making_beside(target: &Path) -> Result<ScratchDirectory, StoreError> {
         .ok_or_else(|| StoreError::AlreadyExists { path: target.to_path_buf() })?;
     let kind = format!("{}.restoring", name.to_string_lossy());
     let beside = CorpusDirectory::new(directory_of(target));
-    std::fs::create_dir_all(&beside.root).map_err(StoreError::io("creating", &beside.root))?;
+    std::fs::create_dir_all(&beside.root).map_err(IoError::of("creating", &beside.root))?;
     scratch::sweep(&beside, &[&kind]);
     ScratchDirectory::make(&beside, &kind)
 }

@@ -1,7 +1,7 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
 use crate::model::{Hint, Interrupted, IoError, system_way_out};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -327,11 +327,6 @@ impl StoreError {
             | Self::Missing { family, .. } => Some(family),
             _ => None,
         }
-    }
-
-    pub(crate) fn io(doing: &'static str, path: &Path) -> impl FnOnce(std::io::Error) -> Self {
-        let of = IoError::of(doing, path);
-        move |source| of(source).into()
     }
 }
 

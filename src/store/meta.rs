@@ -123,108 +123,11 @@ impl StoreKey for MetaKey {
     }
 }
 
-/// A row of `meta`.
-pub enum MetaRow<'v> {
-    /// The format version, which opening has compared.
-    Format,
-    /// Policy and declared fields.
-    Charter(Box<(Policy, Vec<FieldDeclaration>)>),
-    /// High-water marks and counters.
-    State(StoreState),
-    /// A re-decision under way.
-    Redo(RedoRecord),
-    /// A field that was added, is being filled, or is going.
-    Field(FieldId, FieldRecord),
-    /// A derived family that is being made again.
-    Repair(RepairRecord),
-    /// A chat template, verbatim.
-    Template(&'v str),
-    /// The template that wrote the texts of a commit.
-    Chat {
-        /// Its hash.
-        hash: &'v str,
-        /// The values it could name, JSON.
-        variables: &'v str,
-    },
-    /// The key says it all.
-    Overtaken,
-}
-
-impl<'v> MetaRow<'v> {
-    pub(in crate::store) fn decode(key: &MetaKey, bytes: &'v [u8]) -> Result<Self, DecodeError> {
-        let text = || {
-            std::str::from_utf8(bytes)
-                .map_err(|error| DecodeError::at(error.valid_up_to(), "not UTF-8"))
-        };
-        Ok(match key {
-            MetaKey::Format => {
-                version(bytes)?;
-                Self::Format
-            }
-            MetaKey::Charter => {
-                Self::Charter(Box::new(record::decode::<CharterRecord>(bytes)?.read()?))
-            }
-            MetaKey::State => Self::State(record::decode(bytes)?),
-            MetaKey::Redo => Self::Redo(record::decode(bytes)?),
-            MetaKey::Field(field) => {
-                let record: FieldRecord = record::decode(bytes)?;
-                record.declaration(*field)?;
-                Self::Field(*field, record)
-            }
-            MetaKey::Repair(_) => Self::Repair(record::decode(bytes)?),
-            MetaKey::Template(_) => Self::Template(text()?),
-            MetaKey::Chat(_) => {
-                let text = text()?;
-                let (hash, variables) = text.split_once(' ').unwrap_or((text, "{}"));
-                Self::Chat { hash, variables }
-            }
-            MetaKey::Overtaken { .. } => {
-                empty(bytes)?;
-                Self::Overtaken
-            }
-        })
-    }
-
-    pub(in crate::store) fn state(self) -> Result<StoreState, DecodeError> {
-        if let Self::State(state) = self { Ok(state) } else { Err(other()) }
-    }
-
-    pub(in crate::store) fn charter(self) -> Result<(Policy, Vec<FieldDeclaration>), DecodeError> {
-        if let Self::Charter(charter) = self { Ok(*charter) } else { Err(other()) }
-    }
-
-    pub(in crate::store) fn redo(self) -> Result<RedoRecord, DecodeError> {
-        if let Self::Redo(record) = self { Ok(record) } else { Err(other()) }
-    }
-
-    pub(in crate::store) fn field(self) -> Result<(FieldId, FieldRecord), DecodeError> {
-        if let Self::Field(field, record) = self { Ok((field, record)) } else { Err(other()) }
-    }
-
-    pub(in crate::store) fn repair(self) -> Result<RepairRecord, DecodeError> {
-        if let Self::Repair(record) = self { Ok(record) } else { Err(other()) }
-    }
-
-    pub(in crate::store) fn chat(self) -> Result<(&'v str, &'v str), DecodeError> {
-        if let Self::Chat { hash, variables } = self { Ok((hash, variables)) } else { Err(other()) }
-    }
-
-    pub(in crate::store) fn template(self) -> Result<String, DecodeError> {
-        if let Self::Template(text) = self { Ok(text.to_owned()) } else { Err(other()) }
-    }
-}
-
 impl PinnedMoment {
     /// The derived families that are being made again, by name, with how far each is.
     pub(in crate::store) fn repairs(&self) -> Result<BTreeMap<String, RepairRecord>, StoreError> {
-        let mut rows = self.scan_prefix::<Meta>(MetaKey::repairs())?;
-        let mut found = BTreeMap::new();
-        while let Some((key, record)) = rows.next_with("repair", |row| row.repair())? {
-            if let MetaKey::Repair(family) = key {
-                found.insert(family, record);
-            }
-        }
-        Ok(found)
+        let rows = self.scan_prefix::<MetaRepair>(MetaKey::repairs())?;
+        rows.filter_map(|family, record| Some((family, record))).collect()
     }
 
     /// Refuses a corpus of which some are.
@@ -237,8 +140,20 @@ impl PinnedMoment {
     }
 }
 
-fn other() -> DecodeError {
-    DecodeError::at(0, "the row of another key")
+fn decode_field(field: FieldId, bytes: &[u8]) -> Result<FieldRecord, DecodeError> {
+    let record: FieldRecord = record::decode(bytes)?;
+    record.declaration(field)?;
+    Ok(record)
+}
+
+fn decode_text(bytes: &[u8]) -> Result<&str, DecodeError> {
+    std::str::from_utf8(bytes).map_err(|error| DecodeError::at(error.valid_up_to(), "not UTF-8"))
+}
+
+fn decode_chat(bytes: &[u8]) -> Result<(String, String), DecodeError> {
+    let text = decode_text(bytes)?;
+    let (hash, variables) = text.split_once(' ').unwrap_or((text, "{}"));
+    Ok((hash.to_owned(), variables.to_owned()))
 }
 
 /// The version in the first bytes of `format`.
@@ -251,7 +166,33 @@ store_family! {
     /// Format version, charter (policy, fields), state. Written by every commit.
     Meta = "meta", Small,
     MetaKey, "name"
-    => MetaRow<'v>, MetaRow::decode,
+    => {
+        /// The format version, which opening has compared.
+        MetaFormat = "format", (): () [MetaKey::Format] => u32, |(), bytes| version(bytes);
+        /// Policy and declared fields.
+        MetaCharter = "charter", (): () [MetaKey::Charter]
+        => (Policy, Vec<FieldDeclaration>), |(), bytes| record::decode::<CharterRecord>(bytes)?.read();
+        /// High-water marks and counters.
+        MetaState = "state", (): () [MetaKey::State] => StoreState, |(), bytes| record::decode(bytes);
+        /// A re-decision under way.
+        MetaRedo = "redo", (): () [MetaKey::Redo] => RedoRecord, |(), bytes| record::decode(bytes);
+        /// A field that was added, is being filled, or is going.
+        MetaField = "field", field: FieldId [MetaKey::Field(field)]
+        => FieldRecord, |field, bytes| decode_field(*field, bytes);
+        /// A derived family that is being made again.
+        MetaRepair = "repair", family: String [MetaKey::Repair(family)]
+        => RepairRecord, |_, bytes| record::decode(bytes);
+        /// A chat template, verbatim.
+        MetaTemplate = "chat template", hash: String [MetaKey::Template(hash)]
+        => &'v str, |_, bytes| decode_text(bytes);
+        /// The hash of the template that wrote the texts of a commit, and the values it could name, JSON.
+        MetaChat = "chat template", commit: CommitSeq [MetaKey::Chat(commit)]
+        => (String, String), |_, bytes| decode_chat(bytes);
+        /// The key says it all.
+        MetaOvertaken = "overtaken file", (source, file, by): (SourceId, FileId, FileId)
+        [MetaKey::Overtaken { source, file, by }]
+        => (), |_, bytes| empty(bytes);
+    }
     "`format`: u32 LE and the release that wrote it; `charter`: policy and declared fields; `state`: high-water marks and counters; `redo`: a re-decision under way (records); `template HASH`: a chat template, verbatim; `chat COMMIT` (20 digits): HASH of the template that wrote its texts, a space, the values it could name in JSON; `field ID` (5 digits): record of a field that was added, is being filled, or is going; `repair FAMILY`: record of a derived family that is being made again, for which nobody else opens the corpus; `overtaken SOURCE FILE BY` (10 digits each), empty: records of file BY superseded documents of FILE since FILE was last read from its start"
 }
 

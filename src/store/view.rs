@@ -11,7 +11,7 @@ use crate::store::database::page_cache::{MomentPages, PageCache};
 use crate::store::database::tuning::MemoryBudget;
 use crate::store::error::StoreError;
 use crate::store::index::IndexReader;
-use crate::store::meta::{Meta, MetaKey};
+use crate::store::meta::{Meta, MetaCharter, MetaState};
 use rocksdb::DB;
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -72,12 +72,9 @@ impl View {
             family: Meta::NAME,
             key: key.to_owned(),
         };
-        let state = pinned
-            .read_with::<Meta, _>("state", &MetaKey::State, |row| row.state())?
-            .ok_or_else(|| missing("state"))?;
-        let (policy, fields) = pinned
-            .read_with::<Meta, _>("charter", &MetaKey::Charter, |row| row.charter())?
-            .ok_or_else(|| missing("charter"))?;
+        let state = pinned.read::<MetaState, _>(&())?.ok_or_else(|| missing("state"))?;
+        let (policy, fields) =
+            pinned.read::<MetaCharter, _>(&())?.ok_or_else(|| missing("charter"))?;
         let added = Self::read_added_fields(&pinned)?;
         let records = match known {
             Some(known) => known,

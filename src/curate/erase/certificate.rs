@@ -4,10 +4,10 @@ use super::spellings::{self, DECODINGS};
 use super::traces::{CARRIED, TraceSearch};
 use crate::curate::error::CurateError;
 use crate::model::{
-    Context, DocId, FileId, Interrupted, SourceId, Standing, hexadecimal, shown_timestamp,
+    Context, DocId, FileId, Interrupted, IoError, SourceId, Standing, hexadecimal, shown_timestamp,
 };
 use crate::output::OutputFile;
-use crate::store::{StoreError, StoredRow, TracePart, TraceRun, View, format_version};
+use crate::store::{StoredRow, TracePart, TraceRun, View, format_version};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -166,7 +166,7 @@ pub fn write_certificate(
     certificate: &Certificate,
     path: &Path,
 ) -> Result<(), CurateError> {
-    let failed = || StoreError::io("writing", path);
+    let failed = || IoError::of("writing", path);
     let json = |error: serde_json::Error| failed()(std::io::Error::from(error));
     let mut out = OutputFile::judge(path)?.create()?;
     let head = serde_json::to_string_pretty(certificate).map_err(json)?;
@@ -256,8 +256,7 @@ pub fn certify(
 ) -> Result<Certificate, CurateError> {
     let purged = view.documents_standing(Standing::Purged)?;
     let identity = root.join("db").join("IDENTITY");
-    let corpus =
-        std::fs::read_to_string(&identity).map_err(StoreError::io("reading", &identity))?;
+    let corpus = std::fs::read_to_string(&identity).map_err(IoError::of("reading", &identity))?;
     let mut certificate = Certificate {
         r#type: "purge-certificate",
         release: env!("CARGO_PKG_VERSION"),
@@ -436,7 +435,7 @@ fn search_files(
 }
 
 fn files_below(directory: &Path, paths: &mut Vec<PathBuf>) -> Result<(), CurateError> {
-    let failed = || StoreError::io("reading", directory);
+    let failed = || IoError::of("reading", directory);
     for entry in std::fs::read_dir(directory).map_err(failed())? {
         let entry = entry.map_err(failed())?;
         let kind = entry.file_type().map_err(failed())?;
@@ -455,7 +454,7 @@ fn search_file(
     group: &mut TraceGroup,
     context: &Context<'_>,
 ) -> Result<SearchedFile, CurateError> {
-    let failed = || StoreError::io("reading", path);
+    let failed = || IoError::of("reading", path);
     let shown = path.strip_prefix(root).unwrap_or(path).display().to_string();
     let mut file = File::open(path).map_err(failed())?;
     let mut hasher = blake3::Hasher::new();

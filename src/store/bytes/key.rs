@@ -13,7 +13,7 @@ use crate::model::{
 use crate::store::error::{DecodeError, StoreError};
 
 /// A typed key of one column family.
-pub trait StoreKey: Sized {
+pub trait StoreKey: Clone {
     /// Appends the key's bytes.
     fn encode(&self, out: &mut Vec<u8>);
     /// Reads a key; trailing bytes are an error.
@@ -100,41 +100,77 @@ key! {
     NumberKey { number: FileId }
 }
 
-/// A key that is text: a name, or a name and a part number behind a zero byte.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct NameKey(pub String);
+/// A row of a snapshot, by its name. No name holds a zero byte.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SnapshotKey {
+    /// Its record.
+    Record(String),
+    /// The documents that it has as kept.
+    Kept(String),
+}
 
-impl NameKey {
-    /// Whether it is of what goes with a record: no name holds a zero byte.
-    pub(in crate::store) fn is_beside(&self) -> bool {
-        self.0.contains('\0')
+const KEPT: &str = "\0kept";
+
+impl StoreKey for SnapshotKey {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let (name, beside) = match self {
+            Self::Record(name) => (name, ""),
+            Self::Kept(name) => (name, KEPT),
+        };
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(beside.as_bytes());
     }
-
-    /// Of the marks of an epoch: behind the number of their plan and a name that no source has, since no source's
-    /// holds a zero byte.
-    pub(in crate::store) fn of_marks(plan: u32, epoch: u64) -> Self {
-        Self(format!("{plan:010}{MARKS}{epoch:020}"))
-    }
-
-    /// The epoch whose marks it is of.
-    pub(in crate::store) fn epoch_of_marks(&self) -> Option<u64> {
-        let (_, epoch) = self.0.split_once(MARKS)?;
-        epoch.parse().ok()
+    fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+        let name = name(bytes)?;
+        match name.strip_suffix(KEPT) {
+            Some(name) => Ok(Self::Kept(name.to_owned())),
+            None if name.contains('\0') => Err(DecodeError::at(0, "no row has this name")),
+            None => Ok(Self::Record(name.to_owned())),
+        }
     }
 }
 
-/// Between the number of a plan and that of an epoch.
-const MARKS: &str = "\0\0marks\0";
+/// A row of a stored plan, by its number.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PlanKey {
+    /// Its record.
+    Record(u32),
+    /// What it pins of a source.
+    Part(u32, String),
+    /// Marks along one of its epochs, behind a name that no source has: none holds a zero byte.
+    Marks(u32, u64),
+}
 
-impl StoreKey for NameKey {
+const MARKS: &str = "\0marks\0";
+
+impl StoreKey for PlanKey {
     fn encode(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(self.0.as_bytes());
+        let name = match self {
+            Self::Record(plan) => format!("{plan:010}"),
+            Self::Part(plan, source) => format!("{plan:010}\0{source}"),
+            Self::Marks(plan, epoch) => format!("{plan:010}\0{MARKS}{epoch:020}"),
+        };
+        out.extend_from_slice(name.as_bytes());
     }
     fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        std::str::from_utf8(bytes)
-            .map(|name| Self(name.to_owned()))
-            .map_err(|error| DecodeError::at(error.valid_up_to(), "name is not UTF-8"))
+        let name = name(bytes)?;
+        let (plan, beside) = name.split_once('\0').map_or((name, None), |(a, b)| (a, Some(b)));
+        let key = plan.parse().ok().and_then(|plan| match beside {
+            None => Some(Self::Record(plan)),
+            Some(beside) => match beside.strip_prefix(MARKS) {
+                None => Some(Self::Part(plan, beside.to_owned())),
+                Some(epoch) => epoch.parse().ok().map(|epoch| Self::Marks(plan, epoch)),
+            },
+        });
+        // Numbers have one spelling.
+        let key = key.filter(|key| key.to_bytes() == bytes);
+        key.ok_or_else(|| DecodeError::at(0, "no row has this name"))
     }
+}
+
+fn name(bytes: &[u8]) -> Result<&str, DecodeError> {
+    std::str::from_utf8(bytes)
+        .map_err(|error| DecodeError::at(error.valid_up_to(), "name is not UTF-8"))
 }
 
 /// Either direction of the term dictionary.
@@ -520,6 +556,27 @@ mod tests {
 #[cfg(test)]
 mod kind_tests {
     use super::*;
+
+    #[test]
+    fn golden_names() {
+        let kept = SnapshotKey::Kept("v1".to_owned());
+        for (key, name) in [(SnapshotKey::Record("v1".to_owned()), "v1"), (kept, "v1\0kept")] {
+            assert_eq!(key.to_bytes(), name.as_bytes());
+            assert_eq!(SnapshotKey::decode(name.as_bytes()), Ok(key));
+        }
+        assert!(SnapshotKey::decode(b"v1\0other").is_err());
+        for (key, name) in [
+            (PlanKey::Record(7), "0000000007"),
+            (PlanKey::Part(7, "wiki".to_owned()), "0000000007\0wiki"),
+            (PlanKey::Marks(7, 30), "0000000007\0\0marks\x0000000000000000000030"),
+        ] {
+            assert_eq!(key.to_bytes(), name.as_bytes());
+            assert_eq!(PlanKey::decode(name.as_bytes()), Ok(key));
+        }
+        for name in ["7", "v1", "", "0000000007\0\0marks\x0030"] {
+            assert!(PlanKey::decode(name.as_bytes()).is_err(), "{name}");
+        }
+    }
 
     #[test]
     fn every_byte_is_one_kind_or_none() {

@@ -403,33 +403,3 @@ impl SuiteRecord {
         self.next == u64::MAX
     }
 }
-
-/// A record, or what goes with one.
-pub enum Named<R, B> {
-    /// The record itself.
-    Record(R),
-    /// What goes with it, under a longer key.
-    Beside(B),
-}
-
-impl<R: Decode<()>, B> Named<R, B> {
-    pub(in crate::store) fn of_record(bytes: &[u8]) -> Result<Self, DecodeError> {
-        decode(bytes).map(Self::Record)
-    }
-}
-
-impl<R, B> Named<R, B> {
-    pub(in crate::store) fn record(self) -> Result<R, DecodeError> {
-        match self {
-            Self::Record(record) => Ok(record),
-            Self::Beside(_) => Err(DecodeError::at(0, "goes with a record and is none")),
-        }
-    }
-
-    pub(in crate::store) fn beside(self) -> Result<B, DecodeError> {
-        match self {
-            Self::Beside(bytes) => Ok(bytes),
-            Self::Record(_) => Err(DecodeError::at(0, "a record, not what goes with one")),
-        }
-    }
-}

@@ -2,7 +2,9 @@
 //! bitmaps have them, ids that came with records, sketches of purged documents. One table a family, in a directory of
 //! the corpus.
 
-use crate::model::{Context, DocId, Generation, Standing, TermId, TokenizerId, sync_directory};
+use crate::model::{
+    Context, DocId, Generation, IoError, Standing, TermId, TokenizerId, sync_directory,
+};
 use crate::store::bytes::bitmap_block;
 use crate::store::bytes::key::{
     BlockKind, BlockNumber, DocumentKey, PostingKey, StoreKey, TermKey, TokensKey,
@@ -57,7 +59,7 @@ impl CarriedTables {
         context: &Context<'_>,
     ) -> Result<(Vec<LostRows>, LostBitmaps), StoreError> {
         self.remove();
-        std::fs::create_dir_all(&self.0).map_err(StoreError::io("creating", &self.0))?;
+        std::fs::create_dir_all(&self.0).map_err(IoError::of("creating", &self.0))?;
         let (mut lost, mut standings) = (Vec::new(), Vec::new());
         if families.contains(Postings::NAME) {
             standings = self.write_standings(view, families.contains(Terms::NAME))?;
@@ -190,7 +192,7 @@ impl CarriedTables {
     fn write_purged_sketches(&self, view: &View) -> Result<Vec<LostRows>, StoreError> {
         let mut blocking = BTreeSet::new();
         let mut rows = view.pinned().scan_prefix::<Blocks>(&[BlockKind::Similar.as_byte()])?;
-        while let Some((_, documents)) = rows.next("block")? {
+        while let Some((_, documents)) = rows.next()? {
             blocking.extend(documents);
         }
         let mut lost = LostDocuments::default();
@@ -268,8 +270,7 @@ impl<'o> CarriedTable<'o> {
     fn finish(self) -> Result<(), StoreError> {
         let Some(mut rows) = self.rows else { return Ok(()) };
         rows.finish()?;
-        let file =
-            std::fs::File::open(&self.path).map_err(StoreError::io("opening", &self.path))?;
-        file.sync_all().map_err(StoreError::io("syncing", &self.path))
+        let file = std::fs::File::open(&self.path).map_err(IoError::of("opening", &self.path))?;
+        Ok(file.sync_all().map_err(IoError::of("syncing", &self.path))?)
     }
 }

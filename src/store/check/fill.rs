@@ -72,7 +72,7 @@ impl CommitBatch<'_> {
         let (from, end) = (key(documents.start), key(documents.end));
         let mut rows = view.pinned().scan::<Matches>(&from, Some(end))?;
         let mut before = None;
-        while let Some((MatchKey { removed, commit, .. }, now)) = rows.next("match")? {
+        while let Some((MatchKey { removed, commit, .. }, now)) = rows.next()? {
             let was = match before.take() {
                 Some((document, found)) if document == removed => found,
                 _ => None,

@@ -24,7 +24,7 @@ pub use lost::LostRows;
 pub(crate) use lost::ranges;
 pub use repair::{RepairStart, begin_repair};
 
-use super::database::family::{FamilyVisitor, StoreFamily};
+use super::database::family::{FamilyVisitor, StoreFamily, check_row};
 use super::system_fields;
 use super::table::{FAMILIES, for_each_family};
 use crate::model::{BLOCK_SIZE, Context, SourceId, Standing};
@@ -266,7 +266,8 @@ impl FamilyVisitor for RowDecodeCheck<'_> {
 
 fn rows_decode<C: StoreFamily>(view: &View, context: &Context<'_>) -> Result<(), StoreError> {
     let mut rows = view.pinned().scan::<C>(&[], None)?;
-    while rows.next("row")?.is_some() {
+    while let Some((key, value)) = rows.advance()? {
+        check_row::<C>(key, value)?;
         context.check_interrupt()?;
     }
     Ok(())

@@ -4,10 +4,10 @@
 
 use crate::model::{BLOCK_SIZE, DocId, FieldId, FieldKind, TermId};
 use crate::store::bytes::bitmap_block;
-use crate::store::bytes::key::TermKey;
+use crate::store::bytes::key::{StoreKey, TermKey};
 use crate::store::check::{FaultList, MOST};
 use crate::store::documents::indexed_values::indexed;
-use crate::store::documents::terms::{self, TermRow, Terms, TermsWithPostings};
+use crate::store::documents::terms::{self, TermOfValue, TermsWithPostings, ValueOfTerm};
 use crate::store::error::StoreError;
 use crate::store::system_fields;
 use crate::store::view::View;
@@ -97,18 +97,14 @@ fn names(view: &View, faults: &mut FaultList) -> Result<(), StoreError> {
         xxh3_64(&bytes)
     };
     let (mut by_value, mut by_term) = (0_u64, 0_u64);
-    let mut rows = view.pinned().scan::<Terms>(&[], None)?;
-    while let Some((key, row)) = rows.next("term")? {
-        match (key, row) {
-            (TermKey::Value(field, name), TermRow::Term(term)) => {
-                by_value = by_value.wrapping_add(sum(field, &name, term));
-            }
-            (TermKey::Id(term), TermRow::Value(field, name)) => {
-                by_term = by_term.wrapping_add(sum(field, &name, term));
-            }
-            // The key decides what the row is.
-            _ => {}
-        }
+    let first_term = TermKey::Id(TermId(0)).to_bytes();
+    let mut rows = view.pinned().scan::<TermOfValue>(&[], Some(first_term.clone()))?;
+    while let Some(((field, name), term)) = rows.next()? {
+        by_value = by_value.wrapping_add(sum(field, &name, term));
+    }
+    let mut rows = view.pinned().scan::<ValueOfTerm>(&first_term, None)?;
+    while let Some((term, (field, name))) = rows.next()? {
+        by_term = by_term.wrapping_add(sum(field, &name, term));
     }
     if by_value != by_term {
         let what = "values and their terms do not lead to one another";

@@ -63,7 +63,7 @@ impl View {
         let key = |document| DocumentKey { document: DocId(document) }.to_bytes();
         let mut metadata =
             self.pinned().scan::<Metadata>(&key(range.start), Some(key(range.end)))?;
-        while let Some((key, text)) = metadata.next("metadata")? {
+        while let Some((key, text)) = metadata.next()? {
             context.check_interrupt()?;
             let (values, slot) = (indexed(text, fields), key.document.slot());
             for (field, keyword) in values.keywords {
@@ -78,7 +78,7 @@ impl View {
             let width = if self.tokens_are_wide(tokenizer)? { 4 } else { 2 };
             let key = |document| TokensKey { tokenizer, document: DocId(document) }.to_bytes();
             let mut ids = self.pinned().scan::<Tokens>(&key(range.start), Some(key(range.end)))?;
-            while let Some((key, ids)) = ids.next("token ids")? {
+            while let Some((key, ids)) = ids.next()? {
                 let count = i64::try_from(ids.len() / width).unwrap_or(i64::MAX);
                 rows.number(system_fields::tokens_of(tokenizer), key.document.slot(), count);
             }

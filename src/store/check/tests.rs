@@ -28,7 +28,7 @@ impl Damaging {
 impl FamilyVisitor for Damaging {
     fn family<C: StoreFamily>(&mut self) {
         let zeros = (1..32).map(|width| vec![0; width]);
-        let mut keys = std::iter::once(b"redo".to_vec()).chain(zeros);
+        let mut keys = [b"redo".to_vec(), b"0000000001".to_vec()].into_iter().chain(zeros);
         let key = keys.find(|key| C::Key::decode(key).is_ok()).unwrap();
         let wrong = [0xff; 3];
         assert_eq!(self.faults::<C>(&key, &wrong), [C::NAME], "a value of {}", C::NAME);

@@ -6,25 +6,39 @@ use crate::store::error::{DecodeError, StoreError, is_derived};
 use rocksdb::{BoundColumnFamily, DB};
 use std::sync::Arc;
 
-/// One column family: a unit struct whose doc gives key, value, writer and readers.
-pub trait StoreFamily {
+/// One kind of row: a unit struct. A family of one kind is that kind itself; one of several lists them.
+pub trait RowKind {
+    /// The family that has such rows.
+    type Family: StoreFamily;
+    /// The key of such a row: what tells it from others of its kind.
+    type Key;
+    /// Its value, decoded.
+    type Value<'v>;
+    /// What errors call such a row.
+    const WHAT: &'static str;
+
+    /// The bytes of a key.
+    fn key_bytes(key: &Self::Key) -> Vec<u8>;
+
+    /// The key of a row of the family; none: it is a row of another kind.
+    fn own_key(key: <Self::Family as RowKind>::Key) -> Option<Self::Key>;
+
+    /// Reads the value of the row of `key`: the one decoder of the kind.
+    ///
+    /// # Errors
+    /// `DecodeError` with the offset where the bytes stop making sense.
+    fn decode<'v>(key: &Self::Key, value: &'v [u8]) -> Result<Self::Value<'v>, DecodeError>;
+}
+
+/// One column family: a unit struct whose doc gives key, value, writer and readers. As a kind it is that of all its
+/// rows: `check` asks its decoder about every one.
+pub trait StoreFamily: RowKind<Family = Self, Key: StoreKey> {
     /// What is told of it.
     const INFO: FamilyInfo;
     /// Whether it has the records of tokenizers, which a view holds whole.
     const IS_TOKENIZERS: bool = matches!(Self::INFO.name.as_bytes(), b"tokenizers");
     /// Name on disk; never renamed.
     const NAME: &'static str = Self::INFO.name;
-    /// Its key.
-    type Key: StoreKey;
-    /// Its value, decoded: one type, or an enum where the key says which row it is.
-    type Value<'v>;
-
-    /// Reads the value of the row of `key`. The one decoder of the family: readers go through it, and `check`
-    /// asks it about every row.
-    ///
-    /// # Errors
-    /// `DecodeError` with the offset where the bytes stop making sense.
-    fn decode<'v>(key: &Self::Key, value: &'v [u8]) -> Result<Self::Value<'v>, DecodeError>;
 }
 
 /// What is done with every family.
@@ -75,12 +89,23 @@ impl FamilyInfo {
     }
 }
 
-/// Declares a family: `store_family! { /// What it is. Name = "name on disk", Shape, Key, "key in words" => Value<'v>,
-/// decode, "value in words" }`.
+/// Declares a family: `store_family! { /// What it is. Name = "name on disk", Shape, Key, "key in words" => "what errors
+/// call a row": Value<'v>, decode, "value in words" }`; one of several kinds has these in braces, as [`row_kinds`] takes
+/// them, in the place of value and decoder.
 macro_rules! store_family {
     (
         $(#[$doc:meta])* $name:ident = $label:literal, $shape:ident,
-        $key:ty, $key_doc:literal => $value:ty, $decode:expr, $value_doc:literal
+        $key:ty, $key_doc:literal => { $($kinds:tt)+ } $value_doc:literal
+    ) => {
+        $crate::store::database::family::store_family! {
+            $(#[$doc])* $name = $label, $shape,
+            $key, $key_doc => "row": (), $name::decode_any, $value_doc
+        }
+        $crate::store::database::family::row_kinds! { $name, $key: $($kinds)+ }
+    };
+    (
+        $(#[$doc:meta])* $name:ident = $label:literal, $shape:ident,
+        $key:ty, $key_doc:literal => $what:literal: $value:ty, $decode:expr, $value_doc:literal
     ) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug)]
@@ -93,8 +118,19 @@ macro_rules! store_family {
                 key: $key_doc,
                 value: $value_doc,
             };
+        }
+
+        impl $crate::store::database::family::RowKind for $name {
+            type Family = Self;
             type Key = $key;
             type Value<'v> = $value;
+            const WHAT: &'static str = $what;
+            fn key_bytes(key: &$key) -> Vec<u8> {
+                $crate::store::bytes::key::StoreKey::to_bytes(key)
+            }
+            fn own_key(key: $key) -> Option<$key> {
+                Some(key)
+            }
             fn decode<'v>(key: &$key, value: &'v [u8]) -> Result<$value, $crate::store::error::DecodeError> {
                 let decode: fn(&$key, &'v [u8]) -> Result<$value, $crate::store::error::DecodeError> = $decode;
                 decode(key, value)
@@ -103,6 +139,52 @@ macro_rules! store_family {
     };
 }
 pub(in crate::store) use store_family;
+
+/// Lists the kinds of row of a family; each of its keys is of one: `/// What it is. Name = "what errors call a row", key:
+/// Type [FamilyKey::Of(key)] if guard => Value<'v>, decode;`. What stands in brackets makes the key of the family out of
+/// the kind's, and is the pattern of it.
+macro_rules! row_kinds {
+    ($family:ident, $whole:ty: $(
+        $(#[$doc:meta])* $name:ident = $what:literal, $own:tt: $type:ty [$($key:tt)+] $(if $guard:expr)?
+        => $value:ty, $decode:expr;
+    )+) => {
+        impl $family {
+            fn decode_any(key: &$whole, value: &[u8]) -> Result<(), $crate::store::error::DecodeError> {
+                use $crate::store::database::family::RowKind;
+                $(if let Some(own) = $name::own_key(key.clone()) {
+                    return $name::decode(&own, value).map(drop);
+                })+
+                Err($crate::store::error::DecodeError::at(0, "no kind of row has this key"))
+            }
+        }
+
+        $($(#[$doc])*
+        #[derive(Clone, Copy, Debug)]
+        pub struct $name;
+
+        impl $crate::store::database::family::RowKind for $name {
+            type Family = $family;
+            type Key = $type;
+            type Value<'v> = $value;
+            const WHAT: &'static str = $what;
+            fn key_bytes(key: &Self::Key) -> Vec<u8> {
+                let $own = key.clone();
+                $crate::store::bytes::key::StoreKey::to_bytes(&$($key)+)
+            }
+            fn own_key(key: $whole) -> Option<Self::Key> {
+                match key {
+                    $($key)+ $(if $guard)? => Some($own),
+                    _ => None,
+                }
+            }
+            fn decode<'v>(key: &Self::Key, value: &'v [u8]) -> Result<$value, $crate::store::error::DecodeError> {
+                let decode: fn(&Self::Key, &'v [u8]) -> Result<$value, $crate::store::error::DecodeError> = $decode;
+                decode(key, value)
+            }
+        })+
+    };
+}
+pub(in crate::store) use row_kinds;
 
 /// A family of an open database, which must have it.
 pub(in crate::store) fn family_handle<C: StoreFamily>(
@@ -119,6 +201,15 @@ pub(in crate::store) fn handle_named<'db>(
     let missing =
         || StoreError::Missing { what: "column family", family: name, key: String::new() };
     db.cf_handle(name).ok_or_else(missing)
+}
+
+/// Whether a row of a family decodes, of whatever kind it is.
+pub(in crate::store) fn check_row<C: StoreFamily>(
+    key: &[u8],
+    value: &[u8],
+) -> Result<(), StoreError> {
+    let decoded = C::Key::decode(key).and_then(|typed| C::decode(&typed, value).map(drop));
+    decoded.map_err(|why| corrupt_row::<C>("row", key, why))
 }
 
 /// The error for bytes of a family that do not decode.

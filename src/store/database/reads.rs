@@ -2,7 +2,9 @@
 //! an early end.
 
 use crate::store::bytes::key::{StoreKey, after_prefix};
-use crate::store::database::family::{StoreFamily, corrupt_row, damaged_family, family_handle};
+use crate::store::database::family::{
+    RowKind, StoreFamily, corrupt_row, damaged_family, family_handle,
+};
 use crate::store::database::tuning;
 use crate::store::error::{DecodeError, StoreError};
 use rocksdb::{
@@ -43,11 +45,11 @@ impl PinnedMoment {
         Ok(Some(bytes.unwrap_or(0)))
     }
 
-    pub(in crate::store) fn get<C: StoreFamily>(
+    pub(in crate::store) fn get<K: RowKind>(
         &self,
-        key: &C::Key,
+        key: &K::Key,
     ) -> Result<Option<DBPinnableSlice<'_>>, StoreError> {
-        self.get_bytes::<C>(&key.to_bytes())
+        self.get_bytes::<K::Family>(&K::key_bytes(key))
     }
 
     pub(in crate::store) fn get_bytes<C: StoreFamily>(
@@ -62,27 +64,26 @@ impl PinnedMoment {
     }
 
     /// Reads one row; a failure to decode names family, key and byte.
-    pub(in crate::store) fn read<C, T>(
-        &self,
-        what: &'static str,
-        key: &C::Key,
-    ) -> Result<Option<T>, StoreError>
+    pub(in crate::store) fn read<K, T>(&self, key: &K::Key) -> Result<Option<T>, StoreError>
     where
-        C: for<'v> StoreFamily<Value<'v> = T>,
+        K: for<'v> RowKind<Value<'v> = T>,
     {
-        self.read_with::<C, T>(what, key, Ok)
+        let key = K::key_bytes(key);
+        let Some(value) = self.get_bytes::<K::Family>(&key)? else { return Ok(None) };
+        Ok(Some(expect_row::<K>(&key, &value)?.1))
     }
 
-    /// Reads one row and takes of it what is wanted.
-    pub(in crate::store) fn read_with<C: StoreFamily, T>(
+    /// As [`PinnedMoment::read`], where the value lies in the bytes of the row: a copy.
+    pub(in crate::store) fn read_copy<K, T: ToOwned + ?Sized + 'static>(
         &self,
-        what: &'static str,
-        key: &C::Key,
-        take: impl FnOnce(C::Value<'_>) -> Result<T, DecodeError>,
-    ) -> Result<Option<T>, StoreError> {
-        let Some(bytes) = self.get::<C>(key)? else { return Ok(None) };
-        let taken = C::decode(key, &bytes).and_then(take);
-        taken.map(Some).map_err(|why| corrupt_row::<C>(what, &key.to_bytes(), why))
+        key: &K::Key,
+    ) -> Result<Option<T::Owned>, StoreError>
+    where
+        K: for<'v> RowKind<Value<'v> = &'v T>,
+    {
+        let key = K::key_bytes(key);
+        let Some(value) = self.get_bytes::<K::Family>(&key)? else { return Ok(None) };
+        Ok(Some(expect_row::<K>(&key, &value)?.1.to_owned()))
     }
 
     /// The values of `keys`, which must be sorted by their bytes.
@@ -108,23 +109,23 @@ impl PinnedMoment {
     }
 
     /// Rows from `start` up to but without `end` (none: to the end of the family).
-    pub(in crate::store) fn scan<C: StoreFamily>(
+    pub(in crate::store) fn scan<K: RowKind>(
         &self,
         start: &[u8],
         end: Option<Vec<u8>>,
-    ) -> Result<RowCursor<'_, C>, StoreError> {
-        let family = self.family::<C>()?;
+    ) -> Result<RowCursor<'_, K>, StoreError> {
+        let family = self.family::<K::Family>()?;
         Ok(RowCursor::new(&self.borrow_dependent().0, &family, start, end, false))
     }
 
     /// Rows whose key begins with `prefix`.
-    pub(in crate::store) fn scan_prefix<C: StoreFamily>(
+    pub(in crate::store) fn scan_prefix<K: RowKind>(
         &self,
         prefix: &[u8],
-    ) -> Result<RowCursor<'_, C>, StoreError> {
-        let family = self.family::<C>()?;
+    ) -> Result<RowCursor<'_, K>, StoreError> {
+        let family = self.family::<K::Family>()?;
         // A prefix that the filters know: a table without it is not read.
-        let filtered = tuning::prefix_width(C::NAME) == Some(prefix.len());
+        let filtered = tuning::prefix_width(K::Family::NAME) == Some(prefix.len());
         let end = after_prefix(prefix);
         Ok(RowCursor::new(&self.borrow_dependent().0, &family, prefix, end, filtered))
     }
@@ -134,18 +135,38 @@ impl PinnedMoment {
 pub(in crate::store) type RawRow<'a> = (&'a [u8], &'a [u8]);
 
 /// Key and value, decoded.
-pub(in crate::store) type DecodedRow<'a, C> =
-    (<C as StoreFamily>::Key, <C as StoreFamily>::Value<'a>);
+pub(in crate::store) type DecodedRow<'a, K> = (<K as RowKind>::Key, <K as RowKind>::Value<'a>);
 
-/// Rows of one family in key order. Yields an error once, then ends.
-pub(in crate::store) struct RowCursor<'a, C: StoreFamily> {
+/// A row of a kind; none: it is of another one.
+pub(in crate::store) fn decode_row<'v, K: RowKind>(
+    key: &[u8],
+    value: &'v [u8],
+) -> Result<Option<DecodedRow<'v, K>>, StoreError> {
+    let decode = || match K::own_key(<K::Family as RowKind>::Key::decode(key)?) {
+        Some(own) => K::decode(&own, value).map(|value| Some((own, value))),
+        None => Ok(None),
+    };
+    decode().map_err(|why| corrupt_row::<K::Family>(K::WHAT, key, why))
+}
+
+/// A row that must be of a kind.
+fn expect_row<'v, K: RowKind>(
+    key: &[u8],
+    value: &'v [u8],
+) -> Result<DecodedRow<'v, K>, StoreError> {
+    let other = || DecodeError::at(0, "the row of another kind");
+    decode_row::<K>(key, value)?.ok_or_else(|| corrupt_row::<K::Family>(K::WHAT, key, other()))
+}
+
+/// Rows of one kind in key order. Yields an error once, then ends.
+pub(in crate::store) struct RowCursor<'a, K: RowKind> {
     raw: DBRawIteratorWithThreadMode<'a, DB>,
     started: bool,
     done: bool,
-    column: PhantomData<C>,
+    kind: PhantomData<K>,
 }
 
-impl<'a, C: StoreFamily> RowCursor<'a, C> {
+impl<'a, K: RowKind> RowCursor<'a, K> {
     /// `within_prefix`: `start` is a prefix of the family's width, and no row beyond it is wanted.
     #[expect(
         clippy::disallowed_methods,
@@ -167,7 +188,7 @@ impl<'a, C: StoreFamily> RowCursor<'a, C> {
         }
         let mut raw = snapshot.raw_iterator_cf_opt(family, options);
         raw.seek(start);
-        Self { raw, started: false, done: false, column: PhantomData }
+        Self { raw, started: false, done: false, kind: PhantomData }
     }
 
     /// Goes on with the first row at or behind `key`.
@@ -176,7 +197,7 @@ impl<'a, C: StoreFamily> RowCursor<'a, C> {
         self.started = false;
     }
 
-    /// Moves to the next row; its key and value borrow from the iterator.
+    /// Moves to the next row, of whatever kind; its key and value borrow from the iterator.
     pub(in crate::store) fn advance(&mut self) -> Result<Option<RawRow<'_>>, StoreError> {
         if self.done {
             return Ok(None);
@@ -187,52 +208,30 @@ impl<'a, C: StoreFamily> RowCursor<'a, C> {
         self.started = true;
         if !self.raw.valid() {
             self.done = true;
-            self.raw.status().map_err(|error| damaged_family(C::NAME, error))?;
+            self.raw.status().map_err(|error| damaged_family(K::Family::NAME, error))?;
             return Ok(None);
         }
         #[cfg(test)]
-        crate::store::counted::read(C::NAME, 1);
+        crate::store::counted::read(K::Family::NAME, 1);
         Ok(self.raw.item())
     }
 
-    /// The next row, decoded; its value may borrow from the iterator.
-    pub(in crate::store) fn next(
-        &mut self,
-        what: &'static str,
-    ) -> Result<Option<DecodedRow<'_, C>>, StoreError> {
+    /// The next row, which must be of the kind; its value may borrow from the iterator.
+    pub(in crate::store) fn next(&mut self) -> Result<Option<DecodedRow<'_, K>>, StoreError> {
         let Some((key, value)) = self.advance()? else { return Ok(None) };
-        let malformed = |why| corrupt_row::<C>(what, key, why);
-        let typed = C::Key::decode(key).map_err(malformed)?;
-        let value = C::decode(&typed, value).map_err(malformed)?;
-        Ok(Some((typed, value)))
+        expect_row::<K>(key, value).map(Some)
     }
 
-    /// The next row, and of it what is wanted.
-    pub(in crate::store) fn next_with<T>(
-        &mut self,
-        what: &'static str,
-        take: impl FnOnce(C::Value<'_>) -> Result<T, DecodeError>,
-    ) -> Result<Option<(C::Key, T)>, StoreError> {
-        let Some((key, value)) = self.advance()? else { return Ok(None) };
-        let malformed = |why| corrupt_row::<C>(what, key, why);
-        let typed = C::Key::decode(key).map_err(malformed)?;
-        let taken = C::decode(&typed, value).and_then(take).map_err(malformed)?;
-        Ok(Some((typed, taken)))
-    }
-
-    /// The rows that are left, of each what `take` makes of it: those of which it makes nothing are passed over. Ends
-    /// behind an error.
+    /// The rows of the kind that are left, of each what `take` makes of it: those of which it makes nothing, and those
+    /// of other kinds, are passed over. Ends behind an error.
     pub(in crate::store) fn filter_map<T>(
         mut self,
-        what: &'static str,
-        mut take: impl FnMut(C::Key, C::Value<'_>) -> Result<Option<T>, DecodeError>,
+        mut take: impl FnMut(K::Key, K::Value<'_>) -> Option<T>,
     ) -> impl Iterator<Item = Result<T, StoreError>> {
         let mut next = move || {
             while let Some((key, value)) = self.advance()? {
-                let malformed = |why| corrupt_row::<C>(what, key, why);
-                let typed = C::Key::decode(key).map_err(malformed)?;
-                let value = C::decode(&typed, value).map_err(malformed)?;
-                if let Some(taken) = take(typed, value).map_err(malformed)? {
+                let row = decode_row::<K>(key, value)?;
+                if let Some(taken) = row.and_then(|(key, value)| take(key, value)) {
                     return Ok(Some(taken));
                 }
             }

@@ -2,8 +2,7 @@
 //! every other reader ends with an error.
 
 use crate::model::Context;
-use crate::store::bytes::key::StoreKey;
-use crate::store::database::family::{StoreFamily, corrupt_row};
+use crate::store::database::family::{StoreFamily, check_row};
 use crate::store::database::reads::PinnedMoment;
 use crate::store::error::StoreError;
 
@@ -18,14 +17,13 @@ pub(in crate::store) struct LostKeys {
     pub(in crate::store) why: String,
 }
 
-/// Calls `each` with every row that can be read; answers where others cannot.
+/// Reads every row; answers where they cannot be read.
 ///
 /// # Errors
-/// [`StoreError::Interrupted`]; what is no damage, and the error of `each`.
+/// [`StoreError::Interrupted`]; what is no damage.
 pub(in crate::store) fn whole_rows<C: StoreFamily>(
     pinned: &PinnedMoment,
     context: &Context<'_>,
-    mut each: impl FnMut(&[u8], C::Value<'_>) -> Result<(), StoreError>,
 ) -> Result<Vec<LostKeys>, StoreError> {
     let mut lost = Vec::new();
     let mut rows = pinned.scan::<C>(&[], None)?;
@@ -35,13 +33,10 @@ pub(in crate::store) fn whole_rows<C: StoreFamily>(
         match rows.advance() {
             Ok(None) => return Ok(lost),
             Ok(Some((key, value))) => {
-                match C::Key::decode(key).and_then(|typed| C::decode(&typed, value)) {
-                    Ok(value) => each(key, value)?,
-                    Err(why) => {
-                        let own = Some(key.to_vec());
-                        let why = corrupt_row::<C>("row", key, why).to_string();
-                        lost.push(LostKeys { after: own.clone(), before: own, why });
-                    }
+                if let Err(why) = check_row::<C>(key, value) {
+                    let own = Some(key.to_vec());
+                    let why = why.to_string();
+                    lost.push(LostKeys { after: own.clone(), before: own, why });
                 }
                 let last = last.get_or_insert_default();
                 last.clear();

@@ -12,7 +12,7 @@ store_family! {
     /// What the user's removals block. Written by `remove` and `restore`, read by ingest.
     Blocks = "blocks", Small,
     BlockKey, "kind u8 (0 raw text, 1 identity, 2 normalised text, 3 four slots of the sketch), 16 bytes of hash"
-    => Vec<DocId>, |_, bytes| decode_documents(bytes),
+    => "block": Vec<DocId>, |_, bytes| decode_documents(bytes),
     "removed documents, u64 BE each, ascending"
 }
 
@@ -50,7 +50,7 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn blockers(&self, what: BlockKind, hash: [u8; 16]) -> Result<Vec<DocId>, StoreError> {
         let key = BlockKey { kind: what, hash };
-        let found = self.pinned().read::<Blocks, _>("block", &key)?;
+        let found = self.pinned().read::<Blocks, _>(&key)?;
         Ok(found.unwrap_or_default())
     }
 

@@ -10,7 +10,7 @@ use crate::store::decisions::matches::{Matches, Members};
 use crate::store::documents::postings::Postings;
 use crate::store::error::StoreError;
 use crate::store::index::{Bands, BandsMore};
-use crate::store::meta::{Meta, MetaKey};
+use crate::store::meta::{Meta, MetaKey, MetaRedo};
 use crate::store::system_fields;
 use crate::store::view::View;
 use crate::store::writer::StoreWriter;
@@ -51,7 +51,7 @@ impl View {
     }
 
     fn redo_record(&self) -> Result<Option<RedoRecord>, StoreError> {
-        self.pinned().read_with::<Meta, _>("redo", &MetaKey::Redo, |row| row.redo())
+        self.pinned().read::<MetaRedo, _>(&())
     }
 }
 

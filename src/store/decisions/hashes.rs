@@ -12,7 +12,7 @@ store_family! {
     /// Identity of records: re-ingest is idempotent.
     Keys = "keys", Hashed,
     IdentityKey, "blake3-128 of source and key"
-    => DocId, |_, bytes| decode_document(bytes),
+    => "document id": DocId, |_, bytes| decode_document(bytes),
     "document u64 BE"
 }
 
@@ -20,7 +20,7 @@ store_family! {
     /// Best-ranked eligible document of each text.
     Exact = "exact", Hashed,
     ExactKey, "generation u32, kind u8 (0 raw, 1 normalised), blake3-128 (in scope per source its first 4 bytes xor source u32 LE)"
-    => DocId, |_, bytes| decode_document(bytes),
+    => "exact row": DocId, |_, bytes| decode_document(bytes),
     "document u64 BE"
 }
 
@@ -54,7 +54,7 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn exact(&self, kind: TextKind, hash: [u8; 16]) -> Result<Option<DocId>, StoreError> {
         let key = ExactKey { generation: self.generation(), kind, hash };
-        self.pinned().read::<Exact, _>("exact row", &key)
+        self.pinned().read::<Exact, _>(&key)
     }
 
     /// The documents stored under identity hashes; `hashes` in any order, answers in theirs.

@@ -16,7 +16,7 @@ store_family! {
     /// The roots of documents that took the place of others. Written with decisions, read by holdouts.
     Lineage = "lineage", Ranged,
     LineageKey, "generation u32, document u64, commit u64, root u64"
-    => (), |_, bytes| empty(bytes),
+    => "lineage": (), |_, bytes| empty(bytes),
     "empty"
 }
 
@@ -104,7 +104,7 @@ impl View {
             let from = LineageKey { generation: *generation, document, commit, root }.to_bytes();
             let prefix = from.get(..12).unwrap_or_default();
             let mut rows = self.pinned().scan_prefix::<Lineage>(prefix)?;
-            while let Some((key, ())) = rows.next("lineage")? {
+            while let Some((key, ())) = rows.next()? {
                 roots.insert(key.root);
             }
         }
@@ -123,9 +123,8 @@ impl View {
         let after = generation.0.checked_add(1).map(Generation);
         let end = after.map(|after| generation_prefix(after).to_vec());
         let rows = self.pinned().scan::<Lineage>(&[], end)?;
-        Ok(rows.filter_map("lineage", move |key, ()| {
-            Ok((key.commit <= commit).then_some((key.document, key.root)))
-        }))
+        Ok(rows
+            .filter_map(move |key, ()| (key.commit <= commit).then_some((key.document, key.root))))
     }
 }
 

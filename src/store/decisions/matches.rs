@@ -65,7 +65,7 @@ store_family! {
     /// Why a document is not kept; the newest row of a document counts.
     Matches = "matches", Ranged,
     MatchKey, "generation u32, removed u64, commit u64"
-    => Option<Match>, |_, bytes| decode_match(bytes),
+    => "match": Option<Match>, |_, bytes| decode_match(bytes),
     "kind u8 (0: no longer), witness u64, shared u32, shingles u32 of both, LE"
 }
 
@@ -73,7 +73,7 @@ store_family! {
     /// The documents a witness removed; the newest row of a pair counts.
     Members = "members", Ranged,
     MemberKey, "generation u32, witness u64, removed u64, commit u64"
-    => bool, |_, bytes| decode_member(bytes),
+    => "member": bool, |_, bytes| decode_member(bytes),
     "u8: 1 joined, 0 left"
 }
 
@@ -119,7 +119,7 @@ impl View {
         let from = MatchKey { generation, removed, commit: CommitSeq(0) }.to_bytes();
         let prefix = from.get(..12).unwrap_or_default();
         let rows = self.pinned().scan_prefix::<Matches>(prefix)?;
-        let rows = rows.filter_map("match", |key, found| Ok(Some((key.commit, found))));
+        let rows = rows.filter_map(|key, found| Some((key.commit, found)));
         let is_until = |row: &Result<_, _>| row.as_ref().map_or(true, |(at, _)| *at <= commit);
         let rows = rows.take_while(is_until).map(|row| row.map(|(_, found)| (removed, found)));
         Ok(newest(rows).next().transpose()?.and_then(|(_, found)| found))
@@ -148,8 +148,8 @@ impl View {
         };
         let end = Some(key(documents.end));
         let rows = self.pinned().scan::<Matches>(&key(documents.start), end)?;
-        let rows = rows.filter_map("match", move |key, found| {
-            Ok((key.commit <= until).then_some((key.removed, (key.commit, found))))
+        let rows = rows.filter_map(move |key, found| {
+            (key.commit <= until).then_some((key.removed, (key.commit, found)))
         });
         let matched = newest(rows).filter_map(|row| match row {
             Ok((removed, (commit, found))) => found.map(|found| Ok((removed, commit, found))),
@@ -176,7 +176,7 @@ impl View {
         };
         let key = key.to_bytes();
         let rows = self.pinned().scan_prefix::<Members>(key.get(..12).unwrap_or_default())?;
-        let rows = rows.filter_map("member", |key, joined| Ok(Some((key.removed, joined))));
+        let rows = rows.filter_map(|key, joined| Some((key.removed, joined)));
         joined(newest(rows)).collect()
     }
 
@@ -190,8 +190,7 @@ impl View {
     ) -> Result<impl Iterator<Item = Result<(DocId, DocId), StoreError>>, StoreError> {
         let prefix = generation_prefix(self.generation());
         let rows = self.pinned().scan_prefix::<Members>(&prefix)?;
-        let rows =
-            rows.filter_map("member", |key, joined| Ok(Some(((key.witness, key.removed), joined))));
+        let rows = rows.filter_map(|key, joined| Some(((key.witness, key.removed), joined)));
         Ok(joined(newest(rows)))
     }
 }

@@ -14,9 +14,9 @@ use crate::store::documents::indexed_values::{FieldContent, found, indexed};
 use crate::store::documents::metadata::Metadata;
 use crate::store::documents::numbers::Columns;
 use crate::store::documents::postings::Postings;
-use crate::store::documents::terms::{TermRow, Terms};
+use crate::store::documents::terms::{TermOfValue, Terms};
 use crate::store::error::{DecodeError, StoreError};
-use crate::store::meta::{Meta, MetaKey};
+use crate::store::meta::{Meta, MetaField, MetaKey};
 use crate::store::system_fields;
 use crate::store::view::View;
 use std::borrow::Cow;
@@ -104,8 +104,7 @@ impl View {
         let end = DocumentKey { document: DocId(range.end) }.to_bytes();
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
-        Ok(rows
-            .filter_map("metadata", move |key, text| Ok(Some((key.document, found(text, field))))))
+        Ok(rows.filter_map(move |key, text| Some((key.document, found(text, field)))))
     }
 
     /// Values of a range that the types of their fields cannot hold, in one scan: ascending documents that have some,
@@ -121,9 +120,8 @@ impl View {
         let end = DocumentKey { document: DocId(range.end) }.to_bytes();
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let rows = self.pinned().scan::<Metadata>(&start, Some(end))?;
-        let found = rows.filter_map("metadata", move |key, text| {
-            Ok(Some((key.document, indexed(text, fields).misfits)))
-        });
+        let found =
+            rows.filter_map(move |key, text| Some((key.document, indexed(text, fields).misfits)));
         let has_some = |row: &Result<DocumentMisfits, StoreError>| {
             row.as_ref().map_or(true, |(_, misfits)| !misfits.is_empty())
         };
@@ -134,12 +132,8 @@ impl View {
     pub(in crate::store) fn read_added_fields(
         pinned: &PinnedMoment,
     ) -> Result<Vec<(FieldId, FieldRecord)>, StoreError> {
-        let mut rows = pinned.scan_prefix::<Meta>(MetaKey::fields())?;
-        let mut found = Vec::new();
-        while let Some((_, field)) = rows.next_with("field", |row| row.field())? {
-            found.push(field);
-        }
-        Ok(found)
+        let rows = pinned.scan_prefix::<MetaField>(MetaKey::fields())?;
+        rows.filter_map(|field, record| Some((field, record))).collect()
     }
 
     /// The keyword of `document` in `field`, whose term is `term`; none when there is no such term. A long
@@ -270,15 +264,15 @@ impl CommitBatch<'_> {
         let view = self.view().clone();
         let first = TermKey::Value(field, from.to_vec()).to_bytes();
         let end = after_prefix(&TermKey::Value(field, Vec::new()).to_bytes());
-        let mut rows = view.pinned().scan::<Terms>(&first, end)?;
+        let mut rows = view.pinned().scan::<TermOfValue>(&first, end)?;
         let mut erased = 0;
-        while let Some((key, term)) = rows.next_with("term", TermRow::term)? {
-            if let (TermKey::Value(_, value), true) = (&key, erased == most) {
-                return Ok(Some(value.clone()));
+        while let Some(((field, value), term)) = rows.next()? {
+            if erased == most {
+                return Ok(Some(value));
             }
             erased += 1;
             self.erase_bitmaps(term)?;
-            self.delete::<Terms>(&key)?;
+            self.delete::<Terms>(&TermKey::Value(field, value))?;
             self.delete::<Terms>(&TermKey::Id(term))?;
         }
         // No term is given twice, but a field may be, and the same value with it.

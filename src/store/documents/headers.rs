@@ -129,7 +129,7 @@ store_family! {
     /// Document headers. Standing is not here: it lives in postings and matches.
     Documents = "documents", Dense,
     DocumentKey, "document u64"
-    => DocumentRecord, |_, bytes| DocumentRecord::decode(bytes),
+    => "header": DocumentRecord, |_, bytes| DocumentRecord::decode(bytes),
     "header: hand-packed, see below"
 }
 
@@ -144,7 +144,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn header(&self, document: DocId) -> Result<Option<DocumentRecord>, StoreError> {
-        self.pinned().read::<Documents, _>("header", &DocumentKey { document })
+        self.pinned().read::<Documents, _>(&DocumentKey { document })
     }
 
     /// A document's header, which must be there.
@@ -219,7 +219,7 @@ impl View {
         let end = DocumentKey { document: DocId(range.end) }.to_bytes();
         let start = DocumentKey { document: DocId(range.start) }.to_bytes();
         let rows = self.pinned().scan::<Documents>(&start, Some(end))?;
-        let mut rows = rows.filter_map("header", |key, header| Ok(Some((key.document, header))));
+        let mut rows = rows.filter_map(|key, header| Some((key.document, header)));
         let mut expected = range;
         Ok(std::iter::from_fn(move || {
             let document = expected.next()?;

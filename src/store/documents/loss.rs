@@ -89,43 +89,19 @@ fn decode_form(bytes: &[u8]) -> Result<TextForm, DecodeError> {
     Ok(TextForm { specials: flags & HAS_SPECIALS != 0, given, spans })
 }
 
-/// A row of the family: what the key's tokenizer says it is.
-pub enum LossRow {
-    /// Trained tokens of a document.
-    Tokens(Vec<LossSpan>),
-    /// How its text is encoded, and what of it is trained on.
-    Text(TextForm),
-}
-
-impl LossRow {
-    pub(in crate::store) fn decode(key: &TokensKey, bytes: &[u8]) -> Result<Self, DecodeError> {
-        if key.tokenizer == TEXT {
-            decode_form(bytes).map(Self::Text)
-        } else {
-            decode_loss(bytes).map(Self::Tokens)
-        }
-    }
-
-    pub(in crate::store) fn tokens(self) -> Result<Vec<LossSpan>, DecodeError> {
-        match self {
-            Self::Tokens(spans) => Ok(spans),
-            Self::Text(_) => Err(DecodeError::at(0, "of a text, not of its ids")),
-        }
-    }
-
-    pub(in crate::store) fn text(self) -> Result<TextForm, DecodeError> {
-        match self {
-            Self::Text(form) => Ok(form),
-            Self::Tokens(_) => Err(DecodeError::at(0, "of ids, not of their text")),
-        }
-    }
-}
-
 store_family! {
     /// What of a document is trained on. Written with its ids; read by epochs, `show` and check.
     Loss = "loss", Dense,
     TokensKey, "tokenizer u16, document u64"
-    => LossRow, LossRow::decode,
+    => {
+        /// Trained tokens of a document.
+        TokenLoss = "trained tokens", (tokenizer, document): (TokenizerId, DocId) [TokensKey { tokenizer, document }]
+        if tokenizer != TEXT
+        => Vec<LossSpan>, |_, bytes| decode_loss(bytes);
+        /// How its text is encoded, and what of it is trained on.
+        TextLoss = "trained text", document: DocId [TokensKey { tokenizer: TEXT, document }]
+        => TextForm, |_, bytes| decode_form(bytes);
+    }
     "format u8 = 1, then spans of trained ids: start u32, end u32, weight f32, LE; tokenizer 0xffff: how the text is encoded, see below"
 }
 
@@ -139,8 +115,7 @@ impl View {
         tokenizer: TokenizerId,
         document: DocId,
     ) -> Result<Option<Vec<LossSpan>>, StoreError> {
-        let key = TokensKey { tokenizer, document };
-        self.pinned().read_with::<Loss, _>("trained tokens", &key, LossRow::tokens)
+        self.pinned().read::<TokenLoss, _>(&(tokenizer, document))
     }
 
     /// Whether any document encoded by `tokenizer` has tokens that are not plainly trained.
@@ -163,8 +138,8 @@ impl View {
         tokenizer: TokenizerId,
     ) -> Result<impl Iterator<Item = Result<(DocId, Vec<LossSpan>), StoreError>>, StoreError> {
         let prefix = TokensKey { tokenizer, document: DocId(0) }.to_bytes();
-        let rows = self.pinned().scan_prefix::<Loss>(prefix.get(..2).unwrap_or_default())?;
-        Ok(rows.filter_map("trained tokens", |key, row| Ok(Some((key.document, row.tokens()?)))))
+        let rows = self.pinned().scan_prefix::<TokenLoss>(prefix.get(..2).unwrap_or_default())?;
+        Ok(rows.filter_map(|(_, document), spans| Some((document, spans))))
     }
 
     /// How a document's text is encoded and what of it is trained on; none: plain text.
@@ -172,8 +147,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn text_form(&self, document: DocId) -> Result<Option<TextForm>, StoreError> {
-        let key = TokensKey { tokenizer: TEXT, document };
-        self.pinned().read_with::<Loss, _>("trained text", &key, LossRow::text)
+        self.pinned().read::<TextLoss, _>(&document)
     }
 
     /// Documents whose ids of `tokenizer` came with their records.
@@ -182,9 +156,9 @@ impl View {
     /// [`StoreError`] when the family cannot be read.
     pub fn count_imported_ids(&self, tokenizer: TokenizerId) -> Result<u64, StoreError> {
         let key = TokensKey { tokenizer: TEXT, document: DocId(0) }.to_bytes();
-        let mut rows = self.pinned().scan_prefix::<Loss>(key.get(..2).unwrap_or_default())?;
+        let mut rows = self.pinned().scan_prefix::<TextLoss>(key.get(..2).unwrap_or_default())?;
         let mut documents = 0;
-        while let Some((_, form)) = rows.next_with("trained text", LossRow::text)? {
+        while let Some((_, form)) = rows.next()? {
             documents += u64::from(form.given == Some(tokenizer));
         }
         Ok(documents)

@@ -19,7 +19,7 @@ store_family! {
     /// The user's other fields.
     Metadata = "metadata", Dense,
     DocumentKey, "document u64"
-    => &'v str, |_, bytes| decode_metadata(bytes),
+    => "metadata": &'v str, |_, bytes| decode_metadata(bytes),
     "one JSON object, as the user spelled it; absent for `{}`"
 }
 
@@ -35,9 +35,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn metadata(&self, document: DocId) -> Result<String, StoreError> {
-        let key = DocumentKey { document };
-        let found =
-            self.pinned().read_with::<Metadata, _>("metadata", &key, |text| Ok(text.to_owned()))?;
+        let found = self.pinned().read_copy::<Metadata, _>(&DocumentKey { document })?;
         Ok(found.unwrap_or_else(|| "{}".to_owned()))
     }
 }

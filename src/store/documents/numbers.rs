@@ -15,7 +15,7 @@ store_family! {
     /// Numeric columns: lengths, counts, term of each document, declared numbers.
     Columns = "columns", Numbers,
     ColumnKey, "column u16, block u48"
-    => NumberBlockRef<'v>, |_, bytes| NumberBlockRef::read(bytes),
+    => "column block": NumberBlockRef<'v>, |_, bytes| NumberBlockRef::read(bytes),
     "up to 65,536 integers with nulls, min and max; merge operand: patch"
 }
 

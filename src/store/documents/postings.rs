@@ -18,7 +18,7 @@ store_family! {
     /// Bitmaps: which documents of a block have a term.
     Postings = "postings", Bitmaps,
     PostingKey, "term u32, block u48"
-    => RoaringBitmap, |_, bytes| bitmap_block::decode(bytes),
+    => "bitmap": RoaringBitmap, |_, bytes| bitmap_block::decode(bytes),
     "roaring of one block (u16 list when <= 7); merge operand: (clear, set)"
 }
 
@@ -29,7 +29,7 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn posting_block(&self, term: TermId, block: u64) -> Result<RoaringBitmap, StoreError> {
         let key = PostingKey { term, block: BlockNumber(block) };
-        let found = self.pinned().read::<Postings, _>("bitmap", &key)?;
+        let found = self.pinned().read::<Postings, _>(&key)?;
         Ok(found.unwrap_or_default())
     }
 
@@ -120,7 +120,7 @@ impl View {
             let value = system_fields::standing_value(self.generation(), standing);
             let Some(term) = self.term(system_fields::STANDING, &value)? else { continue };
             let key = PostingKey { term, block: BlockNumber(block) };
-            let slots = self.pinned().read::<Postings, _>("bitmap", &key)?;
+            let slots = self.pinned().read::<Postings, _>(&key)?;
             found.extend(slots.filter(|slots| !slots.is_empty()).map(|slots| (standing, slots)));
         }
         Ok(BlockStandings(found))

@@ -17,7 +17,14 @@ store_family! {
     /// Interned (field, value) pairs, both directions.
     Terms = "terms", Small,
     TermKey, "0, field u16, value bytes; 1, term u32"
-    => TermRow, TermRow::decode,
+    => {
+        /// The term of a value.
+        TermOfValue = "term", (field, value): (FieldId, Vec<u8>) [TermKey::Value(field, value)]
+        => TermId, |_, bytes| decode_id(bytes);
+        /// The value of a term.
+        ValueOfTerm = "term", term: TermId [TermKey::Id(term)]
+        => FieldTerm, |_, bytes| decode_value(bytes);
+    }
     "term u32 BE; field u16 BE, value bytes"
 }
 
@@ -43,37 +50,6 @@ pub(in crate::store) fn decode_value(bytes: &[u8]) -> Result<(FieldId, Vec<u8>),
     }
 }
 
-/// A row of the dictionary, of either direction.
-pub enum TermRow {
-    /// The term of a value.
-    Term(TermId),
-    /// The value of a term.
-    Value(FieldId, Vec<u8>),
-}
-
-impl TermRow {
-    pub(in crate::store) fn decode(key: &TermKey, bytes: &[u8]) -> Result<Self, DecodeError> {
-        match key {
-            TermKey::Value(..) => decode_id(bytes).map(Self::Term),
-            TermKey::Id(_) => decode_value(bytes).map(|(field, value)| Self::Value(field, value)),
-        }
-    }
-
-    pub(in crate::store) fn term(self) -> Result<TermId, DecodeError> {
-        match self {
-            Self::Term(term) => Ok(term),
-            Self::Value(..) => Err(DecodeError::at(0, "the value of a term, not a term")),
-        }
-    }
-
-    pub(in crate::store) fn value(self) -> Result<(FieldId, Vec<u8>), DecodeError> {
-        match self {
-            Self::Value(field, value) => Ok((field, value)),
-            Self::Term(_) => Err(DecodeError::at(0, "the term of a value, not a value")),
-        }
-    }
-}
-
 /// Values of a field, with their terms.
 type ValueTerms = Vec<(Vec<u8>, TermId)>;
 
@@ -83,8 +59,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn term(&self, field: FieldId, value: &[u8]) -> Result<Option<TermId>, StoreError> {
-        let key = TermKey::Value(field, value.to_vec());
-        self.pinned().read_with::<Terms, _>("term", &key, TermRow::term)
+        self.pinned().read::<TermOfValue, _>(&(field, value.to_vec()))
     }
 
     /// The value of a term.
@@ -92,7 +67,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn term_value(&self, term: TermId) -> Result<Option<(FieldId, Vec<u8>)>, StoreError> {
-        self.pinned().read_with::<Terms, _>("term", &TermKey::Id(term), TermRow::value)
+        self.pinned().read::<ValueOfTerm, _>(&term)
     }
 
     /// All values of a field with their terms, in byte order of the values.
@@ -113,15 +88,13 @@ impl View {
         most: usize,
     ) -> Result<Option<ValueTerms>, StoreError> {
         let prefix = TermKey::Value(field, Vec::new()).to_bytes();
-        let mut rows = self.pinned().scan_prefix::<Terms>(&prefix)?;
+        let mut rows = self.pinned().scan_prefix::<TermOfValue>(&prefix)?;
         let mut found = Vec::new();
-        while let Some((key, term)) = rows.next_with("term", TermRow::term)? {
+        while let Some(((_, value), term)) = rows.next()? {
             if found.len() >= most {
                 return Ok(None);
             }
-            if let TermKey::Value(_, value) = key {
-                found.push((value, term));
-            }
+            found.push((value, term));
         }
         Ok(Some(found))
     }
@@ -212,8 +185,8 @@ impl CommitBatch<'_> {
 /// Terms with their values and the bitmaps of their documents, ascending: one scan of the values beside one of the
 /// bitmaps, since both families are in the order of terms.
 pub(in crate::store) struct TermsWithPostings<'v> {
-    values: RowCursor<'v, Terms>,
-    value: Option<(TermId, (FieldId, Vec<u8>))>,
+    values: RowCursor<'v, ValueOfTerm>,
+    value: Option<(TermId, FieldTerm)>,
     bitmaps: RowCursor<'v, Postings>,
     bitmap: Option<(PostingKey, RoaringBitmap)>,
     /// That which came last.
@@ -224,11 +197,11 @@ impl<'v> TermsWithPostings<'v> {
     /// From a term on.
     pub(in crate::store) fn new(view: &'v View, from: TermId) -> Result<Self, StoreError> {
         let start = TermKey::Id(from).to_bytes();
-        let mut values = view.pinned().scan::<Terms>(&start, None)?;
+        let mut values = view.pinned().scan::<ValueOfTerm>(&start, None)?;
         let start = PostingKey { term: from, block: BlockNumber(0) }.to_bytes();
         let mut bitmaps = view.pinned().scan::<Postings>(&start, None)?;
-        let value = next_value(&mut values)?;
-        let bitmap = bitmaps.next("bitmap")?;
+        let value = values.next()?;
+        let bitmap = bitmaps.next()?;
         Ok(Self { values, value, bitmaps, bitmap, term: None })
     }
 
@@ -244,7 +217,7 @@ impl<'v> TermsWithPostings<'v> {
         let Some((_, value)) = self.value.take_if(|(of, _)| *of == term) else {
             return Ok(Some((term, None)));
         };
-        self.value = next_value(&mut self.values)?;
+        self.value = self.values.next()?;
         Ok(Some((term, Some(value))))
     }
 
@@ -256,18 +229,9 @@ impl<'v> TermsWithPostings<'v> {
         let Some((key, slots)) = self.bitmap.take_if(|(key, _)| Some(key.term) <= term) else {
             return Ok(None);
         };
-        self.bitmap = self.bitmaps.next("bitmap")?;
+        self.bitmap = self.bitmaps.next()?;
         Ok(Some((key.block.0, slots)))
     }
-}
-
-fn next_value(rows: &mut RowCursor<'_, Terms>) -> Result<Option<(TermId, FieldTerm)>, StoreError> {
-    while let Some((key, value)) = rows.next_with("term", TermRow::value)? {
-        if let TermKey::Id(term) = key {
-            return Ok(Some((term, value)));
-        }
-    }
-    Ok(None)
 }
 
 /// A field and a value of it.

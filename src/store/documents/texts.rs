@@ -14,7 +14,7 @@ store_family! {
     /// Texts, compressed by us; absent where `text_of` names the owner.
     Texts = "texts", DensePacked,
     DocumentKey, "document u64"
-    => StoredText<'v>, |_, bytes| StoredText::read(bytes),
+    => "text": StoredText<'v>, |_, bytes| StoredText::read(bytes),
     "format u8, dictionary u16 LE, length u32 LE, zstd frame"
 }
 
@@ -22,7 +22,7 @@ store_family! {
     /// zstd dictionaries of the texts. Never deleted while a text uses one.
     Dictionaries = "dicts", Small,
     NumberKey, "dictionary u32"
-    => &'v [u8], |_, bytes| decode_dictionary(bytes),
+    => "zstd dictionary": &'v [u8], |_, bytes| decode_dictionary(bytes),
     "zstd dictionary"
 }
 
@@ -61,8 +61,7 @@ impl View {
     /// The dictionary of that number, if there is one.
     pub(in crate::store) fn find_dictionary(&self, id: u16) -> Result<Option<Vec<u8>>, StoreError> {
         let key = NumberKey { number: FileId(id.into()) };
-        let read = |bytes: &[u8]| Ok(bytes.to_vec());
-        self.pinned().read_with::<Dictionaries, _>("zstd dictionary", &key, read)
+        self.pinned().read_copy::<Dictionaries, _>(&key)
     }
 
     fn dictionary(&self, id: u16) -> Result<Vec<u8>, StoreError> {
@@ -78,8 +77,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn sketch_of_owner(&self, owner: DocId) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = DocumentKey { document: owner };
-        self.pinned().read_with::<Sketches, _>("sketch", &key, |slots| Ok(slots.to_vec()))
+        self.pinned().read_copy::<Sketches, _>(&DocumentKey { document: owner })
     }
 
     /// What dedup compares of a document: its text, or, if the policy says so, what is said in its turns.
@@ -104,10 +102,7 @@ impl View {
     pub(crate) fn dictionaries(&self) -> Result<Vec<(u16, Vec<u8>)>, StoreError> {
         let rows = self.pinned().scan::<Dictionaries>(&[], None)?;
         let number = |key: NumberKey| u16::try_from(key.number.0).ok();
-        rows.filter_map("zstd dictionary", |key, bytes| {
-            Ok(number(key).map(|id| (id, bytes.to_vec())))
-        })
-        .collect()
+        rows.filter_map(|key, bytes| number(key).map(|id| (id, bytes.to_vec()))).collect()
     }
 
     /// The documents from `from` on whose own texts are compressed with one of these dictionaries, ascending.
@@ -120,8 +115,8 @@ impl View {
         from: DocId,
     ) -> Result<impl Iterator<Item = Result<DocId, StoreError>> + use<'a>, StoreError> {
         let rows = self.pinned().scan::<Texts>(&DocumentKey { document: from }.to_bytes(), None)?;
-        Ok(rows.filter_map("text", |key, text| {
-            Ok(dictionaries.contains(&text.dictionary()).then_some(key.document))
+        Ok(rows.filter_map(|key, text| {
+            dictionaries.contains(&text.dictionary()).then_some(key.document)
         }))
     }
 }
@@ -221,6 +216,6 @@ store_family! {
     /// Sketches of documents that store their own text.
     Sketches = "sketches", DensePacked,
     DocumentKey, "document u64"
-    => &'v [u8], |_, bytes| decode_sketch(bytes),
+    => "sketch": &'v [u8], |_, bytes| decode_sketch(bytes),
     "256 slots of 8 bits; with the signature `bigcode` u32 LE each"
 }

@@ -14,7 +14,7 @@ store_family! {
     /// Token ids of every document that is or was kept.
     Tokens = "tokens", DensePacked,
     TokensKey, "tokenizer u16, document u64"
-    => &'v [u8], |_, bytes| decode_tokens(bytes),
+    => "token ids": &'v [u8], |_, bytes| decode_tokens(bytes),
     "ids: u16 LE if the vocabulary has <= 65,536 ids, else u32 LE"
 }
 

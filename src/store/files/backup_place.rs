@@ -1,7 +1,7 @@
 //! Where backups are kept: files by name, each whole or absent. A directory on disk is such a place; others are given by
 //! those who know stores of objects.
 
-use crate::model::sync_directory;
+use crate::model::{IoError, sync_directory};
 use crate::store::error::StoreError;
 use crate::store::files::directory::WriterLock;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -78,7 +78,7 @@ impl BackupFolder {
         before: &str,
         found: &mut Vec<(String, u64)>,
     ) -> Result<Vec<String>, StoreError> {
-        let failed = || StoreError::io("reading", path);
+        let failed = || IoError::of("reading", path);
         let mut directories = Vec::new();
         let entries = match std::fs::read_dir(path) {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(directories),
@@ -91,7 +91,7 @@ impl BackupFolder {
                 Ok(known) if known.is_dir() => directories.push(name),
                 Ok(known) => found.push((name, known.len())),
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
-                Err(error) => return Err(failed()(error)),
+                Err(error) => return Err(failed()(error).into()),
             }
         }
         Ok(directories)
@@ -109,16 +109,16 @@ impl BackupPlace for BackupFolder {
 
     fn lock(&self) -> Result<Option<WriterLock>, StoreError> {
         let files = self.files();
-        std::fs::create_dir_all(&files).map_err(StoreError::io("creating", &files))?;
+        std::fs::create_dir_all(&files).map_err(IoError::of("creating", &files))?;
         let path = self.root.join("lock");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(StoreError::io("opening", &path))?;
+        let file = file.map_err(IoError::of("opening", &path))?;
         match file.try_lock() {
             Ok(()) => Ok(Some(WriterLock(file))),
             Err(TryLockError::WouldBlock) => {
                 Err(StoreError::BackupsLocked { path: self.root.clone(), mark: None })
             }
-            Err(TryLockError::Error(error)) => Err(StoreError::io("locking", &path)(error)),
+            Err(TryLockError::Error(error)) => Err(IoError::of("locking", &path)(error).into()),
         }
     }
 
@@ -146,27 +146,27 @@ impl BackupPlace for BackupFolder {
             {
                 Ok(None)
             }
-            Err(error) => Err(StoreError::io("opening", &path)(error)),
+            Err(error) => Err(IoError::of("opening", &path)(error).into()),
         }
     }
 
     fn put(&self, name: &str, fill: Fill<'_>) -> Result<(), StoreError> {
         let partial = self.files().join(format!("{}.partial", std::process::id()));
-        let mut file = File::create(&partial).map_err(StoreError::io("creating", &partial))?;
+        let mut file = File::create(&partial).map_err(IoError::of("creating", &partial))?;
         if let Err(error) = fill(&mut file) {
             // Else the next drop clears it.
             let _ = std::fs::remove_file(&partial);
             return Err(error);
         }
         // Synced before its rename: else a power cut could leave the name without the bytes.
-        file.sync_all().map_err(StoreError::io("syncing", &partial))?;
+        file.sync_all().map_err(IoError::of("syncing", &partial))?;
         let path = self.path(name);
         let folder = path.parent().unwrap_or(&self.root);
         if !folder.is_dir() {
-            std::fs::create_dir_all(folder).map_err(StoreError::io("creating", folder))?;
+            std::fs::create_dir_all(folder).map_err(IoError::of("creating", folder))?;
             sync_directory(folder.parent().unwrap_or(&self.root))?;
         }
-        std::fs::rename(&partial, &path).map_err(StoreError::io("renaming to", &path))?;
+        std::fs::rename(&partial, &path).map_err(IoError::of("renaming to", &path))?;
         Ok(sync_directory(folder)?)
     }
 
@@ -175,7 +175,9 @@ impl BackupPlace for BackupFolder {
         if path.exists() {
             return Ok(());
         }
-        self.put(name, &mut |file| file.write_all(bytes).map_err(StoreError::io("writing", &path)))
+        self.put(name, &mut |file| {
+            Ok(file.write_all(bytes).map_err(IoError::of("writing", &path))?)
+        })
     }
 
     fn remove(&self, names: &[&str]) -> Result<(), StoreError> {
@@ -183,7 +185,7 @@ impl BackupPlace for BackupFolder {
             let path = self.path(name);
             match std::fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => {
-                    return Err(StoreError::io("removing", &path)(error));
+                    return Err(IoError::of("removing", &path)(error).into());
                 }
                 // What names others is gone for good before they go.
                 _ if !name.contains('/') => sync_directory(&self.root)?,

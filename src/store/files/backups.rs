@@ -16,7 +16,7 @@
 //! Those who add do not disturb each other: files of one name are equal, and of two manifests of a commit either names
 //! files that are there. A mark stays where its process is killed, and is cleared by hand: nothing tells its age.
 
-use crate::model::{Context, Interrupted};
+use crate::model::{Context, Interrupted, IoError};
 use crate::store::error::StoreError;
 use crate::store::files::backup_manifest::{
     BackupFault, BackupFile, BackupRecord, FILES, parsed, place_of, spelled,
@@ -158,7 +158,7 @@ impl<'a> BackupDirectory<'a> {
         let Some(mut file) = self.place.open(name)? else { return Ok(None) };
         let mut bytes = Vec::new();
         let read = file.read_to_end(&mut bytes);
-        read.map_err(StoreError::io("reading", &self.place.path(name)))?;
+        read.map_err(IoError::of("reading", &self.place.path(name)))?;
         Ok(Some(bytes))
     }
 
@@ -224,8 +224,9 @@ impl<'a> BackupDirectory<'a> {
 
     fn put(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         let path = self.place.path(name);
-        self.place
-            .put(name, &mut |file| file.write_all(bytes).map_err(StoreError::io("writing", &path)))
+        self.place.put(name, &mut |file| {
+            Ok(file.write_all(bytes).map_err(IoError::of("writing", &path))?)
+        })
     }
 
     /// Clears the marks of others: how many.
@@ -312,10 +313,10 @@ impl<'a> BackupDirectory<'a> {
         let Some(source) = self.place.open(&name)? else {
             return Err(self.refused(&name, format!("`{}` is missing", file.name)));
         };
-        let mut target = File::create(to).map_err(StoreError::io("creating", to))?;
+        let mut target = File::create(to).map_err(IoError::of("creating", to))?;
         let done = pass(source, |part| target.write_all(part), context);
         let done = done.map_err(|error| error.told(&from, to))?;
-        target.sync_all().map_err(StoreError::io("syncing", to))?;
+        target.sync_all().map_err(IoError::of("syncing", to))?;
         match done == (file.bytes, file.blake3.clone()) {
             true => Ok(()),
             false => {
@@ -472,7 +473,7 @@ impl BackupSession<'_> {
         name: String,
         context: &Context<'_>,
     ) -> Result<BackupFile, StoreError> {
-        let opened = || File::open(from).map_err(StoreError::io("opening", from));
+        let opened = || File::open(from).map_err(IoError::of("opening", from));
         // Its hash is its name, which comes before its bytes.
         let found = pass(opened()?, |_| Ok(()), context);
         let (bytes, blake3) = found.map_err(|error| error.told(from, from))?;
@@ -527,8 +528,8 @@ impl PassError {
     fn told(self, from: &Path, to: &Path) -> StoreError {
         match self {
             Self::Stopped(stop) => stop.into(),
-            Self::Read(error) => StoreError::io("reading", from)(error),
-            Self::Write(error) => StoreError::io("writing", to)(error),
+            Self::Read(error) => IoError::of("reading", from)(error).into(),
+            Self::Write(error) => IoError::of("writing", to)(error).into(),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The corpus directory: its files, the format line, and the lock that keeps writers apart.
 
-use crate::model::sync_directory;
+use crate::model::{IoError, sync_directory};
 use crate::store::error::StoreError;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
@@ -60,17 +60,16 @@ impl CorpusDirectory {
         match std::fs::read_to_string(&own) {
             Ok(text) => return Ok(text.trim().to_owned()),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(StoreError::io("reading", &own)(error)),
+            Err(error) => return Err(IoError::of("reading", &own)(error).into()),
         }
         let path = self.database().join(IDENTITY);
-        let text = std::fs::read_to_string(&path).map_err(StoreError::io("reading", &path))?;
+        let text = std::fs::read_to_string(&path).map_err(IoError::of("reading", &path))?;
         Ok(text.trim().to_owned())
     }
 
     /// Gives the corpus an identity of its own. RocksDB keeps its in the manifest, which a copy shares.
     pub(in crate::store) fn write_identity(&self) -> Result<(), StoreError> {
-        let found =
-            std::fs::metadata(&self.root).map_err(StoreError::io("measuring", &self.root))?;
+        let found = std::fs::metadata(&self.root).map_err(IoError::of("measuring", &self.root))?;
         let mut hasher = blake3::Hasher::new();
         hasher.update(self.root.as_os_str().as_encoded_bytes());
         for number in [
@@ -99,14 +98,13 @@ impl CorpusDirectory {
     /// Removes the checkpoints that migrations made; answers their names.
     pub(in crate::store) fn remove_checkpoints(&self) -> Result<Vec<String>, StoreError> {
         let mut removed = Vec::new();
-        let entries =
-            std::fs::read_dir(&self.root).map_err(StoreError::io("reading", &self.root))?;
+        let entries = std::fs::read_dir(&self.root).map_err(IoError::of("reading", &self.root))?;
         for entry in entries {
-            let entry = entry.map_err(StoreError::io("reading", &self.root))?;
+            let entry = entry.map_err(IoError::of("reading", &self.root))?;
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with("before-format-") {
                 let path = entry.path();
-                std::fs::remove_dir_all(&path).map_err(StoreError::io("removing", &path))?;
+                std::fs::remove_dir_all(&path).map_err(IoError::of("removing", &path))?;
                 removed.push(name);
             }
         }
@@ -142,8 +140,8 @@ impl CorpusDirectory {
     pub(in crate::store) fn logs(&self) -> Result<Vec<u64>, StoreError> {
         let database = self.database();
         let mut found = Vec::new();
-        for entry in std::fs::read_dir(&database).map_err(StoreError::io("reading", &database))? {
-            let name = entry.map_err(StoreError::io("reading", &database))?.file_name();
+        for entry in std::fs::read_dir(&database).map_err(IoError::of("reading", &database))? {
+            let name = entry.map_err(IoError::of("reading", &database))?.file_name();
             let number: Option<u64> =
                 name.to_str().and_then(|name| name.strip_suffix(".log")?.parse().ok());
             found.extend(number);
@@ -162,12 +160,13 @@ impl CorpusDirectory {
                 Some(_) => Err(StoreError::AlreadyExists { path: self.root.clone() }),
             },
             Err(error) if error.kind() == ErrorKind::NotFound => {
-                std::fs::create_dir_all(&self.root).map_err(StoreError::io("creating", &self.root))
+                Ok(std::fs::create_dir_all(&self.root)
+                    .map_err(IoError::of("creating", &self.root))?)
             }
             Err(error) if error.kind() == ErrorKind::NotADirectory => {
                 Err(StoreError::AlreadyExists { path: self.root.clone() })
             }
-            Err(error) => Err(StoreError::io("opening", &self.root)(error)),
+            Err(error) => Err(IoError::of("opening", &self.root)(error).into()),
         }
     }
 
@@ -198,7 +197,7 @@ impl CorpusDirectory {
                 return Err(not_a_corpus());
             }
             // It may well be one, of somebody else.
-            Err(error) => return Err(StoreError::io("reading", &path)(error)),
+            Err(error) => return Err(IoError::of("reading", &path)(error).into()),
         };
         let line = String::from_utf8(line).map_err(|_| not_a_corpus())?;
         let mut words = line.split_whitespace();
@@ -227,7 +226,7 @@ impl CorpusDirectory {
             .read(true)
             .write(true)
             .open(&path)
-            .map_err(StoreError::io("opening", &path))?;
+            .map_err(IoError::of("opening", &path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
@@ -241,12 +240,14 @@ impl CorpusDirectory {
                 };
                 return Err(StoreError::Locked { path: self.root.clone(), holder });
             }
-            Err(TryLockError::Error(error)) => return Err(StoreError::io("locking", &path)(error)),
+            Err(TryLockError::Error(error)) => {
+                return Err(IoError::of("locking", &path)(error).into());
+            }
         }
         let line = format!("process {}\n", std::process::id());
-        file.set_len(0).map_err(StoreError::io("writing", &path))?;
-        file.seek(SeekFrom::Start(0)).map_err(StoreError::io("writing", &path))?;
-        file.write_all(line.as_bytes()).map_err(StoreError::io("writing", &path))?;
+        file.set_len(0).map_err(IoError::of("writing", &path))?;
+        file.seek(SeekFrom::Start(0)).map_err(IoError::of("writing", &path))?;
+        file.write_all(line.as_bytes()).map_err(IoError::of("writing", &path))?;
         Ok(WriterLock(file))
     }
 }
@@ -272,7 +273,7 @@ pub(in crate::store) fn write_whole(
     // Synced before its rename: else a power cut could leave the name without the bytes.
     File::create(&temporary)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
-        .map_err(StoreError::io("writing", &temporary))?;
-    std::fs::rename(&temporary, &path).map_err(StoreError::io("renaming to", &path))?;
+        .map_err(IoError::of("writing", &temporary))?;
+    std::fs::rename(&temporary, &path).map_err(IoError::of("renaming to", &path))?;
     Ok(sync_directory(directory)?)
 }

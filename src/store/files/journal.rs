@@ -7,6 +7,7 @@
 //! the database is never behind the journal unless commits were lost, nor a log shorter than its place
 //! unless it was damaged.
 
+use crate::model::IoError;
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
@@ -114,11 +115,11 @@ impl JournalContents {
 pub(in crate::store) fn read(path: &Path) -> Result<JournalContents, StoreError> {
     let mut bytes = Vec::new();
     match File::open(path) {
-        Ok(mut file) => file.read_to_end(&mut bytes).map_err(StoreError::io("reading", path))?,
+        Ok(mut file) => file.read_to_end(&mut bytes).map_err(IoError::of("reading", path))?,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Ok(JournalContents::default());
         }
-        Err(error) => return Err(StoreError::io("opening", path)(error)),
+        Err(error) => return Err(IoError::of("opening", path)(error).into()),
     };
     Ok(JournalContents::of(&bytes))
 }
@@ -150,16 +151,16 @@ pub(in crate::store) fn read_back_to(
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
             return Ok(JournalContents::default());
         }
-        Err(error) => return Err(StoreError::io("opening", path)(error)),
+        Err(error) => return Err(IoError::of("opening", path)(error).into()),
     };
-    let length = file.metadata().map_err(StoreError::io("measuring", path))?.len();
+    let length = file.metadata().map_err(IoError::of("measuring", path))?.len();
     let mut tail = TAIL;
     loop {
         let before = length.saturating_sub(tail) / RECORD as u64;
         let from = before * RECORD as u64;
-        file.seek(SeekFrom::Start(from)).map_err(StoreError::io("seeking in", path))?;
+        file.seek(SeekFrom::Start(from)).map_err(IoError::of("seeking in", path))?;
         let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(StoreError::io("reading", path))?;
+        file.read_to_end(&mut bytes).map_err(IoError::of("reading", path))?;
         #[cfg(test)]
         crate::store::counted::read("journal", bytes.len() / RECORD);
         let mut entries = JournalContents::of(&bytes);
@@ -191,10 +192,10 @@ impl Journal {
             .truncate(false)
             .write(true)
             .open(path)
-            .map_err(StoreError::io("opening", path))?;
+            .map_err(IoError::of("opening", path))?;
         let end = (entries.records * RECORD) as u64;
-        file.set_len(end).map_err(StoreError::io("cutting", path))?;
-        file.seek(SeekFrom::Start(end)).map_err(StoreError::io("seeking in", path))?;
+        file.set_len(end).map_err(IoError::of("cutting", path))?;
+        file.seek(SeekFrom::Start(end)).map_err(IoError::of("seeking in", path))?;
         Ok(Self { file, path: path.to_path_buf() })
     }
 
@@ -207,8 +208,8 @@ impl Journal {
         let places = places.into_iter().map(|place| encode(place.number, place.end, PLACE));
         let mut bytes: Vec<u8> = places.flatten().collect();
         bytes.extend(encode(entry.commit, entry.documents, COMMIT));
-        self.file.write_all(&bytes).map_err(StoreError::io("appending to", &self.path))?;
-        self.file.sync_data().map_err(StoreError::io("syncing", &self.path))
+        self.file.write_all(&bytes).map_err(IoError::of("appending to", &self.path))?;
+        Ok(self.file.sync_data().map_err(IoError::of("syncing", &self.path))?)
     }
 }
 

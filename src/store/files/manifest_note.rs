@@ -8,6 +8,7 @@
 //!
 //! With it goes the number of the oldest log that is still needed: what was in older ones is in tables.
 
+use crate::model::IoError;
 use crate::store::bytes::cursor::ByteCursor;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
@@ -67,7 +68,7 @@ impl ManifestNote {
         match std::fs::read(&path) {
             Ok(bytes) => Ok(Self::decode(&bytes)),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(StoreError::io("reading", &path)(error)),
+            Err(error) => Err(IoError::of("reading", &path)(error).into()),
         }
     }
 
@@ -102,7 +103,7 @@ impl ManifestNote {
             [manifest.number, manifest.length, oldest_log].map(u64::to_le_bytes).concat();
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         let path = place.manifest_note();
-        std::fs::write(&path, bytes).map_err(StoreError::io("writing", &path))?;
+        std::fs::write(&path, bytes).map_err(IoError::of("writing", &path))?;
         Ok(Some(Self { manifest, oldest_log }))
     }
 }

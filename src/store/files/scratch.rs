@@ -6,6 +6,7 @@
 //! deletes files takes nothing away; and a copy of a corpus to try things on. The corpus itself is not opened for
 //! that, so nothing in it changes, not even its format.
 
+use crate::model::IoError;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::manifest_note::{ManifestLength, refuse_shorter};
@@ -35,7 +36,7 @@ impl ScratchDirectory {
             match std::fs::create_dir(&path) {
                 Ok(()) => {}
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => continue,
-                Err(error) => return Err(StoreError::io("creating", &path)(error)),
+                Err(error) => return Err(IoError::of("creating", &path)(error).into()),
             }
             let alive = File::create_new(path.join(ALIVE));
             let locked = alive.and_then(|alive| alive.lock().map(|()| alive));
@@ -43,7 +44,7 @@ impl ScratchDirectory {
                 Ok(alive) => Ok(Self { path, alive }),
                 Err(error) => {
                     let _ = std::fs::remove_dir_all(&path);
-                    Err(StoreError::io("locking", &path)(error))
+                    Err(IoError::of("locking", &path)(error).into())
                 }
             };
         }
@@ -69,7 +70,7 @@ pub(in crate::store) fn unnamed_file(place: &CorpusDirectory) -> Result<File, St
     let path = notes.path().join(NOTES);
     let file = File::options().read(true).write(true).create_new(true).open(&path);
     // The name goes with the directory; the file stays as long as it is open.
-    file.map_err(StoreError::io("creating", &path))
+    Ok(file.map_err(IoError::of("creating", &path))?)
 }
 
 /// Whether a directory of that name is of that kind.
@@ -82,7 +83,7 @@ pub(in crate::store) fn named(
     place: &CorpusDirectory,
     kind: &str,
 ) -> Result<Vec<String>, StoreError> {
-    let failed = || StoreError::io("reading", &place.root);
+    let failed = || IoError::of("reading", &place.root);
     let mut found = Vec::new();
     for entry in std::fs::read_dir(&place.root).map_err(failed())? {
         let name = entry.map_err(failed())?.file_name().to_string_lossy().into_owned();
@@ -167,14 +168,14 @@ impl LinkedFiles {
     /// Copies the logs in place of their links, as far as they are written now: from now on nothing here changes.
     pub(in crate::store) fn copy_logs(&self) -> Result<(), StoreError> {
         let entries =
-            std::fs::read_dir(self.path()).map_err(StoreError::io("reading", self.path()))?;
+            std::fs::read_dir(self.path()).map_err(IoError::of("reading", self.path()))?;
         for entry in entries {
-            let path = entry.map_err(StoreError::io("reading", self.path()))?.path();
+            let path = entry.map_err(IoError::of("reading", self.path()))?.path();
             if path.extension().is_some_and(|end| end == "log") {
                 let copy = path.with_extension("copy");
                 std::fs::copy(&path, &copy)
                     .and_then(|_| std::fs::rename(&copy, &path))
-                    .map_err(StoreError::io("copying", &path))?;
+                    .map_err(IoError::of("copying", &path))?;
             }
         }
         Ok(())
@@ -199,8 +200,8 @@ impl LinkedFiles {
 
     fn hold(&self, place: &CorpusDirectory, hold: Hold) -> Result<(), StoreError> {
         let database = place.database();
-        for entry in std::fs::read_dir(&database).map_err(StoreError::io("reading", &database))? {
-            let entry = entry.map_err(StoreError::io("reading", &database))?;
+        for entry in std::fs::read_dir(&database).map_err(IoError::of("reading", &database))? {
+            let entry = entry.map_err(IoError::of("reading", &database))?;
             let name = entry.file_name();
             if !Path::new(&name).extension().is_some_and(|end| end == "sst" || end == "log") {
                 continue;
@@ -210,7 +211,7 @@ impl LinkedFiles {
                 Err(error)
                     if !matches!(error.kind(), ErrorKind::NotFound | ErrorKind::AlreadyExists) =>
                 {
-                    return Err(StoreError::io("holding", &to)(error));
+                    return Err(IoError::of("holding", &to)(error).into());
                 }
                 _ => {}
             }
@@ -228,17 +229,15 @@ impl LinkedFiles {
         let file = match std::fs::File::open(&from) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(false),
-            Err(error) => return Err(StoreError::io("opening", &from)(error)),
+            Err(error) => return Err(IoError::of("opening", &from)(error).into()),
         };
         let mut bytes = Vec::new();
-        file.take(found.length)
-            .read_to_end(&mut bytes)
-            .map_err(StoreError::io("reading", &from))?;
+        file.take(found.length).read_to_end(&mut bytes).map_err(IoError::of("reading", &from))?;
         for (name, bytes) in
             [(found.name(), bytes), ("CURRENT".to_owned(), format!("{}\n", found.name()).into())]
         {
             let to = self.path().join(name);
-            std::fs::write(&to, bytes).map_err(StoreError::io("writing", &to))?;
+            std::fs::write(&to, bytes).map_err(IoError::of("writing", &to))?;
         }
         Ok(true)
     }
@@ -268,7 +267,7 @@ impl DryRunCorpus {
         let copy = Self { scratch: ScratchDirectory::make(&place, DRY_RUN)? };
         let target = CorpusDirectory::new(copy.path());
         std::fs::create_dir(target.database())
-            .map_err(StoreError::io("creating", &target.database()))?;
+            .map_err(IoError::of("creating", &target.database()))?;
         share(&place.database(), &target.database())?;
         for (from, to) in [
             (place.journal(), target.journal()),
@@ -277,7 +276,7 @@ impl DryRunCorpus {
             (place.format(), target.format()),
         ] {
             if from.exists() {
-                std::fs::copy(&from, &to).map_err(StoreError::io("copying", &from))?;
+                std::fs::copy(&from, &to).map_err(IoError::of("copying", &from))?;
             }
         }
         Ok(copy)
@@ -292,8 +291,8 @@ impl DryRunCorpus {
 
 /// Links the tables, which never change; copies what does.
 fn share(from: &Path, to: &Path) -> Result<(), StoreError> {
-    for entry in std::fs::read_dir(from).map_err(StoreError::io("reading", from))? {
-        let entry = entry.map_err(StoreError::io("reading", from))?;
+    for entry in std::fs::read_dir(from).map_err(IoError::of("reading", from))? {
+        let entry = entry.map_err(IoError::of("reading", from))?;
         let (path, target) = (entry.path(), to.join(entry.file_name()));
         let name = entry.file_name();
         if name == "LOCK" || name.to_string_lossy().starts_with("LOG") {
@@ -306,7 +305,7 @@ fn share(from: &Path, to: &Path) -> Result<(), StoreError> {
         } else {
             std::fs::copy(&path, &target).map(drop)
         };
-        done.map_err(StoreError::io("copying", &path))?;
+        done.map_err(IoError::of("copying", &path))?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@
 //! the newer ones are replayed all the same. The journal names the log of each commit and where in it the
 //! commit ends, so what must be there is known.
 
+use crate::model::IoError;
 use crate::store::error::StoreError;
 use crate::store::files::directory::CorpusDirectory;
 use crate::store::files::journal::{JournalContents, LogEnd, LogExtent};
@@ -41,7 +42,7 @@ enum LogScan {
 pub(in crate::store) fn newest(place: &CorpusDirectory) -> Result<Option<LogEnd>, StoreError> {
     let Some(number) = place.logs()?.into_iter().max() else { return Ok(None) };
     let path = place.database().join(name(number));
-    let found = std::fs::metadata(&path).map_err(StoreError::io("measuring", &path))?;
+    let found = std::fs::metadata(&path).map_err(IoError::of("measuring", &path))?;
     Ok(Some(LogEnd { number, end: found.len() }))
 }
 
@@ -59,7 +60,7 @@ pub(in crate::store) fn ends(
             Ok(found) => ends.push(LogEnd { number, end: found.len() }),
             // Made into tables meanwhile.
             Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(StoreError::io("measuring", &path)(error)),
+            Err(error) => return Err(IoError::of("measuring", &path)(error).into()),
         }
     }
     Ok(ends)
@@ -87,7 +88,7 @@ pub(in crate::store) fn lost(
     for (number, log) in journal.logs.range(oldest..) {
         let path = database.join(name(*number));
         let found =
-            damage(&path, log.end, LogScan::Headers).map_err(StoreError::io("reading", &path))?;
+            damage(&path, log.end, LogScan::Headers).map_err(IoError::of("reading", &path))?;
         if let Some(damage) = found {
             let is_gone = damage == LogDamage::Gone;
             return Ok(Some(LogLoss { is_gone, error: error(place, *number, log, &damage) }));

@@ -83,7 +83,7 @@ store_family! {
     /// First member of each band bucket.
     Bands = "bands", Buckets,
     BandKey, "generation u32, band u8, hash u40"
-    => (DocId, bool), |_, bytes| decode_first(bytes),
+    => "band bucket": (DocId, bool), |_, bytes| decode_first(bytes),
     "document u40 BE; a sixth byte 1 when `bands_more` has further members"
 }
 
@@ -91,7 +91,7 @@ store_family! {
     /// Further members of band buckets.
     BandsMore = "bands_more", Ranged,
     BandMemberKey, "generation u32, band u8, hash u40, document u64"
-    => (), |_, bytes| empty(bytes),
+    => "band member": (), |_, bytes| empty(bytes),
     "empty"
 }
 

@@ -5,7 +5,7 @@
 //! format, digest of the entries it holds u64, layers u64; of each layer capacity, count and blocks u64; then the
 //! blocks of each; then xxh3-64 of all before. One that is missing, damaged or of other entries is as none.
 
-use crate::model::{GOLDEN, Generation, mix64};
+use crate::model::{GOLDEN, Generation, IoError, mix64};
 use crate::store::error::StoreError;
 use std::path::Path;
 use std::sync::Arc;
@@ -156,8 +156,8 @@ pub(in crate::store) fn write(
     let sum = xxh3_64(&bytes);
     bytes.extend_from_slice(&sum.to_le_bytes());
     let temporary = path.with_extension("tmp");
-    std::fs::write(&temporary, bytes).map_err(StoreError::io("writing", &temporary))?;
-    std::fs::rename(&temporary, path).map_err(StoreError::io("renaming to", path))
+    std::fs::write(&temporary, bytes).map_err(IoError::of("writing", &temporary))?;
+    Ok(std::fs::rename(&temporary, path).map_err(IoError::of("renaming to", path))?)
 }
 
 /// The filter in the file, with the digest of the entries it holds; none when there is no whole one.

@@ -10,7 +10,7 @@ use crate::store::index::bucket::{Bands, BandsMore, bucket_of, decode_first, fol
 use crate::store::index::filter::RunFilter;
 use crate::store::index::filter_cache::FilterCache;
 use crate::store::index::run::{
-    BandCounters, BandRunRow, BandRuns, Extent, FirstMember, IndexRun, IndexRunCursor,
+    BandCounters, Extent, FirstMember, IndexRun, IndexRunCursor, IndexRuns, RunCounters,
 };
 use rayon::prelude::*;
 use std::ops::Range;
@@ -249,7 +249,7 @@ fn read_members(
         bucket.capped
     };
     let mut rows = pinned.scan_prefix::<BandsMore>(key)?;
-    while let Some((BandMemberKey { document, .. }, ())) = rows.next("band member")? {
+    while let Some((BandMemberKey { document, .. }, ())) = rows.next()? {
         while let Some(before) = held.next_if(|before| *before < document) {
             if offer(before) {
                 return Ok(());
@@ -420,8 +420,7 @@ impl IndexReader {
 pub(in crate::store) fn read_counters(
     pinned: &PinnedMoment,
 ) -> Result<Option<BandCounters>, StoreError> {
-    let what = "counts of the band index";
-    pinned.read_with::<BandRuns, _>(what, &BandCounters::KEY, BandRunRow::counters)
+    pinned.read::<RunCounters, _>(&())
 }
 
 /// The runs that were not folded, oldest first. A reader may see the row of one that was: no commit names the
@@ -431,10 +430,5 @@ pub(in crate::store) fn load(
     counts: &BandCounters,
 ) -> Result<Vec<Arc<IndexRun>>, StoreError> {
     let start = BandRunKey { commit: CommitSeq(counts.folded + 1), part: 0 }.to_bytes();
-    let mut rows = pinned.scan::<BandRuns>(&start, None)?;
-    let mut runs = Vec::new();
-    while let Some((_, run)) = rows.next_with("band run", BandRunRow::run)? {
-        runs.push(Arc::new(run));
-    }
-    Ok(runs)
+    pinned.scan::<IndexRuns>(&start, None)?.filter_map(|_, run| Some(Arc::new(run))).collect()
 }

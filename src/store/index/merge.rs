@@ -1,7 +1,7 @@
 //! Folding: committed runs, merged, become tables of the families. Idempotent: a kill anywhere leaves
 //! the runs, the tables, or both, and the answers are the same.
 
-use crate::model::{DocId, Generation};
+use crate::model::{DocId, Generation, IoError};
 use crate::store::bytes::key::{BandRunKey, StoreKey};
 use crate::store::database::family::{StoreFamily, family_handle};
 use crate::store::database::tuning;
@@ -32,7 +32,7 @@ pub(in crate::store) fn merge_runs(
     threads: usize,
 ) -> Result<BandCounters, StoreError> {
     let Some(newest) = runs.last() else { return Ok(counts.clone()) };
-    std::fs::create_dir_all(folder).map_err(StoreError::io("creating", folder))?;
+    std::fs::create_dir_all(folder).map_err(IoError::of("creating", folder))?;
     let folded = newest.commit.0;
 
     // Further members first: a first member that is marked leads to them.

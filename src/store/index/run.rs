@@ -189,38 +189,6 @@ fn entries(
     Ok(entries)
 }
 
-/// A row of `band_runs`.
-pub enum BandRunRow {
-    /// What is known of the index as a whole.
-    Counters(BandCounters),
-    /// The entries of a commit.
-    IndexRun(IndexRun),
-}
-
-impl BandRunRow {
-    pub(in crate::store) fn decode(key: &BandRunKey, bytes: &[u8]) -> Result<Self, DecodeError> {
-        if *key == BandCounters::KEY {
-            BandCounters::decode(bytes).map(Self::Counters)
-        } else {
-            IndexRun::decode(key.commit, key.part, bytes).map(Self::IndexRun)
-        }
-    }
-
-    pub(in crate::store) fn counters(self) -> Result<BandCounters, DecodeError> {
-        match self {
-            Self::Counters(counters) => Ok(counters),
-            Self::IndexRun(_) => Err(DecodeError::at(0, "a run, not counters")),
-        }
-    }
-
-    pub(in crate::store) fn run(self) -> Result<IndexRun, DecodeError> {
-        match self {
-            Self::IndexRun(run) => Ok(run),
-            Self::Counters(_) => Err(DecodeError::at(0, "counters, not a run")),
-        }
-    }
-}
-
 /// Finds buckets in ascending entries; the buckets asked for must ascend too.
 pub(in crate::store) struct IndexRunCursor<'r>(&'r [IndexEntry]);
 
@@ -337,7 +305,14 @@ store_family! {
     /// Entries of large commits, until they are folded into `bands` and `bands_more`; and counters of the index.
     BandRuns = "band_runs", DensePacked,
     BandRunKey, "commit u64, part u32"
-    => BandRunRow, BandRunRow::decode,
+    => {
+        /// What is known of the index as a whole.
+        RunCounters = "counts of the band index", (): () [BandRunKey { commit: CommitSeq(0), part: 0 }]
+        => BandCounters, |(), bytes| BandCounters::decode(bytes);
+        /// The entries of a commit.
+        IndexRuns = "band run", (commit, part): (CommitSeq, u32) [BandRunKey { commit, part }] if commit != CommitSeq(0)
+        => IndexRun, |(commit, part), bytes| IndexRun::decode(*commit, *part, bytes);
+    }
     "run: hand-packed, see below; commit 0: counters"
 }
 

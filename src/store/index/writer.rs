@@ -2,7 +2,7 @@
 //! generations that are given up: their runs, which a later folding would make rows of again, their counters, and what
 //! the filter knows of them.
 
-use crate::model::{CommitSeq, Generation};
+use crate::model::{CommitSeq, Generation, IoError};
 use crate::store::bytes::key::{BandRunKey, StoreKey};
 use crate::store::database::PinnedMoment;
 use crate::store::database::family::family_handle;
@@ -74,7 +74,7 @@ impl IndexWriter {
         let folder = place.folding();
         match std::fs::remove_dir_all(&folder) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(StoreError::io("removing", &folder)(error));
+                return Err(IoError::of("removing", &folder)(error).into());
             }
             _ => {}
         }

@@ -6,14 +6,14 @@ use crate::store::bytes::key::{CommitKey, StoreKey};
 use crate::store::bytes::record::{self, CommitRecord};
 use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::error::StoreError;
-use crate::store::meta::{Meta, MetaKey};
+use crate::store::meta::{Meta, MetaChat, MetaKey, MetaTemplate};
 use crate::store::view::View;
 
 store_family! {
     /// The audit log. Written by every commit; read by queries and check.
     Commits = "commits", Small,
     CommitKey, "commit u64"
-    => CommitRecord, |_, bytes| record::decode(bytes),
+    => "commit": CommitRecord, |_, bytes| record::decode(bytes),
     "record: what the commit did"
 }
 
@@ -25,7 +25,7 @@ impl View {
     pub fn commits(&self) -> Result<Vec<(CommitSeq, CommitRecord)>, StoreError> {
         let mut rows = self.pinned().scan::<Commits>(&[], None)?;
         let mut found = Vec::new();
-        while let Some((key, record)) = rows.next("commit")? {
+        while let Some((key, record)) = rows.next()? {
             found.push((key.commit, record));
         }
         Ok(found)
@@ -41,7 +41,7 @@ impl View {
         let mut rows =
             self.pinned().scan::<Commits>(&CommitKey { commit: first }.to_bytes(), None)?;
         let mut found = Vec::new();
-        while let Some((key, record)) = rows.next("commit")? {
+        while let Some((key, record)) = rows.next()? {
             found.push((key.commit, record));
         }
         Ok(found)
@@ -52,7 +52,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn commit_record(&self, commit: CommitSeq) -> Result<Option<CommitRecord>, StoreError> {
-        self.pinned().read::<Commits, _>("commit", &CommitKey { commit })
+        self.pinned().read::<Commits, _>(&CommitKey { commit })
     }
 
     /// The chat template that wrote the texts of a commit; none: they came as text.
@@ -60,10 +60,8 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn template_of(&self, commit: CommitSeq) -> Result<Option<TemplateRecord>, StoreError> {
-        self.pinned().read_with::<Meta, _>("chat template", &MetaKey::Chat(commit), |row| {
-            let (hash, variables) = row.chat()?;
-            Ok(TemplateRecord { hash: hash.to_owned(), variables: variables.to_owned() })
-        })
+        let found = self.pinned().read::<MetaChat, _>(&commit)?;
+        Ok(found.map(|(hash, variables)| TemplateRecord { hash, variables }))
     }
 
     /// The chat template whose blake3 is `hash` in hexadecimal, verbatim.
@@ -71,9 +69,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row is absent or cannot be read.
     pub fn template_source(&self, hash: &str) -> Result<String, StoreError> {
-        let key = MetaKey::Template(hash.to_owned());
-        let found =
-            self.pinned().read_with::<Meta, _>("chat template", &key, |row| row.template())?;
+        let found = self.pinned().read_copy::<MetaTemplate, _>(&hash.to_owned())?;
         found.ok_or(StoreError::Missing {
             what: "chat template",
             family: Meta::NAME,
@@ -86,12 +82,8 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn templates(&self) -> Result<Vec<String>, StoreError> {
-        let mut rows = self.pinned().scan_prefix::<Meta>(MetaKey::templates())?;
-        let mut found = Vec::new();
-        while let Some((_, text)) = rows.next_with("chat template", |row| row.template())? {
-            found.push(text);
-        }
-        Ok(found)
+        let rows = self.pinned().scan_prefix::<MetaTemplate>(MetaKey::templates())?;
+        rows.filter_map(|_, text| Some(text.to_owned())).collect()
     }
 }
 

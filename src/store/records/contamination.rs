@@ -18,7 +18,7 @@ store_family! {
     /// What texts have of suites. Written by ingest and `contamination add`, read by the table `contamination`.
     Contamination = "contamination", Dense,
     ContaminationKey, "suite u32, document u64"
-    => Sightings, |_, bytes| decode_sightings(bytes),
+    => "contamination": Sightings, |_, bytes| decode_sightings(bytes),
     "runs of n-grams and whole items: hand-packed, see below"
 }
 
@@ -26,7 +26,7 @@ store_family! {
     /// What people decided about items and texts. Written by `contamination review`, read by whoever tells evidence.
     Verdicts = "verdicts", Small,
     VerdictKey, "suite u32, blake3-128 of the text, item u32 counted from 0"
-    => SuiteVerdict, |_, bytes| decode_verdict(bytes),
+    => "verdict": SuiteVerdict, |_, bytes| decode_verdict(bytes),
     "u8: 0 rejected, 1 accepted"
 }
 
@@ -171,7 +171,7 @@ impl View {
         document: DocId,
     ) -> Result<Option<Sightings>, StoreError> {
         let key = ContaminationKey { suite, document };
-        self.pinned().read::<Contamination, _>("contamination", &key)
+        self.pinned().read::<Contamination, _>(&key)
     }
 
     /// The documents whose texts have something of a suite, ascending, each with that.
@@ -183,7 +183,7 @@ impl View {
         suite: SuiteId,
     ) -> Result<impl Iterator<Item = Result<(DocId, Sightings), StoreError>>, StoreError> {
         let rows = self.pinned().scan_prefix::<Contamination>(&suite_prefix(suite))?;
-        Ok(rows.filter_map("contamination", |key, found| Ok(Some((key.document, found)))))
+        Ok(rows.filter_map(|key, found| Some((key.document, found))))
     }
 
     /// The first document of a suite that is stored in no row of `suites`, or does not exist: neither is written.
@@ -193,7 +193,7 @@ impl View {
     pub(in crate::store) fn stray_sighting(&self) -> Result<Option<(SuiteId, DocId)>, StoreError> {
         let known: Vec<SuiteId> = self.suites()?.iter().map(|(suite, _)| *suite).collect();
         let mut rows = self.pinned().scan::<Contamination>(&[], None)?;
-        while let Some((key, _)) = rows.next("contamination")? {
+        while let Some((key, _)) = rows.next()? {
             if !known.contains(&key.suite) || key.document.0 >= self.documents() {
                 return Ok(Some((key.suite, key.document)));
             }
@@ -211,7 +211,7 @@ impl View {
     ) -> Result<impl Iterator<Item = Result<(VerdictSubject, SuiteVerdict), StoreError>>, StoreError>
     {
         let rows = self.pinned().scan_prefix::<Verdicts>(&suite_prefix(suite))?;
-        Ok(rows.filter_map("verdict", |key, verdict| Ok(Some(((key.text, key.item), verdict)))))
+        Ok(rows.filter_map(|key, verdict| Some(((key.text, key.item), verdict))))
     }
 
     /// The verdicts of a suite of whose text nothing is known any more: no document has it that has anything of the
@@ -244,7 +244,7 @@ impl View {
     /// [`StoreError`] when the families cannot be read.
     pub(in crate::store) fn stray_verdict(&self) -> Result<Option<(SuiteId, u32)>, StoreError> {
         let mut rows = self.pinned().scan::<Verdicts>(&[], None)?;
-        while let Some((key, _)) = rows.next("verdict")? {
+        while let Some((key, _)) = rows.next()? {
             let mut suites = self.suites()?.iter();
             if !suites.any(|(suite, record)| *suite == key.suite && key.item < record.items) {
                 return Ok(Some((key.suite, key.item)));

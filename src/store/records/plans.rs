@@ -3,9 +3,9 @@
 
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::{ByteCursor, not_empty, put_varint};
-use crate::store::bytes::key::{NameKey, StoreKey, after_prefix};
-use crate::store::bytes::record::{self, EpochRecord, Named};
-use crate::store::database::family::{corrupt_row, store_family};
+use crate::store::bytes::key::{PlanKey, StoreKey, after_prefix};
+use crate::store::bytes::record::{self, EpochRecord};
+use crate::store::database::family::{RowKind, corrupt_row, store_family};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::view::View;
 
@@ -124,33 +124,18 @@ const fn unzigzag(stored: u64) -> u64 {
 store_family! {
     /// Epoch plans, the selections they pin, and marks along their epochs.
     Epochs = "epochs", Small,
-    NameKey, "name"
-    => EpochRow<'v>, plan_row,
+    PlanKey, "name"
+    => {
+        /// A plan.
+        PlanRows = "epoch", plan: u32 [PlanKey::Record(plan)] => EpochRecord, |_, bytes| record::decode(bytes);
+        /// What it pins of a source, as the epoch layer wrote it.
+        PlanParts = "epoch part", (plan, source): (u32, String) [PlanKey::Part(plan, source)]
+        => &'v [u8], |_, bytes| not_empty(bytes, "what is pinned is empty");
+        /// Marks of an epoch; none in a form of another release.
+        PlanMarks = "marks of an epoch", (plan, epoch): (u32, u64) [PlanKey::Marks(plan, epoch)]
+        => Option<MarksRecord>, |_, bytes| MarksRecord::decode(bytes);
+    }
     "`NUMBER` (10 digits): record; `NUMBER` 0x00 `SOURCE`: the documents of its passes (below); `NUMBER` 0x00 0x00 `marks` 0x00 `EPOCH` (20 digits): marks along the epoch (below)"
-}
-
-/// A plan, or what goes with it.
-pub type EpochRow<'v> = Named<EpochRecord, WithPlan<'v>>;
-
-/// What goes with a plan.
-pub enum WithPlan<'v> {
-    /// What it pins of a source, as the epoch layer wrote it.
-    Pinned(&'v [u8]),
-    /// Marks of an epoch; none in a form of another release.
-    Marks(Option<MarksRecord>),
-}
-
-pub(in crate::store) fn plan_row<'v>(
-    key: &NameKey,
-    bytes: &'v [u8],
-) -> Result<EpochRow<'v>, DecodeError> {
-    if !key.is_beside() {
-        return Named::of_record(bytes);
-    }
-    if key.epoch_of_marks().is_some() {
-        return MarksRecord::decode(bytes).map(|marks| Named::Beside(WithPlan::Marks(marks)));
-    }
-    not_empty(bytes, "what is pinned is empty").map(|bytes| Named::Beside(WithPlan::Pinned(bytes)))
 }
 
 impl View {
@@ -169,7 +154,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn epochs(&self) -> Result<Vec<EpochRecord>, StoreError> {
-        self.named_records::<Epochs, _>("epoch", |row| row.record())
+        self.named_records::<PlanRows, _>()
     }
 
     /// An epoch plan.
@@ -177,8 +162,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn epoch(&self, number: u32) -> Result<Option<EpochRecord>, StoreError> {
-        let key = NameKey(format!("{number:010}"));
-        self.pinned().read_with::<Epochs, _>("epoch", &key, |row| row.record())
+        self.pinned().read::<PlanRows, _>(&number)
     }
 
     /// What an epoch plan pins under a name, as the epoch layer wrote it.
@@ -186,12 +170,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn epoch_part(&self, number: u32, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = NameKey(format!("{number:010}\0{name}"));
-        let part = |row: EpochRow<'_>| match row.beside()? {
-            WithPlan::Pinned(bytes) => Ok(bytes.to_vec()),
-            WithPlan::Marks(_) => Err(DecodeError::at(0, "marks, not what a plan pins")),
-        };
-        self.pinned().read_with::<Epochs, _>("epoch part", &key, part)
+        self.pinned().read_copy::<PlanParts, _>(&(number, name.to_owned()))
     }
 
     /// The marks that are stored of an epoch of a plan; none where there are none, or another release wrote them in
@@ -204,12 +183,7 @@ impl View {
         number: u32,
         epoch: u64,
     ) -> Result<Option<MarksRecord>, StoreError> {
-        let marks = |row: EpochRow<'_>| match row.beside()? {
-            WithPlan::Marks(marks) => Ok(marks),
-            WithPlan::Pinned(_) => Err(DecodeError::at(0, "what a plan pins, not marks")),
-        };
-        let key = NameKey::of_marks(number, epoch);
-        Ok(self.pinned().read_with::<Epochs, _>("marks of an epoch", &key, marks)?.flatten())
+        Ok(self.pinned().read::<PlanMarks, _>(&(number, epoch))?.flatten())
     }
 
     /// The epochs of a plan of which marks are stored, ascending.
@@ -217,14 +191,13 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the rows cannot be read.
     pub(crate) fn marked_epochs(&self, number: u32) -> Result<Vec<u64>, StoreError> {
-        let (from, to) = (NameKey::of_marks(number, 0), NameKey::of_marks(number, u64::MAX));
-        let mut rows = self.pinned().scan::<Epochs>(&from.to_bytes(), Some(to.to_bytes()))?;
+        let [from, to] = [0, u64::MAX].map(|epoch| PlanMarks::key_bytes(&(number, epoch)));
+        let mut rows = self.pinned().scan::<PlanMarks>(&from, Some(to))?;
         let mut epochs = Vec::new();
         while let Some((key, _)) = rows.advance()? {
-            let decoded = NameKey::decode(key);
-            let decoded =
-                decoded.map_err(|why| corrupt_row::<Epochs>("marks of an epoch", key, why))?;
-            epochs.extend(decoded.epoch_of_marks());
+            let key = PlanKey::decode(key)
+                .map_err(|why| corrupt_row::<Epochs>(PlanMarks::WHAT, key, why))?;
+            epochs.extend(PlanMarks::own_key(key).map(|(_, epoch)| epoch));
         }
         Ok(epochs)
     }
@@ -242,10 +215,9 @@ impl CommitBatch<'_> {
     ) -> Result<EpochRecord, StoreError> {
         let record = EpochRecord { number: self.state.next_epoch, ..record };
         self.state.next_epoch += 1;
-        let name = format!("{:010}", record.number);
-        self.put::<Epochs>(&NameKey(name.clone()), &record::encode("epoch", &record)?)?;
+        self.redact_epoch(&record)?;
         for (part, bytes) in parts {
-            self.put::<Epochs>(&NameKey(format!("{name}\0{part}")), bytes)?;
+            self.put::<Epochs>(&PlanKey::Part(record.number, part.clone()), bytes)?;
         }
         Ok(record)
     }
@@ -255,7 +227,7 @@ impl CommitBatch<'_> {
     /// # Errors
     /// [`StoreError`] when the family is absent.
     pub fn put_marks(&mut self, number: u32, marks: &MarksRecord) -> Result<(), StoreError> {
-        self.put::<Epochs>(&NameKey::of_marks(number, marks.epoch), &marks.encode())
+        self.put::<Epochs>(&PlanKey::Marks(number, marks.epoch), &marks.encode())
     }
 
     /// Writes a plan without the words that quoted what was purged; its number, hash and what it pins stay.
@@ -263,8 +235,7 @@ impl CommitBatch<'_> {
     /// # Errors
     /// [`StoreError`] when the record cannot be encoded.
     pub fn redact_epoch(&mut self, record: &EpochRecord) -> Result<(), StoreError> {
-        let name = format!("{:010}", record.number);
-        self.put::<Epochs>(&NameKey(name), &record::encode("epoch", record)?)
+        self.put::<Epochs>(&PlanKey::Record(record.number), &record::encode("epoch", record)?)
     }
 
     /// Forgets an epoch plan with what it pins and its marks.
@@ -272,10 +243,10 @@ impl CommitBatch<'_> {
     /// # Errors
     /// [`StoreError`] when the family is absent.
     pub fn drop_epoch(&mut self, number: u32) -> Result<(), StoreError> {
-        let name = format!("{number:010}");
-        let end = after_prefix(format!("{name}\0").as_bytes());
-        self.delete::<Epochs>(&NameKey(name.clone()))?;
-        self.delete_range::<Epochs>(format!("{name}\0").into_bytes(), end.unwrap_or_default())
+        let parts = PlanKey::Part(number, String::new()).to_bytes();
+        let end = after_prefix(&parts).unwrap_or_default();
+        self.delete::<Epochs>(&PlanKey::Record(number))?;
+        self.delete_range::<Epochs>(parts, end)
     }
 }
 

@@ -12,7 +12,7 @@ store_family! {
     /// Records that could not be read. Written by ingest, read by `rejects`.
     Rejects = "rejects", Hashed,
     IdentityKey, "blake3-128 of source, path, number, raw bytes"
-    => RejectRecord, |_, bytes| record::decode(bytes),
+    => "reject": RejectRecord, |_, bytes| record::decode(bytes),
     "record: reason, position, raw bytes"
 }
 
@@ -66,7 +66,7 @@ impl View {
         &self,
         hash: [u8; 16],
     ) -> Result<Option<RejectRecord>, StoreError> {
-        self.pinned().read::<Rejects, _>("reject", &IdentityKey { hash })
+        self.pinned().read::<Rejects, _>(&IdentityKey { hash })
     }
 
     /// The first `limit` rejected records by source, path and number.
@@ -77,7 +77,7 @@ impl View {
         // Keys are hashes: the first `limit` in order are known only at the end.
         let mut first: BTreeSet<(String, String, u64, [u8; 16])> = BTreeSet::new();
         let mut rows = self.pinned().scan::<Rejects>(&[], None)?;
-        while let Some((key, record)) = rows.next("reject")? {
+        while let Some((key, record)) = rows.next()? {
             first.insert((record.source, record.path, record.number, key.hash));
             if first.len() > limit {
                 first.pop_last();
@@ -95,7 +95,7 @@ impl View {
     ) -> Result<impl Iterator<Item = Result<([u8; 16], RejectRecord), StoreError>>, StoreError>
     {
         let rows = self.pinned().scan::<Rejects>(&[], None)?;
-        Ok(rows.filter_map("reject", |key, record| Ok(Some((key.hash, record)))))
+        Ok(rows.filter_map(|key, record| Some((key.hash, record))))
     }
 
     /// Every rejected record, in an order that is the same at every call and means nothing. Holds one record.
@@ -106,7 +106,7 @@ impl View {
         &self,
     ) -> Result<impl Iterator<Item = Result<RejectRecord, StoreError>>, StoreError> {
         let rows = self.pinned().scan::<Rejects>(&[], None)?;
-        Ok(rows.filter_map("reject", |_, record| Ok(Some(record))))
+        Ok(rows.filter_map(|_, record| Some(record)))
     }
 }
 
@@ -123,7 +123,7 @@ impl Iterator for RejectIter<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         for (_, _, _, hash) in self.left.by_ref() {
             let key = IdentityKey { hash };
-            let record = self.view.pinned().read::<Rejects, _>("reject", &key);
+            let record = self.view.pinned().read::<Rejects, _>(&key);
             if let Some(record) = record.transpose() {
                 return Some(record);
             }

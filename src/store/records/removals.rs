@@ -14,17 +14,6 @@ use roaring::RoaringTreemap;
 const FORMAT: u8 = 1;
 const HAS_IDENTITY: u8 = 1;
 
-/// A row of `removals`.
-#[derive(Clone, Debug, PartialEq)]
-pub enum RemovalRow {
-    /// The documents that a commit was about.
-    Documents(RoaringTreemap),
-    /// What is left to know of those it purged.
-    Traces(Vec<PurgeTrace>),
-    /// A purge that has not ended: how far it reaches, and all its documents.
-    Unended(u8, RoaringTreemap),
-}
-
 /// What is left to know of a purged document: hashes, by which nobody reads it and everybody recognises it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PurgeTrace {
@@ -70,20 +59,6 @@ impl TracePart {
     pub const ALL: [Self; 4] = [Self::Text, Self::Key, Self::Tokens, Self::Metadata];
 }
 
-impl RemovalRow {
-    pub(in crate::store) fn decode(key: &RemovalKey, bytes: &[u8]) -> Result<Self, DecodeError> {
-        match key.part {
-            RemovalPart::Documents => decode_treemap(bytes, 0).map(Self::Documents),
-            RemovalPart::Traces => traces(bytes).map(Self::Traces),
-            RemovalPart::Unended => {
-                let (reach, bytes) =
-                    bytes.split_first().ok_or_else(|| DecodeError::at(0, "empty purge"))?;
-                Ok(Self::Unended(*reach, decode_treemap(bytes, 1)?))
-            }
-        }
-    }
-}
-
 /// The stored form of traces.
 pub(in crate::store) fn encode_traces(traces: &[PurgeTrace]) -> Vec<u8> {
     let mut out = vec![FORMAT];
@@ -103,7 +78,7 @@ pub(in crate::store) fn encode_traces(traces: &[PurgeTrace]) -> Vec<u8> {
     out
 }
 
-fn traces(bytes: &[u8]) -> Result<Vec<PurgeTrace>, DecodeError> {
+fn decode_traces(bytes: &[u8]) -> Result<Vec<PurgeTrace>, DecodeError> {
     let mut cursor = ByteCursor::new(bytes);
     let format = cursor.u8()?;
     if format != FORMAT {
@@ -127,11 +102,26 @@ fn traces(bytes: &[u8]) -> Result<Vec<PurgeTrace>, DecodeError> {
     Ok(traces)
 }
 
+fn decode_purge(commit: CommitSeq, bytes: &[u8]) -> Result<PendingPurge, DecodeError> {
+    let (reach, bytes) = bytes.split_first().ok_or_else(|| DecodeError::at(0, "empty purge"))?;
+    Ok(PendingPurge { commit, reach: *reach, documents: decode_treemap(bytes, 1)? })
+}
+
 store_family! {
     /// Which documents were removed, restored and purged by a commit. Written by these; read by queries and `purge`.
     Removals = "removals", Small,
     RemovalKey, "commit u64, part u8"
-    => RemovalRow, RemovalRow::decode,
+    => {
+        /// The documents that a commit was about.
+        RemovalDocuments = "removal", commit: CommitSeq [RemovalKey { commit, part: RemovalPart::Documents }]
+        => RoaringTreemap, |_, bytes| decode_treemap(bytes, 0);
+        /// What is left to know of those it purged.
+        RemovalTraces = "trace", commit: CommitSeq [RemovalKey { commit, part: RemovalPart::Traces }]
+        => Vec<PurgeTrace>, |_, bytes| decode_traces(bytes);
+        /// A purge that has not ended.
+        UnendedPurges = "purge", commit: CommitSeq [RemovalKey { commit, part: RemovalPart::Unended }]
+        => PendingPurge, |commit, bytes| decode_purge(*commit, bytes);
+    }
     "part 0: the documents it was about, roaring treemap; 1: what is left to know of those it purged, see below; 2, while a purge has not ended: u8 (what is blocked: 0 nothing, 1 equal texts and keys, 2 also normalised texts, 3 also similar ones), all its documents, roaring treemap"
 }
 
@@ -159,11 +149,8 @@ impl View {
         impl Iterator<Item = Result<(CommitSeq, RoaringTreemap), StoreError>> + use<'_>,
         StoreError,
     > {
-        let rows = self.pinned().scan::<Removals>(&[], None)?;
-        Ok(rows.filter_map("removal", |key, row| match row {
-            RemovalRow::Documents(documents) => Ok(Some((key.commit, documents))),
-            _ => Ok(None),
-        }))
+        let rows = self.pinned().scan::<RemovalDocuments>(&[], None)?;
+        Ok(rows.filter_map(|commit, documents| Some((commit, documents))))
     }
 
     /// The traces of purged documents, one commit after the other.
@@ -176,11 +163,8 @@ impl View {
         impl Iterator<Item = Result<(CommitSeq, Vec<PurgeTrace>), StoreError>> + use<'_>,
         StoreError,
     > {
-        let rows = self.pinned().scan::<Removals>(&[], None)?;
-        Ok(rows.filter_map("trace", |key, row| match row {
-            RemovalRow::Traces(traces) => Ok(Some((key.commit, traces))),
-            _ => Ok(None),
-        }))
+        let rows = self.pinned().scan::<RemovalTraces>(&[], None)?;
+        Ok(rows.filter_map(|commit, traces| Some((commit, traces))))
     }
 
     /// A purge that was begun and has not ended: the oldest one.
@@ -188,14 +172,8 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn unended_purge(&self) -> Result<Option<PendingPurge>, StoreError> {
-        let rows = self.pinned().scan::<Removals>(&[], None)?;
-        let mut unended = rows.filter_map("purge", |key, row| match row {
-            RemovalRow::Unended(reach, documents) => {
-                Ok(Some(PendingPurge { commit: key.commit, reach, documents }))
-            }
-            _ => Ok(None),
-        });
-        unended.next().transpose()
+        let rows = self.pinned().scan::<UnendedPurges>(&[], None)?;
+        rows.filter_map(|_, purge| Some(purge)).next().transpose()
     }
 
     /// The documents that a commit removed, restored or purged.
@@ -203,11 +181,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn removed_by(&self, commit: CommitSeq) -> Result<Option<RoaringTreemap>, StoreError> {
-        let key = RemovalKey { commit, part: RemovalPart::Documents };
-        self.pinned().read_with::<Removals, _>("removal", &key, |row| match row {
-            RemovalRow::Documents(documents) => Ok(documents),
-            _ => Err(DecodeError::at(0, "the row of another part")),
-        })
+        self.pinned().read::<RemovalDocuments, _>(&commit)
     }
 }
 
@@ -268,11 +242,7 @@ impl CommitBatch<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::CommitSeq;
-
-    fn decode(part: RemovalPart, bytes: &[u8]) -> Result<RemovalRow, DecodeError> {
-        RemovalRow::decode(&RemovalKey { commit: CommitSeq(1), part }, bytes)
-    }
+    use crate::store::database::family::RowKind;
 
     #[test]
     fn golden_bytes() {
@@ -288,15 +258,14 @@ mod tests {
         expected.extend([2; 16]);
         expected.extend([1, 0, 2, 32, 2, 1, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(encode_traces(std::slice::from_ref(&trace)), expected);
-        let traces = RemovalRow::Traces(vec![trace]);
-        assert_eq!(decode(RemovalPart::Traces, &expected), Ok(traces));
+        assert_eq!(decode_traces(&expected), Ok(vec![trace]));
     }
 
     proptest::proptest! {
         #[test]
         fn any_bytes_are_an_error_or_a_row(bytes: Vec<u8>, part in 0..3_usize) {
             let parts = [RemovalPart::Documents, RemovalPart::Traces, RemovalPart::Unended];
-            let _ = decode(parts[part], &bytes);
+            let _ = Removals::decode(&RemovalKey { commit: CommitSeq(1), part: parts[part] }, &bytes);
         }
     }
 }

@@ -4,10 +4,11 @@
 use crate::model::{CommitSeq, Generation};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block::{decode_treemap, put_treemap};
-use crate::store::bytes::key::{NameKey, NameRule, StoreKey, check_name};
-use crate::store::bytes::record::{self, CommitRecord, Named, SnapshotRecord};
-use crate::store::database::family::{StoreFamily, corrupt_row, store_family};
-use crate::store::error::{DecodeError, StoreError};
+use crate::store::bytes::key::{NameRule, SnapshotKey, check_name};
+use crate::store::bytes::record::{self, CommitRecord, SnapshotRecord};
+use crate::store::database::family::{RowKind, StoreFamily, store_family};
+use crate::store::database::reads::decode_row;
+use crate::store::error::StoreError;
 use crate::store::view::View;
 use crate::store::writer::StoreWriter;
 use roaring::RoaringTreemap;
@@ -16,22 +17,16 @@ use std::collections::BTreeMap;
 store_family! {
     /// Named snapshots and the kept bitmap each one pins.
     Snapshots = "snapshots", Small,
-    NameKey, "name"
-    => SnapshotRow, snapshot_row,
-    "`NAME`: record; `NAME` 0x00 `kept`: roaring treemap, portable 64-bit format"
-}
-
-/// A snapshot, or the documents that it has as kept.
-pub type SnapshotRow = Named<SnapshotRecord, RoaringTreemap>;
-
-pub(in crate::store) fn snapshot_row(
-    key: &NameKey,
-    bytes: &[u8],
-) -> Result<SnapshotRow, DecodeError> {
-    if !key.is_beside() {
-        return Named::of_record(bytes);
+    SnapshotKey, "name"
+    => {
+        /// A snapshot.
+        SnapshotRows = "snapshot", name: String [SnapshotKey::Record(name)]
+        => SnapshotRecord, |_, bytes| record::decode(bytes);
+        /// The documents that it has as kept.
+        SnapshotDocuments = "snapshot", name: String [SnapshotKey::Kept(name)]
+        => RoaringTreemap, |_, bytes| decode_treemap(bytes, 0);
     }
-    decode_treemap(bytes, 0).map(Named::Beside)
+    "`NAME`: record; `NAME` 0x00 `kept`: roaring treemap, portable 64-bit format"
 }
 
 impl View {
@@ -40,8 +35,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn snapshot(&self, name: &str) -> Result<Option<SnapshotRecord>, StoreError> {
-        let key = NameKey(name.to_owned());
-        self.pinned().read_with::<Snapshots, _>("snapshot", &key, Named::record)
+        self.pinned().read::<SnapshotRows, _>(&name.to_owned())
     }
 
     /// The documents a snapshot has as kept.
@@ -49,8 +43,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row is absent or cannot be read.
     pub fn snapshot_kept(&self, name: &str) -> Result<RoaringTreemap, StoreError> {
-        let key = NameKey(format!("{name}\0kept"));
-        let found = self.pinned().read_with::<Snapshots, _>("snapshot", &key, Named::beside)?;
+        let found = self.pinned().read::<SnapshotDocuments, _>(&name.to_owned())?;
         found.ok_or_else(|| StoreError::Missing {
             what: "snapshot",
             family: Snapshots::NAME,
@@ -63,7 +56,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn snapshots(&self) -> Result<Vec<SnapshotRecord>, StoreError> {
-        self.named_records::<Snapshots, _>("snapshot", Named::record)
+        self.named_records::<SnapshotRows, _>()
     }
 
     /// The generations whose decisions are shown, by the present or by a snapshot: ascending, each with the last commit
@@ -95,25 +88,20 @@ impl View {
     }
 
     /// All records of a family, ascending.
-    pub(in crate::store) fn named_records<C: StoreFamily<Key = NameKey>, T>(
-        &self,
-        what: &'static str,
-        record: impl Fn(C::Value<'_>) -> Result<T, DecodeError>,
-    ) -> Result<Vec<T>, StoreError> {
+    pub(in crate::store) fn named_records<K, T>(&self) -> Result<Vec<T>, StoreError>
+    where
+        K: for<'v> RowKind<Value<'v> = T>,
+    {
         let mut found = Vec::new();
-        let mut from = Vec::new();
-        loop {
-            let mut rows = self.pinned().scan::<C>(&from, None)?;
-            let Some((key, value)) = rows.advance()? else { return Ok(found) };
+        let mut rows = self.pinned().scan::<K>(&[], None)?;
+        while let Some((key, value)) = rows.advance()? {
+            found.extend(decode_row::<K>(key, value)?.map(|(_, record)| record));
             // What goes with a record is behind its name and a zero byte; no name holds one.
-            from = key.split(|byte| *byte == 0).next().unwrap_or_default().to_vec();
-            if from == key {
-                let decoded = NameKey::decode(key).and_then(|name| C::decode(&name, value));
-                let decoded = decoded.and_then(&record);
-                found.push(decoded.map_err(|why| corrupt_row::<C>(what, key, why))?);
-            }
-            from.push(1);
+            let name = key.split(|byte| *byte == 0).next().unwrap_or_default();
+            let behind = [name, &[1]].concat();
+            rows.seek(&behind);
         }
+        Ok(found)
     }
 }
 
@@ -150,8 +138,8 @@ impl CommitBatch<'_> {
     ) -> Result<SnapshotRecord, StoreError> {
         self.check_new_snapshot(name)?;
         // As written: the record has their hash.
-        let key = NameKey(format!("{}\0kept", record.name));
-        let found = self.view.pinned().get::<Snapshots>(&key)?.map(|bytes| bytes.to_vec());
+        let found = self.view.pinned().get::<SnapshotDocuments>(&record.name)?;
+        let found = found.map(|bytes| bytes.to_vec());
         let kept = found.ok_or_else(|| StoreError::Missing {
             what: "snapshot",
             family: Snapshots::NAME,
@@ -168,14 +156,14 @@ impl CommitBatch<'_> {
     /// # Errors
     /// [`StoreError`] when the family is absent.
     pub fn drop_snapshot(&mut self, name: &str) -> Result<(), StoreError> {
-        self.delete::<Snapshots>(&NameKey(name.to_owned()))?;
-        self.delete::<Snapshots>(&NameKey(format!("{name}\0kept")))
+        self.delete::<Snapshots>(&SnapshotKey::Record(name.to_owned()))?;
+        self.delete::<Snapshots>(&SnapshotKey::Kept(name.to_owned()))
     }
 
     fn put_snapshot(&mut self, record: &SnapshotRecord, kept: &[u8]) -> Result<(), StoreError> {
-        let name = &record.name;
-        self.put::<Snapshots>(&NameKey(name.clone()), &record::encode("snapshot", record)?)?;
-        self.put::<Snapshots>(&NameKey(format!("{name}\0kept")), kept)
+        let bytes = record::encode("snapshot", record)?;
+        self.put::<Snapshots>(&SnapshotKey::Record(record.name.clone()), &bytes)?;
+        self.put::<Snapshots>(&SnapshotKey::Kept(record.name.clone()), kept)
     }
 
     fn check_new_snapshot(&self, name: &str) -> Result<(), StoreError> {
@@ -212,9 +200,7 @@ impl CommitBatch<'_> {
             purged: record.purged + lost,
             ..record
         };
-        let name = &record.name;
-        self.put::<Snapshots>(&NameKey(name.clone()), &record::encode("snapshot", &record)?)?;
-        self.put::<Snapshots>(&NameKey(format!("{name}\0kept")), &bytes)
+        self.put_snapshot(&record, &bytes)
     }
 }
 

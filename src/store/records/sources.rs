@@ -5,11 +5,11 @@ use crate::model::{FileId, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::not_empty;
 use crate::store::bytes::key::{FileKey, NameRule, SourceKey, StoreKey, check_name};
-use crate::store::bytes::record::{self, FileRecord, Named, SourceRecord, StoreState};
+use crate::store::bytes::record::{self, FileRecord, SourceRecord, StoreState};
 use crate::store::database::PinnedMoment;
 use crate::store::database::family::{StoreFamily, store_family};
-use crate::store::error::{DecodeError, StoreError};
-use crate::store::meta::{Meta, MetaKey};
+use crate::store::error::StoreError;
+use crate::store::meta::{Meta, MetaKey, MetaOvertaken};
 use crate::store::view::{MomentRecords, View};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,14 @@ store_family! {
     /// Sources with counters, and the paths of their files.
     Sources = "sources", Small,
     SourceKey, "source u32, file u32"
-    => SourceRow<'v>, source_row,
+    => {
+        /// A source.
+        SourceRows = "source", source: SourceId [SourceKey { source, file: FileId(0) }]
+        => SourceRecord, |_, bytes| record::decode(bytes);
+        /// The path of a file of one.
+        SourcePaths = "path", (source, file): (SourceId, FileId) [SourceKey { source, file }] if file != FileId(0)
+        => &'v [u8], |_, bytes| not_empty(bytes, "path without a byte");
+    }
     "file 0: record of the source with its counters; else the file's absolute path"
 }
 
@@ -26,21 +33,8 @@ store_family! {
     /// What was read of each file. Written by ingest, read by the next one.
     Files = "files", Small,
     FileKey, "source u32, path bytes"
-    => FileRecord, |_, bytes| record::decode(bytes),
+    => "file": FileRecord, |_, bytes| record::decode(bytes),
     "record: size, mtime, resume point"
-}
-
-/// A source, or the path of one of its files.
-pub type SourceRow<'v> = Named<SourceRecord, &'v [u8]>;
-
-pub(in crate::store) fn source_row<'v>(
-    key: &SourceKey,
-    bytes: &'v [u8],
-) -> Result<SourceRow<'v>, DecodeError> {
-    if key.file == FileId(0) {
-        return Named::of_record(bytes);
-    }
-    not_empty(bytes, "path without a byte").map(Named::Beside)
 }
 
 impl View {
@@ -67,7 +61,7 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn file(&self, source: SourceId, path: &[u8]) -> Result<Option<FileRecord>, StoreError> {
         let key = FileKey { source, path: path.to_vec() };
-        self.pinned().read::<Files, _>("file", &key)
+        self.pinned().read::<Files, _>(&key)
     }
 
     /// The numbers of files: of those `paths`, which ascend, under every source that has them, or under `only` one. Each
@@ -86,15 +80,13 @@ impl View {
         let key = |source, path: &[u8]| FileKey { source, path: path.to_vec() }.to_bytes();
         let mut rows =
             self.pinned().scan::<Files>(&key(only.unwrap_or(SourceId(0)), first), None)?;
-        while let Some((FileKey { source, path }, file)) =
-            rows.next_with("file", |file| Ok(FileId(file.file)))?
-        {
+        while let Some((FileKey { source, path }, FileRecord { file, .. })) = rows.next()? {
             if only.is_some_and(|only| source > only) {
                 break;
             }
             let at = paths.partition_point(|wanted| *wanted < path.as_slice());
             match paths.get(at) {
-                Some(wanted) if **wanted == *path => found.push((at, source, file)),
+                Some(wanted) if **wanted == *path => found.push((at, source, FileId(file))),
                 Some(wanted) => rows.seek(&key(source, wanted)),
                 None => match source.0.checked_add(1) {
                     Some(next) => rows.seek(&key(SourceId(next), first)),
@@ -121,7 +113,7 @@ impl View {
         let alike = FileKey { source, path: before.as_bytes().to_vec() }.to_bytes();
         let files = self.pinned().scan_prefix::<Files>(&alike)?;
         let is_shown_so = |key: &FileKey| String::from_utf8_lossy(&key.path) == shown;
-        files.filter_map("file", |key, file| Ok(is_shown_so(&key).then_some(file))).collect()
+        files.filter_map(|key, file| is_shown_so(&key).then_some(file)).collect()
     }
 
     /// The absolute path of a file of a source, as its bytes are.
@@ -133,9 +125,7 @@ impl View {
         source: SourceId,
         file: FileId,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = SourceKey { source, file };
-        let path = |row: SourceRow<'_>| row.beside().map(<[u8]>::to_vec);
-        self.pinned().read_with::<Sources, _>("path", &key, path)
+        self.pinned().read_copy::<SourcePaths, _>(&(source, file))
     }
 
     /// The absolute path of a file of a source, lossily decoded.
@@ -143,10 +133,8 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn file_path(&self, source: SourceId, file: FileId) -> Result<Option<String>, StoreError> {
-        let key = SourceKey { source, file };
-        self.pinned().read_with::<Sources, _>("path", &key, |row| {
-            row.beside().map(|path| String::from_utf8_lossy(path).into_owned())
-        })
+        let path = self.file_bytes(source, file)?;
+        Ok(path.map(|path| String::from_utf8_lossy(&path).into_owned()))
     }
 
     /// The records of all sources, by id: a view has them from its beginning.
@@ -155,9 +143,7 @@ impl View {
         state: &StoreState,
     ) -> Result<Vec<SourceRecord>, StoreError> {
         let record = |id| {
-            let key = SourceKey { source: SourceId(id), file: FileId(0) };
-            let record = pinned.read_with::<Sources, _>("source", &key, |row| row.record())?;
-            record.ok_or(StoreError::Missing {
+            pinned.read::<SourceRows, _>(&SourceId(id))?.ok_or(StoreError::Missing {
                 what: "source",
                 family: Sources::NAME,
                 key: id.to_string(),
@@ -199,11 +185,8 @@ impl View {
         file: FileId,
     ) -> Result<impl Iterator<Item = Result<FileId, StoreError>>, StoreError> {
         let prefix = MetaKey::overtaken(source, file);
-        let rows = self.pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
-        Ok(rows.filter_map("overtaken file", |key, _| match key {
-            MetaKey::Overtaken { by, .. } => Ok(Some(by)),
-            _ => Ok(None),
-        }))
+        let rows = self.pinned().scan_prefix::<MetaOvertaken>(prefix.as_bytes())?;
+        Ok(rows.filter_map(|(_, _, by), ()| Some(by)))
     }
 }
 
@@ -315,13 +298,37 @@ impl CommitBatch<'_> {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn forget_overtaken(&mut self, source: SourceId, file: FileId) -> Result<(), StoreError> {
-        let mut stored = Vec::new();
-        let prefix = MetaKey::overtaken(source, file);
-        let mut rows = self.view().pinned().scan_prefix::<Meta>(prefix.as_bytes())?;
-        while let Some((key, _)) = rows.next("overtaken file")? {
-            stored.push(key);
-        }
-        drop(rows);
-        stored.iter().try_for_each(|key| self.delete::<Meta>(key))
+        let stored: Vec<FileId> = self.view().overtaken(source, file)?.collect::<Result<_, _>>()?;
+        let mut stored = stored.into_iter().map(|by| MetaKey::Overtaken { source, file, by });
+        stored.try_for_each(|key| self.delete::<Meta>(&key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{DedupMode, Policy};
+    use crate::store::bytes::record::CommitRecord;
+    use crate::store::database::tuning::MemoryBudget;
+    use crate::store::{StoreWriter, create};
+
+    #[test]
+    fn a_source_is_no_path_of_a_file() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("corpus");
+        create(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
+        let mut writer = StoreWriter::open(&path, MemoryBudget::within(16 << 20), 2).unwrap();
+        let mut batch = writer.begin().unwrap();
+        let source = batch.source("wiki").unwrap();
+        let file = batch.file(source, b"/a").unwrap();
+        batch.commit(&CommitRecord::about("ingest", "wiki")).unwrap();
+        let view = writer.view();
+        assert_eq!(view.file_bytes(source, file).unwrap(), Some(b"/a".to_vec()));
+        let error = view.file_bytes(source, FileId(0)).unwrap_err().to_string();
+        assert!(error.contains("the row of another kind"), "{error}");
+        let rows = view.pinned().scan::<SourceRows>(&[], None).unwrap();
+        assert_eq!(rows.filter_map(|source, _| Some(source)).collect::<Vec<_>>().len(), 1);
+        let mut rows = view.pinned().scan::<SourceRows>(&[], None).unwrap();
+        assert!(rows.next().is_ok() && rows.next().is_err());
     }
 }

@@ -25,43 +25,15 @@ struct ItemRecord {
     parts: [String; 3],
 }
 
-/// A row of the family `suites`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SuiteRow {
-    /// The suite itself.
-    Record(SuiteRecord),
-    /// One of its items.
-    Item(SuiteItem),
-}
-
-impl SuiteRow {
-    pub(in crate::store) fn decode(key: &SuiteKey, bytes: &[u8]) -> Result<Self, DecodeError> {
-        if key.row == 0 {
-            return record::decode(bytes).map(Self::Record);
-        }
-        let ItemRecord { id, parts } = record::decode(bytes)?;
-        Ok(Self::Item(SuiteItem { id, parts }))
-    }
-
-    pub(in crate::store) fn record(self) -> Result<SuiteRecord, DecodeError> {
-        match self {
-            Self::Record(record) => Ok(record),
-            Self::Item(_) => Err(DecodeError::at(0, "an item, not a suite")),
-        }
-    }
-
-    pub(in crate::store) fn item(self) -> Result<SuiteItem, DecodeError> {
-        match self {
-            Self::Item(item) => Ok(item),
-            Self::Record(_) => Err(DecodeError::at(0, "a suite, not an item")),
-        }
-    }
-}
-
 /// The stored form of an item.
 pub(in crate::store) fn encode_item(item: &SuiteItem) -> Result<Vec<u8>, StoreError> {
     let SuiteItem { id, parts } = item.clone();
     record::encode("item of a suite", &ItemRecord { id, parts })
+}
+
+fn decode_item(bytes: &[u8]) -> Result<SuiteItem, DecodeError> {
+    let ItemRecord { id, parts } = record::decode(bytes)?;
+    Ok(SuiteItem { id, parts })
 }
 
 /// The stored form of what a suite has under a hash.
@@ -166,7 +138,14 @@ store_family! {
     /// Suites of evaluation items. Written by `contamination add`, read by reports and by whoever shows an item.
     Suites = "suites", Dense,
     SuiteKey, "suite u32, row u32"
-    => SuiteRow, SuiteRow::decode,
+    => {
+        /// The suite itself.
+        SuiteRows = "suite", suite: SuiteId [SuiteKey { suite, row: 0 }]
+        => SuiteRecord, |_, bytes| record::decode(bytes);
+        /// One of its items.
+        SuiteItems = "item of a suite", (suite, row): (SuiteId, u32) [SuiteKey { suite, row }] if row != 0
+        => SuiteItem, |_, bytes| decode_item(bytes);
+    }
     "row 0: record; else an item, counted from 1: record of its id, question, answer and passage"
 }
 
@@ -174,7 +153,7 @@ store_family! {
     /// The n-grams of suites. Written with them, held in memory by ingests and reports.
     SuiteGrams = "suite_ngrams", Dense,
     SuiteGramKey, "suite u32, hash u64"
-    => SuiteGram, |_, bytes| decode_gram(bytes),
+    => "n-gram of a suite": SuiteGram, |_, bytes| decode_gram(bytes),
     "n-gram or short questions: hand-packed, see below"
 }
 
@@ -184,9 +163,8 @@ fn suite_records(pinned: &PinnedMoment) -> Result<Vec<(SuiteId, SuiteRecord)>, S
     loop {
         let next = found.last().map_or(0, |(suite, _)| suite.0.saturating_add(1));
         let from = SuiteKey { suite: SuiteId(next), row: 0 }.to_bytes();
-        let mut rows = pinned.scan::<Suites>(&from, None)?;
-        match rows.next_with("suite", SuiteRow::record)? {
-            Some((key, record)) => found.push((key.suite, record)),
+        match pinned.scan::<SuiteRows>(&from, None)?.next()? {
+            Some(row) => found.push(row),
             None => return Ok(found),
         }
     }
@@ -233,8 +211,7 @@ impl View {
     /// [`StoreError`] when the row cannot be read.
     pub fn suite_item(&self, suite: SuiteId, item: u32) -> Result<Option<SuiteItem>, StoreError> {
         let Some(row) = item.checked_add(1) else { return Ok(None) };
-        let key = SuiteKey { suite, row };
-        self.pinned().read_with::<Suites, _>("item of a suite", &key, SuiteRow::item)
+        self.pinned().read::<SuiteItems, _>(&(suite, row))
     }
 
     /// The items of a suite, in their order.
@@ -246,8 +223,8 @@ impl View {
         suite: SuiteId,
     ) -> Result<impl Iterator<Item = Result<SuiteItem, StoreError>>, StoreError> {
         let from = SuiteKey { suite, row: 1 }.to_bytes();
-        let rows = self.pinned().scan::<Suites>(&from, after_prefix(&suite_prefix(suite)))?;
-        Ok(rows.filter_map("item of a suite", |_, row| row.item().map(Some)))
+        let rows = self.pinned().scan::<SuiteItems>(&from, after_prefix(&suite_prefix(suite)))?;
+        Ok(rows.filter_map(|_, item| Some(item)))
     }
 
     /// What a suite has under each hash, ascending by hash.
@@ -259,7 +236,7 @@ impl View {
         suite: SuiteId,
     ) -> Result<impl Iterator<Item = Result<(u64, SuiteGram), StoreError>>, StoreError> {
         let rows = self.pinned().scan_prefix::<SuiteGrams>(&suite_prefix(suite))?;
-        Ok(rows.filter_map("n-gram of a suite", |key, gram| Ok(Some((hash_of(key.hash), gram)))))
+        Ok(rows.filter_map(|key, gram| Some((hash_of(key.hash), gram))))
     }
 }
 
@@ -342,6 +319,7 @@ const fn hash_of(bytes: [u8; 8]) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::store::database::family::RowKind;
     use proptest::prelude::*;
 
     #[test]
@@ -370,7 +348,7 @@ mod tests {
         #[test]
         fn any_bytes_are_an_error_or_a_row(bytes: Vec<u8>, row in 0..3_u32) {
             let _ = decode_gram(&bytes);
-            let _ = SuiteRow::decode(&SuiteKey { suite: crate::model::SuiteId(1), row }, &bytes);
+            let _ = Suites::decode(&SuiteKey { suite: SuiteId(1), row }, &bytes);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{
     BlockNumber, ColumnKey, StoreKey, TokenizerKey, TokenizerPart, TokensKey,
 };
-use crate::store::bytes::record::{self, Named, StoreState, TokenizerRecord};
+use crate::store::bytes::record::{self, StoreState, TokenizerRecord};
 use crate::store::database::PinnedMoment;
 use crate::store::database::family::{StoreFamily, store_family};
 use crate::store::documents::loss::Loss;
@@ -20,27 +20,26 @@ store_family! {
     /// Tokenizers with their files.
     Tokenizers = "tokenizers", Small,
     TokenizerKey, "tokenizer u16, part u8"
-    => TokenizerRow<'v>, tokenizer_row,
+    => {
+        /// A tokenizer.
+        TokenizerRows = "tokenizer", tokenizer: TokenizerId [TokenizerKey { tokenizer, part: TokenizerPart::Record }]
+        => TokenizerRecord, |_, bytes| record::decode(bytes);
+        /// Its `tokenizer.json`; the record holds the hash, which `check` compares.
+        TokenizerJson = "tokenizer file", tokenizer: TokenizerId [TokenizerKey { tokenizer, part: TokenizerPart::File }]
+        => &'v [u8], |_, bytes| Ok(bytes);
+        /// How it was made.
+        TokenizerDecisions = "tokenizer file", tokenizer: TokenizerId
+        [TokenizerKey { tokenizer, part: TokenizerPart::Decisions }] => &'v [u8], |_, bytes| decode_decisions(bytes);
+        /// One of the files it was made of, by its place in the record, which holds the hash of this one too.
+        TokenizerOriginals = "tokenizer file", (tokenizer, at): (TokenizerId, u8)
+        [TokenizerKey { tokenizer, part: TokenizerPart::Original(at) }] => &'v [u8], |_, bytes| Ok(bytes);
+    }
     "part 0: record; 1: `tokenizer.json`; 2: how it was made, JSON; from 16: the files it was made of, verbatim"
 }
 
-/// A tokenizer, or one of its files.
-pub type TokenizerRow<'v> = Named<TokenizerRecord, &'v [u8]>;
-
-pub(in crate::store) fn tokenizer_row<'v>(
-    key: &TokenizerKey,
-    bytes: &'v [u8],
-) -> Result<TokenizerRow<'v>, DecodeError> {
-    match key.part {
-        TokenizerPart::Record => Named::of_record(bytes),
-        // The record holds the hashes of the others, which `check` compares.
-        TokenizerPart::File | TokenizerPart::Original(_) => Ok(Named::Beside(bytes)),
-        TokenizerPart::Decisions => {
-            let json = serde_json::from_slice::<serde::de::IgnoredAny>(bytes);
-            json.map_err(|error| DecodeError::at(0, error.to_string()))?;
-            Ok(Named::Beside(bytes))
-        }
-    }
+fn decode_decisions(bytes: &[u8]) -> Result<&[u8], DecodeError> {
+    let json = serde_json::from_slice::<serde::de::IgnoredAny>(bytes);
+    json.map(|_| bytes).map_err(|error| DecodeError::at(0, error.to_string()))
 }
 
 /// Tokenizers of a corpus, dropped ones included: their columns are numbered from 0x1000 to 0x1fff.
@@ -89,8 +88,8 @@ impl View {
     /// # Errors
     /// [`StoreError`] when it is absent or cannot be read.
     pub fn tokenizer_file(&self, tokenizer: TokenizerId) -> Result<Vec<u8>, StoreError> {
-        self.tokenizer_part(tokenizer, TokenizerPart::File)?
-            .ok_or_else(|| missing("tokenizer file", tokenizer))
+        let found = self.pinned().read_copy::<TokenizerJson, _>(&tokenizer)?;
+        found.ok_or_else(|| missing("tokenizer file", tokenizer))
     }
 
     /// How a tokenizer was trained or extended, as JSON; none when it came from outside.
@@ -101,7 +100,7 @@ impl View {
         &self,
         tokenizer: TokenizerId,
     ) -> Result<Option<Vec<u8>>, StoreError> {
-        self.tokenizer_part(tokenizer, TokenizerPart::Decisions)
+        self.pinned().read_copy::<TokenizerDecisions, _>(&tokenizer)
     }
 
     /// One of the files that a tokenizer was made of, by its place in the record.
@@ -113,9 +112,9 @@ impl View {
         tokenizer: TokenizerId,
         at: usize,
     ) -> Result<Vec<u8>, StoreError> {
-        let part = u8::try_from(at).ok().map(TokenizerPart::Original);
-        let found = part.map(|part| self.tokenizer_part(tokenizer, part)).transpose()?.flatten();
-        found.ok_or_else(|| missing("original file", tokenizer))
+        let missing = || missing("original file", tokenizer);
+        let key = (tokenizer, u8::try_from(at).map_err(|_| missing())?);
+        self.pinned().read_copy::<TokenizerOriginals, _>(&key)?.ok_or_else(missing)
     }
 
     /// The files that a tokenizer was made of, by name; each name is that of a file in some directory.
@@ -159,16 +158,6 @@ impl View {
         Ok(damaged)
     }
 
-    fn tokenizer_part(
-        &self,
-        tokenizer: TokenizerId,
-        part: TokenizerPart,
-    ) -> Result<Option<Vec<u8>>, StoreError> {
-        let key = TokenizerKey { tokenizer, part };
-        let file = |row: TokenizerRow<'_>| row.beside().map(<[u8]>::to_vec);
-        self.pinned().read_with::<Tokenizers, _>("tokenizer file", &key, file)
-    }
-
     /// Records of tokenizers by id, dropped ones included.
     pub(in crate::store) fn all_tokenizers(&self) -> &[TokenizerRecord] {
         &self.moment.records.tokenizers
@@ -180,9 +169,7 @@ impl View {
         state: &StoreState,
     ) -> Result<Vec<TokenizerRecord>, StoreError> {
         let record = |id| {
-            let key = TokenizerKey { tokenizer: TokenizerId(id), part: TokenizerPart::Record };
-            let record =
-                pinned.read_with::<Tokenizers, _>("tokenizer", &key, |row| row.record())?;
+            let record = pinned.read::<TokenizerRows, _>(&TokenizerId(id))?;
             record.ok_or_else(|| missing("tokenizer", TokenizerId(id)))
         };
         (0..state.next_tokenizer).map(record).collect()
