@@ -149,7 +149,7 @@ const REFUSED: [Case; 18] = [
     ("… is being written to faster than it can be opened (…)", |place| {
         StoreError::Restless { path: place.scratch.path("c"), why: "a table".to_owned() }.into()
     }),
-    ("…: another process adds to it or drops from it; wait for it to end", |place| {
+    ("…: another process adds backups or drops them; wait for it to end", |place| {
         let (corpus, directory) = (place.again("held"), place.scratch.arg("backups"));
         corpusdb(&["backup", "create", &corpus, &directory]).good();
         let lock = std::fs::File::create(place.scratch.path("backups/lock")).unwrap();
