@@ -357,6 +357,9 @@ fn a_stop_leaves_no_mark_and_no_part_of_an_object() {
     assert_eq!(objects(&server, "files/"), BTreeSet::new());
 }
 
+/// A call of the library that can be stopped.
+type Call<'c> = &'c dyn Fn(&Context<'_>) -> Result<(), Error>;
+
 #[test]
 fn a_store_that_is_silent_or_not_there_is_told_and_holds_nobody_up() {
     let scratch = Scratch::new();
@@ -380,7 +383,7 @@ fn a_store_that_is_silent_or_not_there_is_told_and_holds_nobody_up() {
     let error = backups.restore("s3://b/corpus", None, &Context::new()).unwrap_err().to_string();
     assert!(error.contains("s3://b/corpus: a corpus is made on disk"), "{error}");
     server.state().silent = true;
-    let calls: [(&str, &dyn Fn(&Context<'_>) -> Result<(), Error>); 3] = [
+    let calls: [(&str, Call<'_>); 3] = [
         ("create", &|context| backups.create(&corpus, context).map(drop)),
         ("verify", &|context| backups.verify(context).map(drop)),
         ("restore", &|context| backups.restore(scratch.path("new"), None, context).map(drop)),
