@@ -127,7 +127,7 @@ store_family! {
     PlanKey, "name"
     => {
         /// A plan.
-        PlanRows = "epoch", plan: u32 [PlanKey::Record(plan)] => EpochRecord, |_, bytes| record::decode(bytes);
+        PlanRecords = "epoch", plan: u32 [PlanKey::Record(plan)] => EpochRecord, |_, bytes| record::decode(bytes);
         /// What it pins of a source, as the epoch layer wrote it.
         PlanParts = "epoch part", (plan, source): (u32, String) [PlanKey::Part(plan, source)]
         => &'v [u8], |_, bytes| not_empty(bytes, "what is pinned is empty");
@@ -154,7 +154,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn epochs(&self) -> Result<Vec<EpochRecord>, StoreError> {
-        self.named_records::<PlanRows, _>()
+        self.named_records::<PlanRecords, _>()
     }
 
     /// An epoch plan.
@@ -162,7 +162,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn epoch(&self, number: u32) -> Result<Option<EpochRecord>, StoreError> {
-        self.pinned().read::<PlanRows, _>(&number)
+        self.pinned().read::<PlanRecords, _>(&number)
     }
 
     /// What an epoch plan pins under a name, as the epoch layer wrote it.

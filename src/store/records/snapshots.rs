@@ -20,7 +20,7 @@ store_family! {
     SnapshotKey, "name"
     => {
         /// A snapshot.
-        SnapshotRows = "snapshot", name: String [SnapshotKey::Record(name)]
+        SnapshotRecords = "snapshot", name: String [SnapshotKey::Record(name)]
         => SnapshotRecord, |_, bytes| record::decode(bytes);
         /// The documents that it has as kept.
         SnapshotDocuments = "snapshot", name: String [SnapshotKey::Kept(name)]
@@ -35,7 +35,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when the row cannot be read.
     pub fn snapshot(&self, name: &str) -> Result<Option<SnapshotRecord>, StoreError> {
-        self.pinned().read::<SnapshotRows, _>(&name.to_owned())
+        self.pinned().read::<SnapshotRecords, _>(&name.to_owned())
     }
 
     /// The documents a snapshot has as kept.
@@ -56,7 +56,7 @@ impl View {
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
     pub fn snapshots(&self) -> Result<Vec<SnapshotRecord>, StoreError> {
-        self.named_records::<SnapshotRows, _>()
+        self.named_records::<SnapshotRecords, _>()
     }
 
     /// The generations whose decisions are shown, by the present or by a snapshot: ascending, each with the last commit

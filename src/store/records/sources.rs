@@ -20,7 +20,7 @@ store_family! {
     SourceKey, "source u32, file u32"
     => {
         /// A source.
-        SourceRows = "source", source: SourceId [SourceKey { source, file: FileId(0) }]
+        SourceRecords = "source", source: SourceId [SourceKey { source, file: FileId(0) }]
         => SourceRecord, |_, bytes| record::decode(bytes);
         /// The path of a file of one.
         SourcePaths = "path", (source, file): (SourceId, FileId) [SourceKey { source, file }] if file != FileId(0)
@@ -143,7 +143,7 @@ impl View {
         state: &StoreState,
     ) -> Result<Vec<SourceRecord>, StoreError> {
         let record = |id| {
-            pinned.read::<SourceRows, _>(&SourceId(id))?.ok_or(StoreError::Missing {
+            pinned.read::<SourceRecords, _>(&SourceId(id))?.ok_or(StoreError::Missing {
                 what: "source",
                 family: Sources::NAME,
                 key: id.to_string(),
@@ -326,9 +326,9 @@ mod tests {
         assert_eq!(view.file_bytes(source, file).unwrap(), Some(b"/a".to_vec()));
         let error = view.file_bytes(source, FileId(0)).unwrap_err().to_string();
         assert!(error.contains("the row of another kind"), "{error}");
-        let rows = view.pinned().scan::<SourceRows>(&[], None).unwrap();
+        let rows = view.pinned().scan::<SourceRecords>(&[], None).unwrap();
         assert_eq!(rows.filter_map(|source, _| Some(source)).collect::<Vec<_>>().len(), 1);
-        let mut rows = view.pinned().scan::<SourceRows>(&[], None).unwrap();
+        let mut rows = view.pinned().scan::<SourceRecords>(&[], None).unwrap();
         assert!(rows.next().is_ok() && rows.next().is_err());
     }
 }

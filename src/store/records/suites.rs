@@ -140,7 +140,7 @@ store_family! {
     SuiteKey, "suite u32, row u32"
     => {
         /// The suite itself.
-        SuiteRows = "suite", suite: SuiteId [SuiteKey { suite, row: 0 }]
+        SuiteRecords = "suite", suite: SuiteId [SuiteKey { suite, row: 0 }]
         => SuiteRecord, |_, bytes| record::decode(bytes);
         /// One of its items.
         SuiteItems = "item of a suite", (suite, row): (SuiteId, u32) [SuiteKey { suite, row }] if row != 0
@@ -163,7 +163,7 @@ fn suite_records(pinned: &PinnedMoment) -> Result<Vec<(SuiteId, SuiteRecord)>, S
     loop {
         let next = found.last().map_or(0, |(suite, _)| suite.0.saturating_add(1));
         let from = SuiteKey { suite: SuiteId(next), row: 0 }.to_bytes();
-        match pinned.scan::<SuiteRows>(&from, None)?.next()? {
+        match pinned.scan::<SuiteRecords>(&from, None)?.next()? {
             Some(row) => found.push(row),
             None => return Ok(found),
         }

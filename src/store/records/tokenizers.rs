@@ -22,7 +22,7 @@ store_family! {
     TokenizerKey, "tokenizer u16, part u8"
     => {
         /// A tokenizer.
-        TokenizerRows = "tokenizer", tokenizer: TokenizerId [TokenizerKey { tokenizer, part: TokenizerPart::Record }]
+        TokenizerRecords = "tokenizer", tokenizer: TokenizerId [TokenizerKey { tokenizer, part: TokenizerPart::Record }]
         => TokenizerRecord, |_, bytes| record::decode(bytes);
         /// Its `tokenizer.json`; the record holds the hash, which `check` compares.
         TokenizerJson = "tokenizer file", tokenizer: TokenizerId [TokenizerKey { tokenizer, part: TokenizerPart::File }]
@@ -169,7 +169,7 @@ impl View {
         state: &StoreState,
     ) -> Result<Vec<TokenizerRecord>, StoreError> {
         let record = |id| {
-            let record = pinned.read::<TokenizerRows, _>(&TokenizerId(id))?;
+            let record = pinned.read::<TokenizerRecords, _>(&TokenizerId(id))?;
             record.ok_or_else(|| missing("tokenizer", TokenizerId(id)))
         };
         (0..state.next_tokenizer).map(record).collect()
