@@ -4,7 +4,7 @@
 mod migrations;
 
 use crate::store::bytes::record;
-use crate::store::database::family::{corrupt_row, family_handle};
+use crate::store::database::family::{StoreFamily, corrupt_row, damaged_family, family_handle};
 use crate::store::error::{DecodeError, StoreError};
 use crate::store::meta::{self, Meta};
 use migrations::STEPS;
@@ -19,7 +19,8 @@ pub fn current() -> u32 {
 /// Version of an open database; 0 when it was never written.
 pub(in crate::store) fn version(db: &DB) -> Result<u32, StoreError> {
     let family = family_handle::<Meta>(db)?;
-    let Some(bytes) = db.get_pinned_cf(&family, "format")? else {
+    let damaged = |error| damaged_family(Meta::NAME, error);
+    let Some(bytes) = db.get_pinned_cf(&family, "format").map_err(damaged)? else {
         return Ok(0);
     };
     meta::version(&bytes).map_err(|why| corrupt_row::<Meta>("format", b"format", why))
@@ -33,7 +34,8 @@ pub(in crate::store) fn commit(db: &DB) -> Result<u64, StoreError> {
 /// The last commit of a database of any format, and how many documents it has.
 pub(in crate::store) fn extent(db: &DB) -> Result<(u64, u64), StoreError> {
     let family = family_handle::<Meta>(db)?;
-    let Some(bytes) = db.get_pinned_cf(&family, "state")? else {
+    let damaged = |error| damaged_family(Meta::NAME, error);
+    let Some(bytes) = db.get_pinned_cf(&family, "state").map_err(damaged)? else {
         return Ok((0, 0));
     };
     // In every format the record begins with its own format byte, the commit and the documents.

@@ -287,7 +287,8 @@ fn a_repair_that_is_killed_anywhere_goes_on() {
     let mut random = Random::new(5);
     for _ in 0..seeds(2) {
         let tables = tables(&corpus);
-        for family in ["terms", "bands", "tokens", "suite_ngrams"] {
+        // Of these nothing is lost whatever is cut.
+        for family in ["terms", "bands", "exact", "suite_ngrams"] {
             if let Some(tables) = tables.get(family) {
                 let table = random.pick(tables);
                 let length = std::fs::metadata(table).unwrap().len();
