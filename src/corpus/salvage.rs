@@ -1,7 +1,7 @@
 //! What is whole of a damaged corpus, copied into a new one by the ordinary way in, and a list of what is not.
 
 use super::{Corpus, CorpusOptions, CorpusWriter};
-use crate::curate::{BlockReach, CurateError, StandingRules, removal_reach};
+use crate::curate::{BlockReach, DecideError, StandingRules};
 use crate::decide::{BlockKeys, Blocklist};
 use crate::error::Error;
 use crate::ingest::{IngestOptions, OnError, ReadOptions, Records};
@@ -223,10 +223,10 @@ fn shown_key(view: &View, document: DocId, header: &DocumentRecord) -> String {
 
 /// How far the removal of a document blocks, as far as that can be read.
 fn reach(view: &View, document: DocId, header: &DocumentRecord) -> BlockReach {
-    let reach = || -> Result<BlockReach, CurateError> {
+    let reach = || -> Result<BlockReach, DecideError> {
         let blocklist = Blocklist::new(view)?;
         let of = BlockKeys::of_removed(view, document, header, blocklist.reach())?;
-        removal_reach(&blocklist, document, &of)
+        blocklist.reach_of(document, &of)
     };
     reach().unwrap_or_default()
 }

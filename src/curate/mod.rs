@@ -89,7 +89,7 @@ pub(crate) use rejects::drop_rejects;
 pub use rejects::{DropRejectsReport, RejectSelection};
 pub use remove::{RemovalReport, RemovalRequest};
 pub(crate) use remove::{remove, restore};
-pub(crate) use repair::{fill, removal_reach};
+pub(crate) use repair::fill;
 pub use sample::TextGrouping;
 pub use settle::SettleReport;
 pub(crate) use settle::settle;

@@ -3,7 +3,6 @@
 
 use super::commits::CommitLoop;
 use super::error::CurateError;
-use super::repair::removal_reach;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, with_fingerprint};
 use crate::dedup::Fingerprinter;
 use crate::model::{ComparedPart, Context, DocId, Standing};
@@ -89,7 +88,7 @@ pub(super) fn fingerprints(
 fn block(view: &View, blocklist: &mut Blocklist<'_>, document: DocId) -> Result<(), CurateError> {
     let header = view.expect_header(document)?;
     let of = BlockKeys::of_removed(view, document, &header, blocklist.reach())?;
-    let reach = removal_reach(blocklist, document, &of)?;
+    let reach = blocklist.reach_of(document, &of)?;
     if reach < BlockReach::Normalised {
         return Ok(());
     }

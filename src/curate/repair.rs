@@ -14,14 +14,14 @@ use super::refingerprint::{fingerprints, refingerprint};
 use super::standing_rules::StandingRules;
 use super::tokenizers::load_all;
 use crate::contamination::build;
-use crate::decide::{BlockKeys, BlockReach, Blocklist, RankNumbers, ViewRanker, stored_sketch};
+use crate::decide::{RankNumbers, ViewRanker, stored_sketch};
 use crate::dedup::{Rank, band_keys};
 use crate::model::{
     BLOCK_SIZE, BucketKey, BucketMap, Context, DocId, Generation, MatchKind, Standing, bucket_keys,
 };
 use crate::store::{
-    BlockKind, BucketJoin, CommitBatch, CommitRecord, DocumentRecord, RepairRecord, StoreWriter,
-    SuiteRecord, TextKind, TokenizerRecord,
+    BucketJoin, CommitBatch, CommitRecord, DocumentRecord, RepairRecord, StoreWriter, SuiteRecord,
+    TextKind, TokenizerRecord,
 };
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -166,28 +166,6 @@ fn fill_blocks(
     }
     commits.end();
     Ok(())
-}
-
-/// How far the removal of a document blocks.
-///
-/// # Errors
-/// [`CurateError`] when rows cannot be read.
-pub fn removal_reach(
-    blocklist: &Blocklist<'_>,
-    document: DocId,
-    of: &BlockKeys,
-) -> Result<BlockReach, CurateError> {
-    for (way, reach) in [
-        (BlockKind::Similar, BlockReach::Similar),
-        (BlockKind::Normalised, BlockReach::Normalised),
-        (BlockKind::Text, BlockReach::Exact),
-        (BlockKind::Identity, BlockReach::Exact),
-    ] {
-        if blocklist.is_blocking(document, of.keys().filter(|(what, _)| *what == way))? {
-            return Ok(reach);
-        }
-    }
-    Ok(BlockReach::Nothing)
 }
 
 /// Under its identity the newest document is found, but where that one was purged: then none is.

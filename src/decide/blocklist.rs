@@ -228,6 +228,24 @@ impl<'v> Blocklist<'v> {
         Ok(LiftedBlocks { with_sketch: reach == BlockReach::Similar, blocklist: self })
     }
 
+    /// How far the removal of a document that has these keys blocks.
+    ///
+    /// # Errors
+    /// [`DecideError`] when the store cannot be read.
+    pub fn reach_of(&self, document: DocId, of: &BlockKeys) -> Result<BlockReach, DecideError> {
+        for (way, reach) in [
+            (BlockKind::Similar, BlockReach::Similar),
+            (BlockKind::Normalised, BlockReach::Normalised),
+            (BlockKind::Text, BlockReach::Exact),
+            (BlockKind::Identity, BlockReach::Exact),
+        ] {
+            if self.is_blocking(document, of.keys().filter(|(what, _)| *what == way))? {
+                return Ok(reach);
+            }
+        }
+        Ok(BlockReach::Nothing)
+    }
+
     /// Whether a removed document blocks anything of this.
     ///
     /// # Errors

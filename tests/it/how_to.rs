@@ -103,6 +103,14 @@ fn backup() {
 }
 
 #[test]
+fn repair() {
+    let scratch = Scratch::new();
+    crawl(&scratch);
+    let told = run(&scratch, "repair.md", "crawl");
+    assert!(told.contains("nothing to repair") && told.contains("copied 5"), "{told}");
+}
+
+#[test]
 fn data_card() {
     let scratch = Scratch::new();
     crawl(&scratch);
