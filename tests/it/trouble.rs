@@ -217,7 +217,7 @@ const FOUND: [Case; 15] = [
         corpusdb(&["count", &corpus, "--where", "kept"]).into()
     }),
     (
-        "storage: IO error: No such file or directory: While open a file for random read: …: No such file or directory",
+        "storage: Corruption: Corruption: IO error: No such file or directory: While open a file for random read: … may be corrupted.",
         |place| {
             let corpus = place.again("damaged");
             let postings = &crate::repair::tables(Path::new(&corpus))["postings"];
