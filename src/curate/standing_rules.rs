@@ -4,7 +4,7 @@
 use super::error::CurateError;
 use crate::decide::{BlockKeys, Blocklist};
 use crate::model::{BLOCK_SIZE, CommitSeq, DocId, Generation, MatchKind, Standing};
-use crate::store::{BlockKind, CommitBatch, View};
+use crate::store::{BlockKind, CommitBatch, DocumentRecord, View};
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -86,10 +86,10 @@ impl StandingRules {
             return Ok(found);
         }
         // What is similar to what was removed needs more than what may be left: it is decided again.
-        match told(view, shown, document)? {
+        match matched(view, shown, document)? {
             Some(found) => Ok(found),
             None if is_blocked_by_hash(view, document)? => Ok(Standing::Blocked),
-            None => Ok(Standing::Kept),
+            None => Ok(unmatched(view, &view.expect_header(document)?)),
         }
     }
 
@@ -114,7 +114,7 @@ impl StandingRules {
         let view = batch.view().clone();
         let mut blocklist = Blocklist::new(&view)?;
         self.fill_by(batch, block, |under, shown, document| {
-            if let Some(found) = told(under, shown, document)? {
+            if let Some(found) = matched(under, shown, document)? {
                 return Ok(Some(found));
             }
             let header = view.expect_header(document)?;
@@ -123,7 +123,8 @@ impl StandingRules {
             let is_blocked = blocklist.keeps_out(&of, Some(document), |craft| {
                 Ok(craft.shingles(&view.compared_text(document)?).into())
             })?;
-            Ok(Some(if is_blocked { Standing::Blocked } else { Standing::Kept }))
+            // What has no words is blocked all the same.
+            Ok(Some(if is_blocked { Standing::Blocked } else { unmatched(under, &header) }))
         })
     }
 
@@ -185,21 +186,24 @@ impl ShownGeneration {
     }
 }
 
-/// The standing of a document that was not removed, by its match and its words; none: it is kept or blocked.
-fn told(
+/// The standing of a document that was not removed, by its match; none: it has no match.
+fn matched(
     view: &View,
     shown: &ShownGeneration,
     document: DocId,
 ) -> Result<Option<Standing>, CurateError> {
-    if let Some(found) = view.match_at((view.generation(), shown.until), document)? {
-        return Ok(Some(match found.kind {
-            MatchKind::Exact => Standing::Exact,
-            MatchKind::Near => Standing::Near,
-            MatchKind::Superseded => Standing::Superseded,
-        }));
-    }
-    let is_empty = view.policy().mode.is_near() && view.expect_header(document)?.words == 0;
-    Ok(is_empty.then_some(Standing::Empty))
+    let found = view.match_at((view.generation(), shown.until), document)?;
+    Ok(found.map(|found| match found.kind {
+        MatchKind::Exact => Standing::Exact,
+        MatchKind::Near => Standing::Near,
+        MatchKind::Superseded => Standing::Superseded,
+    }))
+}
+
+/// The standing of a document that nothing keeps out.
+fn unmatched(view: &View, header: &DocumentRecord) -> Standing {
+    let is_empty = view.policy().mode.is_near() && header.words == 0;
+    if is_empty { Standing::Empty } else { Standing::Kept }
 }
 
 fn is_blocked_by_hash(view: &View, document: DocId) -> Result<bool, CurateError> {
