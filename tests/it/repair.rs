@@ -391,6 +391,8 @@ struct History {
     path: PathBuf,
     random: Random,
     snapshots: usize,
+    /// Whether policies of other thresholds come; else removals block what is similar.
+    has_thresholds: bool,
 }
 
 impl History {
@@ -402,7 +404,8 @@ impl History {
             ("year".to_owned(), FieldKind::Int),
         ];
         Corpus::init(&path, random.pick(&policies()), &fields).unwrap();
-        let mut history = Self { path, random, snapshots: 0 };
+        let has_thresholds = random.chance(50);
+        let mut history = Self { path, random, snapshots: 0, has_thresholds };
         history.with(|writer, _| {
             writer.add_tokenizer("own", &crate::splits::trained(), "", &Context::new()).unwrap();
         });
@@ -439,11 +442,14 @@ impl History {
         let context = Context::new();
         let reaches =
             [BlockReach::Nothing, BlockReach::Exact, BlockReach::Normalised, BlockReach::Similar];
+        // Who was blocked by similarity stays so under another threshold, which then tells nobody why.
+        let has_thresholds = self.has_thresholds;
+        let reaches = if has_thresholds { &reaches[..3] } else { &reaches[..] };
         match self.random.below(10) {
             0..=3 => self.ingest(),
             4 => self.with(|writer, random| {
                 let documents = Self::some(writer, random, "standing <> 'purged'");
-                writer.remove(&documents, *random.pick(&reaches), &context).unwrap();
+                writer.remove(&documents, *random.pick(reaches), &context).unwrap();
             }),
             5 => self.with(|writer, random| {
                 let documents = Self::some(writer, random, "standing = 'removed'");
@@ -451,10 +457,11 @@ impl History {
             }),
             6 => self.with(|writer, random| {
                 let documents = Self::some(writer, random, "standing <> 'purged'");
-                writer.purge(&documents, *random.pick(&reaches), true, &context).unwrap();
+                writer.purge(&documents, *random.pick(reaches), true, &context).unwrap();
             }),
             7 => self.with(|writer, random| {
-                let threshold = *random.pick(&[0.6, 0.7, 0.8]);
+                let thresholds: &[f64] = if has_thresholds { &[0.6, 0.7, 0.8] } else { &[0.6] };
+                let threshold = *random.pick(thresholds);
                 let policy = Policy { threshold, ..writer.view().policy().clone() };
                 writer.redo(&policy, &context).unwrap();
                 if random.chance(80) {
