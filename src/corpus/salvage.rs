@@ -1,7 +1,7 @@
 //! What is whole of a damaged corpus, copied into a new one by the ordinary way in, and a list of what is not.
 
 use super::{Corpus, CorpusOptions, CorpusWriter};
-use crate::curate::{BlockReach, DecideError, StandingRules};
+use crate::curate::{BlockReach, StandingRules};
 use crate::decide::{BlockKeys, Blocklist};
 use crate::error::Error;
 use crate::ingest::{IngestOptions, OnError, ReadOptions, Records};
@@ -100,7 +100,7 @@ impl Corpus {
 
 /// What is known while documents are handed over, on a thread of the ingest.
 #[derive(Default)]
-struct Tally {
+struct CopyTally {
     copied: u64,
     purged: u64,
     lost: RoaringTreemap,
@@ -115,7 +115,7 @@ fn copy_documents(
     report: &mut SalvageReport,
     context: &Context<'_>,
 ) -> Result<(), Error> {
-    let tally = Arc::new(Mutex::new(Tally::default()));
+    let tally = Arc::new(Mutex::new(CopyTally::default()));
     let known = Arc::clone(&tally);
     let objects = (0..view.documents()).map(DocId).filter_map(move |document| {
         let mut tally = known.lock().unwrap_or_else(PoisonError::into_inner);
@@ -151,7 +151,7 @@ fn object(
     view: &View,
     rules: &StandingRules,
     document: DocId,
-    tally: &mut Tally,
+    tally: &mut CopyTally,
 ) -> Option<String> {
     let mut key = None;
     match read(view, rules, document, &mut key) {
@@ -222,13 +222,14 @@ fn shown_key(view: &View, document: DocId, header: &DocumentRecord) -> String {
 }
 
 /// How far the removal of a document blocks, as far as that can be read.
-fn reach(view: &View, document: DocId, header: &DocumentRecord) -> BlockReach {
-    let reach = || -> Result<BlockReach, DecideError> {
-        let blocklist = Blocklist::new(view)?;
-        let of = BlockKeys::of_removed(view, document, header, blocklist.reach())?;
-        blocklist.reach_of(document, &of)
-    };
-    reach().unwrap_or_default()
+fn reach(
+    view: &View,
+    blocklist: &Blocklist<'_>,
+    document: DocId,
+    header: &DocumentRecord,
+) -> BlockReach {
+    let of = BlockKeys::of_removed(view, document, header, blocklist.reach());
+    of.and_then(|of| blocklist.reach_of(document, &of)).unwrap_or_default()
 }
 
 fn remove_again(
@@ -239,13 +240,16 @@ fn remove_again(
     context: &Context<'_>,
 ) -> Result<(), Error> {
     let mut by_reach: BTreeMap<BlockReach, RoaringTreemap> = BTreeMap::new();
+    let blocklist = Blocklist::new(view).ok();
     for document in rules.removed(view).iter().map(DocId) {
         // Those that are lost were not copied.
         let Ok(header) = view.expect_header(document) else { continue };
         let source = view.source_name(header.source);
         let identity = key_identity(source, &shown_key(view, document, &header));
         if let [Some(found)] = writer.view().identities(&[identity])?.as_slice() {
-            by_reach.entry(reach(view, document, &header)).or_default().insert(found.0);
+            let blocklist = blocklist.as_ref();
+            let reach = blocklist.map(|blocklist| reach(view, blocklist, document, &header));
+            by_reach.entry(reach.unwrap_or_default()).or_default().insert(found.0);
         }
     }
     for (reach, documents) in by_reach {

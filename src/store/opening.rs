@@ -152,11 +152,7 @@ impl OpeningCorpus {
     fn refused_table(&self, memory: MemoryBudget, error: rocksdb::Error) -> StoreError {
         match self.refused(error) {
             StoreError::Rocks(words) if is_damage(&words) => {
-                let mut options = tuning::database(memory, 2);
-                options.set_paranoid_checks(false);
-                let (database, families) =
-                    (self.place.database(), tuning::families_to_read(FAMILIES, memory));
-                match DB::open_cf_descriptors_read_only(&options, database, families, false) {
+                match open_beside_damage(&self.place.database(), memory) {
                     Ok(db) => unopened_table(&db, FAMILIES, words),
                     Err(_) => StoreError::Rocks(words),
                 }
@@ -177,17 +173,17 @@ impl OpeningCorpus {
         let open = |options: &Options| {
             DB::open_cf_descriptors(options, &database, tuning::resting_families(FAMILIES, memory))
         };
-        let db = match open(&options) {
-            Ok(db) => db,
-            Err(error) => match self.refused(error) {
-                StoreError::Rocks(words) if is_damage(&words) => {
-                    options.set_paranoid_checks(false);
-                    open(&options).map_err(|error| self.refused(error))?
-                }
-                error => return Err(error),
-            },
+        let refused = match open(&options) {
+            Ok(db) => return Ok(db),
+            Err(error) => self.refused(error),
         };
-        Ok(db)
+        match refused {
+            StoreError::Rocks(words) if is_damage(&words) => {
+                options.set_paranoid_checks(false);
+                open(&options).map_err(|error| self.refused(error))
+            }
+            error => Err(error),
+        }
     }
 
     /// Refuses a database that lacks acknowledged commits.
@@ -213,13 +209,13 @@ impl OpeningCorpus {
         let database = self.place.database();
         let db = DB::open_cf_descriptors(&options, &database, tuning::families(FAMILIES, memory))
             .map_err(|error| self.refused_table(memory, error))?;
-        let Self { place, found, lock, entries, note } = self;
-        let mode_for_others = place.mode_for_others();
+        let mode_for_others = self.place.mode_for_others();
         if let Some(mode) = mode_for_others {
-            place.let_others_write(mode);
+            self.place.let_others_write(mode);
         }
         // Before anything is written: what is lost must not be lost twice.
-        refuse_lost(&place.root, migrate::commit(&db)?, entries.last())?;
+        self.refuse_lost(&db)?;
+        let Self { place, found, lock, entries, note } = self;
         if found < migrate::current() {
             let before = place.root.join(format!("before-format-{}", migrate::current()));
             // One that stands there is of an earlier try: the ladder has not ended since.
@@ -282,6 +278,18 @@ impl StoreWriter {
         writer.view.refuse_repairing(path)?;
         Ok(writer)
     }
+}
+
+/// The database in a directory, to be read beside tables that cannot be opened: who reads their rows is told. Its logs
+/// must have been found whole: nobody complains of them here.
+pub(in crate::store) fn open_beside_damage(
+    database: &Path,
+    memory: MemoryBudget,
+) -> Result<DB, rocksdb::Error> {
+    let mut options = tuning::database(memory, 2);
+    options.set_paranoid_checks(false);
+    let families = tuning::families_to_read(FAMILIES, memory);
+    DB::open_cf_descriptors_read_only(&options, database, families, false)
 }
 
 /// Whether RocksDB misses a family: a repair was stopped between dropping it and making it again.

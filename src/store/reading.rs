@@ -11,7 +11,7 @@ use crate::store::files::scratch::LinkedFiles;
 use crate::store::files::wal;
 use crate::store::index::IndexReader;
 use crate::store::migrate;
-use crate::store::opening::{is_family_missing, refuse_lost};
+use crate::store::opening::{is_family_missing, open_beside_damage, refuse_lost};
 use crate::store::table::FAMILIES;
 use crate::store::view::View;
 use rocksdb::DB;
@@ -123,10 +123,7 @@ fn attempt(
             match wal::refused(place, database, journal, oldest, error) {
                 // A table that cannot be opened stops who reads its rows, and nobody else. The logs were found whole.
                 StoreError::Rocks(words) if is_damage(&words) => {
-                    let mut options = tuning::database(memory, 2);
-                    options.set_paranoid_checks(false);
-                    let families = tuning::families_to_read(FAMILIES, memory);
-                    DB::open_cf_descriptors_read_only(&options, database, families, false)?
+                    open_beside_damage(database, memory)?
                 }
                 error => return Err(error),
             }

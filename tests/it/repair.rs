@@ -370,7 +370,7 @@ fn verbs_name_the_family_and_the_way_out_and_others_go_on() {
 }
 
 #[test]
-fn counters_and_derived_rows_that_are_wrong_are_made_again() {
+fn a_sound_corpus_has_nothing_to_repair() {
     let scratch = Scratch::new();
     let corpus = scratch.path("corpus");
     crate::support::make(&corpus, DedupMode::Witness, 0.7);

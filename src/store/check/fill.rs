@@ -3,13 +3,10 @@
 
 use crate::model::{CommitSeq, DocId, Generation, SourceId};
 use crate::store::batch::CommitBatch;
-use crate::store::bytes::key::{
-    DocumentKey, IdentityKey, MatchKey, MemberKey, StoreKey, encode_document,
-};
+use crate::store::bytes::key::{IdentityKey, MatchKey, MemberKey, StoreKey, encode_document};
 use crate::store::bytes::record::{self, RepairRecord};
 use crate::store::decisions::generations::SourceTotals;
 use crate::store::decisions::matches::{Matches, Members, encode_member, member_changes};
-use crate::store::documents::texts::Sketches;
 use crate::store::error::StoreError;
 use crate::store::meta::{Meta, MetaKey};
 use crate::store::writer::StoreWriter;
@@ -92,14 +89,6 @@ impl CommitBatch<'_> {
         self.identities.put(&key, &encode_document(document));
     }
 
-    /// Stores the sketch of a document of its own.
-    ///
-    /// # Errors
-    /// [`StoreError`] when the family is absent.
-    pub(crate) fn put_sketch(&mut self, document: DocId, sketch: &[u8]) -> Result<(), StoreError> {
-        self.put::<Sketches>(&DocumentKey { document }, sketch)
-    }
-
     /// Replaces the counters of sources and of the corpus: by what all documents come to, and those that are `kept`.
     ///
     /// # Errors
@@ -116,10 +105,8 @@ impl CommitBatch<'_> {
             let all = of_all.get(&source).cloned().unwrap_or_default();
             let of_kept = of_kept.get(&source).cloned().unwrap_or_default();
             let record = self.source_record(source)?;
-            let tokens: Vec<(u16, u64)> =
-                of_kept.tokens.iter().map(|(id, tokens)| (id.0, *tokens)).collect();
             (record.documents, record.bytes) = (all.kept, all.bytes);
-            (record.kept, record.kept_bytes, record.tokens) = (of_kept.kept, of_kept.bytes, tokens);
+            of_kept.count_kept(record);
         }
         Ok(())
     }

@@ -3,7 +3,7 @@
 use crate::model::{CommitSeq, DocId, Generation, Policy, SourceId, Standing, TermId, TokenizerId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::key::{BlockNumber, PostingKey, StoreKey, generation_prefix};
-use crate::store::bytes::record::{self, CharterRecord, RedoRecord};
+use crate::store::bytes::record::{self, CharterRecord, RedoRecord, SourceRecord};
 use crate::store::database::family::StoreFamily;
 use crate::store::decisions::hashes::Exact;
 use crate::store::decisions::matches::{Matches, Members};
@@ -28,6 +28,15 @@ pub struct SourceTotals {
     pub bytes: u64,
     /// Their tokens, by tokenizer.
     pub tokens: BTreeMap<TokenizerId, u64>,
+}
+
+impl SourceTotals {
+    /// They are what is kept of the source of a record.
+    pub(in crate::store) fn count_kept(&self, record: &mut SourceRecord) {
+        record.kept = self.kept;
+        record.kept_bytes = self.bytes;
+        record.tokens = self.tokens.iter().map(|(id, tokens)| (id.0, *tokens)).collect();
+    }
 }
 
 impl View {
@@ -120,9 +129,7 @@ impl CommitBatch<'_> {
         for source in sources {
             let found = totals.get(&source).cloned().unwrap_or_default();
             let record = self.source_record(source)?;
-            record.kept = found.kept;
-            record.kept_bytes = found.bytes;
-            record.tokens = found.tokens.iter().map(|(id, tokens)| (id.0, *tokens)).collect();
+            found.count_kept(record);
         }
         self.set_generation(generation, kept);
         // Numbers only rise, so this also clears what earlier releases left.

@@ -298,9 +298,17 @@ impl CommitBatch<'_> {
         let key = DocumentKey { document };
         self.put::<Documents>(&key, &header.encode())?;
         match sketch {
-            Some(sketch) => self.put::<Sketches>(&key, sketch),
+            Some(sketch) => self.put_sketch(document, sketch),
             None => self.delete::<Sketches>(&key),
         }
+    }
+
+    /// Stores the sketch of a document of its own.
+    ///
+    /// # Errors
+    /// [`StoreError`] when the family is absent.
+    pub(crate) fn put_sketch(&mut self, document: DocId, sketch: &[u8]) -> Result<(), StoreError> {
+        self.put::<Sketches>(&DocumentKey { document }, sketch)
     }
 }
 
