@@ -1,10 +1,10 @@
 //! The epochs of a corpus: planned, told, given row by row, written and verified.
 
-use super::{Corpus, CorpusWriter};
+use super::{Corpora, Corpus, CorpusWriter};
 use crate::curate;
 use crate::epoch::{
-    self, Against, BuildJob, Corpora, Epoch, EpochError, Explanation, Manifest, Planned, Recipe,
-    Rest, TokenEnds, Verification,
+    self, Against, BuildJob, Epoch, EpochError, Explanation, Manifest, Planned, Recipe, Rest,
+    TokenEnds, Verification,
 };
 use crate::error::Error;
 use crate::model::{Context, DocId};

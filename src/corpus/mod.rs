@@ -32,6 +32,8 @@ pub use erasure::ShownBy;
 pub use options::CorpusOptions;
 pub use repair::RepairReport;
 pub use salvage::{LostDocument, SalvageReport};
+pub use shards::{Corpora, ShardError};
+pub(crate) use shards::{parts, whole, wholes};
 
 use crate::contamination::Seeds;
 use crate::curate::{
@@ -39,7 +41,6 @@ use crate::curate::{
     RemovalRequest, SettleReport, SuiteReport,
 };
 use crate::decide::LoadedTokenizer;
-use crate::epoch::Corpora;
 use crate::error::Error;
 use crate::ingest::{
     self, IngestInput, IngestInputs, IngestOptions, IngestReport, IngestResources,
