@@ -411,11 +411,11 @@ impl CorpusWriter {
         Ok(self)
     }
 
-    pub(super) fn corpora(&self) -> Corpora {
+    pub(crate) fn corpora(&self) -> Corpora {
         Corpora::of(self.view(), &self.other_views())
     }
 
-    pub(super) fn other_views(&self) -> Vec<View> {
+    pub(crate) fn other_views(&self) -> Vec<View> {
         views(&self.others)
     }
 }

@@ -51,6 +51,7 @@
 mod error;
 mod explain;
 mod export;
+mod facade;
 mod fetch;
 mod lengths;
 mod marking;
