@@ -130,8 +130,9 @@ pub use corpus::{Backups, Corpus, CorpusOptions, CorpusWriter};
 pub use epoch::Recipe;
 pub use error::Error;
 pub use ingest::{IngestOptions, IngestReport};
+pub use model::show;
 pub use model::{
-    Context, DedupMode, DocId, FieldKind, Hint, Interrupt, Interrupted, IoError, NoProgress,
-    Policy, Progress, ProgressTally, is_panic_caught,
+    ByteSize, Context, DedupMode, DocId, FieldKind, Hint, Interrupt, Interrupted, IoError,
+    NoProgress, Policy, Progress, ProgressTally, is_panic_caught,
 };
 pub use workflow::{LostDocument, RepairReport, SalvageReport, ShownBy};

@@ -14,9 +14,11 @@ mod percent;
 mod policy;
 mod policy_settings;
 mod record;
+pub mod show;
 mod standing;
 mod suite;
 mod timestamp;
+mod values;
 
 pub use compared_text::compared_text;
 pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
@@ -59,6 +61,7 @@ pub use suite::{
 };
 pub(crate) use timestamp::timestamp_of_text;
 pub use timestamp::{TimeUnit, shown_timestamp};
+pub use values::ByteSize;
 
 /// How many cases a random search of the unit tests takes: `few`, as many times as `CORPUSDB_SEEDS` says
 /// (`make soak SEEDS=25`).
