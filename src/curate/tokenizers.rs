@@ -106,7 +106,7 @@ impl Corpus {
         let (id, _) = find(self.view(), name)?;
         let sample = sample_texts(self.view())?;
         let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
-        let check = tokenizer::check(self.view().tokenizer_file(id)?, &sample)?;
+        let check = tokenizer::check(&self.view().tokenizer_file(id)?, &sample)?;
         let other = other_ids(self.view(), &load(self.view(), Some(name))?)?;
         Ok((check, other))
     }

@@ -4,7 +4,6 @@
 use super::contamination::{
     self as evidence, ItemEvidence, ReviewOptions, ReviewPair, SuiteContamination, SuiteSummary,
 };
-use super::error::QueryError;
 use super::{
     ChangedDocuments, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
     DuplicatesOptions, DuplicatesSummary, FieldSummary, Info, QualityOptions, QualityReport, Rows,
