@@ -720,6 +720,8 @@ fn an_import_upwards_is_seen() {
         ("src/store/x/y.rs", "use super::super::super::decide::{Session};"),
         ("src/epoch/x.rs", "use crate::query::{QueryError, Printer};"),
         ("src/model/x.rs", "use crate::Error;"),
+        ("src/corpus/x.rs", "use crate::query::info;"),
+        ("src/epoch/x.rs", "use crate::workflow::ShownBy;"),
         ("src/newcomer/x.rs", ""),
         ("migrations/x.rs", "use crate::query::info;"),
         ("src/cli/x.rs", "use crate::store::View;"),
@@ -734,7 +736,7 @@ fn an_import_upwards_is_seen() {
         ),
         ("src/store/x.rs", "fn f() { g(\"crate::query\", r#\"crate::\"query\"#, '\"', b'\\'') }"),
         ("src/epoch/x.rs", "use crate::query::{QueryError, select};"),
-        ("src/corpus/mod.rs", "use crate::query::info;"),
+        ("src/workflow/x.rs", "use crate::query::info;"),
         ("src/cli/x.rs", "use corpusdb::Corpus; use super::print; use crate::cli::setup;"),
     ] {
         assert_none(&imports_upwards(&file(path, text)));
