@@ -9,7 +9,7 @@ use corpusdb::Corpus;
 use corpusdb::arrow::array::{Array, RecordBatch, RecordBatchReader};
 use corpusdb::arrow::datatypes::SchemaRef;
 use corpusdb::arrow::error::ArrowError;
-use corpusdb::query::{QueryError, SqlOptions};
+use corpusdb::query::{QueryError, SqlQuery};
 use pyo3::exceptions::{PyBaseException, PyKeyboardInterrupt};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -82,12 +82,12 @@ pub(crate) fn sql(
     files: bool,
 ) -> PyResult<Rows> {
     let corpus = handle.corpus(py)?;
-    let mut options = SqlOptions::default().files(files);
+    let mut query = SqlQuery::new(statement).files(files);
     if let Some(snapshot) = snapshot {
-        options = options.snapshot(snapshot);
+        query = query.snapshot(snapshot);
     }
     let (schema, left) = or_leave(py, None, move |_| {
-        let rows = corpus.sql_with(&statement, &options)?;
+        let rows = corpus.sql(query)?;
         let schema = rows.schema();
         Ok((schema, Left { ahead: VecDeque::new(), rows: Some(rows), _corpus: corpus }))
     })?;

@@ -2,6 +2,7 @@
 
 use super::setup::CommandSession;
 use super::{Outcome, print};
+use corpusdb::query::DocumentFilter;
 use std::path::PathBuf;
 
 /// Count documents
@@ -22,11 +23,8 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let corpus = session.read(&args.corpus)?;
-    let condition = args.condition.as_deref();
-    let count = match &args.snapshot {
-        Some(snapshot) => corpus.select_in(snapshot, condition)?.len(),
-        None => corpus.count(condition)?,
-    };
+    let (condition, snapshot) = (args.condition.clone(), args.snapshot.clone());
+    let count = corpus.count(DocumentFilter { condition, snapshot, source: None })?;
     if session.json {
         let mut answer =
             serde_json::json!({ "type": "count", "where": args.condition, "documents": count });

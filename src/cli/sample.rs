@@ -2,6 +2,7 @@
 
 use super::setup::CommandSession;
 use super::{Outcome, print};
+use corpusdb::query::DocumentFilter;
 use std::path::PathBuf;
 
 /// Show N documents, drawn uniformly; the same selection and seed give the same ones
@@ -28,11 +29,10 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let corpus = session.read(&args.corpus)?;
-    let condition = args.condition.as_deref();
-    let drawn = match &args.snapshot {
-        Some(snapshot) => corpus.sample_in(snapshot, condition, args.n, args.seed)?,
-        None => corpus.sample(condition.or(Some("kept")), args.n, args.seed)?,
-    };
+    let snapshot = args.snapshot;
+    let condition = args.condition.or_else(|| snapshot.is_none().then(|| "kept".to_owned()));
+    let filter = DocumentFilter { condition, snapshot, source: None };
+    let drawn = corpus.sample(filter, args.n, args.seed)?;
     for document in drawn {
         let shown = corpus.show(document)?;
         if session.json {

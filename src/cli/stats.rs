@@ -5,8 +5,8 @@ use super::print::{self, number, size};
 use super::setup::CommandSession;
 use super::tables::{cut, fitting, value};
 use corpusdb::query::{
-    ColumnStats, DocumentCounts, GroupStats, LossStats, MisfitStats, RejectStats, Stats,
-    StatsOptions, StatsValue,
+    ColumnStats, DocumentCounts, DocumentFilter, GroupStats, LossStats, MisfitStats, RejectStats,
+    Stats, StatsValue,
 };
 use std::path::PathBuf;
 
@@ -36,12 +36,12 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     let Args { corpus, condition, source, snapshot } = args;
-    let options = StatsOptions {
+    let filter = DocumentFilter {
         condition: condition.clone(),
         source: source.clone(),
         snapshot: snapshot.clone(),
     };
-    let stats = session.read(corpus)?.stats(&options)?;
+    let stats = session.read(corpus)?.stats(filter)?;
     if session.json {
         print::typed("stats", &stats)?;
     } else {

@@ -73,6 +73,8 @@ pub struct IngestOptions {
     /// is not true are passed over: they are counted as [`filtered`](super::IngestReport::filtered) and stored nowhere.
     /// With another condition a file is read from its start; what is stored stays.
     pub condition: Option<String>,
+    /// Tokenizers that the corpus must have: else the ingest is refused. All that it has encode what is kept.
+    pub tokenizers: Vec<String>,
 }
 
 impl IngestOptions {
@@ -92,6 +94,7 @@ impl IngestOptions {
             max_rejected: None,
             max_cluster: 1000,
             condition: None,
+            tokenizers: Vec::new(),
         }
     }
 

@@ -131,7 +131,7 @@ fn copy_documents(
         ..ReadOptions::default()
     };
     let options = IngestOptions { read, on_error: OnError::Fail, ..IngestOptions::new("salvage") };
-    writer.ingest_records(Records::objects("salvage", objects), &options, &[], context)?;
+    writer.ingest(Records::objects("salvage", objects), &options, context)?;
     let tally = std::mem::take(&mut *tally.lock().unwrap_or_else(PoisonError::into_inner));
     report.copied = tally.copied;
     report.purged = tally.purged;

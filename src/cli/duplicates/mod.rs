@@ -87,7 +87,7 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
         }
         let options =
             DuplicatesOptions { largest, source: args.source.clone(), by: args.by.clone() };
-        let found = corpus.duplicates_summary_of(&options)?;
+        let found = corpus.duplicates_summary(&options)?;
         if session.json {
             print::typed("duplicates", &found)?;
         } else {

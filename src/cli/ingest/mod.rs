@@ -132,9 +132,10 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
         max_rejected: args.max_rejected,
         max_cluster: args.max_cluster,
         condition: args.condition,
+        tokenizers: args.tokenizers,
     };
     let target = session.target(&args.corpus, args.dry_run)?;
-    let report = ingest(target.path(), &args.paths, &options, &args.tokenizers, session)?;
+    let report = ingest(target.path(), &args.paths, &options, session)?;
     if session.json {
         print::report("ingest", &report, args.dry_run)?;
     } else {
@@ -151,9 +152,8 @@ fn ingest(
     corpus: &Path,
     paths: &[String],
     options: &IngestOptions,
-    tokenizers: &[String],
     session: &CommandSession,
 ) -> anyhow::Result<IngestReport> {
     let mut writer: CorpusWriter = session.write(corpus)?;
-    Ok(writer.ingest(paths, options, tokenizers, &session.context())?)
+    Ok(writer.ingest(paths, options, &session.context())?)
 }

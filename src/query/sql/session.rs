@@ -1,9 +1,9 @@
 //! The engine's session over one view: its tables, its limits, and the statements it accepts.
 
 use super::engine::{RowsWithText, engine, runtime};
-use super::options::SqlOptions;
 use super::outside::{self, FileTable};
 use super::provider::Documents;
+use super::query::SqlQuery;
 use super::{nesting, parser, small_tables};
 use crate::query::error::{QueryError, shown};
 use crate::store::View;
@@ -34,22 +34,22 @@ pub(in crate::query) fn value_limit(state: &SessionState) -> usize {
 
 /// A session whose tables are those of `view`, within the memory it was opened with. It reads no file.
 pub(in crate::query) fn session(view: &View) -> Result<SessionState, QueryError> {
-    session_with(view, &SqlOptions::default())
+    session_with(view, &SqlQuery::default())
 }
 
-/// A session whose tables are those of `view` and what `options` allow beside.
+/// A session whose tables are those of `view` and what `query` may look at beside.
 pub(in crate::query) fn session_with(
     view: &View,
-    options: &SqlOptions,
+    query: &SqlQuery,
 ) -> Result<SessionState, QueryError> {
     let mut state = engine(view)?.as_ref().clone();
     state.config_mut().set_extension(Arc::new(OwnRuntime(runtime(view)?)));
     // Names that the engine makes up are counted from one in each statement.
     *state.execution_props_mut() = ExecutionProps::new();
     state.mark_start_execution();
-    outside::register(&mut state, view, options);
+    outside::register(&mut state, view, query);
     let tables = MemorySchemaProvider::new();
-    let documents = match &options.snapshot {
+    let documents = match &query.snapshot {
         None => Documents::new(view),
         Some(snapshot) => Documents::kept_in(view, snapshot)?,
     };

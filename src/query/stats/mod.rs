@@ -33,20 +33,10 @@ pub use spread::{ColumnStats, StatsValue};
 
 use super::snapshots::{DocumentCounts, Moment, SnapshotMoment};
 use crate::query::error::QueryError;
+use crate::query::filter::DocumentFilter;
 use crate::store::View;
 use scope::Scope;
 use serde::Serialize;
-
-/// Which documents are looked at. By default all that are stored.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct StatsOptions {
-    /// A SQL boolean expression over `documents`. Columns are as they are today, also with a snapshot.
-    pub condition: Option<String>,
-    /// Those of this source.
-    pub source: Option<String>,
-    /// Those that were stored when this snapshot was made, and kept where it keeps them.
-    pub snapshot: Option<String>,
-}
 
 /// A corpus in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -78,29 +68,29 @@ pub struct Stats {
     pub rejects: Vec<RejectStats>,
 }
 
-/// The corpus of `view` in numbers. They are exact, and a function of the commit and the options. Beside bitmaps of
+/// The corpus of `view` in numbers. They are exact, and a function of the commit and the filter. Beside bitmaps of
 /// documents it holds some 6 MB a thread: a quantile is found by counting values in 65,536 ranges, again within the
 /// range that has it, until that is one value.
 ///
 /// # Errors
 /// [`QueryError`] for a condition, source or snapshot that cannot be used, or when rows cannot be read.
-pub fn stats(view: &View, options: &StatsOptions) -> Result<Stats, QueryError> {
-    let moment = Moment::named(view, options.snapshot.as_deref())?;
-    let scope = Scope::new(view, options, &moment)?;
+pub fn stats(view: &View, filter: &DocumentFilter) -> Result<Stats, QueryError> {
+    let moment = Moment::named(view, filter.snapshot.as_deref())?;
+    let scope = Scope::new(view, filter, &moment)?;
     let counted = groups::count(&scope)?;
-    let has_rejects = options.condition.is_none() && options.snapshot.is_none();
+    let has_rejects = filter.condition.is_none() && filter.snapshot.is_none();
     Ok(Stats {
-        condition: options.condition.clone(),
-        source: options.source.clone(),
+        condition: filter.condition.clone(),
+        source: filter.source.clone(),
         all: counted.all,
         kept: counted.kept,
         groups: counted.groups,
         is_by_source_alone: counted.is_by_source_alone,
         columns: spread::columns(&scope)?,
-        losses: losses::losses(&scope, &moment, options.snapshot.is_some())?,
+        losses: losses::losses(&scope, &moment, filter.snapshot.is_some())?,
         misfits: misfits::misfits(&scope)?,
         rejects: match has_rejects {
-            true => rejected::rejected(view, options.source.as_deref())?,
+            true => rejected::rejected(view, filter.source.as_deref())?,
             false => Vec::new(),
         },
         moment: moment.told,

@@ -15,8 +15,8 @@ mod table;
 
 pub(super) use table::FileTable;
 
-use super::options::SqlOptions;
 use super::provider::Documents;
+use super::query::SqlQuery;
 use crate::query::error::QueryError;
 use crate::store::View;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
@@ -56,10 +56,10 @@ pub(super) fn table_function(word: &str) -> Option<&'static str> {
 }
 
 /// Makes the functions known; the engine has `range` and `generate_series` itself.
-pub(super) fn register(state: &mut SessionState, view: &View, options: &SqlOptions) {
+pub(super) fn register(state: &mut SessionState, view: &View, query: &SqlQuery) {
     state.register_udtf("documents_at", Arc::new(DocumentsAt { view: view.clone() }));
     for kind in FileKind::ALL {
-        let function = ReadFiles { kind, allowed: options.files };
+        let function = ReadFiles { kind, allowed: query.files };
         state.register_udtf(kind.function(), Arc::new(function));
     }
 }
@@ -99,7 +99,7 @@ impl TableFunctionImpl for ReadFiles {
         let function = self.kind.function();
         if !self.allowed {
             return plan_err!(
-                "`{function}` reads files of this machine, which is not allowed here: it is in `corpusdb sql`, and elsewhere where the program says so (files of SqlOptions, `files=True` in Python)"
+                "`{function}` reads files of this machine, which is not allowed here: it is in `corpusdb sql`, and elsewhere where the program says so (files of SqlQuery, `files=True` in Python)"
             );
         }
         let Some(path) = text(args.exprs()) else {
