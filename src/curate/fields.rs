@@ -45,6 +45,7 @@ impl NewField {
 
 /// What became of a field that was added or computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FieldReport {
     /// Its name.

@@ -12,8 +12,8 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("tokenizer", &["model"]),
     ("signals", &["model", "dedup"]),
     ("store", &["model"]),
-    ("output", &["model"]),
     ("remote", &["model"]),
+    ("output", &["model", "remote"]),
     ("decide", &["model", "store", "dedup", "tokenizer"]),
     ("input", &["model", "remote"]),
     (
@@ -138,7 +138,6 @@ const HOMES: &[(&str, &[&str])] = &[
     ("lz4_flex", &["src/input/"]),
     ("bzip2", &["src/input/"]),
     ("lzma_rust2", &["src/input/"]),
-    ("clap", &["src/cli/", "src/main.rs"]),
     ("clap_complete", &["src/cli/", "src/main.rs"]),
     ("indicatif", &["src/cli/", "src/main.rs"]),
     ("console", &["src/cli/", "src/main.rs"]),

@@ -62,6 +62,7 @@ const TOUCHED: [&str; 20] = [
 ];
 /// What a purge did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PurgeReport {
     /// Documents asked for.

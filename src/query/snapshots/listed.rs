@@ -11,6 +11,7 @@ use serde::Serialize;
 
 /// A document that is another matter in the later moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ChangedDocument {
     /// The document.

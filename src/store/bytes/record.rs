@@ -109,8 +109,8 @@ fn declaration(id: FieldId, name: &str, spelled: &str) -> Result<FieldDeclaratio
         Some((kind, path)) => (kind, Some(path.to_owned())),
         None => (spelled, None),
     };
-    let kind = FieldKind::from_name(kind)
-        .ok_or_else(|| DecodeError::at(1, format!("unknown field kind `{kind}`")))?;
+    let kind: FieldKind =
+        kind.parse().map_err(|_| DecodeError::at(1, format!("unknown field kind `{kind}`")))?;
     Ok(FieldDeclaration { id, name: name.to_owned(), kind, path })
 }
 
