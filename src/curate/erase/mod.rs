@@ -30,9 +30,11 @@ pub(crate) use words::quoting;
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use super::remove::{RemovalRequest, lift, remove};
+use crate::corpus::Corpus;
 use crate::decide::{BlockReach, LoadedTokenizer};
-use crate::model::{Context, Standing};
-use crate::store::{CommitRecord, PendingPurge, StoreError, StoreWriter};
+use crate::error::Error;
+use crate::model::{Context, DocId, Standing, key_identity};
+use crate::store::{BlockKind, CommitRecord, PendingPurge, StoreError, StoreWriter};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use traces::TraceSearch;
@@ -111,6 +113,32 @@ struct PurgeProcedure<'a, 'c> {
     record: CommitRecord,
     commits: CommitLoop<'c>,
     report: &'a mut PurgeReport,
+}
+impl Corpus {
+    /// The documents that are still to be erased by a purge that was stopped. The next purge erases them, whatever is
+    /// asked for, unless they are restored.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when rows cannot be read.
+    pub fn unended_purge(&self) -> Result<RoaringTreemap, Error> {
+        let view = self.view();
+        let Some(unended) = view.unended_purge()? else { return Ok(RoaringTreemap::new()) };
+        Ok(unended.documents - view.documents_standing(Standing::Purged)?)
+    }
+
+    /// How many purged documents keep records of this key from coming in, in any source: the key itself is not stored.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when rows cannot be read.
+    pub fn purged_under(&self, key: &str) -> Result<u64, Error> {
+        let view = self.view();
+        let mut purged = RoaringTreemap::new();
+        for (_, source) in view.sources() {
+            let by = view.blockers(BlockKind::Identity, key_identity(&source.name, key))?;
+            purged.extend(by.iter().map(|DocId(document)| *document));
+        }
+        Ok(purged.intersection_len(&view.documents_standing(Standing::Purged)?))
+    }
 }
 
 /// Erases documents, and finishes a purge that was stopped before.
