@@ -193,14 +193,14 @@ fn pages_say_who_they_are_for_and_fit_the_screen() {
 }
 
 #[test]
-fn the_readme_lists_every_verb() {
-    let readme = read("README.md");
-    let listed: BTreeSet<String> = table(&readme, "| verb | does |")
+fn the_page_of_verbs_lists_every_verb() {
+    let page = read("docs/reference/verbs.md");
+    let listed: BTreeSet<String> = table(&page, "| verb | does |")
         .into_iter()
         .filter_map(verb_of)
         .map(str::to_owned)
         .collect();
-    assert_eq!(listed, verbs(&reference()), "verbs of README.md, then those of the command");
+    assert_eq!(listed, verbs(&reference()), "docs/reference/verbs.md, then the command");
 }
 
 /// The TOML blocks of a document.
@@ -262,6 +262,34 @@ fn functions_and_tables_of_sql_are_what_the_corpus_answers() {
         documented.trim() == expected.trim(),
         "docs/reference/sql.md must end in\n{expected}\nand ends in\n{documented}\n(CORPUSDB_WRITE_SQL=1 writes it)"
     );
+}
+
+/// The table of three-valued logic: what each condition takes of a document with much, little and no quality.
+#[test]
+fn conditions_take_of_nulls_what_the_page_says() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--field", "quality:float"]);
+    let records = [
+        r#"{"text": "The first page of three", "quality": 0.9}"#,
+        r#"{"text": "Another one, with little", "quality": 0.1}"#,
+        r#"{"text": "And the last has none at all"}"#,
+    ];
+    ingest(&corpus, &[&scratch.write("a.jsonl", records.join("\n"))], &["--source", "web"]);
+    let text = read("docs/reference/sql.md");
+    let rows = table(&text, "| condition | quality 0.9 | quality 0.1 | no quality |");
+    assert!(rows.len() > 10);
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let condition = cells[0].trim_matches('`');
+        let select = format!("SELECT id FROM documents WHERE {condition} ORDER BY id");
+        let found = corpusdb(&["sql", &corpus, &select, "--json"]).good().json_lines();
+        let found: Vec<u64> = found.iter().map(|row| row["id"].as_u64().unwrap()).collect();
+        let expected: Vec<u64> = (0..3).filter(|id| cells[1 + *id as usize] == "taken").collect();
+        assert_eq!(found, expected, "{condition}");
+        let count = corpusdb(&["count", &corpus, "--where", condition]).good().stdout;
+        assert_eq!(count.trim(), expected.len().to_string(), "{condition}");
+    }
 }
 
 /// The picture of the architecture is drawn from its text, where there is a Python to draw it.
