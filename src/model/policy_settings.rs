@@ -5,7 +5,7 @@ use super::policy::{
     Signature,
 };
 
-/// A profile, and what is to be otherwise than in it. What is none is the profile's, or the corpus's own.
+/// A profile with overrides. `None` keeps the value of the profile, or of the corpus.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PolicySettings {
     /// The settings to begin with; [`Profile::Web`] unless said.
@@ -13,7 +13,7 @@ pub struct PolicySettings {
     /// How duplicates are decided.
     pub mode: Option<DedupMode>,
     /// Exact Jaccard similarity from which a document is a near duplicate. Another one than the profile's sets the
-    /// bands anew.
+    /// bands again.
     pub threshold: Option<f64>,
     /// Bands of the index; goes together with `rows`.
     pub bands: Option<u32>,
