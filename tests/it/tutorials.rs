@@ -169,7 +169,10 @@ fn dedup_on_a_cluster() {
 fn the_commands_of_the_readme_run() {
     run_page("README.md");
     let lines = std::fs::read_to_string(repository("README.md")).unwrap().lines().count();
-    assert!(lines <= 150, "README.md has {lines} lines: a table of its own goes into docs/reference/");
+    assert!(
+        lines <= 150,
+        "README.md has {lines} lines: a table of its own goes into docs/reference/"
+    );
 }
 
 /// A tutorial that no test names would be run by none. The notebook takes a kernel and torch: `make test-integrations`.
