@@ -203,6 +203,44 @@ fn the_page_of_verbs_lists_every_verb() {
     assert_eq!(listed, verbs(&reference()), "docs/reference/verbs.md, then the command");
 }
 
+/// The table "Stored or kept" of docs/reference/verbs.md, on a corpus that has duplicates, an old version and a removal.
+#[test]
+fn verbs_count_stored_or_kept_documents_as_the_page_says() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    for seed in [91, 92] {
+        let file = scratch.write(&format!("{seed}.jsonl"), lines(&crawl(seed, 60, true)));
+        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    }
+    corpusdb(&["remove", &corpus, "0"]).good();
+    let info = corpusdb(&["info", &corpus, "--json"]).good().json();
+    let [stored, kept] = ["documents", "kept"].map(|key| info[key].as_u64().unwrap());
+    assert!(stored > kept + 3 && kept > 3, "{info}");
+    let count = |more: &[&str]| -> u64 {
+        let ran = corpusdb(&[&["count", &corpus], more].concat()).good();
+        ran.stdout.trim().parse().unwrap()
+    };
+    let sample = |more: &[&str]| {
+        let words = ["sample", &corpus, "-n", "1000", "--json"];
+        corpusdb(&[&words, more].concat()).good().json_lines().len() as u64
+    };
+    let export = |more: &[&str]| {
+        let words = ["export", &corpus, "--to", "-", "--format", "jsonl"];
+        corpusdb(&[&words, more].concat()).good().json_lines().len() as u64
+    };
+    corpusdb(&["snapshot", "create", &corpus, "now"]).good();
+    let all = ["--where", "id >= 0"];
+    assert_eq!([count(&[]), count(&all), sample(&all), export(&["--all"])], [stored; 4]);
+    assert_eq!([count(&["--where", "kept"]), count(&["--snapshot", "now"])], [kept; 2]);
+    assert_eq!([sample(&[]), sample(&["--snapshot", "now"])], [kept; 2]);
+    assert_eq!([export(&[]), export(&all), export(&["--snapshot", "now"])], [kept; 3]);
+    let stats = corpusdb(&["stats", &corpus, "--json"]).good().json();
+    let duplicates = corpusdb(&["duplicates", &corpus, "--list", "--json"]).good().json_lines();
+    let near = count(&["--where", "standing IN ('exact', 'near')"]);
+    assert_eq!(duplicates.len() as u64, near, "{stats}");
+}
+
 /// The TOML blocks of a document.
 fn recipes(text: &str) -> Vec<&str> {
     text.split("```toml\n").skip(1).filter_map(|rest| rest.split("```").next()).collect()
