@@ -139,7 +139,7 @@ impl IngestOptions {
         ReadOptions { drop_fields: Vec::new(), ..self.reads() }
     }
 
-    /// The options that decide what the records of a file are: if they change, a file is read anew.
+    /// The options that decide what the records of a file are: if they change, a file is read again.
     pub(super) fn reading_key(&self) -> String {
         let ReadOptions { format, text_field, id_field, max_doc_bytes, .. } = &self.read;
         let ReadOptions { renamed, source_field, text_by, table, .. } = &self.read;
@@ -157,7 +157,7 @@ impl IngestOptions {
             InputFormat::Text => "text",
         };
         let (text, id) = (field(text_field), field(id_field));
-        // What is as it always was is not said, so that what was read before stays read.
+        // Default options are left out, so that the stored texts of older releases still match.
         let by = match text_by {
             TextUnit::File => "",
             TextUnit::Line => ";by=line",

@@ -74,7 +74,7 @@ impl TokenizerCheck {
     }
 }
 
-/// Runs the self-test of a `tokenizer.json` anew, with `sample` of the texts it is for, and tries
+/// Runs the self-test of a `tokenizer.json` again, with `sample` of the texts it is for, and tries
 /// the cases in which tokenizers lose text, split it oddly or have ids in disorder.
 ///
 /// # Errors

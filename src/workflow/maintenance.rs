@@ -82,7 +82,7 @@ impl CorpusWriter {
     /// reaches nothing. A purge that was stopped is finished first, whatever is selected: nothing needs to be.
     ///
     /// Snapshots lose the documents, plans that draw them cannot be opened any more, and words in use that quote them are
-    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. RocksDB's list of files is written anew when the corpus is next opened for writing; until then
+    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. RocksDB's list of files is written again when the corpus is next opened for writing; until then
     /// it may have single values of fields.
     ///
     /// # Errors

@@ -185,7 +185,7 @@ pub struct RedoRecord {
     pub generation: u32,
     /// Documents below this id are decided.
     pub next: u64,
-    /// The commit that wrote this record: after any other, the re-decision begins anew.
+    /// The commit that wrote this record: after any other, the re-decision begins again.
     pub commit: u64,
     /// Buckets that were read only in part so far.
     pub capped: u64,
