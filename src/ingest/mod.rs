@@ -3,7 +3,7 @@
 //! Use it to say how [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) reads files ([`IngestOptions`],
 //! [`ReadOptions`], [`InputFormat`]), how conversations become texts ([`ChatOptions`]), and how stored documents get values
 //! from outside ([`JoinOptions`]); [`IngestReport`] says what came of it. What is in no file is handed over as
-//! [`Records`] ([`CorpusWriter::ingest`](crate::CorpusWriter::ingest_records), with an example).
+//! [`Records`] ([`CorpusWriter::ingest`](crate::CorpusWriter::ingest), with an example).
 //!
 //! ```
 //! use corpusdb::IngestOptions;
@@ -33,6 +33,7 @@
 //! `field_join` gives stored documents values from outside, `suite_reader` reads evaluation suites: both decide nothing and
 //! run by themselves.
 
+mod alarm_words;
 mod chat;
 mod committer;
 mod converter;
@@ -65,8 +66,10 @@ pub use crate::input::{
     CsvOptions, InputFormat, LeftFile, LeftRole, ReadError, ReadOptions, Record, Records,
     SkippedContent, TextUnit,
 };
+pub use alarm_words::misfit_words;
 pub use chat::{
-    ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
+    ChatOptions, ChatShape, ChatTemplate, RecordFormOptions, SpecialInContent, TemplateError,
+    TemplateMarkers,
 };
 pub(crate) use converter::markers_read_as_text;
 pub use error::IngestError;

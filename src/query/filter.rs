@@ -18,13 +18,21 @@ use roaring::RoaringTreemap;
 /// assert_eq!(DocumentFilter::default(), DocumentFilter::from(None));
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct DocumentFilter {
-    /// A SQL boolean expression over `documents`. Columns are as they are today, `kept` and `standing` too, also with a
-    /// snapshot.
+    /// Only documents for which this is true: a SQL boolean expression over the table documents.
+    ///
+    /// Columns are as they are today, also with a snapshot.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
+    )]
     pub condition: Option<String>,
-    /// Those of this source.
+    /// Only what is of this source.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub source: Option<String>,
-    /// Those that this snapshot keeps.
+    /// Only what this snapshot keeps; `stats` counts all that was stored when it was made, too.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub snapshot: Option<String>,
 }
 

@@ -15,6 +15,7 @@ use std::path::Path;
 
 /// Snapshots and plans that show documents, and words that quote them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownBy {
     /// Names of snapshots, and how many of the documents each one shows as kept.
@@ -81,7 +82,7 @@ impl CorpusWriter {
     /// reaches nothing. A purge that was stopped is finished first, whatever is selected: nothing needs to be.
     ///
     /// Snapshots lose the documents, plans that draw them cannot be opened any more, and words in use that quote them are
-    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. RocksDB's list of files is written anew when the corpus is next opened for writing; until then
+    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. RocksDB's list of files is written again when the corpus is next opened for writing; until then
     /// it may have single values of fields.
     ///
     /// # Errors

@@ -40,6 +40,7 @@ use serde::Serialize;
 
 /// A corpus in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Stats {
     /// The moment whose documents these are; `now` without a snapshot.
