@@ -113,7 +113,7 @@ impl Corpus {
     /// [`Error::Query`] when the statement is wrong or no query, for a snapshot that there is not, with those that there
     /// are, and for a file that cannot be read. After a stop [`Error::Interrupted`], as a row would come.
     pub fn sql(&self, query: impl Into<SqlQuery>) -> Result<Rows, Error> {
-        Ok(query::sql(self.view(), query.into())?)
+        Ok(query::sql(self.view(), query)?)
     }
 
     /// The tables, columns and functions that statements can name, and the words of the language.

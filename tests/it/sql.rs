@@ -334,6 +334,48 @@ fn files_are_read_where_they_are_allowed() {
 }
 
 #[test]
+fn a_filter_means_what_condition_source_and_snapshot_all_take() {
+    let library = Library::new();
+    let corpus = library.open();
+    let ids = |filter: DocumentFilter| -> Vec<u64> {
+        let found: Vec<u64> = corpus.select(&filter).unwrap().iter().collect();
+        assert_eq!(corpus.count(&filter).unwrap(), found.len() as u64, "{filter:?}");
+        let shown = corpus.documents(&filter).unwrap().map(|shown| shown.unwrap().id);
+        assert_eq!(shown.collect::<Vec<_>>(), found, "{filter:?}");
+        let mut drawn: Vec<u64> = corpus
+            .sample(&filter, u64::MAX, 1)
+            .unwrap()
+            .into_iter()
+            .map(|document| document.0)
+            .collect();
+        drawn.sort_unstable();
+        assert_eq!(drawn, found, "{filter:?}");
+        found
+    };
+    let all = ids(DocumentFilter::default());
+    assert_eq!(all.len() as u64, corpus.view().documents());
+    assert_eq!(ids(None.into()), all);
+    let feed = ids(DocumentFilter::default().of_source("feed"));
+    assert_eq!(feed, ids("source = 'feed'".into()));
+    assert!(!feed.is_empty() && feed.len() < all.len());
+    assert_eq!(
+        ids(DocumentFilter::from("kept").of_source("web")),
+        ids("kept AND source = 'web'".into())
+    );
+    // What June kept of the web and is not kept today: the documents that were removed since.
+    let lost = DocumentFilter::from("NOT kept").of_source("web").in_snapshot("june");
+    assert_eq!(ids(lost.clone()), ids("standing = 'removed'".into()));
+    assert!(ids(lost.clone().of_source("feed")).is_empty(), "June had no feed");
+    let why = |filter: DocumentFilter| corpus.select(filter).unwrap_err().to_string();
+    let unknown = why(lost.clone().of_source("wbe"));
+    assert!(unknown.contains("`wbe`") && unknown.contains("web, feed"), "{unknown}");
+    let unknown = why(lost.in_snapshot("may"));
+    assert!(unknown.contains("no snapshot `may`: there is july, june"), "{unknown}");
+    let stats = corpus.stats(DocumentFilter::from("bytes > 300").of_source("feed")).unwrap();
+    assert_eq!(stats.all.documents, corpus.count("bytes > 300 AND source = 'feed'").unwrap());
+}
+
+#[test]
 fn a_snapshot_is_asked_as_count_has_it() {
     let library = Library::new();
     let corpus = library.open();

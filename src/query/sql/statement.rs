@@ -109,8 +109,9 @@ impl std::fmt::Debug for Rows {
 /// [`QueryError`]: a statement that is no query or cannot be planned; [`QueryError::Interrupted`];
 /// [`QueryError::Store`] for a snapshot that there is not, with those that there are. What fails while it runs comes as a
 /// row would.
-pub fn sql(view: &View, query: SqlQuery) -> Result<Rows, QueryError> {
-    let (view, interrupt) = (view.clone(), query.interrupt.clone());
+pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<Rows, QueryError> {
+    let (view, query) = (view.clone(), query.into());
+    let interrupt = query.interrupt.clone();
     let (columns, schema) = sync_channel(1);
     let (sender, batches) = sync_channel(QUEUE);
     let driver = runtime::start(async move {
