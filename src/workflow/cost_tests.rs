@@ -283,7 +283,8 @@ fn extending_walks_each_epoch_once() {
     let mut cost = |epochs: u64| {
         let read = rows(|| {
             let consumed = epochs * rows_of_epoch + 1;
-            let row = corpus.run_row(&planned, 0, consumed, &Context::new()).unwrap();
+            let epoch = corpus.epoch(&planned, 0, &Context::new()).unwrap();
+            let row = epoch.run_row_after(consumed, &Context::new()).unwrap();
             writer.extend(record.number, row, None, &Context::new()).unwrap();
         });
         of(&read, "columns")

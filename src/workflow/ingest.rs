@@ -26,8 +26,8 @@ impl Corpus {
         paths: &[String],
         read: &ReadOptions,
         rule: &Rule,
-        context: &Context<'_>,
         each: &mut dyn FnMut(&CheckedText),
+        context: &Context<'_>,
     ) -> Result<CheckedTexts, Error> {
         let seeds = curate::load_seeds(self.view())?;
         let mut check = TextCheck::new(self.view(), seeds, *rule)?;

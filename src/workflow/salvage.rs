@@ -1,6 +1,6 @@
 //! What is whole of a damaged corpus, copied into a new one by the ordinary way in, and a list of what is not.
 
-use crate::corpus::{Corpus, CorpusOptions, CorpusWriter};
+use crate::corpus::{CorpusOptions, CorpusWriter};
 use crate::curate::{BlockReach, StandingRules};
 use crate::decide::{BlockKeys, Blocklist};
 use crate::error::Error;
@@ -83,20 +83,6 @@ impl CorpusOptions {
         copy_suites(&view, &mut writer, &mut report, context)?;
         tell_left(&view, &mut report);
         Ok(report)
-    }
-}
-
-impl Corpus {
-    /// As [`CorpusOptions::salvage`], with all defaults.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn salvage(
-        path: impl AsRef<Path>,
-        target: impl AsRef<Path>,
-        context: &Context<'_>,
-    ) -> Result<SalvageReport, Error> {
-        Self::options().salvage(path, target, context)
     }
 }
 

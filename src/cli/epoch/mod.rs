@@ -246,7 +246,11 @@ pub(super) fn run(arguments: Arguments, session: &CommandSession) -> anyhow::Res
             let recipe = recipe.as_deref().map(read_recipe).transpose()?;
             let reader = session.read_with(&corpus, shards)?;
             let parent = reader.stored_plan(plan)?;
-            let next_row = reader.run_row(&parent, epoch, consumed, &session.context())?;
+            let context = session.context();
+            let next_row = reader
+                .epoch(&parent, epoch, &context)?
+                .run_row_after(consumed, &context)
+                .map_err(corpusdb::Error::from)?;
             drop(reader);
             let mut writer = session.write_soon_with(&corpus, shards)?;
             let (record, planned) =

@@ -92,8 +92,9 @@ impl Epoch {
         self.marks.start.row
     }
 
-    /// The row of the run that comes after `rows` rows were given from this epoch's beginning on: rows of
-    /// pads count, and what fills no batch does not.
+    /// The row of the run that comes after `rows` rows were given from this epoch's beginning on, as trainers count
+    /// them: batches times their rows, rows of pads included, over as many epochs as it takes; what fills no batch does
+    /// not count.
     ///
     /// # Errors
     /// [`EpochError::Recipe`] when the run ends before; [`EpochError::Interrupted`];

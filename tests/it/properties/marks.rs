@@ -101,7 +101,7 @@ fn plans_without_marks_go_on_working_and_get_them_when_asked() {
         let epochs: Vec<Vec<_>> = (0..3)
             .map(|number| rows(&open(&corpus, &planned, number)).iter().map(content).collect())
             .collect();
-        (epochs, corpus.run_row(&planned, 1, 50, &Context::new()).unwrap())
+        (epochs, open(&corpus, &planned, 1).run_row_after(50, &Context::new()).unwrap())
     };
     let before = numbers(&writer);
     let extend = |writer: &mut corpusdb::CorpusWriter| {
