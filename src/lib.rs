@@ -126,8 +126,8 @@ pub use arrow;
 pub use roaring;
 
 pub use corpus::{
-    Backups, Corpus, CorpusOptions, CorpusWriter, LostDocument, RepairReport, SalvageReport,
-    ShownBy,
+    Backups, Corpus, CorpusOptions, CorpusWriter, LostDocument, PurgeSelection, RepairReport,
+    SalvageReport, ShownBy,
 };
 pub use epoch::Recipe;
 pub use error::Error;

@@ -1,15 +1,23 @@
-"""Types: the package passes mypy --strict, and its stub is what the native module is."""
+"""Types: the package and programs of users pass mypy --strict and pyright, and the stub is what the native module is."""
 
 from __future__ import annotations
 
 import ast
+import json
+import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 import corpusdb
 
 PACKAGE = Path(corpusdb.__file__).parent
+PROGRAMS = Path(__file__).parent / "typing"
+DOCUMENTS = Path(__file__).parents[2] / "docs"
 
 
 def mypy(arguments: list[str], settings: str, place: Path) -> subprocess.CompletedProcess[str]:
@@ -27,6 +35,64 @@ def test_the_package_is_strictly_typed(tmp_path: Path) -> None:
 def test_the_stub_is_what_the_native_module_is(tmp_path: Path) -> None:
     done = mypy(["mypy.stubtest", "--mypy-config-file", "mypy.ini", "corpusdb._native"], "", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.fixture
+def checkers(tmp_path: Path) -> Iterator[list[list[str]]]:
+    """The checkers that are installed, each a command that takes files."""
+    (tmp_path / "corpusdb").symlink_to(PACKAGE)
+    (tmp_path / "mypy.ini").write_text("[mypy]\nstrict = true\nignore_missing_imports = true\n")
+    settings = {"typeCheckingMode": "strict", "pythonVersion": "3.11", "venvPath": str(Path(sys.prefix).parent),
+                "venv": Path(sys.prefix).name, "reportMissingImports": False, "reportMissingTypeStubs": False,
+                "reportUnknownMemberType": False}
+    (tmp_path / "pyrightconfig.json").write_text(json.dumps(settings))
+    commands = [[sys.executable, "-m", "mypy", "--config-file", "mypy.ini"]]
+    if shutil.which("pyright"):
+        commands.append(["pyright", "--outputjson"])
+    yield commands
+
+
+def faults(command: list[str], file: Path, place: Path) -> dict[int, str]:
+    """What a checker says of a file, by line."""
+    done = subprocess.run([*command, str(file)], capture_output=True, text=True, cwd=place)
+    if "pyright" in command[0]:
+        told = json.loads(done.stdout)["generalDiagnostics"]
+        return {one["range"]["start"]["line"] + 1: one["message"] for one in told if one["severity"] == "error"}
+    found = re.findall(rf"{re.escape(file.name)}:(\d+): error: (.*)", done.stdout)
+    assert done.returncode == bool(found), done.stdout + done.stderr
+    return {int(line): message for line, message in found}
+
+
+def test_programs_of_users_are_strictly_typed(checkers: list[list[str]], tmp_path: Path) -> None:
+    for command in checkers:
+        assert faults(command, PROGRAMS / "first_steps.py", tmp_path) == {}, command
+
+
+def test_checkers_find_mistakes(checkers: list[list[str]], tmp_path: Path) -> None:
+    file = PROGRAMS / "mistakes.py"
+    expected = {at for at, line in enumerate(file.read_text().splitlines(), 1) if line.endswith("# expected")}
+    for command in checkers:
+        assert set(faults(command, file, tmp_path)) == expected, command
+
+
+def test_the_code_of_the_tutorials_is_typed(checkers: list[list[str]], tmp_path: Path) -> None:
+    """Blocks of a page follow one another, as they are run."""
+    cells = json.loads((DOCUMENTS / "tutorials" / "notebook.ipynb").read_text())["cells"]
+    pages = {"notebook": "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")}
+    for page in sorted((DOCUMENTS / "tutorials").glob("*.md")):
+        blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+        if any("corpusdb" in block for block in blocks):
+            pages[page.stem.replace("-", "_")] = "\n".join(blocks)
+    assert len(pages) > 1
+    for name, code in pages.items():
+        file = tmp_path / f"{name}.py"
+        file.write_text(code)
+        # Not strictly: code that people type has no annotations.
+        done = subprocess.run(
+            [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--check-untyped-defs", str(file)],
+            capture_output=True, text=True, cwd=tmp_path,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_everything_public_is_documented_and_there() -> None:

@@ -5,8 +5,7 @@ use super::setup::{self, CommandSession, on_disk};
 use super::{Outcome, find, print};
 use corpusdb::curate::{BlockReach, Certificate, PurgeReport};
 use corpusdb::query::Selection;
-use corpusdb::{Corpus, DocId, ShownBy};
-use roaring::RoaringTreemap;
+use corpusdb::{Corpus, DocId, PurgeSelection, ShownBy};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -78,7 +77,7 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
     let (documents, selection, shown_by, unended) = {
         let corpus = session.read(&args.corpus)?;
         let (documents, selection) = select(&args, &corpus)?;
-        let shown_by = corpus.shown_by(&documents)?;
+        let shown_by = corpus.shown_by(&documents.documents)?;
         (documents, selection, shown_by, unended(&corpus)?)
     };
     tell_shown(&shown_by);
@@ -89,20 +88,13 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
     let reach = if args.no_block { BlockReach::Nothing } else { args.block.reach() };
     let asked = removal(reach, args.reason.clone(), args.condition.as_deref());
     let mut writer = session.write(target.path())?;
-    let report = writer.purge(&documents, asked, args.force, &session.context())?;
-    drop(writer);
+    let report = writer.purge(documents, asked, args.force, &session.context())?;
+    let mut writer = writer.reopen()?;
     let certificate = match &args.prove {
-        // The list of files is written anew, and says nothing of those that are gone.
-        None => {
-            drop(session.write(target.path())?);
-            None
-        }
-        Some(file) => {
-            let options = Corpus::options().memory(session.memory).threads(session.threads);
-            let time = setup::now();
-            Some(options.prove_purge(target.path(), Some(file), time, &session.context())?)
-        }
+        None => None,
+        Some(file) => Some(writer.prove_purge(Some(file), setup::now(), &session.context())?),
     };
+    drop(writer);
     let proof = args.prove.as_deref().zip(certificate.as_ref());
     let is_clean = certificate.as_ref().is_none_or(Certificate::is_clean);
     if session.json {
@@ -118,23 +110,18 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
     Ok(if is_clean { Outcome::Good } else { Outcome::Bad })
 }
 
-/// The documents that are named; those of the condition. A key that was purged is none any more, and was what is asked
-/// for.
-fn select(args: &Args, corpus: &Corpus) -> anyhow::Result<(RoaringTreemap, Option<Selection>)> {
+/// The documents that are named; those of the condition.
+fn select(args: &Args, corpus: &Corpus) -> anyhow::Result<(PurgeSelection, Option<Selection>)> {
     if let Some(condition) = &args.condition {
         let selection = find::selection(corpus, condition)?;
-        return Ok((selection.documents.clone(), Some(selection)));
+        return Ok((selection.documents.clone().into(), Some(selection)));
     }
-    let mut found = RoaringTreemap::new();
-    for document in &args.documents {
-        if document.parse::<u64>().is_err() && corpus.purged_under(document)? > 0 {
-            let left = corpus.find_key(document)?;
-            found.extend(left.iter().map(|id| id.0));
-            continue;
-        }
-        let named = find::documents(corpus, Some(document), None)?;
-        anyhow::ensure!(!named.is_empty(), "nothing was purged: `{document}` is no document");
-        found.extend(named.iter().map(|id| id.0));
+    let (ids, keys): (Vec<_>, Vec<_>) =
+        args.documents.iter().partition(|document| document.parse::<u64>().is_ok());
+    let mut found = corpus.keys_to_purge(keys.iter().map(|key| key.as_str()))?;
+    for id in ids {
+        let named = find::documents(corpus, Some(id.as_str()), None)?;
+        found.documents.extend(named.iter().map(|id| id.0));
     }
     Ok((found, None))
 }

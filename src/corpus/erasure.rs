@@ -1,10 +1,11 @@
 //! Erasing documents of a corpus: what shows them, the purge itself, and its proof.
 
-use super::{Corpus, CorpusOptions, CorpusWriter};
+use super::{Corpus, CorpusWriter};
 use crate::curate::{self, Certificate, CurateError, PurgeReport, RemovalRequest};
 use crate::epoch;
 use crate::error::Error;
 use crate::model::{Context, DocId, Standing, key_identity};
+use crate::query::QueryError;
 use crate::store::{BlockKind, View};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -20,6 +21,28 @@ pub struct ShownBy {
     pub plans: Vec<(u32, u64)>,
     /// What quotes a text or a key of one: expressions of fields, recipes of plans, records of how tokenizers were made.
     pub quoted_by: Vec<String>,
+}
+
+/// What a purge takes: documents, and what was asked for and is gone already.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct PurgeSelection {
+    /// The documents.
+    pub documents: RoaringTreemap,
+    /// Documents that had one of the keys asked for and were purged before: their keys are not stored any more.
+    pub purged_before: u64,
+}
+
+impl From<RoaringTreemap> for PurgeSelection {
+    fn from(documents: RoaringTreemap) -> Self {
+        Self { documents, purged_before: 0 }
+    }
+}
+
+impl From<&RoaringTreemap> for PurgeSelection {
+    fn from(documents: &RoaringTreemap) -> Self {
+        documents.clone().into()
+    }
 }
 
 impl Corpus {
@@ -43,11 +66,30 @@ impl Corpus {
         Ok(unended.documents - view.documents_standing(Standing::Purged)?)
     }
 
-    /// How many purged documents keep records of this key from coming in, in any source: the key itself is not stored.
+    /// What a purge of these keys takes: every version of each. A key that was purged before has none left and is no
+    /// error.
     ///
     /// # Errors
-    /// [`Error::Store`] when rows cannot be read.
-    pub fn purged_under(&self, key: &str) -> Result<u64, Error> {
+    /// [`Error::Query`] for a key that no document has or had; [`Error::Store`] when rows cannot be read.
+    pub fn keys_to_purge<'k>(
+        &self,
+        keys: impl IntoIterator<Item = &'k str>,
+    ) -> Result<PurgeSelection, Error> {
+        let mut found = PurgeSelection::default();
+        for key in keys {
+            let documents = self.find_key(key)?;
+            let purged = self.purged_under(key)?;
+            if documents.is_empty() && purged == 0 {
+                return Err(QueryError::NoKey { key: key.to_owned() }.into());
+            }
+            found.documents.extend(documents.iter().map(|DocId(document)| *document));
+            found.purged_before += purged;
+        }
+        Ok(found)
+    }
+
+    /// How many purged documents keep records of this key from coming in, in any source: the key itself is not stored.
+    fn purged_under(&self, key: &str) -> Result<u64, Error> {
         let view = self.view();
         let mut purged = RoaringTreemap::new();
         for (_, source) in view.sources() {
@@ -64,19 +106,21 @@ impl CorpusWriter {
     /// reaches nothing. A purge that was stopped is finished first, whatever is selected: nothing needs to be.
     ///
     /// Snapshots lose the documents, plans that draw them cannot be opened any more, and words in use that quote them are
-    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. RocksDB's list of files is written anew when the corpus is next opened for writing; until then
-    /// it may have single values of fields.
+    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. Call [`CorpusWriter::reopen`] afterwards:
+    /// until then RocksDB's list of files may have single values of fields.
     ///
     /// # Errors
-    /// [`Error::Curate`]: among them [`CurateError::Shown`]; What was committed before it stays, and the same call goes
+    /// [`Error::Curate`]: among them [`CurateError::Shown`]. What was committed before it stays, and the same call goes
     /// on from there.
     pub fn purge(
         &mut self,
-        selection: &RoaringTreemap,
+        selection: impl Into<PurgeSelection>,
         removal: impl Into<RemovalRequest>,
         force: bool,
         context: &Context<'_>,
     ) -> Result<PurgeReport, Error> {
+        let PurgeSelection { documents, purged_before } = selection.into();
+        let selection = &documents;
         let purged = self.view().documents_standing(Standing::Purged)?;
         let ShownBy { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
         if !force {
@@ -87,34 +131,36 @@ impl CorpusWriter {
         }
         let loaded = curate::load_to_write(&mut self.writer)?;
         let context = self.within(context);
-        Ok(curate::purge(&mut self.writer, &loaded, selection, &removal.into(), &context)?)
+        let mut report =
+            curate::purge(&mut self.writer, &loaded, selection, &removal.into(), &context)?;
+        report.selected += purged_before;
+        report.unchanged += purged_before;
+        Ok(report)
     }
 }
 
-impl CorpusOptions {
-    /// Proves what was purged of the corpus at `path`, ever: every row is read through the database, unpacked, and
-    /// every file of the directory as it lies there, and searched for runs of the texts, keys, fields and token ids.
-    /// Opens the corpus for writing, so that no file changes meanwhile. Writes the certificate to `file`, with every
-    /// purged document; `time` (microseconds since 1970) goes into it.
+impl CorpusWriter {
+    /// Proves what was purged of the corpus, ever: every row is read through the database, unpacked, and every file of
+    /// the directory as it lies there, and searched for runs of the texts, keys, fields and token ids. Who writes is
+    /// alone, so no file changes meanwhile. Writes the certificate to `file`, with every purged document; `time`
+    /// (microseconds since 1970) goes into it. A purge must have been followed by [`CorpusWriter::reopen`], or by another
+    /// opening.
     ///
     /// # Errors
-    /// [`Error`] when the corpus cannot be opened, or rows or files cannot be read; what is found is in the answer.
+    /// [`Error`] when rows or files cannot be read; what is found is in the answer.
     pub fn prove_purge(
-        self,
-        path: impl AsRef<Path>,
+        &mut self,
         file: Option<&Path>,
         time: Option<i64>,
         context: &Context<'_>,
     ) -> Result<Certificate, Error> {
-        let path = path.as_ref();
-        let mut opened = self.open_writer(path)?;
-        opened.writer.flush()?;
-        opened.writer.remove_old_reports();
-        let context = opened.within(context);
-        let twins = opened.writer.living_copies()?;
-        let certificate = curate::certify(opened.view(), path, twins, time, &context)?;
+        self.writer.flush()?;
+        self.writer.remove_old_reports();
+        let context = self.within(context);
+        let twins = self.writer.living_copies()?;
+        let certificate = curate::certify(self.view(), &self.path, twins, time, &context)?;
         if let Some(file) = file {
-            curate::write_certificate(opened.view(), &certificate, file)?;
+            curate::write_certificate(self.view(), &certificate, file)?;
         }
         Ok(certificate)
     }

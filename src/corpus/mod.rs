@@ -28,7 +28,7 @@ mod tokenizer_verbs;
 mod version_tests;
 
 pub use backups::Backups;
-pub use erasure::ShownBy;
+pub use erasure::{PurgeSelection, ShownBy};
 pub use options::CorpusOptions;
 pub use repair::RepairReport;
 pub use salvage::{LostDocument, SalvageReport};
@@ -51,7 +51,9 @@ use crate::query::{
     DuplicatesOptions, DuplicatesSummary, Info, Rows, Selection, Shown, ShownDocuments,
     SimilarOptions, SimilarReport, SimilarTo, SqlNames, SqlOptions, Stats, StatsOptions,
 };
-use crate::store::{self, CheckDepth, CheckFault, RejectIter, StoreWriter, View, WriterLock};
+use crate::store::{
+    self, CheckDepth, CheckFault, DryRunCorpus, RejectIter, StoreWriter, View, WriterLock,
+};
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -473,6 +475,26 @@ impl CorpusWriter {
     #[must_use]
     pub fn view(&self) -> &View {
         self.writer.view()
+    }
+
+    /// Closes the database and opens it again, under the same lock: RocksDB then writes its list of files from scratch.
+    /// After [`CorpusWriter::purge`] the old list may still have single keys and values of what was erased. No corpus
+    /// that this writer gave out may be alive.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when it cannot be opened; then the lock is free.
+    pub fn reopen(self) -> Result<Self, Error> {
+        let Self { path, writer, others, memory, threads } = self;
+        let writer = writer.reopen(threads)?;
+        Ok(Self { path, writer, others, memory, threads })
+    }
+
+    /// A throw-away copy of what is committed, to try things on; this writer keeps its lock.
+    ///
+    /// # Errors
+    /// [`Error::Store`]: what the file system and RocksDB say.
+    pub fn dry_run_copy(&mut self) -> Result<DryRunCorpus, Error> {
+        Ok(self.writer.dry_run_copy()?)
     }
 
     /// Ingests paths (files, directories, patterns, `-`) in order. Every tokenizer of the corpus
