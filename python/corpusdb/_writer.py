@@ -278,9 +278,9 @@ class Writer(Corpus):
 
         The corpus is opened again for it under its lock, so what was handed out and not read is given up, as by `close`.
         """
-        if documents is None and where is None:
-            ids, keys = [], []
-        else:
+        ids: list[int] = []
+        keys: list[str] = []
+        if documents is not None or where is not None:
             ids, keys = self._named(documents, where)
         asked = _asked(block, reason, where)
         with listening(progress) as listener:

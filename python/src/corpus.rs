@@ -2,7 +2,7 @@
 
 use crate::blocking::{attended, or_leave, soon, to_the_end};
 use crate::error::named;
-use crate::lent::{Lent, LentValues};
+use crate::loan::{Loan, Loans};
 use crate::process::{Owned, refuse_forked};
 use crate::words::tried;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, Error};
@@ -32,7 +32,7 @@ pub(crate) struct Open {
     /// Every moment that was shown and that somebody may still read.
     moments: Mutex<Vec<Weak<Corpus>>>,
     /// What was handed out and reads a moment.
-    lent: LentValues,
+    loans: Loans,
     writer: Mutex<Option<CorpusWriter>>,
     /// The threads of Python with a call that writes, or waits to.
     writing: Mutex<Vec<ThreadId>>,
@@ -83,7 +83,7 @@ impl Handle {
                 options,
                 shown: Mutex::default(),
                 moments: Mutex::default(),
-                lent: LentValues::default(),
+                loans: Loans::default(),
                 writer: Mutex::new(writer),
                 writing: Mutex::default(),
                 writes: write,
@@ -246,9 +246,9 @@ impl Handle {
     ///
     /// # Errors
     /// `corpusdb.Forked`.
-    pub(crate) fn give_up_lent(&self, py: Python<'_>) -> PyResult<()> {
+    pub(crate) fn revoke_loans(&self, py: Python<'_>) -> PyResult<()> {
         let open = self.open.get(py)?;
-        py.detach(|| open.lent.give_up());
+        py.detach(|| open.loans.revoke());
         Ok(())
     }
 
@@ -310,13 +310,13 @@ impl Open {
     }
 
     /// A value that reads a moment of the corpus: given up with the corpus where that is written.
-    pub(crate) fn lend<T: Send + 'static>(&self, value: T) -> Lent<T> {
-        let lent = Lent::new(value);
+    pub(crate) fn lend<T: Send + 'static>(&self, value: T) -> Loan<T> {
+        let loan = Loan::new(value);
         // Those of a reader keep nobody out.
         if self.writes {
-            self.lent.add(&lent);
+            self.loans.add(&loan);
         }
-        lent
+        loan
     }
 
     fn show(&self, corpus: Corpus) {
@@ -339,7 +339,7 @@ impl Open {
 
     fn close(&self) {
         if self.writes {
-            self.lent.give_up();
+            self.loans.revoke();
         }
         drop(lock(&self.writer).take());
         drop(lock(&self.shown).take());
@@ -348,7 +348,7 @@ impl Open {
     /// Opens the corpus again under its lock; whether that was possible. An error leaves it closed.
     fn reopen(&self, slot: &mut WriterSlot<'_>, context: &Context<'_>) -> Result<bool, Error> {
         let mut shown = lock(&self.shown);
-        self.lent.give_up();
+        self.loans.revoke();
         drop(shown.take());
         let begun = Instant::now();
         while self.is_read() && begun.elapsed() < PATIENCE && !context.is_interrupted() {

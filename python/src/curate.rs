@@ -88,7 +88,7 @@ pub(crate) fn purge(
     }
     if report.held {
         // The handle itself showed the moment before, and tables that nobody has read may do so.
-        handle.give_up_lent(py)?;
+        handle.revoke_loans(py)?;
         let ended = purge(PurgeSelection::default())?;
         report.held = ended.held;
         report.checkpoints.extend(ended.checkpoints);

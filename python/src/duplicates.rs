@@ -3,7 +3,7 @@
 use crate::blocking::{or_leave, soon};
 use crate::corpus::Handle;
 use crate::error::named;
-use crate::lent::Lent;
+use crate::loan::Loan;
 use crate::policy::PolicySettings;
 use crate::process::Owned;
 use crate::rows::Rows;
@@ -32,7 +32,7 @@ type Pair = (u64, String, String, u64, String, String, &'static str, f64, f64, f
 /// handle that reads.
 #[pyclass(frozen, module = "corpusdb._native", name = "Pairs")]
 pub(crate) struct Pairs {
-    walk: Owned<Lent<Walk>>,
+    walk: Owned<Loan<Walk>>,
     source: Option<String>,
 }
 

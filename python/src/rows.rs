@@ -7,7 +7,7 @@ use crate::blocking::or_leave;
 use crate::cells::tuples;
 use crate::corpus::{Handle, Open};
 use crate::error::named;
-use crate::lent::Lent;
+use crate::loan::Loan;
 use crate::parameters::parameters;
 use crate::process::Owned;
 use crate::stream::RowStream;
@@ -123,7 +123,7 @@ pub(crate) struct Rows {
     schema: SchemaRef,
     source: RowSource,
     /// A run that no reading has taken.
-    unread: Owned<Mutex<Lent<RemainingRows>>>,
+    unread: Owned<Mutex<Loan<RemainingRows>>>,
 }
 
 /// Runs one SELECT.
@@ -160,7 +160,7 @@ impl Rows {
     /// Rows that are there already.
     pub(crate) fn of(batch: RecordBatch) -> Self {
         let (schema, source) = (batch.schema(), RowSource::Batch(batch.clone()));
-        let unread = Owned::new(Mutex::new(Lent::new(there(batch))));
+        let unread = Owned::new(Mutex::new(Loan::new(there(batch))));
         Self { schema, source, unread }
     }
 
@@ -178,13 +178,13 @@ impl Rows {
         }
     }
 
-    fn lend(&self, rows: RemainingRows) -> Lent<RemainingRows> {
+    fn lend(&self, rows: RemainingRows) -> Loan<RemainingRows> {
         match &self.source {
             RowSource::Statement(bound) => match bound.open.upgrade() {
                 Some(open) => open.lend(rows),
-                None => Lent::new(rows),
+                None => Loan::new(rows),
             },
-            RowSource::Batch(_) => Lent::new(rows),
+            RowSource::Batch(_) => Loan::new(rows),
         }
     }
 
@@ -297,7 +297,7 @@ impl Rows {
 /// One reading of rows, batch by batch.
 #[pyclass(frozen, module = "corpusdb._native", name = "RowReader")]
 pub(crate) struct RowReader {
-    rows: Owned<Lent<RemainingRows>>,
+    rows: Owned<Loan<RemainingRows>>,
 }
 
 #[pymethods]

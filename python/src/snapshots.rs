@@ -2,7 +2,7 @@
 
 use crate::blocking::{or_leave, soon};
 use crate::corpus::Handle;
-use crate::lent::Lent;
+use crate::loan::Loan;
 use crate::process::Owned;
 use crate::words::json;
 use corpusdb::Corpus;
@@ -37,7 +37,7 @@ type Changed = (
 /// handle that reads.
 #[pyclass(frozen, module = "corpusdb._native", name = "Changes")]
 pub(crate) struct Changes {
-    walk: Owned<Lent<Walk>>,
+    walk: Owned<Loan<Walk>>,
 }
 
 /// Names the present moment; its record as JSON text.

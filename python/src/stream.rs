@@ -1,7 +1,7 @@
 //! Rows as an Arrow stream of the C interface, for whatever reads these.
 
 use crate::error::named;
-use crate::lent::{Lent, NotHere};
+use crate::loan::{Loan, LoanUnavailable};
 use crate::process::Owned;
 use crate::rows::RemainingRows;
 use corpusdb::arrow::array::{RecordBatch, RecordBatchReader};
@@ -19,7 +19,7 @@ use std::thread::ThreadId;
 #[pyclass(frozen, module = "corpusdb._native", name = "RowStream")]
 pub(crate) struct RowStream {
     schema: SchemaRef,
-    rows: Owned<Mutex<Option<Lent<RemainingRows>>>>,
+    rows: Owned<Mutex<Option<Loan<RemainingRows>>>>,
     failure: Arc<StreamFailure>,
 }
 
@@ -32,7 +32,7 @@ struct StreamFailure {
 }
 
 impl RowStream {
-    pub(crate) fn new(schema: SchemaRef, rows: Lent<RemainingRows>) -> Self {
+    pub(crate) fn new(schema: SchemaRef, rows: Loan<RemainingRows>) -> Self {
         let rows = Owned::new(Mutex::new(Some(rows)));
         Self { schema, rows, failure: Arc::default() }
     }
@@ -78,7 +78,7 @@ impl RowStream {
 /// Rows as who reads an Arrow stream asks for them, batch by batch.
 struct ArrowRows {
     schema: SchemaRef,
-    rows: Owned<Lent<RemainingRows>>,
+    rows: Owned<Loan<RemainingRows>>,
     /// The thread that began to read.
     thread: ThreadId,
     failure: Arc<StreamFailure>,
@@ -94,12 +94,12 @@ impl ArrowRows {
         let mut rows = match place.try_take() {
             Ok(Some(rows)) => rows,
             Ok(None) => return Ok(None),
-            Err(NotHere::GivenUp) => {
+            Err(LoanUnavailable::Revoked) => {
                 return Err(ended(
                     "the corpus was closed before these rows were read: read them before",
                 ));
             }
-            Err(NotHere::Taken) => return Err(ended("another thread reads these rows")),
+            Err(LoanUnavailable::InUse) => return Err(ended("another thread reads these rows")),
         };
         // Where the reader is on the thread that asked, Ctrl-C is listened to. On others the interpreter's lock is not
         // asked for: who reads may wait for its threads with the lock in hand.

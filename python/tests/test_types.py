@@ -75,24 +75,13 @@ def test_checkers_find_mistakes(checkers: list[list[str]], tmp_path: Path) -> No
         assert set(faults(command, file, tmp_path)) == expected, command
 
 
-def test_the_code_of_the_tutorials_is_typed(checkers: list[list[str]], tmp_path: Path) -> None:
-    """Blocks of a page follow one another, as they are run."""
+def test_the_code_of_the_notebook_is_typed(tmp_path: Path) -> None:
     cells = json.loads((DOCUMENTS / "tutorials" / "notebook.ipynb").read_text())["cells"]
-    pages = {"notebook": "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")}
-    for page in sorted((DOCUMENTS / "tutorials").glob("*.md")):
-        blocks = re.findall(r"^```python\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
-        if any("corpusdb" in block for block in blocks):
-            pages[page.stem.replace("-", "_")] = "\n".join(blocks)
-    assert len(pages) > 1
-    for name, code in pages.items():
-        file = tmp_path / f"{name}.py"
-        file.write_text(code)
-        # Not strictly: code that people type has no annotations.
-        done = subprocess.run(
-            [sys.executable, "-m", "mypy", "--ignore-missing-imports", "--check-untyped-defs", str(file)],
-            capture_output=True, text=True, cwd=tmp_path,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
+    code = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "code")
+    (tmp_path / "notebook.py").write_text(code)
+    # Not strictly: what people type into cells has no annotations.
+    done = mypy(["mypy", "--config-file", "mypy.ini", "notebook.py"], "check_untyped_defs = true\n", tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_everything_public_is_documented_and_there() -> None:

@@ -63,8 +63,8 @@ def train(w: corpusdb.Writer) -> None:
     assert_type(plan.build("rows"), corpusdb.Manifest)
     loader = plan.loader(rank=0, world=8)
     assert_type(loader, corpusdb.Loader)
-    for batch in loader:
-        assert_type(batch, corpusdb.Batch)
+    assert_type(loader.state_dict()["epoch"], Any)
+    assert_type(plan.row(0), corpusdb.Batch)
 
 
 def refused(path: str) -> str:

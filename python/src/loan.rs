@@ -6,47 +6,47 @@ use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// A value that reads the corpus. Whoever works with it takes it and puts it back.
-pub(crate) struct Lent<T>(Arc<LentSlot<T>>);
+pub(crate) struct Loan<T>(Arc<LoanSlot<T>>);
 
-struct LentSlot<T>(Mutex<LentState<T>>);
+struct LoanSlot<T>(Mutex<LoanState<T>>);
 
-enum LentState<T> {
+enum LoanState<T> {
     Here(T),
     /// Somebody works with it.
-    Taken,
+    InUse,
     /// It was used up.
     Ended,
     /// Its handle was closed.
-    GivenUp,
+    Revoked,
 }
 
 /// What can be given up, of whatever type.
-pub(crate) trait GiveUp: Send + Sync {
+pub(crate) trait Revocable: Send + Sync {
     /// Drops the value, or has it dropped by who works with it.
-    fn give_up(&self);
+    fn revoke(&self);
 }
 
-impl<T: Send> GiveUp for LentSlot<T> {
-    fn give_up(&self) {
+impl<T: Send> Revocable for LoanSlot<T> {
+    fn revoke(&self) {
         let mut state = lock(&self.0);
-        if matches!(*state, LentState::Ended) {
+        if matches!(*state, LoanState::Ended) {
             return;
         }
-        let before = std::mem::replace(&mut *state, LentState::GivenUp);
+        let before = std::mem::replace(&mut *state, LoanState::Revoked);
         drop(state);
         // Not under its lock: a statement ends with the batch that it is at.
         drop(before);
     }
 }
 
-impl<T: Send + 'static> Lent<T> {
+impl<T: Send + 'static> Loan<T> {
     pub(crate) fn new(value: T) -> Self {
-        Self(Arc::new(LentSlot(Mutex::new(LentState::Here(value)))))
+        Self(Arc::new(LoanSlot(Mutex::new(LoanState::Here(value)))))
     }
 
     /// What the handle gives up when it is closed.
-    pub(crate) fn revocable(&self) -> Weak<dyn GiveUp> {
-        let slot: Arc<dyn GiveUp> = Arc::clone(&self.0) as Arc<dyn GiveUp>;
+    pub(crate) fn as_revocable(&self) -> Weak<dyn Revocable> {
+        let slot: Arc<dyn Revocable> = Arc::clone(&self.0) as Arc<dyn Revocable>;
         Arc::downgrade(&slot)
     }
 
@@ -57,32 +57,32 @@ impl<T: Send + 'static> Lent<T> {
     pub(crate) fn take(&self, py: Python<'_>, what: &str) -> PyResult<Option<T>> {
         match self.try_take() {
             Ok(value) => Ok(value),
-            Err(NotHere::GivenUp) => {
+            Err(LoanUnavailable::Revoked) => {
                 let why = format!(
                     "{what} were left when the corpus was closed: read them before, or open it again"
                 );
                 Err(named(py, "Closed", &why))
             }
-            Err(NotHere::Taken) => {
+            Err(LoanUnavailable::InUse) => {
                 let why = format!("{what} are being read by another thread");
                 Err(named(py, "CorpusError", &why))
             }
         }
     }
 
-    /// As [`Lent::take`], for who has no interpreter.
-    pub(crate) fn try_take(&self) -> Result<Option<T>, NotHere> {
+    /// As [`Loan::take`], for who has no interpreter.
+    pub(crate) fn try_take(&self) -> Result<Option<T>, LoanUnavailable> {
         let mut state = lock(&self.0.0);
-        match std::mem::replace(&mut *state, LentState::Taken) {
-            LentState::Here(value) => Ok(Some(value)),
-            LentState::Taken => Err(NotHere::Taken),
-            LentState::Ended => {
-                *state = LentState::Ended;
+        match std::mem::replace(&mut *state, LoanState::InUse) {
+            LoanState::Here(value) => Ok(Some(value)),
+            LoanState::InUse => Err(LoanUnavailable::InUse),
+            LoanState::Ended => {
+                *state = LoanState::Ended;
                 Ok(None)
             }
-            LentState::GivenUp => {
-                *state = LentState::GivenUp;
-                Err(NotHere::GivenUp)
+            LoanState::Revoked => {
+                *state = LoanState::Revoked;
+                Err(LoanUnavailable::Revoked)
             }
         }
     }
@@ -90,39 +90,39 @@ impl<T: Send + 'static> Lent<T> {
     /// Puts the value back, or what is left of it; drops it when the handle was closed meanwhile.
     pub(crate) fn put_back(&self, value: Option<T>) {
         let mut state = lock(&self.0.0);
-        if matches!(*state, LentState::GivenUp) {
+        if matches!(*state, LoanState::Revoked) {
             drop(state);
             drop(value);
         } else {
-            *state = value.map_or(LentState::Ended, LentState::Here);
+            *state = value.map_or(LoanState::Ended, LoanState::Here);
         }
     }
 }
 
 /// Why a value cannot be taken.
-pub(crate) enum NotHere {
-    Taken,
-    GivenUp,
+pub(crate) enum LoanUnavailable {
+    InUse,
+    Revoked,
 }
 
 /// All that a handle has handed out.
 #[derive(Default)]
-pub(crate) struct LentValues(Mutex<Vec<Weak<dyn GiveUp>>>);
+pub(crate) struct Loans(Mutex<Vec<Weak<dyn Revocable>>>);
 
-impl LentValues {
-    pub(crate) fn add<T: Send + 'static>(&self, lent: &Lent<T>) {
+impl Loans {
+    pub(crate) fn add<T: Send + 'static>(&self, loans: &Loan<T>) {
         let mut all = lock(&self.0);
         if all.len() == all.capacity() {
             all.retain(|one| one.strong_count() > 0);
         }
-        all.push(lent.revocable());
+        all.push(loan.as_revocable());
     }
 
     /// Gives all of it up.
-    pub(crate) fn give_up(&self) {
+    pub(crate) fn revoke(&self) {
         let all = std::mem::take(&mut *lock(&self.0));
         for one in all.iter().filter_map(Weak::upgrade) {
-            one.give_up();
+            one.revoke();
         }
     }
 }
