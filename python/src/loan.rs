@@ -110,7 +110,7 @@ pub(crate) enum LoanUnavailable {
 pub(crate) struct Loans(Mutex<Vec<Weak<dyn Revocable>>>);
 
 impl Loans {
-    pub(crate) fn add<T: Send + 'static>(&self, loans: &Loan<T>) {
+    pub(crate) fn add<T: Send + 'static>(&self, loan: &Loan<T>) {
         let mut all = lock(&self.0);
         if all.len() == all.capacity() {
             all.retain(|one| one.strong_count() > 0);
