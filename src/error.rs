@@ -1,5 +1,6 @@
 //! The crate's error: wraps the layers' errors, nothing else.
 
+use crate::corpus::ShardError;
 use crate::curate::CurateError;
 use crate::decide::DecideError;
 use crate::epoch::EpochError;
@@ -82,6 +83,12 @@ impl From<EpochError> for Error {
             EpochError::Store(error) => error.into(),
             other => Self::Epoch(other),
         }
+    }
+}
+
+impl From<ShardError> for Error {
+    fn from(error: ShardError) -> Self {
+        EpochError::from(error).into()
     }
 }
 

@@ -81,6 +81,7 @@ mod error;
 mod input;
 mod model;
 mod output;
+mod workflow;
 
 /// What dedup did and would do: removed documents beside their witnesses, clusters, counts, and the stored
 /// documents most similar to a text. The answers of [`Corpus::duplicates`], [`Corpus::document_duplicates`],
@@ -125,10 +126,7 @@ pub use arrow;
 /// Roaring bitmaps at the version that this library answers in: what [`Corpus::select`] selects.
 pub use roaring;
 
-pub use corpus::{
-    Backups, Corpus, CorpusOptions, CorpusWriter, LostDocument, PurgeSelection, RepairReport,
-    SalvageReport, ShownBy,
-};
+pub use corpus::{Backups, Corpus, CorpusOptions, CorpusWriter};
 pub use epoch::Recipe;
 pub use error::Error;
 pub use ingest::{IngestOptions, IngestReport};
@@ -137,3 +135,4 @@ pub use model::{
     ByteSize, Context, DedupMode, DocId, FieldKind, Hint, Interrupt, Interrupted, IoError,
     NoProgress, Policy, Progress, ProgressTally, is_panic_caught,
 };
+pub use workflow::{LostDocument, RepairReport, SalvageReport, ShownBy};

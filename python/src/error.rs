@@ -2,7 +2,7 @@
 
 use corpusdb::Error;
 use corpusdb::curate::CurateError;
-use corpusdb::epoch::EpochError;
+use corpusdb::epoch::{EpochError, ShardError};
 use corpusdb::export::ExportError;
 use corpusdb::ingest::{IngestError, ReadError};
 use corpusdb::query::QueryError;
@@ -210,10 +210,12 @@ fn of_epoch(error: &EpochError) -> &'static str {
         | EpochError::NoRows { .. }
         | EpochError::NotEncoded { .. } => "Infeasible",
         EpochError::OutOfRange { .. } => "OutOfRange",
-        EpochError::Stale(_) | EpochError::Shards { .. } | EpochError::OtherShard { .. } => "Stale",
-        EpochError::SameShard { .. } | EpochError::SameShards { .. } | EpochError::Files { .. } => {
-            "BadInput"
-        }
+        EpochError::Stale(_)
+        | EpochError::Shards(ShardError::TooFew { .. })
+        | EpochError::OtherShard { .. } => "Stale",
+        EpochError::Shards(ShardError::Twice { .. })
+        | EpochError::SameShards { .. }
+        | EpochError::Files { .. } => "BadInput",
         EpochError::InShard { error, .. } => of_epoch(error),
         EpochError::OutputExists { .. } | EpochError::BuildUnderWay { .. } => "AlreadyExists",
         EpochError::Plan(_) => "Corrupt",

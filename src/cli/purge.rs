@@ -3,9 +3,9 @@
 use super::remove::{Block, removal};
 use super::setup::{self, CommandSession, on_disk};
 use super::{Outcome, find, print};
-use corpusdb::curate::{BlockReach, Certificate, PurgeReport};
+use corpusdb::curate::{BlockReach, Certificate, PurgeReport, PurgeSelection};
 use corpusdb::query::Selection;
-use corpusdb::{Corpus, DocId, PurgeSelection, ShownBy};
+use corpusdb::{Corpus, DocId, ShownBy};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 

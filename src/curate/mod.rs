@@ -67,36 +67,30 @@ mod tokenizers;
 mod tokens;
 mod train;
 
-pub(crate) use self::tokenizers::{
-    drop_tokenizer, find, load, load_all, load_to_write, prove, register,
-};
+pub(crate) use self::tokenizers::{drop_tokenizer, find, load, load_all, load_to_write, prove};
 pub use crate::decide::{BlockReach, DecideError, DecisionCounts, LoadedTokenizer, RefusedTexts};
 pub use analyse::AnalyseOptions;
-pub(crate) use analyse::analyse;
 pub(crate) use check::check;
 pub use contaminate::{JudgeReport, Judgement, SuiteReport};
-pub(crate) use contaminate::{add_suite, drop_suite, judge, load_seeds, search_stored};
+pub(crate) use contaminate::{add_suite, load_seeds, search_stored};
+pub(crate) use encode::encode_stored;
 pub use encode::{AddTokenizerReport, BackfillReport};
-pub(crate) use encode::{encode_stored, sample_texts};
-pub use erase::{Certificate, Finding, PurgeReport, SearchedFamily, SearchedFile, SharedTrace};
+pub use erase::{
+    Certificate, Finding, PurgeReport, PurgeSelection, SearchedFamily, SearchedFile, SharedTrace,
+};
 pub(crate) use erase::{certify, purge, quoting, write_certificate};
 pub use error::CurateError;
+pub(crate) use fields::drop_field;
 pub use fields::{ComputedField, FieldReport, NewField};
-pub(crate) use fields::{add_field, compute_field, drop_field};
 pub use redo::{RedoReport, RedoSource};
-pub(crate) use redo::{redo, switch};
-pub(crate) use rejects::drop_rejects;
 pub use rejects::{DropRejectsReport, RejectSelection};
 pub use remove::{RemovalReport, RemovalRequest};
-pub(crate) use remove::{remove, restore};
 pub(crate) use repair::fill;
 pub use sample::TextGrouping;
 pub use settle::SettleReport;
-pub(crate) use settle::settle;
+pub(crate) use signals::drop_signals;
 pub use signals::{NewSignals, SignalsReport};
-pub(crate) use signals::{add_signals, drop_signals};
 pub(crate) use standing_rules::StandingRules;
+pub(crate) use tokens::token_ends;
 pub use tokens::{ShownToken, ShownTokens};
-pub(crate) use tokens::{other_ids, shown_tokens, token_ends};
 pub use train::{ExtensionRecord, ExtensionSource, TrainingRecord, TrainingResult, TrainingTexts};
-pub(crate) use train::{grow, train_tokenizer};

@@ -2,7 +2,9 @@
 
 use super::encode::spread;
 use super::error::CurateError;
+use crate::corpus::Corpus;
 use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document};
+use crate::error::Error;
 use crate::model::{DocId, LossSpan, TokenizerId};
 use crate::store::View;
 use crate::tokenizer::Tokenizer;
@@ -32,6 +34,22 @@ pub struct ShownToken {
     pub trained: bool,
     /// What it counts in the loss; 0 when it is not trained on.
     pub weight: f32,
+}
+impl Corpus {
+    /// The stored token ids of a document, each with its text and whether it is trained on. Without a name the first
+    /// tokenizer of the corpus is meant.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when it was never encoded.
+    pub fn tokens_of(
+        &self,
+        document: DocId,
+        tokenizer: Option<&str>,
+    ) -> Result<ShownTokens, Error> {
+        let loaded = self.tokenizer(tokenizer)?;
+        let LoadedTokenizer { id, name, tokenizer, .. } = &loaded;
+        Ok(shown_tokens(self.view(), document, *id, name, tokenizer)?)
+    }
 }
 
 /// The stored tokens of a document.

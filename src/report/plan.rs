@@ -1,6 +1,7 @@
 //! What a stored plan makes of the corpus: its mix, its rows, and what it leaves.
 
-use crate::epoch::{self, Corpora, Explanation};
+use crate::corpus::Corpora;
+use crate::epoch::{self, Explanation};
 use crate::model::Interrupt;
 use crate::report::error::ReportError;
 use serde::Serialize;

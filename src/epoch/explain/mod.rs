@@ -7,7 +7,7 @@ mod printed;
 pub use along::MixPoint;
 pub use padding::Padding;
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::export::Width;
 use crate::epoch::plan::{Plan, Planned, masks, ratio};

@@ -3,7 +3,7 @@
 use super::Planned;
 use super::masks::documents;
 use super::pinned::PinnedSource;
-use crate::epoch::corpora::{Corpora, parts};
+use crate::corpus::{Corpora, parts};
 use crate::epoch::error::EpochError;
 use crate::model::DocId;
 use crate::store::View;

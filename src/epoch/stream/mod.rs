@@ -14,7 +14,7 @@ pub use ids::{IdBatch, IdSteps};
 pub use row::{EpochBatch, EpochRow};
 pub use steps::EpochSteps;
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FileIds, FileReader, FilledRow, Gatherer};
 use crate::epoch::plan::Planned;

@@ -1,7 +1,7 @@
 //! What reports cost in rows read, as a corpus grows.
 
-use super::Corpus;
 use super::cost_tests::{CountedCorpus, of, rows};
+use crate::corpus::Corpus;
 use crate::curate::NewSignals;
 use crate::model::{Context, DedupMode};
 use crate::query::QualityOptions;

@@ -1,6 +1,6 @@
 //! What is whole of a damaged corpus, copied into a new one by the ordinary way in, and a list of what is not.
 
-use super::{Corpus, CorpusOptions, CorpusWriter};
+use crate::corpus::{Corpus, CorpusOptions, CorpusWriter};
 use crate::curate::{BlockReach, StandingRules};
 use crate::decide::{BlockKeys, Blocklist};
 use crate::error::Error;

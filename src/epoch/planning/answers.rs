@@ -1,7 +1,7 @@
 //! What expressions of a recipe say of documents: each corpus answers for its own.
 
-use super::{Corpora, parts, whole, wholes};
 use crate::contamination::Rule;
+use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;
 use crate::model::DocId;
 use crate::query::{contaminated, numbers, select, texts};

@@ -1,6 +1,6 @@
 //! The moment that a plan draws from: that of a snapshot, or of what a view shows.
 
-use super::{Corpora, whole, wholes};
+use crate::corpus::{Corpora, whole, wholes};
 use crate::epoch::error::EpochError;
 use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::{CommitRecord, TOO_MANY_ROOTS, View};
@@ -8,7 +8,7 @@ use roaring::RoaringTreemap;
 
 /// A moment of each corpus, under one name.
 #[derive(Clone, Debug)]
-pub(crate) struct Moment {
+pub(crate) struct PlanMoment {
     /// The name of the snapshot.
     pub name: String,
     /// Whether every corpus has it.
@@ -31,7 +31,7 @@ struct ShardMoment {
 const NEUTRAL: [&str; 6] = ["snapshot", "epoch", "tokenizer", "trained", "compact", "rejects"];
 
 /// Whether documents came or were decided about in a commit.
-pub(in crate::epoch) fn has_moved(commit: &CommitRecord) -> bool {
+pub(super) fn has_moved(commit: &CommitRecord) -> bool {
     !NEUTRAL.contains(&commit.kind.as_str())
 }
 
@@ -74,7 +74,7 @@ impl Corpora {
         &self,
         named: Option<&str>,
         made: Option<&str>,
-    ) -> Result<Moment, EpochError> {
+    ) -> Result<PlanMoment, EpochError> {
         let mut of = Vec::new();
         self.each(|shard, view| {
             let name = if shard == 0 { named.or(made) } else { named };
@@ -89,7 +89,7 @@ impl Corpora {
             Ok(())
         })?;
         let is_everywhere = named.is_some() || self.count() == 1;
-        Ok(Moment { name: named.or(made).unwrap_or("now").to_owned(), is_everywhere, of })
+        Ok(PlanMoment { name: named.or(made).unwrap_or("now").to_owned(), is_everywhere, of })
     }
 
     /// The moment that a plan draws from: what it pins says of each corpus at which commit. None where a corpus shows
@@ -101,7 +101,7 @@ impl Corpora {
         &self,
         name: &str,
         commits: impl Iterator<Item = u64>,
-    ) -> Result<Option<Moment>, EpochError> {
+    ) -> Result<Option<PlanMoment>, EpochError> {
         let mut of = Vec::new();
         for ((shard, view), commit) in self.views().zip(commits) {
             let named = ShardMoment::of(view, name)?.filter(|moment| moment.commit.0 == commit);
@@ -112,14 +112,14 @@ impl Corpora {
                 None => return Ok(None),
             }
         }
-        Ok(Some(Moment { name: name.to_owned(), is_everywhere: false, of }))
+        Ok(Some(PlanMoment { name: name.to_owned(), is_everywhere: false, of }))
     }
 
     /// What was kept at a moment.
     ///
     /// # Errors
     /// [`EpochError::Store`].
-    pub(crate) fn kept_at(&self, moment: &Moment) -> Result<RoaringTreemap, EpochError> {
+    pub(crate) fn kept_at(&self, moment: &PlanMoment) -> Result<RoaringTreemap, EpochError> {
         let mut all = RoaringTreemap::new();
         for ((shard, view), of) in self.views().zip(&moment.of) {
             all |= wholes(shard, of.kept(view, &moment.name)?);
@@ -134,7 +134,7 @@ impl Corpora {
     /// [`EpochError::Store`].
     pub(in crate::epoch) fn lineages_at(
         &self,
-        moment: &Moment,
+        moment: &PlanMoment,
         mut each: impl FnMut(DocId, DocId),
     ) -> Result<(), EpochError> {
         for ((shard, view), of) in self.views().zip(&moment.of) {
@@ -148,7 +148,7 @@ impl Corpora {
     }
 }
 
-impl Moment {
+impl PlanMoment {
     /// The snapshot that a recipe names to draw from this moment again; none where not every corpus has it: a snapshot
     /// that was made for a plan may have the name of another one elsewhere.
     pub(in crate::epoch) fn named(&self) -> Option<String> {

@@ -1,6 +1,6 @@
 //! What verbs cost in rows read, as a corpus grows: for one document nothing that grows with the others.
 
-use super::{Corpus, CorpusWriter};
+use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{NewField, TrainingTexts};
 use crate::epoch::{BuildJob, Recipe};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions};
@@ -510,7 +510,7 @@ fn versions_of_a_key_blocks_of_boilerplate_and_a_purge_cost_what_is_stored_once(
         let another = alike(count + 1).lines().last().unwrap().to_owned();
         let found = rows(|| place.ingest(&mut writer, &another));
         assert_eq!(
-            writer.view().standing(crate::DocId(count)).unwrap(),
+            writer.view().standing(crate::model::DocId(count)).unwrap(),
             crate::model::Standing::Blocked
         );
         all(found)

@@ -1,8 +1,9 @@
-//! The documents of a corpus as files.
+//! The documents of a handle as files.
 
-use super::Corpus;
+use super::{ExportEstimate, ExportJob, ExportManifest, ExportOptions};
+use crate::corpus::Corpus;
 use crate::error::Error;
-use crate::export::{self, ExportEstimate, ExportJob, ExportManifest, ExportOptions};
+use crate::export;
 use crate::model::Context;
 use std::io::Write;
 
@@ -19,7 +20,7 @@ impl Corpus {
         context: &Context<'_>,
     ) -> Result<ExportManifest, Error> {
         let context = self.within(context);
-        let answer = export::export(&self.view, options, job, &self.path, &context)?;
+        let answer = export::export(self.view(), options, job, self.path(), &context)?;
         context.progress.end();
         Ok(answer)
     }
@@ -35,7 +36,7 @@ impl Corpus {
         context: &Context<'_>,
     ) -> Result<u64, Error> {
         let context = self.within(context);
-        let answer = export::export_stream(&self.view, options, out, &context)?;
+        let answer = export::export_stream(self.view(), options, out, &context)?;
         context.progress.end();
         Ok(answer)
     }
@@ -45,6 +46,6 @@ impl Corpus {
     /// # Errors
     /// [`Error::Export`] when the condition is wrong.
     pub fn export_estimate(&self, options: &ExportOptions) -> Result<ExportEstimate, Error> {
-        Ok(export::estimate(&self.view, options)?)
+        Ok(export::estimate(self.view(), options)?)
     }
 }

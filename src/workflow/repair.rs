@@ -1,6 +1,6 @@
 //! Damage mended: derived families made again in place, and what is whole of a corpus copied into a new one.
 
-use super::{Corpus, CorpusOptions};
+use crate::corpus::{Corpus, CorpusOptions};
 use crate::curate;
 use crate::error::Error;
 use crate::model::Context;
@@ -66,7 +66,7 @@ impl CorpusOptions {
         let (mut writer, repaired) = match start {
             RepairStart::Nothing => {
                 let corpus = self.open(path)?;
-                let (commit, documents) = (corpus.view.commit().0, corpus.view.documents());
+                let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
                 return Ok(RepairReport { faults, commit, documents, ..RepairReport::default() });
             }
             RepairStart::Beyond(lost) => {
@@ -79,7 +79,7 @@ impl CorpusOptions {
         drop(writer);
         let corpus = self.open(path)?;
         let faults = corpus.check(CheckDepth::Deep, &context)?;
-        let (commit, documents) = (corpus.view.commit().0, corpus.view.documents());
+        let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
         Ok(RepairReport { repaired, lost: Vec::new(), faults, commit, documents })
     }
 

@@ -1,6 +1,6 @@
 //! What statements cost over an open corpus: what does not change with the statement is made once.
 
-use super::{Corpus, CorpusWriter};
+use crate::corpus::{Corpus, CorpusWriter};
 use crate::ingest::{IngestOptions, JoinBy, JoinOptions, Record, Records};
 use crate::model::{Context, DedupMode, FieldKind, Policy};
 use arrow::array::AsArray;
