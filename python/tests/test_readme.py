@@ -52,7 +52,7 @@ def test_the_python_of_the_readme_runs(
     names: dict[str, Any] = {"table": pa.Table.from_pylist(books), "model": model, "rank": 3}
     exec(compile(corpus, "README.md", "exec"), names)
     told = capsys.readouterr().out
-    assert re.search(r"web +\d+", told) and re.search(r"books +\d+", told), told
+    assert re.search(r"web +\| +\d+", told) and re.search(r"books +\| +\d+", told), told
     assert "near https://a.example/7 " in told, told
     # What a run saves that was stopped before its first batch.
     names["state"] = names["plan"].loader(rank=0, world=1).state_dict()
