@@ -132,7 +132,7 @@ pub use error::Error;
 pub use ingest::{IngestOptions, IngestReport};
 pub use model::show;
 pub use model::{
-    ByteSize, Context, DedupMode, DocId, FieldKind, Hint, Interrupt, Interrupted, IoError,
-    NoProgress, Policy, Progress, ProgressTally, is_panic_caught,
+    Context, DedupMode, DocId, FieldKind, Hint, Interrupt, Interrupted, IoError, NamedKind,
+    NoProgress, Policy, Progress, ProgressTally, is_panic_caught, parse_bytes, parse_share,
 };
 pub use workflow::{LostDocument, RepairReport, SalvageReport, ShownBy};

@@ -23,6 +23,7 @@ const CHUNK: u64 = 1 << 16;
 
 /// What became of a suite that was added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SuiteReport {
     /// Its name.
@@ -58,6 +59,7 @@ pub struct Judgement {
 
 /// What became of judgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct JudgeReport {
     /// Verdicts that are stored now: pairs that were accepted,

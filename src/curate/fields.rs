@@ -48,6 +48,7 @@ impl NewField {
 
 /// What became of a field that was added or computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FieldReport {
     /// Its name.
@@ -368,7 +369,7 @@ pub(super) fn about(subject: &str) -> CommitRecord {
 
 /// Stores the values that an expression has for every document as a field, declaring it when it is not. One that is new
 /// is seen from the last commit on; one that is declared changes commit by commit. The same again goes on where an
-/// interrupt stopped, unless something else was committed meanwhile: then it begins anew. `dependence` is that of the
+/// interrupt stopped, unless something else was committed meanwhile: then it begins again. `dependence` is that of the
 /// expression. Where the keep order goes by the field, each commit decides about the documents that it ranks otherwise,
 /// and `tokenizers` encode what is kept again.
 ///

@@ -33,6 +33,7 @@ const PLACES: usize = 1 << 13;
 
 /// What another policy changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RedoReport {
     /// The policy before, in words.
@@ -53,6 +54,7 @@ pub struct RedoReport {
 
 /// What another policy changes in one source.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RedoSource {
     /// The name of the source.

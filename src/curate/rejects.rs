@@ -23,6 +23,7 @@ pub struct RejectSelection {
 
 /// What became of a request to forget rejected records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DropRejectsReport {
     /// Rejected records that were forgotten.

@@ -26,6 +26,7 @@ const MOST: usize = 4096;
 
 /// What a removal or its undoing did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RemovalReport {
     /// Documents asked for.

@@ -20,6 +20,7 @@ const CHUNK: RangeInclusive<usize> = 64..=1 << 14;
 
 /// Counts of `dedup settle`: documents decided again with all their candidates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SettleReport {
     /// Documents that were marked.

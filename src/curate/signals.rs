@@ -24,6 +24,7 @@ pub struct NewSignals {
 
 /// What became of signals that were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SignalsReport {
     /// The signals that were asked for, in their order.

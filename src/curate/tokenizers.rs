@@ -97,7 +97,7 @@ impl Corpus {
         Ok(loaded.tokenizer.decode(ids)?)
     }
 
-    /// Goes through what trips tokenizers, compares both encoders anew on a sample of the corpus, and stored
+    /// Goes through what trips tokenizers, compares both encoders again on a sample of the corpus, and stored
     /// ids with those that the texts have now.
     ///
     /// # Errors

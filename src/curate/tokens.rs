@@ -12,6 +12,7 @@ use serde::Serialize;
 
 /// The tokens of one document by one tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownTokens {
     /// The id of the document whose tokens these are.
@@ -24,6 +25,7 @@ pub struct ShownTokens {
 
 /// One stored token of a document, as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownToken {
     /// The id of the token.

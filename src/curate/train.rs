@@ -23,6 +23,7 @@ const PIECE: usize = 256;
 
 /// The texts that a tokenizer is trained on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct TrainingTexts {
     /// Kept documents of this SQL condition; none: all kept ones.
     pub condition: Option<String>,
@@ -34,6 +35,7 @@ pub struct TrainingTexts {
 
 /// Everything that decided a trained tokenizer, and what it came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TrainingRecord {
     /// Always `trained`.
@@ -82,6 +84,7 @@ pub enum ExtensionSource<'a> {
 
 /// Everything that decided an extended tokenizer, and what it came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ExtensionRecord {
     /// Always `extended`.

@@ -29,6 +29,7 @@ const SNAPSHOTS: usize = 40;
 
 /// A corpus as a data card tells it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CorpusReport {
     /// What the corpus is called: the name of its directory.
@@ -69,6 +70,7 @@ pub struct CorpusReport {
 
 /// A part of a report that is not told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Omitted {
     /// Its name in the report.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 /// What epoch 0 of a stored plan will be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PlanReport {
     /// The number of the plan.

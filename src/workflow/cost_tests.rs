@@ -92,7 +92,7 @@ fn alike(count: u64) -> String {
 
 #[test]
 fn a_member_of_a_large_cluster_that_goes_reads_no_more_of_a_larger_one() {
-    for keep in ["first", "longest"].map(|order| KeepOrder::parse(order).unwrap()) {
+    for keep in ["first", "longest"].map(|order| order.parse::<KeepOrder>().unwrap()) {
         let policy = Policy { keep, ..Policy::new(DedupMode::Witness, 0.8).unwrap() };
         let cost = |count: u64| {
             let place = CountedCorpus::under(&policy);

@@ -15,6 +15,7 @@ use std::path::Path;
 
 /// Snapshots and plans that show documents, and words that quote them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownBy {
     /// Names of snapshots, and how many of the documents each one shows as kept.

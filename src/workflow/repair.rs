@@ -10,6 +10,7 @@ use std::path::Path;
 
 /// What a repair came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RepairReport {
     /// The families that were made again; `counters` for those of sources alone.

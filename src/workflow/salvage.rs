@@ -23,6 +23,7 @@ const MOST: usize = 1000;
 
 /// What a salvage came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SalvageReport {
     /// Documents of the damaged corpus, of every standing.
@@ -45,6 +46,7 @@ pub struct SalvageReport {
 
 /// A document that cannot be read whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct LostDocument {
     /// Its number in the damaged corpus.
     pub document: u64,

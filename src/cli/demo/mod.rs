@@ -15,7 +15,7 @@ mod queries;
 mod teller;
 mod tokens;
 
-use super::setup::{CommandSession, on_disk};
+use super::session::{CommandSession, on_disk};
 use super::{Outcome, print};
 use corpusdb::{Context, Corpus, DedupMode, DocId, IngestReport, Interrupted, Policy};
 use crates::Choice;

@@ -65,6 +65,7 @@ const TOUCHED: [&str; 20] = [
 ];
 /// What a purge did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PurgeReport {
     /// Documents asked for.
@@ -83,9 +84,9 @@ pub struct PurgeReport {
     pub blocked: u64,
     /// Texts that the documents had lent to others, which have them now.
     pub moved_texts: u64,
-    /// Dictionaries that had pieces of their texts, and texts that were compressed anew for it.
+    /// Dictionaries that had pieces of their texts, and texts that were compressed again for it.
     pub dictionaries: u64,
-    /// Texts that were compressed anew, since the dictionary was.
+    /// Texts that were compressed again, since the dictionary was.
     pub texts_rewritten: u64,
     /// Snapshots that had shown some of them as kept.
     pub snapshots: u64,
@@ -101,8 +102,8 @@ pub struct PurgeReport {
     pub checkpoints: Vec<String>,
     /// How many commits were made.
     pub commits: u64,
-    /// Whether the files are still to be rewritten, since this process shows an earlier moment, which they are kept
-    /// for: drop that, and purge again; nothing needs to be selected for it.
+    /// Files were not rewritten because this process still holds an earlier view. Drop it and call `purge` again
+    /// with an empty selection.
     pub held: bool,
 }
 

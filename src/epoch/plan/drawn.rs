@@ -16,6 +16,7 @@ const TEXTS: u64 = 16;
 
 /// A corpus beside the one that stores the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PinnedShard {
     /// The commit it showed.

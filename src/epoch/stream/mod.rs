@@ -24,7 +24,7 @@ use crate::model::Context;
 use reading::Reading;
 use std::sync::Arc;
 
-/// Rows that are passed over rather than looked up anew.
+/// Rows that are passed over rather than looked up again.
 const NEAR_ROWS: u64 = 512;
 
 /// An epoch of a plan, opened.

@@ -5,7 +5,9 @@ use anyhow::Context as _;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
 use corpusdb::store::{DryRunCorpus, StoreError};
-use corpusdb::{Context, Corpus, CorpusWriter, Error, Interrupt, NoProgress, Progress};
+use corpusdb::{
+    Context, Corpus, CorpusOptions, CorpusWriter, Error, Interrupt, NoProgress, Progress,
+};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -17,7 +19,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(100);
 /// Flags that every verb takes.
 #[derive(clap::Args)]
 #[command(next_help_heading = "Options of every verb")]
-pub(super) struct Setup {
+pub(super) struct GlobalArgs {
     /// Print JSON instead of text, where the verb reads or reports
     #[arg(long, global = true)]
     json: bool,
@@ -55,7 +57,7 @@ pub(super) struct CommandSession {
 impl CommandSession {
     /// Ctrl-C asks a verb that stops at `safe_points` to do so; any other verb, and the second time any,
     /// ends there and then, which harms no corpus: a commit is whole or absent.
-    pub(super) fn new(setup: Setup, safe_points: bool) -> anyhow::Result<Self> {
+    pub(super) fn new(globals: GlobalArgs, safe_points: bool) -> anyhow::Result<Self> {
         let interrupt = Interrupt::default();
         let heard = Arc::new(Mutex::new(safe_points.then(|| interrupt.clone())));
         let current = Arc::clone(&heard);
@@ -68,16 +70,16 @@ impl CommandSession {
             }
         })
         .context("cannot handle Ctrl-C")?;
-        let progress: Box<dyn Progress> = if setup.no_progress || setup.json {
+        let progress: Box<dyn Progress> = if globals.no_progress || globals.json {
             Box::new(NoProgress)
         } else {
             Box::new(Bar::new())
         };
-        let threads = setup.threads.map_or(Corpus::options().thread_count(), usize::from);
+        let threads = globals.threads.map_or(Corpus::options().thread_count(), usize::from);
         // Parallel work outside of an ingest uses the global pool.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-        let memory = setup.memory.unwrap_or_else(|| Corpus::options().memory_bytes());
-        Ok(Self { json: setup.json, memory, threads, progress, interrupt, heard })
+        let memory = globals.memory.unwrap_or_else(|| Corpus::options().memory_bytes());
+        Ok(Self { json: globals.json, memory, threads, progress, interrupt, heard })
     }
 
     /// How long calls of the library run: with the command's bar, until its Ctrl-C, on its threads.
@@ -98,6 +100,11 @@ impl CommandSession {
         *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
+    /// With what corpora are opened.
+    pub(super) fn options(&self) -> CorpusOptions {
+        Corpus::options().memory(self.memory).threads(self.threads)
+    }
+
     pub(super) fn read(&self, path: &Path) -> anyhow::Result<Corpus> {
         self.read_with(path, &[])
     }
@@ -108,10 +115,10 @@ impl CommandSession {
     }
 
     /// What a verb that can be tried out works on: the corpus, or a throw-away copy of it.
-    pub(super) fn target(&self, corpus: &Path, dry_run: bool) -> anyhow::Result<Target> {
+    pub(super) fn target(&self, corpus: &Path, dry_run: bool) -> anyhow::Result<WorkingCopy> {
         Ok(match dry_run {
-            true => Target::Copy(DryRunCorpus::make(corpus).map_err(Error::from)?),
-            false => Target::Corpus(corpus.to_path_buf()),
+            true => WorkingCopy::Copy(DryRunCorpus::make(corpus).map_err(Error::from)?),
+            false => WorkingCopy::Corpus(corpus.to_path_buf()),
         })
     }
 
@@ -148,12 +155,12 @@ impl CommandSession {
 }
 
 /// A corpus, or a copy of it that goes when this is dropped.
-pub(super) enum Target {
+pub(super) enum WorkingCopy {
     Corpus(PathBuf),
     Copy(DryRunCorpus),
 }
 
-impl Target {
+impl WorkingCopy {
     pub(super) fn path(&self) -> &Path {
         match self {
             Self::Corpus(path) => path,
@@ -198,21 +205,4 @@ impl TypedValueParser for PathOnDisk {
     }
 }
 
-/// Reads a size: a number with an optional unit (kB, MB, GB of 1000; KiB, MiB, GiB of 1024).
-pub(super) fn bytes(text: &str) -> Result<u64, String> {
-    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let (number, unit) = text.split_at(digits);
-    let number: u64 =
-        number.parse().map_err(|_| format!("`{text}` is not a size; write 64MB or 2GiB"))?;
-    let factor = match unit.trim().to_ascii_lowercase().as_str() {
-        "" | "b" => 1,
-        "kb" => 1000,
-        "mb" => 1_000_000,
-        "gb" => 1_000_000_000,
-        "k" | "kib" => 1 << 10,
-        "m" | "mib" => 1 << 20,
-        "g" | "gib" => 1 << 30,
-        _ => return Err(format!("unknown unit `{unit}`; write kB, MB, GB, KiB, MiB or GiB")),
-    };
-    number.checked_mul(factor).ok_or_else(|| format!("`{text}` is more than 2^64 bytes"))
-}
+pub(super) use corpusdb::parse_bytes as bytes;

@@ -1,58 +1,61 @@
 //! `corpusdb stats`: the corpus in numbers.
 
-use super::Outcome;
-use super::print::{self, number, size};
-use super::setup::CommandSession;
-use super::tables::{cut, fitting, value};
+use crate::cli::output::{Output, cut};
+use crate::cli::verb::{Report, Verb, VerbCall};
+use corpusdb::Corpus;
 use corpusdb::query::{
     ColumnStats, DocumentCounts, GroupStats, LossStats, MisfitStats, RejectStats, Stats,
     StatsOptions, StatsValue,
 };
-use std::path::PathBuf;
+use corpusdb::show::{decimals, number, percent_of, size};
 
-/// Show counts by source and language, quantiles of lengths and numbers, shares of duplicates, reasons of rejects
+/// Show counts by source and language, quantiles of lengths and numbers, shares of duplicates, reasons of rejects.
 #[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  corpusdb stats crawl
-  corpusdb stats crawl --where \"language = 'en' AND quality > 0.5\"
-  corpusdb stats crawl --source web --snapshot june
-  corpusdb stats crawl --json | jq '.columns[] | select(.of_kept)'
-
-All numbers are exact. A quantile is a value that there is: the least that so many of the values do not exceed.")]
-pub(super) struct Args {
-    /// The corpus
-    corpus: PathBuf,
-    /// Only documents for which this is true: a SQL boolean expression over `documents`, whose columns are today's
-    #[arg(long = "where", value_name = "SQL")]
-    condition: Option<String>,
-    /// Only what is of this source
-    #[arg(long, value_name = "NAME")]
-    source: Option<String>,
-    /// What was stored and kept when this snapshot was made
-    #[arg(long, value_name = "NAME")]
-    snapshot: Option<String>,
+pub(super) struct StatsArgs {
+    #[command(flatten)]
+    options: StatsOptions,
 }
 
-pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
-    let Args { corpus, condition, source, snapshot } = args;
-    let options = StatsOptions {
-        condition: condition.clone(),
-        source: source.clone(),
-        snapshot: snapshot.clone(),
-    };
-    let stats = session.read(corpus)?.stats(&options)?;
-    if session.json {
-        print::typed("stats", &stats)?;
-    } else {
-        told(&stats)?;
+impl Verb for StatsArgs {
+    const PATH: &str = "stats";
+    const PYTHON: &str = "Corpus.stats";
+    const PYTHON_BY_HAND: &[&str] = &["where"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb stats crawl",
+        "corpusdb stats crawl --where \"language = 'en' AND quality > 0.5\"",
+        "corpusdb stats crawl --source web --snapshot june",
+        "corpusdb stats crawl --json | jq '.columns[] | select(.of_kept)'",
+    ];
+    const NOTES: &str = "All numbers are exact. A quantile is a value that there is: the least that so many of the values do not exceed.";
+    type On = Corpus;
+    type Options = StatsOptions;
+    type Report = Stats;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Stats> {
+        Ok(corpus.stats(&self.options)?)
     }
-    Ok(Outcome::Good)
 }
 
-fn told(stats: &Stats) -> anyhow::Result<()> {
+impl Report for Stats {
+    const TYPE: &'static str = "stats";
+
+    fn print(&self, out: &mut Output) {
+        print_stats(self, out);
+    }
+}
+
+/// A value of a column in a table.
+fn value(value: StatsValue) -> String {
+    match value {
+        StatsValue::Int(value) if value >= 0 => number(value.unsigned_abs()),
+        StatsValue::Float(value) => decimals(value),
+        other => other.to_string(),
+    }
+}
+
+fn print_stats(stats: &Stats, out: &mut Output) {
     let Stats { moment, all, kept, .. } = stats;
-    print::line(&format!(
+    out.line(format!(
         "{} (commit {}): {} documents with {} of text, {} kept with {}",
         moment.name,
         moment.commit,
@@ -60,31 +63,31 @@ fn told(stats: &Stats) -> anyhow::Result<()> {
         size(all.bytes),
         number(kept.documents),
         size(kept.bytes)
-    ))?;
-    groups(stats)?;
+    ));
+    print_groups(stats, out);
     for (of_kept, title) in [(true, "kept documents:"), (false, "all documents:")] {
         // Where all are kept, twice the same would be told.
         let columns = stats.columns.iter().filter(|it| it.of_kept == of_kept && it.count > 0);
         let columns: Vec<&ColumnStats> = columns.collect();
         if !columns.is_empty() && (of_kept || all != kept) {
-            print::line(title)?;
-            spreads(&columns)?;
+            out.line(title);
+            print_spreads(&columns, out);
         }
     }
-    misfits(&stats.misfits)?;
-    losses(&stats.losses)?;
-    rejects(&stats.rejects)
+    print_misfits(&stats.misfits, out);
+    print_losses(&stats.losses, out);
+    print_rejects(&stats.rejects, out);
 }
 
 /// Documents, bytes and tokens by source and language, as many tokenizers as the terminal is wide for.
-fn groups(stats: &Stats) -> anyhow::Result<()> {
+fn print_groups(stats: &Stats, out: &mut Output) {
     if stats.groups.is_empty() {
-        return Ok(());
+        return;
     }
-    print::line(match stats.is_by_source_alone {
+    out.line(match stats.is_by_source_alone {
         true => "by source (languages make more than 1,000 groups, or are no words):",
         false => "by source and language:",
-    })?;
+    });
     let names: Vec<&String> = stats.kept.tokens.keys().collect();
     let row = |name: String, language: String, all: &DocumentCounts, kept: &DocumentCounts| {
         let mut row = vec![
@@ -110,11 +113,11 @@ fn groups(stats: &Stats) -> anyhow::Result<()> {
         .map(str::to_owned)
         .to_vec();
     head.extend(names.iter().map(|name| format!("kept {}", cut(name))));
-    fitting(&head, &rows, 2)
+    out.wide_table(&head, &rows, 2, 0);
 }
 
 /// How values are spread, a column a line.
-fn spreads(columns: &[&ColumnStats]) -> anyhow::Result<()> {
+fn print_spreads(columns: &[&ColumnStats], out: &mut Output) {
     let head = [
         "column", "min", "p5", "p25", "p50", "p75", "p95", "max", "mean", "spread", "values",
         "nulls",
@@ -130,14 +133,14 @@ fn spreads(columns: &[&ColumnStats]) -> anyhow::Result<()> {
             row
         })
         .collect();
-    fitting(&head.map(str::to_owned), &rows, 1)
+    out.wide_table(&head.map(str::to_owned), &rows, 1, 0);
 }
 
-fn misfits(misfits: &[MisfitStats]) -> anyhow::Result<()> {
+fn print_misfits(misfits: &[MisfitStats], out: &mut Output) {
     if misfits.is_empty() {
-        return Ok(());
+        return;
     }
-    print::line("values of another type than their field, which are null:")?;
+    out.line("values of another type than their field, which are null:");
     let head = ["field", "type", "documents", "kept", "document", "value"].map(str::to_owned);
     let row = |it: &MisfitStats| {
         vec![
@@ -149,14 +152,14 @@ fn misfits(misfits: &[MisfitStats]) -> anyhow::Result<()> {
             cut(&it.example.value),
         ]
     };
-    fitting(&head, &misfits.iter().map(row).collect::<Vec<_>>(), 2)
+    out.wide_table(&head, &misfits.iter().map(row).collect::<Vec<_>>(), 2, 0);
 }
 
-fn losses(losses: &[LossStats]) -> anyhow::Result<()> {
+fn print_losses(losses: &[LossStats], out: &mut Output) {
     if losses.iter().all(|it| it.kept == it.documents) {
-        return Ok(());
+        return;
     }
-    print::line("not kept:")?;
+    out.line("not kept:");
     // Kinds that no source has are left out.
     type Count = fn(&LossStats) -> u64;
     let kinds: [(&str, Count); 7] = [
@@ -175,22 +178,21 @@ fn losses(losses: &[LossStats]) -> anyhow::Result<()> {
     let row = |it: &LossStats| {
         let mut row = vec![cut(&it.source), number(it.documents)];
         for (_, count) in &kinds {
-            let share = 100.0 * count(it) as f64 / it.documents.max(1) as f64;
-            row.extend([number(count(it)), format!("{share:.2}%")]);
+            row.extend([number(count(it)), percent_of(count(it), it.documents)]);
         }
         row
     };
-    fitting(&head, &losses.iter().map(row).collect::<Vec<_>>(), 1)
+    out.wide_table(&head, &losses.iter().map(row).collect::<Vec<_>>(), 1, 0);
 }
 
-fn rejects(rejects: &[RejectStats]) -> anyhow::Result<()> {
+fn print_rejects(rejects: &[RejectStats], out: &mut Output) {
     if rejects.is_empty() {
-        return Ok(());
+        return;
     }
-    print::line("records that were not read:")?;
+    out.line("records that were not read:");
     let head = ["source", "records", "bytes", "reason"].map(str::to_owned);
     let rows = rejects
         .iter()
         .map(|it| vec![cut(&it.source), number(it.records), size(it.bytes), cut(&it.reason)]);
-    fitting(&head, &rows.collect::<Vec<_>>(), 1)
+    out.wide_table(&head, &rows.collect::<Vec<_>>(), 1, 0);
 }

@@ -1,67 +1,79 @@
 //! `corpusdb info`: what is in a corpus.
 
-use super::setup::CommandSession;
-use super::{Outcome, print};
+use crate::cli::output::Output;
+use crate::cli::verb::{NoOptions, Report, Verb, VerbCall};
+use corpusdb::Corpus;
 use corpusdb::query::Info;
+use corpusdb::show::{number, size};
+use serde::Serialize;
 use std::path::PathBuf;
 
-/// Show policy, counts, sources, tokenizers, fields, snapshots and epochs
+/// Show policy, counts, sources, tokenizers, fields, snapshots and epochs.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  corpusdb info crawl\n  corpusdb info crawl --json | jq .sources"
-)]
-pub(super) struct Args {
-    /// The corpus
+pub(super) struct InfoArgs {}
+
+/// What is in a corpus.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct InfoAnswer {
+    #[serde(flatten)]
+    info: Info,
+    #[serde(skip)]
     corpus: PathBuf,
 }
 
-pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
-    let corpus = session.read(&args.corpus)?;
-    let info = corpus.info()?;
-    if session.json {
-        print::typed("info", &info)?;
-        return Ok(Outcome::Good);
+impl Verb for InfoArgs {
+    const PATH: &str = "info";
+    const PYTHON: &str = "Corpus.info";
+    const EXAMPLES: &[&str] = &["corpusdb info crawl", "corpusdb info crawl --json | jq .sources"];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = InfoAnswer;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<InfoAnswer> {
+        Ok(InfoAnswer { info: corpus.info()?, corpus: corpus.path().to_path_buf() })
     }
-    print::line(&format!(
-        "{}: commit {}, format {}",
-        args.corpus.display(),
-        info.commit,
-        corpusdb::store::format_version()
-    ))?;
-    print::line(&format!("policy: {}", info.policy))?;
-    print::settings(&info.settings)?;
-    documents(&info)?;
-    sources(&info)?;
-    disk(&info)?;
-    named(&info)?;
-    Ok(Outcome::Good)
+}
+
+impl Report for InfoAnswer {
+    const TYPE: &'static str = "info";
+
+    fn print(&self, out: &mut Output) {
+        let info = &self.info;
+        out.line(format!(
+            "{}: commit {}, format {}",
+            self.corpus.display(),
+            info.commit,
+            corpusdb::store::format_version()
+        ));
+        out.line(format!("policy: {}", info.policy));
+        out.settings(&info.settings);
+        print_documents(info, out);
+        print_sources(info, out);
+        print_disk(info, out);
+        print_named(info, out);
+    }
 }
 
 /// How many documents there are, by what became of them.
-fn documents(info: &Info) -> anyhow::Result<()> {
-    let n = print::number;
-    let kept = format!("{} kept ({})", n(info.kept), print::size(info.kept_bytes));
-    print::line(&format!(
-        "documents: {} ({}), {kept}",
-        n(info.documents),
-        print::size(info.bytes)
-    ))?;
+fn print_documents(info: &Info, out: &mut Output) {
+    let n = number;
+    let kept = format!("{} kept ({})", n(info.kept), size(info.kept_bytes));
+    out.line(format!("documents: {} ({}), {kept}", n(info.documents), size(info.bytes)));
     let others =
         info.standings.iter().filter(|count| count.documents > 0 && count.standing != "kept");
     let others: Vec<String> =
         others.map(|count| format!("{} {}", n(count.documents), count.standing)).collect();
     if !others.is_empty() {
-        print::line(&format!("not kept: {}", others.join(", ")))?;
+        out.line(format!("not kept: {}", others.join(", ")));
     }
     if info.rejects > 0 {
-        print::line(&format!("rejected records: {} (see `corpusdb rejects`)", n(info.rejects)))?;
+        out.line(format!("rejected records: {} (see `corpusdb rejects`)", n(info.rejects)));
     }
-    Ok(())
 }
 
 /// The sources, a row each.
-fn sources(info: &Info) -> anyhow::Result<()> {
-    let n = print::number;
+fn print_sources(info: &Info, out: &mut Output) {
+    let n = number;
     if !info.sources.is_empty() {
         let tokenizers: Vec<&str> =
             info.tokenizers.iter().map(|tokenizer| tokenizer.name.as_str()).collect();
@@ -74,8 +86,8 @@ fn sources(info: &Info) -> anyhow::Result<()> {
                 source.name.clone(),
                 n(source.documents),
                 n(source.kept),
-                print::size(source.bytes),
-                print::size(source.kept_bytes),
+                size(source.bytes),
+                size(source.kept_bytes),
             ];
             row.extend(
                 tokenizers
@@ -84,63 +96,60 @@ fn sources(info: &Info) -> anyhow::Result<()> {
             );
             row
         });
-        print::table(&head, &rows.collect::<Vec<_>>())?;
+        out.table(&head, &rows.collect::<Vec<_>>());
     }
-    Ok(())
 }
 
 /// What is taken on disk, by family.
-fn disk(info: &Info) -> anyhow::Result<()> {
+fn print_disk(info: &Info, out: &mut Output) {
     let disk: u64 = info.disk.iter().map(|family| family.bytes).sum();
     let mut families: Vec<_> = info.disk.iter().filter(|family| family.bytes * 50 > disk).collect();
     families.sort_by_key(|family| std::cmp::Reverse(family.bytes));
     let each: Vec<String> =
-        families.iter().map(|f| format!("{} {}", f.family, print::size(f.bytes))).collect();
+        families.iter().map(|f| format!("{} {}", f.family, size(f.bytes))).collect();
     if disk > 0 {
         let per_document = disk / info.documents.max(1);
-        print::line(&format!(
+        out.line(format!(
             "on disk: {}, {per_document} bytes a document: {}",
-            print::size(disk),
+            size(disk),
             each.join(", ")
-        ))?;
+        ));
     }
-    Ok(())
 }
 
 /// What has a name or a number: tokenizers, fields, snapshots, plans.
-fn named(info: &Info) -> anyhow::Result<()> {
-    let n = print::number;
+fn print_named(info: &Info, out: &mut Output) {
+    let n = number;
     for tokenizer in &info.tokenizers {
-        print::line(&format!(
+        out.line(format!(
             "tokenizer {}: {} ids, {} tokens kept, {} ({})",
             tokenizer.name,
             tokenizer.vocab_size,
             n(tokenizer.tokens),
             tokenizer.backend,
             tokenizer.lineage
-        ))?;
+        ));
     }
     if !info.tokenizers.is_empty() {
-        print::line(&format!("  {}", info.tokens_rule))?;
+        out.line(format!("  {}", info.tokens_rule));
     }
     for field in &info.fields {
-        print::line(&format!("field {}: {}", field.name, field.kind))?;
+        out.line(format!("field {}: {}", field.name, field.kind));
     }
     for snapshot in &info.snapshots {
-        print::line(&format!(
+        out.line(format!(
             "snapshot {}: commit {}, {} kept",
             snapshot.name,
             snapshot.commit,
             n(snapshot.kept)
-        ))?;
+        ));
     }
     for epoch in &info.epochs {
-        print::line(&format!(
+        out.line(format!(
             "plan {}: {} on snapshot {}",
             epoch.number,
             epoch.hash.get(..16).unwrap_or(&epoch.hash),
             epoch.snapshot
-        ))?;
+        ));
     }
-    Ok(())
 }
