@@ -59,7 +59,7 @@ impl<T: Send + 'static> Loan<T> {
             Ok(value) => Ok(value),
             Err(LoanUnavailable::Revoked) => {
                 let why = format!(
-                    "{what} were left when the corpus was closed: read them before, or open it again"
+                    "{what} went when the corpus was closed, or purged: ask for them again, and read them before"
                 );
                 Err(named(py, "Closed", &why))
             }

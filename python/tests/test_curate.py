@@ -93,7 +93,7 @@ def test_what_was_purged_is_in_no_file_while_the_writer_goes_on(w: corpusdb.Writ
     for table in (unread, shown):
         with pytest.raises(corpusdb.Stale, match="of commit"):
             table.fetchall()
-    with pytest.raises(corpusdb.Closed, match="duplicates that were not read"):
+    with pytest.raises(corpusdb.Closed, match="duplicates that were not read went when"):
         next(pairs)
 
 
@@ -103,7 +103,12 @@ def test_a_purge_goes_on_beside_threads_that_read(filled: corpusdb.Writer) -> No
     def look() -> int:
         seen = 0
         while not stop.is_set():
-            seen += filled.count("kept") + len(filled.sql("SELECT id FROM documents").fetchall())
+            seen += filled.count("kept")
+            try:
+                seen += len(filled.sql("SELECT id FROM documents").fetchall())
+            except (corpusdb.Stale, corpusdb.Closed):
+                # A purge gives up what shows the moment before it.
+                continue
         return seen
 
     with ThreadPoolExecutor(3) as pool:

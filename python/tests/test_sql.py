@@ -75,7 +75,7 @@ def test_the_first_rows_are_shown_and_stay_to_be_read(db: corpusdb.Corpus) -> No
     page = rows._repr_html_()
     assert "<th>id</th>" in page and "&lt;b&gt;https://a.example/0" in page and "the first 20 rows" in page
     shown = repr(rows).splitlines()
-    assert shown[0].startswith("| id ") and len(shown) == 23 and shown[-1].startswith("… the first 20 rows")
+    assert shown[1].startswith("| id ") and len(shown) == 25 and shown[-1].startswith("… the first 20 rows")
     assert len(rows.fetchall()) == 44
     assert rows._repr_html_() == page
     wide = db.sql("SELECT " + ", ".join(f"{n} AS c{n}" for n in range(30)))
@@ -133,7 +133,7 @@ def test_a_table_is_printed_as_wide_as_asked(db: corpusdb.Corpus, capsys: Any) -
     table = db.sql("SELECT id, text FROM documents ORDER BY id")
     table.show(2, width=40)
     shown = capsys.readouterr().out.splitlines()
-    assert all(len(line) <= 40 for line in shown[:-1]) and shown[2].startswith("|  0 | ")
+    assert all(len(line) <= 40 for line in shown[:-1]) and shown[3].startswith("| 0 ")
     assert shown[-1] == "… the first 2 rows; df(), pl(), arrow() or iterating give all"
     table.show(100)
     assert "…" not in capsys.readouterr().out.splitlines()[-1]
