@@ -26,6 +26,7 @@ __all__ = [
     "analyse_tokenizers",
     "backfill_tokenizer",
     "bulk_load",
+    "call",
     "check",
     "check_contamination",
     "check_tokenizer",
@@ -264,7 +265,18 @@ def version() -> str:
 def main(arguments: Sequence[str]) -> int:
     """Runs the command with `arguments`, of which the first is its own name; its exit code."""
 
-def create(path: str | PathLike[str], settings: _Settings, fields: Sequence[tuple[str, str]]) -> str:
+def call(
+    verb: str,
+    keywords: str,
+    handle: Handle | None = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    threads: int | None = None,
+    listener: _Listener | None = None,
+) -> tuple[str, list[str]]:
+    """Calls a verb by its path: its report as JSON text, and notes for a person."""
+
+def create(path: str | PathLike[str], settings: str, fields: Sequence[tuple[str, str]]) -> str:
     """Makes an empty corpus; the policy in words."""
 
 def ingest(
@@ -279,7 +291,7 @@ def bulk_load(
     """Brings in the documents of a directory with their decisions; the report as JSON text. `options` are: compare all,
     bytes of a batch, change nothing, which shard."""
 
-def policy_json(settings: _Settings) -> str:
+def policy_json(settings: str) -> str:
     """A whole policy as JSON, as a load says it."""
 
 def set_field(
@@ -435,7 +447,7 @@ def similar(
 def diff(handle: Handle, a: int, b: int) -> str:
     """The texts of two documents, word by word, as JSON text."""
 
-def explain_dedup(settings: _Settings, handle: Handle | None = None) -> str:
+def explain_dedup(settings: str, handle: Handle | None = None) -> str:
     """What a policy finds, stores and costs, as JSON text; measured in a corpus when one is given."""
 
 def export(
@@ -506,7 +518,7 @@ def diff_snapshots(handle: Handle, earlier: str, later: str | None = None, by: s
 def snapshot_changes(handle: Handle, earlier: str, later: str | None = None) -> Changes:
     """Each document that changed from one moment to a later one, or to now."""
 
-def redo(handle: Handle, settings: _Settings, dry_run: bool, listener: _Listener | None = None) -> str:
+def redo(handle: Handle, settings: str, dry_run: bool, listener: _Listener | None = None) -> str:
     """Decides every document again under another policy, and makes that current; the report as JSON text."""
 
 def settle(handle: Handle, dry_run: bool, listener: _Listener | None = None) -> str:
@@ -719,7 +731,7 @@ class Batches:
 
 def kernel_fingerprint(
     batches: Any,
-    settings: _Settings,
+    settings: str,
     *,
     text: str,
     key: str | None = None,
@@ -727,14 +739,14 @@ def kernel_fingerprint(
     order: str | None = None,
     number: str | None = None,
 ) -> Any: ...
-def kernel_close(batches: Any, settings: _Settings) -> Any: ...
-def kernel_near(batches: Any, settings: _Settings, most: int) -> Any: ...
-def kernel_similar(batches: Any, settings: _Settings, most: int) -> Any: ...
+def kernel_close(batches: Any, settings: str) -> Any: ...
+def kernel_near(batches: Any, settings: str, most: int) -> Any: ...
+def kernel_similar(batches: Any, settings: str, most: int) -> Any: ...
 def standings_digest(documents: Any) -> int: ...
-def kernel_verify(batches: Any, settings: _Settings) -> Any: ...
+def kernel_verify(batches: Any, settings: str) -> Any: ...
 def kernel_components(batches: Any) -> Any: ...
-def kernel_decide(members: Any, edges: Any, settings: _Settings) -> Any: ...
+def kernel_decide(members: Any, edges: Any, settings: str) -> Any: ...
 def kernel_encode(batches: Any, encoder: Encoder, text: str) -> Any: ...
 def load_encoder(file: bytes) -> Encoder: ...
-def policy_words(settings: _Settings) -> tuple[str, str, str]: ...
+def policy_words(settings: str) -> tuple[str, str, str]: ...
 def signature_version() -> int: ...

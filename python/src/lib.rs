@@ -6,6 +6,7 @@
 
 mod backups;
 mod blocking;
+mod call;
 mod cells;
 mod command;
 mod contamination;
@@ -45,6 +46,8 @@ mod native {
     };
     #[pymodule_export]
     use crate::blocking::wait_for_reads;
+    #[pymodule_export]
+    use crate::call::call;
     #[pymodule_export]
     use crate::command::main;
     #[pymodule_export]

@@ -48,6 +48,14 @@ pub mod pages {
     pub use super::tokenizer_page::page as tokenizer_page;
 }
 
+/// Rows of the table of verbs, for the Python package: a call by name, its keywords as JSON.
+pub mod rows {
+    pub use super::spelling::{Face, spell_message};
+    pub use super::verb::{
+        HandleKind, OpenHandle, PreparedVerb, VerbAnswer, VerbCall, VerbError, policy_settings,
+    };
+}
+
 /// What the command says of a step, for the Python package.
 pub mod words {
     pub use super::tokenizer::told;
