@@ -16,6 +16,8 @@ __all__ = [
     "Pairs",
     "Plan",
     "Reader",
+    "RowReader",
+    "RowStream",
     "Rows",
     "add_field",
     "add_signals",
@@ -75,10 +77,12 @@ __all__ = [
     "load_encoder",
     "main",
     "mark_epochs",
+    "one_line",
     "pieces",
     "plan_recipe",
     "policy_json",
     "policy_words",
+    "prove_purge",
     "purge",
     "redo",
     "rejects",
@@ -147,7 +151,8 @@ class Handle:
         """Whether it was closed."""
 
     def close(self) -> None:
-        """Gives everything back; again is nothing. What was handed out before stays whole."""
+        """Gives everything back; again is nothing. When a writer is closed, what was handed out and not read is given
+        up."""
 
     def count(self, condition: str | None = None, snapshot: str | None = None) -> int:
         """Documents that satisfy a condition; of those that a snapshot keeps."""
@@ -157,7 +162,7 @@ class Handle:
 
 @final
 class Rows:
-    """The answer to a statement, read once."""
+    """The answer to a statement, of the commit that it was asked of."""
 
     @property
     def columns(self) -> list[str]:
@@ -167,24 +172,39 @@ class Rows:
     def types(self) -> list[str]:
         """Their types, in Arrow's words."""
 
-    @property
-    def is_read(self) -> bool:
-        """Whether the rows were read."""
+    def read(self) -> RowReader:
+        """A reading of all rows as tuples."""
+
+    def stream(self) -> RowStream:
+        """A reading of all rows as an Arrow stream, which keeps what ended it."""
+
+    def peek(self, count: int) -> list[tuple[Any, ...]]:
+        """The first `count` rows as tuples."""
+
+    def show(self, count: int, width: int) -> tuple[str, bool]:
+        """The first `count` rows as a table of at most `width` columns of a terminal, and whether these are all."""
+
+    def addresses(self) -> list[list[list[int]]]:
+        """Of each batch that was looked at ahead and of each of its columns, the addresses of its buffers."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
+class RowReader:
+    """One reading of rows, batch by batch."""
 
     def next_rows(self) -> list[tuple[Any, ...]] | None:
         """The next rows as tuples, a batch of them; none behind the last."""
 
-    def peek(self, count: int) -> list[tuple[Any, ...]]:
-        """The first `count` rows as tuples. They stay to be read."""
+@final
+class RowStream:
+    """One reading of rows, to be handed out as a stream."""
 
     def ask_for_failure(self) -> None:
         """Says that who takes the stream asks for its `failure`, an interrupt too."""
 
     def failure(self) -> BaseException | None:
-        """What ended the stream that was handed out, if an error did."""
-
-    def addresses(self) -> list[list[list[int]]]:
-        """Of each batch that was looked at ahead and of each of its columns, the addresses of its buffers."""
+        """What ended the stream, if an error did."""
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -348,8 +368,17 @@ def add_signals(handle: Handle, settings: _Settings, listener: _Listener | None 
 def drop_signals(handle: Handle, names: Sequence[str], force: bool, listener: _Listener | None = None) -> list[int]:
     """Gives stored signals up; the numbers of the stored plans whose recipes name one."""
 
-def sql(handle: Handle, statement: str, snapshot: str | None = None, files: bool = False) -> Rows:
-    """Runs one SELECT."""
+def sql(
+    handle: Handle,
+    statement: str,
+    values: Sequence[Any] | Mapping[str, Any] | None = None,
+    snapshot: str | None = None,
+    files: bool = False,
+) -> Rows:
+    """Runs one SELECT, with the values of its parameters."""
+
+def one_line(text: str) -> str:
+    """A text of strangers on one line, as a terminal shows and does not obey it."""
 
 def select(handle: Handle, condition: str | None = None, snapshot: str | None = None) -> NDArray[np.uint64]:
     """Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps."""
@@ -516,11 +545,15 @@ def remove(
 def purge(
     handle: Handle,
     documents: Sequence[int],
+    keys: Sequence[str],
     asked: Mapping[str, Any],
     switches: tuple[bool, bool],
     listener: _Listener | None = None,
 ) -> str:
-    """Erases documents; the report as JSON text."""
+    """Erases documents, by id and by key; the report as JSON text."""
+
+def prove_purge(handle: Handle, file: str | None, time: int, listener: _Listener | None = None) -> str:
+    """Searches every row and file for all that was ever purged, and writes the certificate; what was found, as JSON text."""
 
 def restore(handle: Handle, documents: Sequence[int], dry_run: bool, listener: _Listener | None = None) -> str:
     """Takes removals back; the report as JSON text."""

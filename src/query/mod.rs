@@ -105,7 +105,8 @@ pub(crate) use sql::{
     keyword_field, kind_of, names, names_column, numbers, resolved, select, sql, texts,
 };
 pub use sql::{
-    Rows, Script, ScriptEnd, ScriptFault, ScriptStatement, SqlNames, SqlQuery, SqlTableNames,
+    Rows, Script, ScriptEnd, ScriptFault, ScriptStatement, SqlNames, SqlParameters, SqlQuery,
+    SqlTableNames, SqlValue,
 };
 pub use stats::{
     ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, MisfitStats, QualityExample,

@@ -1,5 +1,6 @@
-//! A statement, and what it may look at beside the corpus as it is: a snapshot of it, files of this machine.
+//! A statement, and what it is given beside its text: a snapshot to look at, files of this machine, values of parameters.
 
+use super::parameters::SqlParameters;
 use crate::model::Interrupt;
 
 /// A statement; [`Corpus::sql`](crate::Corpus::sql) takes one, or its text alone. By default `documents` is all that is
@@ -17,6 +18,7 @@ pub struct SqlQuery {
     pub(super) text: String,
     pub(super) snapshot: Option<String>,
     pub(super) files: bool,
+    pub(super) parameters: SqlParameters,
     pub(super) interrupt: Interrupt,
 }
 
@@ -41,6 +43,11 @@ impl SqlQuery {
     /// who may not read whatever this process may.
     pub fn files(self, allowed: bool) -> Self {
         Self { files: allowed, ..self }
+    }
+
+    /// The values of `?`, `$1` or `$name` in the statement. They are bound to it and never become part of its text.
+    pub fn parameters(self, values: SqlParameters) -> Self {
+        Self { parameters: values, ..self }
     }
 
     /// The statement ends once this stop is asked for, also while its rows are read.

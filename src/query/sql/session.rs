@@ -96,13 +96,16 @@ pub(in crate::query) enum Asked {
 /// The optimised plan of a query; what is not only read is refused.
 pub(in crate::query) async fn plan(
     state: &SessionState,
-    sql: &str,
     statement: Statement,
+    query: &SqlQuery,
 ) -> Result<LogicalPlan, QueryError> {
+    let sql = query.text.as_str();
     let fault = |error: DataFusionError| QueryError::planned(sql, error);
     let too_much = |why| QueryError::Statement { statement: shown(sql), why };
     nesting::check_statement(&statement).map_err(too_much)?;
+    query.parameters.check(&statement).map_err(too_much)?;
     let plan = state.statement_to_plan(statement).await.map_err(fault)?;
+    let plan = query.parameters.bind(plan).map_err(fault)?;
     // A query may still hold `SELECT .. INTO` or `WITH x AS (INSERT ..)`.
     let readers =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);

@@ -124,7 +124,7 @@ pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<Rows, QueryError> 
             }
         };
         let state = session::session_with(&view, &query)?;
-        let plan = session::plan(&state, &query.text, statement).await?;
+        let plan = session::plan(&state, statement, &query).await?;
         let (schema, streams) = start(state, &plan, &query.interrupt).await?;
         if columns.send(schema).is_ok() {
             give(streams, &sender).await?;
