@@ -135,4 +135,4 @@ pub use model::{
     Context, DedupMode, DocId, FieldKind, Hint, Interrupt, Interrupted, IoError, NamedKind,
     NoProgress, Policy, Progress, ProgressTally, is_panic_caught, parse_bytes, parse_share,
 };
-pub use workflow::{LostDocument, RepairReport, SalvageReport, ShownBy};
+pub use workflow::{Dependents, LostDocument, RepairReport, SalvageReport};

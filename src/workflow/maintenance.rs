@@ -17,7 +17,7 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct ShownBy {
+pub struct Dependents {
     /// Names of snapshots, and how many of the documents each one shows as kept.
     pub snapshots: Vec<(String, u64)>,
     /// Numbers of stored plans, and how many of the documents each one draws.
@@ -70,9 +70,9 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Store`] or [`Error::Epoch`] when they cannot be read.
-    pub fn shown_by(&self, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
+    pub fn shown_by(&self, documents: &RoaringTreemap) -> Result<Dependents, Error> {
         let quoted_by = curate::quoting(self.view(), documents, self.memory())?;
-        Ok(ShownBy { quoted_by, ..shown_by(self.view(), documents)? })
+        Ok(Dependents { quoted_by, ..shown_by(self.view(), documents)? })
     }
 }
 
@@ -82,7 +82,7 @@ impl CorpusWriter {
     /// reaches nothing. A purge that was stopped is finished first, whatever is selected: nothing needs to be.
     ///
     /// Snapshots lose the documents, plans that draw them cannot be opened any more, and words in use that quote them are
-    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. Call [`CorpusWriter::reopen`] afterwards:
+    /// redacted ([`Dependents`]): refused while there are any, unless `force`. Call [`CorpusWriter::reopen`] afterwards:
     /// until then RocksDB's list of files may have single values of fields.
     ///
     /// # Errors
@@ -98,7 +98,7 @@ impl CorpusWriter {
         let PurgeSelection { documents, purged_before } = selection.into();
         let selection = &documents;
         let purged = self.view().documents_standing(Standing::Purged)?;
-        let ShownBy { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
+        let Dependents { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
         if !force {
             let quoted_by = curate::quoting(self.view(), selection, self.memory())?;
             if !(snapshots.is_empty() && plans.is_empty() && quoted_by.is_empty()) {
@@ -184,8 +184,9 @@ impl CorpusWriter {
 }
 
 /// Snapshots and plans alone.
-fn shown_by(view: &View, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
-    let mut shown = ShownBy { plans: epoch::plans_drawing(view, documents)?, ..ShownBy::default() };
+fn shown_by(view: &View, documents: &RoaringTreemap) -> Result<Dependents, Error> {
+    let mut shown =
+        Dependents { plans: epoch::plans_drawing(view, documents)?, ..Dependents::default() };
     for snapshot in view.snapshots()? {
         let kept = view.snapshot_kept(&snapshot.name)?.intersection_len(documents);
         if kept > 0 {

@@ -720,7 +720,7 @@ fn an_import_upwards_is_seen() {
         ("src/epoch/x.rs", "use crate::query::{QueryError, Printer};"),
         ("src/model/x.rs", "use crate::Error;"),
         ("src/corpus/x.rs", "use crate::query::info;"),
-        ("src/epoch/x.rs", "use crate::workflow::ShownBy;"),
+        ("src/epoch/x.rs", "use crate::workflow::Dependents;"),
         ("src/newcomer/x.rs", ""),
         ("migrations/x.rs", "use crate::query::info;"),
         ("src/cli/x.rs", "use crate::store::View;"),
