@@ -133,6 +133,7 @@ pub use epoch::Recipe;
 pub use error::Error;
 pub use ingest::{IngestOptions, IngestReport};
 pub use model::show;
+pub use model::text_file;
 pub use model::{
     ByteSize, Context, DedupMode, DocId, FieldKind, Hint, Interrupt, Interrupted, IoError,
     NoProgress, Policy, Progress, ProgressTally, is_panic_caught,

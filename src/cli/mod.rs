@@ -43,7 +43,9 @@ mod similar;
 mod snapshot;
 mod sql;
 mod stats;
+mod stop_signals;
 mod tables;
+mod text_file;
 mod tokenizer;
 mod tokenizer_page;
 
@@ -214,7 +216,7 @@ pub fn main_from(arguments: &[OsString]) -> u8 {
             return 0;
         }
     };
-    limits::lift();
+    limits::survive_file_size_limit();
     let session = match CommandSession::new(cli.setup, cli.verb.has_safe_points()) {
         Ok(session) => session,
         Err(error) => return failed(&error),

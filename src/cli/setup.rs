@@ -1,7 +1,7 @@
 //! Flags that every verb shares, and what they come to on this machine.
 
 use super::bar::Bar;
-use anyhow::Context as _;
+use super::stop_signals::StopSignals;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
 use corpusdb::store::{DryRunCorpus, StoreError};
@@ -24,7 +24,7 @@ pub(super) struct Setup {
     /// Draw no progress bars
     #[arg(long, global = true)]
     no_progress: bool,
-    /// Memory for caches and batches, such as 512MB or 4GiB [default: a quarter of the machine's]
+    /// Memory for caches and batches, such as 512MB or 4GiB [default: a quarter of the machine's, or of the container's limit]
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
     memory: Option<u64>,
     /// Threads [default: one a core]
@@ -50,6 +50,7 @@ pub(super) struct CommandSession {
     pub(super) progress: Box<dyn Progress>,
     pub(super) interrupt: Interrupt,
     heard: Arc<Mutex<Option<Interrupt>>>,
+    _stops: StopSignals,
 }
 
 impl CommandSession {
@@ -59,15 +60,14 @@ impl CommandSession {
         let interrupt = Interrupt::default();
         let heard = Arc::new(Mutex::new(safe_points.then(|| interrupt.clone())));
         let current = Arc::clone(&heard);
-        ctrlc::set_handler(move || {
+        let stops = StopSignals::hear(move || {
             match &*current.lock().unwrap_or_else(PoisonError::into_inner) {
                 Some(asked) if !asked.is_raised() => asked.raise(),
                 // Threads of the store and of a statement go on: what the C library would clear up at an
                 // ordinary exit is in their hands.
                 _ => signal_hook::low_level::exit(130),
             }
-        })
-        .context("cannot handle Ctrl-C")?;
+        })?;
         let progress: Box<dyn Progress> = if setup.no_progress || setup.json {
             Box::new(NoProgress)
         } else {
@@ -77,7 +77,15 @@ impl CommandSession {
         // Parallel work outside of an ingest uses the global pool.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         let memory = setup.memory.unwrap_or_else(|| Corpus::options().memory_bytes());
-        Ok(Self { json: setup.json, memory, threads, progress, interrupt, heard })
+        Ok(Self {
+            json: setup.json,
+            memory,
+            threads,
+            progress,
+            interrupt,
+            heard,
+            _stops: stops,
+        })
     }
 
     /// How long calls of the library run: with the command's bar, until its Ctrl-C, on its threads.

@@ -11,6 +11,7 @@ mod fields;
 #[cfg(feature = "generated")]
 mod generated;
 mod loads;
+mod machine;
 mod options;
 mod remote_backups;
 mod repair;
@@ -45,7 +46,7 @@ use crate::ingest::{
     self, IngestInput, IngestInputs, IngestOptions, IngestReport, IngestResources,
 };
 use crate::input::Records;
-use crate::model::{Context, DocId, FieldKind, IncomingFilter, Policy};
+use crate::model::{Context, DocId, FieldKind, IncomingFilter, Policy, note_little_room};
 use crate::query::{
     self, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
     DuplicatesOptions, DuplicatesSummary, Info, Rows, Selection, Shown, ShownDocuments,
@@ -55,6 +56,10 @@ use crate::store::{self, CheckDepth, CheckFault, RejectIter, StoreWriter, View, 
 use roaring::RoaringTreemap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+
+/// Families whose rows are written once more by decisions under another policy.
+const REDECIDED: [&str; 7] =
+    ["exact", "bands", "bands_more", "band_runs", "matches", "members", "lineage"];
 
 /// A corpus opened for reading: its last commit at the time of opening, also beside a writer.
 pub struct Corpus {
@@ -602,6 +607,11 @@ impl CorpusWriter {
         store::check_keep_order(&policy.keep, self.view().fields())?;
         let loaded = curate::load_to_write(&mut self.writer)?;
         let context = self.within(context);
+        // The decisions in force stay beside the new ones until the switch.
+        let mut usage = self.view().disk_usage()?;
+        usage.retain(|(family, _)| REDECIDED.contains(family));
+        let most = usage.iter().map(|(_, bytes)| *bytes).sum();
+        note_little_room("deciding again", &self.path, most, &context);
         Ok(curate::redo(&mut self.writer, &loaded, policy, &context)?)
     }
 
@@ -646,7 +656,11 @@ impl CorpusWriter {
     /// # Errors
     /// [`Error::Store`] when the disk refuses, or for an interrupt.
     pub fn compact(&mut self, context: &Context<'_>) -> Result<(), Error> {
-        Ok(self.writer.compact(&self.within(context))?)
+        let context = self.within(context);
+        // The tables that a family is rewritten from go when the new ones are there.
+        let largest = self.view().disk_usage()?.iter().map(|(_, bytes)| *bytes).max();
+        note_little_room("compacting", &self.path, largest.unwrap_or(0), &context);
+        Ok(self.writer.compact(&context)?)
     }
 }
 

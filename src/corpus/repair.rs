@@ -4,7 +4,7 @@ use super::{Corpus, CorpusOptions};
 use crate::curate;
 use crate::error::Error;
 use crate::model::Context;
-use crate::store::{self, CheckDepth, CheckFault, LostRows, MemoryBudget, RepairStart, StoreError};
+use crate::store::{self, CheckDepth, CheckFault, LostRows, RepairStart, StoreError};
 use serde::Serialize;
 use std::path::Path;
 
@@ -60,7 +60,7 @@ impl CorpusOptions {
     ) -> Result<RepairReport, Error> {
         let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
         let context = context.within(memory, threads);
-        let budget = MemoryBudget::within(memory);
+        let budget = self.claim();
         let faults = self.deep_faults(path, &context)?;
         let start = store::begin_repair(path, &faults, budget, threads, &context)?;
         let (mut writer, repaired) = match start {

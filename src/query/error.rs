@@ -109,6 +109,12 @@ pub enum QueryError {
         /// Those there are.
         known: String,
     },
+    /// An answer whose columns cannot be told apart by their names.
+    #[error("the answer has two columns named `{name}`")]
+    SameNames {
+        /// The name.
+        name: String,
+    },
     /// The engine failed while it ran.
     #[error("the query failed: {why}")]
     Run {
@@ -241,6 +247,7 @@ impl QueryError {
         match self {
             Self::Store(error) => error.hint(),
             Self::Sketch { .. } | Self::Metadata { .. } => Some(Hint::deep_check()),
+            Self::SameNames { .. } => Some(Hint::text("tell them apart with AS")),
             Self::NotLooked => {
                 let text = "make a corpus in mode witness and ingest into it";
                 Some(Hint::text(text).with_command("corpusdb init NEW --mode witness"))
