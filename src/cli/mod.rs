@@ -188,7 +188,9 @@ enum Outcome {
 pub fn main() -> ExitCode {
     silence_contained_panics();
     let arguments: Vec<_> = std::env::args_os().collect();
-    ExitCode::from(main_from(&arguments))
+    let own_name = || arguments.first().cloned().unwrap_or_default();
+    let program = std::env::current_exe().map_or_else(|_| own_name(), OsString::from);
+    ExitCode::from(main_from(&arguments, vec![program]))
 }
 
 /// What the library makes an error of is told as one, not as a panic too.
@@ -201,8 +203,9 @@ pub fn silence_contained_panics() {
     }));
 }
 
-/// Runs the command with `arguments`, of which the first is its own name; the exit code says how it went.
-pub fn main_from(arguments: &[OsString]) -> u8 {
+/// Runs the command with `arguments`, of which the first is its own name, where `program` are the words that start it
+/// once more; the exit code says how it went.
+pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     // Also for what is wrong with the arguments themselves.
     let mut words = arguments.iter().skip(1).take_while(|argument| *argument != "--");
     if words.any(|argument| argument == "--json") {
@@ -217,7 +220,7 @@ pub fn main_from(arguments: &[OsString]) -> u8 {
         }
     };
     limits::survive_file_size_limit();
-    let session = match CommandSession::new(cli.setup, cli.verb.has_safe_points()) {
+    let session = match CommandSession::new(cli.setup, cli.verb.has_safe_points(), program) {
         Ok(session) => session,
         Err(error) => return failed(&error),
     };

@@ -6,6 +6,7 @@ use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
 use corpusdb::store::{DryRunCorpus, StoreError};
 use corpusdb::{Context, Corpus, CorpusWriter, Error, Interrupt, NoProgress, Progress};
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -44,7 +45,10 @@ pub(super) fn now() -> Option<i64> {
 
 /// What a verb needs beside its own arguments.
 pub(super) struct CommandSession {
+    /// The words that start this command again.
+    pub(super) program: Vec<OsString>,
     pub(super) json: bool,
+    pub(super) no_progress: bool,
     pub(super) memory: u64,
     pub(super) threads: usize,
     pub(super) progress: Box<dyn Progress>,
@@ -56,7 +60,11 @@ pub(super) struct CommandSession {
 impl CommandSession {
     /// Ctrl-C asks a verb that stops at `safe_points` to do so; any other verb, and the second time any,
     /// ends there and then, which harms no corpus: a commit is whole or absent.
-    pub(super) fn new(setup: Setup, safe_points: bool) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        setup: Setup,
+        safe_points: bool,
+        program: Vec<OsString>,
+    ) -> anyhow::Result<Self> {
         let interrupt = Interrupt::default();
         let heard = Arc::new(Mutex::new(safe_points.then(|| interrupt.clone())));
         let current = Arc::clone(&heard);
@@ -77,8 +85,11 @@ impl CommandSession {
         // Parallel work outside of an ingest uses the global pool.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         let memory = setup.memory.unwrap_or_else(|| Corpus::options().memory_bytes());
+        let Setup { json, no_progress, .. } = setup;
         Ok(Self {
-            json: setup.json,
+            program,
+            json,
+            no_progress,
             memory,
             threads,
             progress,
