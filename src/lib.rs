@@ -77,7 +77,6 @@ extern crate self as corpusdb;
 
 mod corpus;
 mod decide;
-mod error;
 mod input;
 mod model;
 mod output;
@@ -130,11 +129,11 @@ pub use corpus::{
     ShownBy,
 };
 pub use epoch::Recipe;
-pub use error::Error;
+
 pub use ingest::{IngestOptions, IngestReport};
 pub use model::show;
 pub use model::text_file;
 pub use model::{
-    ByteSize, Context, DedupMode, DocId, FieldKind, Hint, Interrupt, Interrupted, IoError,
-    NoProgress, Policy, Progress, ProgressTally, is_panic_caught,
+    ByteSize, Context, DedupMode, DocId, Error, ErrorDetails, ErrorKind, FieldKind, Hint,
+    Interrupt, Interrupted, IoError, NoProgress, Policy, Progress, ProgressTally, is_panic_caught,
 };

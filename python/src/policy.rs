@@ -84,7 +84,7 @@ fn told(py: Python<'_>, error: PolicyError) -> PyErr {
         PolicyError::FixedHashes { profile, hashes } => format!(
             "the sketch of profile {profile} has {hashes} hashes, always; leave hashes out, or begin with profile=\"bigcode\""
         ),
-        _ => return raise(py, error.into()),
+        _ => return raise(py, error),
     };
     named(py, "BadPolicy", &why)
 }

@@ -3,11 +3,10 @@
 use super::Outcome;
 use super::setup::{CommandSession, on_disk};
 use anyhow::{Context as _, bail};
-use corpusdb::store::StoreError;
-use corpusdb::{Corpus, Error, Interrupted};
+use corpusdb::{Corpus, Error, ErrorKind, Interrupted};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, ErrorKind};
+use std::io::{self, BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -56,7 +55,7 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
     shell.env("TEXT_FIELD", args.text_field.unwrap_or_default());
     shell.env("JSON", if session.json { "--json" } else { "" });
     let ended = shell.status().map_err(|error| match error.kind() {
-        ErrorKind::NotFound => anyhow::anyhow!(
+        io::ErrorKind::NotFound => anyhow::anyhow!(
             "there is no shell (`sh`) here to run {}; its commands can be run one by one",
             script.display()
         ),
@@ -76,7 +75,7 @@ fn enter(directory: &Path, session: &CommandSession) -> anyhow::Result<()> {
     let marker = directory.join(MARKER);
     let is_empty = match std::fs::read_dir(directory) {
         Ok(mut entries) => entries.next().is_none(),
-        Err(error) if error.kind() == ErrorKind::NotFound => true,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
         Err(error) => return Err(error).with_context(|| format!("looking into {shown}")),
     };
     if !is_empty && !marker.is_file() {
@@ -84,10 +83,10 @@ fn enter(directory: &Path, session: &CommandSession) -> anyhow::Result<()> {
     }
     let corpus = directory.join("corpus");
     if corpus.exists()
-        && let Err(Error::Store(error @ StoreError::Locked { .. })) =
-            Corpus::options().memory(session.memory).threads(1).open_writer(&corpus)
+        && let Err(error) = Corpus::options().memory(session.memory).threads(1).open_writer(&corpus)
+        && error.kind() == ErrorKind::Locked
     {
-        return Err(Error::Store(error)).context("the earlier demo is in use");
+        return Err(error).context("the earlier demo is in use");
     }
     std::fs::create_dir_all(directory).with_context(|| format!("making {shown}"))?;
     std::fs::write(&marker, MARK).with_context(|| format!("writing {}", marker.display()))
@@ -98,7 +97,7 @@ fn unpack_texts(directory: &Path) -> anyhow::Result<()> {
     for crawl in ["crawl-1", "crawl-2"] {
         let path = directory.join(crawl);
         match std::fs::remove_dir_all(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(error).with_context(|| format!("removing {}", path.display()));
             }
             _ => {

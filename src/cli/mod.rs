@@ -309,7 +309,7 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
 
 /// The way out that an error of the library names.
 fn hint(error: &anyhow::Error) -> Option<corpusdb::Hint> {
-    error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>()?.hint())
+    error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>()?.hint().cloned())
 }
 
 #[cfg(test)]

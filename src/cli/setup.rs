@@ -4,8 +4,8 @@ use super::bar::Bar;
 use super::stop_signals::StopSignals;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
-use corpusdb::store::{DryRunCorpus, StoreError};
-use corpusdb::{Context, Corpus, CorpusWriter, Error, Interrupt, NoProgress, Progress};
+use corpusdb::store::DryRunCorpus;
+use corpusdb::{Context, Corpus, CorpusWriter, Error, ErrorKind, Interrupt, NoProgress, Progress};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -154,8 +154,10 @@ impl CommandSession {
         let others = each.open_all(shards)?;
         for tried in 0_u32.. {
             match each.open_writer(path) {
-                Err(Error::Store(StoreError::Locked { .. }))
-                    if tried < LOCK_TRIES && !self.interrupt.is_raised() =>
+                Err(error)
+                    if error.kind() == ErrorKind::Locked
+                        && tried < LOCK_TRIES
+                        && !self.interrupt.is_raised() =>
                 {
                     std::thread::sleep(LOCK_PAUSE);
                 }

@@ -2,8 +2,7 @@
 
 use super::machine;
 use super::remote_backups::RemoteBackups;
-use crate::error::Error;
-use crate::model::Context;
+use crate::model::{Context, Error};
 use crate::remote::{ObjectStores, RemoteError, is_remote, without_secrets};
 use crate::store::{
     BackupFolder, BackupPlace, BackupRecord, BackupReport, DropBackupReport, StoreError,

@@ -3,9 +3,8 @@
 use super::{Corpus, CorpusWriter};
 use crate::contamination::{Rule, SuiteFields, SuiteItem};
 use crate::curate::{self, JudgeReport, Judgement, SuiteReport};
-use crate::error::Error;
 use crate::ingest::{self, ReadOptions};
-use crate::model::{Context, DocId, Interrupted};
+use crate::model::{Context, DocId, Error, Interrupted};
 use crate::query::contamination::{
     self as evidence, CheckedText, CheckedTexts, ItemEvidence, ReviewOptions, ReviewPair,
     SuiteContamination, SuiteSummary, TextCheck,

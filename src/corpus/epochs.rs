@@ -6,8 +6,7 @@ use crate::epoch::{
     self, Against, BuildJob, Corpora, Epoch, EpochError, Explanation, Manifest, Planned, Recipe,
     Rest, TokenEnds, Verification,
 };
-use crate::error::Error;
-use crate::model::{Context, DocId};
+use crate::model::{Context, DocId, Error};
 use crate::store::{CheckFault, EpochRecord};
 use crate::tokenizer::Tokenizer;
 use std::path::Path;

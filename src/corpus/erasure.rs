@@ -3,8 +3,7 @@
 use super::{Corpus, CorpusOptions, CorpusWriter};
 use crate::curate::{self, Certificate, CurateError, PurgeReport, RemovalRequest};
 use crate::epoch;
-use crate::error::Error;
-use crate::model::{Context, DocId, Standing, key_identity};
+use crate::model::{Context, DocId, Error, Standing, key_identity};
 use crate::store::{BlockKind, View};
 use roaring::RoaringTreemap;
 use serde::Serialize;

@@ -1,9 +1,8 @@
 //! The documents of a corpus as files.
 
 use super::Corpus;
-use crate::error::Error;
 use crate::export::{self, ExportEstimate, ExportJob, ExportManifest, ExportOptions};
-use crate::model::Context;
+use crate::model::{Context, Error};
 use std::io::Write;
 
 impl Corpus {

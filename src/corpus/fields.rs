@@ -4,10 +4,9 @@ use super::{Corpus, CorpusWriter};
 use crate::curate::{self, ComputedField, FieldReport, NewField};
 use crate::decide::LoadedTokenizer;
 use crate::epoch;
-use crate::error::Error;
 use crate::ingest::{self, IngestInput, JoinOptions, JoinReport};
 use crate::input::Records;
-use crate::model::{Context, FieldDeclaration};
+use crate::model::{Context, Error, FieldDeclaration};
 use crate::query::{self, FieldSummary};
 use crate::store::EpochRecord;
 

@@ -1,9 +1,8 @@
 //! Loads: documents with the decisions that were made about them elsewhere.
 
 use super::CorpusWriter;
-use crate::error::Error;
 use crate::ingest::{self, IngestResources, LoadOptions, LoadReport};
-use crate::model::Context;
+use crate::model::{Context, Error};
 
 impl CorpusWriter {
     /// Brings in a directory of documents with the decisions that `corpusdb.spark` made about them, without deciding

@@ -41,12 +41,11 @@ use crate::curate::{
 };
 use crate::decide::LoadedTokenizer;
 use crate::epoch::Corpora;
-use crate::error::Error;
 use crate::ingest::{
     self, IngestInput, IngestInputs, IngestOptions, IngestReport, IngestResources,
 };
 use crate::input::Records;
-use crate::model::{Context, DocId, FieldKind, IncomingFilter, Policy, note_little_room};
+use crate::model::{Context, DocId, Error, FieldKind, IncomingFilter, Policy, note_little_room};
 use crate::query::{
     self, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
     DuplicatesOptions, DuplicatesSummary, Info, Rows, Selection, Shown, ShownDocuments,

@@ -2,7 +2,7 @@
 
 use super::machine;
 use super::{Corpus, CorpusWriter};
-use crate::error::Error;
+use crate::model::Error;
 use crate::store::{self, MemoryBudget, StoreWriter};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};

@@ -2,8 +2,7 @@
 
 use super::{Corpus, CorpusOptions};
 use crate::curate;
-use crate::error::Error;
-use crate::model::Context;
+use crate::model::{Context, Error};
 use crate::store::{self, CheckDepth, CheckFault, LostRows, RepairStart, StoreError};
 use serde::Serialize;
 use std::path::Path;
@@ -86,14 +85,20 @@ impl CorpusOptions {
     /// What a deep check finds of a corpus that may not even open: the repair reads every block itself.
     fn deep_faults(self, path: &Path, context: &Context<'_>) -> Result<Vec<CheckFault>, Error> {
         let found = self.open(path).and_then(|corpus| corpus.check(CheckDepth::Deep, context));
+        let is_damage = |error: &Error| {
+            matches!(
+                error.origin(),
+                Some(
+                    StoreError::Damaged { .. }
+                        | StoreError::Corrupt { .. }
+                        | StoreError::Missing { .. }
+                        | StoreError::Repairing { .. }
+                        | StoreError::Rocks(_)
+                )
+            )
+        };
         match found {
-            Err(Error::Store(
-                StoreError::Damaged { .. }
-                | StoreError::Corrupt { .. }
-                | StoreError::Missing { .. }
-                | StoreError::Repairing { .. }
-                | StoreError::Rocks(_),
-            )) => Ok(Vec::new()),
+            Err(error) if is_damage(&error) => Ok(Vec::new()),
             found => found,
         }
     }

@@ -1,8 +1,7 @@
 //! The corpus as a data card tells it.
 
 use super::Corpus;
-use crate::error::Error;
-use crate::model::Context;
+use crate::model::{Context, Error};
 use crate::report::{self, CorpusReport, DuplicatesReport, ReportOptions};
 
 impl Corpus {

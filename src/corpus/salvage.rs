@@ -3,9 +3,8 @@
 use super::{Corpus, CorpusOptions, CorpusWriter};
 use crate::curate::{BlockReach, StandingRules};
 use crate::decide::{BlockKeys, Blocklist};
-use crate::error::Error;
 use crate::ingest::{IngestOptions, OnError, ReadOptions, Records};
-use crate::model::{Context, DocId, Standing, key_identity, note_little_room};
+use crate::model::{Context, DocId, Error, Standing, key_identity, note_little_room};
 use crate::store::{self, DocumentRecord, StoreError, View, ranges};
 use roaring::RoaringTreemap;
 use serde::Serialize;

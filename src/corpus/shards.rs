@@ -2,8 +2,7 @@
 
 use super::{Corpus, CorpusWriter};
 use crate::epoch::{Corpora, refuse_same};
-use crate::error::Error;
-use crate::model::DocId;
+use crate::model::{DocId, Error};
 use crate::store::View;
 use std::path::Path;
 use std::sync::OnceLock;

@@ -3,8 +3,7 @@
 use super::{Corpus, CorpusWriter};
 use crate::curate::{self, NewSignals, SignalsReport};
 use crate::epoch;
-use crate::error::Error;
-use crate::model::Context;
+use crate::model::{Context, Error};
 use crate::query::{self, QualityOptions, QualityReport, SignalSummary};
 use crate::signals::Signal;
 use crate::store::EpochRecord;

@@ -1,8 +1,7 @@
 //! The snapshots of a corpus: made, shown, compared, selected from, renamed and dropped.
 
 use super::{Corpus, CorpusWriter};
-use crate::error::Error;
-use crate::model::DocId;
+use crate::model::{DocId, Error};
 use crate::query::{self, ChangedDocuments, SnapshotDetails, SnapshotDiff};
 use crate::store::SnapshotRecord;
 use roaring::RoaringTreemap;

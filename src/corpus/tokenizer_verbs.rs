@@ -6,9 +6,8 @@ use crate::curate::{
 };
 use crate::decide::LoadedTokenizer;
 use crate::epoch;
-use crate::error::Error;
 use crate::ingest;
-use crate::model::{Context, DocId, TokenizerId};
+use crate::model::{Context, DocId, Error, TokenizerId};
 use crate::store::TokenizerRecord;
 use crate::tokenizer::{
     self, Extension, GrowthOptions, NewTokenizer, Piece, TermOptions, TokenizerCheck,

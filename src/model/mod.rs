@@ -25,7 +25,7 @@ mod values;
 pub use compared_text::compared_text;
 pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
 pub(crate) use disk::{note_little_room, refuse_without_room};
-pub use error::{Hint, Interrupted, IoError, error_words};
+pub use error::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, error_words};
 pub(crate) use error::{from_lower, sync_directory, system_way_out};
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
 pub use hash::{

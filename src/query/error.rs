@@ -1,7 +1,7 @@
 //! What can go wrong in a query: the user's words, the store, the engine.
 
 use crate::model::DocId;
-use crate::model::{Hint, Interrupted, from_lower};
+use crate::model::{Error, ErrorKind, Hint, Interrupted, from_lower};
 use crate::store::StoreError;
 use arrow::error::ArrowError;
 use datafusion::common::SchemaError;
@@ -258,6 +258,41 @@ impl QueryError {
 }
 
 from_lower!(QueryError::Store(StoreError));
+
+impl From<QueryError> for Error {
+    /// What files say of themselves is told as theirs, whoever met it.
+    fn from(error: QueryError) -> Self {
+        let kind = match error {
+            QueryError::Interrupted(stop) => return stop.into(),
+            QueryError::Store(error) => return error.into(),
+            QueryError::Ambiguous { .. }
+            | QueryError::Where { .. }
+            | QueryError::Incoming { .. }
+            | QueryError::Statement { .. }
+            | QueryError::NotAQuery { .. }
+            | QueryError::NotLooked
+            | QueryError::NoWords { .. }
+            | QueryError::NoGroups { .. }
+            | QueryError::NoUnit { .. }
+            | QueryError::GroupedTwice { .. }
+            | QueryError::TooManyGroups { .. }
+            | QueryError::TooManyPairs { .. }
+            | QueryError::Backwards { .. }
+            | QueryError::SameNames { .. }
+            | QueryError::File { .. }
+            | QueryError::Run { .. } => ErrorKind::BadQuery,
+            QueryError::NoTable { .. }
+            | QueryError::NoColumn { .. }
+            | QueryError::NoDocument { .. }
+            | QueryError::NoSource { .. } => ErrorKind::NotFound,
+            QueryError::Fixed { .. } => ErrorKind::BadPolicy,
+            QueryError::Sketch { .. } | QueryError::Metadata { .. } => ErrorKind::Corrupt,
+            _ => ErrorKind::Failed,
+        };
+        let hint = error.hint();
+        Self::new(kind, error).with_hint(hint)
+    }
+}
 
 impl QueryError {
     /// What failed while a plan ran; errors of ours that went through the engine come back as they were.

@@ -45,7 +45,6 @@ pub use about::About;
 pub use contamination::{ContaminationReport, SuiteReported};
 pub(crate) use duplicates::duplicates;
 pub use duplicates::{DuplicatesReport, ReportCluster, SourceMatrix};
-pub(crate) use error::ReportError;
 pub(crate) use gather::report;
 pub use gather::{CorpusReport, Omitted};
 pub use largest::Largest;

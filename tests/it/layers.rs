@@ -96,7 +96,7 @@ const LAYERS: &[(&str, &[&str])] = &[
 ];
 
 /// Files above the layers, which may import all of them.
-const TOP: &[&str] = &["corpus", "error", "lib"];
+const TOP: &[&str] = &["corpus", "lib"];
 
 /// External crates that have a home: no other file may name them.
 const HOMES: &[(&str, &[&str])] = &[
