@@ -61,7 +61,7 @@ fn apply(db: &DB, rows: &mut WriteBatch) -> Result<(), StoreError> {
     })
 }
 
-/// Writes every record of a family anew; what stands beside records, behind a zero byte, stays.
+/// Writes every record of a family again; what stands beside records, behind a zero byte, stays.
 #[expect(
     clippy::disallowed_methods,
     reason = "the last item carries the iterator's status: a damaged block is an error here"

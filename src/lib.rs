@@ -80,6 +80,7 @@ mod decide;
 mod input;
 mod model;
 mod output;
+mod workflow;
 
 /// What dedup did and would do: removed documents beside their witnesses, clusters, counts, and the stored
 /// documents most similar to a text. The answers of [`Corpus::duplicates`], [`Corpus::document_duplicates`],
@@ -124,16 +125,14 @@ pub use arrow;
 /// Roaring bitmaps at the version that this library answers in: what [`Corpus::select`] selects.
 pub use roaring;
 
-pub use corpus::{
-    Backups, Corpus, CorpusOptions, CorpusWriter, LostDocument, RepairReport, SalvageReport,
-    ShownBy,
-};
+pub use corpus::{Backups, Corpus, CorpusOptions, CorpusWriter};
 pub use epoch::Recipe;
-
 pub use ingest::{IngestOptions, IngestReport};
 pub use model::show;
 pub use model::text_file;
 pub use model::{
-    ByteSize, Context, DedupMode, DocId, Error, ErrorDetails, ErrorKind, FieldKind, Hint,
-    Interrupt, Interrupted, IoError, NoProgress, Policy, Progress, ProgressTally, is_panic_caught,
+    Context, DedupMode, DocId, Error, ErrorDetails, ErrorKind, FieldKind, Hint, Interrupt,
+    Interrupted, IoError, NamedKind, NoProgress, Policy, Progress, ProgressTally, is_panic_caught,
+    parse_bytes, parse_share,
 };
+pub use workflow::{LostDocument, RepairReport, SalvageReport, ShownBy};

@@ -216,7 +216,7 @@ class Corpus(Planning, Exporting):
 
         `plan` is the number of a stored plan: then what a run gets is told too. Without `texts` no parts of texts are
         shown. `html` writes the card as a page that needs no server, script or other file; `croissant` a description in
-        Croissant, of which stays what is filled in by hand; `eu_summary` what the EU's template asks, as Markdown.
+        Croissant, and keeps what was filled in by hand; `eu_summary` writes what the EU's template asks, as Markdown.
         """
         before = None
         if croissant is not None:

@@ -27,7 +27,7 @@ class Dedup:
 
         `normaliser="web"` goes over to the newest version of the words of `web`, `"web@1"` to that of earlier releases.
         The decisions in force stay until all others are made. After an interrupt the same call goes on. Without a
-        setting the corpus's own policy is applied anew.
+        setting the corpus's own policy is applied again.
         """
         with listening(progress) as listener:
             return RedoReport.from_json(_native.redo(self._handle, policy_settings(settings), dry_run, listener))

@@ -74,8 +74,8 @@ class Loader:
     """Batches of one rank, in order, from where it stands: iterate over it.
 
     A thread of the library reads `prefetch` batches ahead. The state counts batches that were given; it is the same on
-    every rank, and goes on at any number of ranks. Iterating goes on where the loader stands, and begins the epoch anew
-    once it was given to its end. Made by `Plan.loader`.
+    every rank, and resumes at any number of ranks. Iterating continues at the state of the loader, and begins the epoch
+    again after its end. Made by `Plan.loader`.
     """
 
     def __init__(

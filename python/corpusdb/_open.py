@@ -32,7 +32,7 @@ def create(
     To write, open it with `corpusdb.open(path, mode="w")`: who writes holds the lock until it is closed.
 
     The dedup policy is a profile (`web` for prose, the default; `code`, `chat`, or the published `bigcode`, `fineweb`,
-    `slimpajama`; `web@1` and `chat@1` have the words of earlier releases) and what is to be otherwise than in it: the
+    `slimpajama`; `web@1` and `chat@1` have the words of earlier releases) with overrides by keywords, which are the
     flags of `corpusdb init`. `fields` declares the fields of the records that are indexed: `fields={"quality": float,
     "domain": "keyword"}`; `Writer.fields.add` declares further ones.
 

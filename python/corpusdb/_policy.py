@@ -25,7 +25,7 @@ class Decision(TypedDict, total=False):
 
 
 class PolicySettings(_Profile, Decision, total=False):
-    """A whole policy: a profile, and what is to be otherwise than in it."""
+    """A whole policy: a profile with overrides."""
 
     compare: str | None
     shingle: int | None

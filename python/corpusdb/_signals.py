@@ -21,7 +21,7 @@ SignalSet = Literal["gopher", "c4", "fineweb", "all"]
 def preset(name: SignalSet, *, on_text: bool = False) -> str:
     """What a published filter asks, as one condition for `where=` and recipes.
 
-    Over the fields that `signals.add` stores; with `on_text` over the texts, of which nothing need be stored. Within a
+    Over the fields that `signals.add` stores; with `on_text` over the texts, for which nothing need be stored. Within a
     condition, `preset('gopher')` and `preset('gopher', 'text')` stand for the same.
     """
     return _native.signals_preset(name, on_text)

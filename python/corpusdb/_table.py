@@ -85,7 +85,7 @@ class Table:
         return list(self)
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """The first row as a tuple, none when there is none; the others are not read."""
+        """The first row as a tuple, or None without rows; the others are not read."""
         return next(iter(self), None)
 
     def to_dicts(self) -> list[dict[str, Any]]:

@@ -17,7 +17,7 @@ const BAD: &str = "BadInput";
 /// # Errors
 /// `BadName`, with those that there are.
 pub(crate) fn kind_named(py: Python<'_>, field: &str, kind: &str) -> PyResult<FieldKind> {
-    FieldKind::from_name(kind).ok_or_else(|| {
+    kind.parse().map_err(|_: String| {
         let known = FieldKind::ALL.map(FieldKind::name).join(", ");
         let why = format!("field `{field}`: unknown kind `{kind}`; there are {known}");
         named(py, "BadName", &why)

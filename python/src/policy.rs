@@ -1,4 +1,4 @@
-//! Settings of dedup: a profile, and what is to be otherwise than in it.
+//! Settings of dedup: a profile with overrides.
 
 use crate::error::{named, raise};
 use crate::fields::kind_named;

@@ -2,7 +2,7 @@
 
 use super::Outcome;
 use super::print;
-use super::setup::{CommandSession, on_disk, stores};
+use super::session::{CommandSession, on_disk, stores};
 use corpusdb::Backups;
 use corpusdb::store::BackupRecord;
 use serde::Serialize;

@@ -1,7 +1,7 @@
 //! `corpusdb completions`, and the reference of all verbs as Markdown.
 
-use super::{Cli, Outcome, print};
-use clap::{Command, CommandFactory};
+use super::{Outcome, print};
+use clap::Command;
 use std::fmt::Write;
 
 /// Print a completion script
@@ -14,9 +14,9 @@ pub(super) struct Args {
     shell: clap_complete::Shell,
 }
 
-pub(super) fn run(args: Args) -> anyhow::Result<Outcome> {
+pub(super) fn run(args: Args, mut command: Command) -> anyhow::Result<Outcome> {
     let mut script = Vec::new();
-    clap_complete::generate(args.shell, &mut Cli::command(), "corpusdb", &mut script);
+    clap_complete::generate(args.shell, &mut command, "corpusdb", &mut script);
     print::line(String::from_utf8_lossy(&script).trim_end())?;
     Ok(Outcome::Good)
 }

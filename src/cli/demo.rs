@@ -1,7 +1,7 @@
 //! `corpusdb demo`: puts a script and the texts that the command carries into a directory, and runs the script.
 
 use super::Outcome;
-use super::setup::{CommandSession, on_disk};
+use super::session::{CommandSession, on_disk};
 use anyhow::{Context as _, bail};
 use corpusdb::{Corpus, Error, ErrorKind, Interrupted};
 use std::collections::BTreeMap;

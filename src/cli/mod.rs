@@ -8,51 +8,40 @@
 
 mod backup;
 mod bar;
-mod bulk_load;
 mod card;
-mod chat;
-mod check;
-mod compact;
 mod completions;
 mod contamination;
-mod count;
-mod dedup;
 mod demo;
-mod duplicates;
 mod epoch;
-mod export;
-mod field;
 mod find;
-mod info;
-mod ingest;
-mod init;
+mod keywords;
 mod limits;
-mod migrate;
+mod output;
 mod page;
-mod policy;
 mod print;
-mod purge;
-mod rejects;
-mod remove;
 mod report;
-mod sample;
-mod setup;
-mod show;
+mod session;
+
 mod signals;
-mod similar;
 mod snapshot;
+mod spelling;
 mod sql;
-mod stats;
 mod stop_signals;
 mod tables;
 mod text_file;
 mod tokenizer;
 mod tokenizer_page;
+mod verb;
+mod verbs;
 
-use clap::{CommandFactory, Parser, Subcommand};
-use setup::CommandSession;
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use session::CommandSession;
 use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use verb::{
+    AnswerForm, DryRun, HandleKind, OpenHandle, VerbAnswer, VerbCall, VerbEntry, find_verb,
+};
 
 /// Reports as pages and files, for the Python package.
 pub mod pages {
@@ -94,48 +83,26 @@ With --json everything is one object a line with a `type`: answers on stdout; on
 #[command(name = "corpusdb", version, after_help = EXAMPLES, propagate_version = true)]
 struct Cli {
     #[command(flatten)]
-    setup: setup::Setup,
+    globals: session::GlobalArgs,
     #[command(subcommand)]
     verb: Verb,
 }
 
 #[derive(Subcommand)]
 enum Verb {
-    Init(init::Args),
-    Ingest(Box<ingest::Args>),
-    BulkLoad(bulk_load::Args),
-    Rejects(rejects::Args),
-    Info(info::Args),
-    Stats(stats::Args),
     Report(report::Args),
-    Count(count::Args),
     Sql(sql::Args),
-    Sample(sample::Args),
-    Show(show::Args),
-    Duplicates(duplicates::Args),
-    Similar(similar::Args),
-    #[command(subcommand)]
-    Dedup(dedup::Verb),
-    Remove(remove::Remove),
-    Purge(purge::Args),
-    Restore(remove::Restore),
     #[command(subcommand)]
     Tokenizer(tokenizer::Verb),
     #[command(subcommand)]
     Snapshot(snapshot::Verb),
     #[command(subcommand)]
-    Field(field::Verb),
-    #[command(subcommand)]
     Contamination(contamination::Verb),
     #[command(subcommand)]
     Signals(signals::Verb),
     Epoch(epoch::Arguments),
-    Export(export::Args),
-    Check(check::Args),
     #[command(subcommand)]
     Backup(backup::Verb),
-    Compact(compact::Args),
-    Migrate(migrate::Args),
     Demo(demo::Args),
     Completions(completions::Args),
     /// Print the reference of all verbs as Markdown (docs/reference/cli.md).
@@ -147,19 +114,8 @@ impl Verb {
     /// Whether the verb looks for Ctrl-C itself, to stop where nothing is lost.
     const fn has_safe_points(&self) -> bool {
         match self {
-            Self::Ingest(_)
-            | Self::BulkLoad(_)
-            | Self::Dedup(dedup::Verb::Redo(_) | dedup::Verb::Settle(_))
-            | Self::Compact(_)
-            | Self::Remove(_)
-            | Self::Purge(_)
-            | Self::Restore(_)
-            | Self::Export(_)
-            | Self::Demo(_) => true,
+            Self::Demo(_) => true,
             Self::Backup(verb) => verb.has_safe_points(),
-            Self::Check(args) => args.has_safe_points(),
-            Self::Rejects(args) => args.has_safe_points(),
-            Self::Field(verb) => verb.has_safe_points(),
             Self::Contamination(verb) => verb.has_safe_points(),
             Self::Signals(verb) => verb.has_safe_points(),
             Self::Tokenizer(verb) => verb.has_safe_points(),
@@ -209,10 +165,10 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     // Also for what is wrong with the arguments themselves.
     let mut words = arguments.iter().skip(1).take_while(|argument| *argument != "--");
     if words.any(|argument| argument == "--json") {
-        print::talk_json();
+        output::talk_json();
     }
-    let cli = match Cli::try_parse_from(arguments) {
-        Ok(cli) => cli,
+    let matches = match command().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
         Err(error) if error.use_stderr() => return refused(&error),
         Err(help) => {
             let _ = help.print();
@@ -220,7 +176,138 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
         }
     };
     limits::survive_file_size_limit();
-    let session = match CommandSession::new(cli.setup, cli.verb.has_safe_points(), program) {
+    let (path, inner) = deepest(&matches);
+    match find_verb(&path) {
+        Some(row) => run_row(row, &matches, inner, program),
+        None => run_old(&matches, program),
+    }
+}
+
+/// The command with all of its verbs. A family (`dedup`) is made when its first row comes.
+fn command() -> Command {
+    let mut root = Cli::command();
+    for row in verbs::VERBS {
+        let verb = row.command();
+        root = match row.path.split_once(' ') {
+            None => root.subcommand(verb),
+            Some((family, _)) => {
+                if root.find_subcommand(family).is_none() {
+                    let text = verbs::FAMILIES.iter().find(|(name, _)| *name == family);
+                    let text = text.map_or("", |(_, text)| *text);
+                    let made = Command::new(family).about(text).subcommand_required(true);
+                    root = root.subcommand(made.arg_required_else_help(true));
+                }
+                // `rejects` does something by itself, too.
+                let works = find_verb(family).is_some();
+                root.mut_subcommand(family, |family| {
+                    let family = family.subcommand(verb);
+                    family.args_conflicts_with_subcommands(works).subcommand_negates_reqs(works)
+                })
+            }
+        };
+    }
+    root
+}
+
+/// The verb that was typed, and its arguments.
+fn deepest(matches: &ArgMatches) -> (String, &ArgMatches) {
+    let (mut path, mut inner) = (Vec::new(), matches);
+    while let Some((name, deeper)) = inner.subcommand() {
+        path.push(name);
+        inner = deeper;
+    }
+    (path.join(" "), inner)
+}
+
+/// Does the work of a row, then prints the answer: the exit code is the answer's, whatever became of who reads it.
+fn run_row(
+    row: &'static VerbEntry,
+    matches: &ArgMatches,
+    inner: &ArgMatches,
+    program: Vec<OsString>,
+) -> u8 {
+    let globals = match session::GlobalArgs::from_arg_matches(matches) {
+        Ok(globals) => globals,
+        Err(error) => return refused(&error),
+    };
+    let session = match CommandSession::new(globals, row.stops, program) {
+        Ok(session) => session,
+        Err(error) => return failed(&error),
+    };
+    let answer = work(row, inner, &session);
+    // What is still drawn would stand in the answer.
+    session.progress.end();
+    match answer {
+        Ok(answer) => match output::print(&answer.text) {
+            Ok(()) => {
+                answer.notes.iter().for_each(|text| {
+                    output::note(&spelling::spell_message(text, spelling::Face::Command));
+                });
+                answer.status as u8
+            }
+            Err(error) => {
+                failed(&anyhow::Error::new(error).context("cannot write to standard output"))
+            }
+        },
+        // Rows that nobody wants any more are no failure.
+        Err(_) if output::is_stdout_closed() => 0,
+        Err(error) => {
+            let spell =
+                |text: String| spelling::spell(&text, spelling::Face::Command, &row.command());
+            let code = exit_code(&error);
+            output::error(&causes(&error).into_iter().map(spell).collect::<Vec<_>>(), code);
+            code
+        }
+    }
+}
+
+/// Opens what the row works on, or a copy of it, and does the work.
+fn work(
+    row: &'static VerbEntry,
+    inner: &ArgMatches,
+    session: &CommandSession,
+) -> anyhow::Result<VerbAnswer> {
+    let form = if session.json { AnswerForm::Json } else { AnswerForm::Text };
+    let dry_run = verb::is_dry_run(row, inner);
+    let note = |text: &str| {
+        output::note(&spelling::spell_message(text, spelling::Face::Command));
+    };
+    let call = VerbCall {
+        context: session.context(),
+        options: session.options(),
+        dry_run,
+        note: &note,
+        session: Some(session),
+    };
+    let named = match row.on {
+        HandleKind::Nothing => None,
+        _ => inner.get_one::<PathBuf>("corpus"),
+    };
+    let Some(named) = named else { return (row.run)(inner, OpenHandle::Nothing, &call, form) };
+    let copy = session.target(named, dry_run && row.dry_run == DryRun::Copy)?;
+    let path: &Path = copy.path();
+    match row.on {
+        HandleKind::Nothing | HandleKind::Path => {
+            (row.run)(inner, OpenHandle::Path(path), &call, form)
+        }
+        HandleKind::Corpus | HandleKind::AnyCorpus => {
+            (row.run)(inner, OpenHandle::Corpus(&session.read(path)?), &call, form)
+        }
+        HandleKind::Writer => {
+            let mut writer =
+                if row.waits { session.write_soon(path)? } else { session.write(path)? };
+            (row.run)(inner, OpenHandle::Writer(&mut writer), &call, form)
+        }
+    }
+}
+
+/// The verbs that are no rows yet.
+fn run_old(matches: &ArgMatches, program: Vec<OsString>) -> u8 {
+    let cli = match Cli::from_arg_matches(matches) {
+        Ok(cli) => cli,
+        Err(error) => return refused(&error),
+    };
+    let session = match CommandSession::new(cli.globals, cli.verb.has_safe_points(), program) {
         Ok(session) => session,
         Err(error) => return failed(&error),
     };
@@ -237,46 +324,26 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
 
 fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
-        Verb::Init(args) => init::run(args, session),
-        Verb::Ingest(args) => ingest::run(*args, session),
-        Verb::BulkLoad(args) => bulk_load::run(args, session),
-        Verb::Rejects(args) => rejects::run(args, session),
-        Verb::Info(args) => info::run(args, session),
-        Verb::Stats(args) => stats::run(&args, session),
         Verb::Report(args) => report::run(&args, session),
-        Verb::Count(args) => count::run(args, session),
         Verb::Sql(args) => sql::run(args, session),
-        Verb::Sample(args) => sample::run(args, session),
-        Verb::Show(args) => show::run(args, session),
-        Verb::Duplicates(args) => duplicates::run(args, session),
-        Verb::Similar(args) => similar::run(args, session),
-        Verb::Dedup(verb) => dedup::run(verb, session),
-        Verb::Remove(args) => remove::remove(args, session),
-        Verb::Purge(args) => purge::run(args, session),
-        Verb::Restore(args) => remove::restore(args, session),
         Verb::Tokenizer(verb) => tokenizer::run(verb, session),
         Verb::Snapshot(verb) => snapshot::run(verb, session),
-        Verb::Field(verb) => field::run(verb, session),
         Verb::Contamination(verb) => contamination::run(verb, session),
         Verb::Signals(verb) => signals::run(verb, session),
         Verb::Epoch(arguments) => epoch::run(arguments, session),
-        Verb::Export(args) => export::run(args, session),
-        Verb::Check(args) => check::run(args, session),
         Verb::Backup(verb) => backup::run(verb, session),
-        Verb::Compact(args) => compact::run(args, session),
-        Verb::Migrate(args) => migrate::run(args, session),
         Verb::Demo(args) => demo::run(args, session),
-        Verb::Completions(args) => completions::run(args),
-        Verb::Reference => completions::reference(Cli::command()),
+        Verb::Completions(args) => completions::run(args, command()),
+        Verb::Reference => completions::reference(command()),
     }
 }
 
 /// Says what is wrong with the arguments.
 fn refused(error: &clap::Error) -> u8 {
-    if print::is_json() {
+    if output::is_json() {
         let text = error.render().to_string();
         let text = text.trim().strip_prefix("error: ").unwrap_or(&text).trim();
-        print::error(&[text.to_owned()], 2);
+        output::error(&[text.to_owned()], 2);
     } else {
         let _ = error.print();
     }
@@ -289,19 +356,27 @@ fn failed(error: &anyhow::Error) -> u8 {
     if io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe) {
         return 0;
     }
+    let code = exit_code(error);
+    output::error(&causes(error), code);
+    code
+}
+
+/// 130 for a stop that was asked for, else 2.
+fn exit_code(error: &anyhow::Error) -> u8 {
     let interrupted = error.chain().any(|cause| {
         cause.downcast_ref::<corpusdb::Error>().is_some_and(corpusdb::Error::is_interrupt)
     });
-    let code = if interrupted { 130 } else { 2 };
-    print::error(&causes(error), code);
-    code
+    if interrupted { 130 } else { 2 }
 }
 
 /// What an error says, from what was attempted to the last cause, with the way out.
 fn causes(error: &anyhow::Error) -> Vec<String> {
     let mut causes: Vec<String> = error.chain().map(ToString::to_string).collect();
     causes.dedup();
+    let spell = |text: &mut String| *text = spelling::spell_message(text, spelling::Face::Command);
+    causes.iter_mut().for_each(spell);
     if let (Some(last), Some(hint)) = (causes.last_mut(), hint(error)) {
+        let hint = spelling::spell_message(&hint.to_string(), spelling::Face::Command);
         *last = format!("{last}; {hint}");
     }
     causes
@@ -325,18 +400,6 @@ mod tests {
             Cli::try_parse_from(words).unwrap().verb.has_safe_points()
         };
         for line in [
-            "ingest c a.jsonl --source s",
-            "dedup redo c",
-            "dedup settle c",
-            "field set c f --from a.jsonl --id n",
-            "compact c",
-            "field set c --from a.jsonl --on key --columns f,g=h",
-            "field add c f:int",
-            "field compute c f chars",
-            "remove c 1",
-            "purge c 1",
-            "rejects drop c",
-            "restore c 1",
             "tokenizer add c t tokenizer.json",
             "tokenizer train c t --model bpe --vocab-size 300",
             "tokenizer extend c t u --grow 10 --out d",
@@ -344,18 +407,11 @@ mod tests {
             "tokenizer backfill c t",
             "epoch build c 1 --out d",
             "epoch verify c d",
-            "export c --to a.jsonl",
-            "check c --repair",
-            "check c --salvage d",
         ] {
             assert!(looks(line), "{line}");
         }
         for line in [
             "sql c -",
-            "rejects c",
-            "similar c -",
-            "check c",
-            "field list c",
             "tokenizer encode c t",
             "tokenizer decode c t",
             "tokenizer check c t",

@@ -1,27 +1,15 @@
-//! Printing: JSON lines, sizes, rates, tables. The one place that writes to stdout and stderr.
+//! Printing of the verbs that are no rows of the table yet.
 
+use super::output;
+pub(super) use super::output::{note as talk, width};
 use corpusdb::curate::RefusedTexts;
-use corpusdb::query::PolicySetting;
+pub(super) use corpusdb::show::{number, size};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Whether talk is JSON too.
-static AS_JSON: AtomicBool = AtomicBool::new(false);
-
-/// From now on everything that is said on stderr is a JSON object on a line.
-pub(super) fn talk_json() {
-    AS_JSON.store(true, Ordering::Relaxed);
-}
-
-/// Whether what is said is JSON.
-pub(super) fn is_json() -> bool {
-    AS_JSON.load(Ordering::Relaxed)
-}
 
 /// Prints one JSON object on a line of stdout.
 pub(super) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = output::stdout();
     serde_json::to_writer(&mut out, value).map_err(std::io::Error::from)?;
     out.write_all(b"\n")?;
     Ok(())
@@ -56,75 +44,12 @@ pub(super) fn report<T: Serialize>(
 
 /// Prints a line of data on stdout.
 pub(super) fn line(text: &str) -> anyhow::Result<()> {
-    Ok(writeln!(std::io::stdout().lock(), "{text}")?)
-}
-
-/// Prints a line of talk on stderr.
-pub(super) fn talk(text: &str) {
-    if is_json() {
-        let note = serde_json::json!({ "type": "note", "message": text });
-        let _ = writeln!(std::io::stderr().lock(), "{note}");
-    } else {
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
-    }
-}
-
-/// Prints on stderr what failed, from what was attempted to the last cause.
-pub(super) fn error(causes: &[String], exit_code: u8) {
-    if is_json() {
-        let (message, causes) = causes.split_first().map_or(("", &[][..]), |(m, rest)| (m, rest));
-        let error = serde_json::json!({
-            "type": "error", "message": message, "causes": causes, "exit_code": exit_code,
-        });
-        let _ = writeln!(std::io::stderr().lock(), "{error}");
-    } else {
-        let _ = writeln!(std::io::stderr().lock(), "error: {}", causes.join(": "));
-    }
+    Ok(writeln!(output::stdout(), "{text}")?)
 }
 
 /// Whether what is printed on stdout may have colours.
 pub(super) fn has_colours() -> bool {
     std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
-}
-
-/// Columns that stdout shows: of the terminal, or 160 where it is none.
-pub(super) fn width() -> usize {
-    let size = console::Term::stdout().size_checked();
-    size.map_or(160, |(_, columns)| usize::from(columns).max(40))
-}
-
-/// A number with thousands separated.
-pub(super) fn number(value: u64) -> String {
-    let digits = value.to_string();
-    let mut out = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
-/// A size in the unit that fits.
-pub(super) fn size(bytes: u64) -> String {
-    let units = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
-    let value = bytes as f64;
-    match units.iter().find(|(_, unit)| value >= *unit) {
-        Some((name, unit)) => format!("{:.1} {name}", value / unit),
-        None => format!("{bytes} B"),
-    }
-}
-
-/// A probability, never rounded to certainty.
-pub(super) fn probability(value: f64) -> String {
-    if value > 0.9999 && value < 1.0 {
-        ">0.9999".to_owned()
-    } else if value > 0.0 && value < 0.0001 {
-        "<0.0001".to_owned()
-    } else {
-        format!("{value:.4}")
-    }
 }
 
 /// A table: first column to the left, the others to the right.
@@ -147,16 +72,6 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The settings of a dedup policy, one a line, each with what it means.
-pub(super) fn settings(settings: &[PolicySetting]) -> anyhow::Result<()> {
-    let width = settings.iter().map(|line| line.setting.len()).max().unwrap_or(0);
-    let values = settings.iter().map(|line| line.value.chars().count()).max().unwrap_or(0);
-    for PolicySetting { setting, value, meaning, .. } in settings {
-        line(&format!("  {setting:<width$}  {value:<values$}  {meaning}"))?;
-    }
-    Ok(())
-}
-
 /// Says that documents have no ids of a tokenizer, when some have none.
 pub(super) fn refused(tokenizer: &str, refused: &RefusedTexts) -> anyhow::Result<()> {
     let Some(first) = refused.first else { return Ok(()) };
@@ -164,16 +79,5 @@ pub(super) fn refused(tokenizer: &str, refused: &RefusedTexts) -> anyhow::Result
         "    {} documents have no tokens: {tokenizer} cannot encode them; the first is document {first}: {}",
         number(refused.documents),
         refused.why
-    ))
-}
-
-/// Says that buckets were read only in part, when some were.
-pub(super) fn capped(buckets: u64) -> anyhow::Result<()> {
-    if buckets == 0 {
-        return Ok(());
-    }
-    line(&format!(
-        "  note: {} crowded buckets were read only in part; what was left out is marked, and `corpusdb dedup settle` compares it",
-        number(buckets)
     ))
 }

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// A piece of a text, with the places in it that are marked.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Excerpt {
     /// Bytes of the text before it.

@@ -7,6 +7,7 @@ const Z: f64 = 1.959_963_984_540_054;
 
 /// The share of pairs of an item and a text that are what a rule says, of those that somebody decided about.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Precision {
     /// Pairs that were accepted.

@@ -11,9 +11,9 @@ pub struct Rule {
     pub score: f64,
     /// The least [`Evidence::tokens`]; of a short question the whole is needed, with its answer near it.
     pub tokens: u32,
-    /// N-grams that the texts of so many kept documents have count for nothing, equal texts once,
+    /// N-grams found in at least this many kept documents, equal texts counted once, are ignored
     pub common_documents: u32,
-    /// if these are of so many sources.
+    /// if they come from at least this many sources.
     pub common_sources: u32,
 }
 

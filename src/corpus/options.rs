@@ -135,7 +135,7 @@ impl CorpusOptions {
     }
 
     /// What the store may take of the memory, with room for its open files: asked for by whatever opens a corpus.
-    pub(super) fn claim(self) -> MemoryBudget {
+    pub(crate) fn claim(self) -> MemoryBudget {
         machine::raise_open_files();
         MemoryBudget::within(self.memory_bytes())
     }

@@ -3,12 +3,14 @@
 use super::error::CurateError;
 use super::sample::{DocumentSample, for_each_block};
 use super::sample::{TextGrouping, TextGroups};
+use super::tokenizers::load;
 use super::train::TrainingRecord;
+use crate::corpus::Corpus;
 use crate::decide::{LoadedTokenizer, encode_text};
-use crate::model::{Context, DocId, TokenizerId};
+use crate::model::{Context, DocId, Error, TokenizerId};
 use crate::store::View;
 use crate::tokenizer::{
-    Encoder, PretokenCounter, TrainOptions,
+    Encoder, PretokenCounter, TokenizerError, TrainOptions,
     analyse::{AnalysisReport, Subject, Tally, TextWords, TokenizerAnalysis},
 };
 use rayon::prelude::*;
@@ -52,6 +54,35 @@ impl AnalyseOptions {
     /// The name of the tokenizer that lengths are relative to, where `first` is the first one's.
     pub(crate) fn reference_among<'a>(&'a self, first: Option<&'a str>) -> &'a str {
         self.reference.as_deref().or(first).unwrap_or_default()
+    }
+}
+impl Corpus {
+    /// What tokenizers make of kept documents, by language or source; lengths are relative to those of one of them.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Query`] when the condition is wrong; [`Error::Curate`]
+    /// when nothing is selected.
+    pub fn analyse(
+        &self,
+        names: &[String],
+        options: &AnalyseOptions,
+        context: &Context<'_>,
+    ) -> Result<AnalysisReport, Error> {
+        let loaded: Vec<LoadedTokenizer> =
+            names.iter().map(|name| load(self.view(), Some(name))).collect::<Result<_, _>>()?;
+        let reference = options.reference_among(names.first().map(String::as_str));
+        if !names.iter().any(|name| name == reference) {
+            let known: Vec<&str> = names.iter().map(String::as_str).collect();
+            return Err(TokenizerError::unknown(reference, &known).into());
+        }
+        let selected = match &options.condition {
+            Some(condition) => self.select(Some(condition))?,
+            None => self.view().kept()?,
+        };
+        let context = self.within(context);
+        let answer = analyse(self.view(), &selected, &loaded, options, &context)?;
+        context.progress.end();
+        Ok(answer)
     }
 }
 

@@ -5,8 +5,9 @@
 use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
 use crate::contamination::{Built, Looker, Seeds, SuiteItem, build};
+use crate::corpus::CorpusWriter;
 use crate::dedup::TokenHashes;
-use crate::model::{Context, DocId, Sightings, SuiteGram, SuiteId, SuiteVerdict};
+use crate::model::{Context, DocId, Error, Sightings, SuiteGram, SuiteId, SuiteVerdict};
 use crate::store::{
     CheckFault, CommitRecord, DocumentRecord, StoreError, StoreWriter, SuiteRecord, View,
 };
@@ -21,6 +22,7 @@ const CHUNK: u64 = 1 << 16;
 
 /// What became of a suite that was added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SuiteReport {
     /// Its name.
@@ -56,6 +58,7 @@ pub struct Judgement {
 
 /// What became of judgements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct JudgeReport {
     /// Verdicts that are stored now: pairs that were accepted,
@@ -71,6 +74,26 @@ pub struct JudgeReport {
 /// Bytes of suites that are held in memory, at most.
 fn most(view: &View) -> u64 {
     view.query_memory() as u64 / 2
+}
+impl CorpusWriter {
+    /// Stores what somebody decided about items and documents, all or nothing. A verdict is of a text: every document
+    /// with the same text has it, whenever it comes; one with another text under the same key does not. What is
+    /// rejected counts as contaminated nowhere.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when there is no such suite; [`Error::Curate`] for an item or a document that there is not, or
+    /// that have nothing in common.
+    pub fn judge(&mut self, judgements: &[Judgement]) -> Result<JudgeReport, Error> {
+        Ok(judge(self.store(), judgements)?)
+    }
+
+    /// Forgets a suite, what stored texts have of it, and what was decided about that.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when there is no such suite.
+    pub fn drop_suite(&mut self, name: &str) -> Result<(), Error> {
+        Ok(drop_suite(self.store(), name)?)
+    }
 }
 
 /// What is looked for of the suites of a corpus, those included that are not searched for to the end.

@@ -3,9 +3,13 @@
 
 use super::commits::CommitLoop;
 use super::error::CurateError;
+use super::tokenizers::load_to_write;
+use crate::corpus::CorpusWriter;
 use crate::decide::{LoadedTokenizer, decide_reranked};
-use crate::model::{Context, DocId, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy};
-use crate::query::{Computed, Dependence, compute, kind_of, names_column};
+use crate::model::{
+    Context, DocId, Error, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy,
+};
+use crate::query::{Computed, Dependence, compute, dependence, kind_of, names_column};
 use crate::store::{
     CommitBatch, CommitRecord, FieldRecord, FieldState, NumberBlock, StoreWriter, View,
     declaration, declare_field, system_fields,
@@ -45,6 +49,7 @@ impl NewField {
 
 /// What became of a field that was added or computed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FieldReport {
     /// Its name.
@@ -97,6 +102,52 @@ pub struct ComputedField {
     pub kind: Option<FieldKind>,
     /// Documents computed in one commit.
     pub batch: u64,
+}
+impl CorpusWriter {
+    /// Declares a field of a corpus that may hold documents, and indexes what their metadata have for it. It is seen
+    /// from the last commit on; the same call goes on where an interrupt stopped.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when the name is taken, or after an interrupt: what was committed before it stays.
+    pub fn add_field(
+        &mut self,
+        field: &NewField,
+        context: &Context<'_>,
+    ) -> Result<FieldReport, Error> {
+        let context = self.within(context);
+        Ok(add_field(self.store(), field, &context)?)
+    }
+
+    /// Stores the values of a SQL expression over `documents` as a field, declaring it when it is not.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for an expression that cannot be planned; [`Error::Curate`] for one that is not the same each
+    /// time, or after an interrupt: what was committed before it stays, and the same call goes on.
+    pub fn compute_field(
+        &mut self,
+        field: &ComputedField,
+        context: &Context<'_>,
+    ) -> Result<FieldReport, Error> {
+        let dependence = dependence(self.view(), &field.expression)?;
+        let context = self.within(context);
+        let tokenizers = self.encoders_if_ranked_by(&[&field.name])?;
+        Ok(compute_field(self.store(), field, &dependence, &tokenizers, &context)?)
+    }
+
+    /// The tokenizers, where one of these fields ranks documents: other values of it change what is kept.
+    pub(crate) fn encoders_if_ranked_by(
+        &mut self,
+        names: &[&str],
+    ) -> Result<Vec<LoadedTokenizer>, Error> {
+        let order = self.view().order_field();
+        let is_order = |field: &FieldDeclaration| {
+            Some(field.id) == order && names.contains(&field.name.as_str())
+        };
+        if !self.view().fields().iter().any(is_order) {
+            return Ok(Vec::new());
+        }
+        Ok(load_to_write(self.store())?)
+    }
 }
 
 /// Declares a field and indexes what the stored metadata have for it. It is seen from the last commit on. The same
@@ -319,7 +370,7 @@ pub(super) fn about(subject: &str) -> CommitRecord {
 
 /// Stores the values that an expression has for every document as a field, declaring it when it is not. One that is new
 /// is seen from the last commit on; one that is declared changes commit by commit. The same again goes on where an
-/// interrupt stopped, unless something else was committed meanwhile: then it begins anew. `dependence` is that of the
+/// interrupt stopped, unless something else was committed meanwhile: then it begins again. `dependence` is that of the
 /// expression. Where the keep order goes by the field, each commit decides about the documents that it ranks otherwise,
 /// and `tokenizers` encode what is kept again.
 ///

@@ -5,15 +5,19 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use super::refingerprint::refingerprint;
+use super::tokenizers::load_to_write;
+use crate::corpus::CorpusWriter;
 use crate::decide::{
     Decision, DecisionSession, Lineages, LoadedTokenizer, Newcomer, RankNumbers, decide,
     stored_fingerprint,
 };
 use crate::model::{
-    BLOCK_SIZE, CommitSeq, Context, DocId, Generation, Match, Policy, SourceId, Standing,
+    BLOCK_SIZE, CommitSeq, Context, DocId, Error, Generation, Match, Policy, SourceId, Standing,
+    note_little_room,
 };
 use crate::store::{
-    CommitRecord, LineageRoots, RedoRecord, SourceTotals, StoreWriter, View, system_fields,
+    CommitRecord, LineageRoots, RedoRecord, SourceTotals, StoreWriter, View, check_keep_order,
+    system_fields,
 };
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -27,8 +31,13 @@ const CHUNK: u64 = 1 << 13;
 /// Documents whose place is looked at for one commit.
 const PLACES: usize = 1 << 13;
 
+/// Families whose rows are written once more by decisions under another policy.
+const REDECIDED: [&str; 7] =
+    ["exact", "bands", "bands_more", "band_runs", "matches", "members", "lineage"];
+
 /// What another policy changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RedoReport {
     /// The policy before, in words.
@@ -49,6 +58,7 @@ pub struct RedoReport {
 
 /// What another policy changes in one source.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RedoSource {
     /// The name of the source.
@@ -65,6 +75,38 @@ pub struct RedoSource {
     pub bytes_before: u64,
     /// UTF-8 bytes of kept texts after.
     pub bytes_after: u64,
+}
+
+impl CorpusWriter {
+    /// Decides every document again under another policy, beside the decisions in force: the answer
+    /// says what would change. Goes on where an interrupted call stopped.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when the policy wants other sketches than the stored ones, [`Error::Policy`]
+    /// when its settings do not go together, [`Error::Store`] when it ranks by a field that is not
+    /// declared as a number.
+    pub fn redo(&mut self, policy: &Policy, context: &Context<'_>) -> Result<RedoReport, Error> {
+        policy.check()?;
+        check_keep_order(&policy.keep, self.view().fields())?;
+        let loaded = load_to_write(self.store())?;
+        let context = self.within(context);
+        // The decisions in force stay beside the new ones until the switch.
+        let mut usage = self.view().disk_usage()?;
+        usage.retain(|(family, _)| REDECIDED.contains(family));
+        let most = usage.iter().map(|(_, bytes)| *bytes).sum();
+        note_little_room("deciding again", self.corpus().path(), most, &context);
+        Ok(redo(self.store(), &loaded, policy, &context)?)
+    }
+
+    /// Makes the outcome of [`CorpusWriter::redo`] current. After an interrupt the same call goes on, and what was decided
+    /// before is in force until it is through.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when none is finished under this policy, or for an interrupt.
+    pub fn switch(&mut self, policy: &Policy, context: &Context<'_>) -> Result<(), Error> {
+        let context = self.within(context);
+        Ok(switch(self.store(), policy, &context)?)
+    }
 }
 
 /// Decides every document again under `policy`, beside the current decisions, which stay in force.

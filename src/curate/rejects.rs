@@ -2,7 +2,8 @@
 
 use super::commits::CommitLoop;
 use super::error::CurateError;
-use crate::model::Context;
+use crate::corpus::CorpusWriter;
+use crate::model::{Context, Error};
 use crate::store::{CommitRecord, RejectRecord, StoreWriter};
 use serde::Serialize;
 
@@ -21,6 +22,7 @@ pub struct RejectSelection {
 
 /// What became of a request to forget rejected records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DropRejectsReport {
     /// Rejected records that were forgotten.
@@ -47,6 +49,21 @@ impl RejectSelection {
     fn condition(&self) -> Option<String> {
         let path = self.path.as_ref()?.trim_end_matches('/').replace('\'', "''");
         Some(format!("path = '{path}' OR starts_with(path, '{path}/')"))
+    }
+}
+impl CorpusWriter {
+    /// Forgets records that could not be read: of a source, of a file or of all. What their files still give comes back
+    /// when these are read again.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]: among them [`CurateError::NoSource`](CurateError::NoSource).
+    pub fn drop_rejects(
+        &mut self,
+        selection: &RejectSelection,
+        context: &Context<'_>,
+    ) -> Result<DropRejectsReport, Error> {
+        let context = self.within(context);
+        Ok(drop_rejects(self.store(), selection, &context)?)
     }
 }
 

@@ -4,11 +4,13 @@
 use super::block_reach;
 use super::commits::CommitLoop;
 use super::error::CurateError;
+use super::tokenizers::load_to_write;
+use crate::corpus::CorpusWriter;
 use crate::decide::{
     BlockKeys, BlockReach, Blocklist, DecideError, DecisionCounts, DecisionSession,
     LoadedTokenizer, decide,
 };
-use crate::model::{Context, DocId, Standing};
+use crate::model::{Context, DocId, Error, Standing};
 use crate::store::{BlockKind, CommitBatch, CommitRecord, StoreWriter, View};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -23,6 +25,7 @@ const MOST: usize = 4096;
 
 /// What a removal or its undoing did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RemovalReport {
     /// Documents asked for.
@@ -118,6 +121,38 @@ impl From<BlockReach> for RemovalRequest {
 impl From<bool> for RemovalRequest {
     fn from(blocks: bool) -> Self {
         Self::new(blocks.into())
+    }
+}
+impl CorpusWriter {
+    /// Removes documents; see [`RemovalReport`]. What the removal reaches is stored as `blocked` from now on: `true`
+    /// stands for equal texts and equal keys. Its reason, condition and time are kept with its commits.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]; what was committed before it stays.
+    pub fn remove(
+        &mut self,
+        selection: &RoaringTreemap,
+        removal: impl Into<RemovalRequest>,
+        context: &Context<'_>,
+    ) -> Result<RemovalReport, Error> {
+        let loaded = load_to_write(self.store())?;
+        let removal = removal.into();
+        let context = self.within(context);
+        Ok(remove(self.store(), &loaded, selection, &removal, &context)?)
+    }
+
+    /// Takes removals back.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]; what was committed before it stays.
+    pub fn restore(
+        &mut self,
+        selection: &RoaringTreemap,
+        context: &Context<'_>,
+    ) -> Result<RemovalReport, Error> {
+        let loaded = load_to_write(self.store())?;
+        let context = self.within(context);
+        Ok(restore(self.store(), &loaded, selection, &context)?)
     }
 }
 

@@ -2,8 +2,10 @@
 
 use super::commits::CommitLoop;
 use super::error::CurateError;
+use super::tokenizers::load_to_write;
+use crate::corpus::CorpusWriter;
 use crate::decide::{DecisionCounts, DecisionSession, LoadedTokenizer, decide};
-use crate::model::{Context, DocId};
+use crate::model::{Context, DocId, Error};
 use crate::store::{CommitRecord, StoreWriter};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -17,6 +19,7 @@ const CHUNK: RangeInclusive<usize> = 64..=1 << 14;
 
 /// Counts of `dedup settle`: documents decided again with all their candidates.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SettleReport {
     /// Documents that were marked.
@@ -31,6 +34,18 @@ pub struct SettleReport {
     pub commits: u64,
     /// Candidates, verifications and limits met.
     pub dedup: DecisionCounts,
+}
+impl CorpusWriter {
+    /// Decides those documents again whose decision left candidates out, with all of these. After an interrupt
+    /// the same call goes on with what is left.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]; what was committed before it stays.
+    pub fn settle(&mut self, context: &Context<'_>) -> Result<SettleReport, Error> {
+        let loaded = load_to_write(self.store())?;
+        let context = self.within(context);
+        Ok(settle(self.store(), &loaded, &context)?)
+    }
 }
 
 /// Decides every marked document again, with all its candidates, in commits of their own. What of a crowd

@@ -3,7 +3,8 @@
 use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
 use super::fields::{about, drop_field, finish_drops, with};
-use crate::model::{Context, DocId, FieldDeclaration, FieldId};
+use crate::corpus::CorpusWriter;
+use crate::model::{Context, DocId, Error, FieldDeclaration, FieldId};
 use crate::signals::{ScoreValue, Signal, scores, spelled};
 use crate::store::{
     CommitBatch, FieldRecord, FieldState, StoreWriter, View, declaration, declare_field,
@@ -22,6 +23,7 @@ pub struct NewSignals {
 
 /// What became of signals that were added.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SignalsReport {
     /// The signals that were asked for, in their order.
@@ -39,6 +41,22 @@ struct SignalFill {
     signal: Signal,
     field: FieldDeclaration,
     record: FieldRecord,
+}
+impl CorpusWriter {
+    /// Stores signals as fields: those of all stored documents now, and those of every document that comes from then
+    /// on. They are seen from the last commit on; the same call goes on where an interrupt stopped.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when a field of the name is something else, or after an interrupt: what was committed before
+    /// it stays.
+    pub fn add_signals(
+        &mut self,
+        new: &NewSignals,
+        context: &Context<'_>,
+    ) -> Result<SignalsReport, Error> {
+        let context = self.within(context);
+        Ok(add_signals(self.store(), new, &context)?)
+    }
 }
 
 /// Gives stored signals up, each with the numbers of the stored plans whose recipes name it: all of them, or none.

@@ -3,14 +3,139 @@
 use super::encode::sample_texts;
 use super::error::CurateError;
 use super::tokens::other_ids;
+use crate::corpus::{Corpus, CorpusWriter};
 use crate::decide::LoadedTokenizer;
-use crate::model::TokenizerId;
+use crate::model::{DocId, Error, TokenizerId};
 use crate::store::{
     CommitRecord, OriginalFile, StoreWriter, TokenizerFiles, TokenizerRecord, View,
     check_column_name,
 };
-use crate::tokenizer::{NewTokenizer, REFERENCE, Tokenizer, TokenizerError};
+use crate::tokenizer::{
+    self, Extension, NewTokenizer, Piece, REFERENCE, TermOptions, Tokenizer, TokenizerCheck,
+    TokenizerError, VocabularyDiff,
+};
 use std::sync::Arc;
+impl Corpus {
+    /// The tokenizer of that name, or the first, with its encoder.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when its file is damaged.
+    pub fn tokenizer(&self, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
+        Ok(load(self.view(), name)?)
+    }
+
+    /// What is stored about the tokenizer of that name.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`].
+    pub fn tokenizer_record(&self, name: &str) -> Result<(TokenizerId, &TokenizerRecord), Error> {
+        Ok(find(self.view(), name)?)
+    }
+
+    /// The bytes of a tokenizer's `tokenizer.json`.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Store`] when it cannot be read.
+    pub fn tokenizer_json(&self, name: &str) -> Result<Vec<u8>, Error> {
+        Ok(self.view().tokenizer_file(find(self.view(), name)?.0)?)
+    }
+
+    /// The files that a tokenizer was registered with, by name; its `tokenizer.json` when that is all.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Store`] when one cannot be read.
+    pub fn tokenizer_originals(&self, name: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
+        let (id, record) = find(self.view(), name)?;
+        let files = self.view().tokenizer_originals(id, record)?;
+        if files.is_empty() {
+            return Ok(vec![("tokenizer.json".to_owned(), self.view().tokenizer_file(id)?)]);
+        }
+        Ok(files)
+    }
+
+    /// A tokenizer as the bytes of a SentencePiece model.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when no such model can do what it does.
+    pub fn sentencepiece_model(&self, name: &str) -> Result<Vec<u8>, Error> {
+        Ok(tokenizer::to_sentencepiece(&self.tokenizer_json(name)?)?)
+    }
+
+    /// What differs between two tokenizers.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when a file is damaged.
+    pub fn diff_tokenizers(&self, a: &str, b: &str) -> Result<VocabularyDiff, Error> {
+        Ok(tokenizer::diff(&self.tokenizer_json(a)?, &self.tokenizer_json(b)?)?)
+    }
+
+    /// The tokens of a text. With `specials`, special tokens spelled in it are special tokens.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when the text is refused.
+    pub fn encode(
+        &self,
+        tokenizer: Option<&str>,
+        text: &str,
+        specials: bool,
+    ) -> Result<Vec<Piece>, Error> {
+        let loaded = self.tokenizer(tokenizer)?;
+        Ok(tokenizer::pieces(&loaded.tokenizer, text, specials)?.0)
+    }
+
+    /// The text of ids, special tokens spelled out.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when an id is not in the vocabulary.
+    pub fn decode(&self, tokenizer: Option<&str>, ids: &[u32]) -> Result<String, Error> {
+        let loaded = self.tokenizer(tokenizer)?;
+        let vocab_size = loaded.tokenizer.vocab_size();
+        if let Some(id) = ids.iter().copied().find(|id| *id >= vocab_size) {
+            return Err(TokenizerError::NoSuchId { id, vocab_size }.into());
+        }
+        Ok(loaded.tokenizer.decode(ids)?)
+    }
+
+    /// Goes through what trips tokenizers, compares both encoders again on a sample of the corpus, and stored
+    /// ids with those that the texts have now.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error`] when a text cannot be read or encoded.
+    pub fn check_tokenizer(&self, name: &str) -> Result<(TokenizerCheck, Option<DocId>), Error> {
+        let (id, _) = find(self.view(), name)?;
+        let sample = sample_texts(self.view())?;
+        let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
+        let check = tokenizer::check(&self.view().tokenizer_file(id)?, &sample)?;
+        let other = other_ids(self.view(), &load(self.view(), Some(name))?)?;
+        Ok((check, other))
+    }
+}
+
+impl CorpusWriter {
+    /// Registers a tokenizer; [`CorpusWriter::backfill`] then encodes what is stored. The same file under
+    /// the same name is registered once.
+    ///
+    /// # Errors
+    /// [`Error::Tokenizer`] when the file is no tokenizer or one that has no ids for some texts,
+    /// [`Error::Store`] when the name is taken by another.
+    pub fn register(&mut self, new: &NewTokenizer<'_>) -> Result<TokenizerRecord, Error> {
+        Ok(register(self.store(), new)?)
+    }
+
+    /// A registered tokenizer extended so that terms are single tokens; not registered yet.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when it cannot be extended.
+    pub fn extend_by_terms(
+        &self,
+        base: &str,
+        terms: &[String],
+        options: TermOptions,
+    ) -> Result<Extension, Error> {
+        let file = self.view().tokenizer_file(find(self.view(), base)?.0)?;
+        Ok(tokenizer::extend_by_terms(&file, terms, options)?)
+    }
+}
 
 /// The tokenizer of that name.
 ///

@@ -2,14 +2,16 @@
 
 use super::encode::spread;
 use super::error::CurateError;
+use crate::corpus::Corpus;
 use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document};
-use crate::model::{DocId, LossSpan, TokenizerId};
+use crate::model::{DocId, Error, LossSpan, TokenizerId};
 use crate::store::View;
 use crate::tokenizer::Tokenizer;
 use serde::Serialize;
 
 /// The tokens of one document by one tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownTokens {
     /// The id of the document whose tokens these are.
@@ -22,6 +24,7 @@ pub struct ShownTokens {
 
 /// One stored token of a document, as it is shown.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownToken {
     /// The id of the token.
@@ -32,6 +35,22 @@ pub struct ShownToken {
     pub trained: bool,
     /// What it counts in the loss; 0 when it is not trained on.
     pub weight: f32,
+}
+impl Corpus {
+    /// The stored token ids of a document, each with its text and whether it is trained on. Without a name the first
+    /// tokenizer of the corpus is meant.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when it was never encoded.
+    pub fn tokens_of(
+        &self,
+        document: DocId,
+        tokenizer: Option<&str>,
+    ) -> Result<ShownTokens, Error> {
+        let loaded = self.tokenizer(tokenizer)?;
+        let LoadedTokenizer { id, name, tokenizer, .. } = &loaded;
+        Ok(shown_tokens(self.view(), document, *id, name, tokenizer)?)
+    }
 }
 
 /// The stored tokens of a document.

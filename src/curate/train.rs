@@ -3,7 +3,9 @@
 
 use super::error::CurateError;
 use super::sample::{DocumentSample, TextGrouping, TextGroups, for_each_block};
-use crate::model::{Context, DocId};
+use super::tokenizers::find;
+use crate::corpus::CorpusWriter;
+use crate::model::{Context, DocId, Error};
 use crate::query::select;
 use crate::store::View;
 use crate::tokenizer::{
@@ -20,6 +22,7 @@ const PIECE: usize = 256;
 
 /// The texts that a tokenizer is trained on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct TrainingTexts {
     /// Kept documents of this SQL condition; none: all kept ones.
     pub condition: Option<String>,
@@ -31,6 +34,7 @@ pub struct TrainingTexts {
 
 /// Everything that decided a trained tokenizer, and what it came to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TrainingRecord {
     /// Always `trained`.
@@ -79,6 +83,7 @@ pub enum ExtensionSource<'a> {
 
 /// Everything that decided an extended tokenizer, and what it came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ExtensionRecord {
     /// Always `extended`.
@@ -140,6 +145,41 @@ impl ExtensionRecord {
     pub fn lineage(&self) -> String {
         let how = if self.grow.is_some() { "grown" } else { "extended by terms" };
         format!("{} {how}, {} new ids", self.base, self.new_ids)
+    }
+}
+impl CorpusWriter {
+    /// Trains a tokenizer; not registered yet.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when there is nothing to train on or the options cannot be had.
+    pub fn train_tokenizer(
+        &self,
+        options: &TrainOptions,
+        on: &TrainingTexts,
+        context: &Context<'_>,
+    ) -> Result<TrainingResult, Error> {
+        let context = self.within(context);
+        let answer = train_tokenizer(self.view(), options, on, &context)?;
+        context.progress.end();
+        Ok(answer)
+    }
+
+    /// A registered BPE that goes on training on the kept documents of a condition; not registered yet.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when it is no BPE or there is nothing to train on.
+    pub fn extend_by_growth(
+        &self,
+        base: &str,
+        options: GrowthOptions,
+        condition: Option<&str>,
+        context: &Context<'_>,
+    ) -> Result<Extension, Error> {
+        let file = self.view().tokenizer_file(find(self.view(), base)?.0)?;
+        let context = self.within(context);
+        let answer = grow(self.view(), &file, options, condition, &context)?;
+        context.progress.end();
+        Ok(answer)
     }
 }
 

@@ -15,15 +15,17 @@ const REMEMBERED: usize = 256;
 
 /// How far a removal reaches beyond the removed documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum BlockReach {
-    /// Not at all: the same may come in again.
+    /// Not at all: the same may come in again
+    #[cfg_attr(feature = "cli", value(skip))]
     Nothing,
-    /// To equal texts, and to new content under the same keys.
+    /// Equal texts, and new content under the same keys
     #[default]
     Exact,
-    /// Also to texts that are equal when case, spacing and punctuation do not count.
+    /// Also texts that are equal but for case, spacing and punctuation
     Normalised,
-    /// Also to texts whose similarity reaches the policy's threshold.
+    /// Also texts whose similarity reaches the threshold of the policy: takedowns
     Similar,
 }
 

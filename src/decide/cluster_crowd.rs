@@ -227,7 +227,7 @@ impl CrowdIndex {
         }
     }
 
-    /// [`CrowdIndex::freshen`] for clusters: their members are grouped anew.
+    /// [`CrowdIndex::freshen`] for clusters: their members are grouped again.
     pub(super) fn freshen_clusters(
         &mut self,
         buckets: &[BucketKey],

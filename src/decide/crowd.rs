@@ -386,7 +386,7 @@ impl CrowdIndex {
         asked.any(|family| family.contains(document))
     }
 
-    /// Makes those families of these buckets anew whose order no longer fits.
+    /// Makes those families of these buckets again whose order no longer fits.
     pub(super) fn freshen(
         &mut self,
         buckets: &[BucketKey],

@@ -127,6 +127,7 @@ pub fn check_removal(
 
 /// Work done and limits met, for reports.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct DecisionCounts {
     /// Candidates whose sketches were compared.
     pub compared: u64,

@@ -322,6 +322,7 @@ pub fn encode_again(
 
 /// Documents whose texts a tokenizer refused: they have no tokens of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct RefusedTexts {
     /// How many documents the tokenizer refused.
     pub documents: u64,

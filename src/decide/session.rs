@@ -390,7 +390,7 @@ impl Orphans {
         Ok(orphans)
     }
 
-    /// With how many documents a commit had better be made, that brings so many now; none when it is fine as it is.
+    /// How many documents a commit should wait for that has so many now; `None` when it can be made now.
     /// Each further one may be one of the orphans, so that then there are as many documents as orphans; looking
     /// again then halves what is missing at least.
     #[must_use]

@@ -1,4 +1,4 @@
-//! Which documents are like those that leave in the same commit: they go on with their lineages.
+//! Passes the lineage of documents that leave in a commit to similar documents that come in it.
 //!
 //! Had the newcomer come in a commit before, it would have met the one that leaves, which would have been its
 //! witness. So the side of a holdout that a text is on does not depend on how much goes into one commit. What

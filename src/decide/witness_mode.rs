@@ -274,7 +274,7 @@ impl DecisionSession {
 type WitnessRanks = HashMap<DocId, Option<Rank>>;
 
 impl DecisionSession {
-    /// Has those decided again that the document, kept now, is similar to and outranks the witness of.
+    /// Queues the removed documents that the newly kept document is similar to and a better-ranked witness for.
     pub(super) fn queue_followers(
         &mut self,
         rank: Rank,

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashMap};
 
 /// Sets whose shares give the order, at most: more tell no more.
 const SAMPLE: usize = 1024;
-/// Steps a member, since the order was made, from which making it anew would pay, if there are twice as many.
+/// Steps a member, since the order was made, from which making it again would pay, if there are twice as many.
 const PAYS: u64 = 4096;
 /// Steps that comparing with a member takes, beside walking to it.
 const MET: u64 = 64;
@@ -42,7 +42,7 @@ pub struct FamilyIndex {
     /// Members when the order was made, and steps since.
     ordered: usize,
     steps: u64,
-    /// How often the order was made anew though the family had hardly grown: each time it takes twice as many steps.
+    /// How often the order was made again though the family had hardly grown: each time it takes twice as many steps.
     patience: u32,
 }
 

@@ -50,8 +50,9 @@ mod tests;
 mod token_places;
 
 pub use crate::model::{
-    ComparedPart, DedupMode, DedupScope, KeepOrder, Match, MatchKind, Normaliser, Policy,
-    PolicyError, PolicySettings, Profile, SIGNATURE_VERSION, Signature, Standing, StandingsDigest,
+    ComparedPart, DecisionOptions, DedupMode, DedupScope, KeepOrder, Match, MatchKind, Normaliser,
+    Policy, PolicyError, PolicySettings, Profile, ProfileName, SIGNATURE_VERSION, Signature,
+    Standing, StandingsDigest,
 };
 pub use bands::{BandHash, band_keys, bands, bands_into, block_keys};
 pub(crate) use disjoint_sets::DisjointSets;

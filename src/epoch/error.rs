@@ -1,5 +1,6 @@
 //! What can go wrong on the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
+use crate::corpus::ShardError;
 use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
@@ -189,17 +190,9 @@ pub enum EpochError {
         /// Why, and the way out.
         why: String,
     },
-    /// A plan over more corpora than are open.
-    #[error(
-        "the plan draws from {needed} corpora, and {open} of them {} open: name those beside the first one with --shards, in the order in which it was planned",
-        if *open == 1 { "is" } else { "are" }
-    )]
-    Shards {
-        /// How many it draws from.
-        needed: u64,
-        /// How many are open.
-        open: u64,
-    },
+    /// Corpora that cannot be taken together.
+    #[error(transparent)]
+    Shards(ShardError),
     /// A corpus that is not the one that a plan draws from.
     #[error(
         "shard {shard} is another corpus than the plan draws from: name the corpora in the order in which it was planned"
@@ -217,12 +210,6 @@ pub enum EpochError {
         first: u64,
         /// The other.
         second: u64,
-    },
-    /// One corpus in two places.
-    #[error("{} is named twice: each corpus that an epoch draws from is named once", path.display())]
-    SameShard {
-        /// Where it lies.
-        path: PathBuf,
     },
     /// What went wrong in one of several corpora.
     #[error("shard {shard}: {error}")]
@@ -323,6 +310,15 @@ pub enum EpochError {
 from_lower!(EpochError::Select(QueryError));
 from_lower!(EpochError::Store(StoreError));
 
+impl From<ShardError> for EpochError {
+    fn from(error: ShardError) -> Self {
+        match error {
+            ShardError::Store(error) => error.into(),
+            other => Self::Shards(other),
+        }
+    }
+}
+
 impl From<WriteError> for EpochError {
     fn from(error: WriteError) -> Self {
         match error {
@@ -372,10 +368,12 @@ impl EpochError {
             | Self::NoRows { .. }
             | Self::NotEncoded { .. } => ErrorKind::Infeasible,
             Self::OutOfRange { .. } => ErrorKind::OutOfRange,
-            Self::Stale(_) | Self::Shards { .. } | Self::OtherShard { .. } => ErrorKind::Stale,
-            Self::SameShard { .. } | Self::SameShards { .. } | Self::Files { .. } => {
-                ErrorKind::BadInput
+            Self::Stale(_) | Self::Shards(ShardError::TooFew { .. }) | Self::OtherShard { .. } => {
+                ErrorKind::Stale
             }
+            Self::Shards(ShardError::Twice { .. })
+            | Self::SameShards { .. }
+            | Self::Files { .. } => ErrorKind::BadInput,
             Self::InShard { error, .. } => error.kind(),
             Self::OutputExists { .. } | Self::BuildUnderWay { .. } => ErrorKind::AlreadyExists,
             Self::Plan(_) => ErrorKind::Corrupt,
@@ -396,5 +394,11 @@ impl From<EpochError> for Error {
                 Self::new(kind, error).with_hint(hint)
             }
         }
+    }
+}
+
+impl From<ShardError> for Error {
+    fn from(error: ShardError) -> Self {
+        EpochError::from(error).into()
     }
 }

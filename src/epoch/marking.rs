@@ -1,10 +1,10 @@
 //! Marks that are stored with a plan: made when it is planned or asked for, and compared with a walk by `check --deep`.
 
-use super::corpora::Corpora;
 use super::error::EpochError;
 use super::plan::Planned;
 use super::rows::OpenedTo;
 use super::run::{Arrangement, Marks, Opened};
+use crate::corpus::Corpora;
 use crate::model::{Context, Interrupt};
 use crate::store::{CheckFault, MarksRecord, StoreError};
 
@@ -70,7 +70,7 @@ pub fn check_marks(corpora: &Corpora, planned: &Planned) -> Result<Vec<CheckFaul
     let stored = corpora.first().marked_epochs(number)?;
     let Some(last) = stored.last() else { return Ok(Vec::new()) };
     let opened = match Opened::open(corpora, &planned.anew(), OpenedTo::Count) {
-        Err(EpochError::Stale(_) | EpochError::Shards { .. } | EpochError::OtherShard { .. }) => {
+        Err(EpochError::Stale(_) | EpochError::Shards(_) | EpochError::OtherShard { .. }) => {
             return Ok(Vec::new());
         }
         opened => opened?,

@@ -1,6 +1,6 @@
 //! The parts of planning and of giving rows, each by itself: for benches/planning.rs.
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::Lengths;
 use crate::epoch::pack::{Histogram, Patterns};

@@ -48,10 +48,10 @@
 //! count. Token ids are read only while rows are given, written and verified; planning knows lengths. `stored` keeps
 //! plans in the corpus.
 
-mod corpora;
 mod error;
 mod explain;
 mod export;
+mod facade;
 mod fetch;
 mod lengths;
 mod marking;
@@ -71,8 +71,7 @@ mod tensors;
 mod verify;
 pub mod views;
 
-pub use corpora::Corpora;
-pub(crate) use corpora::refuse_same;
+pub use crate::corpus::{Corpora, ShardError};
 pub use error::EpochError;
 pub(crate) use explain::explain;
 pub use explain::{Explanation, MixPoint, Padding, SourceExplanation};

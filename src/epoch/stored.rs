@@ -1,9 +1,9 @@
 //! Plans as a corpus stores them: kept with what they pin and with their marks, found again, dropped.
 
-use super::corpora::Corpora;
 use super::error::EpochError;
 use super::marking;
 use super::plan::{PinnedSource, Plan, Planned};
+use crate::corpus::Corpora;
 use crate::model::{Context, Standing};
 use crate::query::names_column;
 use crate::store::{

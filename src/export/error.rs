@@ -47,7 +47,7 @@ pub enum ExportError {
     },
     /// A field of a document has the name of a column beside which it would stand.
     #[error(
-        "document {document} has a field `{name}` of its own, which would stand beside the column `{name}`: give its fields a place of their own with --columns {instead}"
+        "document {document} has a field `{name}` of its own, which would stand beside the column `{name}`: give its fields a place of their own with `columns=` {instead}"
     )]
     Collision {
         /// The document.

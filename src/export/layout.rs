@@ -41,10 +41,10 @@ impl Layout {
             let names = "jsonl, parquet, arrow, csv or text";
             ExportError::Options(match to {
                 Some(to) => format!(
-                    "{} does not say by its ending what is to be written: give --format {names}",
+                    "{} does not say by its ending what is to be written: give `format=` {names}",
                     without_secrets(&to.to_string_lossy())
                 ),
-                None => format!("a stream has no name that says its form: give --format {names}"),
+                None => format!("a stream has no name that says its form: give `format=` {names}"),
             })
         })?;
         let compression = compression(options.compression.or(framed), format)?;
@@ -52,12 +52,12 @@ impl Layout {
         let shard_bytes = match to {
             None if cut => {
                 return Err(unfit(
-                    "a stream is one: --shard-bytes and --partition-by need a directory",
+                    "a stream is one: `shard_bytes=` and `partition_by=` need a directory",
                 ));
             }
             None if format == ExportFormat::Parquet => {
                 return Err(unfit(
-                    "Parquet is not written to a stream: give a file, or --format arrow",
+                    "Parquet is not written to a stream: give a file, or `format=` arrow",
                 ));
             }
             None if compression != ExportCompression::None => {
@@ -70,7 +70,7 @@ impl Layout {
             }
         };
         if options.separator.is_some() && format != ExportFormat::Text {
-            return Err(unfit("--separator stands between texts: it goes with --format text"));
+            return Err(unfit("`separator=` stands between texts: it goes with `format=` text"));
         }
         let columns = columns(view, options, format)?;
         let separator = options.separator.clone().unwrap_or_else(|| "\n".to_owned());
@@ -148,11 +148,11 @@ fn columns(
 ) -> Result<Option<Vec<String>>, ExportError> {
     if options.duplicates {
         if format == ExportFormat::Text {
-            return Err(unfit("pairs of duplicates have no text: give another --format"));
+            return Err(unfit("pairs of duplicates have no text: give another `format=`"));
         }
         if !options.partition_by.is_empty() || options.all || options.snapshot.is_some() {
             return Err(unfit(
-                "pairs of duplicates are of this moment and of removed documents: leave out --partition-by, --all and --snapshot",
+                "pairs of duplicates are of this moment and of removed documents: leave out `partition_by=`, `all=` and `snapshot=`",
             ));
         }
         return Ok(options.columns.clone());
@@ -165,7 +165,7 @@ fn columns(
         return Err(unfit("no columns are asked for: name at least one"));
     }
     if format == ExportFormat::Text && columns != ["text"] {
-        return Err(unfit("format text has one column, `text`; give another --format for others"));
+        return Err(unfit("format text has one column, `text`; give another `format=` for others"));
     }
     for (at, name) in columns.iter().enumerate() {
         if columns.get(..at).is_some_and(|before| before.contains(name)) {
@@ -179,14 +179,14 @@ fn columns(
         }
         if options.snapshot.is_some() && is_of_standing(view, name) {
             return Err(ExportError::Options(format!(
-                "the column `{name}` is of this moment, not of the snapshot: leave it out, or --snapshot"
+                "the column `{name}` is of this moment, not of the snapshot: leave it out, or `snapshot=`"
             )));
         }
     }
     // Their values are in the names of the directories.
     columns.retain(|name| !options.partition_by.contains(name));
     if columns.is_empty() {
-        return Err(unfit("every column is in --partition-by, and nothing is left for the files"));
+        return Err(unfit("every column is in `partition_by=`, and nothing is left for the files"));
     }
     Ok(Some(columns))
 }

@@ -13,6 +13,7 @@ pub(super) const MANIFEST_FILE: &str = ".manifest.json";
 
 /// What an export is: a pure function of the corpus at its commit and of what was asked for.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExportManifest {
     /// Version of the manifest's form: 1.
@@ -50,6 +51,7 @@ pub struct ExportManifest {
 
 /// A column of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExportColumn {
     /// Its name; `meta.*` stands for the fields of a record at top level.
@@ -62,6 +64,7 @@ pub struct ExportColumn {
 
 /// A file of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ExportedFile {
     /// Its path in the directory; of a file alone, its name.

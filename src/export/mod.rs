@@ -36,6 +36,7 @@
 
 mod answer;
 mod error;
+mod facade;
 mod layout;
 mod manifest;
 mod options;

@@ -5,16 +5,17 @@ use std::path::Path;
 
 /// The form of the files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ExportFormat {
-    /// One JSON object a line.
+    /// One JSON object a line
     Jsonl,
-    /// Parquet.
+    /// Parquet
     Parquet,
-    /// The Arrow IPC file format; on a stream, the stream format.
+    /// The Arrow IPC file format; on a stream, the stream format
     Arrow,
-    /// Comma-separated with a header line (RFC 4180).
+    /// Comma-separated with a header line (RFC 4180)
     Csv,
-    /// Texts alone, each with a separator behind it.
+    /// Texts alone, each with a separator behind it
     Text,
 }
 
@@ -56,16 +57,17 @@ impl ExportFormat {
 
 /// How files are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ExportCompression {
-    /// Not at all.
+    /// Not at all
     None,
-    /// Zstandard: the whole file, or pages of Parquet.
+    /// Zstandard: the whole file, or pages of Parquet
     Zstd,
-    /// gzip: the whole file, or pages of Parquet.
+    /// gzip: the whole file, or pages of Parquet
     Gzip,
-    /// Snappy; pages of Parquet only.
+    /// Snappy; pages of Parquet only
     Snappy,
-    /// LZ4 blocks; pages of Parquet only.
+    /// LZ4 blocks; pages of Parquet only
     Lz4,
 }
 
@@ -103,28 +105,46 @@ impl ExportCompression {
 
 /// Which documents go out, and as what. By default all kept documents with everything that is known of their records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct ExportOptions {
-    /// A SQL boolean expression over `documents`, which narrows them down.
+    /// A SQL boolean expression over the table documents, which narrows the kept ones down.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
+    )]
     pub condition: Option<String>,
     /// Documents of any standing, not only kept ones.
+    #[cfg_attr(feature = "cli", arg(long))]
     pub all: bool,
-    /// The documents that this snapshot has as kept, instead of those that are kept now.
+    /// The documents that this snapshot has as kept, instead of those kept now.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub snapshot: Option<String>,
-    /// Removed duplicates beside their witnesses, instead of documents; the condition is on the removed ones.
+    /// Pairs instead of documents: removed duplicates beside their witnesses; `where` is on the removed ones.
+    #[cfg_attr(feature = "cli", arg(long))]
     pub duplicates: bool,
-    /// The form of the files; told by the name of the output when absent.
+    /// The form of the files. By default the ending of the name says it: .jsonl, .parquet, .arrow, .csv, .txt.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, value_name = "FORMAT"))]
     pub format: Option<ExportFormat>,
-    /// Columns of `documents` in this order; `meta.*` stands for the fields of a record at top level, in JSON lines.
-    /// When absent: `key`, `source`, `text` and all fields.
+    /// Columns of the table documents, in this order. By default key, source, text and all fields.
+    ///
+    /// The column meta is all fields of a record as JSON; `meta.*` is each of them at top level, for jsonl.
+    #[cfg_attr(feature = "cli", arg(long, value_delimiter = ',', value_name = "NAMES"))]
     pub columns: Option<Vec<String>>,
-    /// How files are compressed; told by the name of the output, or else Zstandard for Parquet and none for others.
+    /// How files are compressed. By default the ending of the name says it (.zst, .gz); Parquet has zstd.
+    ///
+    /// Parquet may have snappy and lz4, too.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, value_name = "NAME"))]
     pub compression: Option<ExportCompression>,
-    /// Bytes at which a file of a directory ends; 256 MiB when absent.
+    /// Size at which a file of a directory ends. By default 256 MiB.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = crate::model::parse_bytes))]
     pub shard_bytes: Option<u64>,
-    /// Columns by whose values the files stand in directories of their own; their names and values are in those of the
-    /// directories and not in the files.
+    /// Columns whose values part the files into directories, as Hive has them.
+    ///
+    /// Their names and values are in the names of the directories, and not in the files.
+    #[cfg_attr(feature = "cli", arg(long, value_delimiter = ',', value_name = "NAMES"))]
     pub partition_by: Vec<String>,
-    /// What stands behind each text of the text format; a line break when absent.
+    /// What stands behind each text of the text format. By default a line break.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "TEXT", allow_hyphen_values = true))]
     pub separator: Option<String>,
 }
 

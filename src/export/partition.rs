@@ -88,7 +88,7 @@ pub(super) fn partitions(
     let mut found = vec![Partition::default()];
     for (at, name) in by.iter().enumerate() {
         if by.get(..at).is_some_and(|before| before.contains(name)) {
-            return Err(ExportError::Options(format!("--partition-by names `{name}` twice")));
+            return Err(ExportError::Options(format!("`partition_by=` names `{name}` twice")));
         }
         let picks = picks(view, name)?;
         let mut finer = Vec::new();

@@ -79,7 +79,7 @@ impl RemoteTarget {
         let stale = match &self.name {
             Some(name) => {
                 if self.folder.entry(name)?.is_some() && !self.force {
-                    return Err(self.taken("replace it with --force, or give another name"));
+                    return Err(self.taken("replace it with `force=`, or give another name"));
                 }
                 BTreeSet::new()
             }
@@ -134,7 +134,7 @@ impl RemoteTarget {
             ));
         }
         if has_others && !self.force {
-            return Err(self.taken("replace it with --force, or give another folder"));
+            return Err(self.taken("replace it with `force=`, or give another folder"));
         }
         stale.extend(parts);
         if self.force && has_others {

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 /// What an export would be of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ExportEstimate {
     /// Documents, or removed ones with a witness.
@@ -54,7 +55,7 @@ pub(super) fn selected(
 ) -> Result<RoaringTreemap, ExportError> {
     if options.all && options.snapshot.is_some() {
         return Err(ExportError::Options(
-            "a snapshot has kept documents only: leave out --all, or --snapshot".to_owned(),
+            "a snapshot has kept documents only: leave out `all=`, or `snapshot=`".to_owned(),
         ));
     }
     if let Some(condition) = &options.condition {
@@ -91,7 +92,7 @@ fn check_condition(
     }
     match (present, snapshot) {
         (Some(present), Some(name)) => Err(ExportError::Options(format!(
-            "the condition looks at {present}, which is of this moment and not of the snapshot `{name}`: use columns of the document itself (a snapshot's documents are all kept ones), or leave out --snapshot"
+            "the condition looks at {present}, which is of this moment and not of the snapshot `{name}`: use columns of the document itself (a snapshot's documents are all kept ones), or leave out `snapshot=`"
         ))),
         _ => Ok(()),
     }

@@ -56,7 +56,7 @@ pub(super) fn refuse_taken(to: &Path, is_directory: bool, force: bool) -> Result
         return Ok(());
     }
     if !force {
-        return taken("replace it with --force, or give another path");
+        return taken("replace it with `force=`, or give another path");
     }
     if to.is_dir() != is_directory {
         return taken(
@@ -66,7 +66,7 @@ pub(super) fn refuse_taken(to: &Path, is_directory: bool, force: bool) -> Result
     let text = || fs::read(to.join(MANIFEST_FILE)).unwrap_or_default();
     if is_directory && serde_json::from_slice::<ExportManifest>(&text()).is_err() {
         return taken(
-            "it has no manifest of an export, and --force replaces exports only: remove it, or give another path",
+            "it has no manifest of an export, and `force=` replaces exports only: remove it, or give another path",
         );
     }
     Ok(())

@@ -122,6 +122,9 @@ pub enum IngestError {
         /// What is wrong, in words.
         why: String,
     },
+    /// Options that do not go together.
+    #[error("{0}")]
+    Options(String),
     /// Values from outside that cannot be joined.
     #[error("{0}")]
     Join(String),

@@ -9,6 +9,7 @@ const NAMED: u64 = 1000;
 
 /// The files of an ingest: `seen` is `read + unchanged + left`. Records that a program hands over are none.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct FileTally {
     /// Files that the arguments stand for. Of a hidden folder, or a corpus in a folder, it alone is counted.
     pub seen: u64,

@@ -99,7 +99,7 @@ pub fn split_imported_row(
     Ok((fields, ImportedRow { order, standing, removal, cluster, ids }))
 }
 
-/// How a stored document stands with the load.
+/// The standing that a load gives to a stored document.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StoredStatusChange {
     /// Its number.

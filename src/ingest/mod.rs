@@ -33,6 +33,7 @@
 //! `field_join` gives stored documents values from outside, `suite_reader` reads evaluation suites: both decide nothing and
 //! run by themselves.
 
+mod alarm_words;
 mod chat;
 mod committer;
 mod converter;
@@ -64,8 +65,10 @@ pub use crate::input::{
     CsvOptions, InputFormat, LeftFile, LeftRole, ReadError, ReadOptions, Record, Records,
     SkippedContent, TextUnit,
 };
+pub use alarm_words::misfit_words;
 pub use chat::{
-    ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
+    ChatOptions, ChatShape, ChatTemplate, RecordFormOptions, SpecialInContent, TemplateError,
+    TemplateMarkers,
 };
 pub(crate) use converter::markers_read_as_text;
 pub use error::IngestError;

@@ -10,11 +10,13 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 /// What happens with a record that cannot be read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum OnError {
-    /// It is set aside with reason, position and raw bytes, and reading goes on.
+    /// Set it aside with reason, position and raw bytes (`rejects` lists them), and go on
+    #[default]
     Reject,
-    /// Reading stops there; what came before is committed.
+    /// Stop there; what came before is committed
     Fail,
 }
 
@@ -32,47 +34,68 @@ pub enum RecordForm {
 
 /// What happens with a file that is cut off, damaged or cannot be read, or that has no records of the kind that is read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum OnDamagedFile {
-    /// What stands before the damage is stored, the report names the file, and the files behind it are read. Where no
-    /// file could be read to its end, the ingest fails.
+    /// Store what stands before the damage, name the file, and read the files behind it; where no file could be read to
+    /// its end, the ingest fails
     #[default]
     Skip,
-    /// The ingest stops there.
+    /// Stop there
     Stop,
 }
 
 /// How to ingest.
 #[derive(Clone, Debug)]
+#[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "What comes in"))]
 pub struct IngestOptions {
-    /// Name of the source the documents belong to.
+    /// The source the documents belong to: the unit of mixing.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub source: String,
+    /// A SQL condition: only records for which it is true come in.
+    ///
+    /// It is over the fields of a record as they are kept (absent ones are null), and over key, source, text, bytes,
+    /// chars and meta (all fields as JSON). Other records are counted and stored nowhere. With another condition a file
+    /// is read from its start; what is stored stays.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
+    )]
+    pub condition: Option<String>,
+    /// What to do with a record that cannot be read.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
+    pub on_error: OnError,
+    /// What to do with a file that is cut off, damaged, or without records of the kind that is read.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
+    pub on_damaged_file: OnDamagedFile,
+    /// Read files from their start also when size and time say that they have not changed.
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub reread: bool,
+    /// Write one JSON line a record to this file: key, id, standing, kind, witness, similarity.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE"))]
+    pub decisions: Option<PathBuf>,
+    /// Stop before the batch with which more than this share of the documents would be removed as duplicates.
+    ///
+    /// It holds from 10,000 documents on; a share over 0.5 is reported in any case.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = crate::model::parse_share))]
+    pub max_removed: Option<f64>,
+    /// Stop before the batch with which more than this share of the records would be rejected.
+    ///
+    /// It holds from 1,000 records on, or when all are read; a share over 0.1 of 100 records or more is reported in any
+    /// case.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = crate::model::parse_share))]
+    pub max_rejected: Option<f64>,
+    /// Raise an alarm when a cluster has more documents than this.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 1000))]
+    pub max_cluster: u64,
+    /// Bytes of text and fields after which a batch is committed; changes no decision.
+    #[cfg_attr(feature = "cli", arg(skip = 16_u64 << 20))]
+    pub batch_bytes: u64,
     /// How files are read.
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub read: ReadOptions,
     /// What kind of records they hold.
+    #[cfg_attr(feature = "cli", arg(skip))]
     pub form: RecordForm,
-    /// What happens with a record that cannot be read.
-    pub on_error: OnError,
-    /// What happens with a file that is damaged.
-    pub on_damaged_file: OnDamagedFile,
-    /// Bytes of text and fields after which a batch is committed.
-    pub batch_bytes: u64,
-    /// Read files from their start also when size and time say that they have not changed.
-    pub reread: bool,
-    /// Where to write one JSON line a record, saying what was decided.
-    pub decisions: Option<PathBuf>,
-    /// Share of removed documents, 0 to 1, beyond which a batch is refused once 10,000 documents of
-    /// the ingest are decided.
-    pub max_removed: Option<f64>,
-    /// Share of rejected records, 0 to 1, beyond which a batch is refused once 1,000 records of the ingest, or all, are
-    /// read.
-    pub max_rejected: Option<f64>,
-    /// Documents of one cluster beyond which the report raises an alarm.
-    pub max_cluster: u64,
-    /// A SQL condition over the fields of a record as they come, after [`ReadOptions`] has named, mapped and dropped
-    /// them, and over `key`, `source`, `text`, `bytes`, `chars` and `meta` (all fields as JSON). Records for which it
-    /// is not true are passed over: they are counted as [`filtered`](super::IngestReport::filtered) and stored nowhere.
-    /// With another condition a file is read from its start; what is stored stays.
-    pub condition: Option<String>,
 }
 
 impl IngestOptions {
@@ -116,7 +139,7 @@ impl IngestOptions {
         ReadOptions { drop_fields: Vec::new(), ..self.reads() }
     }
 
-    /// The options that decide what the records of a file are: if they change, a file is read anew.
+    /// The options that decide what the records of a file are: if they change, a file is read again.
     pub(super) fn reading_key(&self) -> String {
         let ReadOptions { format, text_field, id_field, max_doc_bytes, .. } = &self.read;
         let ReadOptions { renamed, source_field, text_by, table, .. } = &self.read;
@@ -134,7 +157,7 @@ impl IngestOptions {
             InputFormat::Text => "text",
         };
         let (text, id) = (field(text_field), field(id_field));
-        // What is as it always was is not said, so that what was read before stays read.
+        // Default options are left out, so that the stored texts of older releases still match.
         let by = match text_by {
             TextUnit::File => "",
             TextUnit::Line => ";by=line",
@@ -240,6 +263,7 @@ impl JoinBy {
 
 /// What a join did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct JoinReport {
     /// The declared fields whose values were set.

@@ -234,8 +234,8 @@ pub(super) fn load_input_states<'m>(
             Some(source) => view.file(source, input.path.as_os_str().as_bytes())?,
             None => None,
         };
-        // A pipe says neither size nor time: what it gives is new every time, as standard input is, and memory.
-        // So does a server that tells no version: what it gives may be anything.
+        // Pipes, standard input and in-memory input have neither size nor time, so they cannot be skipped as unchanged.
+        // Nor can what a server gives without a version.
         let is_untold = input.version == 0 && (input.size == 0 || input.object.is_some());
         let is_pipe = input.is_stdin || is_untold;
         let was_read = found.is_some();

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Seconds each stage was busy; stages overlap, so they add up to more than the whole.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct StageSeconds {
     /// Reading, decompressing, parsing.
     pub read: f64,
@@ -30,6 +31,7 @@ pub struct StageSeconds {
 /// Every record read is counted once: `read` is `added + (unchanged - unchanged_unread) + purged + rejected +
 /// rejected_before + filtered`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct IngestReport {
     /// The source that was ingested into.
     pub source: String,
@@ -143,6 +145,7 @@ impl IngestReport {
 
 /// Values that the type of a declared field cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FieldMisfits {
     /// The type: `keyword`, `int`, `float`, `bool` or `timestamp`.
@@ -175,6 +178,7 @@ impl FieldMisfits {
 
 /// A removed document beside its witness.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AlarmPair {
     /// The removed document; 0 when its batch was not committed.
@@ -193,6 +197,7 @@ pub struct AlarmPair {
 
 /// Two documents whose sketches are close and whose texts were not compared.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CrowdedPair {
     /// The one that was decided.
@@ -207,6 +212,7 @@ pub struct CrowdedPair {
 
 /// Something that a careful person looks at before going on.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[non_exhaustive]
 pub enum Alarm {

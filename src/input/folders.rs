@@ -14,6 +14,7 @@ use std::path::Path;
 /// Why a file was left, or not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub enum LeftRole {
     /// Its name, or that of a folder above it, begins with a dot.
     Hidden,
@@ -39,6 +40,7 @@ pub enum LeftRole {
 
 /// A file of a folder that was left, or not read to its end.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct LeftFile {
     /// Its path or address.
     pub path: String,

@@ -8,50 +8,57 @@ const LINE_SLACK: u64 = 4;
 
 /// How an input is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum InputFormat {
-    /// By content, then by name.
+    /// By content, then by name
     #[default]
     Auto,
-    /// One JSON object a line.
+    /// One JSON object a line
     Jsonl,
-    /// JSON objects in an array, or one behind the other over any number of lines.
+    /// JSON objects in an array, or one behind the other over any number of lines
     Json,
-    /// Values between commas, or what [`CsvOptions`] says, below a row of names.
+    /// Values between commas, or what the delimiter is, below a row of names
     Csv,
-    /// The same between tabs.
+    /// Values between tabs below a row of names
     Tsv,
-    /// A web archive (WARC, WET); one record a text in it.
+    /// A web archive (WARC, WET); one record a text in it
     Warc,
-    /// An Arrow file (Feather) or stream; one record a row.
+    /// An Arrow file (Feather) or stream; one record a row
     Arrow,
-    /// Parquet; one record a row.
+    /// Parquet; one record a row
     Parquet,
-    /// A text, cut as [`TextUnit`] says.
+    /// A file is a document, or a part of it is
     Text,
 }
 
 /// What is a document of a plain text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum TextUnit {
-    /// The whole file.
+    /// The whole file
     #[default]
     File,
-    /// Every line that is not blank.
+    /// Every line that is not blank
     Line,
-    /// Lines without a blank one between them.
+    /// Lines without a blank one between them
     Paragraph,
 }
 
 /// How rows of separated values are taken apart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct CsvOptions {
-    /// What stands between values, an ASCII character; told from the row of names when absent.
+    /// What stands between the values of a table: one ASCII character, or tab. By default the row of names says it.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "CHARACTER", value_parser = CsvOptions::parse_delimiter))]
     pub delimiter: Option<u8>,
-    /// Whether `"` at the start of a value opens one that may hold delimiters and line ends.
-    pub quotes: bool,
-    /// What a row begins with that says nothing, an ASCII character.
+    /// What rows of a table begin with that say nothing, such as #.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "CHARACTER", value_parser = CsvOptions::parse_delimiter))]
     pub comment: Option<u8>,
+    /// Whether a double quote at the start of a value opens one that may hold delimiters and line ends. By default it does.
+    #[cfg_attr(feature = "cli", arg(long = "no-quotes", action = clap::ArgAction::SetFalse))]
+    pub quotes: bool,
     /// Whether a value without quotes that is spelled as a number is one, and an empty one null; else all are texts.
+    #[cfg_attr(feature = "cli", arg(skip = true))]
     pub numbers: bool,
 }
 
@@ -67,45 +74,83 @@ impl CsvOptions {
     pub const fn is_delimiter(character: u8) -> bool {
         character.is_ascii() && !matches!(character, b'"' | b'\n' | b'\r')
     }
+
+    /// Reads a delimiter: one character, or `tab`.
+    ///
+    /// # Errors
+    /// In words, when it is not one.
+    pub fn parse_delimiter(text: &str) -> Result<u8, String> {
+        match text.as_bytes() {
+            b"tab" | b"\\t" => Ok(b'\t'),
+            [byte] if Self::is_delimiter(*byte) => Ok(*byte),
+            _ => Err("write one ASCII character, such as `;`, or tab".to_owned()),
+        }
+    }
 }
 
 /// What the user says about the inputs.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "How inputs are read"))]
 pub struct ReadOptions {
-    /// How inputs are read.
-    pub format: InputFormat,
-    /// The field that holds the text; guessed when absent.
-    pub text_field: Option<String>,
-    /// The field that identifies a record; its key supersedes.
-    pub id_field: Option<String>,
-    /// The field that holds all others as a JSON object, or as a text with one: those in it are kept, and no others.
-    pub meta_field: Option<String>,
-    /// Fields that are not kept.
-    pub drop_fields: Vec<String>,
-    /// Fields that get other names: ours, and that in the records.
-    pub renamed: Vec<(String, String)>,
-    /// The field in which a record names its source.
+    /// The field in which a record names its source; `source` is that of records that name none.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "source_from", long = "source-from", value_name = "FIELD")
+    )]
     pub source_field: Option<String>,
-    /// Records stay whole: no field is the text, which is made of their fields later.
-    pub whole: bool,
-    /// Longest text, in bytes; longer ones are rejected. A line may be four times as long.
-    pub max_doc_bytes: u64,
-    /// Longest key, in bytes; a record with a longer one is rejected.
-    pub max_key_bytes: u64,
-    /// Most bytes of the other fields of a record together, as JSON; one with more is rejected. Of whole records, whose
-    /// texts are among their fields, a line may be four times as long as a text.
-    pub max_meta_bytes: u64,
+    /// Fields under other names, as OURS=THEIRS.
+    ///
+    /// text, id and source say which fields these are; any other name is given to the field.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "map", long = "map", value_name = "OURS=THEIRS,...", value_delimiter = ',', value_parser = crate::model::parse_pair)
+    )]
+    pub renamed: Vec<(String, String)>,
+    /// How files are read.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
+    pub format: InputFormat,
     /// What is a document of a plain text.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub text_by: TextUnit,
     /// How rows of separated values are taken apart.
+    #[cfg_attr(feature = "cli", command(flatten))]
     pub table: CsvOptions,
+    /// The field with the text. By default the first of text, content, raw_content, document, body.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
+    pub text_field: Option<String>,
+    /// The field that identifies a record: new content under the same id supersedes the old.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
+    pub id_field: Option<String>,
+    /// The field that holds all others as a JSON object, as `export` writes them: those in it are kept, and no others.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
+    pub meta_field: Option<String>,
+    /// Fields that are not kept.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FIELDS", value_delimiter = ','))]
+    pub drop_fields: Vec<String>,
+    /// Files of directories that are left: patterns of their names, or of their paths below the directory.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "PATTERN"))]
+    pub exclude: Vec<String>,
+    /// Longest text accepted, in bytes; a line may be four times as long.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = crate::model::parse_bytes))]
+    pub max_doc_bytes: u64,
+    /// Longest key accepted, in bytes.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "8KiB", value_parser = crate::model::parse_bytes))]
+    pub max_key_bytes: u64,
+    /// Longest other fields accepted, of one record together, in bytes as JSON.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = crate::model::parse_bytes))]
+    pub max_meta_bytes: u64,
+    /// Records stay whole: no field is the text, which is made of their fields later. A line may then be four times as
+    /// long as a text.
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub whole: bool,
     /// Most bytes of a record batch of an Arrow file, which is held as a whole.
+    #[cfg_attr(feature = "cli", arg(skip = 512_u64 << 20))]
     pub max_batch_bytes: u64,
     /// Whether folders such as `lang=de/` say fields of the records below.
+    #[cfg_attr(feature = "cli", arg(skip = true))]
     pub partitions: bool,
-    /// Files of folders that are left: patterns of their names, or of their paths below the folder.
-    pub exclude: Vec<String>,
     /// How objects of stores are reached (`s3://` and the like).
+    #[cfg_attr(feature = "cli", arg(skip))]
     pub stores: ObjectStores,
 }
 
@@ -208,6 +253,7 @@ pub struct ResumePoint {
 
 /// What of an input was no document, and no reject either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct SkippedContent {
     /// HTML pages of web archives, whose text is to be extracted first.
     pub html: u64,

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 /// A document to be decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct GraphMember {
-    /// Its rank, which no other has.
+    /// Its rank, unique among the members.
     pub rank: Rank,
     /// The key under which documents of equal text meet ([`TextPrint::text`](super::TextPrint::text)).
     pub text: [u8; 16],

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// Documents per block: one block is one roaring container and one column block.
 pub const BLOCK_SIZE: u64 = 65_536;
@@ -86,6 +87,7 @@ pub const HIVE_NULL: &str = "__HIVE_DEFAULT_PARTITION__";
 
 /// What a declared field holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum FieldKind {
     /// Text, indexed by exact value.
@@ -115,11 +117,14 @@ impl FieldKind {
             Self::Timestamp => "timestamp",
         }
     }
+}
 
-    /// The kind of that name, if there is one.
-    #[must_use]
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
+impl FromStr for FieldKind {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let kind = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        kind.ok_or_else(|| format!("unknown kind `{name}`; keyword, int, float, bool or timestamp"))
     }
 }
 

@@ -52,7 +52,7 @@ pub use policy::{
     ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy, PolicyError, Profile,
     SIGNATURE_VERSION, Signature,
 };
-pub use policy_settings::PolicySettings;
+pub use policy_settings::{DecisionOptions, PolicySettings, ProfileName};
 pub use record::{
     Incoming, IncomingFilter, IncomingVerdict, LossSpan, ReadRecord, RecordKey, RecordOrigin,
     Reject, RejectReason, SpelledMetadata, TextForm,
@@ -64,7 +64,10 @@ pub use suite::{
 };
 pub(crate) use timestamp::timestamp_of_text;
 pub use timestamp::{TimeUnit, shown_timestamp};
-pub use values::ByteSize;
+pub use values::NamedKind;
+#[cfg(feature = "cli")]
+pub(crate) use values::parse_pair;
+pub use values::{parse_bytes, parse_share};
 
 /// How many cases a random search of the unit tests takes: `few`, as many times as `CORPUSDB_SEEDS` says
 /// (`make soak SEEDS=25`).

@@ -4,23 +4,26 @@ use super::SourceId;
 use super::error::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::str::FromStr;
 
 /// Version of everything that turns text into sketch and bands. Stored; never mixed in a corpus.
 pub const SIGNATURE_VERSION: u32 = 1;
 
 /// How duplicates are decided.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum DedupMode {
-    /// Exact and near duplicates of a kept witness are removed.
+    /// Equal and similar texts are removed, each with a kept witness that is verified
     Witness,
-    /// Of every connected component of verified pairs one document is kept.
+    /// Of documents connected by verified pairs one is kept: a chain of small changes is one cluster
     Components,
-    /// Of every connected component of unverified candidates one document is kept.
+    /// Of documents connected by shared bands one is kept, unverified: published pipelines
     Lsh,
-    /// Only documents with equal raw bytes are removed.
+    /// Equal raw bytes only
     Exact,
-    /// Nothing is removed.
+    /// Nothing is removed
     None,
 }
 
@@ -56,26 +59,56 @@ impl DedupMode {
 
 /// How text becomes tokens before shingling.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum Normaliser {
     /// Version 1 of `web`: NFC, lower case, UAX-29 words; punctuation and space dropped; digits and diacritics kept;
     /// one token per character for scripts written without spaces. Stored as `web`, without a version.
     #[serde(alias = "web@1")]
+    #[cfg_attr(
+        feature = "cli",
+        value(
+            name = "web@1",
+            help = "The words of earlier releases: lower case; punctuation and space dropped"
+        )
+    )]
     Web,
     /// Version 2 of `web`, which new corpora have: case folded in full (`ß` as `ss`), apostrophes as one, presentation
     /// forms as the letters that they present, characters that nobody sees passed over; a text without words is one
     /// token, itself.
     #[serde(rename = "web@2")]
+    #[cfg_attr(
+        feature = "cli",
+        value(
+            name = "web",
+            alias = "web@2",
+            help = "Words; case, punctuation, space, unseen characters and kinds of apostrophes make no difference"
+        )
+    )]
     Web2,
     /// As `Web`, but punctuation is kept as tokens; whitespace is ignored.
+    #[cfg_attr(feature = "cli", value(help = "As web, but punctuation counts"))]
     Code,
     /// What stands between characters other than ASCII letters, digits and underscores, empty pieces
     /// too, as it is: the BigCode article.
+    #[cfg_attr(
+        feature = "cli",
+        value(help = "Runs of ASCII letters, digits and underscores, as they are")
+    )]
     Bigcode,
     /// Lower case, numbers as `0`, punctuation as space, marks dropped, words between spaces: datatrove.
+    #[cfg_attr(
+        feature = "cli",
+        value(help = "Lower case, numbers as 0, marks and punctuation dropped")
+    )]
     Fineweb,
     /// NFC, lower case, ASCII punctuation dropped, runs of space as one; tokens are characters:
     /// SlimPajama.
+    #[cfg_attr(
+        feature = "cli",
+        value(help = "Lower case, punctuation dropped; tokens are characters")
+    )]
     Slimpajama,
 }
 
@@ -127,6 +160,7 @@ impl Normaliser {
 
 /// The function from shingles to sketch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Signature {
     /// 256 slots of 8 bits by bucket rounds.
@@ -149,6 +183,7 @@ impl Signature {
 
 /// Which of two similar documents stays. Ties: hash of the text, then the one stored first.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum KeepOrder {
     /// The one stored first.
@@ -162,12 +197,14 @@ pub enum KeepOrder {
     Field(String),
 }
 
-impl KeepOrder {
-    /// Reads `first`, `longest`, `source-priority:A,B,...` or `field:NAME`.
-    ///
-    /// # Errors
-    /// [`PolicyError::Keep`] for anything else; [`PolicyError::NamedTwice`].
-    pub fn parse(text: &str) -> Result<Self, PolicyError> {
+/// Reads `first`, `longest`, `source-priority:A,B,...` or `field:NAME`.
+///
+/// # Errors
+/// [`PolicyError::Keep`] for anything else; [`PolicyError::NamedTwice`].
+impl FromStr for KeepOrder {
+    type Err = PolicyError;
+
+    fn from_str(text: &str) -> Result<Self, PolicyError> {
         match text.split_once(':') {
             None if text == "first" => Ok(Self::First),
             None if text == "longest" => Ok(Self::Longest),
@@ -200,12 +237,14 @@ impl fmt::Display for KeepOrder {
 
 /// Which documents are compared with each other.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum DedupScope {
-    /// Documents are compared with those of every source.
+    /// All with all
     #[default]
     Global,
-    /// Documents are compared with those of their own source only.
+    /// Those of one source with each other
     PerSource,
 }
 
@@ -222,13 +261,15 @@ impl DedupScope {
 
 /// What of a document is compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ComparedPart {
-    /// The text as it is stored.
+    /// The text as it is stored
     #[default]
     Text,
-    /// Of a conversation what is said in its turns, without system messages and without what a template
-    /// wrote around them; of other records the text.
+    /// Of a conversation what is said in its turns, without system messages and what a template wrote around them; of
+    /// other records the text
     Turns,
 }
 
@@ -249,6 +290,7 @@ impl ComparedPart {
 
 /// Published settings that go together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Profile {
     /// Prose: our defaults.
@@ -310,6 +352,7 @@ impl Profile {
 /// mode, threshold, bands, keep order, scope and the version of the normaliser, nothing else that sketches were made
 /// with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Policy {
     /// The settings this one began as.
     #[serde(default)]
@@ -363,11 +406,11 @@ pub enum PolicyError {
     #[error("source `{0}` is named twice; name each once, the preferred one first")]
     NamedTwice(String),
     /// Bands without their rows, or rows without bands.
-    #[error("bands and rows go together: give both or none")]
+    #[error("`bands=` and `rows=` go together: give both or none")]
     BandsWithoutRows,
     /// Another number of slots than all sketches of a profile have.
     #[error(
-        "the sketch of profile {profile} has {hashes} hashes, always; leave hashes out, or begin with profile bigcode"
+        "the sketch of profile {profile} has {hashes} hashes, always; leave `hashes=` out, or begin with `profile=` bigcode"
     )]
     FixedHashes {
         /// The profile.
@@ -376,7 +419,9 @@ pub enum PolicyError {
         hashes: u32,
     },
     /// A setting by which the sketches of a corpus were made.
-    #[error("{setting} cannot be changed in a corpus: its sketches are made; leave it out")]
+    #[error(
+        "`{setting}=` cannot be changed in a corpus: its sketches are made; leave it out, or ask `corpusdb dedup explain` without a corpus what another policy comes to"
+    )]
     Fixed {
         /// The setting, by its name on the command line.
         setting: &'static str,
@@ -527,7 +572,7 @@ impl Policy {
     /// the corpus can go over to it.
     ///
     /// Sketches are stored in every mode, so that mode, threshold, bands, keep order and scope can change. What
-    /// sketches are made with cannot, but for the version of the normaliser, by which they are made anew.
+    /// sketches are made with cannot, but for the version of the normaliser, by which they are made again.
     #[must_use]
     pub fn fixed_against(&self, other: &Self) -> Option<(String, String)> {
         let made_with: [fn(&Self) -> String; 4] = [

@@ -5,32 +5,154 @@ use super::policy::{
     Signature,
 };
 
-/// A profile, and what is to be otherwise than in it. What is none is the profile's, or the corpus's own.
+/// A profile as it is asked for: its name, or with a version of its words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
+pub enum ProfileName {
+    /// Prose: 5-word shingles, similarity 0.8 in 32 bands of 8, verified
+    #[cfg_attr(feature = "cli", value(alias = "web@2"))]
+    Web,
+    /// Source code: punctuation counts; 10-token shingles, 0.7 in 42 bands of 6, verified
+    Code,
+    /// Conversations: as web, but what is said in the turns is compared, without system messages
+    #[cfg_attr(feature = "cli", value(alias = "chat@2"))]
+    Chat,
+    /// As web, with the words of earlier releases
+    #[cfg_attr(feature = "cli", value(name = "web@1"))]
+    Web1,
+    /// As chat, with the words of earlier releases
+    #[cfg_attr(feature = "cli", value(name = "chat@1"))]
+    Chat1,
+    /// The MinHash of The Stack: 5-grams, 256 permutations in 25 bands of 10, 0.7, unverified
+    Bigcode,
+    /// The MinHash of FineWeb: 5-grams, 14 bands of 8, 0.75, unverified
+    Fineweb,
+    /// The MinHash of SlimPajama: 13-character grams, 9 bands of 13, 0.8, unverified
+    Slimpajama,
+}
+
+impl ProfileName {
+    /// The profile, and the normaliser of a version that is asked for.
+    const fn versioned(self) -> (Profile, Option<Normaliser>) {
+        match self {
+            Self::Web => (Profile::Web, None),
+            Self::Code => (Profile::Code, None),
+            Self::Chat => (Profile::Chat, None),
+            Self::Web1 => (Profile::Web, Some(Normaliser::Web)),
+            Self::Chat1 => (Profile::Chat, Some(Normaliser::Web)),
+            Self::Bigcode => (Profile::Bigcode, None),
+            Self::Fineweb => (Profile::Fineweb, None),
+            Self::Slimpajama => (Profile::Slimpajama, None),
+        }
+    }
+}
+
+impl From<Profile> for ProfileName {
+    fn from(profile: Profile) -> Self {
+        match profile {
+            Profile::Web => Self::Web,
+            Profile::Code => Self::Code,
+            Profile::Chat => Self::Chat,
+            Profile::Bigcode => Self::Bigcode,
+            Profile::Fineweb => Self::Fineweb,
+            Profile::Slimpajama => Self::Slimpajama,
+        }
+    }
+}
+
+/// What may be otherwise in a corpus that has documents. What is absent is the profile's, or the corpus's own.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct PolicySettings {
-    /// The settings to begin with; [`Profile::Web`] unless said.
-    pub profile: Option<Profile>,
-    /// How duplicates are decided.
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct DecisionOptions {
+    /// How duplicates are decided. By default the profile's; witness for web and code.
+    #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub mode: Option<DedupMode>,
-    /// Exact Jaccard similarity from which a document is a near duplicate. Another one than the profile's sets the
-    /// bands anew.
+    /// Exact Jaccard similarity of shingles from which a document is a near duplicate. By default the profile's.
+    ///
+    /// Another threshold than the profile's sets other bands, in every profile: the most rows that find a pair at the
+    /// threshold with probability 0.99. Give `bands` and `rows` to keep published ones.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "T"))]
     pub threshold: Option<f64>,
-    /// Bands of the index; goes together with `rows`.
+    /// Bands of the index, 1 to 256. By default the profile's, or those of `threshold`.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "B", requires = "rows"))]
     pub bands: Option<u32>,
-    /// Sketch slots per band.
+    /// Sketch slots per band; bands times rows are at most the hashes.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "R", requires = "bands"))]
     pub rows: Option<u32>,
-    /// Which of two similar documents stays.
+    /// Which of two similar documents stays. By default first.
+    ///
+    /// It is `first` (stored), `longest`, `source-priority:A,B,...` (sources not named come last) or `field:NAME` (the
+    /// larger number of a declared field).
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_name = "first|longest|source-priority:A,B,...|field:NAME")
+    )]
     pub keep: Option<KeepOrder>,
-    /// Which documents are compared.
+    /// Which documents are compared. By default global.
+    #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub scope: Option<DedupScope>,
-    /// What of a document is compared.
-    pub compared: Option<ComparedPart>,
-    /// How text becomes tokens.
+    /// How text becomes tokens; in a corpus that has documents only another version of its own.
+    ///
+    /// By default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier releases. In a
+    /// corpus fingerprints of all documents are made again from their texts; what removals block stays blocked.
+    #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub normaliser: Option<Normaliser>,
-    /// Tokens per shingle.
+}
+
+/// A whole policy: a profile, and what is to be otherwise than in it.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "Deduplication"))]
+pub struct PolicySettings {
+    /// Settings to begin with: normaliser, shingle length, hashes, bands, threshold and mode. By default web.
+    #[cfg_attr(feature = "cli", arg(long, value_enum))]
+    pub profile: Option<ProfileName>,
+    /// What is to be otherwise, and may be so in a corpus, too.
+    #[cfg_attr(feature = "cli", command(flatten))]
+    pub decision: DecisionOptions,
+    /// What of a document is compared. By default the profile's: turns for chat, else text.
+    #[cfg_attr(feature = "cli", arg(long, value_enum))]
+    pub compare: Option<ComparedPart>,
+    /// Tokens per shingle, 1 to 64. By default the profile's.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub shingle: Option<u32>,
-    /// Slots of the sketch.
+    /// Slots of the sketch, 1 to 4096; of profile bigcode only, the others have 256.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "K"))]
     pub hashes: Option<u32>,
+}
+
+impl DecisionOptions {
+    /// The policy of a corpus, `current`, with what was asked for.
+    ///
+    /// # Errors
+    /// As [`PolicySettings::other_than`].
+    pub fn changed(&self, current: &Policy) -> Result<Policy, PolicyError> {
+        let settings = PolicySettings { decision: self.clone(), ..PolicySettings::default() };
+        Ok(settings.other_than(current)?.unwrap_or_else(|| current.clone()))
+    }
+
+    /// What of the options has no effect under `policy`, or one that may surprise, each as a sentence.
+    #[must_use]
+    pub fn remarks(&self, policy: &Policy) -> Vec<String> {
+        let mut remarks = Vec::new();
+        let near = [("threshold", self.threshold.is_some()), ("bands", self.bands.is_some())];
+        for (name, _) in near.iter().filter(|(_, given)| *given && !policy.mode.is_near()) {
+            remarks.push(format!("note: `{name}=` has no effect in mode {}", policy.mode.name()));
+        }
+        if policy.mode == DedupMode::Lsh && self.threshold.is_some() {
+            remarks.push(
+                "note: mode lsh does not verify similarity: the threshold only set the bands; mode components verifies"
+                    .to_owned(),
+            );
+        }
+        let found = policy.detection(policy.threshold);
+        if policy.mode.is_near() && self.bands.is_some() && found < 0.9 {
+            remarks.push(format!(
+                "note: {} bands of {} rows find a pair of similarity {} with probability {found:.3} only; more bands or fewer rows find more",
+                policy.bands, policy.rows, policy.threshold
+            ));
+        }
+        remarks
+    }
 }
 
 impl PolicySettings {
@@ -39,9 +161,10 @@ impl PolicySettings {
     /// # Errors
     /// [`PolicyError`]: which setting cannot be had, and what is possible.
     pub fn policy(&self) -> Result<Policy, PolicyError> {
-        let mut policy = Policy::of(self.profile.unwrap_or_default());
-        policy.compared = self.compared.unwrap_or(policy.compared);
-        policy.normaliser = self.normaliser.unwrap_or(policy.normaliser);
+        let (profile, version) = self.profile.unwrap_or(ProfileName::Web).versioned();
+        let mut policy = Policy::of(profile);
+        policy.compared = self.compare.unwrap_or(policy.compared);
+        policy.normaliser = self.decision.normaliser.or(version).unwrap_or(policy.normaliser);
         policy.shingle = self.shingle.unwrap_or(policy.shingle);
         if let Some(hashes) = self.hashes.filter(|hashes| *hashes != policy.hashes) {
             if policy.signature != Signature::Bigcode {
@@ -52,7 +175,7 @@ impl PolicySettings {
             // The published bands fill 256 slots: others get bands for the threshold.
             policy.set_threshold(policy.threshold)?;
         }
-        self.change(&mut policy)?;
+        self.decision.change(&mut policy)?;
         Ok(policy)
     }
 
@@ -63,7 +186,7 @@ impl PolicySettings {
     pub fn other_than(&self, current: &Policy) -> Result<Option<Policy>, PolicyError> {
         let fixed = [
             ("profile", self.profile.is_some()),
-            ("compare", self.compared.is_some()),
+            ("compare", self.compare.is_some()),
             ("normaliser", !self.is_of_family(current.normaliser)),
             ("shingle", self.shingle.is_some()),
             ("hashes", self.hashes.is_some()),
@@ -72,16 +195,18 @@ impl PolicySettings {
             return Err(PolicyError::Fixed { setting });
         }
         let mut policy = current.clone();
-        policy.normaliser = self.normaliser.unwrap_or(policy.normaliser);
-        self.change(&mut policy)?;
+        policy.normaliser = self.decision.normaliser.unwrap_or(policy.normaliser);
+        self.decision.change(&mut policy)?;
         Ok((policy != *current).then_some(policy))
     }
 
     /// Whether no other normaliser is asked for, but maybe another version of it.
     fn is_of_family(&self, current: Normaliser) -> bool {
-        self.normaliser.is_none_or(|asked| asked.family() == current.family())
+        self.decision.normaliser.is_none_or(|asked| asked.family() == current.family())
     }
+}
 
+impl DecisionOptions {
     /// Changes what decides about sketches that are made already.
     fn change(&self, policy: &mut Policy) -> Result<(), PolicyError> {
         policy.mode = self.mode.unwrap_or(policy.mode);
@@ -106,6 +231,10 @@ impl PolicySettings {
 mod tests {
     use super::*;
 
+    fn decided(decision: DecisionOptions) -> PolicySettings {
+        PolicySettings { decision, ..PolicySettings::default() }
+    }
+
     fn refused(settings: &PolicySettings) -> String {
         settings.policy().unwrap_err().to_string()
     }
@@ -113,27 +242,31 @@ mod tests {
     #[test]
     fn settings_change_what_they_say_and_nothing_else() {
         for profile in Profile::ALL {
-            let settings = PolicySettings { profile: Some(profile), ..PolicySettings::default() };
+            let settings =
+                PolicySettings { profile: Some(profile.into()), ..PolicySettings::default() };
             assert_eq!(settings.policy().unwrap(), Policy::of(profile));
             // What a profile says itself changes nothing, published bands included.
             let of = Policy::of(profile);
             let again = PolicySettings {
-                mode: Some(of.mode),
-                threshold: Some(of.threshold),
+                decision: DecisionOptions {
+                    mode: Some(of.mode),
+                    threshold: Some(of.threshold),
+                    ..DecisionOptions::default()
+                },
                 hashes: Some(of.hashes),
                 ..settings
             };
             assert_eq!(again.policy().unwrap(), of);
         }
-        let settings = PolicySettings {
+        let settings = decided(DecisionOptions {
             mode: Some(DedupMode::Exact),
             threshold: Some(0.5),
             bands: Some(12),
             rows: Some(3),
             keep: Some(KeepOrder::Longest),
             scope: Some(DedupScope::PerSource),
-            ..PolicySettings::default()
-        };
+            normaliser: None,
+        });
         let web = Policy::of(Profile::Web);
         let expected = Policy {
             mode: DedupMode::Exact,
@@ -149,7 +282,7 @@ mod tests {
         assert_eq!(settings.other_than(&expected).unwrap(), None);
         assert_eq!(PolicySettings::default().other_than(&expected).unwrap(), None);
         let fewer = PolicySettings {
-            profile: Some(Profile::Bigcode),
+            profile: Some(ProfileName::Bigcode),
             hashes: Some(64),
             ..PolicySettings::default()
         };
@@ -160,33 +293,36 @@ mod tests {
     #[test]
     fn what_cannot_be_had_is_refused_by_name() {
         let web = PolicySettings::default();
-        let percent = PolicySettings { threshold: Some(80.0), ..web.clone() };
+        let of = |threshold| decided(DecisionOptions { threshold, ..DecisionOptions::default() });
+        let percent = of(Some(80.0));
         assert!(refused(&percent).ends_with("for 80 percent write 0.8"));
-        let far = PolicySettings { threshold: Some(8.0), ..web.clone() };
+        let far = of(Some(8.0));
         assert_eq!(refused(&far), "threshold 8 is not in 0.1..=1.0");
-        let half = PolicySettings { rows: Some(3), ..web.clone() };
+        let half = decided(DecisionOptions { rows: Some(3), ..DecisionOptions::default() });
         assert!(refused(&half).contains("give both or none"));
         let hashes = PolicySettings { hashes: Some(128), ..web.clone() };
         assert!(refused(&hashes).starts_with("the sketch of profile web has 256 hashes"));
         let shingle = PolicySettings { shingle: Some(0), ..web };
         assert!(refused(&shingle).contains("must be 1 to 64"));
         let made = Policy::of(Profile::Web);
+        let normalised = |normaliser| {
+            decided(DecisionOptions { normaliser: Some(normaliser), ..DecisionOptions::default() })
+        };
         for (setting, asked) in [
             ("shingle", shingle),
             ("hashes", hashes),
-            ("profile", PolicySettings { profile: Some(Profile::Web), ..half.clone() }),
-            ("compare", PolicySettings { compared: Some(ComparedPart::Text), ..half.clone() }),
-            ("normaliser", PolicySettings { normaliser: Some(Normaliser::Code), ..half }),
+            ("profile", PolicySettings { profile: Some(ProfileName::Web), ..half.clone() }),
+            ("compare", PolicySettings { compare: Some(ComparedPart::Text), ..half.clone() }),
+            ("normaliser", normalised(Normaliser::Code)),
         ] {
             assert_eq!(asked.other_than(&made), Err(PolicyError::Fixed { setting }));
         }
         // Fingerprints are made again by another version of the same words.
-        let version =
-            PolicySettings { normaliser: Some(Normaliser::Web), ..PolicySettings::default() };
+        let version = normalised(Normaliser::Web);
         let other = Policy { normaliser: Normaliser::Web, ..made.clone() };
         assert_eq!(version.other_than(&made), Ok(Some(other.clone())));
         assert_eq!(version.other_than(&other), Ok(None));
-        let twice = KeepOrder::parse("source-priority:a,b,a").unwrap_err().to_string();
+        let twice = "source-priority:a,b,a".parse::<KeepOrder>().unwrap_err().to_string();
         assert!(twice.starts_with("source `a` is named twice"), "{twice}");
     }
 }

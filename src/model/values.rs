@@ -1,14 +1,7 @@
 //! Checked values of options: text in, text out, the same in every face.
 
-use std::fmt;
+use super::FieldKind;
 use std::str::FromStr;
-
-/// A number of bytes, as people write it: `4096`, `256MiB`, `1.5GB`.
-///
-/// Units are B, kB, MB, GB, TB of 1000 and KiB, MiB, GiB, TiB (also k, M, G, T) of 1024, in any case. It must not
-/// implement `From<&str>`: clap would take that instead of the checked [`FromStr`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ByteSize(pub u64);
 
 const UNITS: [(&str, u64); 14] = [
     ("", 1),
@@ -27,42 +20,72 @@ const UNITS: [(&str, u64); 14] = [
     ("tib", 1 << 40),
 ];
 
-impl FromStr for ByteSize {
-    type Err = String;
+/// Reads a number of bytes, as people write it: `4096`, `256MiB`, `1.5GB`.
+///
+/// Units are B, kB, MB, GB, TB of 1000 and KiB, MiB, GiB, TiB (also k, M, G, T) of 1024, in any case.
+///
+/// # Errors
+/// In words: what is not a size, and how one is written.
+pub fn parse_bytes(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
+    let (digits, unit) = text.split_at(end);
+    let no_size = || format!("`{text}` is not a size; write 64MB or 2GiB");
+    let unit = unit.trim().to_ascii_lowercase();
+    let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+        return Err(match digits {
+            "" => no_size(),
+            _ => format!("unknown unit `{unit}`; write kB, MB, GB, TB, KiB, MiB, GiB or TiB"),
+        });
+    };
+    let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
+    let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !is_digits(part) || (part.is_empty() && digits.contains('.')) {
+        return Err(no_size());
+    }
+    let too_much = || format!("`{text}` is more than 2^64 bytes");
+    let whole: u64 = whole.parse().map_err(|_| too_much())?;
+    let whole = whole.checked_mul(*factor).ok_or_else(too_much)?;
+    // Whole bytes: a part of one is left out.
+    let part = match part {
+        "" => 0.0,
+        part => format!("0.{part}").parse::<f64>().map_err(|_| no_size())? * *factor as f64,
+    };
+    whole.checked_add(part as u64).ok_or_else(too_much)
+}
 
-    fn from_str(text: &str) -> Result<Self, String> {
-        let text = text.trim();
-        let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
-        let (digits, unit) = text.split_at(end);
-        let no_size = || format!("`{text}` is not a size; write 64MB or 2GiB");
-        let unit = unit.trim().to_ascii_lowercase();
-        let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
-            return Err(match digits {
-                "" => no_size(),
-                _ => format!("unknown unit `{unit}`; write kB, MB, GB, TB, KiB, MiB, GiB or TiB"),
-            });
-        };
-        let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
-        let is_digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
-        if whole.is_empty() || !is_digits(part) || (part.is_empty() && digits.contains('.')) {
-            return Err(no_size());
+/// Reads a share of a whole, 0 to 1.
+///
+/// # Errors
+/// In words, when it is not one.
+pub fn parse_share(text: &str) -> Result<f64, String> {
+    let share: f64 = text.parse().map_err(|_| "write a share between 0 and 1, like 0.5")?;
+    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("not between 0 and 1".to_owned()) }
+}
+
+/// Reads `NAME=VALUE`, both of them not empty.
+///
+/// # Errors
+/// In words, when it is not written so.
+pub fn parse_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+            Ok((name.to_owned(), value.to_owned()))
         }
-        let too_much = || format!("`{text}` is more than 2^64 bytes");
-        let whole: u64 = whole.parse().map_err(|_| too_much())?;
-        let whole = whole.checked_mul(*factor).ok_or_else(too_much)?;
-        // Whole bytes: a part of one is left out.
-        let part = match part {
-            "" => 0.0,
-            part => format!("0.{part}").parse::<f64>().map_err(|_| no_size())? * *factor as f64,
-        };
-        Ok(Self(whole.checked_add(part as u64).ok_or_else(too_much)?))
+        _ => Err("write NAME=VALUE, such as text=body".to_owned()),
     }
 }
 
-/// The number of bytes: what [`FromStr`] reads.
-impl fmt::Display for ByteSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0)
+/// A field and its kind, as `NAME:KIND`: `quality:float`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedKind(pub String, pub FieldKind);
+
+impl FromStr for NamedKind {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let (name, kind) = text.rsplit_once(':').ok_or("write NAME:KIND, such as quality:float")?;
+        Ok(Self(name.to_owned(), kind.parse()?))
     }
 }
 
@@ -72,7 +95,7 @@ mod tests {
 
     #[test]
     fn sizes_are_read_in_every_unit_and_with_fractions() {
-        let read = |text: &str| text.parse::<ByteSize>().map(|ByteSize(bytes)| bytes);
+        let read = parse_bytes;
         assert_eq!(read("1000"), Ok(1000));
         assert_eq!(read("64MB"), Ok(64_000_000));
         assert_eq!(read("2 GiB"), Ok(2 << 30));

@@ -16,6 +16,7 @@ const WAITING: usize = 4;
 /// A file of an export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct ManifestFile {
     /// Its name in the directory.
     pub name: String,

@@ -18,6 +18,14 @@ const MOST_LINKS: usize = 40;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OutputError {
+    /// The address of a store: it would become a directory named `s3:`. It is not repeated, for it may have secrets.
+    #[error(
+        "{scheme}:// is an address, and this is made on disk: give a path, and copy it from there"
+    )]
+    Address {
+        /// Of what kind.
+        scheme: String,
+    },
     /// A directory, or the name of none.
     #[error("{}: it is a directory; name a file in it", path.display())]
     Directory {
@@ -78,6 +86,9 @@ impl OutputFile {
     /// # Errors
     /// [`OutputError::Directory`], [`OutputError::Unsuitable`]; [`OutputError::Io`] when it cannot be looked at.
     pub fn judge(name: &Path) -> Result<Self, OutputError> {
+        if let Some((scheme, _)) = name.to_str().and_then(|name| name.split_once("://")) {
+            return Err(OutputError::Address { scheme: scheme.to_owned() });
+        }
         let (path, is_descriptor) = followed(name)?;
         let judged = |found| Ok(Self { name: name.to_path_buf(), path: path.clone(), found });
         let unsuitable = |what| Err(OutputError::Unsuitable { path: name.to_path_buf(), what });

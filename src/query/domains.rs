@@ -18,6 +18,7 @@ const LONGEST: usize = 253;
 
 /// The domains of the kept documents whose key is a URL.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Domains {
     /// Kept documents whose key is an address of the web.
@@ -37,6 +38,7 @@ pub struct Domains {
 
 /// What the kept documents of a domain come to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DomainStats {
     /// The host of the address, in lower case, without `www.` and port.

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// A field of a corpus.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FieldSummary {
     /// Its name.

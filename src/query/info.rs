@@ -16,6 +16,7 @@ const TOKENS_RULE: &str = "in SQL, `tokens` is a number for every document that 
 
 /// What a corpus holds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Info {
     /// What the tables of each column family take.
@@ -60,6 +61,7 @@ pub struct Info {
 
 /// Documents of one standing.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct StandingCount {
     /// The standing.
@@ -70,6 +72,7 @@ pub struct StandingCount {
 
 /// A source and its counters.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SourceInfo {
     /// The name of the source.
@@ -88,6 +91,7 @@ pub struct SourceInfo {
 
 /// What is stored about a tokenizer, and how many tokens the kept documents have by it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TokenizerInfo {
     /// The name of the tokenizer.
@@ -106,6 +110,7 @@ pub struct TokenizerInfo {
 
 /// A declared field.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FieldInfo {
     /// The name of the field.
@@ -116,6 +121,7 @@ pub struct FieldInfo {
 
 /// One commit: what made it, and what it changed.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CommitInfo {
     /// The number of the commit.
@@ -145,6 +151,7 @@ pub struct CommitInfo {
 
 /// One snapshot: the moment that it names, and what it holds.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotInfo {
     /// The name of the snapshot.
@@ -161,6 +168,7 @@ pub struct SnapshotInfo {
 
 /// An epoch plan.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct EpochInfo {
     /// The number of the plan.
@@ -173,6 +181,7 @@ pub struct EpochInfo {
 
 /// The tables of one column family on disk.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DiskInfo {
     /// The family (docs/reference/format.md).

@@ -13,6 +13,7 @@ const PIECE: u64 = 1 << 12;
 
 /// The first of the values that the type of a field cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MisfitExample {
     /// The document that has it.

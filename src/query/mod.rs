@@ -39,6 +39,7 @@ mod document_table;
 mod domains;
 pub(crate) mod duplicates;
 mod error;
+mod facade;
 mod fields;
 mod format;
 mod groups;

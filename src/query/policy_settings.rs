@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// One setting of a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PolicySetting {
     /// The name of the setting.

@@ -10,10 +10,12 @@ use serde::Serialize;
 
 /// The documents of a condition.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Selection {
     /// Their ids.
     #[serde(serialize_with = "len")]
+    #[cfg_attr(feature = "cli", schemars(with = "u64"))]
     pub documents: RoaringTreemap,
     /// How many are of each standing that any has, in the order of [`Standing::ALL`](crate::dedup::Standing::ALL).
     pub standings: Vec<StandingCount>,

@@ -52,6 +52,7 @@ impl std::fmt::Debug for ShownDocuments<'_> {
 
 /// One document with all that is known of it.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Shown {
     /// The id of the document.
@@ -89,6 +90,7 @@ pub struct Shown {
     /// Values of declared fields; null where it has none.
     pub fields: Map<String, Value>,
     /// The user's other fields, as they were read.
+    #[cfg_attr(feature = "cli", schemars(with = "Map<String, Value>"))]
     pub metadata: Box<RawValue>,
     /// The chat template that wrote its text.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -99,6 +101,7 @@ pub struct Shown {
 
 /// A chat template and what it was told.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownTemplate {
     /// blake3 of the template, in hexadecimal.
@@ -111,6 +114,7 @@ pub struct ShownTemplate {
 
 /// The document that explains a removal.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownMatch {
     /// How the two relate: `exact`, `near` or `superseded`.
@@ -131,6 +135,7 @@ pub struct ShownMatch {
 
 /// A witness and the documents it removed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Cluster {
     /// The witness, which names the cluster.

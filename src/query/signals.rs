@@ -8,6 +8,7 @@ use serde::Serialize;
 
 /// A signal that can be stored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SignalSummary {
     /// Its name, which is that of its field.

@@ -9,6 +9,7 @@ use std::collections::VecDeque;
 
 /// What was ingested along the commits of a corpus, and what else was done to it.
 #[derive(Clone, Debug, Default, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Timeline {
     /// Stretches of commits, in their order: at most as many as were asked for, all but the last of equal length.
@@ -21,6 +22,7 @@ pub struct Timeline {
 
 /// What some commits in a row did.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CommitStretch {
     /// The first of them.

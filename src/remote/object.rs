@@ -221,8 +221,7 @@ impl RemoteObject {
         self.known.has_ranges
     }
 
-    /// A number that another version of it has not: of its tag, or else of when it was modified; 0 when neither is
-    /// known.
+    /// A number for its version: a hash of its tag, or else its time of modification; 0 when neither is known.
     pub(crate) fn version(&self) -> i128 {
         match &self.known.tag {
             None => i128::from(self.known.modified),

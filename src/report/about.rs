@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// What a corpus is.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct About {
     /// The dedup policy, in words.

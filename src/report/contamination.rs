@@ -13,6 +13,7 @@ const NAMED: usize = 12;
 
 /// What of evaluation suites is in the corpus.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ContaminationReport {
     /// The suites, the one with most documents first.
@@ -23,6 +24,7 @@ pub struct ContaminationReport {
 
 /// How much of a suite is in the corpus, by the default rule.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SuiteReported {
     /// The suite, without examples.

@@ -20,6 +20,7 @@ const NAMED: usize = 8;
 
 /// What dedup took away.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DuplicatesReport {
     /// Documents not kept, of each standing that has any: `exact` and `near` are duplicates.
@@ -40,6 +41,7 @@ pub struct DuplicatesReport {
 
 /// How many documents of each source were removed in favour of each source.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SourceMatrix {
     /// The sources that gave and took most duplicates, largest first: rows and columns.
@@ -54,6 +56,7 @@ pub struct SourceMatrix {
 
 /// A large cluster, and how two of its members differ.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReportCluster {
     /// The cluster. Without texts it has no example.

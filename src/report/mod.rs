@@ -43,9 +43,7 @@ mod sizes;
 
 pub use about::About;
 pub use contamination::{ContaminationReport, SuiteReported};
-pub(crate) use duplicates::duplicates;
 pub use duplicates::{DuplicatesReport, ReportCluster, SourceMatrix};
-pub(crate) use gather::report;
 pub use gather::{CorpusReport, Omitted};
 pub use largest::Largest;
 pub use options::ReportOptions;

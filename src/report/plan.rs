@@ -1,12 +1,14 @@
 //! What a stored plan makes of the corpus: its mix, its rows, and what it leaves.
 
-use crate::epoch::{self, Corpora, Explanation};
+use crate::corpus::Corpora;
+use crate::epoch::{self, Explanation};
 use crate::model::Interrupt;
 use crate::report::error::ReportError;
 use serde::Serialize;
 
 /// What epoch 0 of a stored plan will be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PlanReport {
     /// The number of the plan.

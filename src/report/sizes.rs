@@ -13,6 +13,7 @@ const COLUMNS: usize = 48;
 
 /// How large a corpus is, before and after dedup and removals.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Sizes {
     /// What all stored documents come to.
@@ -27,6 +28,7 @@ pub struct Sizes {
 
 /// How lengths and declared numbers are spread: among all documents, and in the largest sources.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Spreads {
     /// In the whole corpus: of each column all documents, then those that are kept.

@@ -13,6 +13,7 @@ const SAMPLE_BYTES: usize = 256 << 10;
 
 /// How a case came out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     /// As one would wish.
@@ -25,6 +26,7 @@ pub enum Verdict {
 
 /// One case of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Case {
     /// What was tried.
     pub name: &'static str,
@@ -36,6 +38,7 @@ pub struct Case {
 
 /// A library that gives ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Library {
     /// What it is used for: the word of [`Backend::name`].
     pub role: &'static str,
@@ -49,6 +52,7 @@ const LIBRARIES: [Library; 2] =
 
 /// What a check found: the verdict of the self-test, and odd texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct TokenizerCheck {
     /// Which encoder gives the ids: `fast` or `oracle`.
     pub backend: &'static str,
@@ -70,7 +74,7 @@ impl TokenizerCheck {
     }
 }
 
-/// Runs the self-test of a `tokenizer.json` anew, with `sample` of the texts it is for, and tries
+/// Runs the self-test of a `tokenizer.json` again, with `sample` of the texts it is for, and tries
 /// the cases in which tokenizers lose text, split it oddly or have ids in disorder.
 ///
 /// # Errors

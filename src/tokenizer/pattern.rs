@@ -33,6 +33,7 @@ pub const NAMED_PATTERNS: [(&str, &str); 8] = [
 
 /// What splits texts into pre-tokens: matches, and what lies between them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Pattern {
     /// One of [`NAMED_PATTERNS`].

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 /// One token of a shown text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Piece {
     /// The id of the token.
     pub id: u32,

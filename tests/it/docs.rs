@@ -193,14 +193,52 @@ fn pages_say_who_they_are_for_and_fit_the_screen() {
 }
 
 #[test]
-fn the_readme_lists_every_verb() {
-    let readme = read("README.md");
-    let listed: BTreeSet<String> = table(&readme, "| verb | does |")
+fn the_page_of_verbs_lists_every_verb() {
+    let page = read("docs/reference/verbs.md");
+    let listed: BTreeSet<String> = table(&page, "| verb | does |")
         .into_iter()
         .filter_map(verb_of)
         .map(str::to_owned)
         .collect();
-    assert_eq!(listed, verbs(&reference()), "verbs of README.md, then those of the command");
+    assert_eq!(listed, verbs(&reference()), "docs/reference/verbs.md, then the command");
+}
+
+/// The table "Stored or kept" of docs/reference/verbs.md, on a corpus that has duplicates, an old version and a removal.
+#[test]
+fn verbs_count_stored_or_kept_documents_as_the_page_says() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    for seed in [91, 92] {
+        let file = scratch.write(&format!("{seed}.jsonl"), lines(&crawl(seed, 60, true)));
+        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
+    }
+    corpusdb(&["remove", &corpus, "0"]).good();
+    let info = corpusdb(&["info", &corpus, "--json"]).good().json();
+    let [stored, kept] = ["documents", "kept"].map(|key| info[key].as_u64().unwrap());
+    assert!(stored > kept + 3 && kept > 3, "{info}");
+    let count = |more: &[&str]| -> u64 {
+        let ran = corpusdb(&[&["count", &corpus], more].concat()).good();
+        ran.stdout.trim().parse().unwrap()
+    };
+    let sample = |more: &[&str]| {
+        let words = ["sample", &corpus, "-n", "1000", "--json"];
+        corpusdb(&[&words, more].concat()).good().json_lines().len() as u64
+    };
+    let export = |more: &[&str]| {
+        let words = ["export", &corpus, "--to", "-", "--format", "jsonl"];
+        corpusdb(&[&words, more].concat()).good().json_lines().len() as u64
+    };
+    corpusdb(&["snapshot", "create", &corpus, "now"]).good();
+    let all = ["--where", "id >= 0"];
+    assert_eq!([count(&[]), count(&all), sample(&all), export(&["--all"])], [stored; 4]);
+    assert_eq!([count(&["--where", "kept"]), count(&["--snapshot", "now"])], [kept; 2]);
+    assert_eq!([sample(&[]), sample(&["--snapshot", "now"])], [kept; 2]);
+    assert_eq!([export(&[]), export(&all), export(&["--snapshot", "now"])], [kept; 3]);
+    let stats = corpusdb(&["stats", &corpus, "--json"]).good().json();
+    let duplicates = corpusdb(&["duplicates", &corpus, "--list", "--json"]).good().json_lines();
+    let near = count(&["--where", "standing IN ('exact', 'near')"]);
+    assert_eq!(duplicates.len() as u64, near, "{stats}");
 }
 
 /// The TOML blocks of a document.
@@ -262,6 +300,34 @@ fn functions_and_tables_of_sql_are_what_the_corpus_answers() {
         documented.trim() == expected.trim(),
         "docs/reference/sql.md must end in\n{expected}\nand ends in\n{documented}\n(CORPUSDB_WRITE_SQL=1 writes it)"
     );
+}
+
+/// The table of three-valued logic: what each condition takes of a document with much, little and no quality.
+#[test]
+fn conditions_take_of_nulls_what_the_page_says() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--field", "quality:float"]);
+    let records = [
+        r#"{"text": "The first page of three", "quality": 0.9}"#,
+        r#"{"text": "Another one, with little", "quality": 0.1}"#,
+        r#"{"text": "And the last has none at all"}"#,
+    ];
+    ingest(&corpus, &[&scratch.write("a.jsonl", records.join("\n"))], &["--source", "web"]);
+    let text = read("docs/reference/sql.md");
+    let rows = table(&text, "| condition | quality 0.9 | quality 0.1 | no quality |");
+    assert!(rows.len() > 10);
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let condition = cells[0].trim_matches('`');
+        let select = format!("SELECT id FROM documents WHERE {condition} ORDER BY id");
+        let found = corpusdb(&["sql", &corpus, &select, "--json"]).good().json_lines();
+        let found: Vec<u64> = found.iter().map(|row| row["id"].as_u64().unwrap()).collect();
+        let expected: Vec<u64> = (0..3).filter(|id| cells[1 + *id as usize] == "taken").collect();
+        assert_eq!(found, expected, "{condition}");
+        let count = corpusdb(&["count", &corpus, "--where", condition]).good().stdout;
+        assert_eq!(count.trim(), expected.len().to_string(), "{condition}");
+    }
 }
 
 /// The picture of the architecture is drawn from its text, where there is a Python to draw it.

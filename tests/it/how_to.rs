@@ -110,6 +110,42 @@ fn repair() {
     assert!(told.contains("nothing to repair") && told.contains("copied 5"), "{told}");
 }
 
+/// The script of the page runs as a cron job would run it, and again in the next night; then its commands.
+#[test]
+fn operate() {
+    let scratch = Scratch::new();
+    crawl(&scratch);
+    let page = page("operate.md");
+    let script = blocks(&page).into_iter().find(|block| block.mark == "sh").unwrap();
+    scratch.write("nightly.sh", script.body);
+    let mut random = Random::new(19);
+    for night in 1..3 {
+        let mut pages = pages(&mut random, "web", 30, 60);
+        for (number, page) in pages.iter_mut().enumerate() {
+            page.id = None;
+            page.fields = json!({ "url": format!("night-{night}-{number}"), "quality": 0.5 });
+        }
+        scratch.write(&format!("new/{night}.jsonl"), lines(&pages));
+        bash(&scratch, "sh nightly.sh crawl new backups", "operate.md");
+        let report = std::fs::read_to_string(scratch.path("ingest.json")).unwrap();
+        let report: Value = serde_json::from_str(report.lines().last().unwrap()).unwrap();
+        assert_eq!(report["added"], 30, "{report}");
+        let backups = corpusdb(&["backup", "list", &scratch.arg("backups"), "--json"]).good();
+        assert_eq!(backups.json_lines().len(), night, "{}", backups.stdout);
+    }
+    let told = run(&scratch, "operate.md", "crawl");
+    assert!(told.contains("\"disk\":[{"), "{told}");
+}
+
+#[test]
+fn size() {
+    let scratch = Scratch::new();
+    crawl(&scratch);
+    scratch.write("next/a.jsonl", lines(&pages(&mut Random::new(20), "next", 30, 60)));
+    let told = run(&scratch, "size.md", "crawl");
+    assert!(told.contains("bytes a document") && told.contains("would add 30"), "{told}");
+}
+
 #[test]
 fn data_card() {
     let scratch = Scratch::new();

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex};
 
-/// Steps that are passed over rather than looked up anew.
+/// Steps that are passed over rather than looked up again.
 const NEAR_STEPS: u64 = 64;
 
 /// What the rows of a batch are made of, as numbers.

@@ -1,6 +1,6 @@
 //! `corpusdb contamination add`: stores a suite and searches what is stored for it.
 
-use crate::cli::setup::{CommandSession, stores};
+use crate::cli::session::{CommandSession, stores};
 use crate::cli::{Outcome, print};
 use corpusdb::contamination::SuiteFields;
 use corpusdb::ingest::ReadOptions;

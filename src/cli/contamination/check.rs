@@ -1,7 +1,7 @@
 //! `corpusdb contamination check`: texts that are not stored, against the suites.
 
 use super::{RuleArgs, told};
-use crate::cli::setup::{CommandSession, stores};
+use crate::cli::session::{CommandSession, stores};
 use crate::cli::{Outcome, print};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::query::CheckedText;

@@ -5,7 +5,7 @@ mod check;
 mod review;
 mod told;
 
-use super::setup::CommandSession;
+use super::session::CommandSession;
 use super::{Outcome, find, print};
 use corpusdb::contamination::Rule;
 use corpusdb::query::{SuiteContamination, SuiteSummary};
@@ -175,7 +175,7 @@ fn show(
     let found = if corpus.suites()?.iter().any(|suite| suite.suite == what) {
         corpus.suite_evidence(what, &rule, limit)?
     } else {
-        let documents = find::documents(&corpus, Some(what), None)?;
+        let documents = find::documents(&corpus, Some(what), None, &print::talk)?;
         // A key that was given again: the newest document has it now.
         let Some(document) = documents.last() else { return Ok(Outcome::Bad) };
         corpus.document_evidence(*document, &rule)?

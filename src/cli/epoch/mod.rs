@@ -2,7 +2,7 @@
 
 mod report;
 
-use super::setup::{CommandSession, on_disk};
+use super::session::{CommandSession, on_disk};
 use super::{Outcome, card, print};
 use crate::cli::report::{named, write_page};
 use crate::cli::text_file::read_text;

@@ -1,6 +1,6 @@
 //! What the epoch verbs answer, as text or JSON.
 
-use crate::cli::setup::CommandSession;
+use crate::cli::session::CommandSession;
 use crate::cli::{Outcome, print};
 use corpusdb::epoch::{Corpora, EpochRow, Explanation, Manifest, Plan, Verification};
 use corpusdb::store::EpochRecord;

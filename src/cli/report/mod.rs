@@ -6,7 +6,7 @@ mod summary;
 pub use croissant::croissant;
 pub use summary::summary;
 
-use super::setup::{CommandSession, on_disk};
+use super::session::{CommandSession, on_disk};
 use super::{Outcome, card, print};
 use anyhow::Context as _;
 use corpusdb::export::OutputFile;

@@ -1,7 +1,7 @@
 //! `corpusdb signals add`: scores of all texts as fields, now and of whatever comes.
 
 use super::Which;
-use crate::cli::setup::CommandSession;
+use crate::cli::session::CommandSession;
 use crate::cli::{Outcome, print};
 use corpusdb::curate::{NewField, NewSignals};
 

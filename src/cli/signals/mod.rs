@@ -4,7 +4,7 @@
 mod add;
 mod report;
 
-use super::setup::CommandSession;
+use super::session::CommandSession;
 use super::{Outcome, print};
 use anyhow::anyhow;
 use corpusdb::query::SignalSummary;

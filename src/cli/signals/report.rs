@@ -3,7 +3,7 @@
 use super::set;
 use crate::cli::print::{self, number, size};
 use crate::cli::report::{named, write_page};
-use crate::cli::setup::{CommandSession, on_disk};
+use crate::cli::session::{CommandSession, on_disk};
 use crate::cli::tables::{cut, fitting, value};
 use crate::cli::{Outcome, card};
 use corpusdb::query::{

@@ -3,7 +3,7 @@
 mod report;
 
 use super::Outcome;
-use super::setup::CommandSession;
+use super::session::CommandSession;
 use std::path::PathBuf;
 
 const EXAMPLES: &str = "\

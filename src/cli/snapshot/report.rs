@@ -1,7 +1,7 @@
 //! What the verbs of snapshots answer, as text or JSON.
 
 use crate::cli::print::{self, number, size};
-use crate::cli::setup::CommandSession;
+use crate::cli::session::CommandSession;
 use corpusdb::query::{
     ChangedDocuments, DocumentCounts, LossCounts, SnapshotChanges, SnapshotDetails, SnapshotDiff,
     SnapshotMoment,

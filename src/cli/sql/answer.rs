@@ -1,7 +1,7 @@
 //! The answer to one statement: printed in a form for people or programs, or written to a file.
 
 use crate::cli::print;
-use crate::cli::setup::{CommandSession, stores};
+use crate::cli::session::{CommandSession, stores};
 use clap::ValueEnum;
 use corpusdb::export::{AnswerOptions, ExportFormat, ExportJob, ExportedFile, write_answer};
 use corpusdb::query::{Format, Printer, SqlOptions};

@@ -8,7 +8,7 @@ mod script;
 mod shell;
 
 use super::Outcome;
-use super::setup::CommandSession;
+use super::session::CommandSession;
 use answer::{Asked, Shape};
 use corpusdb::query::SqlOptions;
 use script::Source;

@@ -1,7 +1,7 @@
 //! Statements one after another: where they come from, and where the one that fails stands.
 
 use super::answer::{self, Asked, Target};
-use crate::cli::setup::CommandSession;
+use crate::cli::session::CommandSession;
 use crate::cli::{Outcome, print};
 use anyhow::Context as _;
 use corpusdb::Context;

@@ -1,7 +1,7 @@
 //! `corpusdb tokenizer add`: registers a tokenizer that exists as files.
 
 use super::told;
-use crate::cli::setup::CommandSession;
+use crate::cli::session::CommandSession;
 use anyhow::Context as _;
 use corpusdb::tokenizer::{Given, NewTokenizer, convert};
 use std::path::{Path, PathBuf};

@@ -1,7 +1,7 @@
 //! `corpusdb tokenizer analyse`: what tokenizers make of the corpus, in numbers and as a page.
 
 use crate::cli::report::write_page;
-use crate::cli::setup::{CommandSession, bytes, on_disk};
+use crate::cli::session::{CommandSession, bytes, on_disk};
 use crate::cli::{print, tokenizer_page};
 use clap::ValueEnum;
 use corpusdb::curate::{AnalyseOptions, TextGrouping};

@@ -1,7 +1,7 @@
 //! `corpusdb tokenizer encode` and `decode`: ids and pieces of a text, the text of ids.
 
 use crate::cli::print;
-use crate::cli::setup::CommandSession;
+use crate::cli::session::CommandSession;
 use anyhow::Context as _;
 use corpusdb::tokenizer::Piece;
 use std::io::Read;

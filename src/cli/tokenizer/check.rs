@@ -1,6 +1,6 @@
 //! `corpusdb tokenizer check`: whether ids can be trusted, and what the tokenizer does with odd texts.
 
-use crate::cli::setup::CommandSession;
+use crate::cli::session::CommandSession;
 use crate::cli::{Outcome, print};
 use corpusdb::tokenizer::Verdict;
 use std::path::PathBuf;

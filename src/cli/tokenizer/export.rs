@@ -1,7 +1,7 @@
 //! `corpusdb tokenizer export`: a tokenizer as a file.
 
 use crate::cli::report::write_file;
-use crate::cli::setup::{CommandSession, on_disk};
+use crate::cli::session::{CommandSession, on_disk};
 use anyhow::Context as _;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -4,7 +4,7 @@ use super::told;
 use crate::cli::Outcome as Answer;
 use crate::cli::print;
 use crate::cli::report::write_file;
-use crate::cli::setup::{CommandSession, on_disk};
+use crate::cli::session::{CommandSession, on_disk};
 use crate::cli::text_file::read_text;
 use anyhow::Context as _;
 use clap::ValueEnum;

@@ -10,7 +10,7 @@ pub mod told;
 mod train;
 
 use super::Outcome;
-use super::setup::CommandSession;
+use super::session::CommandSession;
 use std::path::PathBuf;
 
 /// Register, train, extend, analyse, ask and drop tokenizers

@@ -1,7 +1,7 @@
 //! What is told of a tokenizer: a line, or everything.
 
 use crate::cli::print;
-use crate::cli::setup::CommandSession;
+use crate::cli::session::CommandSession;
 use corpusdb::Corpus;
 use corpusdb::curate::{AddTokenizerReport, BackfillReport};
 use corpusdb::store::TokenizerRecord;

@@ -2,7 +2,7 @@
 
 use super::told;
 use crate::cli::print;
-use crate::cli::setup::{CommandSession, bytes};
+use crate::cli::session::{CommandSession, bytes};
 use crate::cli::text_file::read_text;
 use anyhow::Context as _;
 use clap::ValueEnum;

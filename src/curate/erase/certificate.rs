@@ -25,6 +25,7 @@ const BLOCK: usize = 1 << 20;
 
 /// What a search for purged documents came to. [`Certificate::is_clean`] is the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Certificate {
     /// `purge-certificate`.
@@ -88,6 +89,7 @@ impl Certificate {
 
 /// A family whose rows were searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SearchedFamily {
     /// Its name.
@@ -100,6 +102,7 @@ pub struct SearchedFamily {
 
 /// A file that was searched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SearchedFile {
     /// Its path within the corpus directory.
@@ -112,6 +115,7 @@ pub struct SearchedFile {
 
 /// A run of a purged document that another one has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SharedTrace {
     /// The purged document.
@@ -124,6 +128,7 @@ pub struct SharedTrace {
 
 /// A run of a purged document that no stored document has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Finding {
     /// The purged document.

@@ -94,7 +94,7 @@ fn samples(view: &View, documents: &RoaringTreemap) -> Result<Vec<String>, Curat
     Ok(samples)
 }
 
-/// Compresses the texts anew that are compressed with one of `dictionaries`.
+/// Compresses the texts again that are compressed with one of `dictionaries`.
 fn rewrite(purge: &mut PurgeProcedure<'_, '_>, dictionaries: &[u16]) -> Result<(), CurateError> {
     purge.commits.stage("compressing texts anew", Some(purge.writer.view().documents()));
     let mut from = DocId(0);

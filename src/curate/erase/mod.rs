@@ -30,9 +30,10 @@ pub(crate) use words::quoting;
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use super::remove::{RemovalRequest, lift, remove};
+use crate::corpus::Corpus;
 use crate::decide::{BlockReach, LoadedTokenizer};
-use crate::model::{Context, Standing};
-use crate::store::{CommitRecord, PendingPurge, StoreError, StoreWriter};
+use crate::model::{Context, DocId, Error, Standing, key_identity};
+use crate::store::{BlockKind, CommitRecord, PendingPurge, StoreError, StoreWriter};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use traces::TraceSearch;
@@ -62,6 +63,7 @@ const TOUCHED: [&str; 20] = [
 ];
 /// What a purge did.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PurgeReport {
     /// Documents asked for.
@@ -80,9 +82,9 @@ pub struct PurgeReport {
     pub blocked: u64,
     /// Texts that the documents had lent to others, which have them now.
     pub moved_texts: u64,
-    /// Dictionaries that had pieces of their texts, and texts that were compressed anew for it.
+    /// Dictionaries that had pieces of their texts, and texts that were compressed again for it.
     pub dictionaries: u64,
-    /// Texts that were compressed anew, since the dictionary was.
+    /// Texts that were compressed again, since the dictionary was.
     pub texts_rewritten: u64,
     /// Snapshots that had shown some of them as kept.
     pub snapshots: u64,
@@ -98,8 +100,8 @@ pub struct PurgeReport {
     pub checkpoints: Vec<String>,
     /// How many commits were made.
     pub commits: u64,
-    /// Whether the files are still to be rewritten, since this process shows an earlier moment, which they are kept
-    /// for: drop that, and purge again; nothing needs to be selected for it.
+    /// Files were not rewritten because this process still holds an earlier view. Drop it and call `purge` again
+    /// with an empty selection.
     pub held: bool,
 }
 
@@ -110,6 +112,32 @@ struct PurgeProcedure<'a, 'c> {
     record: CommitRecord,
     commits: CommitLoop<'c>,
     report: &'a mut PurgeReport,
+}
+impl Corpus {
+    /// The documents that are still to be erased by a purge that was stopped. The next purge erases them, whatever is
+    /// asked for, unless they are restored.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when rows cannot be read.
+    pub fn unended_purge(&self) -> Result<RoaringTreemap, Error> {
+        let view = self.view();
+        let Some(unended) = view.unended_purge()? else { return Ok(RoaringTreemap::new()) };
+        Ok(unended.documents - view.documents_standing(Standing::Purged)?)
+    }
+
+    /// How many purged documents keep records of this key from coming in, in any source: the key itself is not stored.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when rows cannot be read.
+    pub fn purged_under(&self, key: &str) -> Result<u64, Error> {
+        let view = self.view();
+        let mut purged = RoaringTreemap::new();
+        for (_, source) in view.sources() {
+            let by = view.blockers(BlockKind::Identity, key_identity(&source.name, key))?;
+            purged.extend(by.iter().map(|DocId(document)| *document));
+        }
+        Ok(purged.intersection_len(&view.documents_standing(Standing::Purged)?))
+    }
 }
 
 /// Erases documents, and finishes a purge that was stopped before.

@@ -10,6 +10,7 @@ const STRETCHES: u64 = 64;
 
 /// A moment of an epoch, between two rows of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MixPoint {
     /// Rows given before it.

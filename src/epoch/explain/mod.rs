@@ -7,7 +7,7 @@ mod printed;
 pub use along::MixPoint;
 pub use padding::Padding;
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::export::Width;
 use crate::epoch::plan::{Plan, Planned, masks, ratio};
@@ -28,6 +28,7 @@ const BUILD_RATE: f64 = 150e6;
 
 /// What epoch 0 of a plan will be.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Explanation {
     /// blake3 of the plan, in hexadecimal.
     pub plan: String,
@@ -95,6 +96,7 @@ pub struct Explanation {
 
 /// What epoch 0 takes of a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct SourceExplanation {
     /// The name of the source.
     pub name: String,

@@ -14,6 +14,7 @@ const LOOKED_AT: u64 = 1 << 22;
 
 /// Padding of batches whose rows are padded to the longest of each.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Padding {
     /// Rows it was measured on: the first of the epoch, those in batches.
     pub rows: u64,

@@ -18,6 +18,7 @@ pub(in crate::epoch) const MANIFEST_FILE: &str = "manifest.json";
 
 /// What an export is. Written last; a pure function of plan, epoch and files.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Manifest {
     /// Version of the manifest's form: 1.
@@ -48,6 +49,7 @@ pub struct Manifest {
 
 /// A source in an export.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ManifestSource {
     /// The name of the source.
@@ -70,6 +72,7 @@ pub struct ManifestSource {
 
 /// All sources of an export together.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ManifestTotals {
     /// Rows, those of pads included.

@@ -20,7 +20,7 @@ pub(super) use width::Width;
 pub(super) use write::check as check_output;
 pub use write::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FilledRow, Gatherer};
 use crate::epoch::plan::{Plan, Planned, masks};

@@ -1,6 +1,6 @@
 //! What is counted and found in place is what the decoded lengths say.
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::by_length::{ClassIndex, Room};
 use crate::epoch::lengths::scan::{Lengths, blocks_of, with_tokens};

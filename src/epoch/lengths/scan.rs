@@ -1,7 +1,7 @@
 //! Lengths of documents, scanned block by block.
 
 use super::counter::{Counter, effective, find};
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Histogram;
 use crate::model::{BLOCK_SIZE, DocId, TokenizerId};

@@ -1,6 +1,6 @@
 //! Which tokens of documents and rows are trained on, in the coordinates of effective sequences.
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::pack::Segment;
 use crate::epoch::recipe::SpecialIds;

@@ -15,6 +15,7 @@ const WHOLE: u64 = 1 << 55;
 
 /// A point of a schedule.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Point {
     /// The total amount at which it holds.
@@ -27,6 +28,7 @@ pub struct Point {
 
 /// How shares go from one point of a schedule to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Ramp {
     /// They stay until the next point.

@@ -27,6 +27,7 @@ pub struct Policy {
 
 /// What the rules leave out of one pass over a source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Losses {
     /// Documents left out because they are longer than a row.

@@ -3,7 +3,7 @@
 use super::Planned;
 use super::masks::documents;
 use super::pinned::PinnedSource;
-use crate::epoch::corpora::{Corpora, parts};
+use crate::corpus::{Corpora, parts};
 use crate::epoch::error::EpochError;
 use crate::model::DocId;
 use crate::store::View;
@@ -16,6 +16,7 @@ const TEXTS: u64 = 16;
 
 /// A corpus beside the one that stores the plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PinnedShard {
     /// The commit it showed.

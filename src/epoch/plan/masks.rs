@@ -3,7 +3,7 @@
 
 use super::Plan;
 use super::pinned::PinnedSource;
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::{Column, Format, Layout, Output};
 use crate::model::{DocId, LossSpan, TokenizerId};

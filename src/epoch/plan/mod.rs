@@ -25,6 +25,7 @@ const PLAN_VERSION: u32 = 2;
 
 /// Everything that decides the bytes of an epoch, beside the documents of each source.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     /// Version of the plan's form: 2.
@@ -54,6 +55,7 @@ pub struct Plan {
 
 /// What has been consumed of a parent plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Ledger {
     /// blake3 of the parent plan, in hexadecimal.
@@ -64,6 +66,7 @@ pub struct Ledger {
 
 /// The snapshot a plan draws from.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PinnedSnapshot {
     /// The name of the snapshot.
@@ -74,6 +77,7 @@ pub struct PinnedSnapshot {
 
 /// The tokenizer of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PinnedTokenizer {
     /// The name of the tokenizer.
@@ -89,6 +93,7 @@ pub struct PinnedTokenizer {
 /// A source of a plan. Token counts are effective: BOS and EOS in. Counts of passes are those of the
 /// first, as often as documents come in it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct PlannedSource {
     /// Its name in the epoch.

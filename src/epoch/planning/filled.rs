@@ -1,6 +1,6 @@
 //! Refuses a plan of whose epochs none has a row, where that is quickly told.
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{Plan, Planned};
 use crate::epoch::recipe::Tail;

@@ -1,6 +1,7 @@
 //! Which documents are on the asked side of the border between training and validation.
 
-use crate::epoch::corpora::{Corpora, Moment};
+use super::moment::PlanMoment;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::order::coin;
 use crate::epoch::recipe::{Holdout, Side};
@@ -18,7 +19,7 @@ use roaring::RoaringTreemap;
 /// [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn one_side(
     corpora: &Corpora,
-    moment: &Moment,
+    moment: &PlanMoment,
     holdout: &Holdout,
     base: &RoaringTreemap,
 ) -> Result<RoaringTreemap, EpochError> {
@@ -31,7 +32,7 @@ pub(super) fn one_side(
 /// [`EpochError::Select`]; [`EpochError::Store`].
 pub(super) fn divide(
     corpora: &Corpora,
-    moment: &Moment,
+    moment: &PlanMoment,
     holdout: &Holdout,
     base: &RoaringTreemap,
 ) -> Result<(RoaringTreemap, RoaringTreemap), EpochError> {

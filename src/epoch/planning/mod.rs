@@ -6,8 +6,10 @@
 //! what each source gives, `filled` refuses what fills no batch, `undecided` counts what is on neither side, and what
 //! was removed since; `tainted` keeps suites out.
 
+mod answers;
 mod filled;
 mod holdout;
+mod moment;
 mod origins;
 mod paragraph;
 mod pin;
@@ -23,7 +25,7 @@ mod undecided;
 pub use paragraph::TokenEnds;
 pub use undecided::{is_dropped, removed_since, undecided};
 
-use crate::epoch::corpora::{Corpora, Moment};
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::export::check_output;
 use crate::epoch::lengths::Trained;
@@ -38,6 +40,7 @@ use crate::epoch::rows::{OpenedTo, SourceRows};
 use crate::epoch::run::Opened;
 use crate::epoch::run::Remainder;
 use crate::model::{Context, TokenizerId};
+use moment::PlanMoment;
 use pin::Pinning;
 use roaring::RoaringTreemap;
 use source::{SourceBasis, plan_source};
@@ -54,7 +57,7 @@ pub struct Against<'a> {
     /// The corpora.
     pub corpora: &'a Corpora,
     /// The moment drawn from.
-    pub moment: &'a Moment,
+    pub moment: &'a PlanMoment,
     /// What was kept then.
     pub kept: &'a RoaringTreemap,
     /// Where each token of a text ends; needed to cut at paragraphs.

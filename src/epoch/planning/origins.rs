@@ -1,8 +1,9 @@
 //! Which sources of the corpus each source of a recipe draws from: names as they are, patterns as the snapshot has
 //! them.
 
+use super::moment::PlanMoment;
 use super::tokenizer::listing;
-use crate::epoch::corpora::{Corpora, Moment};
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
 use crate::epoch::recipe::{DrawsFrom, Pattern, Recipe, SourceRecipe};
@@ -26,7 +27,7 @@ pub(super) struct Origins {
 pub(super) fn origins(
     corpora: &Corpora,
     recipe: &Recipe,
-    moment: &Moment,
+    moment: &PlanMoment,
 ) -> Result<Vec<Origins>, EpochError> {
     let all: Result<Vec<Origins>, EpochError> =
         recipe.sources.iter().map(|source| of_source(corpora, source, moment)).collect();
@@ -57,7 +58,7 @@ fn entries(source: &SourceRecipe) -> &[String] {
 fn of_source(
     corpora: &Corpora,
     source: &SourceRecipe,
-    moment: &Moment,
+    moment: &PlanMoment,
 ) -> Result<Origins, EpochError> {
     let entries = entries(source);
     if let [name] = entries
@@ -136,7 +137,7 @@ fn named(corpora: &Corpora, name: &str) -> Option<SourceId> {
 }
 
 /// Whether a source had a document at a moment.
-fn is_seen(corpora: &Corpora, id: SourceId, moment: &Moment) -> Result<bool, EpochError> {
+fn is_seen(corpora: &Corpora, id: SourceId, moment: &PlanMoment) -> Result<bool, EpochError> {
     for (shard, view, id) in corpora.views_with(id) {
         let documents =
             view.documents_with(system_fields::SOURCE, &system_fields::source_value(id))?;
@@ -152,7 +153,7 @@ fn unknown(corpora: &Corpora, name: &str) -> EpochError {
     EpochError::Unknown { what: "source", name: name.to_owned(), known: listing(&names) }
 }
 
-fn seen_names(corpora: &Corpora, moment: &Moment) -> Result<String, EpochError> {
+fn seen_names(corpora: &Corpora, moment: &PlanMoment) -> Result<String, EpochError> {
     let mut names = Vec::new();
     for (id, name) in corpora.sources() {
         if is_seen(corpora, id, moment)? {

@@ -1,8 +1,9 @@
 //! Which documents a source of an epoch draws from.
 
 use super::holdout::one_side;
+use super::moment::{PlanMoment, has_moved};
 use super::tainted::tainted;
-use crate::epoch::corpora::{Corpora, Moment, has_moved};
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::with_tokens;
 use crate::epoch::pack::Histogram;
@@ -17,7 +18,7 @@ use roaring::RoaringTreemap;
 fn check_expressions(
     corpora: &Corpora,
     recipe: &Recipe,
-    moment: &Moment,
+    moment: &PlanMoment,
 ) -> Result<(), EpochError> {
     let select = &recipe.select;
     let by = select.holdout.as_ref().map(|holdout| holdout.by.as_str());
@@ -78,7 +79,7 @@ fn check_kinds(corpora: &Corpora, place: &str, expression: &str) -> Result<(), E
 }
 
 /// Whether documents came or were decided about since a moment.
-fn has_moved_on(corpora: &Corpora, moment: &Moment) -> Result<bool, EpochError> {
+fn has_moved_on(corpora: &Corpora, moment: &PlanMoment) -> Result<bool, EpochError> {
     for ((_, view), then) in corpora.views().zip(moment.commits()) {
         let since = view.commit().0.saturating_sub(then);
         let commits = view.last_commits(since)?;
@@ -106,7 +107,7 @@ pub(in crate::epoch) fn removed(corpora: &Corpora) -> Result<RoaringTreemap, Epo
 pub(super) fn base(
     corpora: &Corpora,
     recipe: &Recipe,
-    moment: &Moment,
+    moment: &PlanMoment,
     kept: &RoaringTreemap,
 ) -> Result<RoaringTreemap, EpochError> {
     check_expressions(corpora, recipe, moment)?;

@@ -1,6 +1,6 @@
 //! What a plan says of one source: its documents, tokens and rows, counted.
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{Lengths, Trained};
 use crate::epoch::pack::{Histogram, Losses, Policy};

@@ -1,7 +1,7 @@
 //! Classes of documents of like difficulty: quantiles of a number, easiest first.
 
 use super::surprisal::surprisals;
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::order::coin;
 use crate::epoch::recipe::Curriculum;

@@ -4,7 +4,7 @@
 //! without smoothing, since every token of a document is among those counted: the perplexity of the
 //! simplest language model there is, of which 2^surprisal is the perplexity proper.
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{blocks_of, slots};
 use crate::model::{DocId, TokenizerId};

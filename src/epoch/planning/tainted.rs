@@ -3,7 +3,7 @@
 use super::origins::Origins;
 use super::tokenizer::listing;
 use crate::contamination::Rule;
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::{DrawsFrom, ExcludedSuite, Recipe};
 use crate::model::{SourceId, SuiteVerdict, hexadecimal};

@@ -1,6 +1,6 @@
 //! The tokenizer of a recipe, found and pinned.
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::PinnedTokenizer;
 use crate::epoch::recipe::{Recipe, special_ids};

@@ -4,7 +4,7 @@ use super::holdout::divide;
 use super::origins::of_plan;
 use super::select::{of_source, removed};
 use super::tainted::tainted;
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::{PinnedSnapshot, Plan, Planned};
 

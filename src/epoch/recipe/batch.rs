@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How rows become global batches.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Batch {
     /// Rows a batch.
@@ -28,6 +29,7 @@ pub struct Batch {
 
 /// To what length the rows of a batch are padded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PadTo {
     /// That of the longest of the batch, or the next multiple of `pack.options.doc_multiple`.
@@ -36,6 +38,7 @@ pub enum PadTo {
 
 /// Which positions of a batch `max_tokens` counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Count {
     /// Tokens are counted without pads.
@@ -47,6 +50,7 @@ pub enum Count {
 
 /// What happens to the rows that fill no batch at an epoch's end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Tail {
     /// They are left out and counted.

@@ -6,6 +6,7 @@ use std::fmt;
 
 /// The sources of the corpus that a source of an epoch draws from: names, or patterns of names.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(untagged)]
 pub enum DrawsFrom {
     /// One name or pattern.

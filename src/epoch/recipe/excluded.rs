@@ -7,6 +7,7 @@ use std::fmt;
 
 /// A suite of which no document with an item is drawn. A plan has all of it spelt out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct ExcludedSuite {
     /// Its name.
     pub suite: String,

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 /// What a user asks of an epoch. [`Recipe::parse`] fills `source.from` and `mix.method`;
 /// planning fills `snapshot`, `tokenizer.name` and, when none is listed, the sources.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Recipe {
     /// Version of the recipe's grammar: 1.

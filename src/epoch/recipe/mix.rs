@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// How sources share the epoch.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Mix {
     /// Absent: `weights` when a source has a weight, else `natural`.
@@ -27,6 +28,7 @@ pub struct Mix {
 
 /// Weights from a moment of the run on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SchedulePoint {
     /// The moment, in `mix.unit` given since the run began.
@@ -44,6 +46,7 @@ pub struct SchedulePoint {
 
 /// How shares are set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Method {
     /// Shares are the `weight` of each source.
@@ -58,6 +61,7 @@ pub enum Method {
 
 /// The unit in which shares and the size of an epoch are counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Unit {
     /// Real tokens: BOS and EOS in, pads out.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// In which order documents come.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Order {
     /// By what the documents of a source are put in order.
@@ -18,6 +19,7 @@ pub struct Order {
 
 /// Easy documents first: a growing share of each source, easiest first, is drawn from.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Curriculum {
     /// What makes a document hard: `surprisal` (mean bits a token under the unigram distribution of the
@@ -64,6 +66,7 @@ const fn strata() -> u32 {
 
 /// How the share of a source that is drawn from grows with time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Pacing {
     /// c0 + (1 - c0) t.
@@ -81,6 +84,7 @@ pub enum Pacing {
 
 /// Rows of like length in a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct LengthGrouped {
     /// Batches sorted together; absent: 50, and with `exact` a quarter of them all, 50 at most.
@@ -99,6 +103,7 @@ pub struct LengthGrouped {
 
 /// Rows that are sorted together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Window {
     /// All of an epoch.
@@ -115,6 +120,7 @@ impl LengthGrouped {
 
 /// A sampler reproduced index for index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Exact {
     /// transformers' `get_length_grouped_indices` with torch's generator, seeded with seed + epoch: an epoch is
@@ -124,6 +130,7 @@ pub enum Exact {
 
 /// Classes of lengths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Buckets {
     /// (1, 2], (2, 4], (4, 8] and so on.
@@ -132,6 +139,7 @@ pub enum Buckets {
 
 /// An order of documents.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum OrderKind {
     /// By keyed permutation; another one each pass.

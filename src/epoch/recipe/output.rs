@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// The files that a build writes: format, columns, compression.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Output {
     /// How the files of an export are laid out.
@@ -109,6 +110,7 @@ impl Output {
 
 /// An output format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Format {
     /// Megatron `.bin` and `.idx`.
@@ -151,6 +153,7 @@ impl Format {
 
 /// What stands around bare token ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Layout {
     /// Nothing: ids of the narrowest type.
@@ -182,6 +185,7 @@ impl Layout {
 
 /// The type of token ids, where there is a choice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Ids {
     /// Two bytes: vocabularies up to 65,536.
@@ -192,6 +196,7 @@ pub enum Ids {
 
 /// How files are compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
     /// Not at all.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// How documents become rows.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Pack {
     /// The way of packing.
@@ -22,6 +23,7 @@ impl Default for Pack {
 
 /// A way of packing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum PackKind {
     /// Best-fit-decreasing over the whole source: fewest rows, no document cut that fits.
@@ -36,6 +38,7 @@ pub enum PackKind {
 
 /// Details of packing.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct PackOptions {
     /// Whether rows hold one more token for the last target.
@@ -74,6 +77,7 @@ impl Default for PackOptions {
 
 /// Whether rows hold one more token for the last target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Target {
     /// Rows hold `length` tokens.
@@ -84,6 +88,7 @@ pub enum Target {
 
 /// What happens to documents longer than a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Long {
     /// Cut into fragments of a row each, and a tail.
@@ -98,6 +103,7 @@ pub enum Long {
 
 /// What becomes of tokens at the end of a pass that fill no row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Partial {
     /// They are a row, shorter or filled with pads.
@@ -108,6 +114,7 @@ pub enum Partial {
 
 /// Where pads stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PadSide {
     /// Pads stand after the tokens of a row.
@@ -118,6 +125,7 @@ pub enum PadSide {
 
 /// What pads are to readers that derive segments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum PadView {
     /// No segment.

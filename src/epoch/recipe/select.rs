@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 /// Which documents an epoch may draw: `[select]` of a recipe.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Select {
     /// SQL boolean expression over `documents`; absent: all kept documents.
@@ -47,6 +48,7 @@ impl Default for Select {
 
 /// A share of the documents kept apart, stable under anything that is added later.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Holdout {
     /// Share of the groups held out, in 0..1.
@@ -69,6 +71,7 @@ fn cluster() -> String {
 
 /// A side of the border between training and validation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Side {
     /// The documents that are not held out.
@@ -80,6 +83,7 @@ pub enum Side {
 
 /// Which token ids.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct TokenizerChoice {
     /// Name of the tokenizer; absent: the corpus's only one.
@@ -91,6 +95,7 @@ pub struct TokenizerChoice {
 
 /// Special tokens by their text in the tokenizer; absent: none.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Specials {
     /// Before the first token of every document.

@@ -7,6 +7,7 @@ use toml::Value;
 
 /// One source of the epoch.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SourceRecipe {
     /// Its name in the epoch.
@@ -53,6 +54,7 @@ const fn one() -> u32 {
 
 /// What a source may override of `[pack]`.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct SourcePack {
     /// What happens to documents longer than a row.
@@ -66,5 +68,6 @@ pub struct SourcePack {
     pub length: Option<u32>,
     /// Not built yet.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "cli", schemars(with = "Option<serde_json::Value>"))]
     pub options: Option<Value>,
 }

@@ -10,6 +10,7 @@ const LISTED: usize = 16;
 
 /// Ids of the special tokens of an epoch; none where the recipe names none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct SpecialIds {
     /// Before every document.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// A row of the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(in crate::epoch) struct MixedRow {
-    /// Marks of its source in the plan.
+    /// Index of its source in the plan.
     pub source: usize,
     /// Where it is in the source.
     pub row: RowPlace,

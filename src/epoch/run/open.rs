@@ -1,6 +1,6 @@
 //! Opens what a plan pins, and proves that the store still holds it: lengths are scanned, digests compared.
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::lengths::{Lengths, Trained};
 use crate::epoch::mix::Fluid;

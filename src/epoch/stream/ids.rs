@@ -20,7 +20,7 @@ pub struct IdSteps {
     batch: u64,
     rank: u64,
     world: u64,
-    /// Of the steps to come, each how many-th is read: those between belong to other readers.
+    /// Every `stride`-th of the steps to come is read; the others belong to other readers.
     stride: u64,
     /// Number of the next batch.
     next: u64,

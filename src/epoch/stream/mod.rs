@@ -14,7 +14,7 @@ pub use ids::{IdBatch, IdSteps};
 pub use row::{EpochBatch, EpochRow};
 pub use steps::EpochSteps;
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FileIds, FileReader, FilledRow, Gatherer};
 use crate::epoch::plan::Planned;
@@ -24,7 +24,7 @@ use crate::model::Context;
 use reading::Reading;
 use std::sync::Arc;
 
-/// Rows that are passed over rather than looked up anew.
+/// Rows that are passed over rather than looked up again.
 const NEAR_ROWS: u64 = 512;
 
 /// An epoch of a plan, opened.

@@ -24,7 +24,7 @@ pub(super) struct Reading {
     row: u64,
     rank: u64,
     world: u64,
-    /// Of the steps to come, each how many-th is read: those between belong to other readers.
+    /// Every `stride`-th of the steps to come is read; the others belong to other readers.
     stride: u64,
     /// Tokens to be read together: of one step first, which somebody waits for, then ever more.
     tokens: u64,

@@ -41,6 +41,7 @@ impl Property {
 
 /// One property of the export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Check {
     /// Its name: `manifest`, `files`, `hashes`, `order`, `conservation`, `integrity`, `ids`,
     /// `boundaries`, `positions`, `labels` or `mix`.
@@ -53,6 +54,7 @@ pub struct Check {
 
 /// The verdict on an export.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Verification {
     /// Every check that was made, also those that passed.
     pub checks: Vec<Check>,

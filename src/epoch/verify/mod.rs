@@ -16,7 +16,7 @@ mod row;
 
 pub use checks::{Check, Verification};
 
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::export::{MANIFEST_FILE, Manifest, ManifestFile};
 use crate::epoch::plan::{Plan, Planned};

@@ -114,7 +114,7 @@ impl<'a> Shards<'a> {
         let Some(shard) = self.shard.take() else { return Ok(()) };
         self.largest = 0;
         self.number = self.number.checked_add(1).ok_or_else(|| {
-            ExportError::Options("more than 2^32 files: raise --shard-bytes".to_owned())
+            ExportError::Options("more than 2^32 files: raise `shard_bytes=`".to_owned())
         })?;
         match shard.finish()? {
             Some(file) => (self.finished)(Finished { file, next: self.next }),

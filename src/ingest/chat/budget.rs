@@ -205,7 +205,7 @@ pub(super) fn shown_in_lines(value: &Value) -> Result<usize, Error> {
     Ok(sink.length)
 }
 
-/// Python's text of a value; what is made anew is taken off.
+/// Python's text of a value; what is made again is taken off.
 pub(super) fn python_text(value: &Value) -> Result<Cow<'_, str>, Error> {
     match value.as_str() {
         Some(text) => Ok(Cow::Borrowed(text)),

@@ -10,17 +10,19 @@ use std::sync::Arc;
 
 /// Which fields of a record hold the conversation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ChatShape {
-    /// By the fields of each record.
+    /// By the fields of each record
     #[default]
     Auto,
-    /// `messages`: role and content.
+    /// `messages`: role and content
     Messages,
-    /// `conversations`: from and value.
+    /// `conversations`: from and value
+    #[cfg_attr(feature = "cli", value(name = "sharegpt"))]
     ShareGpt,
-    /// `instruction`, `input`, `output`.
+    /// `instruction`, `input`, `output`
     Alpaca,
-    /// `prompt` and `completion`: two strings, or two lists of messages.
+    /// `prompt` and `completion`: two strings, or two lists of messages
     PromptCompletion,
 }
 
@@ -46,21 +48,23 @@ impl ChatShape {
 
 /// What happens with a message that spells a special token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum SpecialInContent {
-    /// The record is rejected.
+    /// Reject the record
     #[default]
     Reject,
-    /// The text becomes the special token.
+    /// Let it become the special token
     Allow,
 }
 
 /// What a template sets turns apart with, where a tokenizer does not know it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum TemplateMarkers {
-    /// Nothing is ingested: turns could not be told from what is said in them.
+    /// Ingest nothing: turns could not be told from what is said in them
     #[default]
     Special,
-    /// It is encoded as the text that it is, and the report says so.
+    /// Encode it as the text that it is, and say so in the report
     Text,
 }
 

@@ -234,7 +234,7 @@ fn a_template_that_does_not_end_or_keeps_writing_is_refused() {
     assert_eq!(refusal(&stopped, &dialogue()), "interrupted");
 }
 
-/// A conversation was rendered anew for every turn, however many there were.
+/// A conversation was rendered again for every turn, however many there were.
 #[test]
 fn a_conversation_of_very_many_turns_is_bounded_unless_the_template_marks_them() {
     let turns = |pairs: usize| {

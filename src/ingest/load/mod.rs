@@ -55,6 +55,7 @@ impl Default for LoadOptions {
 
 /// What a load did: what an ingest tells, and what was checked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct LoadReport {
     /// What was stored.
     #[serde(flatten)]

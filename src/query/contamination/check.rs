@@ -11,6 +11,7 @@ use serde::Serialize;
 
 /// What a text has of suites.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CheckedText {
     /// Its key, or its file and number.
@@ -23,6 +24,7 @@ pub struct CheckedText {
 
 /// How many texts were checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CheckedTexts {
     /// All of them.

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 
 /// How much of a part of an item of a suite stands in a document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ItemEvidence {
     /// The document; none for a text that is not stored.

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// A stored suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SuiteSummary {
     /// Its name.
@@ -36,6 +37,7 @@ pub struct SuiteSummary {
 
 /// How much of a suite is in a corpus.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SuiteContamination {
     /// Its name.
@@ -65,6 +67,7 @@ pub struct SuiteContamination {
 
 /// How many documents of a source have an item of a suite.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TaintedSource {
     /// Its name.

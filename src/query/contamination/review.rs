@@ -39,6 +39,7 @@ impl Default for ReviewOptions {
 
 /// An item, and a document that has it by a rule.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReviewPair {
     /// The suite.
@@ -63,6 +64,7 @@ pub struct ReviewPair {
 
 /// A part of an item beside what a document has of it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReviewPart {
     /// `question`, `answer` or `passage`.

@@ -11,6 +11,7 @@ const LISTED: usize = 20;
 
 /// A removed document that keeps another one out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownBlocker {
     /// The id of the document that keeps this one out.

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BinaryHeap};
 
 /// Clusters of some size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ClusterSizes {
     /// The least size, the witness included.

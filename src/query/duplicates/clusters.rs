@@ -11,6 +11,7 @@ use serde::Serialize;
 
 /// A removed document and its witness, looked at closely.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ClosePair {
     /// Who they are and how similar.
@@ -27,6 +28,7 @@ pub struct ClosePair {
 
 /// A document among its duplicates.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DocumentDuplicates {
     /// The id of the document.
@@ -49,6 +51,7 @@ pub struct DocumentDuplicates {
 
 /// A witness and the documents it removed.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ClusterMembers {
     /// The witness, which names the cluster.

@@ -11,6 +11,7 @@ const EDITS: usize = 2000;
 
 /// A stretch of the difference; the stretches in order are both texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(tag = "part", content = "text", rename_all = "lowercase")]
 pub enum DiffPart {
     /// In both texts.

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 /// Similarity of duplicates to their witness.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Similarities {
     /// Equal raw bytes.
@@ -17,6 +18,7 @@ pub struct Similarities {
 
 /// Near duplicates of some similarity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SimilarityBin {
     /// The least similarity.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 
 /// How many documents of each group were removed, and which group their witnesses are in.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DuplicatesMatrix {
     /// What the groups are by: `source`, a field, or a timestamp with its unit; several make a group together.
@@ -35,6 +36,7 @@ pub struct DuplicatesMatrix {
 
 /// What duplicates take from a group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GroupLoss {
     /// Its values, one for each of `by`; none where documents have none.
@@ -55,6 +57,7 @@ pub struct GroupLoss {
 
 /// Duplicates of one group whose witnesses are in one group.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GroupPair {
     /// The values of the removed documents, one for each of `by`.

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 /// A removed document and its witness.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DuplicatePair {
     /// The removed document.

@@ -16,6 +16,7 @@ const DEDUP_FAMILIES: [&str; 7] =
 
 /// What a dedup policy comes to.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DedupExplanation {
     /// The policy, in words.
@@ -42,6 +43,7 @@ pub struct DedupExplanation {
 
 /// What becomes of pairs of one similarity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DetectionLine {
     /// The similarity of each of these pairs, 0 to 1.
@@ -56,6 +58,7 @@ pub struct DetectionLine {
 
 /// What dedup stores of a document.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct StoredBytes {
     /// Whether it was measured in a corpus; else it is what the rows hold before compression.
@@ -70,6 +73,7 @@ pub struct StoredBytes {
 
 /// Bytes a document in one family.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FamilyBytes {
     /// The family (docs/reference/format.md).
@@ -80,6 +84,7 @@ pub struct FamilyBytes {
 
 /// How many candidates kept documents have in a corpus.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CandidateSample {
     /// Documents looked up: kept ones, drawn evenly, those without a sketch left out.
@@ -99,6 +104,7 @@ pub struct CandidateSample {
 
 /// What it takes to go over to another policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PolicyChange {
     /// The policy of the corpus, in words.

@@ -44,6 +44,7 @@ impl Default for SimilarOptions {
 
 /// Stored documents similar to a text, and what was done to find them.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SimilarReport {
     /// The document asked about, when it was one.
@@ -78,6 +79,7 @@ pub struct SimilarReport {
 
 /// A stored document similar to a text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SimilarDocument {
     /// The id of the document that was found.

@@ -35,6 +35,7 @@ pub struct DuplicatesOptions {
 
 /// All duplicates in numbers.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DuplicatesSummary {
     /// The dedup policy, in words.
@@ -67,6 +68,7 @@ pub struct DuplicatesSummary {
 
 /// Documents of one standing.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RemovedCount {
     /// The standing: `exact` and `near` are duplicates.
@@ -77,6 +79,7 @@ pub struct RemovedCount {
 
 /// What duplicates take from a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SourceLoss {
     /// The name of the source.
@@ -97,6 +100,7 @@ pub struct SourceLoss {
 
 /// Duplicates of one source whose witnesses are in one source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SourcePair {
     /// The source of the removed documents, or their value of the field.
@@ -117,6 +121,7 @@ pub struct SourcePair {
 
 /// A large cluster.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LargeCluster {
     /// The witness, which names the cluster.
@@ -135,6 +140,7 @@ pub struct LargeCluster {
 
 /// Documents of a cluster from one source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ClusterSource {
     /// The name of the source.
@@ -145,6 +151,7 @@ pub struct ClusterSource {
 
 /// A removed document and its witness with parts of their texts.
 #[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ExamplePair {
     /// Who they are and how similar.

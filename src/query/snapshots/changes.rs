@@ -1,4 +1,4 @@
-//! The documents that are another matter in one moment than in an earlier one, each with what became of it.
+//! The documents whose state changed from one moment to a later one, each with its new state.
 
 use super::moment::{Moment, SnapshotMoment};
 use super::reasons::{Loss, Reasons};

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 /// Documents, and what they come to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DocumentCounts {
     /// Documents.

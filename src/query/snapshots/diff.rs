@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 /// What changed from one moment to a later one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotDiff {
     /// The earlier moment.
@@ -30,6 +31,7 @@ pub struct SnapshotDiff {
 
 /// Changes of a group.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GroupChanges {
     /// The source, or the value of the field; `(none)` for documents without one.
@@ -42,6 +44,7 @@ pub struct GroupChanges {
 /// Documents by what became of them. Those kept then are those kept before, without `removed`, with `kept_again` and
 /// `added`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotChanges {
     /// They came, and are kept.
@@ -60,6 +63,7 @@ pub struct SnapshotChanges {
 
 /// Documents that are not kept for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LossCounts {
     /// `exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, or `unknown` where nothing says it any more.

@@ -9,8 +9,9 @@ use crate::query::keys::Keys;
 use crate::store::View;
 use serde::Serialize;
 
-/// A document that is another matter in the later moment.
+/// A document whose state changed in the later moment.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ChangedDocument {
     /// The document.

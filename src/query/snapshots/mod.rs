@@ -1,6 +1,6 @@
 //! Looking at named moments: what one holds, and what became of documents from one to another.
 //!
-//! `moment` finds what a name stands for; `changes` walks over the documents that are another matter in the later
+//! `moment` finds what a name stands for; `changes` walks over the documents whose state differs in the later
 //! moment, with the reasons that `reasons` reads as they were then; `diff` counts them by group, `listed` names each;
 //! `show` counts what one snapshot keeps. `counts` is what both count. Only documents that differ are read, and the
 //! bitmaps of kept ones.

@@ -11,6 +11,7 @@ const NOW: &str = "now";
 
 /// A moment that changes are told between.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotMoment {
     /// The name of the snapshot; `now` for the present moment.

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 /// A snapshot: the moment that it names, and what it holds.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotDetails {
     /// The name of the snapshot.
@@ -32,6 +33,7 @@ pub struct SnapshotDetails {
 
 /// What a snapshot keeps of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotSource {
     /// The name of the source.

@@ -20,7 +20,7 @@ pub(super) struct Drivers {
     /// How long each of them does.
     patience: Duration,
     /// The process whose threads they are, from the first start on. One that was forked from it has none of the
-    /// threads, and maybe a lock that nobody gives back: it starts threads anew.
+    /// threads, and maybe a lock that nobody gives back: it starts threads again.
     process: AtomicU32,
     waiting: Mutex<Vec<Waiting>>,
 }

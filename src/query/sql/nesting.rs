@@ -1,7 +1,7 @@
 //! How large and how deep a statement is, counted before anything recurses over it.
 //!
 //! Parsing and planning recurse with the depth of an expression, and a table named by WITH is planned
-//! anew wherever it stands: a few kilobytes of SQL could overflow the stack, or fill the memory with
+//! again wherever it stands: a few kilobytes of SQL could overflow the stack, or fill the memory with
 //! plans. [`check_text`] counts tokens in one loop, before the parser; [`check_statement`] what names
 //! come to when they are spelt out, before the planner.
 

@@ -17,6 +17,7 @@ const TOGETHER: usize = 4;
 
 /// How the values of a column are spread among the kept documents of a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SourceSpread {
     /// The name of the source.

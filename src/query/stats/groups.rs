@@ -14,6 +14,7 @@ const MOST: usize = 1000;
 
 /// The documents of a source and a language.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GroupStats {
     /// The name of the source.

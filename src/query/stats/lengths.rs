@@ -14,6 +14,7 @@ const BINS: usize = 65;
 
 /// Lengths of documents in one measure.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LengthStats {
     /// The column of the table `documents`: `bytes`, `chars`, or `tokens_NAME` for each tokenizer.
@@ -24,6 +25,7 @@ pub struct LengthStats {
 
 /// Documents whose length lies between two bounds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LengthBin {
     /// The least length.

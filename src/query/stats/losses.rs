@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// The documents of a source by what became of them, and the shares of its documents that were lost.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LossStats {
     /// The name of the source.

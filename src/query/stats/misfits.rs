@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 /// Values of a declared field that its type cannot hold: they stand in the metadata, and are null.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct MisfitStats {
     /// The field.

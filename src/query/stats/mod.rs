@@ -39,17 +39,27 @@ use serde::Serialize;
 
 /// Which documents are looked at. By default all that are stored.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct StatsOptions {
-    /// A SQL boolean expression over `documents`. Columns are as they are today, also with a snapshot.
+    /// Only documents for which this is true: a SQL boolean expression over the table documents.
+    ///
+    /// Columns are as they are today, also with a snapshot.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
+    )]
     pub condition: Option<String>,
-    /// Those of this source.
+    /// Only what is of this source.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub source: Option<String>,
-    /// Those that were stored when this snapshot was made, and kept where it keeps them.
+    /// What was stored and kept when this snapshot was made.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub snapshot: Option<String>,
 }
 
 /// A corpus in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Stats {
     /// The moment whose documents these are; `now` without a snapshot.

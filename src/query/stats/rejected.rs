@@ -12,6 +12,7 @@ const OTHERS: &str = "(others)";
 
 /// Records of a source that were set aside for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RejectStats {
     /// The source that they were meant for.

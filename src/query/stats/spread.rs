@@ -18,6 +18,7 @@ const PERCENTS: [u64; 5] = [5, 25, 50, 75, 95];
 
 /// A value of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema), schemars(untagged))]
 #[non_exhaustive]
 pub enum StatsValue {
     /// A whole number.
@@ -25,6 +26,7 @@ pub enum StatsValue {
     /// A number with a fraction.
     Float(f64),
     /// Microseconds since 1970, in UTC.
+    #[cfg_attr(feature = "cli", schemars(with = "String"))]
     Timestamp(i64),
 }
 
@@ -51,6 +53,7 @@ impl Serialize for StatsValue {
 
 /// How the values of a column are spread among some documents. Without a value all of them are absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ColumnStats {
     /// The column of the table `documents`.

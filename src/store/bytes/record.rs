@@ -109,8 +109,8 @@ fn declaration(id: FieldId, name: &str, spelled: &str) -> Result<FieldDeclaratio
         Some((kind, path)) => (kind, Some(path.to_owned())),
         None => (spelled, None),
     };
-    let kind = FieldKind::from_name(kind)
-        .ok_or_else(|| DecodeError::at(1, format!("unknown field kind `{kind}`")))?;
+    let kind: FieldKind =
+        kind.parse().map_err(|_| DecodeError::at(1, format!("unknown field kind `{kind}`")))?;
     Ok(FieldDeclaration { id, name: name.to_owned(), kind, path })
 }
 
@@ -185,7 +185,7 @@ pub struct RedoRecord {
     pub generation: u32,
     /// Documents below this id are decided.
     pub next: u64,
-    /// The commit that wrote this record: after any other, the re-decision begins anew.
+    /// The commit that wrote this record: after any other, the re-decision begins again.
     pub commit: u64,
     /// Buckets that were read only in part so far.
     pub capped: u64,

@@ -22,6 +22,7 @@ const MOST: usize = 1000;
 
 /// Rows of a family that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct LostRows {
     /// The family.
     pub family: String,

@@ -181,7 +181,7 @@ impl CommitBatch<'_> {
         Ok(encoder)
     }
 
-    /// Stores the text of a document anew.
+    /// Stores the text of a document again.
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.

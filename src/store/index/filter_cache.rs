@@ -16,10 +16,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 /// Nanoseconds saved a bucket asked for, most of which are absent.
 const SAVED: u64 = 1300;
-/// Nanoseconds a byte of the file, and a row when built anew.
+/// Nanoseconds a byte of the file, and a row when built again.
 const A_BYTE: u64 = 1;
 const A_ROW: u64 = 250;
-/// Fewer entries are not worth a file: they are built anew in milliseconds.
+/// Fewer entries are not worth a file: they are built again in milliseconds.
 const SAVE_FROM: u64 = 100_000;
 
 /// Shared by a writer and its views.

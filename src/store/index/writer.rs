@@ -158,7 +158,7 @@ impl IndexWriter {
     }
 
     /// An ingest ends: leaves few entries in runs, and the filter in its file. Answers whether views
-    /// must be made anew.
+    /// must be made again.
     pub(in crate::store) fn finish_ingest(&mut self) -> Result<bool, StoreError> {
         let folds = self.entries() > LEAVE.min(self.fold_at);
         if folds {

@@ -97,7 +97,7 @@ impl CommitBatch<'_> {
         self.put::<Commits>(&key, &record::encode("commit", record)?)
     }
 
-    /// Writes the record of an earlier commit anew, without what it quoted.
+    /// Writes the record of an earlier commit again, without what it quoted.
     ///
     /// # Errors
     /// [`StoreError`] when the record cannot be encoded.

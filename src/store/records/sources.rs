@@ -1,5 +1,5 @@
 //! The families `sources` and `files`: sources with their counters, how far their files were read, and which files hold
-//! keys that another file's records superseded since: read again, their content wins again.
+//! keys that another file's records superseded since: such a file is read again, and its content wins.
 
 use crate::model::{FileId, SourceId};
 use crate::store::batch::CommitBatch;

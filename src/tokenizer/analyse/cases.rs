@@ -14,6 +14,7 @@ const INDENTATION: usize = 32;
 
 /// How runs of digits of one length are cut, over a hundred fixed numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DigitRun {
     /// Digits in the run.
@@ -30,6 +31,7 @@ pub struct DigitRun {
 
 /// What a case shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum CaseKind {
     /// Spaces or tabs at the beginning of a line, before a word.
@@ -42,6 +44,7 @@ pub enum CaseKind {
 
 /// One string, cut.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Case {
     /// What it shows.

@@ -11,6 +11,7 @@ const LISTED: usize = 24;
 
 /// What the vocabulary is made of.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct VocabularyCensus {
     /// Ids and tokens by kind; every id is of one.
@@ -29,6 +30,7 @@ pub struct VocabularyCensus {
 
 /// A part of the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CensusRow {
     /// What the ids have in common.
@@ -41,6 +43,7 @@ pub struct CensusRow {
 
 /// One token of the vocabulary.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LongToken {
     /// The id of the token.

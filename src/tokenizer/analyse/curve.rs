@@ -37,6 +37,7 @@ pub struct MergeCounts {
 
 /// The curve of sequence length against vocabulary size.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct VocabularyCurve {
     /// Names of the groups that points tell of.
@@ -64,6 +65,7 @@ pub struct VocabularyCurve {
 
 /// The sample at one size.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CurvePoint {
     /// The size of the vocabulary, in ids.
@@ -76,6 +78,7 @@ pub struct CurvePoint {
 
 /// A size where the curve is farthest below its chord.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Knee {
     /// Ids.
@@ -88,6 +91,7 @@ pub struct Knee {
 
 /// What a size gives and costs.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SizePrice {
     /// Ids.

@@ -15,6 +15,7 @@ const CONTEXTS: [&str; 8] = ["", "a", "A", "1", ".", " ", "\n", "é"];
 
 /// Whether text can be encoded to an id. The first that applies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ReachClass {
     /// The id's own text is encoded to the id.
@@ -35,6 +36,7 @@ pub enum ReachClass {
 
 /// Ids of one class.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReachRow {
     /// How text reaches these ids, or why it does not.

@@ -11,6 +11,7 @@ use serde::Serialize;
 
 /// Tokenizers side by side on one sample.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct AnalysisReport {
     /// What the groups are: `language`, `source` or `all`.
@@ -31,6 +32,7 @@ pub struct AnalysisReport {
 
 /// What one tokenizer makes of the sample.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TokenizerAnalysis {
     /// The name of the tokenizer.
@@ -69,6 +71,7 @@ pub struct TokenizerAnalysis {
 
 /// One group's texts by one tokenizer.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct GroupMetrics {
     /// The group; of the whole sample, `all`.

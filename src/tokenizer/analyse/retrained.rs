@@ -1,6 +1,6 @@
 //! How long pre-tokens are in smaller vocabularies of a Unigram: these are trained on them.
 //!
-//! A Unigram has no order of its own: to be smaller its likelihoods must be found anew. All sizes are
+//! A Unigram has no order of its own: to be smaller its likelihoods must be found again. All sizes are
 //! trained at once, each as training to that size on the counted pre-tokens would have it.
 
 use super::super::error::TokenizerError;

@@ -13,6 +13,7 @@ const SHARES: [u32; 3] = [50, 90, 99];
 
 /// How the ids of a vocabulary are used in the sample.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct VocabularyUse {
     /// Ids used at least once.
@@ -37,6 +38,7 @@ pub struct VocabularyUse {
 
 /// Ids that cover a share of the tokens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct CoveredShare {
     /// The share, in percent of the tokens.
     pub percent: u32,
@@ -46,6 +48,7 @@ pub struct CoveredShare {
 
 /// The use of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct RankedCount {
     /// From 1, the most used.
     pub rank: u64,
@@ -55,6 +58,7 @@ pub struct RankedCount {
 
 /// Ids and tokens of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct LengthBin {
     /// Bytes of text.
     pub bytes: u64,

@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 /// What is counted of the texts of one group. 64-bit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct TextCounts {
     /// How many texts were counted.
     pub documents: u64,
@@ -54,6 +55,7 @@ const BEGINNING: usize = 80;
 /// A document of the sample whose bytes cost most tokens: often binary data, an encoding of it, or a
 /// language that the vocabulary does not know.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DearDocument {
     /// The id of the document.

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 
 /// The difference of two vocabularies, added tokens included; lists are ascending by (old) id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct VocabularyDiff {
     /// Tokens of both with the same id.

@@ -6,6 +6,7 @@ use serde_json::{Map, json};
 
 /// Why a token was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// It is a term that was asked for.
@@ -23,6 +24,7 @@ pub enum Origin {
 
 /// The new ids of an extension and what stands for each in the base.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct EmbeddingMap {
     /// blake3 of the base's `tokenizer.json`, as hexadecimal digits.
@@ -37,6 +39,7 @@ pub struct EmbeddingMap {
 
 /// One new id.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct EmbeddingRow {
     /// The new id.

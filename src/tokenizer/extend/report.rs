@@ -4,6 +4,7 @@ use serde::Serialize;
 
 /// What became of a term.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TermReport {
     /// The term as given.
@@ -25,6 +26,7 @@ impl TermReport {
 
 /// What became of one form of a term.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FormReport {
     /// As the model spells it; the text where it never gets that far.
@@ -35,6 +37,7 @@ pub struct FormReport {
 
 /// The outcome for one form of a term.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(tag = "is", rename_all = "lowercase")]
 pub enum Outcome {
     /// It is a new token.
@@ -65,6 +68,7 @@ pub enum Outcome {
 
 /// What became of the forms of many terms, in numbers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TermCounts {
     /// Forms that became tokens of the model.

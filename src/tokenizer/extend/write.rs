@@ -22,7 +22,7 @@ pub(super) struct Additions {
 /// The bytes of the extended `tokenizer.json`. It is indented if the base is.
 ///
 /// Added tokens that are not in the model's vocabulary are written into it with the ids they have:
-/// the reference implementation numbers them anew from the vocabulary's size when it loads a file,
+/// the reference implementation numbers them again from the vocabulary's size when it loads a file,
 /// whatever ids the file tells, so a longer vocabulary would move them.
 pub(super) fn extended(
     base: &Base,

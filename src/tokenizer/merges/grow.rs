@@ -101,7 +101,7 @@ struct State {
     places: Vec<WordPlace>,
     pairs: PairMap<u32>,
     rows: Vec<Row>,
-    /// Counts of pairs as they were when queued; a count that has changed is queued anew when popped.
+    /// Counts of pairs as they were when queued; a count that has changed is queued again when popped.
     queue: BinaryHeap<(u64, Reverse<u64>)>,
     /// Rows whose count went up in this step.
     increased: Vec<u32>,

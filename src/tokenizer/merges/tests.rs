@@ -113,7 +113,7 @@ fn encode(symbols: &[u32], merges: &[(u32, u32, u32)]) -> Vec<u32> {
     }
 }
 
-/// As [`grow`], counting everything anew for each merge.
+/// As [`grow`], counting everything again for each merge.
 fn grow_slowly(
     words: &CountedWords,
     merges: &mut Vec<(u32, u32, u32)>,

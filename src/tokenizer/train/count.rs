@@ -41,6 +41,7 @@ struct Group {
 
 /// How much was counted of one group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Mass {
     /// How many texts were counted.
     pub texts: u64,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 /// The kind of model that is trained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ModelKind {
     /// Byte-pair encoding: on bytes, or on characters with `byte_fallback`.
@@ -19,6 +20,7 @@ pub enum ModelKind {
 
 /// How numbers are split before the model sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Digits {
     /// Every digit by itself.
@@ -33,6 +35,7 @@ pub enum Digits {
 
 /// The Unicode normal form that texts are brought to first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Normalizer {
     /// Canonical composition.
@@ -46,6 +49,7 @@ pub enum Normalizer {
 
 /// What is asked of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct TrainOptions {
     /// The kind of model.

@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 
 /// What a trained tokenizer is, and what became of the counts on the way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct TrainReport {
     /// Tokens of the result; fewer than asked for when the corpus has no more.
     pub vocab_size: u32,
@@ -38,6 +39,7 @@ pub struct TrainReport {
 
 /// What was counted of a group, and what the vocabulary has of it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct GroupReport {
     /// The name of the language or source.
     pub name: String,
@@ -55,6 +57,7 @@ pub struct GroupReport {
 
 /// What decoding the ids of a text gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum RoundTrip {
     /// The text, byte for byte; of models that write spaces as `▁`, with spaces for that character.

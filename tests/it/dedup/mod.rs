@@ -48,7 +48,7 @@ fn policy(mode: DedupMode, threshold: f64) -> Policy {
 /// Keep orders that the pages of a crawl give something to look at.
 fn orders() -> [KeepOrder; 5] {
     ["first", "longest", "source-priority:archive,web", "field:quality", "field:year"]
-        .map(|order| KeepOrder::parse(order).unwrap())
+        .map(|order| order.parse::<KeepOrder>().unwrap())
 }
 
 /// Every mode, keep order and scope at a threshold.

@@ -7,7 +7,7 @@ mod page;
 
 use super::RuleArgs;
 use crate::cli::report::{named, write_page};
-use crate::cli::setup::{CommandSession, on_disk};
+use crate::cli::session::{CommandSession, on_disk};
 use crate::cli::{Outcome, find, print};
 use corpusdb::contamination::{Precision, SuiteVerdict};
 use corpusdb::curate::{JudgeReport, Judgement};
@@ -196,7 +196,7 @@ fn of_argument(corpus: &Corpus, pair: &str, verdict: SuiteVerdict) -> anyhow::Re
             continue;
         }
         // A key that was given again: the newest document has it now.
-        let found = find::documents(corpus, Some(document), None)?;
+        let found = find::documents(corpus, Some(document), None, &print::talk)?;
         let Some(document) = found.last() else {
             anyhow::bail!("`{pair}`: no document has the key {document}");
         };

@@ -10,7 +10,7 @@ mod step;
 mod words;
 
 use super::answer::{self, Asked, Shape, Target};
-use crate::cli::setup::CommandSession;
+use crate::cli::session::CommandSession;
 use crate::cli::{Outcome, causes, print};
 use command::{COMMANDS, Command};
 use corpusdb::query::{Format, SqlOptions};

@@ -1,7 +1,7 @@
 //! Marks that are computed lead to the same rows as those that were walked.
 
 use super::{Known, Marks};
-use crate::epoch::corpora::Corpora;
+use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::marking::{check_marks, unmarked};
 use crate::epoch::plan::Planned;

@@ -190,7 +190,7 @@ impl Remainder {
     }
 
     /// Passes that a source still has of `max_repeats`, the one under way among them, and whether the
-    /// next one begins anew: those of the parent are over, and the recipe allows more.
+    /// next one begins again: those of the parent are over, and the recipe allows more.
     ///
     /// # Errors
     /// [`EpochError::Recipe`] when the recipe allows fewer passes than are over.

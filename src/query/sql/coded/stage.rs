@@ -17,7 +17,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use datafusion::physical_expr::aggregate::AggregateFunctionExpr;
 use std::sync::Arc;
 
-/// Groups after which what is there is handed on and counting begins anew: the second stage merges what comes twice.
+/// Groups after which what is there is handed on and counting begins again: the second stage merges what comes twice.
 /// Few in unit tests, so that they meet it.
 const MOST_GROUPS: usize = if cfg!(test) { 5 } else { 1 << 16 };
 
@@ -132,7 +132,7 @@ impl Stage {
         Ok(())
     }
 
-    /// Pushes the groups there are, and begins anew; whether more are wanted.
+    /// Pushes the groups there are, and begins again; whether more are wanted.
     fn hand_on(
         &self,
         counted: &mut Counted,

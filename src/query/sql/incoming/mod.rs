@@ -26,7 +26,7 @@ use datafusion::physical_expr::PhysicalExpr;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Sets of types that are remembered; with more, all are planned anew.
+/// Sets of types that are remembered; with more, all are planned again.
 const PLANS: usize = 256;
 /// Depth of an expression: it is evaluated on the stacks of threads that have other work.
 const DEPTH: usize = 200;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 /// What the rules of a published filter would remove of the kept documents.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct QualityReport {
     /// The set of rules.
@@ -31,6 +32,7 @@ pub struct QualityReport {
 
 /// What the rules would remove of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct QualitySource {
     /// Its name.
@@ -43,6 +45,7 @@ pub struct QualitySource {
 
 /// What one rule would remove.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct QualityRule {
     /// Its score.
@@ -61,6 +64,7 @@ pub struct QualityRule {
 
 /// A threshold of a rule, with the documents at it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct QualityThreshold {
     /// `least`, when a value may not be less; `most`, when it may not be more.
@@ -75,6 +79,7 @@ pub struct QualityThreshold {
 
 /// A document at a threshold.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct QualityExample {
     /// Its number.
@@ -91,6 +96,7 @@ pub struct QualityExample {
 
 /// How a score is spread.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct QualityScore {
     /// Its name.

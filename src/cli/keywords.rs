@@ -1,0 +1,217 @@
+//! Keywords of Python become arguments of the same clap command: one parser, one set of checks, one set of defaults.
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Arg, ArgAction, ArgMatches, Command};
+use corpusdb::dedup::KeepOrder;
+use corpusdb::ingest::{JoinBy, JoinColumn};
+use corpusdb::{FieldKind, NamedKind};
+use serde_json::{Map, Value};
+use std::any::TypeId;
+use std::error::Error as _;
+use std::path::PathBuf;
+
+/// What Python may give for one value of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ValueKind {
+    /// True or False.
+    Flag,
+    /// Text.
+    Text,
+    /// Text, or something that is a path.
+    Path,
+    /// A whole number.
+    Integer,
+    /// A number.
+    Number,
+    /// A number of bytes, or a text with a unit.
+    Size,
+    /// Text `NAME=VALUE`, or a mapping of names to values; the sign stands between them.
+    Pair(char),
+}
+
+/// What a parser makes, and its kind. A type that stands here once works in all faces; one that does not is an error of
+/// the tests.
+const KINDS: [(fn() -> TypeId, ValueKind); 17] = [
+    (TypeId::of::<String>, ValueKind::Text),
+    (TypeId::of::<PathBuf>, ValueKind::Path),
+    (TypeId::of::<KeepOrder>, ValueKind::Text),
+    (TypeId::of::<NamedKind>, ValueKind::Pair(':')),
+    (TypeId::of::<(String, String)>, ValueKind::Pair('=')),
+    (TypeId::of::<(String, Value)>, ValueKind::Pair('=')),
+    (TypeId::of::<FieldKind>, ValueKind::Text),
+    (TypeId::of::<JoinBy>, ValueKind::Text),
+    (TypeId::of::<JoinColumn>, ValueKind::Pair('=')),
+    // A character.
+    (TypeId::of::<u8>, ValueKind::Text),
+    (TypeId::of::<u16>, ValueKind::Integer),
+    (TypeId::of::<u32>, ValueKind::Integer),
+    (TypeId::of::<u64>, ValueKind::Integer),
+    (TypeId::of::<usize>, ValueKind::Integer),
+    (TypeId::of::<i64>, ValueKind::Integer),
+    (TypeId::of::<f32>, ValueKind::Number),
+    (TypeId::of::<f64>, ValueKind::Number),
+];
+
+/// The least likeness from which one name is taken for another one mistyped.
+const NEAR: f64 = 0.8;
+
+/// The kind of an argument.
+///
+/// # Errors
+/// That the type of its values stands in no row.
+pub fn kind(arg: &Arg) -> anyhow::Result<ValueKind> {
+    if matches!(arg.get_action(), ArgAction::SetTrue | ArgAction::SetFalse) {
+        return Ok(ValueKind::Flag);
+    }
+    // A number of bytes may have a unit.
+    if arg.get_value_names().is_some_and(|names| names.iter().any(|name| name == "BYTES")) {
+        return Ok(ValueKind::Size);
+    }
+    let made = arg.get_value_parser().type_id();
+    match KINDS.iter().find(|(id, _)| made == id()) {
+        Some((_, kind)) => Ok(*kind),
+        None if !arg.get_possible_values().is_empty() => Ok(ValueKind::Text),
+        None => anyhow::bail!("the type of `{}` is in no row of `KINDS`", arg.get_id()),
+    }
+}
+
+/// Whether several values may be given.
+pub fn is_list(arg: &Arg) -> bool {
+    matches!(arg.get_action(), ArgAction::Append)
+        || arg.get_num_args().is_some_and(|number| number.max_values() > 1)
+}
+
+/// What the command would make of these keywords. A keyword that is null is absent.
+///
+/// # Errors
+/// Which keyword no option has, with the nearest one; which value does not fit, by its path (`columns[1]`).
+pub fn matches(command: Command, given: &Map<String, Value>) -> anyhow::Result<ArgMatches> {
+    let (mut flags, mut positional) = (Vec::new(), vec!["--".to_owned()]);
+    for (key, value) in given.iter().filter(|(_, value)| !value.is_null()) {
+        let arg = command.get_arguments().find(|arg| arg.get_id() == key.as_str());
+        let arg = arg.ok_or_else(|| unknown(key, &command))?;
+        let kind = kind(arg)?;
+        if kind == ValueKind::Flag {
+            let Value::Bool(on) = value else { return Err(misfit(key, "True or False", value)) };
+            if *on == matches!(arg.get_action(), ArgAction::SetTrue) {
+                flags.push(format!("--{}", arg.get_long().unwrap_or(key)));
+            }
+            continue;
+        }
+        for (path, value) in values(key, value, arg, kind) {
+            let text = text(&path, &value, kind)?;
+            match arg.get_long() {
+                Some(long) => flags.push(format!("--{long}={text}")),
+                None => positional.push(text),
+            }
+        }
+    }
+    // A value of a list may contain a comma: only the command takes several in one word.
+    let command = command.mut_args(|arg| arg.value_delimiter(None::<char>));
+    let mut command = command.no_binary_name(true).disable_help_flag(true);
+    let matches = command.try_get_matches_from_mut(flags.into_iter().chain(positional));
+    matches.map_err(|error| refused(&error, &command))
+}
+
+/// The single values of a keyword, each with the path to it.
+fn values(key: &str, value: &Value, arg: &Arg, kind: ValueKind) -> Vec<(String, Value)> {
+    match (value, kind) {
+        (Value::Array(values), _) if is_list(arg) => {
+            let path = |(at, one): (usize, &Value)| (format!("{key}[{at}]"), one.clone());
+            values.iter().enumerate().map(path).collect()
+        }
+        (Value::Object(members), ValueKind::Pair(sign)) => {
+            let pair = |(name, value): (&String, &Value)| {
+                let value = match value {
+                    Value::String(text) => text.clone(),
+                    other => other.to_string(),
+                };
+                (format!("{key}[{name:?}]"), Value::String(format!("{name}{sign}{value}")))
+            };
+            members.iter().map(pair).collect()
+        }
+        (one, _) => vec![(key.to_owned(), one.clone())],
+    }
+}
+
+fn text(path: &str, value: &Value, kind: ValueKind) -> anyhow::Result<String> {
+    use ValueKind::{Flag, Integer, Number, Pair, Path, Size, Text};
+    match (kind, value) {
+        (Text | Path | Size | Pair(_), Value::String(text)) => Ok(text.clone()),
+        (Integer | Size, Value::Number(number)) if !number.is_f64() => Ok(number.to_string()),
+        (Number, Value::Number(number)) => Ok(number.to_string()),
+        (Text | Path, _) => Err(misfit(path, "text", value)),
+        (Pair(sign), _) => Err(misfit(path, &format!("a mapping, or text NAME{sign}VALUE"), value)),
+        (Size, _) => Err(misfit(path, "a number of bytes, or text such as \"256MiB\"", value)),
+        (Integer, _) => Err(misfit(path, "a whole number", value)),
+        (Number | Flag, _) => Err(misfit(path, "a number", value)),
+    }
+}
+
+fn misfit(path: &str, expected: &str, value: &Value) -> anyhow::Error {
+    anyhow::anyhow!("{path}: expected {expected}, got {value}")
+}
+
+/// The known name that a name is most like, if it is like one at all.
+pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let near = known.map(|known| (strsim::jaro_winkler(name, known), known));
+    let near = near.filter(|(likeness, _)| *likeness > NEAR);
+    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
+}
+
+/// A keyword that no option has.
+fn unknown(key: &str, command: &Command) -> anyhow::Error {
+    let names = command.get_arguments().map(|arg| arg.get_id().as_str());
+    match nearest(key, names) {
+        Some(name) => anyhow::anyhow!("no option `{key}`; did you mean `{name}`?"),
+        None => anyhow::anyhow!("no option `{key}`"),
+    }
+}
+
+/// An error of clap in the names of the options, so that each face can spell it. The command must have been built: an
+/// argument that was not cannot be shown.
+fn refused(error: &clap::Error, command: &Command) -> anyhow::Error {
+    let named = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => vec![field(text, command)],
+        Some(ContextValue::Strings(texts)) => {
+            texts.iter().map(|text| field(text, command)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let args = named(ContextKind::InvalidArg).join(", ");
+    let value = error.get(ContextKind::InvalidValue).map_or(String::new(), ToString::to_string);
+    anyhow::Error::msg(match error.kind() {
+        ErrorKind::MissingRequiredArgument => format!("{args} is needed"),
+        ErrorKind::ArgumentConflict => {
+            format!("{args} does not go with {}", named(ContextKind::PriorArg).join(", "))
+        }
+        ErrorKind::ValueValidation => match error.source() {
+            Some(reason) => format!("{args}: {reason}"),
+            None => format!("{args}: {value:?} is refused"),
+        },
+        ErrorKind::InvalidValue => match error.get(ContextKind::ValidValue) {
+            Some(ContextValue::Strings(valid)) => {
+                let near = nearest(&value, valid.iter().map(String::as_str));
+                let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
+                format!("{args}: {value:?} is not one of {}{near}", valid.join(", "))
+            }
+            _ => format!("{args}: {value:?} is refused"),
+        },
+        _ => {
+            let text = error.to_string();
+            let first = text.lines().next().unwrap_or_default();
+            first.strip_prefix("error: ").unwrap_or(first).to_owned()
+        }
+    })
+}
+
+/// `--shard-bytes <BYTES>` -> `` `shard_bytes` ``.
+fn field(shown: &str, command: &Command) -> String {
+    let long = shown.strip_prefix("--").and_then(|name| name.split([' ', '=']).next());
+    let is_it = |arg: &&Arg| match long {
+        Some(long) => arg.get_long() == Some(long),
+        None => arg.to_string() == shown,
+    };
+    let arg = command.get_arguments().find(is_it);
+    arg.map_or(shown.to_owned(), |arg| format!("`{}`", arg.get_id()))
+}

@@ -1,0 +1,430 @@
+//! What the command says: answers on stdout, notes and errors on stderr. The only writer to both.
+//!
+//! A verb that reports does all of its work first; its answer is text by then, and is printed whole. Only verbs that
+//! stream rows write while they work, by [`stdout`]. What strangers wrote is shown and not obeyed: text that is made for
+//! people goes through [`show::terminal_safe`] here, and what streams to a terminal, too.
+
+use corpusdb::query::PolicySetting;
+use corpusdb::show;
+use serde::Serialize;
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use unicode_width::UnicodeWidthStr;
+
+/// Whether what is said on stderr is JSON too.
+static AS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Whether whoever read stdout has gone away.
+static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
+
+/// Columns of a name or a reason in a table.
+const WIDEST: usize = 60;
+
+/// From now on everything that is said on stderr is a JSON object on a line.
+pub(super) fn talk_json() {
+    AS_JSON.store(true, Ordering::Relaxed);
+}
+
+/// Whether what is said on stderr is JSON.
+pub(super) fn is_json() -> bool {
+    AS_JSON.load(Ordering::Relaxed)
+}
+
+/// Whether a write found that whoever read stdout has gone away.
+pub(super) fn is_stdout_closed() -> bool {
+    STDOUT_CLOSED.load(Ordering::Relaxed)
+}
+
+/// Columns that stdout shows: of the terminal, or 160 where it is none.
+pub(super) fn width() -> usize {
+    let size = console::Term::stdout().size_checked();
+    size.map_or(160, |(_, columns)| usize::from(columns).max(40))
+}
+
+/// Whether what is printed on stdout may have colours.
+fn has_colours() -> bool {
+    io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
+}
+
+/// Says something on stderr that a person should read.
+pub(super) fn note(text: &str) {
+    if is_json() {
+        say(&serde_json::json!({ "type": "note", "message": text }).to_string());
+    } else {
+        say(&show::terminal_safe(text));
+    }
+}
+
+/// Says on stderr what failed, from what was attempted to the last cause.
+pub(super) fn error(causes: &[String], exit_code: u8) {
+    if is_json() {
+        let (message, causes) = causes.split_first().map_or(("", &[][..]), |(m, rest)| (m, rest));
+        let error = serde_json::json!({
+            "type": "error", "message": message, "causes": causes, "exit_code": exit_code,
+        });
+        say(&error.to_string());
+    } else {
+        say(&show::terminal_safe(&format!("error: {}", causes.join(": "))));
+    }
+}
+
+/// A line on stderr; nobody hears of one that cannot be written.
+fn say(line: &str) {
+    let stderr = io::stderr();
+    let line = if is_json() && stderr.is_terminal() { escaped(line) } else { Cow::Borrowed(line) };
+    let _ = writeln!(stderr.lock(), "{line}");
+}
+
+/// A report as one JSON object: `type` first, then its members, then whether nothing was changed because the verb was
+/// only tried.
+///
+/// # Errors
+/// None that a report gives cause for: its keys are text.
+pub(super) fn json_of<T: Serialize>(
+    name: &'static str,
+    report: &T,
+    dry_run: Option<bool>,
+) -> serde_json::Result<String> {
+    #[derive(Serialize)]
+    struct TaggedReport<'a, T> {
+        r#type: &'static str,
+        #[serde(flatten)]
+        report: &'a T,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        dry_run: Option<bool>,
+    }
+    serde_json::to_string(&TaggedReport { r#type: name, report, dry_run })
+}
+
+/// Prints an answer that is whole. A reader that went away is no failure, and no success either: the work is done, and
+/// the answer says how.
+///
+/// # Errors
+/// That of standard output: a full disk.
+pub(super) fn print(answer: &str) -> io::Result<()> {
+    let mut out = stdout();
+    let answer = if is_json() && out.shows { escaped(answer) } else { Cow::Borrowed(answer) };
+    match out.write_all(answer.as_bytes()).and_then(|()| out.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
+}
+
+/// Standard output, for rows that are written while the work goes on.
+pub(super) fn stdout() -> Stdout {
+    Stdout { shows: io::stdout().is_terminal(), rest: Vec::new() }
+}
+
+/// Standard output as [`stdout`] gives it. What goes to a terminal is text there, and is not obeyed; into a pipe or a
+/// file every byte goes as it is.
+pub(super) struct Stdout {
+    shows: bool,
+    /// The begin of a character whose end has not come.
+    rest: Vec<u8>,
+}
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let mut out = io::stdout().lock();
+        if !self.shows {
+            return heard(out.write(bytes));
+        }
+        self.rest.extend_from_slice(bytes);
+        let shown = whole_characters(&mut self.rest);
+        heard(out.write_all(show::terminal_safe(&shown).as_bytes()).map(|()| bytes.len()))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        heard(io::stdout().lock().flush())
+    }
+}
+
+/// Takes the text off the front of bytes, up to a character that is not whole yet; what is no text is U+FFFD.
+fn whole_characters(bytes: &mut Vec<u8>) -> String {
+    let mut keep = bytes.len();
+    if let Err(error) = std::str::from_utf8(bytes)
+        && error.error_len().is_none()
+    {
+        keep = error.valid_up_to();
+    }
+    let rest = bytes.split_off(keep);
+    let text = String::from_utf8_lossy(bytes).into_owned();
+    *bytes = rest;
+    text
+}
+
+fn heard<T>(written: io::Result<T>) -> io::Result<T> {
+    if let Err(error) = &written
+        && error.kind() == io::ErrorKind::BrokenPipe
+    {
+        STDOUT_CLOSED.store(true, Ordering::Relaxed);
+    }
+    written
+}
+
+/// JSON with what a terminal would obey spelled out: the same values.
+fn escaped(json: &str) -> Cow<'_, str> {
+    if !json.contains(show::acts_on_terminals) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for character in json.chars() {
+        match character {
+            '\n' | '\t' => out.push(character),
+            c if show::acts_on_terminals(c) => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+/// An answer for people, as it comes to be: lines and tables, all of them filtered.
+pub(super) struct Output {
+    text: String,
+    notes: Vec<String>,
+    width: usize,
+    has_colours: bool,
+    dry_run: bool,
+}
+
+impl Output {
+    /// For what stdout is.
+    pub(super) fn new(dry_run: bool) -> Self {
+        let (text, notes) = (String::new(), Vec::new());
+        Self { text, notes, width: width(), has_colours: has_colours(), dry_run }
+    }
+
+    /// What was written, and what is to be said on stderr behind it.
+    pub(super) fn into_parts(self) -> (String, Vec<String>) {
+        (self.text, self.notes)
+    }
+
+    /// Says something on stderr when the answer is printed.
+    pub(super) fn note(&mut self, text: impl Into<String>) {
+        self.notes.push(text.into());
+    }
+
+    /// Whether the verb was only tried: nothing was changed.
+    pub(super) const fn is_dry_run(&self) -> bool {
+        self.dry_run
+    }
+
+    /// A line, or several in one text.
+    pub(super) fn line(&mut self, text: impl AsRef<str>) {
+        self.text.push_str(&show::terminal_safe(text.as_ref()));
+        self.text.push('\n');
+    }
+
+    /// Text of documents, as it is: into a file it goes byte for byte, and a terminal obeys none of it ([`Stdout`]).
+    pub(super) fn text(&mut self, text: &str) {
+        self.text.push_str(text);
+        self.text.push('\n');
+    }
+
+    /// A line in which parts have colours, where stdout may have some.
+    pub(super) fn painted<T: AsRef<str>>(&mut self, parts: &[(Paint, T)]) {
+        for (paint, text) in parts {
+            let text = show::terminal_safe(text.as_ref());
+            let (before, behind) = paint.marks(self.has_colours);
+            self.text.extend([before, &text, behind]);
+        }
+        self.text.push('\n');
+    }
+
+    /// A table: first column to the left, the others to the right, by the columns that a terminal gives a character.
+    pub(super) fn table(&mut self, head: &[&str], rows: &[Vec<String>]) {
+        let head = head.iter().map(|cell| (*cell).to_owned()).collect();
+        let cells =
+            |row: &Vec<String>| row.iter().map(|cell| show::one_line(cell).into_owned()).collect();
+        let rows: Vec<Vec<String>> = std::iter::once(head).chain(rows.iter().map(cells)).collect();
+        let columns = rows.first().map_or(0, Vec::len);
+        let widest =
+            |at: usize| rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max();
+        let widths: Vec<usize> = (0..columns).map(|at| widest(at).unwrap_or(0)).collect();
+        for row in &rows {
+            let mut line = String::from("  ");
+            for (at, (cell, width)) in row.iter().zip(&widths).enumerate() {
+                let gap = " ".repeat(width.saturating_sub(cell.width()));
+                match at {
+                    0 => line.extend([cell.as_str(), &gap]),
+                    _ => line.extend(["  ", &gap, cell]),
+                }
+            }
+            self.line(line.trim_end());
+        }
+    }
+
+    /// A table in as many parts below one another as stdout is too narrow for, each with the first `named` columns and
+    /// at least `least` columns.
+    pub(super) fn wide_table(
+        &mut self,
+        head: &[String],
+        rows: &[Vec<String>],
+        named: usize,
+        least: usize,
+    ) {
+        let wide = |at: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(at)).chain(head.get(at));
+            // With the gap before it.
+            cells.map(|cell| cell.width()).max().unwrap_or(0) + 2
+        };
+        let names: usize = (0..named).map(wide).sum();
+        let mut at = named;
+        while at < head.len() {
+            let mut shown: Vec<usize> = (0..named).collect();
+            let mut taken = names;
+            while at < head.len()
+                && (taken + wide(at) <= self.width || shown.len() == named || at < least)
+            {
+                taken += wide(at);
+                shown.push(at);
+                at += 1;
+            }
+            let part = |row: &[String]| -> Vec<String> {
+                shown.iter().map(|at| row.get(*at).cloned().unwrap_or_default()).collect()
+            };
+            let head = part(head);
+            let rows: Vec<Vec<String>> = rows.iter().map(|row| part(row)).collect();
+            self.table(&head.iter().map(String::as_str).collect::<Vec<_>>(), &rows);
+        }
+    }
+
+    /// The settings of a dedup policy, one a line, each with what it means.
+    pub(super) fn settings(&mut self, settings: &[PolicySetting]) {
+        let width = settings.iter().map(|line| line.setting.len()).max().unwrap_or(0);
+        let values = settings.iter().map(|line| line.value.width()).max().unwrap_or(0);
+        for PolicySetting { setting, value, meaning, .. } in settings {
+            let gap = " ".repeat(values.saturating_sub(value.width()));
+            self.line(format!("  {setting:<width$}  {value}{gap}  {meaning}"));
+        }
+    }
+
+    /// Says that buckets were read only in part, when some were.
+    pub(super) fn capped(&mut self, buckets: u64) {
+        if buckets > 0 {
+            self.line(format!(
+                "  note: {} crowded buckets were read only in part; what was left out is marked, and `corpusdb dedup settle` compares it",
+                show::number(buckets)
+            ));
+        }
+    }
+}
+
+/// The colour of a part of a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Paint {
+    /// As it is.
+    Plain,
+    /// What is looked at.
+    Highlight,
+    /// What went.
+    Removed,
+    /// What came.
+    Added,
+    /// What a model is trained on.
+    Trained,
+    /// What it is not trained on.
+    Untrained,
+}
+
+impl Paint {
+    /// What stands before and behind a part; without colours what went and came stands in brackets.
+    const fn marks(self, has_colours: bool) -> (&'static str, &'static str) {
+        match (self, has_colours) {
+            (Self::Plain, _) => ("", ""),
+            (Self::Highlight, true) => ("\x1b[1;33m", "\x1b[0m"),
+            (Self::Highlight, false) => (">>", "<<"),
+            (Self::Removed, true) => ("\x1b[31m[-", "-]\x1b[0m"),
+            (Self::Removed, false) => ("[-", "-]"),
+            (Self::Added, true) => ("\x1b[32m{+", "+}\x1b[0m"),
+            (Self::Added, false) => ("{+", "+}"),
+            (Self::Trained, true) => ("\x1b[32m", "\x1b[0m"),
+            (Self::Untrained, false) => ("⟦", "⟧"),
+            (Self::Trained, false) | (Self::Untrained, true) => ("", ""),
+        }
+    }
+}
+
+/// A name on one line, its end cut off where it is long.
+pub(super) fn cut(name: &str) -> String {
+    let visible = show::one_line(name);
+    if visible.width() <= WIDEST {
+        return visible.into_owned();
+    }
+    let mut out = String::new();
+    for character in visible.chars() {
+        if (out.width() + 1) >= WIDEST {
+            break;
+        }
+        out.push(character);
+    }
+    out.push('…');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plain() -> Output {
+        Output {
+            text: String::new(),
+            notes: Vec::new(),
+            width: 40,
+            has_colours: false,
+            dry_run: false,
+        }
+    }
+
+    #[test]
+    fn tables_are_aligned_by_what_a_terminal_shows() {
+        let mut out = plain();
+        let row = |name: &str, n: &str| vec![name.to_owned(), n.to_owned()];
+        out.table(
+            &["source", "kept"],
+            &[row("日本語", "7"), row("web", "1,200"), row("a\x1b[2Jb\nc", "1")],
+        );
+        let text = out.into_parts().0;
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!(
+            lines,
+            [
+                "  source     kept",
+                "  日本語        7",
+                "  web       1,200",
+                "  a\u{fffd}[2Jb\u{fffd}c      1"
+            ]
+        );
+        assert!(lines.iter().all(|line| line.width() == 17), "{lines:?}");
+    }
+
+    #[test]
+    fn a_wide_table_is_cut_into_parts_that_repeat_the_names() {
+        let mut out = plain();
+        let head: Vec<String> =
+            ["name", "first column", "second column", "third column"].map(str::to_owned).into();
+        out.wide_table(&head, &[["x", "1", "2", "3"].map(str::to_owned).into()], 1, 0);
+        let text = out.into_parts().0;
+        assert_eq!(text.lines().count(), 4, "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with("  name")).count(), 2, "{text}");
+    }
+
+    #[test]
+    fn a_character_that_comes_in_two_writes_is_whole() {
+        let mut bytes = "aé\x1b".as_bytes()[..2].to_vec();
+        assert_eq!(whole_characters(&mut bytes), "a");
+        bytes.extend_from_slice(&"é".as_bytes()[1..]);
+        assert_eq!((whole_characters(&mut bytes).as_str(), bytes.len()), ("é", 0));
+        let mut broken = b"a\xff\xfeb".to_vec();
+        assert_eq!(whole_characters(&mut broken), "a\u{fffd}\u{fffd}b");
+    }
+
+    #[test]
+    fn json_on_a_terminal_has_the_same_values() {
+        let json = serde_json::to_string(&"a\u{9b}31m\u{202e}\x1b").unwrap();
+        let shown = escaped(&json);
+        assert!(!shown.contains(show::acts_on_terminals));
+        assert_eq!(serde_json::from_str::<String>(&shown).unwrap(), "a\u{9b}31m\u{202e}\x1b");
+    }
+}

@@ -1,0 +1,229 @@
+//! Flags that every verb shares, and what they come to on this machine.
+
+use super::bar::Bar;
+use super::stop_signals::StopSignals;
+use clap::builder::{PathBufValueParser, TypedValueParser};
+use corpusdb::remote::ObjectStores;
+use corpusdb::store::DryRunCorpus;
+use corpusdb::{
+    Context, Corpus, CorpusOptions, CorpusWriter, Error, ErrorKind, Interrupt, NoProgress, Progress,
+};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// How often a verb that writes in moments tries to become the writer, and how long it waits between.
+const LOCK_TRIES: u32 = 600;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
+/// Flags that every verb takes.
+#[derive(clap::Args)]
+#[command(next_help_heading = "Options of every verb")]
+pub(super) struct GlobalArgs {
+    /// Print JSON instead of text, where the verb reads or reports
+    #[arg(long, global = true)]
+    json: bool,
+    /// Draw no progress bars
+    #[arg(long, global = true)]
+    no_progress: bool,
+    /// Memory for caches and batches, such as 512MB or 4GiB [default: a quarter of the machine's, or of the container's limit]
+    #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
+    memory: Option<u64>,
+    /// Threads [default: one a core]
+    #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
+    threads: Option<u16>,
+}
+
+/// The time that goes on record: microseconds since 1970 in UTC.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is told of a removal is when it was asked for; no digest and no export has it"
+)]
+pub(super) fn now() -> Option<i64> {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
+    i64::try_from(since.as_micros()).ok()
+}
+
+/// What a verb needs beside its own arguments.
+pub(super) struct CommandSession {
+    /// The words that start this command again.
+    pub(super) program: Vec<OsString>,
+    pub(super) json: bool,
+    pub(super) no_progress: bool,
+    pub(super) memory: u64,
+    pub(super) threads: usize,
+    pub(super) progress: Box<dyn Progress>,
+    pub(super) interrupt: Interrupt,
+    heard: Arc<Mutex<Option<Interrupt>>>,
+    _stops: StopSignals,
+}
+
+impl CommandSession {
+    /// Ctrl-C asks a verb that stops at `safe_points` to do so; any other verb, and the second time any,
+    /// ends there and then, which harms no corpus: a commit is whole or absent.
+    pub(super) fn new(
+        globals: GlobalArgs,
+        safe_points: bool,
+        program: Vec<OsString>,
+    ) -> anyhow::Result<Self> {
+        let interrupt = Interrupt::default();
+        let heard = Arc::new(Mutex::new(safe_points.then(|| interrupt.clone())));
+        let current = Arc::clone(&heard);
+        let stops = StopSignals::hear(move || {
+            match &*current.lock().unwrap_or_else(PoisonError::into_inner) {
+                Some(asked) if !asked.is_raised() => asked.raise(),
+                // Threads of the store and of a statement go on: what the C library would clear up at an
+                // ordinary exit is in their hands.
+                _ => signal_hook::low_level::exit(130),
+            }
+        })?;
+        let progress: Box<dyn Progress> = if globals.no_progress || globals.json {
+            Box::new(NoProgress)
+        } else {
+            Box::new(Bar::new())
+        };
+        let threads = globals.threads.map_or(Corpus::options().thread_count(), usize::from);
+        // Parallel work outside of an ingest uses the global pool.
+        let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
+        let memory = globals.memory.unwrap_or_else(|| Corpus::options().memory_bytes());
+        let GlobalArgs { json, no_progress, .. } = globals;
+        Ok(Self {
+            program,
+            json,
+            no_progress,
+            memory,
+            threads,
+            progress,
+            interrupt,
+            heard,
+            _stops: stops,
+        })
+    }
+
+    /// How long calls of the library run: with the command's bar, until its Ctrl-C, on its threads.
+    pub(super) fn context(&self) -> Context<'_> {
+        let context = Context::new().with_progress(self.progress.as_ref());
+        context.with_interrupt(&self.interrupt).with_threads(self.threads)
+    }
+
+    /// From now on Ctrl-C raises what is answered, and ends the command where it was raised already.
+    pub(super) fn listen(&self) -> Interrupt {
+        let fresh = Interrupt::default();
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = Some(fresh.clone());
+        fresh
+    }
+
+    /// From now on Ctrl-C ends the command there and then.
+    pub(super) fn listen_no_more(&self) {
+        *self.heard.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// With what corpora are opened.
+    pub(super) fn options(&self) -> CorpusOptions {
+        Corpus::options().memory(self.memory).threads(self.threads)
+    }
+
+    pub(super) fn read(&self, path: &Path) -> anyhow::Result<Corpus> {
+        self.read_with(path, &[])
+    }
+
+    /// As [`CommandSession::read`], with corpora beside it, which share the memory.
+    pub(super) fn read_with(&self, path: &Path, shards: &[PathBuf]) -> anyhow::Result<Corpus> {
+        Ok(Corpus::options().memory(self.memory).open_with(path, shards)?)
+    }
+
+    /// What a verb that can be tried out works on: the corpus, or a throw-away copy of it.
+    pub(super) fn target(&self, corpus: &Path, dry_run: bool) -> anyhow::Result<WorkingCopy> {
+        Ok(match dry_run {
+            true => WorkingCopy::Copy(DryRunCorpus::make(corpus).map_err(Error::from)?),
+            false => WorkingCopy::Corpus(corpus.to_path_buf()),
+        })
+    }
+
+    pub(super) fn write(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
+        Ok(Corpus::options().memory(self.memory).threads(self.threads).open_writer(path)?)
+    }
+
+    /// As [`CommandSession::write`], for what is written in moments: waits a minute for another writer to end.
+    pub(super) fn write_soon(&self, path: &Path) -> anyhow::Result<CorpusWriter> {
+        self.write_soon_with(path, &[])
+    }
+
+    /// As [`CommandSession::write_soon`], with corpora beside it that are read, which share the memory.
+    pub(super) fn write_soon_with(
+        &self,
+        path: &Path,
+        shards: &[PathBuf],
+    ) -> anyhow::Result<CorpusWriter> {
+        let options = Corpus::options().memory(self.memory).threads(self.threads);
+        let each = options.among(shards.len());
+        let others = each.open_all(shards)?;
+        for tried in 0_u32.. {
+            match each.open_writer(path) {
+                Err(error)
+                    if error.kind() == ErrorKind::Locked
+                        && tried < LOCK_TRIES
+                        && !self.interrupt.is_raised() =>
+                {
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                other => return Ok(other?.with_shards(others)?),
+            }
+        }
+        Ok(each.open_writer(path)?.with_shards(others)?)
+    }
+}
+
+/// A corpus, or a copy of it that goes when this is dropped.
+pub(super) enum WorkingCopy {
+    Corpus(PathBuf),
+    Copy(DryRunCorpus),
+}
+
+impl WorkingCopy {
+    pub(super) fn path(&self) -> &Path {
+        match self {
+            Self::Corpus(path) => path,
+            Self::Copy(copy) => copy.path(),
+        }
+    }
+}
+
+/// How objects of stores are reached: as the environment says.
+pub(super) fn stores() -> ObjectStores {
+    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    ObjectStores::new(std::env::vars_os().filter_map(text))
+}
+
+/// Takes the path of what is made on disk: the address of a store would become a directory named `s3:`.
+pub(super) fn on_disk() -> impl TypedValueParser<Value = PathBuf> {
+    PathOnDisk
+}
+
+/// Refuses addresses and does not repeat them: they may have secrets.
+#[derive(Clone)]
+struct PathOnDisk;
+
+impl TypedValueParser for PathOnDisk {
+    type Value = PathBuf;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &std::ffi::OsStr,
+    ) -> Result<PathBuf, clap::Error> {
+        let Some((scheme, _)) = value.to_str().and_then(|value| value.split_once("://")) else {
+            return PathBufValueParser::new().parse_ref(command, argument, value);
+        };
+        let why = format!(
+            "{scheme}:// is an address, and this is made on disk: give a path, and copy it from there\n"
+        );
+        Err(clap::Error::raw(clap::error::ErrorKind::ValueValidation, why).with_cmd(command))
+    }
+}
+
+pub(super) use corpusdb::parse_bytes as bytes;

@@ -1,0 +1,292 @@
+//! `corpusdb check`, `compact` and `migrate`: is everything as it must be, and the files of the store.
+
+use crate::cli::output::{self, Output};
+use crate::cli::verb::{CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
+use corpusdb::show::{number, size};
+use corpusdb::store::{CheckDepth, CheckFault};
+use corpusdb::{CorpusWriter, RepairReport, SalvageReport};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Check a corpus, repair what is damaged and follows from other rows, or copy what is whole.
+///
+/// By default journal, bitmaps and counters are checked, and every file's checksums.
+#[derive(clap::Args)]
+pub(super) struct CheckArgs {
+    /// Recompute everything that is derived from the documents.
+    #[arg(long)]
+    deep: bool,
+    /// Journal, bitmaps and counters only.
+    #[arg(long, conflicts_with = "deep")]
+    quick: bool,
+    /// Print one hash over what the corpus means, instead of checking.
+    #[arg(long, conflicts_with_all = ["deep", "quick"])]
+    digest: bool,
+    /// Make again what is damaged and follows from other rows; goes on where a repair was stopped.
+    #[arg(long, conflicts_with_all = ["deep", "quick", "digest"])]
+    repair: bool,
+    /// Copy what is whole into a new corpus, and list what is not.
+    #[arg(long, value_name = "NEW", conflicts_with_all = ["deep", "quick", "digest", "repair"])]
+    salvage: Option<PathBuf>,
+}
+
+/// What a check found, or what was done about it.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum CheckAnswer {
+    /// What was found.
+    Checked(CheckReport),
+    /// The hash over what the corpus means.
+    Digest(DigestReport),
+    /// What was made again.
+    Repaired(RepairReport),
+    /// What was copied.
+    Salvaged(SalvageReport),
+}
+
+/// What a check found.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct CheckReport {
+    /// The commit that was checked.
+    commit: u64,
+    /// Documents stored.
+    documents: u64,
+    /// Documents with candidates that were not compared.
+    crowded: u64,
+    /// What is not as it must be.
+    faults: Vec<CheckFault>,
+}
+
+/// One hash over what a corpus means.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct DigestReport {
+    /// The hash, in hexadecimal.
+    digest: String,
+    /// The commit that it is of.
+    commit: u64,
+    /// Documents stored.
+    documents: u64,
+}
+
+impl Verb for CheckArgs {
+    const PATH: &str = "check";
+    const PYTHON: &str = "Corpus.check";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb check crawl",
+        "corpusdb check crawl --deep",
+        "corpusdb check crawl --digest",
+        "corpusdb check crawl --repair",
+        "corpusdb check crawl --salvage rescued",
+    ];
+    const NOTES: &str = "Exit code 1 when faults are found, or something is lost.";
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = CheckAnswer;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<CheckAnswer> {
+        if self.repair {
+            return Ok(CheckAnswer::Repaired(call.options.repair(path, &call.context)?));
+        }
+        if let Some(target) = &self.salvage {
+            return Ok(CheckAnswer::Salvaged(call.options.salvage(path, target, &call.context)?));
+        }
+        let corpus = call.options.open(path)?;
+        let (documents, commit) = (corpus.view().documents(), corpus.view().commit().0);
+        if self.digest {
+            let digest = corpus.digest(&call.context)?;
+            return Ok(CheckAnswer::Digest(DigestReport { digest, commit, documents }));
+        }
+        let depth = match (self.deep, self.quick) {
+            (true, _) => CheckDepth::Deep,
+            (_, true) => CheckDepth::Quick,
+            _ => CheckDepth::Full,
+        };
+        let faults = corpus.check(depth, &call.context)?;
+        let crowded = corpus.view().crowded()?.len();
+        Ok(CheckAnswer::Checked(CheckReport { commit, documents, crowded, faults }))
+    }
+}
+
+impl Report for CheckAnswer {
+    const TYPE: &'static str = "check";
+
+    fn print(&self, out: &mut Output) {
+        match self {
+            Self::Checked(report) => print_check(report, out),
+            Self::Digest(report) => out.line(&report.digest),
+            Self::Repaired(report) => print_repair(report, out),
+            Self::Salvaged(report) => print_salvage(report, out),
+        }
+    }
+
+    fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
+        let line = match self {
+            Self::Checked(report) => output::json_of(Self::TYPE, report, None),
+            Self::Digest(report) => output::json_of("digest", report, None),
+            Self::Repaired(report) => output::json_of("repair", report, None),
+            Self::Salvaged(report) => output::json_of("salvage", report, None),
+        };
+        Ok(line? + "\n")
+    }
+
+    fn status(&self) -> ExitStatus {
+        let is_good = match self {
+            Self::Checked(report) => report.faults.is_empty(),
+            Self::Digest(_) => true,
+            Self::Repaired(report) => report.is_sound(),
+            Self::Salvaged(report) => report.lost == 0,
+        };
+        if is_good { ExitStatus::Done } else { ExitStatus::BadAnswer }
+    }
+}
+
+fn print_check(report: &CheckReport, out: &mut Output) {
+    print_faults(&report.faults, out);
+    if report.crowded > 0 {
+        out.line(format!(
+            "note: {} documents have candidates that were not compared; `corpusdb dedup settle` compares them",
+            number(report.crowded)
+        ));
+    }
+    let verdict = match report.faults.len() {
+        0 => "sound".to_owned(),
+        faults => format!("{faults} faults"),
+    };
+    let (commit, documents) = (report.commit, number(report.documents));
+    out.line(format!("{verdict}: commit {commit}, {documents} documents"));
+}
+
+fn print_faults(faults: &[CheckFault], out: &mut Output) {
+    for fault in faults {
+        out.line(format!("{}: {}", fault.place, fault.what));
+    }
+}
+
+fn print_repair(report: &RepairReport, out: &mut Output) {
+    for rows in &report.lost {
+        out.line(format!("lost: {}: {}", rows.family, rows.what));
+    }
+    if !report.lost.is_empty() {
+        return out.line(
+            "beyond repair, and nothing was changed: restore a backup, or copy what is whole: `corpusdb check CORPUS --salvage NEW`",
+        );
+    }
+    print_faults(&report.faults, out);
+    out.line(match report.repaired.as_slice() {
+        [] => "nothing to repair".to_owned(),
+        families => format!("made again: {}", families.join(", ")),
+    });
+    let verdict = match report.faults.len() {
+        0 => "sound".to_owned(),
+        count => format!("{count} faults are beyond repair"),
+    };
+    let (commit, documents) = (report.commit, number(report.documents));
+    out.line(format!("{verdict}: commit {commit}, {documents} documents"));
+}
+
+fn print_salvage(report: &SalvageReport, out: &mut Output) {
+    for document in &report.listed {
+        let key = document.key.as_ref().map_or_else(String::new, |key| format!(" ({key})"));
+        out.line(format!("lost: document {}{key}: {}", document.document, document.why));
+    }
+    if report.lost > 0 {
+        let (count, which) = (number(report.lost), &report.lost_documents);
+        out.line(format!("lost in all: {count} documents: {which}"));
+    }
+    for what in &report.left {
+        out.line(format!("not copied: {what}"));
+    }
+    let (copied, all) = (number(report.copied), number(report.documents));
+    let (removed, purged) = (number(report.removed), number(report.purged));
+    out.line(format!(
+        "copied {copied} of {all} documents; {removed} were removed and are again, of {purged} purged ones nothing is left"
+    ));
+}
+
+/// Rewrite the files of a corpus into their most compact form.
+///
+/// What is stored stays the same. Worth it after a large ingest, a removal or `dedup redo`; takes about twice the room
+/// of the largest family while it works. Ctrl-C stops it between pieces of some 256 MiB, and loses nothing.
+#[derive(clap::Args)]
+pub(super) struct CompactArgs {}
+
+/// What compaction came to.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct CompactReport {
+    /// Bytes in tables before.
+    before: u64,
+    /// Bytes in tables now.
+    after: u64,
+}
+
+impl Verb for CompactArgs {
+    const PATH: &str = "compact";
+    const PYTHON: &str = "Writer.compact";
+    const EXAMPLES: &[&str] = &["corpusdb compact crawl"];
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = CompactReport;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<CompactReport> {
+        let size = || -> anyhow::Result<u64> {
+            let usage = call.options.open(path)?.view().disk_usage();
+            Ok(usage.map_err(corpusdb::Error::from)?.iter().map(|(_, bytes)| bytes).sum())
+        };
+        let before = size()?;
+        let mut writer = call.options.open_writer(path)?;
+        writer.compact(&call.context)?;
+        drop(writer);
+        Ok(CompactReport { before, after: size()? })
+    }
+}
+
+impl Report for CompactReport {
+    const TYPE: &'static str = "compact";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("{} in tables, {} before", size(self.after), size(self.before)));
+    }
+}
+
+/// Bring a corpus of an older release up to the store format of this one.
+///
+/// Any verb that writes does so too; readers ask for it. Before the first step a copy made of hard links is left in the
+/// corpus as before-format-N: remove it when all is well.
+#[derive(clap::Args)]
+pub(super) struct MigrateArgs {}
+
+/// A corpus that has the store format of this release.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct MigrateReport {
+    /// The store format.
+    format: u32,
+    /// Documents stored.
+    documents: u64,
+    #[serde(skip)]
+    corpus: PathBuf,
+}
+
+impl Verb for MigrateArgs {
+    const PATH: &str = "migrate";
+    const PYTHON: &str = "migrate";
+    const EXAMPLES: &[&str] = &["corpusdb migrate crawl"];
+    const STOPS: bool = false;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = MigrateReport;
+
+    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<MigrateReport> {
+        let (format, documents) = (corpusdb::store::format_version(), writer.view().documents());
+        Ok(MigrateReport { format, documents, corpus: writer.corpus().path().to_path_buf() })
+    }
+}
+
+impl Report for MigrateReport {
+    const TYPE: &'static str = "migrate";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("{} has store format {}", self.corpus.display(), self.format));
+    }
+}

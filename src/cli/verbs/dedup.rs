@@ -1,0 +1,263 @@
+//! `corpusdb dedup`: what a dedup policy comes to, and deciding again under another one.
+
+use crate::cli::output::Output;
+use crate::cli::verb::{DryRun, NoOptions, Report, Verb, VerbCall};
+use corpusdb::curate::{RedoReport, SettleReport};
+use corpusdb::dedup::{DecisionOptions, PolicySettings};
+use corpusdb::duplicates::{DedupExplanation, explain_policy};
+use corpusdb::show::{number, probability, size};
+use corpusdb::{Corpus, CorpusWriter, DedupMode, Error};
+
+/// Decide again under another policy, from stored sketches and texts: nothing is read again.
+///
+/// The decisions in force stay until all others are made; then one commit makes them current, and what changed is
+/// printed. After an interrupt run the same command again: it goes on where it stopped. Without an option the corpus's
+/// own policy is applied once more.
+#[derive(clap::Args)]
+pub(super) struct DedupRedoArgs {
+    #[command(flatten)]
+    decision: DecisionOptions,
+}
+
+impl Verb for DedupRedoArgs {
+    const PATH: &str = "dedup redo";
+    const PYTHON: &str = "Writer.redo";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb dedup redo crawl --threshold 0.7 --dry-run",
+        "corpusdb dedup redo crawl --threshold 0.7",
+        "corpusdb dedup redo crawl --mode components --keep longest",
+        "corpusdb dedup redo crawl --keep field:quality --scope per-source",
+        "corpusdb dedup redo crawl --normaliser web",
+    ];
+    const DRY_RUN: DryRun = DryRun::Copy;
+    type On = CorpusWriter;
+    type Options = DecisionOptions;
+    type Report = RedoReport;
+
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<RedoReport> {
+        let policy = self.decision.changed(writer.view().policy()).map_err(Error::from)?;
+        for remark in self.decision.remarks(&policy) {
+            call.note(&remark);
+        }
+        let report = writer.redo(&policy, &call.context)?;
+        if !call.dry_run {
+            writer.switch(&policy, &call.context)?;
+        }
+        Ok(report)
+    }
+}
+
+impl Report for RedoReport {
+    const TYPE: &'static str = "redo";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("from: {}", self.before));
+        out.line(format!("to:   {}", self.policy));
+        let verb = if out.is_dry_run() { "would be kept" } else { "kept" };
+        out.line(format!(
+            "{} of {} documents {verb}, {} before",
+            number(self.kept_after),
+            number(self.documents),
+            number(self.kept_before)
+        ));
+        let rows: Vec<Vec<String>> = self
+            .sources
+            .iter()
+            .map(|source| {
+                vec![
+                    source.name.clone(),
+                    number(source.kept_before),
+                    number(source.kept_after),
+                    number(source.newly_removed),
+                    number(source.newly_kept),
+                    size(source.bytes_before),
+                    size(source.bytes_after),
+                ]
+            })
+            .collect();
+        out.table(&["source", "kept", "then", "removed now", "kept now", "text", "then"], &rows);
+        out.capped(self.capped);
+    }
+}
+
+/// Compare what crowded buckets left out for want of memory, and decide those documents again.
+///
+/// An ingest that meets more members of crowded buckets than an eighth of the memory holds compares with the closest,
+/// marks the documents concerned (crowded in SQL) and says so. Here a quarter of the memory holds them; what still does
+/// not fit is passed in parts, in another quarter. After an interrupt run the same command again.
+#[derive(clap::Args)]
+pub(super) struct DedupSettleArgs {}
+
+impl Verb for DedupSettleArgs {
+    const PATH: &str = "dedup settle";
+    const PYTHON: &str = "Writer.settle";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb dedup settle crawl --memory 16GB",
+        "corpusdb dedup settle crawl --dry-run",
+        "corpusdb sql crawl \"SELECT id, key FROM documents WHERE crowded\"",
+    ];
+    const DRY_RUN: DryRun = DryRun::Copy;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = SettleReport;
+
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<SettleReport> {
+        Ok(writer.settle(&call.context)?)
+    }
+}
+
+impl Report for SettleReport {
+    const TYPE: &'static str = "settle";
+
+    fn print(&self, out: &mut Output) {
+        if self.crowded == 0 {
+            return out.line("no document has candidates that were not compared");
+        }
+        let verb = if out.is_dry_run() { "would be " } else { "" };
+        out.line(format!(
+            "{} of {} documents {verb}settled: {} no longer kept, {} kept again",
+            number(self.settled),
+            number(self.crowded),
+            number(self.no_longer_kept),
+            number(self.kept_again)
+        ));
+    }
+}
+
+/// Say what a dedup policy finds, stores and costs, before it is chosen.
+///
+/// Without a corpus: a profile with what is to be otherwise. With one: its policy, measured; or what another
+/// threshold, banding, mode, keep order or scope would change. Nothing is written.
+#[derive(clap::Args)]
+pub(super) struct DedupExplainArgs {
+    #[command(flatten)]
+    policy: PolicySettings,
+}
+
+impl Verb for DedupExplainArgs {
+    const PATH: &str = "dedup explain";
+    const PYTHON: &str = "explain_dedup";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb dedup explain --profile fineweb",
+        "corpusdb dedup explain --threshold 0.7",
+        "corpusdb dedup explain --bands 64 --rows 4",
+        "corpusdb dedup explain crawl",
+        "corpusdb dedup explain crawl --threshold 0.7",
+    ];
+    type On = Option<Corpus>;
+    type Options = PolicySettings;
+    type Report = DedupExplanation;
+
+    fn run(self, corpus: Option<&Corpus>, call: &VerbCall<'_>) -> anyhow::Result<DedupExplanation> {
+        let explanation = match corpus {
+            None => explain_policy(&self.policy.policy().map_err(Error::from)?),
+            Some(corpus) => {
+                let other = self.policy.other_than(corpus.view().policy()).map_err(Error::from)?;
+                corpus.explain_dedup(other.as_ref())?
+            }
+        };
+        for remark in self.policy.decision.remarks(&explanation.policy_settings) {
+            call.note(&remark);
+        }
+        Ok(explanation)
+    }
+}
+
+impl Report for DedupExplanation {
+    const TYPE: &'static str = "dedup_explanation";
+
+    fn print(&self, out: &mut Output) {
+        out.settings(&self.settings);
+        if self.policy_settings.mode.is_near() {
+            print_detection(self, out);
+        }
+        print_bytes(self, out);
+        print_sample(self, out);
+        print_change(self, out);
+    }
+}
+
+fn print_detection(found: &DedupExplanation, out: &mut Output) {
+    if found.unused_slots > 0 {
+        out.line(format!("sketch slots in no band: {}", found.unused_slots));
+    }
+    // Nothing is verified in mode lsh: no estimate is asked for.
+    let verifies = found.policy_settings.mode != DedupMode::Lsh;
+    out.line(format!("a pair of similarity {:.3} is found half of the time", found.half));
+    if verifies {
+        out.line(format!(
+            "texts are compared from a sketch estimate of {:.3}; `compared` is the share of pairs that reach it",
+            found.estimate_floor
+        ));
+    }
+    let rows: Vec<Vec<String>> = found
+        .detection
+        .iter()
+        .map(|line| {
+            let mark = if line.jaccard == found.policy_settings.threshold { " = T" } else { "" };
+            let mut row = vec![
+                format!("{}{mark}", (line.jaccard * 1e4).round() / 1e4),
+                probability(line.found),
+                number(line.candidates_per_million.round() as u64),
+            ];
+            row.extend(verifies.then(|| probability(line.verified)));
+            row
+        })
+        .collect();
+    let head = ["similarity", "found with", "candidates in a million pairs", "compared"];
+    out.table(head.get(..if verifies { 4 } else { 3 }).unwrap_or(&head), &rows);
+}
+
+fn print_bytes(found: &DedupExplanation, out: &mut Output) {
+    let bytes = &found.bytes;
+    let how = if bytes.measured {
+        format!(
+            "measured over {} documents; rows still in the log are not counted",
+            number(bytes.documents)
+        )
+    } else {
+        "rows of a kept document, before compression".to_owned()
+    };
+    let families: Vec<String> = bytes
+        .families
+        .iter()
+        .map(|family| format!("{} {:.0}", family.family, family.bytes))
+        .collect();
+    out.line(format!("bytes a document: {:.0} ({how}): {}", bytes.total, families.join(", ")))
+}
+
+fn print_sample(found: &DedupExplanation, out: &mut Output) {
+    let Some(sample) = &found.sample else { return };
+    let crowded = match sample.capped {
+        0 => "no crowded buckets".to_owned(),
+        capped => format!(
+            "of {} crowded buckets only the first 1,024 documents each were counted",
+            number(capped)
+        ),
+    };
+    out.line(format!(
+        "candidates of {} kept documents: {:.2} each, {} at most; {:.2} each compared by text; {}",
+        number(sample.documents),
+        sample.candidates,
+        number(sample.most),
+        sample.verified,
+        crowded
+    ));
+    if let Some(after) = sample.candidates_after {
+        out.line(format!(
+            "of these {after:.2} each share one of the other bands, too; pairs that share none now are not counted"
+        ));
+    }
+}
+
+fn print_change(found: &DedupExplanation, out: &mut Output) {
+    let Some(change) = &found.change else { return };
+    out.line(format!("the corpus has: {}", change.from));
+    out.line("to go over to this policy:");
+    for step in &change.steps {
+        out.line(format!("  {step}"));
+    }
+    if change.band_rows > 0 {
+        out.line(format!("  {} rows of buckets are written", number(change.band_rows)));
+    }
+}

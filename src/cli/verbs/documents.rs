@@ -1,0 +1,447 @@
+//! Verbs that look at documents: `count`, `sample`, `show`, and `rejects` for what became none.
+
+use crate::cli::find;
+use crate::cli::output::{self, Output, Paint};
+use crate::cli::verb::{DryRun, ExitStatus, NoOptions, Report, Streamed, Verb, VerbCall};
+use corpusdb::curate::{DropRejectsReport, RejectSelection, ShownTokens};
+use corpusdb::query::Shown;
+use corpusdb::show::{number, one_line, size};
+use corpusdb::{Corpus, CorpusWriter};
+use serde::Serialize;
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+/// Characters of a text that `sample` shows.
+const SAMPLE: usize = 400;
+/// Characters of a rejected record that `rejects` shows.
+const RAW: usize = 60;
+
+/// Count documents.
+#[derive(clap::Args)]
+pub(super) struct CountArgs {
+    /// A SQL boolean expression over the table documents; without one all stored documents count, kept or not.
+    #[arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)]
+    condition: Option<String>,
+    /// Only documents that this snapshot keeps; the columns of the condition are today's, kept too.
+    #[arg(long, value_name = "NAME")]
+    snapshot: Option<String>,
+}
+
+/// How many documents a condition takes.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct CountReport {
+    /// The condition.
+    r#where: Option<String>,
+    /// Documents.
+    documents: u64,
+    /// The snapshot that was asked of.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    snapshot: Option<String>,
+}
+
+impl Verb for CountArgs {
+    const PATH: &str = "count";
+    const PYTHON: &str = "Corpus.count";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb count crawl",
+        "corpusdb count crawl --where \"kept AND language = 'en' AND tokens > 1000\"",
+        "corpusdb count crawl --snapshot june --where \"source = 'web'\"",
+    ];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = CountReport;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<CountReport> {
+        let condition = self.condition.as_deref();
+        let documents = match &self.snapshot {
+            Some(snapshot) => corpus.select_in(snapshot, condition)?.len(),
+            None => corpus.count(condition)?,
+        };
+        Ok(CountReport { r#where: self.condition, documents, snapshot: self.snapshot })
+    }
+}
+
+impl Report for CountReport {
+    const TYPE: &'static str = "count";
+
+    fn print(&self, out: &mut Output) {
+        out.line(self.documents.to_string());
+    }
+}
+
+/// Show some documents, drawn uniformly; the same selection and seed give the same ones.
+#[derive(clap::Args)]
+pub(super) struct SampleArgs {
+    /// How many.
+    #[arg(short, default_value_t = 5, value_name = "N")]
+    n: u64,
+    /// Seed of the draw.
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// A SQL boolean expression over the table documents. By default kept, or all that `snapshot` keeps.
+    #[arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)]
+    condition: Option<String>,
+    /// Only documents that this snapshot keeps; the columns of the condition are today's, kept too.
+    #[arg(long, value_name = "NAME")]
+    snapshot: Option<String>,
+}
+
+impl Verb for SampleArgs {
+    const PATH: &str = "sample";
+    const PYTHON: &str = "Corpus.sample";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb sample crawl -n 3 --where \"kept AND source = 'web'\"",
+        "corpusdb sample crawl -n 1000 --seed 7 --json > sample.jsonl",
+        "corpusdb sample crawl --snapshot june",
+    ];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = Streamed;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+        let is_json = call.session()?.json;
+        let condition = self.condition.as_deref();
+        let drawn = match &self.snapshot {
+            Some(snapshot) => corpus.sample_in(snapshot, condition, self.n, self.seed)?,
+            None => corpus.sample(condition.or(Some("kept")), self.n, self.seed)?,
+        };
+        // A thousand long documents are not held at once.
+        let mut out = BufWriter::new(output::stdout());
+        for document in drawn {
+            let shown = corpus.show(document)?;
+            let text = match is_json {
+                true => output::json_of("document", &shown, None)? + "\n",
+                false => sampled(&shown),
+            };
+            out.write_all(text.as_bytes())?;
+        }
+        out.flush()?;
+        Ok(ExitStatus::Done.into())
+    }
+}
+
+fn sampled(shown: &Shown) -> String {
+    let mut out = Output::new(false);
+    out.line(format!("--- {} {} ({}, {} bytes)", shown.id, shown.key, shown.source, shown.bytes));
+    let head: String = shown.text.chars().take(SAMPLE).collect();
+    let cut = if head.len() < shown.text.len() { " …" } else { "" };
+    out.text(&format!("{}{cut}\n", head.trim_end()));
+    out.into_parts().0
+}
+
+/// Show everything known about one document, including why it was removed.
+#[derive(clap::Args)]
+pub(super) struct ShowArgs {
+    /// Its id or its key; all documents that had the key are shown, newest last.
+    ///
+    /// A document without a key has PATH:NUMBER@ID for one, with the records of the file counted from 0; PATH:NUMBER
+    /// alone does where one document was read there.
+    #[arg(
+        value_name = "ID|KEY",
+        required_unless_present = "key",
+        conflicts_with = "key",
+        allow_hyphen_values = true
+    )]
+    document: Option<String>,
+    /// Its key, also one made of digits.
+    #[arg(long, allow_hyphen_values = true)]
+    key: Option<String>,
+    /// Show its tokens instead: those trained on are green on a terminal; elsewhere the others stand between ⟦ and ⟧.
+    #[arg(long)]
+    tokens: bool,
+    /// Of this tokenizer. By default the first.
+    #[arg(long, value_name = "NAME", requires = "tokens")]
+    tokenizer: Option<String>,
+}
+
+/// Documents, or the tokens of documents.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum ShowAnswer {
+    /// Everything known about them.
+    Documents(Vec<Shown>),
+    /// Their tokens.
+    Tokens(Vec<ShownTokens>),
+}
+
+impl Verb for ShowArgs {
+    const PATH: &str = "show";
+    const PYTHON: &str = "Corpus.document";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb show crawl 42",
+        "corpusdb show crawl https://example.org/page",
+        "corpusdb show crawl --key 2024",
+        "corpusdb show chats 42 --tokens --tokenizer qwen",
+    ];
+    const NOTES: &str = "Exit code 1 when no document has the key.";
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = ShowAnswer;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<ShowAnswer> {
+        let found =
+            find::documents(corpus, self.document.as_deref(), self.key.as_deref(), call.note)?;
+        let tokenizer = self.tokenizer.as_deref();
+        Ok(match self.tokens {
+            true => ShowAnswer::Tokens(
+                found
+                    .iter()
+                    .map(|id| corpus.tokens_of(*id, tokenizer))
+                    .collect::<Result<_, _>>()?,
+            ),
+            false => ShowAnswer::Documents(
+                found.iter().map(|id| corpus.show(*id)).collect::<Result<_, _>>()?,
+            ),
+        })
+    }
+}
+
+impl Report for ShowAnswer {
+    const TYPE: &'static str = "document";
+
+    fn print(&self, out: &mut Output) {
+        match self {
+            Self::Documents(documents) => documents.iter().for_each(|one| print_document(one, out)),
+            Self::Tokens(documents) => documents.iter().for_each(|one| print_tokens(one, out)),
+        }
+    }
+
+    fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
+        fn lines<T: Serialize>(name: &'static str, all: &[T]) -> serde_json::Result<String> {
+            all.iter().map(|one| Ok(output::json_of(name, one, None)? + "\n")).collect()
+        }
+        match self {
+            Self::Documents(documents) => lines("document", documents),
+            Self::Tokens(documents) => lines("tokens", documents),
+        }
+    }
+
+    fn status(&self) -> ExitStatus {
+        let is_empty = match self {
+            Self::Documents(documents) => documents.is_empty(),
+            Self::Tokens(documents) => documents.is_empty(),
+        };
+        if is_empty { ExitStatus::BadAnswer } else { ExitStatus::Done }
+    }
+}
+
+fn print_document(shown: &Shown, out: &mut Output) {
+    out.line(format!("document {}: {}", shown.id, shown.key));
+    out.line(format!(
+        "  source {}, record {} (counted from 0) of {}, commit {}",
+        shown.source,
+        shown.number,
+        shown.path.as_deref().unwrap_or("?"),
+        shown.commit
+    ));
+    let counted = shown.tokens.iter().filter(|(_, count)| !count.is_null());
+    let tokens: String =
+        counted.map(|(name, count)| format!(", {count} tokens of {name}")).collect();
+    out.line(format!(
+        "  {} bytes, {} characters, {} words{tokens}",
+        shown.bytes, shown.chars, shown.words
+    ));
+    out.line(format!("  standing: {}{}", shown.standing, reason(shown)));
+    for blocker in &shown.blocked_by {
+        let similarity =
+            blocker.jaccard.map_or_else(String::new, |jaccard| format!(" {jaccard:.3}"));
+        out.line(format!(
+            "  kept out by the removal of document {} ({}), by {}{similarity}",
+            blocker.id, blocker.key, blocker.by
+        ));
+    }
+    if let Some(cluster) = &shown.cluster {
+        let members: Vec<String> = cluster.members.iter().map(u64::to_string).collect();
+        out.line(format!(
+            "  cluster {} of {} documents: {}",
+            cluster.id,
+            cluster.size,
+            members.join(", ")
+        ));
+    }
+    if let Some(language) = &shown.language {
+        out.line(format!("  language: {language}"));
+    }
+    for (name, value) in &shown.fields {
+        out.line(format!("  {name}: {value}"));
+    }
+    if let Some(template) = &shown.chat_template {
+        let hash = template.hash.get(..16).unwrap_or_default();
+        out.line(format!("  chat template: {hash}, told {}", template.variables));
+    }
+    if shown.metadata.get() != "{}" {
+        out.text(&format!("  metadata: {}", shown.metadata.get()));
+    }
+    out.line("");
+    out.text(shown.text.trim_end());
+}
+
+/// A line of counts, and the text in its tokens, cut by `|`.
+fn print_tokens(shown: &ShownTokens, out: &mut Output) {
+    let trained = shown.tokens.iter().filter(|token| token.trained).count();
+    out.line(format!(
+        "document {}: {} tokens of {}, {} trained on",
+        shown.document,
+        number(shown.tokens.len() as u64),
+        shown.tokenizer,
+        number(trained as u64)
+    ));
+    let mut parts = Vec::new();
+    for run in shown.tokens.chunk_by(|a, b| a.trained == b.trained) {
+        let is_trained = run.first().is_some_and(|token| token.trained);
+        let texts: Vec<&str> = run.iter().map(|token| token.text.as_str()).collect();
+        let paint = if is_trained { Paint::Trained } else { Paint::Untrained };
+        parts.push((paint, texts.join("|")));
+    }
+    out.painted(&parts);
+}
+
+fn reason(shown: &Shown) -> String {
+    let Some(found) = &shown.found else {
+        return String::new();
+    };
+    let of = format!(
+        "document {} ({}, source {})",
+        found.witness, found.witness_key, found.witness_source
+    );
+    match found.jaccard {
+        Some(jaccard) if found.kind == "near" => {
+            let share = |value: Option<f64>| value.map_or(0.0, |value| value * 100.0);
+            format!(
+                " duplicate of {of}: similarity {jaccard:.3}, it shares {:.0} % of its own shingles and {:.0} % of the other's",
+                share(found.containment_removed),
+                share(found.containment_witness)
+            )
+        }
+        Some(_) => format!(" duplicate of {of}: equal bytes"),
+        None => format!(" by {of}"),
+    }
+}
+
+/// List the records that could not be read, with reason, position and raw bytes.
+///
+/// A record that can be read when its file is ingested again is listed no more. `rejects drop` forgets those that nobody
+/// will mend. A corpus whose directory is called drop is given as ./drop.
+#[derive(clap::Args)]
+pub(super) struct RejectsArgs {
+    /// At most so many.
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    limit: usize,
+}
+
+#[derive(Serialize)]
+struct RejectLine<'a> {
+    source: &'a str,
+    path: &'a str,
+    number: u64,
+    offset: u64,
+    reason: &'a str,
+    bytes: u64,
+    raw: &'a str,
+}
+
+impl Verb for RejectsArgs {
+    const PATH: &str = "rejects";
+    const PYTHON: &str = "Corpus.rejects";
+    const EXAMPLES: &[&str] =
+        &["corpusdb rejects crawl", "corpusdb rejects crawl --json | jq -r .raw"];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = Streamed;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+        let is_json = call.session()?.json;
+        let total = corpus.view().state().rejects;
+        let (mut shown, mut out) = (0_u64, BufWriter::new(output::stdout()));
+        for reject in corpus.rejects(self.limit)? {
+            let reject = reject?;
+            shown += 1;
+            let raw = String::from_utf8_lossy(&reject.raw);
+            let line = match is_json {
+                true => {
+                    let (source, path, reason) = (&reject.source, &reject.path, &reject.reason);
+                    let (number, offset, bytes) = (reject.number, reject.offset, reject.bytes);
+                    let line =
+                        RejectLine { source, path, number, offset, reason, bytes, raw: &raw };
+                    output::json_of("reject", &line, None)?
+                }
+                false => {
+                    let head: String = raw.chars().take(RAW).collect();
+                    let line = format!(
+                        "{}: record {} (counted from 0, byte {}, source {}): {}: {head}",
+                        reject.path, reject.number, reject.offset, reject.source, reject.reason
+                    );
+                    one_line(&line).into_owned()
+                }
+            };
+            writeln!(out, "{line}")?;
+        }
+        out.flush()?;
+        if shown < total {
+            call.note(&format!("{shown} of {total} shown; `limit=` shows more"));
+        } else if total == 0 && !is_json {
+            call.note("no rejected records");
+        }
+        Ok(ExitStatus::Done.into())
+    }
+}
+
+/// Forget records that could not be read: all, or those of a source or of files.
+///
+/// What the files still give comes back when they are read again from their start.
+#[derive(clap::Args)]
+pub(super) struct RejectsDropArgs {
+    /// Those of this source.
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+    /// Those of this file, or of the files in this directory.
+    ///
+    /// What is not there any more is given as `rejects` lists it.
+    #[arg(long, value_name = "PATH")]
+    path: Option<String>,
+}
+
+impl Verb for RejectsDropArgs {
+    const PATH: &str = "rejects drop";
+    const PYTHON: &str = "Writer.drop_rejects";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb rejects drop crawl --dry-run",
+        "corpusdb rejects drop crawl --source web",
+        "corpusdb rejects drop crawl --path /data/2024",
+    ];
+    const DRY_RUN: DryRun = DryRun::Copy;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = DropRejectsReport;
+
+    fn run(
+        self,
+        writer: &mut CorpusWriter,
+        call: &VerbCall<'_>,
+    ) -> anyhow::Result<DropRejectsReport> {
+        let selection = RejectSelection { source: self.source, path: self.path.map(as_listed) };
+        Ok(writer.drop_rejects(&selection, &call.context)?)
+    }
+}
+
+impl Report for DropRejectsReport {
+    const TYPE: &'static str = "rejects_drop";
+
+    fn print(&self, out: &mut Output) {
+        let verb = if out.is_dry_run() { "would forget" } else { "forgot" };
+        let (dropped, left) = (number(self.dropped), number(self.left));
+        let size = size(self.bytes);
+        out.line(format!("{verb} {dropped} rejected records ({size}); {left} are left"));
+    }
+}
+
+/// A path as an ingest calls it, where something is there.
+fn as_listed(path: String) -> String {
+    let there = Path::new(&path);
+    let (Some(parent), Some(name)) = (there.parent(), there.file_name()) else { return path };
+    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+    match parent.canonicalize() {
+        Ok(parent) if there.exists() => parent.join(name).to_string_lossy().into_owned(),
+        _ => path,
+    }
+}

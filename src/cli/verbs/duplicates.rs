@@ -1,0 +1,226 @@
+//! `corpusdb duplicates`: what was removed, and what it matched; in numbers, as a list, or of one document.
+
+use super::duplicates_text::{print_diff, print_document, print_matrix, print_summary};
+use crate::cli::output::{self, Output};
+use crate::cli::report::{named, write_page};
+use crate::cli::session::on_disk;
+use crate::cli::verb::{ExitStatus, NoOptions, Report, Verb, VerbCall};
+use crate::cli::{card, find};
+use anyhow::ensure;
+use corpusdb::duplicates::{
+    DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesOptions,
+    DuplicatesSummary,
+};
+use corpusdb::report::ReportOptions;
+use corpusdb::{Corpus, DocId};
+use serde::Serialize;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+
+/// Largest clusters that a page shows.
+const PAGED: usize = 100;
+
+/// Show what was removed and what it matched: a summary, a list, or one document.
+///
+/// Without a document: duplicates by source and source of the witness, by similarity, by size of cluster, and the
+/// largest clusters with an example. With one: what it matched, the bands they share, its cluster.
+#[derive(clap::Args)]
+pub(super) struct DuplicatesArgs {
+    /// One document, by id or key: what it matched; of a kept one, what it removed.
+    #[arg(value_name = "ID|KEY", allow_hyphen_values = true)]
+    document: Option<String>,
+    /// One document by its key, also one made of digits.
+    #[arg(long, conflicts_with_all = ["document", "list"], allow_hyphen_values = true)]
+    key: Option<String>,
+    /// List every removed duplicate with the kept document it matched.
+    #[arg(long, conflicts_with = "document")]
+    list: bool,
+    /// Show how the texts differ, word by word; of a list or of one document.
+    #[arg(long)]
+    diff: bool,
+    /// Only what was removed from this source, whatever source its witness is of; of the summary or of a list.
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["document", "key"])]
+    source: Option<String>,
+    /// Count by declared fields that are no floats, or by language, in the place of the source.
+    ///
+    /// A timestamp by the year, quarter, month, week, day or hour, as in published:month; several make a group together.
+    #[arg(long, value_name = "FIELD[:UNIT]", value_delimiter = ',', conflicts_with_all = ["document", "key", "list"])]
+    by: Vec<String>,
+    /// How many documents of each source (or of each group of `by`) were removed, and which one their witnesses are in.
+    #[arg(long, conflicts_with_all = ["document", "key", "list", "limit"])]
+    matrix: bool,
+    /// At most so many: duplicates of a list, members of the document's cluster, largest clusters of the summary.
+    ///
+    /// By default all of a list, 20 members, 10 clusters.
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Write the summary as a page that needs no server, script or other file; it shows parts of texts.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["document", "key", "list", "source", "by", "matrix"], value_parser = on_disk())]
+    html: Option<PathBuf>,
+}
+
+/// Duplicates in numbers, by group, or of documents.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum DuplicatesAnswer {
+    /// In numbers.
+    Summary(Box<DuplicatesSummary>),
+    /// By group of the removed and of their witnesses.
+    Matrix(Box<DuplicatesMatrix>),
+    /// Documents among their duplicates.
+    Documents(Vec<DocumentDuplicates>),
+    /// A list that went to standard output.
+    Streamed {},
+}
+
+impl Verb for DuplicatesArgs {
+    const PATH: &str = "duplicates";
+    const PYTHON: &str = "Corpus.duplicates";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb duplicates crawl",
+        "corpusdb duplicates crawl --list --limit 20",
+        "corpusdb duplicates crawl 42 --diff",
+        "corpusdb duplicates crawl --source web --by month",
+        "corpusdb duplicates crawl --by published:month,source --matrix",
+        "corpusdb duplicates crawl https://example.org/page",
+        "corpusdb duplicates crawl --list --json > duplicates.jsonl",
+    ];
+    const NOTES: &str = "\
+In modes components and lsh the similarity shown is to the kept document of the cluster, which may be below
+the threshold: a chain leads there. Exit code 1 when no document has the key.";
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = DuplicatesAnswer;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<DuplicatesAnswer> {
+        if self.list {
+            self.stream(corpus, call)?;
+            return Ok(DuplicatesAnswer::Streamed {});
+        }
+        if self.document.is_some() || self.key.is_some() {
+            let (document, key) = (self.document.as_deref(), self.key.as_deref());
+            let found = find::documents(corpus, document, key, call.note)?;
+            let of =
+                |id: &DocId| corpus.document_duplicates(*id, self.limit.unwrap_or(20), self.diff);
+            return Ok(DuplicatesAnswer::Documents(
+                found.iter().map(of).collect::<Result<_, _>>()?,
+            ));
+        }
+        ensure!(!self.diff, "`diff=` needs to know of what: give a document, or `list=`");
+        if self.matrix {
+            let matrix = corpus.duplicates_matrix(&self.by, self.source.as_deref())?;
+            return Ok(DuplicatesAnswer::Matrix(Box::new(matrix)));
+        }
+        let largest = usize::try_from(self.limit.unwrap_or(10)).unwrap_or(usize::MAX);
+        if let Some(file) = &self.html {
+            let options =
+                ReportOptions { clusters: largest.min(PAGED), ..ReportOptions::default() };
+            let (found, stored) = (corpus.report_duplicates(&options)?, corpus.view().documents());
+            write_page(file, &card::duplicates_page(&found, stored, &named(corpus.path())))?;
+        }
+        let options = DuplicatesOptions { largest, source: self.source, by: self.by };
+        Ok(DuplicatesAnswer::Summary(Box::new(corpus.duplicates_summary_of(&options)?)))
+    }
+}
+
+impl DuplicatesArgs {
+    /// Writes every pair as it comes.
+    fn stream(&self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<()> {
+        #[derive(Serialize)]
+        struct PairLine<'a> {
+            #[serde(flatten)]
+            pair: &'a DuplicatePair,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            diff: Option<Vec<DiffPart>>,
+        }
+        let is_json = call.session()?.json;
+        if let Some(name) = &self.source {
+            let known: Vec<&str> =
+                corpus.view().sources().map(|(_, record)| record.name.as_str()).collect();
+            let there = known.join(", ");
+            ensure!(known.contains(&name.as_str()), "no source `{name}`: there is {there}");
+        }
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        let (mut any, mut out) = (false, BufWriter::new(output::stdout()));
+        for pair in corpus.duplicates(None)? {
+            let pair = pair?;
+            if self.source.as_ref().is_some_and(|source| *source != pair.source) {
+                continue;
+            }
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+            any = true;
+            let diff = self.diff.then(|| corpus.diff(DocId(pair.witness), DocId(pair.id)));
+            let diff = diff.transpose()?;
+            let text = match is_json {
+                true => output::json_of("duplicate", &PairLine { pair: &pair, diff }, None)? + "\n",
+                false => {
+                    let mut text = Output::new(false);
+                    text.line(pair_line(&pair));
+                    diff.iter().for_each(|parts| print_diff(parts, &mut text));
+                    text.into_parts().0
+                }
+            };
+            out.write_all(text.as_bytes())?;
+        }
+        out.flush()?;
+        if !any && !is_json {
+            call.note("no duplicates");
+        }
+        Ok(())
+    }
+}
+
+/// A pair on one line, the witness first.
+pub(super) fn pair_line(pair: &DuplicatePair) -> String {
+    format!(
+        "{:5} {:.3}  {} {} ({})  <-  {} {} ({})",
+        pair.kind,
+        pair.jaccard,
+        pair.witness,
+        pair.witness_key,
+        pair.witness_source,
+        pair.id,
+        pair.key,
+        pair.source
+    )
+}
+
+impl Report for DuplicatesAnswer {
+    const TYPE: &'static str = "duplicates";
+
+    fn print(&self, out: &mut Output) {
+        match self {
+            Self::Summary(summary) => print_summary(summary, out),
+            Self::Matrix(matrix) => print_matrix(matrix, out),
+            Self::Documents(documents) => documents.iter().for_each(|one| print_document(one, out)),
+            Self::Streamed {} => {}
+        }
+    }
+
+    fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
+        let line = |json: serde_json::Result<String>| Ok(json? + "\n");
+        match self {
+            Self::Summary(summary) => line(output::json_of(Self::TYPE, summary, None)),
+            Self::Matrix(matrix) => line(output::json_of("duplicates_matrix", matrix, None)),
+            Self::Documents(documents) => documents
+                .iter()
+                .map(|one| line(output::json_of("document_duplicates", one, None)))
+                .collect(),
+            Self::Streamed {} => Ok(String::new()),
+        }
+    }
+
+    fn status(&self) -> ExitStatus {
+        match self {
+            Self::Documents(documents) if documents.is_empty() => ExitStatus::BadAnswer,
+            _ => ExitStatus::Done,
+        }
+    }
+
+    fn is_streamed(&self) -> bool {
+        matches!(self, Self::Streamed {})
+    }
+}

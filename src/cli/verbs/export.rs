@@ -1,0 +1,124 @@
+//! `corpusdb export`: documents as files that other programs read.
+
+use crate::cli::output::{self, Output};
+use crate::cli::session::stores;
+use crate::cli::verb::{DryRun, Report, Verb, VerbCall};
+use corpusdb::Corpus;
+use corpusdb::export::{ExportEstimate, ExportJob, ExportManifest, ExportOptions};
+use corpusdb::show;
+use serde::Serialize;
+use std::io::{BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Write documents to a file or a directory: JSON lines, Parquet, Arrow, CSV or text.
+#[derive(clap::Args)]
+pub(super) struct ExportArgs {
+    /// The file or directory to make, also in a store (s3://, gs://, az://).
+    ///
+    /// `-` is standard output, for jsonl, csv, text and arrow.
+    #[arg(long, value_name = "FILE|DIR")]
+    to: PathBuf,
+    /// Replace the file, or the directory that an export wrote.
+    #[arg(long)]
+    force: bool,
+    #[command(flatten)]
+    options: ExportOptions,
+}
+
+/// What an export wrote, or would write.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum ExportAnswer {
+    /// The files that were written.
+    Written(Box<WrittenExport>),
+    /// What would be written.
+    Estimated(ExportEstimate),
+    /// The rows went to standard output.
+    Streamed {},
+}
+
+/// An export that was written: its manifest, where it is, and how long it took.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct WrittenExport {
+    #[serde(flatten)]
+    manifest: ExportManifest,
+    /// The file or directory.
+    to: String,
+    /// Seconds that it took.
+    seconds: f64,
+}
+
+impl Verb for ExportArgs {
+    const PATH: &str = "export";
+    const PYTHON: &str = "Corpus.export";
+    const PYTHON_BY_HAND: &[&str] = &["to", "where", "force", "dry_run"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb export crawl --to kept.jsonl.zst",
+        "corpusdb export crawl --where \"language = 'en' AND quality > 0.5\" --to english.parquet",
+        "corpusdb export crawl --to shards --format parquet --partition-by source,language",
+        "corpusdb export crawl --columns key,text --to - --format csv | head",
+        "corpusdb export crawl --snapshot v1 --columns key,text,meta --to v1.arrow",
+        "corpusdb export crawl --duplicates --to removed.parquet",
+        "corpusdb export crawl --to s3://bucket/kept/ --format parquet",
+        "corpusdb ingest other kept.jsonl.zst --source web --id-field key",
+    ];
+    const NOTES: &str = "\
+The same corpus and options give the same bytes. After an interrupt run the same command again: it
+goes on behind the last finished file.";
+    const DRY_RUN: DryRun = DryRun::Looks;
+    const STOPS: bool = true;
+    type On = Corpus;
+    type Options = ExportOptions;
+    type Report = ExportAnswer;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<ExportAnswer> {
+        if call.dry_run {
+            return Ok(ExportAnswer::Estimated(corpus.export_estimate(&self.options)?));
+        }
+        if self.to == Path::new("-") {
+            anyhow::ensure!(
+                call.session.is_some(),
+                "`to`: standard output is for the command; give a path"
+            );
+            let mut out = BufWriter::with_capacity(1 << 20, output::stdout());
+            corpus.export_stream(&self.options, &mut out, &call.context)?;
+            out.flush()?;
+            return Ok(ExportAnswer::Streamed {});
+        }
+        let stores = stores();
+        let job = ExportJob { to: &self.to, stores: Some(&stores), force: self.force };
+        let started = Instant::now();
+        let manifest = corpus.export(&self.options, &job, &call.context)?;
+        let (to, seconds) =
+            (self.to.to_string_lossy().into_owned(), started.elapsed().as_secs_f64());
+        Ok(ExportAnswer::Written(Box::new(WrittenExport { manifest, to, seconds })))
+    }
+}
+
+impl Report for ExportAnswer {
+    const TYPE: &'static str = "export";
+
+    fn print(&self, out: &mut Output) {
+        match self {
+            Self::Streamed {} => {}
+            Self::Estimated(estimate) => out.line(format!(
+                "{} documents with {} of text",
+                show::number(estimate.documents),
+                show::size(estimate.text_bytes)
+            )),
+            Self::Written(written) => out.line(format!(
+                "{}: {} rows, {} in {} ({:.1} s)",
+                written.to,
+                show::number(written.manifest.rows),
+                show::size(written.manifest.bytes),
+                show::count(written.manifest.files.len() as u64, "file", "files"),
+                written.seconds
+            )),
+        }
+    }
+
+    fn is_streamed(&self) -> bool {
+        matches!(self, Self::Streamed {})
+    }
+}

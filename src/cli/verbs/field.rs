@@ -1,0 +1,430 @@
+//! `corpusdb field`: declared fields, added, set, computed, listed and dropped at any time.
+
+use super::ingest::print_misfits;
+use crate::cli::output::Output;
+use crate::cli::session::stores;
+use crate::cli::verb::{DryRun, ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use corpusdb::curate::{ComputedField, FieldReport, NewField};
+use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, JoinReport, ReadOptions, misfit_words};
+use corpusdb::query::{FieldSummary, MisfitExample};
+use corpusdb::show::number;
+use corpusdb::{Corpus, CorpusWriter, FieldKind, NamedKind, parse_bytes};
+use serde::Serialize;
+
+/// Declare a field of a corpus that holds documents, and index what their metadata have for it.
+///
+/// From the last commit on it is a column in SQL, in conditions and in recipes, and the next ingest indexes it. Until
+/// then no query sees it: after an interrupt, run the same command again. Types: keyword (text, indexed by exact
+/// value), int, float, bool, timestamp (a date of RFC 3339, of mail or of the web, or a number since 1970 whose size says
+/// whether it counts seconds or parts of them; kept in microseconds, UTC). A value of another type stays in the
+/// metadata, is null, and is counted.
+#[derive(clap::Args)]
+pub(super) struct FieldAddArgs {
+    /// The field: NAME:keyword, NAME:int, NAME:float, NAME:bool or NAME:timestamp.
+    #[arg(value_name = "NAME:TYPE")]
+    field: NamedKind,
+    /// Where in the metadata its values stand. By default the member of its name.
+    ///
+    /// A member, or members within one another with dots between them. A member whose name is all of the path comes
+    /// first. The field language, which every corpus has, is fed from elsewhere this way.
+    #[arg(long, value_name = "PATH")]
+    from_meta: Option<String>,
+    /// Documents of one commit.
+    #[arg(long, value_name = "N", default_value_t = NewField::BATCH, value_parser = clap::value_parser!(u64).range(1..))]
+    batch_rows: u64,
+}
+
+/// A field that was added.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub(super) struct FieldAdded(FieldReport);
+
+impl Verb for FieldAddArgs {
+    const PATH: &str = "field add";
+    const PYTHON: &str = "Fields.add";
+    const PYTHON_BY_HAND: &[&str] = &["field"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb field add crawl quality:float",
+        "corpusdb field add crawl score:float --from-meta scores.edu",
+        "corpusdb field add crawl crawled:timestamp --from-meta date",
+        "corpusdb field add crawl language:keyword --from-meta lang",
+    ];
+    const DRY_RUN: DryRun = DryRun::Copy;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = FieldAdded;
+
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<FieldAdded> {
+        let NamedKind(name, kind) = self.field;
+        let field = NewField { name, kind, path: self.from_meta, batch: self.batch_rows };
+        Ok(FieldAdded(writer.add_field(&field, &call.context)?))
+    }
+}
+
+impl Report for FieldAdded {
+    const TYPE: &'static str = "field_add";
+
+    fn print(&self, out: &mut Output) {
+        let Self(report) = self;
+        if report.commits == 0 {
+            return out.line(format!("{} is declared already, as {}", report.field, report.kind));
+        }
+        print_field(report, out);
+    }
+}
+
+/// Store the values of a SQL expression over the table documents as a field, document by document.
+///
+/// The field is declared when it is not. The values stand in the metadata under its name, as those of `field set` do.
+/// Documents that come later have none until it is computed again. The expression sees one document: no aggregates,
+/// windows or inner queries; and nothing that differs each time. After an interrupt, run the same command again.
+#[derive(clap::Args)]
+pub(super) struct FieldComputeArgs {
+    /// The field.
+    name: String,
+    /// A SQL expression over the columns of the table documents.
+    #[arg(value_name = "SQL", allow_hyphen_values = true)]
+    expression: String,
+    /// The type of the field. By default as declared, or that of the expression.
+    #[arg(long = "type", id = "type", value_name = "TYPE")]
+    kind: Option<FieldKind>,
+    /// Documents of one commit.
+    #[arg(long, value_name = "N", default_value_t = NewField::BATCH, value_parser = clap::value_parser!(u64).range(1..))]
+    batch_rows: u64,
+}
+
+/// A field that was computed.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub(super) struct FieldComputed(FieldReport);
+
+impl Verb for FieldComputeArgs {
+    const PATH: &str = "field compute";
+    const PYTHON: &str = "Fields.compute";
+    const PYTHON_BY_HAND: &[&str] = &["name", "expression"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb field compute crawl density '1.0 * tokens / chars'",
+        "corpusdb field compute crawl site \"split_part(key, '/', 3)\"",
+        "corpusdb field compute crawl long 'chars > 10000' --type bool",
+    ];
+    const DRY_RUN: DryRun = DryRun::Copy;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = FieldComputed;
+
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<FieldComputed> {
+        let (name, expression) = (self.name, self.expression);
+        let field = ComputedField { name, expression, kind: self.kind, batch: self.batch_rows };
+        Ok(FieldComputed(writer.compute_field(&field, &call.context)?))
+    }
+}
+
+impl Report for FieldComputed {
+    const TYPE: &'static str = "field_compute";
+
+    fn print(&self, out: &mut Output) {
+        print_field(&self.0, out);
+    }
+}
+
+fn print_field(report: &FieldReport, out: &mut Output) {
+    out.line(format!(
+        "{} ({}): {} of {} documents have a value",
+        report.field,
+        report.kind,
+        number(report.values),
+        number(report.documents)
+    ));
+    if report.ill_typed > 0 {
+        out.line(format!(
+            "  {} documents have one of another type, which counts as none",
+            number(report.ill_typed)
+        ));
+    }
+    print_decided_again(report.kept_again, report.no_longer_kept, out);
+}
+
+/// Documents that stand otherwise, since the keep order goes by a field that was changed.
+fn print_decided_again(kept_again: u64, no_longer_kept: u64, out: &mut Output) {
+    if kept_again + no_longer_kept > 0 {
+        let (gone, back) = (number(no_longer_kept), number(kept_again));
+        out.line(format!("  by the keep order {gone} are no longer kept, {back} are kept again"));
+    }
+}
+
+/// Set declared fields of stored documents from a file of ids or keys with values.
+///
+/// Columns and postings follow; a null in JSON takes a value away. With a key, the newest document of it is meant. Of
+/// several values for one field of a document the last counts. A value of another type (NaN and infinity too) is
+/// passed over and counted: what the document has stays. No more is held than the records of one commit; run the same
+/// command again after an interrupt. A record ingested again without change keeps the values; new content under its
+/// key has its own.
+#[derive(clap::Args)]
+pub(super) struct FieldSetArgs {
+    /// One declared field; several: `columns`.
+    #[arg(conflicts_with = "columns")]
+    field: Option<String>,
+    #[command(flatten)]
+    settings: FieldSetSettings,
+    /// Parquet or JSON lines, plain or compressed; `-` reads JSON lines from standard input.
+    #[arg(long = "from", id = "from", required = true, value_name = "FILE")]
+    files: Vec<String>,
+}
+
+/// How records from outside give values, wherever they come from.
+#[derive(clap::Args)]
+pub struct FieldSetSettings {
+    /// How records name documents: id or key, in the field of that name, or in another one: key=url.
+    #[arg(long, value_name = "key|id[=FIELD]", value_parser = parse_join_by, required_unless_present_any = ["id", "key"])]
+    on: Option<JoinBy>,
+    /// The fields of the records that have values for the declared fields of those names.
+    ///
+    /// Under another name: quality=score.
+    #[arg(long, value_name = "FIELD[=FIELD],..", value_delimiter = ',', value_parser = parse_join_column)]
+    columns: Vec<JoinColumn>,
+    /// The field of the records that has the document's id: as `on` with id=FIELD.
+    #[arg(long, value_name = "FIELD", conflicts_with_all = ["key", "on"])]
+    id: Option<String>,
+    /// The field of the records that has the key that the document was ingested with: as `on` with key=FIELD.
+    #[arg(long, value_name = "FIELD", conflicts_with = "on")]
+    key: Option<String>,
+    /// Only documents of this source; a key may stand in several.
+    #[arg(long, value_name = "NAME", conflicts_with = "id")]
+    source: Option<String>,
+    /// The field of the records that has the values of the one field. By default the name of the declared field.
+    #[arg(long, value_name = "FIELD", conflicts_with = "columns")]
+    value: Option<String>,
+    /// Longest record of values accepted, in bytes.
+    #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = parse_bytes)]
+    max_value_bytes: u64,
+    /// Records of one commit, at most; fewer where they are long.
+    #[arg(long, value_name = "N", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
+    batch_rows: u32,
+    /// Stop at the first value of another type; what was committed before it stays.
+    #[arg(long)]
+    strict: bool,
+}
+
+fn parse_join_by(text: &str) -> Result<JoinBy, String> {
+    let (by, field) = text.split_once('=').unwrap_or((text, text));
+    match by {
+        "id" => Ok(JoinBy::Id(field.to_owned())),
+        "key" => Ok(JoinBy::Key(field.to_owned())),
+        _ => Err("write id, key, id=FIELD or key=FIELD".to_owned()),
+    }
+}
+
+fn parse_join_column(text: &str) -> Result<JoinColumn, String> {
+    let (field, column) = text.split_once('=').unwrap_or((text, text));
+    Ok(JoinColumn { field: field.to_owned(), column: column.to_owned() })
+}
+
+impl FieldSetSettings {
+    /// What the library is told; `field` where one is named by itself.
+    ///
+    /// # Errors
+    /// Options that do not go together.
+    pub fn options(self, field: Option<String>) -> anyhow::Result<JoinOptions> {
+        let by = match (self.on, self.id, self.key) {
+            (Some(by), _, _) => by,
+            (None, Some(field), _) => JoinBy::Id(field),
+            (None, None, Some(field)) => JoinBy::Key(field),
+            (None, None, None) => anyhow::bail!("give `on=` id, or `on=` key"),
+        };
+        if matches!(by, JoinBy::Id(_)) && self.source.is_some() {
+            anyhow::bail!("`source=` is for keys: an id is of one document");
+        }
+        let columns = match field {
+            Some(field) => {
+                let column = self.value.unwrap_or_else(|| field.clone());
+                vec![JoinColumn { field, column }]
+            }
+            None if self.columns.is_empty() => {
+                anyhow::bail!("say which field to set, or several by `columns=`")
+            }
+            None => self.columns,
+        };
+        let read = ReadOptions {
+            max_doc_bytes: self.max_value_bytes,
+            stores: stores(),
+            ..ReadOptions::default()
+        };
+        let batch = usize::try_from(self.batch_rows).unwrap_or(JoinOptions::BATCH);
+        Ok(JoinOptions { columns, by, source: self.source, read, batch, strict: self.strict })
+    }
+}
+
+impl Verb for FieldSetArgs {
+    const PATH: &str = "field set";
+    const PYTHON: &str = "Fields.set";
+    const PYTHON_BY_HAND: &[&str] = &["field", "from"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb field set crawl --from scores.parquet --on id --columns perplexity,toxicity",
+        "corpusdb field set crawl --from scores.parquet --on key=url --columns quality=score --source web",
+        "corpusdb field set crawl perplexity --from scores.parquet --id document",
+        "corpusdb field set crawl quality --from scores.jsonl.zst --key url --value score --source web",
+        "corpusdb sql crawl \"SELECT id, key FROM documents WHERE kept\" --format json > to-score.jsonl",
+    ];
+    const NOTES: &str = "Exit code 1 when no record has a value that fits for a stored document.";
+    const DRY_RUN: DryRun = DryRun::Copy;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = JoinReport;
+
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<JoinReport> {
+        let options = self.settings.options(self.field)?;
+        Ok(writer.set_field(&self.files, &options, &call.context)?)
+    }
+}
+
+impl Report for JoinReport {
+    const TYPE: &'static str = "field_set";
+
+    fn print(&self, out: &mut Output) {
+        let would = if out.is_dry_run() { "would change" } else { "changed" };
+        let values = if self.fields.len() > 1 { "values" } else { "value" };
+        out.line(format!(
+            "{}: {} records; {would} {} documents, {} had the {values} already",
+            self.fields.join(", "),
+            number(self.records),
+            number(self.changed),
+            number(self.unchanged)
+        ));
+        if self.without_value > 0 {
+            out.line(format!(
+                "  {} records have no value and were passed over",
+                number(self.without_value)
+            ));
+        }
+        print_decided_again(self.kept_again, self.no_longer_kept, out);
+        print_misfits(&self.misfits, out);
+        if self.unknown > 0 {
+            out.line(format!(
+                "  {} records name no stored document: {}",
+                number(self.unknown),
+                self.unknown_examples.join(", ")
+            ));
+        }
+    }
+
+    fn status(&self) -> ExitStatus {
+        match self.records > 0 && self.changed + self.unchanged == 0 {
+            true => ExitStatus::BadAnswer,
+            false => ExitStatus::Done,
+        }
+    }
+}
+
+/// Give a field up; the metadata of documents stay as they are.
+///
+/// No query sees it from the first commit on. Refused while the recipe of a stored plan names it, and while the
+/// keep order goes by it. Plans pin their documents, so they stay the same bytes; a recipe that names the field
+/// fails by name when it is planned again. `field add` brings it back.
+#[derive(clap::Args)]
+pub(super) struct FieldDropArgs {
+    /// The field.
+    name: String,
+    /// Also when recipes of stored plans name it.
+    #[arg(long)]
+    force: bool,
+}
+
+/// A field that was given up.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct FieldDropReport {
+    /// The field.
+    field: String,
+    /// Stored plans whose recipes name it; they stay as they are.
+    plans: Vec<PlanNaming>,
+}
+
+/// A stored plan whose recipe names a field.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct PlanNaming {
+    /// Its number.
+    plan: u32,
+    /// The snapshot that it draws from.
+    snapshot: String,
+}
+
+impl Verb for FieldDropArgs {
+    const PATH: &str = "field drop";
+    const PYTHON: &str = "Fields.drop";
+    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const EXAMPLES: &[&str] = &["corpusdb field drop crawl quality"];
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = FieldDropReport;
+
+    fn run(
+        self,
+        writer: &mut CorpusWriter,
+        call: &VerbCall<'_>,
+    ) -> anyhow::Result<FieldDropReport> {
+        let plans = writer.drop_field(&self.name, self.force, &call.context)?;
+        let naming =
+            plans.into_iter().map(|plan| PlanNaming { plan: plan.number, snapshot: plan.snapshot });
+        Ok(FieldDropReport { field: self.name, plans: naming.collect() })
+    }
+}
+
+impl Report for FieldDropReport {
+    const TYPE: &'static str = "field_drop";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("dropped {}", self.field));
+        for PlanNaming { plan, snapshot } in &self.plans {
+            out.line(format!(
+                "  plan {plan} (snapshot {snapshot}) stays as it is; its recipe names the field"
+            ));
+        }
+    }
+}
+
+/// List the declared fields: type, documents with a value or one of another type, where the values are from.
+#[derive(clap::Args)]
+pub(super) struct FieldListArgs {}
+
+impl Verb for FieldListArgs {
+    const PATH: &str = "field list";
+    const PYTHON: &str = "Corpus.fields";
+    const EXAMPLES: &[&str] = &["corpusdb field list crawl", "corpusdb field list crawl --json"];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = Listing<FieldSummary>;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<FieldSummary>> {
+        Ok(Listing(corpus.fields()?))
+    }
+}
+
+impl Listed for FieldSummary {
+    const TYPE: &'static str = "field";
+
+    fn print_all(fields: &[Self], out: &mut Output) {
+        if fields.is_empty() {
+            return out.note("no field is declared; `corpusdb field add` declares one");
+        }
+        let row = |field: &Self| {
+            let kind = match field.state {
+                "declared" => field.kind.to_owned(),
+                state => format!("{} ({state})", field.kind),
+            };
+            let from = match &field.expression {
+                Some(expression) => format!("computed: {expression}"),
+                None => format!("metadata: {}", field.member),
+            };
+            let distinct = field.distinct.map(number).unwrap_or_default();
+            vec![field.name.clone(), kind, number(field.documents), distinct, from]
+        };
+        let rows: Vec<Vec<String>> = fields.iter().map(row).collect();
+        out.table(&["field", "type", "documents", "distinct", "from"], &rows);
+        for field in fields {
+            if let Some(MisfitExample { document, value, .. }) = &field.misfit {
+                let values = field.documents + field.misfits;
+                let words = misfit_words(&field.name, field.kind, field.misfits, values);
+                out.line(format!("{words}, e.g. {value} (document {document})"));
+            }
+        }
+    }
+}

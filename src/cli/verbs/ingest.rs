@@ -1,0 +1,323 @@
+//! `corpusdb ingest` and `bulk-load`: files, or a load with its decisions, into a corpus.
+
+use crate::cli::output::Output;
+use crate::cli::session::stores;
+use crate::cli::verb::{DryRun, ExitStatus, Report, Verb, VerbCall};
+use corpusdb::curate::RefusedTexts;
+use corpusdb::ingest::{
+    Alarm, FieldMisfits, FileTally, LeftRole, LoadOptions, LoadReport, ReadOptions,
+    RecordFormOptions, SkippedContent, misfit_words,
+};
+use corpusdb::show::{number, size};
+use corpusdb::{CorpusWriter, IngestOptions, IngestReport, parse_bytes};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Files that are named of each reason.
+const NAMED: usize = 3;
+
+/// Read files into a corpus; what is there already is recognised.
+#[derive(clap::Args)]
+pub(in crate::cli) struct IngestArgs {
+    /// Files, directories (recursive), patterns, or `-` for standard input, also in stores (s3://, gs://, az://, https://).
+    ///
+    /// Compression is recognised by content.
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<String>,
+    #[command(flatten)]
+    settings: IngestSettings,
+    /// End with exit code 1 when the report has an alarm; what was ingested stays.
+    #[arg(long, help_heading = "What comes in")]
+    strict: bool,
+}
+
+/// How records come in, wherever they come from: files of the command, records and tables of Python.
+#[derive(clap::Args)]
+pub struct IngestSettings {
+    #[command(flatten)]
+    options: IngestOptions,
+    #[command(flatten)]
+    form: RecordFormOptions,
+    /// A tokenizer that must be registered; all registered ones encode what is kept.
+    #[arg(long, value_name = "NAME", help_heading = "What comes in")]
+    tokenizer: Vec<String>,
+    /// Text per commit, in bytes; changes no decision. By default 1/256 of the memory, 4 MiB to 16 MiB.
+    ///
+    /// Batches that would have many stored documents decided again are committed together.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = "What comes in")]
+    batch_bytes: Option<u64>,
+}
+
+impl IngestSettings {
+    /// What the library is told, and the tokenizers that must be there.
+    ///
+    /// # Errors
+    /// A chat template that cannot be read; fields that are mapped twice.
+    pub fn options(self, call: &VerbCall<'_>) -> anyhow::Result<(IngestOptions, Vec<String>)> {
+        let memory = call.options.memory_bytes();
+        let mut options = self.options;
+        options.form = self.form.form().map_err(corpusdb::Error::from)?;
+        options.batch_bytes =
+            self.batch_bytes.unwrap_or_else(|| IngestOptions::batch_bytes_within(memory));
+        options.read.max_batch_bytes = ReadOptions::max_batch_bytes_within(memory);
+        options.read.stores = stores();
+        for (ours, theirs) in std::mem::take(&mut options.read.renamed) {
+            options
+                .read
+                .map_field(&ours, &theirs)
+                .map_err(|why| anyhow::anyhow!("`map=` {why}"))?;
+        }
+        Ok((options, self.tokenizer))
+    }
+}
+
+/// What an ingest did, and whether its alarms are failures.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(in crate::cli) struct IngestAnswer {
+    #[serde(flatten)]
+    report: IngestReport,
+    #[serde(skip)]
+    strict: bool,
+}
+
+impl Verb for IngestArgs {
+    const PATH: &str = "ingest";
+    const PYTHON: &str = "Writer.ingest";
+    const PYTHON_BY_HAND: &[&str] = &["paths", "strict", "dry_run"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb ingest crawl pages.jsonl.zst --source web",
+        "corpusdb ingest crawl 'dump/*.parquet' --source books --text-field body --id-field isbn",
+        "corpusdb ingest crawl reviews.csv --source reviews --text-field review",
+        "corpusdb ingest crawl sentences.txt --source sentences --text-by line",
+        "corpusdb ingest crawl all.arrow --source rest --map text=body,id=url,source=origin",
+        "corpusdb ingest crawl scored.parquet --source web --where \"score > 0.5 AND lang = 'de'\"",
+        "zcat old.gz | corpusdb ingest crawl - --source old",
+        "corpusdb ingest sft chats.jsonl --source chats --chat messages --chat-template Qwen3/",
+        "corpusdb ingest sft alpaca.parquet --source alpaca --chat alpaca",
+        "corpusdb ingest sft ids.jsonl --source ids --pretokenized gpt2",
+        "corpusdb ingest crawl notes/ --source notes --format text --decisions decisions.jsonl",
+    ];
+    const NOTES: &str = "\
+Run the same command again after an interrupt: it goes on where it stopped.
+The content that came last under an id wins, also of a file that comes again after another.
+Exit code 1 when nothing could be read, or a file is damaged, and with --strict when there is an alarm.";
+    const DRY_RUN: DryRun = DryRun::Copy;
+    type On = CorpusWriter;
+    type Options = RecordFormOptions;
+    type Report = IngestAnswer;
+
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<IngestAnswer> {
+        let (options, tokenizers) = self.settings.options(call)?;
+        let report = writer.ingest(&self.paths, &options, &tokenizers, &call.context)?;
+        Ok(IngestAnswer { report, strict: self.strict })
+    }
+}
+
+impl Report for IngestAnswer {
+    const TYPE: &'static str = "ingest";
+
+    fn print(&self, out: &mut Output) {
+        print_ingest(&self.report, out);
+    }
+
+    fn status(&self) -> ExitStatus {
+        let is_bad = |alarm: &Alarm| {
+            self.strict || matches!(alarm, Alarm::AllRejected { .. } | Alarm::DamagedFiles { .. })
+        };
+        match self.report.alarms.iter().any(is_bad) {
+            true => ExitStatus::BadAnswer,
+            false => ExitStatus::Done,
+        }
+    }
+}
+
+/// Bring in documents with the decisions that corpusdb.spark made about them, without deciding again.
+#[derive(clap::Args)]
+pub(in crate::cli) struct BulkLoadArgs {
+    /// The load: a directory, also in a store (s3://, gs://, az://).
+    #[arg(value_name = "DIR")]
+    directory: String,
+    /// Compare every removed document with its witness, and make all token ids again, not of one in 64.
+    #[arg(long)]
+    check: bool,
+    /// Which shard this corpus takes of a load in shards, counted from 0.
+    #[arg(long, value_name = "N")]
+    shard: Option<u32>,
+    /// Text per commit, in bytes. By default 1/256 of the memory, 4 MiB to 16 MiB.
+    #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
+    batch_bytes: Option<u64>,
+}
+
+impl Verb for BulkLoadArgs {
+    const PATH: &str = "bulk-load";
+    const PYTHON: &str = "Writer.bulk_load";
+    const PYTHON_BY_HAND: &[&str] = &["directory"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb bulk-load crawl s3://crawl/load-2026",
+        "corpusdb bulk-load crawl load-2026 --check",
+        "corpusdb bulk-load crawl-3 s3://crawl/load-2026 --shard 3",
+    ];
+    const NOTES: &str = "\
+DIR is what corpusdb.spark.write_load wrote. The corpus has the policy that the documents were
+decided with, and of other documents none but those that they were decided against. Run the same
+command again after an interrupt: it goes on where it stopped.";
+    const DRY_RUN: DryRun = DryRun::Copy;
+    type On = CorpusWriter;
+    type Options = crate::cli::verb::NoOptions;
+    type Report = LoadReport;
+
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<LoadReport> {
+        let memory = call.options.memory_bytes();
+        let options = LoadOptions {
+            batch_bytes: self
+                .batch_bytes
+                .unwrap_or_else(|| IngestOptions::batch_bytes_within(memory)),
+            check_all: self.check,
+            shard: self.shard,
+            stores: stores(),
+        };
+        Ok(writer.bulk_load(&self.directory, &options, &call.context)?)
+    }
+}
+
+impl Report for LoadReport {
+    const TYPE: &'static str = "bulk-load";
+
+    fn print(&self, out: &mut Output) {
+        print_ingest(&self.ingest, out);
+        out.line(format!(
+            "  {} removed documents compared with their witnesses; {} came before theirs; {} texts came with their token ids",
+            number(self.compared),
+            number(self.later),
+            number(self.brought)
+        ));
+    }
+}
+
+/// The report for people.
+pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
+    let n = number;
+    let rate = report.bytes as f64 / report.seconds.max(1e-9) / 1e6;
+    let verb = if out.is_dry_run() { "would add" } else { "added" };
+    out.line(format!(
+        "{}: read {} records ({}) in {:.1} s, {rate:.1} MB/s",
+        report.source,
+        n(report.read),
+        size(report.bytes),
+        report.seconds
+    ));
+    out.line(format!(
+        "  {verb} {}: {} kept, {} exact and {} near duplicates, {} empty; {} updates of known keys",
+        n(report.added),
+        n(report.kept),
+        n(report.exact_duplicates),
+        n(report.near_duplicates),
+        n(report.empty),
+        n(report.updated)
+    ));
+    let unread = match report.unchanged_unread {
+        0 => String::new(),
+        unread => format!(" ({} not read again)", n(unread)),
+    };
+    let before = match report.rejected_before {
+        0 => String::new(),
+        before => format!(", {} rejected before", n(before)),
+    };
+    out.line(format!(
+        "  {} unchanged{unread}, {} rejected{before}",
+        n(report.unchanged),
+        n(report.rejected)
+    ));
+    print_left_files(&report.files, out);
+    if report.rejects_settled > 0 {
+        let settled = n(report.rejects_settled);
+        out.line(format!("  {settled} earlier rejects settled: their files give them no more"));
+    }
+    if report.purged > 0 {
+        let purged = n(report.purged);
+        out.line(format!("  {purged} not stored: their texts or keys were purged"));
+    }
+    if report.not_finite > 0 {
+        let numbers = n(report.not_finite);
+        out.line(format!("  {numbers} numbers that JSON does not know (NaN, Infinity) are null"));
+    }
+    if report.filtered > 0 {
+        out.line(format!("  {} passed over by --where", n(report.filtered)));
+    }
+    print_skipped(report.passed, out);
+    print_misfits(&report.misfits, out);
+    for (name, tokens) in &report.tokens {
+        out.line(format!("  {} tokens of {name}", n(*tokens)));
+        for (special, documents) in report.special_tokens_in_text.get(name).into_iter().flatten() {
+            let documents = n(*documents);
+            out.line(format!("    {documents} documents spell {special}: encoded as text"));
+        }
+        if let Some(refused) = report.refused.get(name) {
+            print_refused(name, refused, out);
+        }
+    }
+    out.line(format!("  {}", report.policy));
+    for alarm in &report.alarms {
+        out.note(format!("ALARM: {alarm}"));
+    }
+    out.capped(report.dedup.capped);
+}
+
+/// What of web archives is no text.
+fn print_skipped(passed: SkippedContent, out: &mut Output) {
+    let n = number;
+    let SkippedContent { html, gone, other } = passed;
+    if gone > 0 {
+        out.line(format!(
+            "  {} answers say that their page is gone (404, 410): `corpusdb remove` takes out what is stored of one",
+            n(gone)
+        ));
+    }
+    if html + other > 0 {
+        let (html, other) = (n(html), n(other));
+        out.line(format!(
+            "  {html} HTML pages and {other} other contents of web archives passed over"
+        ));
+    }
+}
+
+/// How many files were read, and by reason those that were not. What is damaged is an alarm.
+fn print_left_files(files: &FileTally, out: &mut Output) {
+    let n = number;
+    if files.left == 0 {
+        return;
+    }
+    let (seen, read, unchanged) = (n(files.seen), n(files.read), n(files.unchanged));
+    out.line(format!("  {seen} files: {read} read, {unchanged} unchanged, {} left", n(files.left)));
+    let mut reasons: BTreeMap<(LeftRole, &str), Vec<&str>> = BTreeMap::new();
+    for file in &files.left_files {
+        reasons.entry((file.role, file.why.as_str())).or_default().push(&file.path);
+    }
+    for ((_, why), paths) in reasons {
+        let more = paths.len().saturating_sub(NAMED);
+        let named = paths.iter().take(NAMED).copied().collect::<Vec<_>>().join(", ");
+        let more = if more > 0 { format!(" and {} more", n(more as u64)) } else { String::new() };
+        out.line(format!("    {named}{more}: {why}"));
+    }
+}
+
+/// Values that the types of their fields cannot hold, a line a field.
+pub(in crate::cli) fn print_misfits(misfits: &BTreeMap<String, FieldMisfits>, out: &mut Output) {
+    for (field, misfits) in misfits {
+        let FieldMisfits { example, file, record, .. } = misfits;
+        out.line(format!(
+            "  {}, e.g. {example} ({file}: record {record}, counted from 0)",
+            misfit_words(field, misfits.kind, misfits.misfits, misfits.values)
+        ));
+    }
+}
+
+/// Says that documents have no ids of a tokenizer, when some have none.
+pub(in crate::cli) fn print_refused(tokenizer: &str, refused: &RefusedTexts, out: &mut Output) {
+    let Some(first) = refused.first else { return };
+    out.line(format!(
+        "    {} documents have no tokens: {tokenizer} cannot encode them; the first is document {first}: {}",
+        number(refused.documents),
+        refused.why
+    ));
+}

@@ -1,0 +1,69 @@
+//! `corpusdb init`: makes an empty corpus and fixes its dedup policy.
+
+use crate::cli::output::Output;
+use crate::cli::session::on_disk;
+use crate::cli::verb::{Report, Verb, VerbCall};
+use corpusdb::dedup::PolicySettings;
+use corpusdb::{Corpus, FieldKind, NamedKind, Policy};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Make an empty corpus.
+#[derive(clap::Args)]
+pub(super) struct InitArgs {
+    /// The directory to make.
+    #[arg(value_parser = on_disk())]
+    corpus: PathBuf,
+    /// Index a field of the records: NAME:keyword, NAME:int, NAME:float, NAME:bool or NAME:timestamp.
+    ///
+    /// Further ones can be declared at any time: `field add`.
+    #[arg(long = "field", id = "fields", value_name = "NAME:KIND")]
+    fields: Vec<NamedKind>,
+    #[command(flatten)]
+    policy: PolicySettings,
+}
+
+/// A corpus that was made.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct InitReport {
+    /// Its directory.
+    corpus: PathBuf,
+    /// Its dedup policy.
+    policy: Policy,
+}
+
+impl Verb for InitArgs {
+    const PATH: &str = "init";
+    const PYTHON: &str = "init";
+    const PYTHON_BY_HAND: &[&str] = &["corpus", "fields"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb init crawl",
+        "corpusdb init crawl --threshold 0.7 --field url:keyword --field quality:float",
+        "corpusdb init repos --profile code --keep source-priority:official,forks",
+        "corpusdb init crawl --keep field:quality --field quality:float",
+        "corpusdb init stack --profile bigcode --mode components",
+    ];
+    const NOTES: &str = "`corpusdb dedup explain` with the same flags says what they come to before anything is made.";
+    type On = ();
+    type Options = PolicySettings;
+    type Report = InitReport;
+
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<InitReport> {
+        let policy = self.policy.policy().map_err(corpusdb::Error::from)?;
+        let fields: Vec<(String, FieldKind)> =
+            self.fields.into_iter().map(|NamedKind(name, kind)| (name, kind)).collect();
+        Corpus::init(&self.corpus, &policy, &fields)?;
+        for remark in self.policy.decision.remarks(&policy) {
+            call.note(&remark);
+        }
+        Ok(InitReport { corpus: self.corpus, policy })
+    }
+}
+
+impl Report for InitReport {
+    const TYPE: &'static str = "init";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("made {} ({})", self.corpus.display(), self.policy));
+    }
+}

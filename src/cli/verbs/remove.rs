@@ -1,0 +1,481 @@
+//! `corpusdb remove`, `restore` and `purge`: documents that the user does not want, taking that back, and erasing them.
+
+use crate::cli::find::{self, DocumentArgs};
+use crate::cli::output::Output;
+use crate::cli::session::{now, on_disk};
+use crate::cli::verb::{CorpusPath, DryRun, ExitStatus, NoOptions, Report, Verb, VerbCall};
+use anyhow::ensure;
+use corpusdb::curate::{BlockReach, Certificate, PurgeReport, RemovalReport, RemovalRequest};
+use corpusdb::query::Selection;
+use corpusdb::show::{number, size};
+use corpusdb::{Corpus, CorpusWriter, DocId, ShownBy};
+use roaring::RoaringTreemap;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// What a removal keeps out, and why it was asked for.
+#[derive(clap::Args)]
+struct RemovalArgs {
+    /// What the removal keeps out from now on, beside new content under the same keys.
+    #[arg(long, value_enum, default_value_t)]
+    block: BlockReach,
+    /// Let the same texts and keys come in again.
+    #[arg(long, conflicts_with = "block")]
+    no_block: bool,
+    /// Why: kept with the commit, and shown in the table removals of `sql`.
+    #[arg(long, value_name = "TEXT")]
+    reason: Option<String>,
+}
+
+impl RemovalArgs {
+    /// What goes on record of a removal that is asked for now.
+    fn request(self, condition: Option<&str>) -> RemovalRequest {
+        let reach = if self.no_block { BlockReach::Nothing } else { self.block };
+        let mut removal = RemovalRequest::new(reach);
+        if let Some(reason) = self.reason {
+            removal = removal.because(reason);
+        }
+        if let Some(condition) = condition {
+            removal = removal.of(condition);
+        }
+        match now() {
+            Some(time) => removal.at(time),
+            None => removal,
+        }
+    }
+}
+
+/// Remove documents: they stay stored, and are neither kept nor come back with the next ingest.
+///
+/// What had been removed for their sake is decided again. Equal texts, and new content under their keys, are stored as
+/// blocked until `restore`; with `block` also what equals or resembles them. `show` says what keeps a document out.
+#[derive(clap::Args)]
+pub(super) struct RemoveArgs {
+    #[command(flatten)]
+    which: DocumentArgs,
+    #[command(flatten)]
+    removal: RemovalArgs,
+    /// Erase the documents too, as `purge` does: nothing brings them back.
+    #[arg(long)]
+    purge: bool,
+    /// With `purge`: also where snapshots or plans show the documents.
+    #[arg(long, requires = "purge")]
+    force: bool,
+    /// With `purge`: search every row and file afterwards, and write the certificate of it to this file.
+    #[arg(long, requires = "purge", conflicts_with = "dry_run", value_name = "FILE.json", value_parser = on_disk())]
+    prove: Option<PathBuf>,
+}
+
+/// What a removal changed, or erased.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum RemoveAnswer {
+    /// It was removed.
+    Removed(ChangedDocuments),
+    /// It was purged.
+    Purged(Box<PurgeAnswer>),
+}
+
+/// What was changed, and what the condition took.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct ChangedDocuments {
+    #[serde(flatten)]
+    report: RemovalReport,
+    /// What the condition took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selection: Option<Selection>,
+}
+
+impl Verb for RemoveArgs {
+    const PATH: &str = "remove";
+    const PYTHON: &str = "Writer.remove";
+    const PYTHON_BY_HAND: &[&str] = &["documents", "where"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb remove crawl 17 42",
+        "corpusdb remove crawl https://example.org/page --reason \"asked for by its author\"",
+        "corpusdb remove crawl --where \"source = 'web' AND quality < 0.1\" --dry-run",
+        "corpusdb remove crawl --where \"commit > 12\" --no-block",
+        "corpusdb remove crawl 17 --block similar",
+    ];
+    const DRY_RUN: DryRun = DryRun::Copy;
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = RemoveAnswer;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<RemoveAnswer> {
+        if self.purge {
+            let (documents, condition) = (self.which.documents, self.which.condition);
+            let (removal, force, prove) = (self.removal, self.force, self.prove);
+            let asked = PurgeArgs { documents, condition, removal, force, prove };
+            return Ok(RemoveAnswer::Purged(Box::new(asked.run(path, call)?)));
+        }
+        let mut writer = call.options.open_writer(path)?;
+        let (documents, selection) = self.which.select(&writer.corpus(), call)?;
+        let request = self.removal.request(self.which.condition.as_deref());
+        let report = writer.remove(&documents, request, &call.context)?;
+        Ok(RemoveAnswer::Removed(ChangedDocuments { report, selection }))
+    }
+}
+
+impl Report for RemoveAnswer {
+    const TYPE: &'static str = "remove";
+
+    fn print(&self, out: &mut Output) {
+        match self {
+            Self::Removed(changed) => print_change(true, &changed.report, out),
+            Self::Purged(purged) => purged.print(out),
+        }
+    }
+
+    fn json(&self, tried: Option<bool>) -> serde_json::Result<String> {
+        let line = match self {
+            Self::Removed(changed) => crate::cli::output::json_of(Self::TYPE, changed, tried)?,
+            Self::Purged(purged) => return purged.json(tried),
+        };
+        Ok(line + "\n")
+    }
+
+    fn status(&self) -> ExitStatus {
+        match self {
+            Self::Removed(_) => ExitStatus::Done,
+            Self::Purged(purged) => purged.status(),
+        }
+    }
+}
+
+/// Take removals back: the documents and what they blocked are decided again.
+#[derive(clap::Args)]
+pub(super) struct RestoreArgs {
+    #[command(flatten)]
+    which: DocumentArgs,
+}
+
+/// Removals that were taken back.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub(super) struct RestoredDocuments(ChangedDocuments);
+
+impl Verb for RestoreArgs {
+    const PATH: &str = "restore";
+    const PYTHON: &str = "Writer.restore";
+    const PYTHON_BY_HAND: &[&str] = &["documents", "where"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb restore crawl 17",
+        "corpusdb restore crawl --where \"standing = 'removed' AND source = 'web'\"",
+    ];
+    const DRY_RUN: DryRun = DryRun::Copy;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = RestoredDocuments;
+
+    fn run(
+        self,
+        writer: &mut CorpusWriter,
+        call: &VerbCall<'_>,
+    ) -> anyhow::Result<RestoredDocuments> {
+        let (documents, selection) = self.which.select(&writer.corpus(), call)?;
+        let report = writer.restore(&documents, &call.context)?;
+        Ok(RestoredDocuments(ChangedDocuments { report, selection }))
+    }
+}
+
+impl Report for RestoredDocuments {
+    const TYPE: &'static str = "restore";
+
+    fn print(&self, out: &mut Output) {
+        print_change(false, &self.0.report, out);
+    }
+}
+
+fn print_change(is_removal: bool, report: &RemovalReport, out: &mut Output) {
+    let n = number;
+    let verb = match (is_removal, out.is_dry_run()) {
+        (true, false) => "removed",
+        (true, true) => "would remove",
+        (false, false) => "restored",
+        (false, true) => "would restore",
+    };
+    out.line(format!("{verb} {} of {} documents", n(report.changed), n(report.selected)));
+    if report.unchanged > 0 {
+        let state = if is_removal { "removed before" } else { "not removed" };
+        out.line(format!("  {} were {state}", n(report.unchanged)));
+    }
+    out.line(format!(
+        "  {} are no longer kept, {} are kept again",
+        n(report.no_longer_kept),
+        n(report.kept_again)
+    ));
+    if report.copies > 0 {
+        out.line(format!(
+            "  {} copies of them stand, {} of these kept: `block=` similar takes what is like them out too",
+            n(report.copies),
+            n(report.kept_again)
+        ));
+    }
+    if report.spared > 0 {
+        let spared = n(report.spared);
+        out.line(format!("  {spared} were to be purged: the purge that was stopped spares them"));
+    }
+    match (is_removal, report.blocked) {
+        (_, 0) => {}
+        (true, blocked) => out.line(format!("  {} of such texts are blocked", n(blocked))),
+        (false, blocked) => out.line(format!(
+            "  {} stay blocked by other removed documents of the same text or key",
+            n(blocked)
+        )),
+    }
+}
+
+/// Erase documents: texts, tokens, fields, keys and whatever quotes them are gone from the disk.
+///
+/// Removes the documents first, as `remove` does; what was removed before is erased likewise. A key stands for every
+/// version that was stored under it. A text that others have too stays theirs. Equal texts, and what comes under the
+/// same keys, are not stored again. Nothing brings the documents back; their numbers are not given again. Goes on where
+/// it was stopped, also without any document named.
+#[derive(clap::Args)]
+pub(super) struct PurgeArgs {
+    /// Ids or keys of documents; none: finish what was stopped.
+    #[arg(value_name = "ID|KEY", allow_hyphen_values = true)]
+    documents: Vec<String>,
+    /// All documents of a SQL condition.
+    #[arg(
+        id = "where",
+        long = "where",
+        value_name = "SQL",
+        conflicts_with = "documents",
+        allow_hyphen_values = true
+    )]
+    condition: Option<String>,
+    #[command(flatten)]
+    removal: RemovalArgs,
+    /// Also where snapshots or plans show the documents, or words in use quote them.
+    ///
+    /// The snapshots lose them, the plans cannot be opened any more, expressions and recipes that quote them are
+    /// redacted.
+    #[arg(long)]
+    force: bool,
+    /// Search every row and every file for all that was ever purged, and write the certificate of it to this file.
+    #[arg(long, value_name = "FILE.json", conflicts_with = "dry_run", value_parser = on_disk())]
+    prove: Option<PathBuf>,
+}
+
+/// What was erased, and what showed the documents before.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct PurgeAnswer {
+    #[serde(flatten)]
+    report: PurgeReport,
+    /// What the condition took.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selection: Option<Selection>,
+    /// What showed the documents before.
+    shown_by: ShownBy,
+    /// What the search came to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    proof: Option<ProofSummary>,
+    #[serde(skip)]
+    certificate: Option<Certificate>,
+}
+
+/// What the search came to, but for the lists that the certificate has.
+#[derive(Serialize, schemars::JsonSchema)]
+struct ProofSummary {
+    clean: bool,
+    certificate: PathBuf,
+    purged: u64,
+    runs: u64,
+    shared_runs: u64,
+    found: u64,
+    files: usize,
+}
+
+impl Verb for PurgeArgs {
+    const PATH: &str = "purge";
+    const PYTHON: &str = "Writer.purge";
+    const PYTHON_BY_HAND: &[&str] = &["documents", "where"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb purge crawl https://example.org/page --reason \"request 2026-117\" --prove proof.json",
+        "corpusdb purge crawl --where \"standing = 'removed' AND source = 'web'\" --force",
+        "corpusdb purge crawl --prove proof.json",
+    ];
+    const DRY_RUN: DryRun = DryRun::Copy;
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = PurgeAnswer;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PurgeAnswer> {
+        let mut writer = call.options.open_writer(path)?;
+        let corpus = writer.corpus();
+        let (documents, selection) = self.select(&corpus, call)?;
+        let shown_by = corpus.shown_by(&documents)?;
+        note_shown(&shown_by, call);
+        if let Some(unended) = unended(&corpus)? {
+            call.note(&unended);
+        }
+        drop(corpus);
+        let request = self.removal.request(self.condition.as_deref());
+        let report = writer.purge(&documents, request, self.force, &call.context)?;
+        drop(writer);
+        let certificate = match &self.prove {
+            // The store's list of files is written again, and says nothing of those that are gone.
+            None => {
+                drop(call.options.open_writer(path)?);
+                None
+            }
+            Some(file) => Some(call.options.prove_purge(path, Some(file), now(), &call.context)?),
+        };
+        let proof = self.prove.zip(certificate.as_ref()).map(|(file, found)| ProofSummary {
+            clean: found.is_clean(),
+            certificate: file,
+            purged: found.purged,
+            runs: found.runs,
+            shared_runs: found.shared_runs,
+            found: found.found,
+            files: found.files.len(),
+        });
+        Ok(PurgeAnswer { report, selection, shown_by, proof, certificate })
+    }
+}
+
+impl PurgeArgs {
+    /// The documents that are named; those of the condition. A key that was purged is none any more, and was what is
+    /// asked for.
+    fn select(
+        &self,
+        corpus: &Corpus,
+        call: &VerbCall<'_>,
+    ) -> anyhow::Result<(RoaringTreemap, Option<Selection>)> {
+        if let Some(condition) = &self.condition {
+            let selection = find::selection(corpus, condition, call)?;
+            return Ok((selection.documents.clone(), Some(selection)));
+        }
+        let mut found = RoaringTreemap::new();
+        for document in &self.documents {
+            if document.parse::<u64>().is_err() && corpus.purged_under(document)? > 0 {
+                let left = corpus.find_key(document)?;
+                found.extend(left.iter().map(|id| id.0));
+                continue;
+            }
+            let named = find::documents(corpus, Some(document), None, call.note)?;
+            ensure!(!named.is_empty(), "nothing was purged: `{document}` is no document");
+            found.extend(named.iter().map(|id| id.0));
+        }
+        Ok((found, None))
+    }
+}
+
+/// Documents named of a purge that was stopped.
+const NAMED: usize = 5;
+
+/// What is finished first, whatever is asked for, while its documents still have keys.
+fn unended(corpus: &Corpus) -> anyhow::Result<Option<String>> {
+    let documents = corpus.unended_purge()?;
+    let (view, mut keys) = (corpus.view(), Vec::new());
+    for document in documents.iter().take(NAMED).map(DocId) {
+        keys.push(view.display_key(document, &view.expect_header(document)?)?);
+    }
+    let more = if documents.len() as usize > NAMED { ", .." } else { "" };
+    Ok((!documents.is_empty()).then(|| {
+        format!(
+            "a purge that was stopped is finished first: {} documents ({}{more}); `corpusdb restore` takes documents back that are not erased yet",
+            number(documents.len()),
+            keys.join(", ")
+        )
+    }))
+}
+
+fn note_shown(shown_by: &ShownBy, call: &VerbCall<'_>) {
+    for (name, documents) in &shown_by.snapshots {
+        call.note(&format!("snapshot `{name}` keeps {} of these documents", number(*documents)));
+    }
+    for (number_of, documents) in &shown_by.plans {
+        call.note(&format!("plan {number_of} draws {} of these documents", number(*documents)));
+    }
+    for words in &shown_by.quoted_by {
+        call.note(&format!("{words} quotes one of these documents"));
+    }
+}
+
+impl Report for PurgeAnswer {
+    const TYPE: &'static str = "purge";
+
+    fn print(&self, out: &mut Output) {
+        print_purge(&self.report, out);
+        if let (Some(proof), Some(certificate)) = (&self.proof, &self.certificate) {
+            print_proof(&proof.certificate, certificate, out);
+        }
+    }
+
+    fn status(&self) -> ExitStatus {
+        match self.certificate.as_ref().is_none_or(Certificate::is_clean) {
+            true => ExitStatus::Done,
+            false => ExitStatus::BadAnswer,
+        }
+    }
+}
+
+fn print_purge(report: &PurgeReport, out: &mut Output) {
+    let n = number;
+    let verb = if out.is_dry_run() { "would purge" } else { "purged" };
+    out.line(format!("{verb} {} documents", n(report.purged)));
+    for (count, what) in [
+        (report.resumed, "are of a purge that had been stopped"),
+        (report.unchanged, "were purged before"),
+        (report.removed, "were removed for it"),
+        (report.kept_again, "others are kept again"),
+        (report.blocked, "others have such texts and are blocked"),
+        (report.moved_texts, "texts are others' too, and stay theirs"),
+        (report.snapshots, "snapshots lost some of them"),
+        (report.rejects, "rejected records quoted them and are gone"),
+        (report.redacted, "expressions, recipes and records quoted them and are redacted"),
+        (report.values, "values of fields that nobody else has are gone"),
+        (report.verdicts, "verdicts on texts that nobody else has are gone"),
+        (report.texts_rewritten, "texts are compressed by another dictionary"),
+    ] {
+        if count > 0 {
+            out.line(format!("  {} {what}", n(count)));
+        }
+    }
+    if report.held {
+        out.line("  the files are not rewritten yet: run the same command again");
+    }
+    for name in &report.checkpoints {
+        out.line(format!("  the checkpoint {name} is removed"));
+    }
+}
+
+fn print_proof(file: &Path, found: &Certificate, out: &mut Output) {
+    let n = number;
+    let rows: u64 = found.families.iter().map(|family| family.rows).sum();
+    let bytes: u64 = found.files.iter().map(|file| file.bytes).sum();
+    out.line(format!(
+        "searched {} rows and {} files ({}) for {} runs of {} purged documents",
+        n(rows),
+        n(found.files.len() as u64),
+        size(bytes),
+        n(found.runs),
+        n(found.purged)
+    ));
+    if found.shared_runs > 0 {
+        let shared = n(found.shared_runs);
+        out.line(format!("  {shared} of the runs are of other stored documents too"));
+    }
+    if found.sketches > 0 {
+        let sketches = n(found.sketches);
+        out.line(format!("  {sketches} sketches stay, since what is similar is blocked"));
+    }
+    for twin in &found.twins {
+        out.line(format!("  {twin} is a dry run of another process, and is not searched"));
+    }
+    if found.without_runs > 0 {
+        let short = n(found.without_runs);
+        out.line(format!("  {short} of the documents are too short to be searched for"));
+    }
+    for finding in &found.findings {
+        let (of, document) = (finding.of, finding.document);
+        out.line(format!("  {of} of document {document} in {}", finding.place));
+    }
+    let answer = if found.is_clean() { "nothing of them is left" } else { "not all is gone" };
+    out.line(format!("  {answer}; the certificate is {}", file.display()));
+}

@@ -1,0 +1,203 @@
+//! `corpusdb similar`: stored documents similar to a text, without ingesting it.
+
+use crate::cli::find;
+use crate::cli::output::Output;
+use crate::cli::verb::{ExitStatus, NoOptions, Report, Verb, VerbCall};
+use anyhow::{Context as _, ensure};
+use corpusdb::Corpus;
+use corpusdb::duplicates::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo};
+use corpusdb::show::{number, probability};
+use corpusdb::text_file::decode_text;
+use serde::Serialize;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+/// Find stored documents similar to a text or a document; nothing is ingested.
+///
+/// The text is normalised and sketched by the corpus's policy; documents that share a band with it are ranked by their
+/// exact similarity. One that is less similar than the threshold may share none: its chance is the `found with` of the
+/// answer (`dedup explain` has the whole curve).
+#[derive(clap::Args)]
+pub(super) struct SimilarArgs {
+    /// A stored document, by id or key; `-` reads a text from standard input.
+    #[arg(value_name = "ID|KEY|-", conflicts_with_all = ["key", "text", "file"], allow_hyphen_values = true)]
+    document: Option<String>,
+    /// A stored document by its key, also one made of digits.
+    #[arg(long, conflicts_with_all = ["text", "file"], allow_hyphen_values = true)]
+    key: Option<String>,
+    /// The text.
+    #[arg(long, conflicts_with = "file", allow_hyphen_values = true)]
+    text: Option<String>,
+    /// A file with the text, all of it one document; `-` reads standard input.
+    #[arg(long)]
+    file: Option<PathBuf>,
+    /// At most so many documents.
+    #[arg(short, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    k: u32,
+    /// Removed documents too, not only kept ones.
+    #[arg(long)]
+    all: bool,
+    /// Only documents of this source.
+    #[arg(long, value_name = "NAME")]
+    source: Option<String>,
+}
+
+/// Documents similar to a text; nothing where the named document is not there.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct SimilarAnswer {
+    #[serde(flatten)]
+    report: Option<SimilarReport>,
+    /// Tokens of a shingle.
+    #[serde(skip)]
+    shingle: u32,
+}
+
+impl Verb for SimilarArgs {
+    const PATH: &str = "similar";
+    const PYTHON: &str = "Corpus.similar";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb similar crawl 42",
+        "corpusdb similar crawl --file page.txt -k 3",
+        "corpusdb similar crawl --text \"to be or not to be that is the question\" --all",
+        "curl -s https://example.org/page.txt | corpusdb similar crawl -",
+    ];
+    const NOTES: &str = "\
+A text of fewer tokens than a shingle has no sketch: only documents of exactly its tokens are found.
+Exit code 1 when nothing is found.";
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = SimilarAnswer;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<SimilarAnswer> {
+        ensure!(
+            self.document.is_some()
+                || self.key.is_some()
+                || self.text.is_some()
+                || self.file.is_some(),
+            "say what to look for: a stored document (its id or key), `text=`, `file=`, or `-` to read standard input"
+        );
+        let options = SimilarOptions {
+            k: usize::try_from(self.k).unwrap_or(usize::MAX),
+            all: self.all,
+            source: self.source.clone(),
+        };
+        let shingle = corpus.view().policy().shingle;
+        let report = match self.text()? {
+            Some(text) => Some(corpus.similar(SimilarTo::Text(&text), &options)?),
+            None => {
+                let (document, key) = (self.document.as_deref(), self.key.as_deref());
+                let found = find::documents(corpus, document, key, call.note)?;
+                // A key that was given again: the newest document has it now.
+                let newest = found.last().map(|id| SimilarTo::Document(*id));
+                newest.map(|document| corpus.similar(document, &options)).transpose()?
+            }
+        };
+        Ok(SimilarAnswer { report, shingle })
+    }
+}
+
+impl SimilarArgs {
+    /// The text to look for, unless it is a stored document's.
+    fn text(&self) -> anyhow::Result<Option<String>> {
+        let stdin = Path::new("-");
+        let is_stdin = self.document.as_deref() == Some("-") || self.file.as_deref() == Some(stdin);
+        let (name, bytes) = match (&self.file, is_stdin) {
+            (_, true) => {
+                let mut bytes = Vec::new();
+                let read = std::io::stdin().lock().read_to_end(&mut bytes);
+                read.context("cannot read standard input")?;
+                ("standard input".to_owned(), bytes)
+            }
+            (Some(path), false) => {
+                let name = path.display().to_string();
+                let bytes = std::fs::read(path).with_context(|| format!("cannot read {name}"))?;
+                (name, bytes)
+            }
+            (None, false) => return Ok(self.text.clone()),
+        };
+        let text = decode_text(&name, bytes).map_err(|error| {
+            anyhow::anyhow!("{error}; a compressed file must be unpacked, and records of JSON or Parquet given one text at a time")
+        })?;
+        Ok(Some(text))
+    }
+}
+
+impl Report for SimilarAnswer {
+    const TYPE: &'static str = "similar";
+
+    fn print(&self, out: &mut Output) {
+        let Some(report) = &self.report else { return };
+        match report.by {
+            "equal-bytes" => out.note(
+                "mode exact looks for no near duplicates: only documents with exactly these bytes are found",
+            ),
+            "equal-text" => out.note(format!(
+                "the text has {} tokens, fewer than a shingle of {}: only documents of exactly these tokens are found",
+                report.tokens, self.shingle
+            )),
+            _ => out.note(format!(
+                "{} tokens, {} shingles; candidates in {} buckets: {}, read in full: {}; a document {} similar is found with probability {}",
+                number(report.tokens.into()),
+                number(report.shingles),
+                number(report.buckets),
+                number(report.candidates),
+                number(report.verified),
+                report.threshold,
+                probability(report.found_at_threshold)
+            )),
+        }
+        if report.capped > 0 {
+            out.note(format!(
+                "{} crowded buckets, of more than {} documents each: the sketches of all of these were looked at",
+                number(report.capped),
+                number(report.cap)
+            ));
+        }
+        if report.passed_over > 0 {
+            out.note(format!(
+                "{} members of large clusters, or less likely than 65,536 others, were passed over",
+                number(report.passed_over)
+            ));
+        }
+        if report.found.is_empty() {
+            out.note("nothing similar found");
+        }
+        report.found.iter().for_each(|document| print_similar(document, out));
+    }
+
+    fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
+        match &self.report {
+            Some(report) => Ok(crate::cli::output::json_of(Self::TYPE, report, None)? + "\n"),
+            None => Ok(String::new()),
+        }
+    }
+
+    fn status(&self) -> ExitStatus {
+        match self.report.as_ref().is_none_or(|report| report.found.is_empty()) {
+            true => ExitStatus::BadAnswer,
+            false => ExitStatus::Done,
+        }
+    }
+}
+
+fn print_similar(found: &SimilarDocument, out: &mut Output) {
+    let standing = match found.standing {
+        "kept" => String::new(),
+        standing => format!(" {standing}"),
+    };
+    let estimate = found.estimate.map(|estimate| format!(", estimated {estimate:.3}"));
+    let duplicate = if found.duplicate { " duplicate" } else { "" };
+    out.line(format!(
+        "{:.3}  {} {} ({}){standing}{duplicate}",
+        found.jaccard, found.id, found.key, found.source
+    ));
+    out.line(format!(
+        "       it has {:.1} % of the text, the text {:.1} % of it{}; {} bands shared, found with {}",
+        found.containment_text * 100.0,
+        found.containment_document * 100.0,
+        estimate.unwrap_or_default(),
+        found.shared_bands,
+        probability(found.detection)
+    ));
+    out.line(format!("       {}", found.beginning));
+}

@@ -1,0 +1,144 @@
+//! The epochs of a handle: stored plans, told, given row by row, written and verified.
+
+use super::{BuildJob, Epoch, Explanation, Manifest, Planned, Verification};
+use crate::corpus::{Corpus, CorpusWriter};
+use crate::epoch;
+use crate::model::{Context, Error};
+use crate::store::EpochRecord;
+use std::path::Path;
+
+impl Corpus {
+    /// A stored plan with what it pins.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when there is no such plan or it is damaged.
+    pub fn stored_plan(&self, number: u32) -> Result<Planned, Error> {
+        Ok(epoch::stored_plan(self.view(), number)?)
+    }
+
+    /// The stored plans whose recipes name a field.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when they cannot be read.
+    pub fn plans_naming(&self, field: &str) -> Result<Vec<EpochRecord>, Error> {
+        Ok(epoch::plans_naming(self.view(), field)?)
+    }
+
+    /// What an epoch of a plan will be.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when lengths cannot be read.
+    pub fn explain(&self, planned: &Planned, context: &Context<'_>) -> Result<Explanation, Error> {
+        Ok(epoch::explain(self.corpora(), planned, context.interrupt)?)
+    }
+
+    /// How many documents of a plan's sources are on neither side of its holdout: lineages met in them of which
+    /// one is trained on and another held out. None where it has no holdout, or its snapshot was dropped.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when lineages cannot be read.
+    pub fn undecided(&self, planned: &Planned) -> Result<Option<u64>, Error> {
+        Ok(epoch::undecided(self.corpora(), &planned.plan)?)
+    }
+
+    /// How many documents a plan draws that a removal has taken out since its snapshot was made: they are trained on
+    /// all the same, unless the recipe says `exclude_removed`.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when rows cannot be read.
+    pub fn removed_since(&self, planned: &Planned) -> Result<u64, Error> {
+        Ok(epoch::removed_since(self.corpora(), planned)?)
+    }
+
+    /// Opens epoch number `epoch` of a plan: its rows and batches, any of them and in order.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when `max_repeats` does not reach that far, or the store is not the plan's.
+    pub fn epoch(
+        &self,
+        planned: &Planned,
+        epoch: u64,
+        context: &Context<'_>,
+    ) -> Result<Epoch, Error> {
+        Ok(Epoch::open(self.corpora(), planned, epoch, context)?)
+    }
+
+    /// The row of a plan's run that comes after `rows` rows were given from the beginning of epoch `epoch`
+    /// on, as trainers count them: batches times their rows, rows of pads included, over as many epochs as
+    /// it takes.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when `max_repeats` does not reach that far.
+    pub fn run_row(
+        &self,
+        planned: &Planned,
+        epoch: u64,
+        rows: u64,
+        context: &Context<'_>,
+    ) -> Result<u64, Error> {
+        Ok(Epoch::open(self.corpora(), planned, epoch, context)?.run_row_after(rows, context)?)
+    }
+
+    /// Writes epoch number `epoch` of a plan to the directory `out`.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when `out` is in use, or ids cannot be read or written.
+    pub fn build(
+        &self,
+        planned: &Planned,
+        job: &BuildJob<'_>,
+        context: &Context<'_>,
+    ) -> Result<Manifest, Error> {
+        let BuildJob { epoch, out } = *job;
+        let context = self.within(context);
+        let answer = epoch::build(self.corpora(), planned, epoch, out, &context)?;
+        context.progress.end();
+        Ok(answer)
+    }
+
+    /// Reads a written epoch back and checks it against its plan and the store.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the store cannot be read; what is wrong with the files is in the answer.
+    pub fn verify(
+        &self,
+        planned: &Planned,
+        directory: &Path,
+        context: &Context<'_>,
+    ) -> Result<Verification, Error> {
+        let context = self.within(context);
+        let answer = epoch::verify(self.corpora(), planned, directory, &context)?;
+        context.progress.end();
+        Ok(answer)
+    }
+}
+
+impl CorpusWriter {
+    /// Stores marks along the first `epochs` epochs of plan `number`, where they are not yet: an epoch that has them
+    /// is opened without a walk over its rows, by any number of readers. An epoch is walked once for it, at some 100
+    /// ns a row, and its marks take some 15 bytes a source, 8,192 times at most. An epoch of whole passes over one
+    /// source needs none. How many epochs got marks is the answer; after an interrupt those that were walked have
+    /// theirs.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when there is no such plan, it has fewer epochs, or it does not fit the corpus any more.
+    pub fn mark_epochs(
+        &mut self,
+        number: u32,
+        epochs: u64,
+        context: &Context<'_>,
+    ) -> Result<u64, Error> {
+        let context = self.within(context);
+        let others = self.other_views();
+        Ok(epoch::mark_epochs(self.store(), &others, number, epochs, &context)?)
+    }
+
+    /// Forgets a stored plan with the documents it pins and its marks. An epoch that was built of it cannot be verified
+    /// any more. Its number is not given again.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when there is no such plan, or another plan goes on from it.
+    pub fn drop_plan(&mut self, number: u32) -> Result<(), Error> {
+        Ok(epoch::drop_plan(self.store(), number)?)
+    }
+}

@@ -1,0 +1,178 @@
+//! The moment that a plan draws from: that of a snapshot, or of what a view shows.
+
+use crate::corpus::{Corpora, whole, wholes};
+use crate::epoch::error::EpochError;
+use crate::model::{CommitSeq, DocId, Generation};
+use crate::store::{CommitRecord, TOO_MANY_ROOTS, View};
+use roaring::RoaringTreemap;
+
+/// A moment of each corpus, under one name.
+#[derive(Clone, Debug)]
+pub(crate) struct PlanMoment {
+    /// The name of the snapshot.
+    pub name: String,
+    /// Whether every corpus has it.
+    is_everywhere: bool,
+    /// Of each corpus.
+    of: Vec<ShardMoment>,
+}
+
+/// A moment of one corpus.
+#[derive(Clone, Copy, Debug)]
+struct ShardMoment {
+    generation: Generation,
+    commit: CommitSeq,
+    /// Documents stored then.
+    documents: u64,
+    is_snapshot: bool,
+}
+
+/// Kinds of commits that change no answer about documents.
+const NEUTRAL: [&str; 6] = ["snapshot", "epoch", "tokenizer", "trained", "compact", "rejects"];
+
+/// Whether documents came or were decided about in a commit.
+pub(super) fn has_moved(commit: &CommitRecord) -> bool {
+    !NEUTRAL.contains(&commit.kind.as_str())
+}
+
+impl ShardMoment {
+    /// The present of corpus `shard`. That of the first one is told by its snapshot where there are several; of the
+    /// others the last commit tells it that changed anything, so that the same recipe is the same plan.
+    fn now(shard: u64, view: &View) -> Result<Self, EpochError> {
+        let mut commit = view.commit();
+        if shard > 0 {
+            let commits = view.commits()?;
+            let last = commits.iter().rev().find(|(_, record)| has_moved(record));
+            commit = last.map_or(commit, |(at, _)| *at);
+        }
+        let (generation, documents) = (view.generation(), view.documents());
+        Ok(Self { generation, commit, documents, is_snapshot: false })
+    }
+
+    /// That of a snapshot, where there is one of that name.
+    fn of(view: &View, name: &str) -> Result<Option<Self>, EpochError> {
+        Ok(view.snapshot(name)?.map(|record| Self {
+            generation: Generation(record.generation),
+            commit: CommitSeq(record.commit),
+            documents: record.documents,
+            is_snapshot: true,
+        }))
+    }
+
+    fn kept(self, view: &View, name: &str) -> Result<RoaringTreemap, EpochError> {
+        Ok(if self.is_snapshot { view.snapshot_kept(name)? } else { view.kept()? })
+    }
+}
+
+impl Corpora {
+    /// The moment that a recipe draws from: of the snapshot that it names, which every corpus then has, or what the
+    /// views show. `made` is the snapshot that the first corpus has just made of that.
+    ///
+    /// # Errors
+    /// [`EpochError::Unknown`], with the snapshots that there are.
+    pub(crate) fn moment(
+        &self,
+        named: Option<&str>,
+        made: Option<&str>,
+    ) -> Result<PlanMoment, EpochError> {
+        let mut of = Vec::new();
+        self.each(|shard, view| {
+            let name = if shard == 0 { named.or(made) } else { named };
+            let Some(name) = name else {
+                of.push(ShardMoment::now(shard, view)?);
+                return Ok(());
+            };
+            match ShardMoment::of(view, name)? {
+                Some(moment) => of.push(moment),
+                None => return Err(unknown(view, name)?),
+            }
+            Ok(())
+        })?;
+        let is_everywhere = named.is_some() || self.count() == 1;
+        Ok(PlanMoment { name: named.or(made).unwrap_or("now").to_owned(), is_everywhere, of })
+    }
+
+    /// The moment that a plan draws from: what it pins says of each corpus at which commit. None where a corpus shows
+    /// it neither as a snapshot nor as its present.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub(in crate::epoch) fn moment_again(
+        &self,
+        name: &str,
+        commits: impl Iterator<Item = u64>,
+    ) -> Result<Option<PlanMoment>, EpochError> {
+        let mut of = Vec::new();
+        for ((shard, view), commit) in self.views().zip(commits) {
+            let named = ShardMoment::of(view, name)?.filter(|moment| moment.commit.0 == commit);
+            let now =
+                Some(ShardMoment::now(shard, view)?).filter(|moment| moment.commit.0 == commit);
+            match named.or(now) {
+                Some(moment) => of.push(moment),
+                None => return Ok(None),
+            }
+        }
+        Ok(Some(PlanMoment { name: name.to_owned(), is_everywhere: false, of }))
+    }
+
+    /// What was kept at a moment.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub(crate) fn kept_at(&self, moment: &PlanMoment) -> Result<RoaringTreemap, EpochError> {
+        let mut all = RoaringTreemap::new();
+        for ((shard, view), of) in self.views().zip(&moment.of) {
+            all |= wholes(shard, of.kept(view, &moment.name)?);
+        }
+        Ok(all)
+    }
+
+    /// Calls `each` with every document that took the place of others up to a moment, and the root of its lineage,
+    /// which is [`MANY`] where several met.
+    ///
+    /// # Errors
+    /// [`EpochError::Store`].
+    pub(in crate::epoch) fn lineages_at(
+        &self,
+        moment: &PlanMoment,
+        mut each: impl FnMut(DocId, DocId),
+    ) -> Result<(), EpochError> {
+        for ((shard, view), of) in self.views().zip(&moment.of) {
+            for lineage in view.lineages_at((of.generation, of.commit))? {
+                let (document, root) = lineage?;
+                let root = if root == TOO_MANY_ROOTS { TOO_MANY_ROOTS } else { whole(shard, root) };
+                each(whole(shard, document), root);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl PlanMoment {
+    /// The snapshot that a recipe names to draw from this moment again; none where not every corpus has it: a snapshot
+    /// that was made for a plan may have the name of another one elsewhere.
+    pub(in crate::epoch) fn named(&self) -> Option<String> {
+        self.is_everywhere.then(|| self.name.clone())
+    }
+
+    /// The commit of each corpus.
+    pub(in crate::epoch) fn commits(&self) -> impl Iterator<Item = u64> {
+        self.of.iter().map(|of| of.commit.0)
+    }
+
+    /// Documents that corpus `shard` had stored then.
+    pub(in crate::epoch) fn documents(&self, shard: u64) -> u64 {
+        let of = usize::try_from(shard).ok().and_then(|shard| self.of.get(shard));
+        of.map_or(0, |of| of.documents)
+    }
+}
+
+fn unknown(view: &View, name: &str) -> Result<EpochError, EpochError> {
+    let known: Vec<String> = view.snapshots()?.into_iter().map(|record| record.name).collect();
+    let known = if known.is_empty() {
+        "none; leave `snapshot` out to make one".to_owned()
+    } else {
+        known.join(", ")
+    };
+    Ok(EpochError::Unknown { what: "snapshot", name: name.to_owned(), known })
+}

@@ -1,0 +1,176 @@
+//! What an alarm of an ingest says to a person: what happened, with an example, and the way out.
+
+use super::report::{Alarm, AlarmPair, CrowdedPair};
+use crate::model::show::number;
+use std::fmt;
+
+/// How many values of a field are of another type than `kind`: the sentence of every report that counts them.
+#[must_use]
+pub fn misfit_words(field: &str, kind: &str, misfits: u64, values: u64) -> String {
+    let what = match kind {
+        "int" => "whole numbers",
+        "float" => "numbers",
+        "bool" => "true or false",
+        "timestamp" => "timestamps",
+        _ => "keywords",
+    };
+    let (misfits, values) = (number(misfits), number(values));
+    format!("{field}: {misfits} of {values} values are not {what}")
+}
+
+/// That no new document has a value of a declared field.
+fn absent_words(field: &str, member: &str, documents: u64, similar: Option<&str>) -> String {
+    let documents = number(documents);
+    let none =
+        format!("none of {documents} new documents has a value of the declared field `{field}`");
+    match similar {
+        Some(similar) => format!(
+            "{none}; they have `{similar}`: `corpusdb field add` with `from_meta=` {similar} declares that, and `map=` {member}={similar} names it {member} as it comes"
+        ),
+        None => none,
+    }
+}
+
+/// That documents have candidates which were not compared.
+fn crowded_words(documents: u64, example: Option<&CrowdedPair>) -> String {
+    let pair = example.map_or_else(String::new, |pair| {
+        format!(
+            "\n  for example documents {} and {}:\n    {:?}\n    {:?}",
+            pair.document, pair.other, pair.text, pair.other_text
+        )
+    });
+    format!(
+        "{} documents have candidates that were not compared: their crowd does not fit into memory; `corpusdb dedup settle` compares the rest{pair}",
+        number(documents)
+    )
+}
+
+/// What is to be said of files and what they hold.
+fn file_alarm_words(alarm: &Alarm) -> String {
+    let n = |files: &u64| number(*files);
+    match alarm {
+        Alarm::DamagedFiles { files, first } => format!(
+            "{} files could not be read to their end; what stood before the damage was read, and the same command reads them when they are mended; the first:\n  {first}",
+            n(files)
+        ),
+        Alarm::ForeignFiles { files, first } => format!(
+            "{} files have no records of the kind that is read; the first:\n  {first}",
+            n(files)
+        ),
+        Alarm::HtmlFiles { files, first } => format!(
+            "{} HTML files were taken as they are, with tags and scripts: extract their text to JSON lines first (trafilatura and resiliparse do), or say that you want them so with `format=` text; the first:\n  {first}",
+            n(files)
+        ),
+        Alarm::TrailingBytes { files, first } => format!(
+            "of {} compressed files bytes were left that belong to no frame; the first:\n  {first}",
+            n(files)
+        ),
+        Alarm::ColumnsLeft { columns } => format!(
+            "columns without a form in JSON were left: {} (`drop_fields=` says that they are not wanted)",
+            columns.join(", ")
+        ),
+        Alarm::ObjectsLeft { objects, first } => format!(
+            "{} objects were left, since no request can ask for them by their names; the first:\n  {first}",
+            n(objects)
+        ),
+        Alarm::NotText { files, first } => format!(
+            "{} files are no text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
+            n(files)
+        ),
+        Alarm::Html { pages } => format!(
+            "{} HTML pages of web archives were passed over: extract their text to JSON lines first (trafilatura and resiliparse do), or give the WET files of the crawl",
+            n(pages)
+        ),
+        _ => String::new(),
+    }
+}
+
+impl fmt::Display for Alarm {
+    /// What is to be said of it, in sentences; options and verbs stand in backticks by their names.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&alarm_words(self))
+    }
+}
+
+fn alarm_words(alarm: &Alarm) -> String {
+    let pair = |example: &Option<AlarmPair>| match example {
+        None => String::new(),
+        Some(pair) => format!(
+            "\n  for example document {} (similarity {:.3} to {}):\n    removed: {:?}\n    witness: {:?}",
+            pair.removed, pair.jaccard, pair.witness, pair.removed_text, pair.witness_text
+        ),
+    };
+    let question = |mend: &Option<String>| {
+        mend.as_ref().map_or_else(String::new, |mend| format!("\n  {mend}"))
+    };
+    match alarm {
+        Alarm::RemovedShare { added, removed, example } => format!(
+            "{} of {} documents were removed as duplicates{}",
+            number(*removed),
+            number(*added),
+            pair(example)
+        ),
+        Alarm::SourceRemoved { source, added, removed, example } => format!(
+            "{} of {} documents of the source {source} were removed as duplicates: of texts that share a template `corpusdb dedup explain` with a threshold of 0.95 says what a higher threshold keeps{}",
+            number(*removed),
+            number(*added),
+            pair(example)
+        ),
+        Alarm::AllRejected { records, first, mend } => format!(
+            "nothing could be read: all {} records were rejected (`corpusdb rejects` lists them); the first:\n  {first}{}",
+            number(*records),
+            question(mend)
+        ),
+        Alarm::RejectedShare { records, rejected, alike, first, mend } => format!(
+            "{} of {} records were rejected (`corpusdb rejects` lists them), {} of them like the first:\n  {first}{}",
+            number(*rejected),
+            number(*records),
+            number(*alike),
+            question(mend)
+        ),
+        Alarm::MissingIds { records, missing, first, mend } => format!(
+            "{} of {} records have no id and were rejected (`corpusdb rejects` lists them); the first:\n  {first}{}",
+            number(*missing),
+            number(*records),
+            question(mend)
+        ),
+        Alarm::MarkerAsText { tokenizer, marker, tokens } => {
+            format!("{tokenizer} reads `{marker}` of the chat template as {tokens} ordinary tokens")
+        }
+        Alarm::QuotedArguments { conversations, first } => format!(
+            "in {} conversations the arguments of a tool call are a JSON text, which the chat template quoted a second time, as transformers does; make objects of them first, or take a template that writes texts as they are. The first: {first}",
+            number(*conversations)
+        ),
+        Alarm::WholeChats { added, removed, example } => format!(
+            "{} of {} conversations were removed as similar by their whole text, system prompts included; a corpus made with `profile=` chat compares what is said in the turns{}",
+            number(*removed),
+            number(*added),
+            pair(example)
+        ),
+        Alarm::NotText { .. }
+        | Alarm::Html { .. }
+        | Alarm::DamagedFiles { .. }
+        | Alarm::ForeignFiles { .. }
+        | Alarm::HtmlFiles { .. }
+        | Alarm::TrailingBytes { .. }
+        | Alarm::ColumnsLeft { .. }
+        | Alarm::ObjectsLeft { .. } => file_alarm_words(alarm),
+        Alarm::UnknownFields { fields } => format!(
+            "no record has a field `{}`, which `where=` names: to it such a field is null",
+            fields.join("` or `")
+        ),
+        Alarm::FieldAbsent { field, member, documents, similar } => {
+            absent_words(field, member, *documents, similar.as_deref())
+        }
+        Alarm::FieldMisfits { field, misfits } => format!(
+            "{}, and are null: declare another type (`corpusdb field drop`, then `corpusdb field add`) or mend the values",
+            misfit_words(field, misfits.kind, misfits.misfits, misfits.values)
+        ),
+        Alarm::Cluster { witness, size, example } => format!(
+            "the cluster of document {witness} has {} documents{}",
+            number(*size),
+            pair(example)
+        ),
+        Alarm::Crowded { documents, example } => crowded_words(*documents, example.as_ref()),
+    }
+}

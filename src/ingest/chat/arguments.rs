@@ -1,0 +1,101 @@
+//! Records that are no text in themselves, as a user asks for them: conversations with a template on disk, and token ids.
+
+use super::options::{ChatOptions, ChatShape, SpecialInContent, TemplateMarkers};
+use super::template::ChatTemplate;
+use crate::ingest::{IngestError, RecordForm};
+use serde_json::Value;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What kind of records come in, as options; [`RecordFormOptions::form`] reads the template that they name.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[cfg_attr(
+    feature = "cli",
+    derive(clap::Args),
+    command(next_help_heading = "Conversations and token ids")
+)]
+pub struct RecordFormOptions {
+    /// Records are conversations: their text is what the chat template writes of them.
+    ///
+    /// Only the assistant's turns are trained on.
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_enum, value_name = "SHAPE", conflicts_with_all = ["pretokenized", "meta_field"])
+    )]
+    pub chat: Option<ChatShape>,
+    /// The chat template: a .jinja file, a tokenizer_config.json, or the directory of a tokenizer.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "PATH", requires = "chat"))]
+    pub chat_template: Option<PathBuf>,
+    /// Which of several templates of a tokenizer_config.json. By default the one named default.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME", requires = "chat_template"))]
+    pub chat_template_name: Option<String>,
+    /// A value that the template may name, as JSON or as text: bos_token=, enable_thinking=false.
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_name = "NAME=VALUE", requires = "chat_template", value_parser = parse_variable)
+    )]
+    pub chat_set: Vec<(String, Value)>,
+    /// The day that a template is told which asks for today's, as 2024-07-26.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "DAY", requires = "chat_template"))]
+    pub chat_date: Option<String>,
+    /// What to do with a message that spells a special token.
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_enum, value_name = "WHAT", default_value_t, requires = "chat")
+    )]
+    pub special_in_content: SpecialInContent,
+    /// What to do when a registered tokenizer has what sets turns apart (<|im_start|>) not as one token.
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_enum, value_name = "WHAT", default_value_t, requires = "chat_template")
+    )]
+    pub template_markers: TemplateMarkers,
+    /// Records hold token ids of this registered tokenizer, which are stored as they are.
+    ///
+    /// They stand in input_ids, perhaps with labels: what is -100 there is not trained on.
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_name = "TOKENIZER", conflicts_with = "meta_field")
+    )]
+    pub pretokenized: Option<String>,
+}
+
+/// Reads `NAME=VALUE`; the value is JSON, or else text.
+#[cfg(feature = "cli")]
+fn parse_variable(text: &str) -> Result<(String, Value), String> {
+    let (name, value) = text.split_once('=').ok_or("write NAME=VALUE")?;
+    let parsed = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+    Ok((name.to_owned(), parsed))
+}
+
+impl RecordFormOptions {
+    /// What kind of records come in, with the template read.
+    ///
+    /// # Errors
+    /// [`IngestError::Template`]; [`IngestError::Options`] for a shape that needs a template.
+    pub fn form(self) -> Result<RecordForm, IngestError> {
+        if let Some(name) = self.pretokenized {
+            return Ok(RecordForm::Pretokenized(name));
+        }
+        let Some(shape) = self.chat else { return Ok(RecordForm::Text) };
+        let template = match &self.chat_template {
+            None => None,
+            Some(path) => {
+                let mut template = ChatTemplate::load(path, self.chat_template_name.as_deref())?;
+                for (name, value) in self.chat_set {
+                    template.set(&name, value);
+                }
+                if let Some(date) = &self.chat_date {
+                    template.set_date(date)?;
+                }
+                Some(Arc::new(template))
+            }
+        };
+        if template.is_none() && shape.needs_template() {
+            let why = format!("records of shape {} need `chat_template=`", shape.name());
+            return Err(IngestError::Options(why));
+        }
+        let (special_in_content, markers) = (self.special_in_content, self.template_markers);
+        Ok(RecordForm::Chat(ChatOptions { shape, template, special_in_content, markers }))
+    }
+}

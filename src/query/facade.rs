@@ -1,0 +1,439 @@
+//! What a handle answers of its documents: statements, selections, counts, single documents, duplicates, suites,
+//! snapshots.
+
+use super::contamination::{
+    self as evidence, ItemEvidence, ReviewOptions, ReviewPair, SuiteContamination, SuiteSummary,
+};
+use super::{
+    ChangedDocuments, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
+    DuplicatesOptions, DuplicatesSummary, FieldSummary, Info, QualityOptions, QualityReport, Rows,
+    Selection, Shown, ShownDocuments, SignalSummary, SimilarOptions, SimilarReport, SimilarTo,
+    SnapshotDetails, SnapshotDiff, SqlNames, SqlOptions, Stats, StatsOptions,
+};
+use crate::contamination::{Rule, SuiteItem};
+use crate::corpus::Corpus;
+use crate::model::{Context, DocId, Error, Policy};
+use crate::query;
+use roaring::RoaringTreemap;
+
+/// Documents and their columns.
+impl Corpus {
+    /// Policy, counts, sources, tokenizers, fields, commits, snapshots and epochs.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when a record cannot be read.
+    pub fn info(&self) -> Result<Info, Error> {
+        Ok(query::info(self.view())?)
+    }
+
+    /// Documents, bytes and tokens by source and language, quantiles of lengths and declared numbers, why documents are
+    /// not kept and records not read. Exact; no text is read.
+    ///
+    /// ```
+    /// use corpusdb::query::{StatsOptions, StatsValue};
+    ///
+    /// # use corpusdb::ingest::{Record, Records};
+    /// # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("corpus");
+    /// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+    /// # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
+    /// # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
+    /// # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
+    /// # writer.ingest_records(pages, &options, &[], &Context::new())?;
+    /// let stats = writer.corpus().stats(&StatsOptions::default())?;
+    /// assert_eq!((stats.groups[0].source.as_str(), stats.kept.documents), ("web", 3));
+    /// let bytes = stats.columns.iter().find(|it| it.column == "bytes" && it.of_kept).unwrap();
+    /// assert_eq!(bytes.p50, Some(StatsValue::Int(17)));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    pub fn stats(&self, options: &StatsOptions) -> Result<Stats, Error> {
+        Ok(query::stats(self.view(), options)?)
+    }
+
+    /// Documents that satisfy a SQL boolean expression over `documents`; all stored ones without.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn count(&self, condition: Option<&str>) -> Result<u64, Error> {
+        Ok(query::count(self.view(), condition)?)
+    }
+
+    /// The ids of the documents that satisfy a SQL boolean expression over `documents`; of all stored ones without.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn select(&self, condition: Option<&str>) -> Result<RoaringTreemap, Error> {
+        Ok(query::select(self.view(), condition)?)
+    }
+
+    /// The ids of the documents that a snapshot keeps and that satisfy a SQL boolean expression over `documents`; of
+    /// all that it keeps without. Columns are as they are today, `kept` and `standing` too.
+    ///
+    /// # Errors
+    /// [`Error::Store`] for a snapshot that there is not, [`Error::Query`] when the expression is wrong.
+    pub fn select_in(
+        &self,
+        snapshot: &str,
+        condition: Option<&str>,
+    ) -> Result<RoaringTreemap, Error> {
+        let kept = query::kept_in(self.view(), snapshot)?;
+        Ok(match condition {
+            None => kept,
+            Some(_) => kept & query::select(self.view(), condition)?,
+        })
+    }
+
+    /// What a SQL boolean expression over `documents` takes: the ids, how many are of which standing, and for how many
+    /// documents it is null, which it leaves out.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn selection(&self, condition: &str) -> Result<Selection, Error> {
+        Ok(query::selection(self.view(), condition)?)
+    }
+
+    /// Runs one SELECT: its columns at once, its rows as record batches, one after another.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the statement is wrong or no query.
+    pub fn sql(&self, statement: &str) -> Result<Rows, Error> {
+        Ok(query::sql(self.view(), statement)?)
+    }
+
+    /// As [`Corpus::sql`], over what a snapshot keeps, or beside files of this machine.
+    ///
+    /// ```
+    /// # use corpusdb::{Corpus, DedupMode, Policy};
+    /// use corpusdb::query::SqlOptions;
+    ///
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("corpus");
+    /// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+    /// # let corpus = Corpus::options().memory(64 << 20).open(&path)?;
+    /// let scores = directory.path().join("scores.csv");
+    /// std::fs::write(&scores, "key,score\na,0.5\n")?;
+    /// let joined = format!(
+    ///     "SELECT d.id, s.score FROM documents d JOIN read_csv('{}') s ON d.key = s.key",
+    ///     scores.display()
+    /// );
+    /// assert!(corpus.sql(&joined).is_err());
+    /// let rows = corpus.sql_with(&joined, &SqlOptions::default().files(true))?;
+    /// assert_eq!(rows.schema().fields().len(), 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Query`] as [`Corpus::sql`]; for a snapshot that there is not, with those that there are; for a file
+    /// that cannot be read.
+    pub fn sql_with(&self, statement: &str, options: &SqlOptions) -> Result<Rows, Error> {
+        self.sql_with_until(statement, options, &Context::new())
+    }
+
+    /// As [`Corpus::sql_with`], until a stop is asked for. Statements of a text come apart by
+    /// [`Script`](crate::query::Script).
+    ///
+    /// # Errors
+    /// As [`Corpus::sql_with`]; after the stop [`Error::Interrupted`], as a
+    /// row would come.
+    pub fn sql_with_until(
+        &self,
+        statement: &str,
+        options: &SqlOptions,
+        context: &Context<'_>,
+    ) -> Result<Rows, Error> {
+        Ok(query::sql_with(self.view(), statement, options, context.interrupt)?)
+    }
+
+    /// The tables, columns and functions that statements can name, and the words of the language.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the engine gives no session.
+    pub fn sql_names(&self) -> Result<SqlNames, Error> {
+        Ok(query::names(self.view())?)
+    }
+
+    /// Everything known about each document that satisfies a SQL boolean expression, ascending by id; about all
+    /// stored ones without.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn documents(&self, condition: Option<&str>) -> Result<ShownDocuments<'_>, Error> {
+        Ok(query::documents(self.view(), condition)?)
+    }
+
+    /// `n` documents of a selection, uniform without replacement; a function of selection, n and seed.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when the expression is wrong.
+    pub fn sample(&self, condition: Option<&str>, n: u64, seed: u64) -> Result<Vec<DocId>, Error> {
+        Ok(query::sample(self.view(), condition, n, seed)?)
+    }
+
+    /// `n` documents of [`Corpus::select_in`], uniform without replacement; a function of selection, n and seed.
+    ///
+    /// # Errors
+    /// As [`Corpus::select_in`].
+    pub fn sample_in(
+        &self,
+        snapshot: &str,
+        condition: Option<&str>,
+        n: u64,
+        seed: u64,
+    ) -> Result<Vec<DocId>, Error> {
+        Ok(query::draw(&self.select_in(snapshot, condition)?, n, seed))
+    }
+
+    /// Everything known about one document.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn show(&self, document: DocId) -> Result<Shown, Error> {
+        Ok(query::show(self.view(), document)?)
+    }
+
+    /// The documents that had a key, newest last.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when rows cannot be read.
+    pub fn find_key(&self, key: &str) -> Result<Vec<DocId>, Error> {
+        Ok(query::find_key(self.view(), key)?)
+    }
+
+    /// The declared fields: what each holds, how many documents have it, where its values are from.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when a column cannot be read.
+    pub fn fields(&self) -> Result<Vec<FieldSummary>, Error> {
+        Ok(query::fields(self.view())?)
+    }
+
+    /// Every signal that can be stored, and what of it this corpus has.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when a column cannot be read.
+    pub fn signals(&self) -> Result<Vec<SignalSummary>, Error> {
+        Ok(query::signals(self.view())?)
+    }
+
+    /// What published rules would remove of the kept documents, how the scores are spread by source, and which
+    /// documents stand at each threshold. Scores that are stored are read of their columns; for the others every text
+    /// is read, once. It holds some 40 kB a score and source, and the scores of 4,096 documents. Nothing is removed.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a condition or source that cannot be used, when rows cannot be read, or after the stop.
+    pub fn signals_report(
+        &self,
+        options: &QualityOptions,
+        context: &Context<'_>,
+    ) -> Result<QualityReport, Error> {
+        Ok(query::quality(self.view(), options, context)?)
+    }
+}
+
+/// What dedup did.
+impl Corpus {
+    /// Removed duplicates with what they matched, ascending by id; of one document, its witness or its members.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn duplicates(&self, document: Option<DocId>) -> Result<Duplicates<'_>, Error> {
+        Ok(query::duplicates(self.view(), document)?)
+    }
+
+    /// All duplicates in numbers, with the `largest` largest clusters.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when rows cannot be read.
+    pub fn duplicates_summary(&self, largest: usize) -> Result<DuplicatesSummary, Error> {
+        self.duplicates_summary_of(&DuplicatesOptions { largest, ..DuplicatesOptions::default() })
+    }
+
+    /// The duplicates that `options` ask for in numbers.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a source or field that there is not, or when rows cannot be read.
+    pub fn duplicates_summary_of(
+        &self,
+        options: &DuplicatesOptions,
+    ) -> Result<DuplicatesSummary, Error> {
+        Ok(query::duplicates_summary(self.view(), options)?)
+    }
+
+    /// How many documents of each group were removed and which group their witnesses are in: groups by `source`, by
+    /// `language`, by declared fields but floats, or by several of them; a timestamp may have a unit behind it, as in
+    /// `published:month`. Of all documents, or of those of one source. No document is read.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a source or field that there is not, for more than 1,000 groups, or when rows cannot be
+    /// read.
+    pub fn duplicates_matrix(
+        &self,
+        by: &[String],
+        source: Option<&str>,
+    ) -> Result<DuplicatesMatrix, Error> {
+        Ok(query::duplicates_matrix(self.view(), by, source)?)
+    }
+
+    /// A document among its duplicates, with at most `limit` members of its cluster; `with_diff` compares
+    /// texts: of a removed document with its witness, of a kept one with every member listed.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn document_duplicates(
+        &self,
+        document: DocId,
+        limit: u64,
+        with_diff: bool,
+    ) -> Result<DocumentDuplicates, Error> {
+        Ok(query::document_duplicates(self.view(), document, limit, with_diff)?)
+    }
+
+    /// The stored documents most similar to a text or a document; nothing is ingested.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document or source, or nothing to look for or in.
+    pub fn similar(
+        &self,
+        to: SimilarTo<'_>,
+        options: &SimilarOptions,
+    ) -> Result<SimilarReport, Error> {
+        self.view().policy().check()?;
+        Ok(query::similar(self.view(), to, options)?)
+    }
+
+    /// What the dedup policy comes to, or another one that the stored sketches serve.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when `other` needs other sketches.
+    pub fn explain_dedup(&self, other: Option<&Policy>) -> Result<DedupExplanation, Error> {
+        Ok(query::explain_dedup(self.view(), other)?)
+    }
+
+    /// The texts of two documents, word by word.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document.
+    pub fn diff(&self, a: DocId, b: DocId) -> Result<Vec<DiffPart>, Error> {
+        Ok(query::diff(self.view(), a, b)?)
+    }
+}
+
+/// What of evaluation suites is in there.
+impl Corpus {
+    /// The suites of the corpus, by name.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when a record cannot be read.
+    pub fn suites(&self) -> Result<Vec<SuiteSummary>, Error> {
+        Ok(evidence::suites(self.view())?)
+    }
+
+    /// The item of a suite with that id; the first, where several have it.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when there is no such suite, or rows cannot be read.
+    pub fn suite_item(&self, suite: &str, id: &str) -> Result<Option<SuiteItem>, Error> {
+        let (suite, _) = self.view().expect_suite(suite)?;
+        for item in self.view().suite_items(suite)? {
+            let item = item?;
+            if item.id == id {
+                return Ok(Some(item));
+            }
+        }
+        Ok(None)
+    }
+
+    /// How much of each suite, or of the one named, is in the corpus by a rule, with at most `limit` examples of each.
+    ///
+    /// # Errors
+    /// [`Error::Store`] when there is no such suite; [`Error::Query`] when rows cannot be read.
+    pub fn contamination(
+        &self,
+        suite: Option<&str>,
+        rule: &Rule,
+        limit: usize,
+    ) -> Result<Vec<SuiteContamination>, Error> {
+        Ok(evidence::contamination(self.view(), suite, rule, limit)?)
+    }
+
+    /// The evidence of a suite that is worst, at most so many, with what stands in the documents.
+    ///
+    /// # Errors
+    /// As [`Corpus::contamination`].
+    pub fn suite_evidence(
+        &self,
+        suite: &str,
+        rule: &Rule,
+        limit: usize,
+    ) -> Result<Vec<ItemEvidence>, Error> {
+        Ok(evidence::suite_evidence(self.view(), suite, rule, limit)?)
+    }
+
+    /// What a document has of all suites, worst first, with what stands in it.
+    ///
+    /// # Errors
+    /// [`Error::Query`] when there is no such document, or rows cannot be read.
+    pub fn document_evidence(
+        &self,
+        document: DocId,
+        rule: &Rule,
+    ) -> Result<Vec<ItemEvidence>, Error> {
+        Ok(evidence::document_evidence(self.view(), document, rule)?)
+    }
+
+    /// Pairs of an item and a kept document that a rule holds of, side by side, worst first, for somebody who is to
+    /// decide what they are ([`CorpusWriter::judge`]).
+    ///
+    /// # Errors
+    /// As [`Corpus::contamination`].
+    pub fn review(&self, options: &ReviewOptions) -> Result<Vec<ReviewPair>, Error> {
+        Ok(evidence::review(self.view(), options)?)
+    }
+}
+
+/// Named moments.
+impl Corpus {
+    /// What the snapshot of that name holds, by source, and the stored plans that draw from it.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a snapshot that there is not.
+    pub fn show_snapshot(&self, name: &str) -> Result<SnapshotDetails, Error> {
+        Ok(query::show_snapshot(self.view(), name)?)
+    }
+
+    /// What changed from the snapshot `from` to the snapshot `to`, in all and by group: by `source` (the default),
+    /// `language`, or a declared field that is no float. Without `to`, or where it is `now` and no snapshot is called
+    /// so, it is the present moment. Only documents that differ are read.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a snapshot or field that there is not, a field with more than 1,000 values, or a `to`
+    /// that is the earlier moment.
+    pub fn snapshot_diff(
+        &self,
+        from: &str,
+        to: Option<&str>,
+        by: Option<&str>,
+    ) -> Result<SnapshotDiff, Error> {
+        Ok(query::snapshot_diff(self.view(), from, to, by)?)
+    }
+
+    /// Each document that [`Corpus::snapshot_diff`] counts, ascending by id.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a snapshot that there is not, or a `to` that is the earlier moment.
+    pub fn snapshot_changes(
+        &self,
+        from: &str,
+        to: Option<&str>,
+    ) -> Result<ChangedDocuments<'_>, Error> {
+        Ok(query::snapshot_changes(self.view(), from, to)?)
+    }
+}

@@ -1,0 +1,157 @@
+//! Epochs are planned: at the moment of a snapshot, with cuts where tokens end.
+
+use crate::corpus::{Corpora, Corpus, CorpusWriter};
+use crate::curate;
+use crate::epoch::{self, Against, EpochError, Planned, Recipe, Rest, TokenEnds};
+use crate::model::{Context, DocId, Error};
+use crate::store::EpochRecord;
+use crate::tokenizer::Tokenizer;
+use std::sync::Arc;
+
+impl Corpus {
+    /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the recipe cannot be met.
+    pub fn plan(&self, recipe: &Recipe, context: &Context<'_>) -> Result<Planned, Error> {
+        plan_at(self.corpora(), recipe, None, &self.within(context))
+    }
+}
+
+impl CorpusWriter {
+    /// Plans an epoch and stores the plan, with marks along its first epoch; a recipe without a snapshot makes and
+    /// pins one of this moment. The same plan is stored once: planning it again answers the stored one.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the recipe cannot be met.
+    pub fn plan(
+        &mut self,
+        recipe: &Recipe,
+        context: &Context<'_>,
+    ) -> Result<(EpochRecord, Planned), Error> {
+        self.plan_epochs(recipe, 1, context)
+    }
+
+    /// As [`CorpusWriter::plan`], with marks along the first `epochs` epochs, as [`CorpusWriter::mark_epochs`]
+    /// makes them.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when the recipe cannot be met or has fewer epochs; a plan that is new is then not stored.
+    pub fn plan_epochs(
+        &mut self,
+        recipe: &Recipe,
+        epochs: u64,
+        context: &Context<'_>,
+    ) -> Result<(EpochRecord, Planned), Error> {
+        let context = self.within(context);
+        self.with_snapshot(recipe, |corpus, made| {
+            let planned = plan_at(&corpus.corpora(), recipe, made, &context)?;
+            let others = corpus.other_views();
+            Ok(epoch::store_plan(corpus.store(), &others, planned, epochs, &context)?)
+        })
+    }
+
+    /// Plans what is left of plan `parent` once `next_row` rows of its run are consumed, with whatever
+    /// the snapshot of `recipe` has that is new: nothing that was consumed comes again within its pass,
+    /// nothing that was not is lost. Without a recipe, that of the parent is taken, of this moment.
+    ///
+    /// # Errors
+    /// [`Error::Epoch`] when there is no such plan or row, or the recipe cannot be met.
+    pub fn extend(
+        &mut self,
+        parent: u32,
+        next_row: u64,
+        recipe: Option<&Recipe>,
+        context: &Context<'_>,
+    ) -> Result<(EpochRecord, Planned), Error> {
+        let chain = epoch::chain_of(self.view(), parent)?;
+        let of_parent = chain.last().map(|parent| parent.plan.recipe.clone());
+        let of_parent = of_parent.map(|recipe| Recipe { snapshot: None, ..recipe });
+        let given = recipe.or(of_parent.as_ref());
+        let given = given.ok_or_else(|| EpochError::Bug("an extension of no plan".to_owned()))?;
+        let rest = Rest { chain: &chain, next_row, inherits: recipe.is_none() };
+        let context = self.within(context);
+        self.with_snapshot(given, |corpus, made| {
+            let planned = plan_against(&corpus.corpora(), given, made, |against| {
+                epoch::extend(against, &rest, given, &context)
+            })?;
+            context.progress.end();
+            let others = corpus.other_views();
+            Ok(epoch::store_plan(corpus.store(), &others, planned, 1, &context)?)
+        })
+    }
+
+    /// Plans with the snapshot of this moment where a recipe names none. One that was made for a plan that cannot be had
+    /// goes again.
+    fn with_snapshot<T>(
+        &mut self,
+        recipe: &Recipe,
+        plan: impl FnOnce(&mut Self, Option<&str>) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        if recipe.snapshot.is_some() {
+            return plan(self, None);
+        }
+        let before = self.view().snapshots()?.len();
+        // Plans and snapshots are commits too, but change nothing that a snapshot shows.
+        let name = self.store().snapshot_of_now()?;
+        let is_new = self.view().snapshots()?.len() > before;
+        let planned = plan(self, Some(&name));
+        if planned.is_err() && is_new {
+            // The first error is the one to tell; a plan that was stored keeps its snapshot.
+            let _ = self.store().drop_snapshot(&name, false);
+        }
+        planned
+    }
+}
+
+/// Tells where tokens end by encoding a text again.
+struct TokenEndFinder<'a> {
+    corpora: &'a Corpora,
+    tokenizer: Option<Arc<Tokenizer>>,
+}
+
+impl TokenEnds for TokenEndFinder<'_> {
+    fn ends(&self, document: DocId, text: &str) -> Result<Option<Vec<u32>>, String> {
+        let Some(tokenizer) = &self.tokenizer else { return Ok(None) };
+        let (view, inside) = self.corpora.find(document).map_err(|error| error.to_string())?;
+        let ends = curate::token_ends(view, tokenizer, inside, text);
+        ends.map_err(|error| error.to_string())
+    }
+}
+
+fn plan_at(
+    corpora: &Corpora,
+    recipe: &Recipe,
+    made: Option<&str>,
+    context: &Context<'_>,
+) -> Result<Planned, Error> {
+    let planned =
+        plan_against(corpora, recipe, made, |against| epoch::plan(against, recipe, context))?;
+    context.progress.end();
+    Ok(planned)
+}
+
+/// Against the snapshot that a recipe names, or else the one `made` for it, or else what the corpora show.
+fn plan_against(
+    corpora: &Corpora,
+    recipe: &Recipe,
+    made: Option<&str>,
+    plan: impl FnOnce(&Against<'_>) -> Result<Planned, EpochError>,
+) -> Result<Planned, Error> {
+    let moment = corpora.moment(recipe.snapshot.as_deref(), made)?;
+    let kept = corpora.kept_at(&moment)?;
+    let view = corpora.first();
+    let mut tokenizer = None;
+    if recipe.cuts_at_paragraphs() {
+        let mut all = view.tokenizers();
+        let found = all.find(|(_, record)| {
+            recipe.tokenizer.name.as_ref().is_none_or(|name| *name == record.name)
+        });
+        if let Some((_, record)) = found {
+            tokenizer = Some(curate::load(view, Some(&record.name))?.tokenizer);
+        }
+    }
+    let ends = TokenEndFinder { corpora, tokenizer };
+    let against = Against { corpora, moment: &moment, kept: &kept, ends: Some(&ends) };
+    Ok(plan(&against)?)
+}

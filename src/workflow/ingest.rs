@@ -1,0 +1,260 @@
+//! Records, suites and values of fields come in: what an interrupted command left half done is finished first.
+
+use crate::contamination::{Rule, Seeds, SuiteFields, SuiteItem};
+use crate::corpus::{Corpus, CorpusWriter};
+use crate::curate::{self, SuiteReport};
+use crate::decide::LoadedTokenizer;
+use crate::ingest::{
+    self, IngestInput, IngestInputs, IngestOptions, IngestReport, IngestResources, JoinOptions,
+    JoinReport, LoadOptions, LoadReport,
+};
+use crate::input::{ReadOptions, Records};
+use crate::model::{Context, Error, IncomingFilter, Interrupted};
+use crate::query::IncomingCondition;
+use crate::query::contamination::{CheckedText, CheckedTexts, TextCheck};
+use std::sync::Arc;
+
+impl Corpus {
+    /// Asks of the records of some files (paths, patterns, `-`) what they have of the suites; nothing is stored. `each`
+    /// is told of every text.
+    ///
+    /// # Errors
+    /// [`Error::Ingest`] for a file or record that cannot be read; [`Error::Query`] when rows cannot be read.
+    pub fn check_contamination(
+        &self,
+        paths: &[String],
+        read: &ReadOptions,
+        rule: &Rule,
+        context: &Context<'_>,
+        each: &mut dyn FnMut(&CheckedText),
+    ) -> Result<CheckedTexts, Error> {
+        let seeds = curate::load_seeds(self.view())?;
+        let mut check = TextCheck::new(self.view(), seeds, *rule)?;
+        let inlets = ingest::expand_inputs(paths, read, context.interrupt)?.list;
+        let context = self.within(context);
+        let mut failed = None;
+        let done = ingest::each_text(inlets, read, &context, &mut |name, text| {
+            match check.text(name, text) {
+                Ok(checked) => each(&checked),
+                Err(error) => {
+                    failed = Some(error);
+                    return Err(Interrupted::default().into());
+                }
+            }
+            Ok(())
+        });
+        if let Some(error) = failed {
+            return Err(error.into());
+        }
+        done?;
+        Ok(check.counts)
+    }
+}
+
+impl CorpusWriter {
+    /// Ingests paths (files, directories, patterns, `-`) in order. Every tokenizer of the corpus
+    /// encodes what is kept; those named in `tokenizers` must be among them.
+    ///
+    /// # Errors
+    /// [`Error::Ingest`]; what was committed before it stays.
+    pub fn ingest(
+        &mut self,
+        paths: &[String],
+        options: &IngestOptions,
+        tokenizers: &[String],
+        context: &Context<'_>,
+    ) -> Result<IngestReport, Error> {
+        let inlets = ingest::expand_inputs(paths, &options.read, context.interrupt)?;
+        self.ingest_inputs(inlets, options, tokenizers, context)
+    }
+
+    /// Ingests records that the program has, with the same pipeline, batches, decisions and report as a file of them;
+    /// [`Records`] says where they may come from. After an error or an interrupt what was committed stays: hand the
+    /// same records over again, and those that are stored are passed over.
+    ///
+    /// ```
+    /// # use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, Policy};
+    /// use corpusdb::ingest::{Record, Records};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("corpus");
+    /// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+    /// # let mut writer = CorpusWriter::open(&path)?;
+    /// # let options = IngestOptions::new("web");
+    /// let pages = (0..3).map(|n| Record::new(format!("page {n}")).with_key(format!("https://a.example/{n}")));
+    /// let records = Records::new("crawl", pages);
+    /// let report = writer.ingest_records(records, &options, &[], &Context::new())?;
+    /// assert_eq!(report.added, 3);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Ingest`]: among them the error of an iterator, as
+    /// [`ReadError::Records`](crate::ingest::ReadError::Records).
+    pub fn ingest_records(
+        &mut self,
+        records: Records<'_>,
+        options: &IngestOptions,
+        tokenizers: &[String],
+        context: &Context<'_>,
+    ) -> Result<IngestReport, Error> {
+        self.ingest_inputs(vec![IngestInput::Memory(records)].into(), options, tokenizers, context)
+    }
+
+    fn ingest_inputs(
+        &mut self,
+        inlets: IngestInputs<'_>,
+        options: &IngestOptions,
+        tokenizers: &[String],
+        context: &Context<'_>,
+    ) -> Result<IngestReport, Error> {
+        for name in tokenizers {
+            curate::find(self.view(), name)?;
+        }
+        let filter = match &options.condition {
+            Some(sql) => Some(IncomingCondition::new(sql, self.memory())?),
+            None => None,
+        };
+        let filter = filter.map(|filter| Arc::new(filter) as Arc<dyn IncomingFilter>);
+        let context = self.within(context);
+        let (loaded, seeds) = self.prepare_to_ingest(&context)?;
+        let crafts = IngestResources { filter, tokenizers: &loaded, seeds, judge: None };
+        Ok(ingest::ingest(self.store(), inlets, options, crafts, &context)?)
+    }
+
+    /// Brings in a directory of documents with the decisions that `corpusdb.spark` made about them, without deciding
+    /// again: what is stored is what an ingest of the same files would have stored. What the rows say is checked, the
+    /// similarity of removed documents to their witnesses of a sample of them. The corpus must have the policy that
+    /// they were decided with, and of other documents none but those that they were decided against: of these, what the
+    /// load supersedes goes, and what follows is decided. After an interrupt the same again goes on.
+    ///
+    /// # Errors
+    /// [`Error::Ingest`]; what was committed before it stays.
+    pub fn bulk_load(
+        &mut self,
+        directory: &str,
+        options: &LoadOptions,
+        context: &Context<'_>,
+    ) -> Result<LoadReport, Error> {
+        let context = self.within(context);
+        let (loaded, seeds) = self.prepare_to_ingest(&context)?;
+        let crafts = IngestResources { filter: None, tokenizers: &loaded, seeds, judge: None };
+        Ok(ingest::load(self.store(), directory, options, crafts, &context)?)
+    }
+
+    /// Finishes what an interrupted command left half done of what newcomers are given, and loads what gives it.
+    fn prepare_to_ingest(
+        &mut self,
+        context: &Context<'_>,
+    ) -> Result<(Vec<LoadedTokenizer>, Seeds), Error> {
+        let loaded = curate::load_to_write(self.store())?;
+        for LoadedTokenizer { id, tokenizer, .. } in &loaded {
+            // An interrupted `tokenizer add` is finished first: kept documents have ids of every tokenizer.
+            curate::encode_stored(self.store(), *id, tokenizer, context)?;
+        }
+        // And so is the search for a suite.
+        curate::search_stored(self.store(), context, &mut SuiteReport::default())?;
+        let seeds = curate::load_seeds(self.view())?;
+        Ok((loaded, seeds))
+    }
+
+    /// Sets declared fields of the documents that the records of some files (paths, patterns, `-`) name by id or key.
+    /// Columns and postings follow, in commits of bounded size; the same again changes nothing.
+    ///
+    /// # Errors
+    /// [`Error::Ingest`]; what was committed before it stays, and the same call goes on.
+    pub fn set_field(
+        &mut self,
+        paths: &[String],
+        options: &JoinOptions,
+        context: &Context<'_>,
+    ) -> Result<JoinReport, Error> {
+        let inlets = ingest::expand_inputs(paths, &options.read, context.interrupt)?;
+        let context = self.within(context);
+        let tokenizers = self.encoders_of_join(options)?;
+        Ok(ingest::join(self.store(), inlets.list, options, &tokenizers, &context)?)
+    }
+
+    /// As [`CorpusWriter::set_field`], with records that the program has.
+    ///
+    /// # Errors
+    /// As [`CorpusWriter::set_field`]; the error of an iterator, as
+    /// [`ReadError::Records`](crate::ingest::ReadError::Records).
+    pub fn set_field_records(
+        &mut self,
+        records: Records<'_>,
+        options: &JoinOptions,
+        context: &Context<'_>,
+    ) -> Result<JoinReport, Error> {
+        let inlets = vec![IngestInput::Memory(records)];
+        let context = self.within(context);
+        let tokenizers = self.encoders_of_join(options)?;
+        Ok(ingest::join(self.store(), inlets, options, &tokenizers, &context)?)
+    }
+
+    fn encoders_of_join(&mut self, options: &JoinOptions) -> Result<Vec<LoadedTokenizer>, Error> {
+        let names: Vec<&str> = options.columns.iter().map(|column| column.field.as_str()).collect();
+        self.encoders_if_ranked_by(&names)
+    }
+
+    /// Stores a suite, the items that the records of some files (paths, patterns, `-`) are, and searches all stored
+    /// texts for it; from then on every ingest does. The same call goes on where an interrupt stopped.
+    ///
+    /// ```
+    /// # use corpusdb::ingest::{Record, Records};
+    /// # use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, Policy};
+    /// use corpusdb::contamination::{Rule, SuiteFields};
+    /// use corpusdb::ingest::ReadOptions;
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("corpus");
+    /// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+    /// # let mut writer = CorpusWriter::open(&path)?;
+    /// let question = "How many apples has Ann left when she gives three of her eleven apples to Ben?";
+    /// # let page = Record::new(format!("Homework of today. {question} Hand it in by noon."));
+    /// # let (pages, options) = (Records::new("pages", [page]), IngestOptions::new("web"));
+    /// # writer.ingest_records(pages, &options, &[], &Context::new())?;
+    /// let file = directory.path().join("apples.jsonl");
+    /// std::fs::write(&file, format!(r#"{{"id": "a1", "question": "{question}", "answer": "8"}}"#))?;
+    ///
+    /// let (read, fields) = (ReadOptions::default(), SuiteFields::default());
+    /// let files = [file.display().to_string()];
+    /// let told = (&Context::new());
+    /// let report = writer.add_suite("apples", &files, &read, &fields, told)?;
+    /// assert_eq!((report.items, report.searched, report.sighted), (1, 1, 1));
+    ///
+    /// let found = writer.corpus().suite_evidence("apples", &Rule::default(), 10)?;
+    /// assert_eq!((found[0].item.as_str(), found[0].score, found[0].contaminated), ("a1", 1.0, true));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Ingest`] for a file or record that is no item; [`Error::Store`] when another suite has the name;
+    /// [`Error::Curate`] when it does not fit into memory, or after an interrupt: what was committed before it stays.
+    pub fn add_suite(
+        &mut self,
+        name: &str,
+        paths: &[String],
+        read: &ReadOptions,
+        fields: &SuiteFields,
+        context: &Context<'_>,
+    ) -> Result<SuiteReport, Error> {
+        let inlets = ingest::expand_inputs(paths, read, context.interrupt)?.list;
+        let context = self.within(context);
+        let suite = ingest::read_suite(inlets, read, fields, self.memory() / 8, &context)?;
+        self.add_suite_items(name, &suite.items, &suite.files, &context)
+    }
+
+    /// As [`CorpusWriter::add_suite`], of items that were read already.
+    pub(super) fn add_suite_items(
+        &mut self,
+        name: &str,
+        items: &[SuiteItem],
+        files: &[String],
+        context: &Context<'_>,
+    ) -> Result<SuiteReport, Error> {
+        Ok(curate::add_suite(self.store(), name, items, files, context)?)
+    }
+}

@@ -1,0 +1,191 @@
+//! What looks after a corpus by several rooms: a check of everything, a purge and its proof, fields and signals given
+//! up.
+
+use crate::corpus::{Corpus, CorpusOptions, CorpusWriter};
+use crate::curate::{self, Certificate, CurateError, PurgeReport, RemovalRequest};
+use crate::epoch;
+use crate::model::{Context, Error, Standing};
+use crate::signals::Signal;
+use crate::store::{self, CheckDepth, CheckFault, EpochRecord, View};
+use roaring::RoaringTreemap;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Snapshots and plans that show documents, and words that quote them.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct ShownBy {
+    /// Names of snapshots, and how many of the documents each one shows as kept.
+    pub snapshots: Vec<(String, u64)>,
+    /// Numbers of stored plans, and how many of the documents each one draws.
+    pub plans: Vec<(u32, u64)>,
+    /// What quotes a text or a key of one: expressions of fields, recipes of plans, records of how tokenizers were made.
+    pub quoted_by: Vec<String>,
+}
+
+impl Corpus {
+    /// What is not as it must be; empty when all is well.
+    ///
+    /// # Errors
+    /// [`Error`] when the check itself cannot run.
+    pub fn check(
+        &self,
+        depth: CheckDepth,
+        context: &Context<'_>,
+    ) -> Result<Vec<CheckFault>, Error> {
+        let mut faults = store::check(self.view(), self.path(), depth, context)?;
+        if depth == CheckDepth::Deep {
+            match self.check_crafts(context) {
+                Err(CurateError::Interrupted(stop)) => return Err(stop.into()),
+                Err(error) => {
+                    let place = error.family().unwrap_or("check").to_owned();
+                    faults.push(CheckFault { place, what: error.to_string() });
+                }
+                Ok(found) => faults.extend(found),
+            }
+            match epoch::check_marks(self.corpora()) {
+                Ok(found) => faults.extend(found),
+                Err(error) => {
+                    let place = "epochs".to_owned();
+                    faults.push(CheckFault { place, what: error.to_string() });
+                }
+            }
+        }
+        context.progress.end();
+        Ok(faults)
+    }
+
+    /// What needs the crafts: of tokenizers and suites that cannot be loaded nothing can be compared.
+    fn check_crafts(&self, context: &Context<'_>) -> Result<Vec<CheckFault>, CurateError> {
+        let loaded = curate::load_all(self.view())?;
+        let tokenizers: Vec<_> =
+            loaded.iter().map(|loaded| (loaded.id, loaded.tokenizer.as_ref())).collect();
+        curate::check(self.view(), &tokenizers, context)
+    }
+
+    /// The snapshots and stored plans that show any of these documents: what a purge of them takes something from.
+    ///
+    /// # Errors
+    /// [`Error::Store`] or [`Error::Epoch`] when they cannot be read.
+    pub fn shown_by(&self, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
+        let quoted_by = curate::quoting(self.view(), documents, self.memory())?;
+        Ok(ShownBy { quoted_by, ..shown_by(self.view(), documents)? })
+    }
+}
+
+impl CorpusWriter {
+    /// Erases documents: removed first, they are then gone from every row and, since the files are rewritten, from the
+    /// disk; their numbers stay. Equal texts, and what comes under their keys, are not stored again, unless the removal
+    /// reaches nothing. A purge that was stopped is finished first, whatever is selected: nothing needs to be.
+    ///
+    /// Snapshots lose the documents, plans that draw them cannot be opened any more, and words in use that quote them are
+    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. RocksDB's list of files is written again when the corpus is next opened for writing; until then
+    /// it may have single values of fields.
+    ///
+    /// # Errors
+    /// [`Error::Curate`]: among them [`CurateError::Shown`]; What was committed before it stays, and the same call goes
+    /// on from there.
+    pub fn purge(
+        &mut self,
+        selection: &RoaringTreemap,
+        removal: impl Into<RemovalRequest>,
+        force: bool,
+        context: &Context<'_>,
+    ) -> Result<PurgeReport, Error> {
+        let purged = self.view().documents_standing(Standing::Purged)?;
+        let ShownBy { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
+        if !force {
+            let quoted_by = curate::quoting(self.view(), selection, self.memory())?;
+            if !(snapshots.is_empty() && plans.is_empty() && quoted_by.is_empty()) {
+                return Err(CurateError::Shown { snapshots, plans, quoted_by }.into());
+            }
+        }
+        let loaded = curate::load_to_write(self.store())?;
+        let context = self.within(context);
+        Ok(curate::purge(self.store(), &loaded, selection, &removal.into(), &context)?)
+    }
+
+    /// Gives a field up: no query sees it any more, and what is indexed of it is deleted; metadata stay as they are.
+    /// Refused while the recipe of a stored plan names it, unless `force`. Answers those plans: they stay as they are.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when there is no such field, or something depends on it.
+    pub fn drop_field(
+        &mut self,
+        name: &str,
+        force: bool,
+        context: &Context<'_>,
+    ) -> Result<Vec<EpochRecord>, Error> {
+        let plans = epoch::plans_naming(self.view(), name)?;
+        let numbers: Vec<u32> = plans.iter().map(|plan| plan.number).collect();
+        let context = self.within(context);
+        curate::drop_field(self.store(), name, &numbers, force, &context)?;
+        Ok(plans)
+    }
+
+    /// Gives stored signals up: documents that come get them no more, and what is indexed of them is deleted; metadata
+    /// stay as they are. Refused while the recipe of a stored plan names one, unless `force`. Answers those plans.
+    ///
+    /// # Errors
+    /// [`Error::Curate`] when one is not stored, or something depends on it.
+    pub fn drop_signals(
+        &mut self,
+        signals: &[Signal],
+        force: bool,
+        context: &Context<'_>,
+    ) -> Result<Vec<EpochRecord>, Error> {
+        let named = |signal: &Signal| Ok((*signal, epoch::plans_naming(self.view(), signal.name)?));
+        let named = signals.iter().map(named).collect::<Result<Vec<_>, Error>>()?;
+        let numbers = |plans: &[EpochRecord]| plans.iter().map(|plan| plan.number).collect();
+        let dropped: Vec<(Signal, Vec<u32>)> =
+            named.iter().map(|(signal, plans)| (*signal, numbers(plans))).collect();
+        let context = self.within(context);
+        curate::drop_signals(self.store(), &dropped, force, &context)?;
+        let plans = named.into_iter().flat_map(|(_, plans)| plans);
+        let once: BTreeMap<u32, EpochRecord> = plans.map(|plan| (plan.number, plan)).collect();
+        Ok(once.into_values().collect())
+    }
+}
+
+impl CorpusOptions {
+    /// Proves what was purged of the corpus at `path`, ever: every row is read through the database, unpacked, and
+    /// every file of the directory as it lies there, and searched for runs of the texts, keys, fields and token ids.
+    /// Opens the corpus for writing, so that no file changes meanwhile. Writes the certificate to `file`, with every
+    /// purged document; `time` (microseconds since 1970) goes into it.
+    ///
+    /// # Errors
+    /// [`Error`] when the corpus cannot be opened, or rows or files cannot be read; what is found is in the answer.
+    pub fn prove_purge(
+        self,
+        path: impl AsRef<Path>,
+        file: Option<&Path>,
+        time: Option<i64>,
+        context: &Context<'_>,
+    ) -> Result<Certificate, Error> {
+        let path = path.as_ref();
+        let mut opened = self.open_writer(path)?;
+        opened.store().flush()?;
+        opened.store().remove_old_reports();
+        let context = opened.within(context);
+        let twins = opened.store().living_copies()?;
+        let certificate = curate::certify(opened.view(), path, twins, time, &context)?;
+        if let Some(file) = file {
+            curate::write_certificate(opened.view(), &certificate, file)?;
+        }
+        Ok(certificate)
+    }
+}
+
+/// Snapshots and plans alone.
+fn shown_by(view: &View, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
+    let mut shown = ShownBy { plans: epoch::plans_drawing(view, documents)?, ..ShownBy::default() };
+    for snapshot in view.snapshots()? {
+        let kept = view.snapshot_kept(&snapshot.name)?.intersection_len(documents);
+        if kept > 0 {
+            shown.snapshots.push((snapshot.name, kept));
+        }
+    }
+    Ok(shown)
+}

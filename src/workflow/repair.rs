@@ -1,0 +1,116 @@
+//! Damage mended: derived families made again in place, and what is whole of a corpus copied into a new one.
+
+use crate::corpus::{Corpus, CorpusOptions};
+use crate::curate;
+use crate::model::{Context, Error};
+use crate::store::{self, CheckDepth, CheckFault, LostRows, RepairStart, StoreError};
+use serde::Serialize;
+use std::path::Path;
+
+/// What a repair came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[non_exhaustive]
+pub struct RepairReport {
+    /// The families that were made again; `counters` for those of sources alone.
+    pub repaired: Vec<String>,
+    /// Rows that cannot be read and follow from nothing else. Where there are some, nothing was changed.
+    pub lost: Vec<LostRows>,
+    /// What a deep check finds afterwards.
+    pub faults: Vec<CheckFault>,
+    /// The last commit.
+    pub commit: u64,
+    /// Documents, of every standing.
+    pub documents: u64,
+}
+
+impl RepairReport {
+    /// Whether the corpus is as it must be now.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        self.lost.is_empty() && self.faults.is_empty()
+    }
+}
+
+impl CorpusOptions {
+    /// Makes again what is damaged of the corpus at `path` and follows from other rows: columns, terms, bitmaps, indexes
+    /// of buckets, texts and keys, sketches, members, n-grams, evidence, token ids, counters. A damaged block of these is
+    /// never read again. Needs to be the only writer; where it is stopped nobody else opens the corpus until the same
+    /// call has gone on and ended.
+    ///
+    /// ```
+    /// # use corpusdb::{Context, Corpus, DedupMode, Policy};
+    /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let directory = tempfile::tempdir()?;
+    /// # let path = directory.path().join("corpus");
+    /// # Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8)?, &[])?;
+    /// let report = Corpus::options().repair(&path, &Context::new())?;
+    /// assert!(report.is_sound() && report.repaired.is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Store`]: no corpus, another writer, an older format, lost commits, what the disk refuses;
+    /// [`Error::Interrupted`]. What is beyond repair is in the report.
+    pub fn repair(
+        self,
+        path: impl AsRef<Path>,
+        context: &Context<'_>,
+    ) -> Result<RepairReport, Error> {
+        let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
+        let context = context.within(memory, threads);
+        let budget = self.claim();
+        let faults = self.deep_faults(path, &context)?;
+        let start = store::begin_repair(path, &faults, budget, threads, &context)?;
+        let (mut writer, repaired) = match start {
+            RepairStart::Nothing => {
+                let corpus = self.open(path)?;
+                let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
+                return Ok(RepairReport { faults, commit, documents, ..RepairReport::default() });
+            }
+            RepairStart::Beyond(lost) => {
+                return Ok(RepairReport { lost, ..RepairReport::default() });
+            }
+            RepairStart::Fill(writer, families) => (writer, families),
+            RepairStart::Counters(writer) => (writer, vec!["counters".to_owned()]),
+        };
+        curate::fill(&mut writer, &context)?;
+        drop(writer);
+        let corpus = self.open(path)?;
+        let faults = corpus.check(CheckDepth::Deep, &context)?;
+        let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
+        Ok(RepairReport { repaired, lost: Vec::new(), faults, commit, documents })
+    }
+
+    /// What a deep check finds of a corpus that may not even open: the repair reads every block itself.
+    fn deep_faults(self, path: &Path, context: &Context<'_>) -> Result<Vec<CheckFault>, Error> {
+        let found = self.open(path).and_then(|corpus| corpus.check(CheckDepth::Deep, context));
+        let is_damage = |error: &Error| {
+            matches!(
+                error.origin(),
+                Some(
+                    StoreError::Damaged { .. }
+                        | StoreError::Corrupt { .. }
+                        | StoreError::Missing { .. }
+                        | StoreError::Repairing { .. }
+                        | StoreError::Rocks(_)
+                )
+            )
+        };
+        match found {
+            Err(error) if is_damage(&error) => Ok(Vec::new()),
+            found => found,
+        }
+    }
+}
+
+impl Corpus {
+    /// As [`CorpusOptions::repair`], with all defaults.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn repair(path: impl AsRef<Path>, context: &Context<'_>) -> Result<RepairReport, Error> {
+        Self::options().repair(path, context)
+    }
+}

@@ -1,0 +1,50 @@
+//! What reports cost in rows read, as a corpus grows.
+
+use super::cost_tests::{CountedCorpus, of, rows};
+use crate::corpus::Corpus;
+use crate::curate::NewSignals;
+use crate::model::{Context, DedupMode};
+use crate::query::QualityOptions;
+use crate::report::ReportOptions;
+use crate::signals::SignalSet;
+
+fn opened(place: &CountedCorpus) -> Corpus {
+    Corpus::options().memory(32 << 20).open(place.path()).unwrap()
+}
+
+#[test]
+fn a_report_of_signals_reads_each_text_once_and_none_where_scores_are_stored() {
+    let place = CountedCorpus::new(DedupMode::None, 150);
+    let options = QualityOptions { examples: 0, ..QualityOptions::default() };
+    let told = || {
+        let corpus = opened(&place);
+        rows(|| {
+            let report = corpus.signals_report(&options, &Context::new()).unwrap();
+            assert_eq!(report.documents.documents, 150);
+        })
+    };
+    let of_texts = told();
+    assert_eq!((of(&of_texts, "texts"), of(&of_texts, "documents")), (150, 150), "{of_texts:?}");
+    let new = NewSignals { signals: SignalSet::All.signals(), batch: 64 };
+    place.writer().add_signals(&new, &Context::new()).unwrap();
+    let stored = told();
+    assert_eq!((of(&stored, "texts"), of(&stored, "documents")), (0, 0), "{stored:?}");
+}
+
+#[test]
+fn a_data_card_of_twice_as_many_documents_reads_twice_as_many_headers_and_no_more_texts() {
+    let read = |documents: u64| {
+        let place = CountedCorpus::new(DedupMode::Witness, documents);
+        let corpus = opened(&place);
+        rows(|| {
+            corpus.report(&ReportOptions::default(), &Context::new()).unwrap();
+        })
+    };
+    let (small, large) = (read(100), read(200));
+    assert_eq!(of(&small, "documents"), 100, "{small:?}");
+    assert_eq!(of(&large, "documents"), 200, "{large:?}");
+    for (family, count) in &large {
+        let before = of(&small, family);
+        assert!(*family == "documents" || *count <= before + 8, "{family}: {before} {count}");
+    }
+}
