@@ -77,6 +77,7 @@ pub(crate) use duplicates::{
 pub use error::QueryError;
 pub use fields::FieldSummary;
 pub(crate) use fields::fields;
+pub(crate) use format::refuse_same_names;
 pub use format::{Format, Printer};
 pub(crate) use info::info;
 pub use info::{
