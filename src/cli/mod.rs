@@ -262,10 +262,8 @@ fn run_row(
         // Rows that nobody wants any more are no failure.
         Err(_) if output::is_stdout_closed() => 0,
         Err(error) => {
-            let spell =
-                |text: String| spelling::spell(&text, spelling::Face::Command, &row.command());
             let code = exit_code(&error);
-            output::error(&causes(&error).into_iter().map(spell).collect::<Vec<_>>(), code);
+            output::error(&causes(&error), code);
             code
         }
     }
