@@ -6,7 +6,6 @@
 //! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages and
 //! words (`pages`, `words`).
 
-mod backup;
 mod bar;
 mod card;
 mod completions;
@@ -99,8 +98,6 @@ enum Verb {
     #[command(subcommand)]
     Signals(signals::Verb),
     Epoch(epoch::Arguments),
-    #[command(subcommand)]
-    Backup(backup::Verb),
     Demo(demo::Args),
     Completions(completions::Args),
     /// Print the reference of all verbs as Markdown (docs/reference/cli.md).
@@ -113,7 +110,6 @@ impl Verb {
     const fn has_safe_points(&self) -> bool {
         match self {
             Self::Demo(_) => true,
-            Self::Backup(verb) => verb.has_safe_points(),
             Self::Contamination(verb) => verb.has_safe_points(),
             Self::Signals(verb) => verb.has_safe_points(),
             Self::Tokenizer(verb) => verb.has_safe_points(),
@@ -321,7 +317,6 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
         Verb::Contamination(verb) => contamination::run(verb, session),
         Verb::Signals(verb) => signals::run(verb, session),
         Verb::Epoch(arguments) => epoch::run(arguments, session),
-        Verb::Backup(verb) => backup::run(verb, session),
         Verb::Demo(args) => demo::run(args, session),
         Verb::Completions(args) => completions::run(args, command()),
         Verb::Reference => completions::reference(command()),

@@ -1,5 +1,6 @@
 //! The verbs, one file a family, and the table: everything that is said of a verb follows from its row.
 
+mod backup;
 mod check;
 mod dedup;
 mod documents;
@@ -42,6 +43,12 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<field::FieldDropArgs>(),
     entry::<field::FieldListArgs>(),
     entry::<export::ExportArgs>(),
+    entry::<backup::BackupCreateArgs>(),
+    entry::<backup::BackupListArgs>(),
+    entry::<backup::BackupVerifyArgs>(),
+    entry::<backup::BackupRestoreArgs>(),
+    entry::<backup::BackupDropArgs>(),
+    entry::<backup::BackupUnlockArgs>(),
     entry::<check::CheckArgs>(),
     entry::<check::CompactArgs>(),
     entry::<check::MigrateArgs>(),
@@ -49,6 +56,7 @@ pub static VERBS: &[VerbEntry] = &[
 
 /// What stands above the verbs of a family.
 pub const FAMILIES: &[(&str, &str)] = &[
+    ("backup", "Take, list, verify, restore and drop backups"),
     ("dedup", "Say what a dedup policy comes to, or decide again under another one"),
     (
         "field",
