@@ -20,9 +20,7 @@ mod page;
 mod print;
 mod report;
 mod session;
-
 mod signals;
-mod snapshot;
 mod spelling;
 mod sql;
 mod tables;
@@ -91,8 +89,6 @@ enum Verb {
     Sql(sql::Args),
     #[command(subcommand)]
     Tokenizer(tokenizer::Verb),
-    #[command(subcommand)]
-    Snapshot(snapshot::Verb),
     #[command(subcommand)]
     Contamination(contamination::Verb),
     #[command(subcommand)]
@@ -313,7 +309,6 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
         Verb::Report(args) => report::run(&args, session),
         Verb::Sql(args) => sql::run(args, session),
         Verb::Tokenizer(verb) => tokenizer::run(verb, session),
-        Verb::Snapshot(verb) => snapshot::run(verb, session),
         Verb::Contamination(verb) => contamination::run(verb, session),
         Verb::Signals(verb) => signals::run(verb, session),
         Verb::Epoch(arguments) => epoch::run(arguments, session),

@@ -13,6 +13,7 @@ pub(super) mod ingest;
 mod init;
 mod remove;
 mod similar;
+mod snapshot;
 mod stats;
 
 use super::verb::{VerbEntry, entry};
@@ -42,6 +43,12 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<field::FieldComputeArgs>(),
     entry::<field::FieldDropArgs>(),
     entry::<field::FieldListArgs>(),
+    entry::<snapshot::SnapshotCreateArgs>(),
+    entry::<snapshot::SnapshotListArgs>(),
+    entry::<snapshot::SnapshotShowArgs>(),
+    entry::<snapshot::SnapshotDiffArgs>(),
+    entry::<snapshot::SnapshotRenameArgs>(),
+    entry::<snapshot::SnapshotDropArgs>(),
     entry::<export::ExportArgs>(),
     entry::<backup::BackupCreateArgs>(),
     entry::<backup::BackupListArgs>(),
@@ -56,6 +63,10 @@ pub static VERBS: &[VerbEntry] = &[
 
 /// What stands above the verbs of a family.
 pub const FAMILIES: &[(&str, &str)] = &[
+    (
+        "snapshot",
+        "Create, list, show, compare, rename and drop named moments that epochs can be drawn from",
+    ),
     ("backup", "Take, list, verify, restore and drop backups"),
     ("dedup", "Say what a dedup policy comes to, or decide again under another one"),
     (
