@@ -20,7 +20,6 @@ mod page;
 mod print;
 mod report;
 mod session;
-mod signals;
 mod spelling;
 mod sql;
 mod tables;
@@ -91,8 +90,6 @@ enum Verb {
     Tokenizer(tokenizer::Verb),
     #[command(subcommand)]
     Contamination(contamination::Verb),
-    #[command(subcommand)]
-    Signals(signals::Verb),
     Epoch(epoch::Arguments),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -107,7 +104,6 @@ impl Verb {
         match self {
             Self::Demo(_) => true,
             Self::Contamination(verb) => verb.has_safe_points(),
-            Self::Signals(verb) => verb.has_safe_points(),
             Self::Tokenizer(verb) => verb.has_safe_points(),
             Self::Epoch(arguments) => matches!(
                 arguments.verb,
@@ -310,7 +306,6 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
         Verb::Sql(args) => sql::run(args, session),
         Verb::Tokenizer(verb) => tokenizer::run(verb, session),
         Verb::Contamination(verb) => contamination::run(verb, session),
-        Verb::Signals(verb) => signals::run(verb, session),
         Verb::Epoch(arguments) => epoch::run(arguments, session),
         Verb::Demo(args) => demo::run(args, session),
         Verb::Completions(args) => completions::run(args, command()),

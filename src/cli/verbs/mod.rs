@@ -12,6 +12,8 @@ mod info;
 pub(super) mod ingest;
 mod init;
 mod remove;
+mod signals;
+mod signals_report;
 mod similar;
 mod snapshot;
 mod stats;
@@ -43,6 +45,11 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<field::FieldComputeArgs>(),
     entry::<field::FieldDropArgs>(),
     entry::<field::FieldListArgs>(),
+    entry::<signals::SignalsAddArgs>(),
+    entry::<signals::SignalsListArgs>(),
+    entry::<signals::SignalsShowArgs>(),
+    entry::<signals_report::SignalsReportArgs>(),
+    entry::<signals::SignalsDropArgs>(),
     entry::<snapshot::SnapshotCreateArgs>(),
     entry::<snapshot::SnapshotListArgs>(),
     entry::<snapshot::SnapshotShowArgs>(),
@@ -63,6 +70,7 @@ pub static VERBS: &[VerbEntry] = &[
 
 /// What stands above the verbs of a family.
 pub const FAMILIES: &[(&str, &str)] = &[
+    ("signals", "Store scores of quality as fields, and show the thresholds of published filters"),
     (
         "snapshot",
         "Create, list, show, compare, rename and drop named moments that epochs can be drawn from",
