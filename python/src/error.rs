@@ -180,6 +180,7 @@ fn of_query(error: &QueryError) -> &'static str {
         | QueryError::Backwards { .. }
         | QueryError::File { .. }
         | QueryError::Run { .. } => "BadQuery",
+        QueryError::NoKey { .. } => "KeyNotFound",
         QueryError::NoTable { .. }
         | QueryError::NoColumn { .. }
         | QueryError::NoDocument { .. }

@@ -26,6 +26,8 @@ mod tables;
 mod tokenizer;
 mod tokenizer_page;
 mod verb;
+#[cfg(test)]
+mod verb_tests;
 mod verbs;
 
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -42,6 +44,14 @@ pub mod pages {
     pub use super::card::{page as data_card, signals_page};
     pub use super::report::{croissant, named, summary as eu_summary};
     pub use super::tokenizer_page::page as tokenizer_page;
+}
+
+/// Rows of the table of verbs, for the Python package: a call by name, its keywords as JSON.
+pub mod rows {
+    pub use super::spelling::{Face, spell_message};
+    pub use super::verb::{
+        HandleKind, OpenHandle, PreparedVerb, VerbAnswer, VerbCall, VerbError, policy_settings,
+    };
 }
 
 /// What the command says of a step, for the Python package.
