@@ -9,7 +9,6 @@
 mod bar;
 mod card;
 mod completions;
-mod contamination;
 mod demo;
 mod epoch;
 mod find;
@@ -98,8 +97,6 @@ enum Verb {
     Sql(sql::Args),
     #[command(subcommand)]
     Tokenizer(tokenizer::Verb),
-    #[command(subcommand)]
-    Contamination(contamination::Verb),
     Epoch(epoch::Arguments),
     Demo(demo::Args),
     Completions(completions::Args),
@@ -113,7 +110,6 @@ impl Verb {
     const fn has_safe_points(&self) -> bool {
         match self {
             Self::Demo(_) => true,
-            Self::Contamination(verb) => verb.has_safe_points(),
             Self::Tokenizer(verb) => verb.has_safe_points(),
             Self::Epoch(arguments) => matches!(
                 arguments.verb,
@@ -315,7 +311,6 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
         Verb::Report(args) => report::run(&args, session),
         Verb::Sql(args) => sql::run(args, session),
         Verb::Tokenizer(verb) => tokenizer::run(verb, session),
-        Verb::Contamination(verb) => contamination::run(verb, session),
         Verb::Epoch(arguments) => epoch::run(arguments, session),
         Verb::Demo(args) => demo::run(args, session),
         Verb::Completions(args) => completions::run(args, command()),

@@ -2,6 +2,9 @@
 
 mod backup;
 mod check;
+mod contamination;
+mod contamination_evidence;
+mod contamination_review;
 mod dedup;
 mod documents;
 mod duplicates;
@@ -12,6 +15,9 @@ mod info;
 pub(super) mod ingest;
 mod init;
 mod remove;
+mod review_columns;
+mod review_page;
+mod review_verdicts;
 mod signals;
 mod signals_report;
 mod similar;
@@ -45,6 +51,13 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<field::FieldComputeArgs>(),
     entry::<field::FieldDropArgs>(),
     entry::<field::FieldListArgs>(),
+    entry::<contamination::ContaminationAddArgs>(),
+    entry::<contamination::ContaminationCheckArgs>(),
+    entry::<contamination::ContaminationListArgs>(),
+    entry::<contamination::ContaminationShowArgs>(),
+    entry::<contamination_review::ContaminationReviewArgs>(),
+    entry::<contamination::ContaminationDropArgs>(),
+    entry::<contamination::ContaminationReportArgs>(),
     entry::<signals::SignalsAddArgs>(),
     entry::<signals::SignalsListArgs>(),
     entry::<signals::SignalsShowArgs>(),
@@ -70,6 +83,10 @@ pub static VERBS: &[VerbEntry] = &[
 
 /// What stands above the verbs of a family.
 pub const FAMILIES: &[(&str, &str)] = &[
+    (
+        "contamination",
+        "Find what of evaluation suites is in a corpus, with evidence; leave it out of epochs",
+    ),
     ("signals", "Store scores of quality as fields, and show the thresholds of published filters"),
     (
         "snapshot",
