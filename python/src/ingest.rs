@@ -212,8 +212,7 @@ impl IngestSettings {
             }
             return Ok(None);
         };
-        let raised =
-            |error| raise(py, Error::Ingest(corpusdb::ingest::IngestError::Template(error)));
+        let raised = |error| raise(py, corpusdb::ingest::IngestError::Template(error));
         let name = self.chat_template_name.as_deref();
         let mut template = ChatTemplate::load(path, name).map_err(raised)?;
         for (name, value) in &self.chat_set {

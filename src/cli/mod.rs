@@ -6,11 +6,9 @@
 //! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages and
 //! words (`pages`, `words`).
 
-mod backup;
 mod bar;
 mod card;
 mod completions;
-mod contamination;
 mod demo;
 mod epoch;
 mod find;
@@ -21,12 +19,11 @@ mod page;
 mod print;
 mod report;
 mod session;
-
-mod signals;
-mod snapshot;
 mod spelling;
 mod sql;
+mod stop_signals;
 mod tables;
+mod text_file;
 mod tokenizer;
 mod tokenizer_page;
 mod verb;
@@ -102,15 +99,7 @@ enum Verb {
     Sql(sql::Args),
     #[command(subcommand)]
     Tokenizer(tokenizer::Verb),
-    #[command(subcommand)]
-    Snapshot(snapshot::Verb),
-    #[command(subcommand)]
-    Contamination(contamination::Verb),
-    #[command(subcommand)]
-    Signals(signals::Verb),
     Epoch(epoch::Arguments),
-    #[command(subcommand)]
-    Backup(backup::Verb),
     Demo(demo::Args),
     Completions(completions::Args),
     /// Print the reference of all verbs as Markdown (docs/reference/cli.md).
@@ -123,9 +112,6 @@ impl Verb {
     const fn has_safe_points(&self) -> bool {
         match self {
             Self::Demo(_) => true,
-            Self::Backup(verb) => verb.has_safe_points(),
-            Self::Contamination(verb) => verb.has_safe_points(),
-            Self::Signals(verb) => verb.has_safe_points(),
             Self::Tokenizer(verb) => verb.has_safe_points(),
             Self::Epoch(arguments) => matches!(
                 arguments.verb,
@@ -152,7 +138,9 @@ enum Outcome {
 pub fn main() -> ExitCode {
     silence_contained_panics();
     let arguments: Vec<_> = std::env::args_os().collect();
-    ExitCode::from(main_from(&arguments))
+    let own_name = || arguments.first().cloned().unwrap_or_default();
+    let program = std::env::current_exe().map_or_else(|_| own_name(), OsString::from);
+    ExitCode::from(main_from(&arguments, vec![program]))
 }
 
 /// What the library makes an error of is told as one, not as a panic too.
@@ -165,8 +153,9 @@ pub fn silence_contained_panics() {
     }));
 }
 
-/// Runs the command with `arguments`, of which the first is its own name; the exit code says how it went.
-pub fn main_from(arguments: &[OsString]) -> u8 {
+/// Runs the command with `arguments`, of which the first is its own name, where `program` are the words that start it
+/// once more; the exit code says how it went.
+pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     // Also for what is wrong with the arguments themselves.
     let mut words = arguments.iter().skip(1).take_while(|argument| *argument != "--");
     if words.any(|argument| argument == "--json") {
@@ -180,11 +169,11 @@ pub fn main_from(arguments: &[OsString]) -> u8 {
             return 0;
         }
     };
-    limits::lift();
+    limits::survive_file_size_limit();
     let (path, inner) = deepest(&matches);
     match find_verb(&path) {
-        Some(row) => run_row(row, &matches, inner),
-        None => run_old(&matches),
+        Some(row) => run_row(row, &matches, inner, program),
+        None => run_old(&matches, program),
     }
 }
 
@@ -225,12 +214,17 @@ fn deepest(matches: &ArgMatches) -> (String, &ArgMatches) {
 }
 
 /// Does the work of a row, then prints the answer: the exit code is the answer's, whatever became of who reads it.
-fn run_row(row: &'static VerbEntry, matches: &ArgMatches, inner: &ArgMatches) -> u8 {
+fn run_row(
+    row: &'static VerbEntry,
+    matches: &ArgMatches,
+    inner: &ArgMatches,
+    program: Vec<OsString>,
+) -> u8 {
     let globals = match session::GlobalArgs::from_arg_matches(matches) {
         Ok(globals) => globals,
         Err(error) => return refused(&error),
     };
-    let session = match CommandSession::new(globals, row.stops) {
+    let session = match CommandSession::new(globals, row.stops, program) {
         Ok(session) => session,
         Err(error) => return failed(&error),
     };
@@ -252,10 +246,8 @@ fn run_row(row: &'static VerbEntry, matches: &ArgMatches, inner: &ArgMatches) ->
         // Rows that nobody wants any more are no failure.
         Err(_) if output::is_stdout_closed() => 0,
         Err(error) => {
-            let spell =
-                |text: String| spelling::spell(&text, spelling::Face::Command, &row.command());
             let code = exit_code(&error);
-            output::error(&causes(&error).into_iter().map(spell).collect::<Vec<_>>(), code);
+            output::error(&causes(&error), code);
             code
         }
     }
@@ -302,12 +294,12 @@ fn work(
 }
 
 /// The verbs that are no rows yet.
-fn run_old(matches: &ArgMatches) -> u8 {
+fn run_old(matches: &ArgMatches, program: Vec<OsString>) -> u8 {
     let cli = match Cli::from_arg_matches(matches) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
-    let session = match CommandSession::new(cli.globals, cli.verb.has_safe_points()) {
+    let session = match CommandSession::new(cli.globals, cli.verb.has_safe_points(), program) {
         Ok(session) => session,
         Err(error) => return failed(&error),
     };
@@ -327,11 +319,7 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
         Verb::Report(args) => report::run(&args, session),
         Verb::Sql(args) => sql::run(args, session),
         Verb::Tokenizer(verb) => tokenizer::run(verb, session),
-        Verb::Snapshot(verb) => snapshot::run(verb, session),
-        Verb::Contamination(verb) => contamination::run(verb, session),
-        Verb::Signals(verb) => signals::run(verb, session),
         Verb::Epoch(arguments) => epoch::run(arguments, session),
-        Verb::Backup(verb) => backup::run(verb, session),
         Verb::Demo(args) => demo::run(args, session),
         Verb::Completions(args) => completions::run(args, command()),
         Verb::Reference => completions::reference(command()),
@@ -384,7 +372,7 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
 
 /// The way out that an error of the library names.
 fn hint(error: &anyhow::Error) -> Option<corpusdb::Hint> {
-    error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>()?.hint())
+    error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>()?.hint().cloned())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! The moment is held by links to the tables, and by copies of the logs as far as they were written then: opened as it
 //! is, it says which commit it ends with.
 
-use crate::model::{Context, IoError, sync_directory};
+use crate::model::{Context, IoError, refuse_without_room, sync_directory};
 use crate::store::database::PinnedMoment;
 use crate::store::error::StoreError;
 use crate::store::files::backup_manifest::{BackupFault, BackupFile, BackupRecord};
@@ -27,6 +27,7 @@ const TRIES: usize = 16;
 
 /// What a backup came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct BackupReport {
     /// The commit that it ends with, which names it.
     pub commit: u64,
@@ -44,6 +45,7 @@ pub struct BackupReport {
 
 /// What dropping a backup came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct DropBackupReport {
     /// The commit that named it.
     pub commit: u64,
@@ -55,6 +57,7 @@ pub struct DropBackupReport {
 
 /// What reading all backups of a place came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct VerifyBackupsReport {
     /// The commits of the backups whose manifests can be read.
     pub backups: Vec<u64>,
@@ -279,6 +282,7 @@ pub(crate) fn restore_backup(
         });
     }
     refuse_target(target)?;
+    refuse_without_room("restoring to", target, record.bytes)?;
     let making = making_beside(target)?;
     // Within it, so that the file that says that this process lives is never in a corpus.
     let made = making.path().join("corpus");

@@ -11,6 +11,7 @@
     reason = "a test that goes wrong should stop there and say so, and it tells its whole case in one place"
 )]
 
+mod answers;
 mod backups;
 mod chat_numbers;
 mod chats;
@@ -48,6 +49,7 @@ mod layers;
 mod limits;
 mod loads;
 mod looking;
+mod machine;
 mod mappings;
 mod matrix;
 mod memory;
@@ -87,6 +89,7 @@ mod statements;
 mod stats;
 mod support;
 mod surface;
+mod text_files;
 mod tokenizers;
 mod tokens;
 mod trouble;

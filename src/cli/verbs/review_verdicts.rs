@@ -1,9 +1,10 @@
 //! Verdicts as JSON lines.
 
-use crate::cli::print;
 use anyhow::Context as _;
 use corpusdb::contamination::SuiteVerdict;
 use corpusdb::curate::{JudgeReport, Judgement};
+use corpusdb::show::number;
+use corpusdb::text_file::without_byte_order_mark;
 use corpusdb::{Corpus, CorpusWriter, DocId};
 use serde::Deserialize;
 use std::io::{BufRead, BufReader};
@@ -27,6 +28,7 @@ pub(super) fn each(
     path: &Path,
     writer: &mut CorpusWriter,
     report: &mut JudgeReport,
+    note: &dyn Fn(&str),
 ) -> anyhow::Result<()> {
     let name = path.display();
     let input: Box<dyn BufRead> = if path.as_os_str() == "-" {
@@ -41,10 +43,11 @@ pub(super) fn each(
     for (number, line) in (1_u64..).zip(input.lines()) {
         let place = || format!("{name}, line {number}");
         let line = line.with_context(place)?;
+        let line = if number == 1 { without_byte_order_mark(&line) } else { &line };
         if line.trim().is_empty() {
             continue;
         }
-        match judgement(&line, &corpus).with_context(place)? {
+        match judgement(line, &corpus).with_context(place)? {
             Some(judgement) => waiting.push(judgement),
             None => open += 1,
         }
@@ -56,7 +59,7 @@ pub(super) fn each(
     }
     store(writer, &mut waiting, report).with_context(|| format!("{name}, from line {first} on"))?;
     if open > 0 {
-        print::talk(&format!("{} lines have no verdict", print::number(open)));
+        note(&format!("{} lines have no verdict", number(open)));
     }
     Ok(())
 }
