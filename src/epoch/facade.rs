@@ -4,7 +4,6 @@ use super::{BuildJob, Epoch, Explanation, Manifest, Planned, Verification};
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::epoch;
 use crate::model::{Context, Error};
-use crate::store::EpochRecord;
 use std::path::Path;
 
 impl Corpus {
@@ -14,14 +13,6 @@ impl Corpus {
     /// [`Error::Epoch`] when there is no such plan or it is damaged.
     pub fn stored_plan(&self, number: u32) -> Result<Planned, Error> {
         Ok(epoch::stored_plan(self.view(), number)?)
-    }
-
-    /// The stored plans whose recipes name a field.
-    ///
-    /// # Errors
-    /// [`Error::Store`] when they cannot be read.
-    pub fn plans_naming(&self, field: &str) -> Result<Vec<EpochRecord>, Error> {
-        Ok(epoch::plans_naming(self.view(), field)?)
     }
 
     /// What an epoch of a plan will be.
