@@ -52,7 +52,7 @@ impl Corpus {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn stats(&self, filter: impl Into<DocumentFilter>) -> Result<Stats, Error> {
         Ok(query::stats(self.view(), &filter.into())?)
     }
@@ -61,7 +61,7 @@ impl Corpus {
     /// the indexes can answer.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn count(&self, filter: impl Into<DocumentFilter>) -> Result<u64, Error> {
         Ok(filter.into().count(self.view())?)
     }
@@ -69,7 +69,7 @@ impl Corpus {
     /// The ids of the documents that a filter means; of all stored ones by default.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn select(&self, filter: impl Into<DocumentFilter>) -> Result<RoaringTreemap, Error> {
         Ok(filter.into().select(self.view())?)
     }
@@ -109,8 +109,9 @@ impl Corpus {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Query`] when the statement is wrong or no query, for a snapshot that there is not, with those that there
-    /// are, and for a file that cannot be read. After a stop [`Error::Interrupted`], as a row would come.
+    /// [`QueryError`](crate::query::QueryError) when the statement is wrong or no query, for a snapshot that there is not,
+    /// with those that there are, and for a file that cannot be read; after a stop
+    /// [`Interrupted`](crate::ErrorKind::Interrupted), as a row would come.
     pub fn sql(&self, query: impl Into<SqlQuery>) -> Result<Rows, Error> {
         Ok(query::sql(self.view(), query)?)
     }
@@ -126,7 +127,7 @@ impl Corpus {
     /// Everything known about each document that a filter means, ascending by id; about all stored ones by default.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn documents(
         &self,
         filter: impl Into<DocumentFilter>,
@@ -137,7 +138,7 @@ impl Corpus {
     /// `n` of the documents that a filter means, uniform without replacement; a function of these, n and seed.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn sample(
         &self,
         filter: impl Into<DocumentFilter>,

@@ -73,9 +73,10 @@ impl CorpusWriter {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Ingest`]: among them the error of an iterator, as
-    /// [`ReadError::Records`](crate::ingest::ReadError::Records); [`Error::Tokenizer`] for one of
-    /// [`IngestOptions::tokenizers`] that the corpus has not. What was committed before it stays.
+    /// [`IngestError`](crate::ingest::IngestError): among them the error of an iterator, as
+    /// [`ReadError::Records`](crate::ingest::ReadError::Records);
+    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown) for one of [`IngestOptions::tokenizers`] that
+    /// the corpus has not. What was committed before it stays.
     pub fn ingest<'m>(
         &mut self,
         inputs: impl Into<Inputs<'m>>,
@@ -137,7 +138,7 @@ impl CorpusWriter {
     /// or key. Columns and postings follow, in commits of bounded size; the same again changes nothing.
     ///
     /// # Errors
-    /// [`Error::Ingest`], as [`CorpusWriter::ingest`]; what was committed before it stays, and the same call goes on.
+    /// As [`CorpusWriter::ingest`]; what was committed before it stays, and the same call goes on.
     pub fn set_field<'m>(
         &mut self,
         inputs: impl Into<Inputs<'m>>,
