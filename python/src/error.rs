@@ -1,5 +1,6 @@
 //! Errors of the library as exceptions of `corpusdb.errors`, by their kinds.
 
+use corpusdb::cli::words::{Face, spell_message};
 use corpusdb::{Error, ErrorKind};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
@@ -42,7 +43,8 @@ pub(crate) fn raise(py: Python<'_>, error: impl Into<Error>) -> PyErr {
         ErrorKind::Failed => "CorpusError",
         kind => kind.name(),
     };
-    with(py, class, &words(&error), |fields| {
+    let message = spell_message(&words(&error), Face::Python);
+    with(py, class, &message, |fields| {
         let Some(details) = error.details() else { return Ok(()) };
         let texts = [("holder", &details.holder), ("file", &details.file)];
         let numbers = [("record", details.record), ("byte", details.byte)];

@@ -52,6 +52,7 @@ pub mod pages {
 
 /// What the command says of a step, for the Python package.
 pub mod words {
+    pub use super::spelling::{Face, spell_message};
     pub use super::tokenizer::told;
 }
 
@@ -252,10 +253,8 @@ fn run_row(
         // Rows that nobody wants any more are no failure.
         Err(_) if output::is_stdout_closed() => 0,
         Err(error) => {
-            let spell =
-                |text: String| spelling::spell(&text, spelling::Face::Command, &row.command());
             let code = exit_code(&error);
-            output::error(&causes(&error).into_iter().map(spell).collect::<Vec<_>>(), code);
+            output::error(&causes(&error), code);
             code
         }
     }
@@ -361,12 +360,10 @@ fn failed(error: &anyhow::Error) -> u8 {
     code
 }
 
-/// 130 for a stop that was asked for, else 2.
+/// That of the kind of the library's error; 2 for one of the command.
 fn exit_code(error: &anyhow::Error) -> u8 {
-    let interrupted = error.chain().any(|cause| {
-        cause.downcast_ref::<corpusdb::Error>().is_some_and(corpusdb::Error::is_interrupt)
-    });
-    if interrupted { 130 } else { 2 }
+    let known = error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>());
+    known.map_or(2, |error| error.kind().exit_status())
 }
 
 /// What an error says, from what was attempted to the last cause, with the way out.

@@ -2,11 +2,14 @@
 //!
 //! Texts of options, which hold no names of users, have an option by its field (`` `id_field` ``) and a verb by its path
 //! (`` `dedup settle` ``). Messages, which quote names of users in backticks, have them in forms that are no such names:
-//! `` `id_field=` `` and `` `corpusdb dedup settle` ``. The command spells them `--id-field` and
-//! `` `corpusdb dedup settle` ``, Python `` `id_field=` `` and `` `Writer.settle()` ``.
+//! `` `id_field=` `` and `` `corpusdb dedup settle` ``, with a value `` `chat=messages` ``. The command spells them
+//! `--id-field`, `` `corpusdb dedup settle` `` and `--chat messages`, Python `` `id_field=` ``, `` `Writer.settle()` ``
+//! and `` `chat="messages"` ``.
 
 use clap::Command;
 use clap::builder::StyledStr;
+use std::collections::BTreeSet;
+use std::sync::LazyLock;
 
 /// Who reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,18 +56,48 @@ pub fn spell_message(text: &str, face: Face) -> String {
 }
 
 fn spell_marked(name: &str, face: Face) -> Option<String> {
+    if let Some((field, value)) = name.split_once('=').filter(|(field, _)| is_option(field)) {
+        return Some(spell_option(field, value, face));
+    }
+    let verb = super::verb::find_verb(name.strip_prefix("corpusdb ")?)?;
+    (face == Face::Python && !verb.python.is_empty()).then(|| format!("`{}()`", verb.python))
+}
+
+/// An option with its value, where there is one.
+fn spell_option(field: &str, value: &str, face: Face) -> String {
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
     match face {
         Face::Command => {
-            let field = name.strip_suffix('=')?;
-            let is_field = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            let is_one = !field.is_empty() && field.chars().all(is_field);
-            is_one.then(|| format!("--{}", field.replace('_', "-")))
+            let flag = field.replace('_', "-");
+            match value {
+                "" | "true" => format!("--{flag}"),
+                "false" => format!("--no-{flag}"),
+                value => format!("--{flag} {value}"),
+            }
         }
-        Face::Python => {
-            let verb = super::verb::find_verb(name.strip_prefix("corpusdb ")?)?;
-            (!verb.python.is_empty()).then(|| format!("`{}()`", verb.python))
-        }
+        Face::Python => match value {
+            "" => format!("`{field}=`"),
+            "true" => format!("`{field}=True`"),
+            "false" => format!("`{field}=False`"),
+            value if is_number => format!("`{field}={value}`"),
+            value => format!("`{field}=\"{value}\"`"),
+        },
     }
+}
+
+/// Whether a verb has an option of that name: what users quote may have an equals sign in it, too.
+fn is_option(field: &str) -> bool {
+    static OPTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
+        let mut found = BTreeSet::new();
+        options_of(&super::command(), &mut found);
+        found
+    });
+    OPTIONS.contains(field)
+}
+
+fn options_of(command: &Command, found: &mut BTreeSet<String>) {
+    found.extend(command.get_arguments().map(|arg| arg.get_id().to_string()));
+    command.get_subcommands().for_each(|verb| options_of(verb, found));
 }
 
 /// A name as the face has it, if it is an option of this verb or a verb.
@@ -103,5 +136,26 @@ pub fn spell_command(command: Command, face: Face) -> Command {
     match names.get_long_about().map(spelt) {
         Some(about) => command.long_about(about),
         None => command,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_spelt_by_the_face_and_what_users_quote_is_not() {
+        for (text, command, python) in [
+            ("give `id_field=`", "give --id-field", "give `id_field=`"),
+            ("`chat=messages`, then", "--chat messages, then", "`chat=\"messages\"`, then"),
+            ("`quotes=false`", "--no-quotes", "`quotes=False`"),
+            ("`memory=5000`", "--memory 5000", "`memory=5000`"),
+            ("no source `memory`", "no source `memory`", "no source `memory`"),
+            ("`a=b` is no size", "`a=b` is no size", "`a=b` is no size"),
+            ("an odd ` alone", "an odd ` alone", "an odd ` alone"),
+        ] {
+            assert_eq!(spell_message(text, Face::Command), command);
+            assert_eq!(spell_message(text, Face::Python), python);
+        }
     }
 }

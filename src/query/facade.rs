@@ -21,7 +21,7 @@ impl Corpus {
     /// Policy, counts, sources, tokenizers, fields, commits, snapshots and epochs.
     ///
     /// # Errors
-    /// [`Error::Query`] when a record cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when a record cannot be read.
     pub fn info(&self) -> Result<Info, Error> {
         Ok(query::info(self.view())?)
     }
@@ -51,7 +51,7 @@ impl Corpus {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn stats(&self, options: &StatsOptions) -> Result<Stats, Error> {
         Ok(query::stats(self.view(), options)?)
     }
@@ -59,7 +59,7 @@ impl Corpus {
     /// Documents that satisfy a SQL boolean expression over `documents`; all stored ones without.
     ///
     /// # Errors
-    /// [`Error::Query`] when the expression is wrong.
+    /// [`QueryError`](crate::query::QueryError) when the expression is wrong.
     pub fn count(&self, condition: Option<&str>) -> Result<u64, Error> {
         Ok(query::count(self.view(), condition)?)
     }
@@ -67,7 +67,7 @@ impl Corpus {
     /// The ids of the documents that satisfy a SQL boolean expression over `documents`; of all stored ones without.
     ///
     /// # Errors
-    /// [`Error::Query`] when the expression is wrong.
+    /// [`QueryError`](crate::query::QueryError) when the expression is wrong.
     pub fn select(&self, condition: Option<&str>) -> Result<RoaringTreemap, Error> {
         Ok(query::select(self.view(), condition)?)
     }
@@ -76,7 +76,8 @@ impl Corpus {
     /// all that it keeps without. Columns are as they are today, `kept` and `standing` too.
     ///
     /// # Errors
-    /// [`Error::Store`] for a snapshot that there is not, [`Error::Query`] when the expression is wrong.
+    /// [`StoreError`](crate::store::StoreError) for a snapshot that there is not,
+    /// [`QueryError`](crate::query::QueryError) when the expression is wrong.
     pub fn select_in(
         &self,
         snapshot: &str,
@@ -93,7 +94,7 @@ impl Corpus {
     /// documents it is null, which it leaves out.
     ///
     /// # Errors
-    /// [`Error::Query`] when the expression is wrong.
+    /// [`QueryError`](crate::query::QueryError) when the expression is wrong.
     pub fn selection(&self, condition: &str) -> Result<Selection, Error> {
         Ok(query::selection(self.view(), condition)?)
     }
@@ -101,7 +102,7 @@ impl Corpus {
     /// Runs one SELECT: its columns at once, its rows as record batches, one after another.
     ///
     /// # Errors
-    /// [`Error::Query`] when the statement is wrong or no query.
+    /// [`QueryError`](crate::query::QueryError) when the statement is wrong or no query.
     pub fn sql(&self, statement: &str) -> Result<Rows, Error> {
         Ok(query::sql(self.view(), statement)?)
     }
@@ -131,7 +132,8 @@ impl Corpus {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Query`] as [`Corpus::sql`]; for a snapshot that there is not, with those that there are; for a file
+    /// [`QueryError`](crate::query::QueryError) as [`Corpus::sql`]; for a snapshot that there is not, with those that
+    /// there are; for a file
     /// that cannot be read.
     pub fn sql_with(&self, statement: &str, options: &SqlOptions) -> Result<Rows, Error> {
         self.sql_with_until(statement, options, &Context::new())
@@ -141,7 +143,7 @@ impl Corpus {
     /// [`Script`](crate::query::Script).
     ///
     /// # Errors
-    /// As [`Corpus::sql_with`]; after the stop [`Error::Interrupted`], as a
+    /// As [`Corpus::sql_with`]; after the stop [`Interrupted`](crate::Interrupted), as a
     /// row would come.
     pub fn sql_with_until(
         &self,
@@ -155,7 +157,7 @@ impl Corpus {
     /// The tables, columns and functions that statements can name, and the words of the language.
     ///
     /// # Errors
-    /// [`Error::Query`] when the engine gives no session.
+    /// [`QueryError`](crate::query::QueryError) when the engine gives no session.
     pub fn sql_names(&self) -> Result<SqlNames, Error> {
         Ok(query::names(self.view())?)
     }
@@ -164,7 +166,7 @@ impl Corpus {
     /// stored ones without.
     ///
     /// # Errors
-    /// [`Error::Query`] when the expression is wrong.
+    /// [`QueryError`](crate::query::QueryError) when the expression is wrong.
     pub fn documents(&self, condition: Option<&str>) -> Result<ShownDocuments<'_>, Error> {
         Ok(query::documents(self.view(), condition)?)
     }
@@ -172,7 +174,7 @@ impl Corpus {
     /// `n` documents of a selection, uniform without replacement; a function of selection, n and seed.
     ///
     /// # Errors
-    /// [`Error::Query`] when the expression is wrong.
+    /// [`QueryError`](crate::query::QueryError) when the expression is wrong.
     pub fn sample(&self, condition: Option<&str>, n: u64, seed: u64) -> Result<Vec<DocId>, Error> {
         Ok(query::sample(self.view(), condition, n, seed)?)
     }
@@ -194,7 +196,7 @@ impl Corpus {
     /// Everything known about one document.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document.
     pub fn show(&self, document: DocId) -> Result<Shown, Error> {
         Ok(query::show(self.view(), document)?)
     }
@@ -202,7 +204,7 @@ impl Corpus {
     /// The documents that had a key, newest last.
     ///
     /// # Errors
-    /// [`Error::Query`] when rows cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when rows cannot be read.
     pub fn find_key(&self, key: &str) -> Result<Vec<DocId>, Error> {
         Ok(query::find_key(self.view(), key)?)
     }
@@ -210,7 +212,7 @@ impl Corpus {
     /// The declared fields: what each holds, how many documents have it, where its values are from.
     ///
     /// # Errors
-    /// [`Error::Query`] when a column cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when a column cannot be read.
     pub fn fields(&self) -> Result<Vec<FieldSummary>, Error> {
         Ok(query::fields(self.view())?)
     }
@@ -218,7 +220,7 @@ impl Corpus {
     /// Every signal that can be stored, and what of it this corpus has.
     ///
     /// # Errors
-    /// [`Error::Query`] when a column cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when a column cannot be read.
     pub fn signals(&self) -> Result<Vec<SignalSummary>, Error> {
         Ok(query::signals(self.view())?)
     }
@@ -228,7 +230,8 @@ impl Corpus {
     /// is read, once. It holds some 40 kB a score and source, and the scores of 4,096 documents. Nothing is removed.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition or source that cannot be used, when rows cannot be read, or after the stop.
+    /// [`QueryError`](crate::query::QueryError) for a condition or source that cannot be used, when rows cannot be
+    /// read, or after the stop.
     pub fn signals_report(
         &self,
         options: &QualityOptions,
@@ -243,7 +246,7 @@ impl Corpus {
     /// Removed duplicates with what they matched, ascending by id; of one document, its witness or its members.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document.
     pub fn duplicates(&self, document: Option<DocId>) -> Result<Duplicates<'_>, Error> {
         Ok(query::duplicates(self.view(), document)?)
     }
@@ -251,7 +254,7 @@ impl Corpus {
     /// All duplicates in numbers, with the `largest` largest clusters.
     ///
     /// # Errors
-    /// [`Error::Query`] when rows cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when rows cannot be read.
     pub fn duplicates_summary(&self, largest: usize) -> Result<DuplicatesSummary, Error> {
         self.duplicates_summary_of(&DuplicatesOptions { largest, ..DuplicatesOptions::default() })
     }
@@ -259,7 +262,7 @@ impl Corpus {
     /// The duplicates that `options` ask for in numbers.
     ///
     /// # Errors
-    /// [`Error::Query`] for a source or field that there is not, or when rows cannot be read.
+    /// [`QueryError`](crate::query::QueryError) for a source or field that there is not, or when rows cannot be read.
     pub fn duplicates_summary_of(
         &self,
         options: &DuplicatesOptions,
@@ -272,7 +275,8 @@ impl Corpus {
     /// `published:month`. Of all documents, or of those of one source. No document is read.
     ///
     /// # Errors
-    /// [`Error::Query`] for a source or field that there is not, for more than 1,000 groups, or when rows cannot be
+    /// [`QueryError`](crate::query::QueryError) for a source or field that there is not, for more than 1,000 groups,
+    /// or when rows cannot be
     /// read.
     pub fn duplicates_matrix(
         &self,
@@ -286,7 +290,7 @@ impl Corpus {
     /// texts: of a removed document with its witness, of a kept one with every member listed.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document.
     pub fn document_duplicates(
         &self,
         document: DocId,
@@ -299,7 +303,7 @@ impl Corpus {
     /// The stored documents most similar to a text or a document; nothing is ingested.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document or source, or nothing to look for or in.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document or source, or nothing to look for or in.
     pub fn similar(
         &self,
         to: SimilarTo<'_>,
@@ -312,7 +316,7 @@ impl Corpus {
     /// What the dedup policy comes to, or another one that the stored sketches serve.
     ///
     /// # Errors
-    /// [`Error::Query`] when `other` needs other sketches.
+    /// [`QueryError`](crate::query::QueryError) when `other` needs other sketches.
     pub fn explain_dedup(&self, other: Option<&Policy>) -> Result<DedupExplanation, Error> {
         Ok(query::explain_dedup(self.view(), other)?)
     }
@@ -320,7 +324,7 @@ impl Corpus {
     /// The texts of two documents, word by word.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document.
     pub fn diff(&self, a: DocId, b: DocId) -> Result<Vec<DiffPart>, Error> {
         Ok(query::diff(self.view(), a, b)?)
     }
@@ -331,7 +335,7 @@ impl Corpus {
     /// The suites of the corpus, by name.
     ///
     /// # Errors
-    /// [`Error::Query`] when a record cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when a record cannot be read.
     pub fn suites(&self) -> Result<Vec<SuiteSummary>, Error> {
         Ok(evidence::suites(self.view())?)
     }
@@ -339,7 +343,7 @@ impl Corpus {
     /// The item of a suite with that id; the first, where several have it.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is no such suite, or rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite, or rows cannot be read.
     pub fn suite_item(&self, suite: &str, id: &str) -> Result<Option<SuiteItem>, Error> {
         let (suite, _) = self.view().expect_suite(suite)?;
         for item in self.view().suite_items(suite)? {
@@ -354,7 +358,8 @@ impl Corpus {
     /// How much of each suite, or of the one named, is in the corpus by a rule, with at most `limit` examples of each.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is no such suite; [`Error::Query`] when rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite; [`QueryError`](crate::query::QueryError)
+    /// when rows cannot be read.
     pub fn contamination(
         &self,
         suite: Option<&str>,
@@ -380,7 +385,7 @@ impl Corpus {
     /// What a document has of all suites, worst first, with what stands in it.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document, or rows cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document, or rows cannot be read.
     pub fn document_evidence(
         &self,
         document: DocId,
@@ -404,7 +409,7 @@ impl Corpus {
     /// What the snapshot of that name holds, by source, and the stored plans that draw from it.
     ///
     /// # Errors
-    /// [`Error::Query`] for a snapshot that there is not.
+    /// [`QueryError`](crate::query::QueryError) for a snapshot that there is not.
     pub fn show_snapshot(&self, name: &str) -> Result<SnapshotDetails, Error> {
         Ok(query::show_snapshot(self.view(), name)?)
     }
@@ -414,7 +419,8 @@ impl Corpus {
     /// so, it is the present moment. Only documents that differ are read.
     ///
     /// # Errors
-    /// [`Error::Query`] for a snapshot or field that there is not, a field with more than 1,000 values, or a `to`
+    /// [`QueryError`](crate::query::QueryError) for a snapshot or field that there is not, a field with more than
+    /// 1,000 values, or a `to`
     /// that is the earlier moment.
     pub fn snapshot_diff(
         &self,
@@ -428,7 +434,7 @@ impl Corpus {
     /// Each document that [`Corpus::snapshot_diff`] counts, ascending by id.
     ///
     /// # Errors
-    /// [`Error::Query`] for a snapshot that there is not, or a `to` that is the earlier moment.
+    /// [`QueryError`](crate::query::QueryError) for a snapshot that there is not, or a `to` that is the earlier moment.
     pub fn snapshot_changes(
         &self,
         from: &str,

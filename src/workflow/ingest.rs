@@ -19,7 +19,8 @@ impl Corpus {
     /// is told of every text.
     ///
     /// # Errors
-    /// [`Error::Ingest`] for a file or record that cannot be read; [`Error::Query`] when rows cannot be read.
+    /// [`IngestError`](crate::ingest::IngestError) for a file or record that cannot be read;
+    /// [`QueryError`](crate::query::QueryError) when rows cannot be read.
     pub fn check_contamination(
         &self,
         paths: &[String],
@@ -56,7 +57,7 @@ impl CorpusWriter {
     /// encodes what is kept; those named in `tokenizers` must be among them.
     ///
     /// # Errors
-    /// [`Error::Ingest`]; what was committed before it stays.
+    /// [`IngestError`](crate::ingest::IngestError); what was committed before it stays.
     pub fn ingest(
         &mut self,
         paths: &[String],
@@ -90,7 +91,7 @@ impl CorpusWriter {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Ingest`]: among them the error of an iterator, as
+    /// [`IngestError`](crate::ingest::IngestError): among them the error of an iterator, as
     /// [`ReadError::Records`](crate::ingest::ReadError::Records).
     pub fn ingest_records(
         &mut self,
@@ -130,7 +131,7 @@ impl CorpusWriter {
     /// load supersedes goes, and what follows is decided. After an interrupt the same again goes on.
     ///
     /// # Errors
-    /// [`Error::Ingest`]; what was committed before it stays.
+    /// [`IngestError`](crate::ingest::IngestError); what was committed before it stays.
     pub fn bulk_load(
         &mut self,
         directory: &str,
@@ -163,7 +164,7 @@ impl CorpusWriter {
     /// Columns and postings follow, in commits of bounded size; the same again changes nothing.
     ///
     /// # Errors
-    /// [`Error::Ingest`]; what was committed before it stays, and the same call goes on.
+    /// [`IngestError`](crate::ingest::IngestError); what was committed before it stays, and the same call goes on.
     pub fn set_field(
         &mut self,
         paths: &[String],
@@ -231,8 +232,10 @@ impl CorpusWriter {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Ingest`] for a file or record that is no item; [`Error::Store`] when another suite has the name;
-    /// [`Error::Curate`] when it does not fit into memory, or after an interrupt: what was committed before it stays.
+    /// [`IngestError`](crate::ingest::IngestError) for a file or record that is no item;
+    /// [`StoreError`](crate::store::StoreError) when another suite has the name;
+    /// [`CurateError`](crate::curate::CurateError) when it does not fit into memory, or after an interrupt: what was
+    /// committed before it stays.
     pub fn add_suite(
         &mut self,
         name: &str,

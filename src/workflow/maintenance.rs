@@ -21,7 +21,8 @@ pub struct ShownBy {
     pub snapshots: Vec<(String, u64)>,
     /// Numbers of stored plans, and how many of the documents each one draws.
     pub plans: Vec<(u32, u64)>,
-    /// What quotes a text or a key of one: expressions of fields, recipes of plans, records of how tokenizers were made.
+    /// What quotes a text or a key of one: expressions of fields, recipes of plans, records of how tokenizers were
+    /// made.
     pub quoted_by: Vec<String>,
 }
 
@@ -68,7 +69,7 @@ impl Corpus {
     /// The snapshots and stored plans that show any of these documents: what a purge of them takes something from.
     ///
     /// # Errors
-    /// [`Error::Store`] or [`Error::Epoch`] when they cannot be read.
+    /// [`StoreError`](crate::store::StoreError) or [`EpochError`](crate::epoch::EpochError) when they cannot be read.
     pub fn shown_by(&self, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
         let quoted_by = curate::quoting(self.view(), documents, self.memory())?;
         Ok(ShownBy { quoted_by, ..shown_by(self.view(), documents)? })
@@ -80,12 +81,15 @@ impl CorpusWriter {
     /// disk; their numbers stay. Equal texts, and what comes under their keys, are not stored again, unless the removal
     /// reaches nothing. A purge that was stopped is finished first, whatever is selected: nothing needs to be.
     ///
-    /// Snapshots lose the documents, plans that draw them cannot be opened any more, and words in use that quote them are
-    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. RocksDB's list of files is written again when the corpus is next opened for writing; until then
+    /// Snapshots lose the documents, plans that draw them cannot be opened any more, and words in use that quote them
+    /// are
+    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. RocksDB's list of files is written again
+    /// when the corpus is next opened for writing; until then
     /// it may have single values of fields.
     ///
     /// # Errors
-    /// [`Error::Curate`]: among them [`CurateError::Shown`]; What was committed before it stays, and the same call goes
+    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::Shown`]; What was committed before it
+    /// stays, and the same call goes
     /// on from there.
     pub fn purge(
         &mut self,
@@ -111,7 +115,7 @@ impl CorpusWriter {
     /// Refused while the recipe of a stored plan names it, unless `force`. Answers those plans: they stay as they are.
     ///
     /// # Errors
-    /// [`Error::Curate`] when there is no such field, or something depends on it.
+    /// [`CurateError`](crate::curate::CurateError) when there is no such field, or something depends on it.
     pub fn drop_field(
         &mut self,
         name: &str,
@@ -129,7 +133,7 @@ impl CorpusWriter {
     /// stay as they are. Refused while the recipe of a stored plan names one, unless `force`. Answers those plans.
     ///
     /// # Errors
-    /// [`Error::Curate`] when one is not stored, or something depends on it.
+    /// [`CurateError`](crate::curate::CurateError) when one is not stored, or something depends on it.
     pub fn drop_signals(
         &mut self,
         signals: &[Signal],

@@ -81,6 +81,7 @@ mod shards;
 mod signals;
 mod signals_report;
 mod snapshots;
+mod spelling;
 mod splits;
 mod sql;
 mod sql_files;

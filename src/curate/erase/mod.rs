@@ -118,7 +118,7 @@ impl Corpus {
     /// asked for, unless they are restored.
     ///
     /// # Errors
-    /// [`Error::Store`] when rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn unended_purge(&self) -> Result<RoaringTreemap, Error> {
         let view = self.view();
         let Some(unended) = view.unended_purge()? else { return Ok(RoaringTreemap::new()) };
@@ -128,7 +128,7 @@ impl Corpus {
     /// How many purged documents keep records of this key from coming in, in any source: the key itself is not stored.
     ///
     /// # Errors
-    /// [`Error::Store`] when rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn purged_under(&self, key: &str) -> Result<u64, Error> {
         let view = self.view();
         let mut purged = RoaringTreemap::new();
