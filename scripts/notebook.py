@@ -33,7 +33,7 @@ import corpusdb
 work = Path(tempfile.mkdtemp())
 
 def page(name):
-    return pydoc.render_doc(importlib.import_module(name), renderer=pydoc.plaintext)
+    return pydoc.plain(pydoc.render_doc(importlib.import_module(name)))
 
 names = """argparse ast asyncio base64 bisect calendar cmd codecs collections configparser contextlib copy csv
 dataclasses datetime decimal difflib doctest email enum fractions ftplib functools gettext glob gzip hashlib heapq

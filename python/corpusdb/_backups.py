@@ -53,4 +53,4 @@ class Backups:
         return _native.unlock_backups(self._directory)
 
     def __repr__(self) -> str:
-        return f"corpusdb.Backups({self._directory!r})"
+        return f"corpusdb.Backups({self._directory!r})\n  next: .create(corpus), .list(), .verify(), .restore(target)"

@@ -8,8 +8,10 @@ from collections.abc import Iterable
 from typing import Any
 
 from corpusdb import _native
+from corpusdb._native import one_line
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._report import Report
+from corpusdb.errors import CorpusError
 
 __all__ = ["CheckedText", "Contamination", "Evidence", "JudgeReport", "Judgement", "ReviewPair", "ReviewPart", "Suite", "SuiteContamination", "SuiteReport", "WriterContamination"]
 
@@ -223,7 +225,13 @@ class Contamination:
         return [Suite(suite) for suite in json.loads(_native.suites(self._handle))]
 
     def __repr__(self) -> str:
-        return repr(self.list())
+        kind = f"corpusdb.{type(self).__name__}"
+        try:
+            names = [suite.name for suite in self.list()]
+        except CorpusError as error:
+            return f"<{kind}: {type(error).__name__.lower()}>"
+        suites = one_line(", ".join(names)) or "no suite; a writer has .add(name, files)"
+        return f"<{kind}: {suites}>\n  next: .report(), .show(name), .review(name), .check(texts)"
 
 
 class WriterContamination(Contamination):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -16,6 +16,7 @@ from corpusdb._duplicates import Duplicates
 from corpusdb._export import Exporting
 from corpusdb._fields import Fields
 from corpusdb._keywords import spelt_out
+from corpusdb._native import one_line
 from corpusdb._plan import Planning
 from corpusdb._policy import Decision, policy_settings
 from corpusdb._progress import ProgressOption, listening
@@ -45,15 +46,20 @@ __all__ = ["Corpus"]
 
 #: Documents that are read at a time while many are.
 _DOCUMENTS = 64
+#: Names of sources, fields and the like that are shown.
+_NAMES = 8
 
 
 class Corpus(Planning, Exporting):
     """A corpus that is open for reading.
 
-    It shows the last commit at the time of opening, also beside a writer, and goes on showing it. Use it in a `with`
-    statement, or call `close`; what was handed out (rows, arrays, documents) stays whole. Threads may share it; processes
-    open their own: after a fork every call is refused with `corpusdb.Forked`. Pickled, it is its path and options, and
-    is opened again where it is unpickled.
+    It shows the last commit at the time of opening, also beside a writer, and goes on showing it. Iterating gives its
+    kept documents, `len` counts them; `corpus[key]` is the newest document of a key, kept or not, and `key in corpus`
+    says whether there is one.
+
+    Use it in a `with` statement, or call `close`; what was handed out (rows, arrays, documents) stays whole. Threads may
+    share it; processes open their own: after a fork every call is refused with `corpusdb.Forked`. Pickled, it is its
+    path and options, and is opened again where it is unpickled.
     """
 
     _mode = "r"
@@ -99,15 +105,27 @@ class Corpus(Planning, Exporting):
 
     # Looking -----------------------------------------------------------------------------------------------------------
 
-    def sql(self, statement: str, *, snapshot: str | None = None, files: bool = False) -> Table:
+    def sql(
+        self,
+        statement: str,
+        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        snapshot: str | None = None,
+        files: bool = False,
+    ) -> Table:
         """Runs one SELECT over the tables of the corpus (docs/reference/sql.md has them all).
+
+        `parameters` are the values of `?` or `$1` in the statement, in their order, or those of `$name` by name:
+        `sql("SELECT id FROM documents WHERE source = $s", {"s": source})`. They are bound as values and never become
+        part of the statement, so they need no quotes. A value is a number, text, bytes, a date or time, None, or a list
+        of these for `IN ($values)`.
 
         With `snapshot`, `documents` holds only what it keeps; its columns are today's, `kept` too. With `files`, the
         statement may read files of this machine: `read_parquet('scores.parquet')`, `read_csv`, `read_json`.
 
         Raises `corpusdb.BadQuery` when the statement cannot be run.
         """
-        return Table(_native.sql(self._handle, statement, snapshot, files), statement)
+        return Table(_native.sql(self._handle, statement, parameters, snapshot, files), statement)
 
     def count(self, where: str | None = None, *, snapshot: str | None = None) -> int:
         """Documents that satisfy a SQL condition over `documents`; all stored ones without.
@@ -131,7 +149,7 @@ class Corpus(Planning, Exporting):
         With `snapshot`, of those that it keeps, as `count` has it; a `where` of `kept` alone is then left out.
         """
         where = None if snapshot is not None and where == "kept" else where
-        return list(self._shown(_native.sample(self._handle, n, where, seed, snapshot)))
+        return list(self._read(_native.sample(self._handle, n, where, seed, snapshot)))
 
     def document(self, document: int) -> Document:
         """The document of that id, with everything that is known of it."""
@@ -142,11 +160,15 @@ class Corpus(Planning, Exporting):
 
     def documents(self, where: str | None = None) -> Iterator[Document]:
         """Each document that satisfies a SQL condition, ascending by id, read as they are asked for."""
-        return self._shown(self.select(where).tolist())
+        return self._read(self.select(where))
 
-    def _shown(self, ids: list[int]) -> Iterator[Document]:
+    def __iter__(self) -> Iterator[Document]:
+        """Each kept document, ascending by id, read as they are asked for."""
+        return self.documents("kept")
+
+    def _read(self, ids: Sequence[int] | NDArray[np.uint64]) -> Iterator[Document]:
         for start in range(0, len(ids), _DOCUMENTS):
-            for shown in _native.show(self._handle, ids[start : start + _DOCUMENTS]):
+            for shown in _native.show(self._handle, [int(id) for id in ids[start : start + _DOCUMENTS]]):
                 yield Document.from_json(shown)
 
     def find_key(self, key: str) -> list[int]:
@@ -168,11 +190,11 @@ class Corpus(Planning, Exporting):
     def __contains__(self, key: object) -> bool:
         if isinstance(key, str):
             return bool(self.find_key(key))
-        return isinstance(key, int) and 0 <= key < len(self)
+        return isinstance(key, int) and 0 <= key < self._handle.counts()[1]
 
     def __len__(self) -> int:
-        """Documents stored, kept or not."""
-        return self._handle.counts()[1]
+        """Kept documents, as many as iterating gives. `count()` is how many are stored, kept or not."""
+        return self._handle.counts()[2]
 
     def __bool__(self) -> bool:
         return True
@@ -329,6 +351,9 @@ class Corpus(Planning, Exporting):
 
     # Shown -------------------------------------------------------------------------------------------------------------
 
+    #: What to ask next, as the end of what is shown of it.
+    _next = "next: .info(), .stats(), .sql(\"SELECT ...\").df(), .sample(), for document in corpus, corpus[\"KEY\"]"
+
     def _counts(self) -> str:
         try:
             commit, documents, kept = self._handle.counts()
@@ -337,7 +362,22 @@ class Corpus(Planning, Exporting):
         return f"commit {commit}, {documents:,} documents, {kept:,} kept"
 
     def __repr__(self) -> str:
-        return f"<corpusdb.{type(self).__name__} {self._path!r}: {self._counts()}>"
+        head = f"<corpusdb.{type(self).__name__} {self._path!r}: {self._counts()}>"
+        try:
+            info = self.info()
+        except CorpusError:
+            # Closed, or of another process: the head says so.
+            return head
+        parts = {
+            "sources": [f"{source.name} ({source.kept:,} kept)" for source in info.sources],
+            "fields": [f"{field.name} {field.kind}" for field in info.fields],
+            "tokenizers": [tokenizer.name for tokenizer in info.tokenizers],
+            "snapshots": [snapshot.name for snapshot in info.snapshots],
+            "plans": [str(plan.number) for plan in info.epochs],
+        }
+        lines = [f"  {name:<10}  {_listed(names)}" for name, names in parts.items() if names]
+        next_calls = self._next if info.documents else 'next: open it with mode="w" and call .ingest(...)'
+        return "\n".join([head, *lines, f"  {next_calls}"])
 
     def _repr_html_(self) -> str:
         if self._counts().startswith(("closed", "forked")):
@@ -349,8 +389,7 @@ class Corpus(Planning, Exporting):
         body = ""
         for source in info.sources:
             counts = [source.documents, source.kept, source.bytes, source.kept_bytes]
-            tokens = source.tokens.to_dict() if hasattr(source.tokens, "to_dict") else source.tokens
-            counts += [tokens.get(name) or 0 for name in tokenizers]
+            counts += [source.tokens.get(name) or 0 for name in tokenizers]
             cells = "".join(f"<td>{count:,}</td>" for count in counts)
             body += f"<tr><th>{html.escape(source.name)}</th>{cells}</tr>"
         return (
@@ -369,6 +408,12 @@ def _reopen(
     kind: type[Corpus], path: str, memory: int | None, threads: int | None, shards: tuple[str, ...] = ()
 ) -> Corpus:
     return kind(path, memory=memory, threads=threads, shards=shards)
+
+
+def _listed(names: list[str]) -> str:
+    """The first names of many, on one line that a terminal does not obey."""
+    shown = ", ".join(names[:_NAMES])
+    return one_line(shown if len(names) <= _NAMES else f"{shown}, ... {len(names) - _NAMES:,} more")
 
 
 def _names(by: str | Sequence[str] | None) -> list[str]:

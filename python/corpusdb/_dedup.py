@@ -19,6 +19,9 @@ class Dedup:
     def __init__(self, handle: _native.Handle) -> None:
         self._handle = handle
 
+    def __repr__(self) -> str:
+        return "<corpusdb.Dedup>\n  next: .redo(threshold=..., dry_run=True), .settle(), and of the corpus .explain_dedup()"
+
     @spelt_out(Decision)
     def redo(
         self, *, dry_run: bool = False, progress: ProgressOption = None, **settings: Unpack[Decision]

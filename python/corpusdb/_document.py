@@ -6,7 +6,8 @@ import html
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from corpusdb._report import Names, Report
+from corpusdb._native import one_line
+from corpusdb._report import Report
 
 __all__ = ["Cluster", "Document", "Match"]
 
@@ -39,9 +40,12 @@ class Cluster(Report):
 
 
 class Document(Report, Mapping[str, Any]):
-    """A stored document. As a mapping it gives the fields that it came with, the declared ones included."""
+    """A stored document: `.text`, `.key`, `.standing` and what else is known of it are attributes.
 
-    _classes = {"match": Match, "cluster": Cluster, "tokens": Names, "fields": Names, "metadata": Names}
+    As a mapping it gives the fields that it came with, the declared ones included: `document["url"]`, `dict(document)`.
+    """
+
+    _classes = {"match": Match, "cluster": Cluster}
 
     _absent = {"blocked_by": [], "chat_template": None}
 
@@ -101,9 +105,11 @@ class Document(Report, Mapping[str, Any]):
     def __bool__(self) -> bool:
         return True
 
-    def __repr__(self) -> str:
+    def _summary(self) -> str:
         text = self.text if len(self.text) <= 60 else self.text[:59] + "…"
-        return f"<corpusdb.Document {self.id} {self.key!r} ({self.source}, {self.standing}) {text!r}>"
+        return one_line(f"<corpusdb.Document {self.id} {self.key!r} ({self.source}, {self.standing}) {text!r}>")
+
+    __repr__ = _summary
 
     def _repr_html_(self) -> str:
         head = f"document {self.id}: {self.key} (source {self.source}, {self.standing}, {self.bytes:,} bytes)"

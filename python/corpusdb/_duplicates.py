@@ -71,6 +71,12 @@ class Duplicates:
     def __iter__(self) -> Duplicates:
         return self
 
+    def __repr__(self) -> str:
+        return (
+            "<corpusdb.Duplicates: pairs that are read once>\n"
+            "  next: for pair in duplicates: pair.key, pair.witness.key, pair.jaccard, pair.diff()"
+        )
+
     def __next__(self) -> DuplicatePair:
         pair = next(self._ready, None)
         if pair is None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from corpusdb import _native
 from corpusdb._progress import ProgressOption, listening
-from corpusdb._report import Names, Report
+from corpusdb._report import Report
 from corpusdb._sizes import optional_size
 
 __all__ = ["Export", "ExportedFile", "Exporting"]
@@ -17,7 +17,6 @@ __all__ = ["Export", "ExportedFile", "Exporting"]
 class ExportedFile(Report):
     """A file of an export."""
 
-    _classes = {"partition": Names}
     _absent = {"partition": {}}
 
     name: str

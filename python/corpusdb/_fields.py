@@ -32,6 +32,10 @@ class Fields(Named[Field]):
     """The declared fields of a corpus, in the order in which they were declared."""
 
     _what = "field"
+    _next = "next: fields[\"NAME\"], and of a writer .add(name, kind), .set(...), .compute(...), .drop(name)"
+
+    def _told(self, thing: Field) -> str:
+        return f"{thing.kind}, {thing.documents:,} documents have a value"
 
     def list(self) -> list[Field]:
         """All of them: the type of each, how many documents have a value, and where the values are from."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast, get_type_hints
 
-__all__ = ["spelt_out"]
+__all__ = ["no_option", "spelt_out"]
 
 Call = TypeVar("Call", bound=Callable[..., Any])
 
@@ -15,7 +16,7 @@ Call = TypeVar("Call", bound=Callable[..., Any])
 def spelt_out(keywords: type[Any]) -> Callable[[Call], Call]:
     """Spells the keys of a `TypedDict` out in the signature of a call that takes them as its `**`, `None` where absent.
 
-    A keyword that is none of them is refused, as it is where all are written down.
+    A keyword that is none of them is refused with the nearest one.
     """
 
     def spell(call: Call) -> Call:
@@ -30,6 +31,9 @@ def spelt_out(keywords: type[Any]) -> Callable[[Call], Call]:
 
         @functools.wraps(call)
         def checked(*positional: Any, **given: Any) -> Any:
+            for name in given:
+                if name not in signature.parameters:
+                    raise TypeError(f"{call.__name__}(): {no_option(name, signature.parameters)}")
             try:
                 signature.bind(*positional, **given)
             except TypeError as error:
@@ -40,6 +44,12 @@ def spelt_out(keywords: type[Any]) -> Callable[[Call], Call]:
         return cast(Call, checked)
 
     return spell
+
+
+def no_option(name: str, known: Iterable[str]) -> str:
+    """That there is no such option, with the one that was most likely meant."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"no option `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")
 
 
 def _written(kind: Any) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from corpusdb import _native
-from corpusdb.errors import NotFound
+from corpusdb._native import one_line
+from corpusdb.errors import CorpusError, NotFound
 
 __all__ = ["Named"]
 
@@ -16,14 +17,18 @@ class _HasName(Protocol):
     def name(self) -> str: ...
 
 
+#: Things that are shown.
+_SHOWN = 20
+
 Thing = TypeVar("Thing", bound=_HasName)
 
 
 class Named(Generic[Thing]):
     """Things of a corpus, in the order of `list`."""
 
-    #: What one of them is called.
+    #: What one of them is called, and what can be asked of them.
     _what: ClassVar[str]
+    _next: ClassVar[str]
 
     def __init__(self, handle: _native.Handle) -> None:
         self._handle = handle
@@ -43,7 +48,21 @@ class Named(Generic[Thing]):
         raise NotFound(f"no {self._what} `{name}`: there is {known or 'none'}")
 
     def __repr__(self) -> str:
-        return repr(self.list())
+        kind = f"corpusdb.{type(self).__name__}"
+        try:
+            things = self.list()
+        except CorpusError as error:
+            return f"<{kind}: {type(error).__name__.lower()}>"
+        if not things:
+            return f"<{kind}: none; {self._next}>"
+        lines = [f"  {thing.name:<20}  {self._told(thing)}".rstrip() for thing in things[:_SHOWN]]
+        if len(things) > _SHOWN:
+            lines.append(f"  … {len(things) - _SHOWN:,} more")
+        return "\n".join([f"<{kind}: {len(things):,}>", *map(one_line, lines), f"  {self._next}"])
+
+    def _told(self, thing: Thing) -> str:
+        """What is shown of one of them, beside its name."""
+        return ""
 
     def list(self) -> list[Thing]:
         """All of them."""

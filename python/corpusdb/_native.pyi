@@ -16,6 +16,8 @@ __all__ = [
     "Pairs",
     "Plan",
     "Reader",
+    "RowReader",
+    "RowStream",
     "Rows",
     "add_field",
     "add_signals",
@@ -24,6 +26,7 @@ __all__ = [
     "analyse_tokenizers",
     "backfill_tokenizer",
     "bulk_load",
+    "call",
     "check",
     "check_contamination",
     "check_tokenizer",
@@ -74,10 +77,12 @@ __all__ = [
     "load_encoder",
     "main",
     "mark_epochs",
+    "one_line",
     "pieces",
     "plan_recipe",
     "policy_json",
     "policy_words",
+    "prove_purge",
     "purge",
     "redo",
     "rejects",
@@ -146,7 +151,8 @@ class Handle:
         """Whether it was closed."""
 
     def close(self) -> None:
-        """Gives everything back; again is nothing. What was handed out before stays whole."""
+        """Gives everything back; again is nothing. When a writer is closed, what was handed out and not read is given
+        up."""
 
     def count(self, condition: str | None = None, snapshot: str | None = None) -> int:
         """Documents that satisfy a condition; of those that a snapshot keeps."""
@@ -156,7 +162,7 @@ class Handle:
 
 @final
 class Rows:
-    """The answer to a statement, read once."""
+    """The answer to a statement, of the commit that it was asked of."""
 
     @property
     def columns(self) -> list[str]:
@@ -166,24 +172,39 @@ class Rows:
     def types(self) -> list[str]:
         """Their types, in Arrow's words."""
 
-    @property
-    def is_read(self) -> bool:
-        """Whether the rows were read."""
+    def read(self) -> RowReader:
+        """A reading of all rows as tuples."""
+
+    def stream(self) -> RowStream:
+        """A reading of all rows as an Arrow stream, which keeps what ended it."""
+
+    def peek(self, count: int) -> list[tuple[Any, ...]]:
+        """The first `count` rows as tuples."""
+
+    def show(self, count: int, width: int) -> tuple[str, bool]:
+        """The first `count` rows as a table of at most `width` columns of a terminal, and whether these are all."""
+
+    def addresses(self) -> list[list[list[int]]]:
+        """Of each batch that was looked at ahead and of each of its columns, the addresses of its buffers."""
+
+    def __arrow_c_schema__(self) -> object: ...
+
+@final
+class RowReader:
+    """One reading of rows, batch by batch."""
 
     def next_rows(self) -> list[tuple[Any, ...]] | None:
         """The next rows as tuples, a batch of them; none behind the last."""
 
-    def peek(self, count: int) -> list[tuple[Any, ...]]:
-        """The first `count` rows as tuples. They stay to be read."""
+@final
+class RowStream:
+    """One reading of rows, to be handed out as a stream."""
 
     def ask_for_failure(self) -> None:
         """Says that who takes the stream asks for its `failure`, an interrupt too."""
 
     def failure(self) -> BaseException | None:
-        """What ended the stream that was handed out, if an error did."""
-
-    def addresses(self) -> list[list[list[int]]]:
-        """Of each batch that was looked at ahead and of each of its columns, the addresses of its buffers."""
+        """What ended the stream, if an error did."""
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
@@ -244,7 +265,18 @@ def version() -> str:
 def main(arguments: Sequence[str]) -> int:
     """Runs the command with `arguments`, of which the first is its own name; its exit code."""
 
-def create(path: str | PathLike[str], settings: _Settings, fields: Sequence[tuple[str, str]]) -> str:
+def call(
+    verb: str,
+    keywords: str,
+    handle: Handle | None = None,
+    *,
+    path: str | PathLike[str] | None = None,
+    threads: int | None = None,
+    listener: _Listener | None = None,
+) -> tuple[str, list[str]]:
+    """Calls a verb by its path: its report as JSON text, and notes for a person."""
+
+def create(path: str | PathLike[str], settings: str, fields: Sequence[tuple[str, str]]) -> str:
     """Makes an empty corpus; the policy in words."""
 
 def ingest(
@@ -259,7 +291,7 @@ def bulk_load(
     """Brings in the documents of a directory with their decisions; the report as JSON text. `options` are: compare all,
     bytes of a batch, change nothing, which shard."""
 
-def policy_json(settings: _Settings) -> str:
+def policy_json(settings: str) -> str:
     """A whole policy as JSON, as a load says it."""
 
 def set_field(
@@ -336,8 +368,17 @@ def add_signals(handle: Handle, settings: _Settings, listener: _Listener | None 
 def drop_signals(handle: Handle, names: Sequence[str], force: bool, listener: _Listener | None = None) -> list[int]:
     """Gives stored signals up; the numbers of the stored plans whose recipes name one."""
 
-def sql(handle: Handle, statement: str, snapshot: str | None = None, files: bool = False) -> Rows:
-    """Runs one SELECT."""
+def sql(
+    handle: Handle,
+    statement: str,
+    values: Sequence[Any] | Mapping[str, Any] | None = None,
+    snapshot: str | None = None,
+    files: bool = False,
+) -> Rows:
+    """Runs one SELECT, with the values of its parameters."""
+
+def one_line(text: str) -> str:
+    """A text of strangers on one line, as a terminal shows and does not obey it."""
 
 def select(handle: Handle, condition: str | None = None, snapshot: str | None = None) -> NDArray[np.uint64]:
     """Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps."""
@@ -406,7 +447,7 @@ def similar(
 def diff(handle: Handle, a: int, b: int) -> str:
     """The texts of two documents, word by word, as JSON text."""
 
-def explain_dedup(settings: _Settings, handle: Handle | None = None) -> str:
+def explain_dedup(settings: str, handle: Handle | None = None) -> str:
     """What a policy finds, stores and costs, as JSON text; measured in a corpus when one is given."""
 
 def export(
@@ -477,7 +518,7 @@ def diff_snapshots(handle: Handle, earlier: str, later: str | None = None, by: s
 def snapshot_changes(handle: Handle, earlier: str, later: str | None = None) -> Changes:
     """Each document that changed from one moment to a later one, or to now."""
 
-def redo(handle: Handle, settings: _Settings, dry_run: bool, listener: _Listener | None = None) -> str:
+def redo(handle: Handle, settings: str, dry_run: bool, listener: _Listener | None = None) -> str:
     """Decides every document again under another policy, and makes that current; the report as JSON text."""
 
 def settle(handle: Handle, dry_run: bool, listener: _Listener | None = None) -> str:
@@ -504,11 +545,15 @@ def remove(
 def purge(
     handle: Handle,
     documents: Sequence[int],
+    keys: Sequence[str],
     asked: Mapping[str, Any],
     switches: tuple[bool, bool],
     listener: _Listener | None = None,
 ) -> str:
-    """Erases documents; the report as JSON text."""
+    """Erases documents, by id and by key; the report as JSON text."""
+
+def prove_purge(handle: Handle, file: str | None, time: int, listener: _Listener | None = None) -> str:
+    """Searches every row and file for all that was ever purged, and writes the certificate; what was found, as JSON text."""
 
 def restore(handle: Handle, documents: Sequence[int], dry_run: bool, listener: _Listener | None = None) -> str:
     """Takes removals back; the report as JSON text."""
@@ -686,7 +731,7 @@ class Batches:
 
 def kernel_fingerprint(
     batches: Any,
-    settings: _Settings,
+    settings: str,
     *,
     text: str,
     key: str | None = None,
@@ -694,14 +739,14 @@ def kernel_fingerprint(
     order: str | None = None,
     number: str | None = None,
 ) -> Any: ...
-def kernel_close(batches: Any, settings: _Settings) -> Any: ...
-def kernel_near(batches: Any, settings: _Settings, most: int) -> Any: ...
-def kernel_similar(batches: Any, settings: _Settings, most: int) -> Any: ...
+def kernel_close(batches: Any, settings: str) -> Any: ...
+def kernel_near(batches: Any, settings: str, most: int) -> Any: ...
+def kernel_similar(batches: Any, settings: str, most: int) -> Any: ...
 def standings_digest(documents: Any) -> int: ...
-def kernel_verify(batches: Any, settings: _Settings) -> Any: ...
+def kernel_verify(batches: Any, settings: str) -> Any: ...
 def kernel_components(batches: Any) -> Any: ...
-def kernel_decide(members: Any, edges: Any, settings: _Settings) -> Any: ...
+def kernel_decide(members: Any, edges: Any, settings: str) -> Any: ...
 def kernel_encode(batches: Any, encoder: Encoder, text: str) -> Any: ...
 def load_encoder(file: bytes) -> Encoder: ...
-def policy_words(settings: _Settings) -> tuple[str, str, str]: ...
+def policy_words(settings: str) -> tuple[str, str, str]: ...
 def signature_version() -> int: ...

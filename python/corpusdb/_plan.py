@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 from corpusdb import _native
 from corpusdb._batch import Batch
+from corpusdb._native import one_line
 from corpusdb._loader import MEMORY, Loader, as_torch
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._recipe import RecipeLike, recipe_text
@@ -332,7 +333,8 @@ class Plan:
 
     def __repr__(self) -> str:
         stored = "not stored" if self.number is None else f"number {self.number}"
-        return f"<corpusdb.Plan {self.hash[:12]}, {stored}, of {self._path}>"
+        head = one_line(f"<corpusdb.Plan {self.hash[:12]}, {stored}, of {self._path}>")
+        return f"{head}\n  next: .explain(), .build(directory), .verify(directory), .loader(), .row(0), .recipe"
 
 
 def _found_again(path: str, plan: str, number: int, shards: tuple[str, ...] = ()) -> Plan:

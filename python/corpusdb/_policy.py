@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, TypedDict, get_type_hints
+import json
+from typing import TypedDict
 
 __all__ = ["Decision", "PolicySettings", "policy_settings"]
 
@@ -32,6 +33,6 @@ class PolicySettings(_Profile, Decision, total=False):
     hashes: int | None
 
 
-def policy_settings(given: Decision) -> dict[str, Any]:
-    """Every setting by its name; none where the profile's, or the corpus's own, is to stay."""
-    return {**dict.fromkeys(get_type_hints(PolicySettings)), **given}
+def policy_settings(given: Decision) -> str:
+    """The settings as the native module is given them: a JSON object, without those that are None."""
+    return json.dumps({name: value for name, value in given.items() if value is not None})

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import html
 import logging
+import os
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple, TypeAlias
+
+from corpusdb._native import one_line
 
 __all__ = ["Progress", "ProgressOption", "listening"]
 
@@ -51,7 +55,7 @@ def listening(progress: ProgressOption) -> Iterator[_Listener]:
         for note in notes:
             if drawing is not None:
                 drawing.clear()
-            logger.warning(note)
+            logger.warning(one_line(note))
         if tell is not None:
             tell(Progress(stage, done, total, tally))
 
@@ -94,9 +98,7 @@ class _Line(_Bar):
     _is_drawn = False
 
     def _show(self, progress: Progress, words: str) -> None:
-        share = progress.done / progress.total if progress.total else None
-        head = progress.stage if share is None else f"{progress.stage} {min(share, 1):4.0%}"
-        line = f"{head} {words}"[: shutil.get_terminal_size().columns - 1]
+        line = _with_share(progress, words)[: shutil.get_terminal_size().columns - 1]
         sys.stderr.write(f"\r\x1b[2K{line}")
         sys.stderr.flush()
         self._is_drawn = True
@@ -113,27 +115,29 @@ class _Display(_Bar):
 
     _pause = 0.25
 
-    def __init__(self, show: Any, make: Any) -> None:
+    def __init__(self, show: Any) -> None:
         super().__init__()
-        self._make = make
         self._display = show
         self._handle: Any = None
 
     def _show(self, progress: Progress, words: str) -> None:
-        import html
-
         share = "" if not progress.total else f' value="{progress.done}" max="{progress.total}"'
-        page = self._make(
-            f"{html.escape(progress.stage)} <progress{share}></progress> <small>{html.escape(words)}</small>"
-        )
+        stage = html.escape(progress.stage)
+        self._write({
+            # For front ends that show text alone.
+            "text/plain": _with_share(progress, words),
+            "text/html": f"{stage} <progress{share}></progress> <small>{html.escape(words)}</small>",
+        })
+
+    def _write(self, bundle: dict[str, str]) -> None:
         if self._handle is None:
-            self._handle = self._display(page, display_id=True)
+            self._handle = self._display(bundle, raw=True, display_id=True)
         else:
-            self._handle.update(page)
+            self._handle.update(bundle, raw=True)
 
     def clear(self) -> None:
         if self._handle is not None:
-            self._handle.update(self._make(""))
+            self._write({"text/plain": "", "text/html": ""})
 
 
 def _bar(always: bool) -> _Bar | None:
@@ -141,12 +145,18 @@ def _bar(always: bool) -> _Bar | None:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None and hasattr(shell, "kernel"):
-        from IPython.display import HTML, display  # type: ignore[import-not-found, unused-ignore]
+        from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
 
-        return _Display(display, HTML)
-    if sys.stderr is not None and (always or sys.stderr.isatty()):
-        return _Line()
-    return None
+        return _Display(display)
+    # A terminal that is called dumb cannot write a line over.
+    is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+    return _Line() if is_terminal or (always and sys.stderr is not None) else None
+
+
+def _with_share(progress: Progress, words: str) -> str:
+    share = progress.done / progress.total if progress.total else None
+    head = progress.stage if share is None else f"{progress.stage} {min(share, 1):4.0%}"
+    return f"{head} {words}"
 
 
 def _words(progress: Progress, seconds: float) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from corpusdb._report import Names, Report
+from corpusdb._report import Report, by_name
 
 __all__ = [
     "Backup", "BackupFault", "BackupFile", "BackupReport", "BackupsCheck", "DroppedBackup",
     "CheckReport", "ColumnStats", "CorpusReport", "DedupExplanation", "DocumentCounts", "DocumentDuplicates", "DropRejectsReport",
     "DroppedSnapshot",
     "DuplicatesSummary", "Fault", "GroupChanges", "GroupStats", "Info", "IngestReport", "JoinReport", "LoadReport",
-    "LossCounts", "LossStats", "LostDocument", "LostRows", "MisfitStats", "RedoReport", "Reject", "RejectStats", "RemovalReport", "RepairReport",
+    "LossCounts", "LossStats", "LostDocument", "LostRows", "MisfitStats", "PurgeCertificate", "PurgeReport", "RedoReport", "Reject", "RejectStats", "RemovalReport", "RepairReport",
     "SalvageReport", "SettleReport",
     "SimilarDocument", "SimilarReport", "Snapshot", "SnapshotDetails", "SnapshotDiff", "SnapshotSource", "Stats",
 ]
@@ -20,10 +20,7 @@ __all__ = [
 class IngestReport(Report):
     """What became of an ingest."""
 
-    _classes = {
-        "tokens": Names, "special_tokens_in_text": Names, "refused": Names, "passed": Names, "misfits": Names,
-        "files": Names,
-    }
+    _classes = {"files": by_name}
     _absent = {"refused": {}, "passed": {}, "purged": 0, "misfits": {}, "not_finite": 0}
 
     source: str
@@ -179,10 +176,49 @@ class PurgeReport(Report):
     dry_run: bool
 
 
+class PurgeCertificate(Report):
+    """What a search for all that was ever purged came to; true when nothing of it is left."""
+
+    #: The release that searched, the store format, and the identity of the database.
+    release: str
+    format: int
+    corpus: str
+    #: The commit that was searched, its digest, and when.
+    commit: int
+    digest: str
+    time: str | None
+    #: Purged documents, runs of their texts, keys, fields and token ids that were searched for, and documents that are
+    #: too short for any.
+    purged: int
+    runs: int
+    without_runs: int
+    #: What was searched: rows by family, files as they lie there, and the spellings of words of users.
+    families: list[Report]
+    files: list[Report]
+    decodings: list[str]
+    #: Sketches of purged documents that stay, since what is similar is blocked; the words they are compared by.
+    sketches: int
+    normaliser: str
+    #: Paths of files from which purged documents without a key were read, and the first of them.
+    kept_paths: int
+    paths: list[str]
+    #: Dry runs of other processes, which are not searched.
+    twins: list[str]
+    #: Runs that other stored documents have too, the first of them, and runs that suites have.
+    shared_runs: int
+    shared: list[Report]
+    suite_runs: int
+    #: Places where a run was found that nobody else has, and the first of them.
+    found: int
+    findings: list[Report]
+
+    def __bool__(self) -> bool:
+        return self.found == 0 and not self.twins
+
+
 class JoinReport(Report):
     """What values from outside changed."""
 
-    _classes = {"misfits": Names}
     _absent = {"misfits": {}}
 
     fields: list[str]
@@ -620,8 +656,6 @@ class DroppedBackup(Report):
 class DocumentCounts(Report):
     """Documents, and what they come to."""
 
-    _classes = {"tokens": Names}
-
     documents: int
     bytes: int
     #: By tokenizer.
@@ -630,8 +664,6 @@ class DocumentCounts(Report):
 
 class LossCounts(Report):
     """Documents that are not kept for one reason."""
-
-    _classes = {"tokens": Names}
 
     #: `exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, `purged`; `unknown` where nothing says it any more.
     reason: str
@@ -643,8 +675,6 @@ class LossCounts(Report):
 class SnapshotSource(Report):
     """What a snapshot keeps of a source."""
 
-    _classes = {"tokens": Names}
-
     source: str
     documents: int
     bytes: int
@@ -654,7 +684,7 @@ class SnapshotSource(Report):
 class SnapshotDetails(Report):
     """What a snapshot holds."""
 
-    _classes = {"tokens": Names, "sources": SnapshotSource}
+    _classes = {"sources": SnapshotSource}
 
     name: str
     commit: int

@@ -31,6 +31,10 @@ class Signals(Named[Signal]):
     """The signals that can be stored, and what of each a corpus has."""
 
     _what = "signal"
+    _next = "next: .report(set=...), corpusdb.preset(set), and of a writer .add(names), .drop(names)"
+
+    def _told(self, thing: Signal) -> str:
+        return f"{thing.state}, of {thing.set}: {thing.expression}"
 
     def list(self) -> list[Signal]:
         """All of them: the set and function of each, whether it is stored, how many documents have a value."""

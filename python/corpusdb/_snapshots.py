@@ -38,6 +38,10 @@ class Snapshots(Named[Snapshot]):
     """The snapshots of a corpus, in the order of their names."""
 
     _what = "snapshot"
+    _next = "next: .show(name), .diff(earlier, later), .changes(...), and of a writer .create(name), .drop(name)"
+
+    def _told(self, thing: Snapshot) -> str:
+        return f"commit {thing.commit}, {thing.kept:,} documents kept"
 
     def list(self) -> list[Snapshot]:
         """All of them."""

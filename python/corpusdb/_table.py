@@ -1,12 +1,16 @@
-"""Rows of a statement: read once, as Arrow without a copy or as tuples."""
+"""Rows of a statement: of one commit, read as often as somebody asks, as Arrow without a copy or as tuples."""
 
 from __future__ import annotations
 
 import html
+import importlib
 import itertools
-from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from corpusdb.errors import CorpusError
 
 if TYPE_CHECKING:
     import pandas
@@ -17,16 +21,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Table"]
 
-#: What is shown of a table at most.
-_ROWS, _COLUMNS, _CELL = 20, 20, 100
+Made = TypeVar("Made")
+
+#: What is shown of a table at most: rows, columns and characters of a cell in a notebook, columns of no terminal.
+_ROWS, _COLUMNS, _CELL, _WIDTH = 20, 20, 100, 120
 
 
 class Table:
     """The answer to a statement: its columns at once, its rows as they are read.
 
-    It is an Arrow stream (`__arrow_c_stream__`), so whatever reads these takes it: `pyarrow.table(t)`,
-    `polars.DataFrame(t)`, `duckdb.sql("FROM t")`. Rows are made while they are read, and read once; showing the first
-    ones does not count. The rows outlive the corpus that was asked.
+    `show` prints the first rows, and so does a notebook or a prompt. `df` makes a pandas frame of the rows, `pl` one of
+    Polars, `arrow` a table of pyarrow; `fetchall`, `fetchone` and iterating give tuples. It is an Arrow stream
+    (`__arrow_c_stream__`), so whatever reads these takes it: `duckdb.sql("FROM answer")`.
+
+    A table is of the commit that it was asked of. It may be read any number of times: each time its statement runs
+    again on that commit, also when the corpus was closed. When the corpus has moved on since, reading raises
+    `corpusdb.Stale`; then ask again. Files that the statement names are read again each time.
     """
 
     __slots__ = ("_rows", "_statement")
@@ -45,48 +55,45 @@ class Table:
         """Types of the columns, in Arrow's words."""
         return self._rows.types
 
-    @property
-    def is_read(self) -> bool:
-        """Whether the rows were read, or are being read by somebody else."""
-        return self._rows.is_read
-
     def __arrow_c_schema__(self) -> object:
         return self._rows.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        return self._rows.__arrow_c_stream__(requested_schema)
+        return self._rows.stream().__arrow_c_stream__(requested_schema)
 
-    def to_pyarrow(self) -> pyarrow.Table:
-        """The rows as a `pyarrow.Table`, without a copy."""
-        import pyarrow
+    # In the words of other libraries -----------------------------------------------------------------------------------
 
-        with self._reading():
-            return pyarrow.RecordBatchReader.from_stream(self).read_all()
+    def arrow(self) -> pyarrow.Table:
+        """All rows as a `pyarrow.Table`, without a copy. `to_pyarrow` is the same."""
+        pyarrow = _library("pyarrow", "arrow()")
+        return self._read_whole(lambda stream: pyarrow.RecordBatchReader.from_stream(stream).read_all())
+
+    def df(self) -> pandas.DataFrame:
+        """All rows as a `pandas.DataFrame`, through pyarrow. `to_pandas` is the same."""
+        _library("pandas", "df()")
+        _library("pyarrow", "df()")
+        return self.arrow().to_pandas()
+
+    def pl(self) -> polars.DataFrame:
+        """All rows as a `polars.DataFrame`; numbers without a copy. `to_polars` is the same."""
+        polars = _library("polars", "pl()")
+        return self._read_whole(polars.DataFrame)
+
+    to_pyarrow, to_pandas, to_polars = arrow, df, pl
 
     def to_reader(self) -> pyarrow.RecordBatchReader:
         """The rows as a `pyarrow.RecordBatchReader`, batch by batch, without a copy."""
-        import pyarrow
+        return _library("pyarrow", "to_reader()").RecordBatchReader.from_stream(self)
 
-        return pyarrow.RecordBatchReader.from_stream(self)
-
-    def to_polars(self) -> polars.DataFrame:
-        """The rows as a `polars.DataFrame`; numbers without a copy."""
-        import polars
-
-        with self._reading():
-            return polars.DataFrame(self)
-
-    def to_pandas(self) -> pandas.DataFrame:
-        """The rows as a `pandas.DataFrame`, through pyarrow."""
-        return self.to_pyarrow().to_pandas()
+    # Tuples ------------------------------------------------------------------------------------------------------------
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """All rows as tuples."""
         return list(self)
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """The first row as a tuple, or None without rows; the others are not read."""
-        return next(iter(self), None)
+        """The first row as a tuple, none when there is none; the others are not read."""
+        return next(iter(self._rows.peek(1)), None)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """All rows as dictionaries."""
@@ -94,49 +101,51 @@ class Table:
         return [dict(zip(names, row, strict=True)) for row in self]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
-        batches = iter(self._rows.next_rows, None)
+        batches = iter(self._rows.read().next_rows, None)
         return itertools.chain.from_iterable(batches)
 
-    @contextmanager
-    def _reading(self) -> Iterator[None]:
-        self._rows.ask_for_failure()
+    # Shown -------------------------------------------------------------------------------------------------------------
+
+    def show(self, rows: int = _ROWS, *, width: int | None = None) -> None:
+        """Prints the first `rows` rows, at most `width` columns wide: by default as wide as the terminal is."""
+        if rows < 0:
+            raise ValueError(f"rows: expected a number from 0 on, got {rows}")
+        print(self._text(rows, width))
+
+    def _text(self, rows: int, width: int | None) -> str:
+        if width is None:
+            width = shutil.get_terminal_size((_WIDTH, 24)).columns
+        text, is_all = self._rows.show(rows, width)
+        text = text.rstrip("\n")
+        return text if is_all else f"{text}\n… the first {rows} rows; df(), pl(), arrow() or iterating give all"
+
+    def _read_whole(self, make: Callable[[_native.RowStream], Made]) -> Made:
+        stream = self._rows.stream()
+        stream.ask_for_failure()
         try:
-            yield
+            return make(stream)
         except BaseException:
             # Who reads a stream has only words of an error: here is the error itself.
-            failure = self._rows.failure()
+            failure = stream.failure()
             if failure is not None:
                 raise failure from None
             raise
 
-    def _first(self) -> list[tuple[Any, ...]] | None:
-        return None if self.is_read else self._rows.peek(_ROWS + 1)
-
     def __repr__(self) -> str:
-        from corpusdb.errors import CorpusError
-
         try:
-            first = self._first()
-        except CorpusError:
-            first = None
-        if first is None:
-            return f"<corpusdb.Table {', '.join(self.columns)}: read>"
-        names = self.columns[:_COLUMNS]
-        lines = [names, *([_text(value) for value in row[:_COLUMNS]] for row in first[:_ROWS])]
-        widths = [max(len(line[at]) for line in lines) for at in range(len(names))]
-        shown = "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
-        return shown + ("\n…" if len(first) > _ROWS or len(self.columns) > _COLUMNS else "")
+            return self._text(_ROWS, None)
+        except CorpusError as error:
+            return f"<corpusdb.Table of {', '.join(self.columns)}: {error}>"
 
     def _repr_html_(self) -> str:
-        first = self._first()
-        if first is None:
-            return f"<p>rows of <code>{html.escape(self._statement)}</code>, read</p>"
+        try:
+            first = self._rows.peek(_ROWS + 1)
+        except CorpusError as error:
+            return f"<p>rows of <code>{html.escape(self._statement)}</code>: {html.escape(str(error))}</p>"
         shown = self.columns[:_COLUMNS]
         head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
         body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_text(value))}</td>" for value in row[:_COLUMNS]) + "</tr>"
+            "<tr>" + "".join(f"<td>{html.escape(_cell(value))}</td>" for value in row[:_COLUMNS]) + "</tr>"
             for row in first[:_ROWS]
         )
         notes = []
@@ -148,6 +157,17 @@ class Table:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
 
 
-def _text(value: object) -> str:
+def _library(name: str, call: str) -> Any:
+    """A library that is not needed to install this one."""
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        way_out = f"{call} needs {name}, which {sys.executable} does not have: install it (pip install {name})"
+        raise ModuleNotFoundError(way_out, name=name) from None
+
+
+def _cell(value: object) -> str:
     text = "" if value is None else str(value).replace("\n", " ")
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

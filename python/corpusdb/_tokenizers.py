@@ -9,10 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corpusdb import _native
+from corpusdb._native import one_line
 from corpusdb._progress import ProgressOption, listening
-from corpusdb._report import Names, Report
+from corpusdb._report import Report
 from corpusdb._sizes import optional_size, size
-from corpusdb.errors import AlreadyExists, BadTokenizer
+from corpusdb.errors import AlreadyExists, BadTokenizer, CorpusError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -26,8 +27,6 @@ __all__ = [
 
 class TokenizerRecord(Report):
     """What is stored about a tokenizer, and of a call that encoded with it, what was encoded."""
-
-    _classes = {"special_tokens_in_text": Names, "refused": Names, "decisions": Names}
 
     name: str
     #: One more than its largest id.
@@ -135,11 +134,15 @@ class Tokenizer:
         return self.vocab_size
 
     def __repr__(self) -> str:
-        return f"<corpusdb.Tokenizer {self.name!r}: {self.vocab_size:,} ids>"
+        head = one_line(f"<corpusdb.Tokenizer {self.name!r}: {self.vocab_size:,} ids>")
+        return f"{head}\n  next: .encode(text), .decode(ids), .encode_batch(texts), .specials"
 
 
 class Tokenizers:
     """The tokenizers of a corpus, in the order they were registered."""
+
+    #: What can be asked of them.
+    _next = "next: tokenizers[\"NAME\"].encode(text), .show(name), .check(name), .diff(a, b), .analyse(names)"
 
     def __init__(self, handle: _native.Handle) -> None:
         self._handle = handle
@@ -161,7 +164,12 @@ class Tokenizers:
         return Tokenizer(_native.encoder(self._handle, name))
 
     def __repr__(self) -> str:
-        return f"<corpusdb.{type(self).__name__}: {', '.join(self.names()) or 'none'}>"
+        kind = f"corpusdb.{type(self).__name__}"
+        try:
+            names = self.names()
+        except CorpusError as error:
+            return f"<{kind}: {type(error).__name__.lower()}>"
+        return f"<{kind}: {one_line(', '.join(names)) or 'none'}>\n  {self._next}"
 
     def encode(self, name: str, text: str, *, specials: bool = False) -> NDArray[np.uint32]:
         """The ids of a text by a tokenizer; for many texts keep `Corpus.tokenizer(name)`."""
@@ -231,6 +239,8 @@ class Tokenizers:
 
 class WriterTokenizers(Tokenizers):
     """The tokenizers of a corpus that is open for writing."""
+
+    _next = "next: .add(name, file), .train(name), .extend(base, name), .drop(name), tokenizers[\"NAME\"].encode(text)"
 
     def add(
         self,

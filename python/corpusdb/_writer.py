@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import operator
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -16,12 +17,19 @@ from corpusdb._dedup import Dedup
 from corpusdb._fields import WriterFields
 from corpusdb._ingest import Input, told_apart
 from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import DropRejectsReport, IngestReport, LoadReport, PurgeReport, RemovalReport
+from corpusdb._reports import (
+    DropRejectsReport,
+    IngestReport,
+    LoadReport,
+    PurgeCertificate,
+    PurgeReport,
+    RemovalReport,
+)
 from corpusdb._sizes import optional_size, size
 from corpusdb._signals import WriterSignals
 from corpusdb._snapshots import WriterSnapshots
 from corpusdb._tokenizers import WriterTokenizers
-from corpusdb.errors import NotFound
+from corpusdb.errors import KeyNotFound, NotFound
 
 if TYPE_CHECKING:
     import numpy as np
@@ -35,12 +43,14 @@ logger = logging.getLogger("corpusdb")
 class Writer(Corpus):
     """A corpus that is open for writing: it holds the lock until it is closed.
 
-    It reads what it has committed. Threads may share it: they read while one of them writes, and calls that write wait
+    It reads what it has committed. Closing it gives the lock back whatever is still held: tables can be read afterwards,
+    as long as nothing else was committed, and iterators that were not read to their end are over. Threads may share it: they read while one of them writes, and calls that write wait
     for one another. Every call that writes may be interrupted (Ctrl-C): it stops at its next safe point with the corpus
     consistent, and the same call again goes on.
     """
 
     _mode = "w"
+    _next = "next: .ingest(...), .sql(\"SELECT ...\").df(), .dedup, .tokenizers, .snapshots; .close() gives the lock back"
 
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("a corpus open for writing cannot be pickled: one process writes; open it for reading elsewhere")
@@ -261,16 +271,33 @@ class Writer(Corpus):
     ) -> PurgeReport:
         """Erases documents: text, tokens, fields and key are gone from the disk, and nothing brings them back.
 
-        What is removed already is erased likewise. `block` and `reason` are those of `remove`, but for `similar`, which
-        needs the text. Refused while snapshots or plans show the documents, unless `force`: the snapshots lose them, the
-        plans cannot be opened any more. Without documents it finishes a purge that was stopped. `corpusdb purge --prove`
-        searches every row and file afterwards.
+        What is removed already is erased likewise, and a key that was purged before counts as `unchanged`. `block` and
+        `reason` are those of `remove`, but for `similar`, which needs the text. Refused while snapshots or plans show the
+        documents, unless `force`: the snapshots lose them, the plans cannot be opened any more. Without documents it
+        finishes a purge that was stopped. `prove` searches every row and file afterwards.
+
+        The corpus is opened again for it under its lock, so what was handed out and not read is given up, as by `close`.
         """
-        selected = [] if documents is None and where is None else self._selected(documents, where)
+        ids: list[int] = []
+        keys: list[str] = []
+        if documents is not None or where is not None:
+            ids, keys = self._named(documents, where)
         asked = _asked(block, reason, where)
         with listening(progress) as listener:
-            told = _native.purge(self._handle, selected, asked, (force, dry_run), listener)
+            told = _native.purge(self._handle, ids, keys, asked, (force, dry_run), listener)
         return PurgeReport.from_json(told)
+
+    def prove(
+        self, file: str | os.PathLike[str] | None = None, *, progress: ProgressOption = None
+    ) -> PurgeCertificate:
+        """Searches every row and every file of the corpus for all that was ever purged; true when nothing is left.
+
+        `file` is written as the certificate: JSON, with every purged document by its number.
+        """
+        path = None if file is None else os.fspath(file)
+        with listening(progress) as listener:
+            found = _native.prove_purge(self._handle, path, time.time_ns() // 1000, listener)
+        return PurgeCertificate.from_json(found)
 
     def restore(
         self,
@@ -304,26 +331,39 @@ class Writer(Corpus):
         return DropRejectsReport.from_json(told)
 
     def _selected(self, documents: Any, where: str | None) -> list[int]:
+        ids, keys = self._named(documents, where)
+        for key in keys:
+            found = self.find_key(key)
+            if not found:
+                raise KeyNotFound(f"nothing was changed: no document has the key {key}")
+            ids.extend(found)
+        return ids
+
+    def _named(self, documents: Any, where: str | None) -> tuple[list[int], list[str]]:
+        """The ids and the keys of documents that are named; the ids of those of a condition."""
         if (documents is None) == (where is None):
             raise TypeError("give documents (ids or keys) or where= (a SQL condition)")
         if where is not None:
-            ids: list[int] = self.select(where).tolist()
-            return ids
+            return self.select(where).tolist(), []
         if isinstance(documents, (int, str)) or not isinstance(documents, Iterable):
             documents = [documents]
-        selected: list[int] = []
-        stored = len(self)
-        for document in documents:
+        ids: list[int] = []
+        keys: list[str] = []
+        stored = self._handle.counts()[1]
+        for at, document in enumerate(documents):
             if isinstance(document, str):
-                found = self.find_key(document)
-                if not found:
-                    raise NotFound(f"nothing was changed: `{document}` is no key of a document")
-                selected.extend(found)
-            elif 0 <= int(document) < stored:
-                selected.append(int(document))
+                keys.append(document)
+                continue
+            try:
+                number = operator.index(document)
+            except TypeError:
+                kind = type(document).__name__
+                raise TypeError(f"documents[{at}]: expected an id (a number) or a key (text), got {kind}") from None
+            if 0 <= number < stored:
+                ids.append(number)
             else:
                 raise NotFound(f"no document {document}: the corpus holds ids 0 to below {stored}")
-        return selected
+        return ids, keys
 
     @property
     def tokenizers(self) -> WriterTokenizers:

@@ -140,5 +140,5 @@ def encode(batches: Stream, tokenizer: Tokenizer, *, text: str = "text") -> Batc
     return answer
 
 
-def _settings(policy: PolicySettings | None) -> dict[str, Any]:
+def _settings(policy: PolicySettings | None) -> str:
     return policy_settings(policy if policy is not None else {})

@@ -2,27 +2,37 @@
 
 use crate::blocking::{attended, or_leave, soon, to_the_end};
 use crate::error::named;
+use crate::loan::{Loan, Loans};
 use crate::process::{Owned, refuse_forked};
 use crate::words::tried;
-use corpusdb::store::DryRunCorpus;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, Error};
 use pyo3::prelude::*;
 use serde::Serialize;
-use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread::ThreadId;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// How long a call that writes waits before it looks again whether another one is done.
 const PAUSE: Duration = Duration::from_millis(2);
 
+/// How long closing waits for calls of other threads that read, and for those that a Ctrl-C left to end by themselves.
+const LEAVE: Duration = Duration::from_secs(10);
+
+/// How long a purge waits for such calls before it leaves the list of files as it is.
+const PATIENCE: Duration = Duration::from_secs(2);
+
 /// What a handle holds: the moment that it shows, and the writer of one that writes.
-struct Open {
+pub(crate) struct Open {
     path: PathBuf,
     /// The corpora beside it whose documents its epochs draw from.
     shards: Vec<PathBuf>,
     options: CorpusOptions,
     shown: Mutex<Option<Arc<Corpus>>>,
+    /// Every moment that was shown and that somebody may still read.
+    moments: Mutex<Vec<Weak<Corpus>>>,
+    /// What was handed out and reads a moment.
+    loans: Loans,
     writer: Mutex<Option<CorpusWriter>>,
     /// The threads of Python with a call that writes, or waits to.
     writing: Mutex<Vec<ThreadId>>,
@@ -32,7 +42,7 @@ struct Open {
 /// A corpus, opened. `corpusdb.Corpus` and `corpusdb.Writer` are made of it.
 #[pyclass(frozen, module = "corpusdb._native", name = "Handle")]
 pub(crate) struct Handle {
-    open: Owned<Open>,
+    open: Owned<Arc<Open>>,
 }
 
 #[pymethods]
@@ -67,31 +77,36 @@ impl Handle {
             } else {
                 (None, options.open_with(&path, &shards)?)
             };
-            let (shown, writer) = (Mutex::new(Some(Arc::new(corpus))), Mutex::new(writer));
-            Ok(Open {
+            let open = Open {
                 path,
                 shards,
                 options,
-                shown,
-                writer,
+                shown: Mutex::default(),
+                moments: Mutex::default(),
+                loans: Loans::default(),
+                writer: Mutex::new(writer),
                 writing: Mutex::default(),
                 writes: write,
-            })
+            };
+            open.show(corpus);
+            Ok(open)
         })?;
-        Ok(Self { open: Owned::new(open) })
+        Ok(Self { open: Owned::new(Arc::new(open)) })
     }
 
-    /// Gives everything back; again is nothing, nor in a child of the process that opened it. What was handed out
-    /// before stays whole.
+    /// Gives everything back; again is nothing, nor in a child of the process that opened it. When a writer is closed,
+    /// what was handed out and not read is given up, so that the next one can open the corpus.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let Some(open) = self.open.mine() else { return Ok(()) };
         if lock(&open.writing).contains(&std::thread::current().id()) {
             return Err(busy(py));
         }
-        py.detach(|| {
-            drop(lock(&open.writer).take());
-            drop(lock(&open.shown).take());
-        });
+        py.detach(|| open.close());
+        let begun = Instant::now();
+        while open.writes && open.is_read() && begun.elapsed() < LEAVE {
+            py.detach(|| std::thread::sleep(PAUSE));
+            py.check_signals()?;
+        }
         Ok(())
     }
 
@@ -132,8 +147,15 @@ impl Handle {
     /// # Errors
     /// `corpusdb.Closed`, `corpusdb.Forked`.
     pub(crate) fn corpus(&self, py: Python<'_>) -> PyResult<Arc<Corpus>> {
-        let shown = lock(&self.open.get(py)?.shown).clone();
-        shown.ok_or_else(|| closed(py))
+        self.open.get(py)?.shown(py).ok_or_else(|| closed(py))
+    }
+
+    /// What it has open, for values that may outlive it.
+    ///
+    /// # Errors
+    /// `corpusdb.Forked`.
+    pub(crate) fn open_corpus(&self, py: Python<'_>) -> PyResult<&Arc<Open>> {
+        self.open.get(py)
     }
 
     /// What the corpus was opened with.
@@ -177,7 +199,7 @@ impl Handle {
     /// `meanwhile` (see [`attended`]).
     ///
     /// # Errors
-    /// As [`Handle::write`]; `corpusdb.CorpusError` for a dry run while something else reads through the handle.
+    /// As [`Handle::write`].
     pub(crate) fn write_fed<T: Send>(
         &self,
         py: Python<'_>,
@@ -185,6 +207,58 @@ impl Handle {
         dry_run: bool,
         meanwhile: &mut dyn FnMut(Python<'_>, bool) -> bool,
         work: impl FnOnce(&mut CorpusWriter, &Context<'_>) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.take_turn(py, listener, meanwhile, |open, mut slot, context| {
+            let Some(writer) = &mut *slot else { return Ok(None) };
+            if dry_run {
+                let twin = writer.dry_run_copy()?;
+                // Nobody waits for what is only tried.
+                drop(slot);
+                let mut writer = open.options.open_writer(twin.path())?;
+                return work(&mut writer, context).map(Some);
+            }
+            let answer = work(writer, context);
+            // What was committed before an error is shown too.
+            open.show(writer.corpus());
+            answer.map(Some)
+        })
+    }
+
+    /// Lets go of the corpus and opens it again under its lock, then does `work`. What was handed out and not read is
+    /// given up. Where a call of another thread goes on reading, the corpus stays open, and the answer says so.
+    ///
+    /// # Errors
+    /// As [`Handle::write`].
+    pub(crate) fn reopen<T: Send>(
+        &self,
+        py: Python<'_>,
+        listener: Option<&Bound<'_, PyAny>>,
+        work: impl FnOnce(&mut CorpusWriter, bool, &Context<'_>) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.take_turn(py, listener, &mut |_, _| false, |open, mut slot, context| {
+            let is_new = open.reopen(&mut slot, context)?;
+            let Some(writer) = &mut *slot else { return Ok(None) };
+            work(writer, is_new, context).map(Some)
+        })
+    }
+
+    /// Gives up what was handed out and reads a moment.
+    ///
+    /// # Errors
+    /// `corpusdb.Forked`.
+    pub(crate) fn revoke_loans(&self, py: Python<'_>) -> PyResult<()> {
+        let open = self.open.get(py)?;
+        py.detach(|| open.loans.revoke());
+        Ok(())
+    }
+
+    /// Does `work` once no other call writes; none of it when the corpus is closed.
+    fn take_turn<T: Send>(
+        &self,
+        py: Python<'_>,
+        listener: Option<&Bound<'_, PyAny>>,
+        meanwhile: &mut dyn FnMut(Python<'_>, bool) -> bool,
+        work: impl FnOnce(&Open, WriterSlot<'_>, &Context<'_>) -> Result<Option<T>, Error> + Send,
     ) -> PyResult<T> {
         let open = self.open.get(py)?;
         if !open.writes {
@@ -198,41 +272,100 @@ impl Handle {
         }
         writing.push(caller);
         drop(writing);
-        let answer = attended(py, listener, meanwhile, |context| {
-            let Some(mut slot) = open.turn(context) else { return Ok(Answer::Closed) };
-            if slot.is_none() {
-                return Ok(Answer::Closed);
-            }
-            if dry_run {
-                open.on_twin(&mut slot, context, work)
-            } else {
-                open.on(&mut slot, context, work)
-            }
+        let answer = attended(py, listener, meanwhile, |context| match open.turn(context) {
+            Some(slot) => work(open, slot, context),
+            None => Ok(None),
         });
         lock(&open.writing).retain(|thread| *thread != caller);
-        match answer? {
-            Answer::Done(value) => Ok(value),
-            Answer::Closed => Err(closed(py)),
-            Answer::InUse => Err(named(
-                py,
-                "CorpusError",
-                "a dry run needs the corpus for itself, and rows or duplicates that are not read to their end still read \
-                 it: read them out or let go of them, or try it out with the command",
-            )),
-        }
+        answer?.ok_or_else(|| closed(py))
     }
 }
 
-/// What came of a call that writes.
-enum Answer<T> {
-    Done(T),
-    Closed,
-    InUse,
-}
+/// The place of the writer, while no other call writes.
+type WriterSlot<'a> = MutexGuard<'a, Option<CorpusWriter>>;
 
 impl Open {
+    /// The moment that is shown; none when it was closed.
+    pub(crate) fn shown(&self, py: Python<'_>) -> Option<Arc<Corpus>> {
+        match self.shown.try_lock() {
+            Ok(shown) => shown.clone(),
+            // A purge opens the corpus again, and other threads may need the interpreter to let go of it.
+            Err(_) => py.detach(|| lock(&self.shown).clone()),
+        }
+    }
+
+    /// Where it lies, whatever the working directory becomes.
+    pub(crate) fn absolute_path(&self) -> PathBuf {
+        absolute(&self.path)
+    }
+
+    /// Where the corpora beside it lie.
+    pub(crate) fn absolute_shards(&self) -> Vec<PathBuf> {
+        self.shards.iter().map(|shard| absolute(shard)).collect()
+    }
+
+    /// What it was opened with.
+    pub(crate) const fn options(&self) -> CorpusOptions {
+        self.options
+    }
+
+    /// A value that reads a moment of the corpus: given up with the corpus where that is written.
+    pub(crate) fn lend<T: Send + 'static>(&self, value: T) -> Loan<T> {
+        let loan = Loan::new(value);
+        // Those of a reader keep nobody out.
+        if self.writes {
+            self.loans.add(&loan);
+        }
+        loan
+    }
+
+    fn show(&self, corpus: Corpus) {
+        *lock(&self.shown) = Some(self.moment(corpus));
+    }
+
+    /// A moment, noted as long as somebody reads it.
+    fn moment(&self, corpus: Corpus) -> Arc<Corpus> {
+        let corpus = Arc::new(corpus);
+        let mut moments = lock(&self.moments);
+        moments.retain(|moment| moment.strong_count() > 0);
+        moments.push(Arc::downgrade(&corpus));
+        corpus
+    }
+
+    /// Whether somebody reads a moment that was shown.
+    fn is_read(&self) -> bool {
+        lock(&self.moments).iter().any(|moment| moment.strong_count() > 0)
+    }
+
+    fn close(&self) {
+        if self.writes {
+            self.loans.revoke();
+        }
+        drop(lock(&self.writer).take());
+        drop(lock(&self.shown).take());
+    }
+
+    /// Opens the corpus again under its lock; whether that was possible. An error leaves it closed.
+    fn reopen(&self, slot: &mut WriterSlot<'_>, context: &Context<'_>) -> Result<bool, Error> {
+        let mut shown = lock(&self.shown);
+        self.loans.revoke();
+        drop(shown.take());
+        let begun = Instant::now();
+        while self.is_read() && begun.elapsed() < PATIENCE && !context.is_interrupted() {
+            std::thread::sleep(PAUSE);
+        }
+        let is_free = !self.is_read();
+        let writer = match slot.take() {
+            Some(writer) if is_free => Some(writer.reopen()?),
+            other => other,
+        };
+        *shown = writer.as_ref().map(|writer| self.moment(writer.corpus()));
+        **slot = writer;
+        Ok(is_free)
+    }
+
     /// Waits until no other call writes; none when it was asked to stop before.
-    fn turn(&self, context: &Context<'_>) -> Option<MutexGuard<'_, Option<CorpusWriter>>> {
+    fn turn(&self, context: &Context<'_>) -> Option<WriterSlot<'_>> {
         loop {
             match self.writer.try_lock() {
                 Ok(slot) => return Some(slot),
@@ -247,42 +380,17 @@ impl Open {
             }
         }
     }
+}
 
-    fn on<T>(
-        &self,
-        slot: &mut Option<CorpusWriter>,
-        context: &Context<'_>,
-        work: impl FnOnce(&mut CorpusWriter, &Context<'_>) -> Result<T, Error>,
-    ) -> Result<Answer<T>, Error> {
-        let Some(writer) = slot else { return Ok(Answer::Closed) };
-        let answer = work(writer, context);
-        // What was committed before an error is shown too.
-        *lock(&self.shown) = Some(Arc::new(writer.corpus()));
-        answer.map(Answer::Done)
+impl Drop for Open {
+    fn drop(&mut self) {
+        // What was handed out may outlive the handle, and must not keep the lock.
+        self.close();
     }
+}
 
-    /// The twin is made while nobody has the corpus open, so it is closed for a moment.
-    fn on_twin<T>(
-        &self,
-        slot: &mut Option<CorpusWriter>,
-        context: &Context<'_>,
-        work: impl FnOnce(&mut CorpusWriter, &Context<'_>) -> Result<T, Error>,
-    ) -> Result<Answer<T>, Error> {
-        let mut shown = lock(&self.shown);
-        if shown.as_ref().is_some_and(|corpus| Arc::strong_count(corpus) > 1) {
-            return Ok(Answer::InUse);
-        }
-        drop(shown.take());
-        drop(slot.take());
-        let twin = DryRunCorpus::make(&self.path);
-        let writer = self.options.open_writer_with(&self.path, &self.shards)?;
-        *shown = Some(Arc::new(writer.corpus()));
-        *slot = Some(writer);
-        drop(shown);
-        let twin = twin?;
-        let mut writer = self.options.open_writer(twin.path())?;
-        work(&mut writer, context).map(Answer::Done)
-    }
+fn absolute(path: &Path) -> PathBuf {
+    std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf())
 }
 
 fn closed(py: Python<'_>) -> PyErr {

@@ -1,15 +1,16 @@
 //! A corpus that changes its mind: removal, another policy, compaction; checks.
 
-use crate::blocking::or_leave;
+use crate::blocking::{or_leave, soon};
 use crate::corpus::Handle;
 use crate::policy::PolicySettings;
 use crate::words::{json, one_of, tried};
 use corpusdb::Error;
-use corpusdb::curate::{BlockReach, RejectSelection, RemovalRequest};
+use corpusdb::curate::{BlockReach, PurgeSelection, RejectSelection, RemovalRequest};
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::CheckDepth;
 use pyo3::prelude::*;
 use serde_json::json as object;
+use std::path::PathBuf;
 
 /// What a removal is asked for with: how far it reaches (`nothing`, `exact`, `normalised` or `similar`), and what goes
 /// on record of it.
@@ -57,36 +58,62 @@ pub(crate) fn remove(
     })
 }
 
-/// Erases documents; the report as JSON text.
+/// Erases documents, by id and by key; the report as JSON text.
 #[pyfunction]
-#[pyo3(signature = (handle, documents, asked, switches, listener=None))]
+#[pyo3(signature = (handle, documents, keys, asked, switches, listener=None))]
 pub(crate) fn purge(
     py: Python<'_>,
     handle: &Handle,
     documents: Vec<u64>,
+    keys: Vec<String>,
     asked: Asked,
     switches: (bool, bool),
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let removal = asked.removal(py)?;
     let (force, dry_run) = switches;
-    let selection: RoaringTreemap = documents.into_iter().collect();
-    let nothing = RoaringTreemap::new();
-    let purge = |selection: &RoaringTreemap| {
+    let purge = |selection: PurgeSelection| {
         let removal = removal.clone();
         handle.write_fed(py, listener.as_ref(), dry_run, &mut |_, _| false, |writer, context| {
             writer.purge(selection, removal, force, context)
         })
     };
-    let mut report = purge(&selection)?;
+    let corpus = handle.corpus(py)?;
+    let mut selection = soon(py, || corpus.keys_to_purge(keys.iter().map(String::as_str)))?;
+    drop(corpus);
+    selection.documents.extend(documents);
+    let mut report = purge(selection)?;
+    if dry_run {
+        return tried(py, &report, dry_run);
+    }
     if report.held {
-        // The handle itself showed the moment before, and shows that of the erased rows now.
-        let ended = purge(&nothing)?;
+        // The handle itself showed the moment before, and tables that nobody has read may do so.
+        handle.revoke_loans(py)?;
+        let ended = purge(PurgeSelection::default())?;
         report.held = ended.held;
         report.checkpoints.extend(ended.checkpoints);
         report.commits += ended.commits;
     }
+    let is_new = handle.reopen(py, listener.as_ref(), |_, is_new, _| Ok(is_new))?;
+    report.held |= !is_new;
     tried(py, &report, dry_run)
+}
+
+/// Searches every row and file for all that was ever purged, and writes the certificate to `file`, where one is named;
+/// what was found, as JSON text. `time` is that of the certificate.
+#[pyfunction]
+#[pyo3(signature = (handle, file, time, listener=None))]
+pub(crate) fn prove_purge(
+    py: Python<'_>,
+    handle: &Handle,
+    file: Option<PathBuf>,
+    time: i64,
+    listener: Option<Bound<'_, PyAny>>,
+) -> PyResult<String> {
+    let found = handle.reopen(py, listener.as_ref(), |writer, _, context| {
+        writer.prove_purge(file.as_deref(), Some(time), context)
+    })?;
+    json(py, &found)
 }
 
 /// Takes removals back; the report as JSON text.

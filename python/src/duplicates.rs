@@ -3,9 +3,10 @@
 use crate::blocking::{or_leave, soon};
 use crate::corpus::Handle;
 use crate::error::named;
+use crate::loan::Loan;
 use crate::policy::PolicySettings;
 use crate::process::Owned;
-use crate::sql::Rows;
+use crate::rows::Rows;
 use crate::words::json;
 use corpusdb::duplicates::{
     Duplicates, DuplicatesOptions, SimilarOptions, SimilarTo, explain_policy,
@@ -14,7 +15,7 @@ use corpusdb::query::QueryError;
 use corpusdb::{Corpus, DocId};
 use pyo3::prelude::*;
 use self_cell::self_cell;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 self_cell!(
     struct Walk {
@@ -27,10 +28,11 @@ self_cell!(
 /// Id, key and source of the removed document; of its witness; kind; similarity; shares of both.
 type Pair = (u64, String, String, u64, String, String, &'static str, f64, f64, f64);
 
-/// Removed documents beside their witnesses, ascending by id. It holds one pair at a time, and outlives the handle.
+/// Removed documents beside their witnesses, ascending by id. It holds one pair at a time, and outlives a
+/// handle that reads.
 #[pyclass(frozen, module = "corpusdb._native", name = "Pairs")]
 pub(crate) struct Pairs {
-    walk: Owned<Mutex<Option<Walk>>>,
+    walk: Owned<Loan<Walk>>,
     source: Option<String>,
 }
 
@@ -54,7 +56,7 @@ pub(crate) fn duplicates(
     }
     let walk =
         soon(py, move || Walk::try_new(corpus, |corpus| corpus.duplicates(document.map(DocId))))?;
-    Ok(Pairs { walk: Owned::new(Mutex::new(Some(walk))), source })
+    Ok(Pairs { walk: Owned::new(handle.open_corpus(py)?.lend(walk)), source })
 }
 
 #[pymethods]
@@ -62,10 +64,11 @@ impl Pairs {
     /// Up to `count` more pairs; none behind the last.
     fn next_pairs(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Pair>> {
         let place = self.walk.get(py)?;
-        let walk = place.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(walk) = walk else { return Ok(Vec::new()) };
+        let Some(walk) = place.take(py, "duplicates that were not read")? else {
+            return Ok(Vec::new());
+        };
         let source = self.source.clone();
-        let (pairs, walk) = or_leave(py, None, move |context| {
+        let walked = or_leave(py, None, move |context| {
             let mut walk = walk;
             let pairs = walk.with_dependent_mut(|_, pairs| -> Result<Vec<Pair>, QueryError> {
                 let mut found = Vec::new();
@@ -90,10 +93,9 @@ impl Pairs {
                 Ok(found)
             })?;
             Ok((pairs, walk))
-        })?;
-        if !pairs.is_empty() {
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(walk);
-        }
+        });
+        let (pairs, walk) = walked.inspect_err(|_| place.put_back(None))?;
+        place.put_back((!pairs.is_empty()).then_some(walk));
         Ok(pairs)
     }
 }
@@ -124,11 +126,10 @@ pub(crate) fn duplicates_matrix(
     source: Option<String>,
 ) -> PyResult<Rows> {
     let corpus = handle.corpus(py)?;
-    let (batch, corpus) = or_leave(py, None, move |_| {
-        let found = corpus.duplicates_matrix(&by, source.as_deref())?;
-        Ok((found.to_record_batch()?, corpus))
+    let batch = or_leave(py, None, move |_| {
+        Ok(corpus.duplicates_matrix(&by, source.as_deref())?.to_record_batch()?)
     })?;
-    Ok(Rows::of(batch, corpus))
+    Ok(Rows::of(batch))
 }
 
 /// A document among its duplicates, as JSON text.

@@ -6,6 +6,7 @@
 
 mod backups;
 mod blocking;
+mod call;
 mod cells;
 mod command;
 mod contamination;
@@ -21,13 +22,16 @@ mod ingest;
 mod kernel;
 mod load;
 mod loader;
+mod loan;
+mod parameters;
 mod plan;
 mod policy;
 mod process;
 mod repair;
+mod rows;
 mod signals;
 mod snapshots;
-mod sql;
+mod stream;
 mod tokenize;
 mod tokenizers;
 mod told;
@@ -43,6 +47,8 @@ mod native {
     #[pymodule_export]
     use crate::blocking::wait_for_reads;
     #[pymodule_export]
+    use crate::call::call;
+    #[pymodule_export]
     use crate::command::main;
     #[pymodule_export]
     use crate::contamination::{
@@ -53,7 +59,7 @@ mod native {
     use crate::corpus::Handle;
     #[pymodule_export]
     use crate::curate::{
-        check, compact, digest, drop_rejects, purge, redo, remove, restore, settle,
+        check, compact, digest, drop_rejects, prove_purge, purge, redo, remove, restore, settle,
     };
     #[pymodule_export]
     use crate::documents::{
@@ -88,6 +94,8 @@ mod native {
     #[pymodule_export]
     use crate::repair::{repair, salvage};
     #[pymodule_export]
+    use crate::rows::{RowReader, Rows, sql};
+    #[pymodule_export]
     use crate::signals::{add_signals, drop_signals, signals, signals_preset, signals_report};
     #[pymodule_export]
     use crate::snapshots::{
@@ -95,7 +103,7 @@ mod native {
         snapshot_changes, snapshots,
     };
     #[pymodule_export]
-    use crate::sql::{Rows, sql};
+    use crate::stream::RowStream;
     #[pymodule_export]
     use crate::tokenize::{
         add_tokenizer, backfill_tokenizer, drop_tokenizer, extend_tokenizer, train_tokenizer,
@@ -105,6 +113,8 @@ mod native {
         Encoder, analyse_tokenizers, check_tokenizer, diff_tokenizers, encoder, pieces,
         tokenizer_file, tokenizer_names, tokenizer_originals, tokenizer_record,
     };
+    #[pymodule_export]
+    use crate::words::one_line;
     use pyo3::prelude::*;
 
     #[pymodule_init]

@@ -2,29 +2,16 @@
 
 use crate::error::{named, raise};
 use crate::fields::kind_named;
-use crate::words::word;
-use corpusdb::dedup::{KeepOrder, Normaliser, PolicyError, PolicySettings as Settings, Profile};
+use corpusdb::cli::rows::{Face, VerbError, policy_settings, spell_message};
+use corpusdb::dedup::{PolicyError, PolicySettings as Settings};
 use corpusdb::{Corpus, Policy};
 use pyo3::prelude::*;
-use serde::de::DeserializeOwned;
 use std::path::PathBuf;
 
-/// The flags of the command that choose a policy, each by its name there.
+/// The options of the command that choose a policy, as a JSON object by their names.
 #[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct PolicySettings {
-    profile: Option<String>,
-    mode: Option<String>,
-    threshold: Option<f64>,
-    bands: Option<u32>,
-    rows: Option<u32>,
-    keep: Option<String>,
-    scope: Option<String>,
-    compare: Option<String>,
-    normaliser: Option<String>,
-    shingle: Option<u32>,
-    hashes: Option<u32>,
-}
+#[pyo3(transparent)]
+pub(crate) struct PolicySettings(String);
 
 impl PolicySettings {
     /// The policy asked for.
@@ -32,7 +19,7 @@ impl PolicySettings {
     /// # Errors
     /// `corpusdb.BadPolicy`.
     pub(crate) fn policy(&self, py: Python<'_>) -> PyResult<Policy> {
-        self.settings(py)?.policy().map_err(|error| told(py, error))
+        self.settings(py)?.policy().map_err(|error| raise_policy(py, error))
     }
 
     /// A corpus's policy with what may be otherwise in it; none when nothing is asked to be.
@@ -40,53 +27,21 @@ impl PolicySettings {
     /// # Errors
     /// `corpusdb.BadPolicy`.
     pub(crate) fn other_than(&self, py: Python<'_>, current: &Policy) -> PyResult<Option<Policy>> {
-        self.settings(py)?.other_than(current).map_err(|error| told(py, error))
+        self.settings(py)?.other_than(current).map_err(|error| raise_policy(py, error))
     }
 
     fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
-        let profile = self.profile.as_deref().map(Profile::parse).transpose();
-        let profile = profile.map_err(|error| told(py, error))?;
-        let normaliser = self.normaliser.as_deref().map(Normaliser::parse).transpose();
-        let normaliser = normaliser.map_err(|error| told(py, error))?;
-        Ok(Settings {
-            profile: profile.map(|(profile, _)| profile),
-            mode: given(py, "mode", &self.mode)?,
-            threshold: self.threshold,
-            bands: self.bands,
-            rows: self.rows,
-            keep: match &self.keep {
-                Some(keep) => Some(KeepOrder::parse(keep).map_err(|error| told(py, error))?),
-                None => None,
-            },
-            scope: given(py, "scope", &self.scope)?,
-            compared: given(py, "compare", &self.compare)?,
-            normaliser: normaliser.or(profile.and_then(|(_, version)| version)),
-            shingle: self.shingle,
-            hashes: self.hashes,
+        policy_settings(&self.0).map_err(|error| match error {
+            VerbError::Library(error) => raise(py, error),
+            VerbError::Arguments(words) => {
+                named(py, "BadPolicy", &spell_message(&words, Face::Python))
+            }
         })
     }
 }
 
-fn given<T: DeserializeOwned>(
-    py: Python<'_>,
-    name: &str,
-    said: &Option<String>,
-) -> PyResult<Option<T>> {
-    said.as_deref().map(|said| word(py, "BadPolicy", name, said)).transpose()
-}
-
-/// With the words of Python for what cannot be changed.
-fn told(py: Python<'_>, error: PolicyError) -> PyErr {
-    let why = match &error {
-        PolicyError::Fixed { .. } => {
-            format!("{error}, or ask corpusdb.explain_dedup what another policy comes to")
-        }
-        PolicyError::FixedHashes { profile, hashes } => format!(
-            "the sketch of profile {profile} has {hashes} hashes, always; leave hashes out, or begin with profile=\"bigcode\""
-        ),
-        _ => return raise(py, error),
-    };
-    named(py, "BadPolicy", &why)
+fn raise_policy(py: Python<'_>, error: PolicyError) -> PyErr {
+    named(py, "BadPolicy", &spell_message(&error.to_string(), Face::Python))
 }
 
 /// What a policy comes to: its mode, keep order and scope, each by its word.

@@ -98,17 +98,6 @@ impl<T> Owned<T> {
     pub(crate) fn mine(&self) -> Option<&T> {
         self.value.as_ref().filter(|_| std::process::id() == self.process)
     }
-
-    /// The value itself, in the process that made it.
-    pub(crate) fn into_mine(mut self) -> Option<T> {
-        if std::process::id() == self.process { self.value.take() } else { None }
-    }
-
-    /// As [`Owned::mine`], to be changed.
-    pub(crate) fn mine_mut(&mut self) -> Option<&mut T> {
-        let is_mine = std::process::id() == self.process;
-        self.value.as_mut().filter(|_| is_mine)
-    }
 }
 
 impl<T> Drop for Owned<T> {

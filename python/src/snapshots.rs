@@ -2,6 +2,7 @@
 
 use crate::blocking::{or_leave, soon};
 use crate::corpus::Handle;
+use crate::loan::Loan;
 use crate::process::Owned;
 use crate::words::json;
 use corpusdb::Corpus;
@@ -10,7 +11,7 @@ use corpusdb::store::SnapshotRecord;
 use pyo3::prelude::*;
 use self_cell::self_cell;
 use serde_json::{Value, json as object};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 self_cell!(
     struct Walk {
@@ -32,11 +33,11 @@ type Changed = (
     Option<u64>,
 );
 
-/// Documents that changed from one moment to a later one, ascending by id. It holds one at a time, and outlives the
-/// handle.
+/// Documents that changed from one moment to a later one, ascending by id. It holds one at a time, and outlives a
+/// handle that reads.
 #[pyclass(frozen, module = "corpusdb._native", name = "Changes")]
 pub(crate) struct Changes {
-    walk: Owned<Mutex<Option<Walk>>>,
+    walk: Owned<Loan<Walk>>,
 }
 
 /// Names the present moment; its record as JSON text.
@@ -121,7 +122,7 @@ pub(crate) fn snapshot_changes(
     let walk = or_leave(py, None, move |_| {
         Walk::try_new(corpus, |corpus| corpus.snapshot_changes(&earlier, later.as_deref()))
     })?;
-    Ok(Changes { walk: Owned::new(Mutex::new(Some(walk))) })
+    Ok(Changes { walk: Owned::new(handle.open_corpus(py)?.lend(walk)) })
 }
 
 #[pymethods]
@@ -129,9 +130,10 @@ impl Changes {
     /// Up to `count` more documents; none behind the last.
     fn next_changes(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Changed>> {
         let place = self.walk.get(py)?;
-        let walk = place.lock().unwrap_or_else(PoisonError::into_inner).take();
-        let Some(walk) = walk else { return Ok(Vec::new()) };
-        let (changes, walk) = or_leave(py, None, move |context| {
+        let Some(walk) = place.take(py, "changes that were not read")? else {
+            return Ok(Vec::new());
+        };
+        let walked = or_leave(py, None, move |context| {
             let mut walk = walk;
             let next = |_: &Arc<Corpus>, documents: &mut ChangedDocuments<'_>| {
                 let mut found = Vec::new();
@@ -152,10 +154,9 @@ impl Changes {
             };
             let changes = walk.with_dependent_mut(next)?;
             Ok((changes, walk))
-        })?;
-        if !changes.is_empty() {
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(walk);
-        }
+        });
+        let (changes, walk) = walked.inspect_err(|_| place.put_back(None))?;
+        place.put_back((!changes.is_empty()).then_some(walk));
         Ok(changes)
     }
 }

@@ -60,3 +60,9 @@ pub(crate) fn tried<T: Serialize>(py: Python<'_>, report: &T, dry_run: bool) -> 
     }
     json(py, &Tried { report, dry_run })
 }
+
+/// A text of strangers on one line, as a terminal shows and does not obey it.
+#[pyfunction]
+pub(crate) fn one_line(text: &str) -> String {
+    corpusdb::show::one_line(text).into_owned()
+}

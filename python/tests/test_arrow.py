@@ -72,13 +72,18 @@ def test_rows_reach_pyarrow_without_a_copy(db: corpusdb.Corpus) -> None:
         assert theirs[: len(addresses)] == addresses
 
 
-def test_rows_are_read_once(db: corpusdb.Corpus) -> None:
-    rows = db.sql("SELECT id FROM documents")
-    assert pa.table(rows).num_rows == 44
-    assert rows.is_read and "read" in repr(rows)
-    for again in (rows.to_pyarrow, rows.fetchall, rows.__arrow_c_stream__, rows._rows.next_rows):
-        with pytest.raises(corpusdb.Closed, match="run the statement again"):
-            again()
+def test_rows_are_read_as_often_as_somebody_asks(db: corpusdb.Corpus) -> None:
+    rows = db.sql("SELECT id, text FROM documents ORDER BY id")
+    first = pa.table(rows)
+    assert first.num_rows == 44 and rows.arrow() == rows.to_pyarrow() == first == pa.table(rows)
+    assert rows.fetchall() == rows.fetchall() == list(zip(*first.to_pydict().values(), strict=True))
+    a, b = iter(rows), iter(rows)
+    assert (next(a), next(a), next(b)) == (rows.fetchall()[0], rows.fetchall()[1], rows.fetchall()[0])
+    assert rows.fetchone() == rows.fetchone() and "https" not in repr(rows)
+    matrix = db.duplicates_matrix()
+    assert matrix.fetchall() == matrix.fetchall() and matrix.arrow().num_rows == len(matrix.fetchall()) > 0
+    stream = db.sql("SELECT 1").to_reader()
+    assert stream.read_all().num_rows == 1
 
 
 def test_a_stream_outlives_the_corpus_and_may_stay_unread(crawl_path: Path) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 from pathlib import Path
 
@@ -60,6 +62,65 @@ def test_documents_are_purged_with_a_reason(filled: corpusdb.Writer) -> None:
     assert filled.check("deep").faults == []
 
 
+def test_a_key_that_was_purged_was_purged_before(filled: corpusdb.Writer) -> None:
+    key = "https://a.example/1"
+    assert filled.purge(key).purged == 1
+    again = filled.purge([key, 1])
+    assert (again.selected, again.purged, again.unchanged) == (2, 0, 2)
+    with pytest.raises(corpusdb.KeyNotFound, match="no document has the key nothing"):
+        filled.purge([key, "nothing"])
+    with pytest.raises(TypeError, match=r"documents\[1\]: expected an id \(a number\) or a key \(text\), got NoneType"):
+        filled.purge([1, None])  # type: ignore[list-item]
+
+
+def test_what_was_purged_is_in_no_file_while_the_writer_goes_on(w: corpusdb.Writer) -> None:
+    """RocksDB's list of files has the first and last keys of tables, values of fields among them."""
+    marks = [f"secret-{at:02}-of-a-person" for at in range(40)]
+    pages = [{"url": mark, "site": mark, "text": f"{corpora.prose(at)} {mark}"} for at, mark in enumerate(marks)]
+    w.ingest(pages, source="web", id_field="url")
+    w.compact()
+    unread, shown, pairs = w.sql("SELECT text FROM documents"), w.sql("SELECT key FROM documents"), w.duplicates()
+    repr(shown)
+    report = w.purge(where="source = 'web'", reason="asked for")
+    assert (report.purged, report.held) == (40, False)
+    left = [path for path in Path(w.path).rglob("*") if path.is_file() and b"of-a-person" in path.read_bytes()]
+    assert [path.name for path in left if not path.name.startswith("LOG")] == []
+    proof = w.prove(Path(w.path).parent / "proof.json")
+    assert proof and (proof.purged, proof.found, proof.twins) == (40, 0, [])
+    assert json.loads((Path(w.path).parent / "proof.json").read_text())["purged"] == 40
+    assert w.ingest([corpora.page(50)], source="other").kept == 1 and w.check("deep").faults == []
+    # What was not read showed documents that are gone.
+    for table in (unread, shown):
+        with pytest.raises(corpusdb.Stale, match="of commit"):
+            table.fetchall()
+    with pytest.raises(corpusdb.Closed, match="duplicates that were not read went when"):
+        next(pairs)
+
+
+def test_a_purge_goes_on_beside_threads_that_read(filled: corpusdb.Writer) -> None:
+    stop = threading.Event()
+
+    def look() -> int:
+        seen = 0
+        while not stop.is_set():
+            seen += filled.count("kept")
+            try:
+                seen += len(filled.sql("SELECT id FROM documents").fetchall())
+            except (corpusdb.Stale, corpusdb.Closed):
+                # A purge gives up what shows the moment before it.
+                continue
+        return seen
+
+    with ThreadPoolExecutor(3) as pool:
+        looking = [pool.submit(look) for _ in range(3)]
+        for document in (4, 5, 6):
+            assert filled.purge(document).purged == 1
+        stop.set()
+        assert all(looked.result(60) for looked in looking)
+    filled.purge()
+    assert filled.prove() and filled.count("standing = 'purged'") == 3
+
+
 def test_dedup_is_decided_again(filled: corpusdb.Writer) -> None:
     tried = filled.dedup.redo(mode="exact", dry_run=True)
     assert (tried.dry_run, tried.kept_before, tried.kept_after) == (True, 10, 11)
@@ -73,13 +134,26 @@ def test_dedup_is_decided_again(filled: corpusdb.Writer) -> None:
         filled.dedup.redo(threshold=7)
 
 
-def test_a_dry_run_waits_for_nobody_who_reads(filled: corpusdb.Writer) -> None:
-    rows = filled.sql("SELECT id FROM documents")
-    with pytest.raises(corpusdb.CorpusError, match="let go of them"):
-        filled.dedup.redo(mode="exact", dry_run=True)
-    assert len(rows.fetchall()) == 11
-    del rows
+def test_a_dry_run_waits_for_nobody_who_reads_and_keeps_the_lock(filled: corpusdb.Writer) -> None:
+    rows, reading = filled.sql("SELECT id FROM documents"), filled.duplicates()
     assert filled.dedup.redo(mode="exact", dry_run=True).kept_after == 11
+    assert len(rows.fetchall()) == 11 and len(list(reading)) == 1
+
+    def pages() -> Iterator[dict[str, str]]:
+        # While it is tried, nobody else can take the corpus.
+        with pytest.raises(corpusdb.Locked, match="this very process"):
+            corpusdb.open(filled.path, mode="w")
+        with corpusdb.open(filled.path) as beside:
+            assert beside.count() == 11
+        yield {"text": corpora.prose(99)}
+
+    assert filled.ingest(pages(), source="tried", dry_run=True).kept == 1
+    assert (filled.count(), filled.is_closed) == (11, False)
+    with pytest.raises(corpusdb.BadPolicy):
+        filled.dedup.redo(threshold=7, dry_run=True)
+    assert filled.ingest([{"text": corpora.prose(99)}], source="real").kept == 1
+    assert filled.check("deep").faults == []
+    assert not list(Path(filled.path).glob("dry-run-*"))
 
 
 @pytest.mark.parametrize("form", ["file", "arrow", "mappings"])
@@ -105,7 +179,7 @@ def test_fields_are_added_set_computed_listed_and_dropped(filled: corpusdb.Write
     filled.ingest([record], source="late", id_field="url")
     assert filled.fields.add("edu", float, from_meta="scores.edu", dry_run=True).values == 1
     added = filled.fields.add("edu", float, from_meta="scores.edu")
-    assert (added.kind, added.member, added.values, added.documents) == ("float", "scores.edu", 1, len(filled))
+    assert (added.kind, added.member, added.values, added.documents) == ("float", "scores.edu", 1, filled.count())
     filled.fields.add("when", "timestamp")
     filled.fields.add("good", bool)
     report = filled.fields.set(["edu", "good"], [{"key": "new", "edu": 0.75, "good": True}], key="key")
@@ -116,7 +190,7 @@ def test_fields_are_added_set_computed_listed_and_dropped(filled: corpusdb.Write
     rows = filled.sql("SELECT edu, good, \"when\" FROM documents WHERE key = 'new'").fetchall()
     assert rows == [(0.75, False, datetime(2024, 5, 1, 12))]
     computed = filled.fields.compute("size", "chars + bytes")
-    assert (computed.kind, computed.values) == ("int", len(filled))
+    assert (computed.kind, computed.values) == ("int", filled.count())
     assert {field.name: field.kind for field in filled.fields if field.name not in ("quality", "site")} == {
         "edu": "float", "when": "timestamp", "good": "bool", "size": "int",
     }
@@ -214,7 +288,7 @@ def test_a_corpus_is_compacted(filled: corpusdb.Writer) -> None:
 
 
 def test_signals_are_stored_fed_listed_and_dropped(filled: corpusdb.Writer, tmp_path: Path) -> None:
-    documents = len(filled)
+    documents = filled.count()
     assert filled.signals.add("word_count", dry_run=True).documents == documents
     assert filled.signals["word_count"].state == "absent"
     added = filled.signals.add("word_count", set="c4")

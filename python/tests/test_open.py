@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import inspect
+import itertools
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 import textwrap
 from pathlib import Path
 from typing import Any
@@ -90,6 +94,7 @@ def test_a_second_writer_learns_who_holds_the_lock(empty: Path) -> None:
         with pytest.raises(corpusdb.Locked) as locked:
             corpusdb.open(empty, mode="w")
         assert str(os.getpid()) in locked.value.holder
+        assert "this very process" in str(locked.value) and "close that first" in str(locked.value)
         with corpusdb.open(empty) as reader:
             assert reader.count() == 0
     corpusdb.open(empty, mode="w").close()
@@ -117,6 +122,128 @@ def test_a_closed_corpus_says_so(crawl_path: Path) -> None:
 def test_a_reader_does_not_write(db: corpusdb.Corpus) -> None:
     with pytest.raises(corpusdb.ReadOnly, match='mode="w"'):
         corpusdb.Writer.ingest(db, [], source="web")  # type: ignore[arg-type]
+
+
+def test_another_process_that_writes_is_named(empty: Path) -> None:
+    script = "import corpusdb, sys; w = corpusdb.open(sys.argv[1], mode='w'); print('open', flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", script, str(empty)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None and other.stdout.readline() == "open\n"
+        with pytest.raises(corpusdb.Locked, match=f"by process {other.pid}; wait for it to end") as locked:
+            corpusdb.open(empty, mode="w")
+        assert locked.value.holder == f"process {other.pid}"
+        other.communicate()
+    corpusdb.open(empty, mode="w").close()
+
+
+def held_by(w: corpusdb.Writer) -> Iterator[tuple[str, Any]]:
+    """What a notebook may hold of a corpus, read in part or not at all."""
+    statement = "SELECT a.id, b.text FROM documents a CROSS JOIN documents b"
+    yield "an unread table", w.sql(statement)
+    shown = w.sql(statement)
+    yield "a table that was shown", (shown, repr(shown), shown._repr_html_())
+    begun = iter(w.sql(statement))
+    yield "rows in the middle", (begun, next(begun))
+    reader = w.sql(statement).to_reader()
+    yield "a stream in the middle", (reader, reader.read_next_batch())
+    yield "a stream that nobody took", w.sql(statement).__arrow_c_stream__()
+    yield "duplicates", w.duplicates()
+    pairs = w.duplicates()
+    yield "duplicates in the middle", (pairs, next(pairs))
+    yield "changes", w.snapshots.changes("first")
+    yield "documents", (w.documents(), next(iter(w)), w.sample(2), w.document(0))
+    yield "handles", (w.fields, w.tokenizers, w.dedup, w.duplicates_matrix())
+    yield "an exception", pytest.raises(corpusdb.BadQuery, w.sql, "SELECT 1 / 0 FROM nothing")
+
+
+def test_a_corpus_that_was_closed_is_free_whatever_is_held(empty: Path) -> None:
+    with corpusdb.open(empty, mode="w") as w:
+        w.ingest([*corpora.pages(30), {"url": "copy", "text": corpora.nearly(0)}], source="web", id_field="url")
+        w.snapshots.create("first")
+        w.remove(3)
+    with corpusdb.open(empty) as db:
+        count = sum(1 for _ in held_by(db))  # type: ignore[arg-type]
+    for at in range(count):
+        w = corpusdb.open(empty, mode="w")
+        what, held = next(itertools.islice(held_by(w), at, None))
+        w.close()
+        with corpusdb.open(empty, mode="w") as again:
+            assert again.count("kept") == 29, what
+        del held
+
+
+def test_a_corpus_that_nobody_holds_is_free(empty: Path) -> None:
+    def ask() -> Any:
+        w = corpusdb.open(empty, mode="w")
+        w.ingest(corpora.pages(3), source="web", id_field="url")
+        return w.sql("SELECT id FROM documents"), w.sql("SELECT id FROM documents").to_reader()
+
+    table, reader = ask()
+    gc.collect()
+    corpusdb.open(empty, mode="w").close()
+    assert table.fetchall() == [(0,), (1,), (2,)]
+    with pytest.raises(Exception, match="closed before these rows were read"):
+        reader.read_all()
+
+
+def test_closing_waits_for_threads_that_read(empty: Path) -> None:
+    w = corpusdb.open(empty, mode="w")
+    w.ingest(corpora.pages(40), source="web", id_field="url")
+    statement = "SELECT sum(length(a.text || b.text || c.text)) FROM documents a, documents b, documents c"
+    with ThreadPoolExecutor(1) as pool:
+        asked = pool.submit(w.count, "id IN (SELECT a.id FROM documents a, documents b, documents c WHERE a.id < b.id)")
+        reading = w.sql(statement)
+        w.close()
+        corpusdb.open(empty, mode="w").close()
+        assert asked.exception() is None or isinstance(asked.exception(), corpusdb.Closed)
+        assert len(reading.columns) == 1
+
+
+def test_a_corpus_is_shown_with_what_to_ask_next(db: corpusdb.Corpus, tmp_path: Path) -> None:
+    shown = repr(db).splitlines()
+    assert "44 documents, 40 kept" in shown[0] and len(shown) < 10
+    assert "web (40 kept), mirror (0 kept)" in repr(db) and "quality float" in repr(db)
+    assert shown[-1].startswith("  next: .info()")
+    for thing, words in [
+        (db.fields, "site                  keyword, 40 documents have a value"), (db.tokenizers, "own"),
+        (db.tokenizer("own"), "next: .encode(text)"), (db.snapshots, "commit"), (db.signals, "absent"),
+        (db.contamination, "no suite"), (db.duplicates(), "for pair in duplicates"), (db.info(), "to_dict() gives"),
+        (db.stats(), "help(corpusdb.Stats)"), (db.sql("SELECT id FROM documents"), "the first 20 rows"),
+    ]:
+        text = repr(thing)
+        assert words in text and len(text.splitlines()) <= 45, text
+    with corpusdb.create(tmp_path / "c") as new:
+        assert 'open it with mode="w"' in repr(new)
+    assert "closed" in repr(new.fields) and "closed" in repr(new.tokenizers)
+
+
+def test_names_of_users_are_never_attributes(w: corpusdb.Writer) -> None:
+    w.ingest(corpora.pages(5), source="web", id_field="url")
+    for name in ("type", "to_dict", "__class__", "own"):
+        w.tokenizers.train(name, vocab_size=300)
+    info = w.info()
+    tokens = info.sources[0].tokens
+    assert list(tokens) == ["type", "to_dict", "__class__", "own"] and all(count > 0 for count in tokens.values())
+    assert info.to_dict()["sources"][0]["tokens"] == tokens and "tokens=" in repr(info.sources[0])
+    assert w.document(0).tokens == w.document(0).to_dict()["tokens"]
+    assert [tokenizer.name for tokenizer in info.tokenizers] == list(tokens)
+
+
+def test_what_is_shown_cannot_act_on_a_terminal(w: corpusdb.Writer) -> None:
+    w.ingest([{"url": "a\x1b[2Jb\u202e", "text": "words \x1b]0;title\x07 of \x9b31m a page"}], source="w\x1b[1m",
+             id_field="url")
+    table = w.sql("SELECT key, text, source FROM documents")
+    for shown in (repr(w), repr(table), repr(w.document(0)), repr(w.sample(1)), repr(w.info()), repr(w.stats())):
+        assert not set("\x1b\x07\x9b\u202e") & set(shown), shown
+
+
+def test_a_corpus_is_gone_through_counted_and_looked_up(db: corpusdb.Corpus) -> None:
+    documents = list(db)
+    assert len(documents) == len(db) == db.count("kept") == 40
+    assert all(document.is_kept for document in documents)
+    assert [document.id for document in documents] == sorted(document.id for document in documents)
+    assert "https://a.example/3" in db and "copy-0" in db and 43 in db
+    assert "nothing" not in db and 44 not in db and None not in db
 
 
 def test_a_corpus_is_shown_with_its_counts(db: corpusdb.Corpus) -> None:
@@ -150,9 +277,9 @@ def test_keywords_that_calls_share_are_in_the_signature_of_each(tmp_path: Path) 
     assert keywords(corpusdb.Corpus.explain_dedup) == whole[1:8]
     assert keywords(Dedup.redo) == [*whole[1:8], "dry_run", "progress"]
     assert keywords(corpusdb.Plan.loader) == keywords(corpusdb.Loader) and "world" in keywords(corpusdb.Loader)
-    with pytest.raises(TypeError, match=r"create\(\) got an unexpected keyword argument 'treshold'"):
+    with pytest.raises(TypeError, match=r"create\(\): no option `treshold`; did you mean `threshold`\?"):
         corpusdb.create(tmp_path / "c", treshold=0.7)  # type: ignore[call-arg]
-    with pytest.raises(TypeError, match=r"redo\(\) got an unexpected keyword argument 'profile'"):
+    with pytest.raises(TypeError, match=r"redo\(\): no option `profile`$"):
         Dedup.redo(None, profile="web")  # type: ignore[arg-type, call-arg]
     assert not (tmp_path / "c").exists()
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import os
+import subprocess
 import sys
 import types
+from pathlib import Path
 from typing import Any
 
 import corpora
@@ -68,26 +71,54 @@ def test_what_is_no_terminal_shows_nothing(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def test_a_notebook_shows_a_bar_and_takes_it_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    shown: list[str] = []
+    shown: list[dict[str, str]] = []
 
     class Handle:
-        def update(self, page: str) -> None:
-            shown.append(page)
+        def update(self, bundle: dict[str, str], raw: bool) -> None:
+            assert raw
+            shown.append(bundle)
 
-    def display(page: str, display_id: bool) -> Handle:
+    def display(bundle: dict[str, str], raw: bool, display_id: bool) -> Handle:
         assert display_id
-        shown.append(page)
+        Handle().update(bundle, raw)
         return Handle()
 
     module: Any = types.ModuleType("IPython")
     module.get_ipython = lambda: types.SimpleNamespace(kernel=object())
     module.display = types.ModuleType("IPython.display")
-    module.display.HTML, module.display.display = str, display
+    module.display.display = display
     monkeypatch.setitem(sys.modules, "IPython", module)
     monkeypatch.setitem(sys.modules, "IPython.display", module.display)
     monkeypatch.setattr(_progress._Display, "_pause", 0.0)
     listen()
-    assert '<progress value="430" max="1000">' in shown[1] and shown[-1] == ""
+    assert '<progress value="430" max="1000">' in shown[1]["text/html"]
+    assert shown[1]["text/plain"].startswith("ingesting  43%")
+    assert shown[-1] == {"text/plain": "", "text/html": ""}
+
+
+def test_a_terminal_that_is_dumb_shows_nothing(monkeypatch: pytest.MonkeyPatch, caplog: Any) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "dumb")
+    with _progress.listening(None) as listener:
+        listener("ingesting", 1, 2, None, ["a note of \x1b[2J a file"])
+    assert terminal.getvalue() == ""
+    assert [record.message for record in caplog.records] == ["a note of \ufffd[2J a file"]
+
+
+def test_progress_needs_no_library(tmp_path: Path) -> None:
+    script = """if True:
+        import sys
+        for name in ("IPython", "tqdm", "ipywidgets"):
+            sys.modules[name] = None
+        import corpusdb
+        corpusdb.create(sys.argv[1]).close()
+        with corpusdb.open(sys.argv[1], mode="w") as w:
+            w.ingest([{"text": "a page of some words"}], source="web", progress=True)
+    """
+    command = [sys.executable, "-c", script, str(tmp_path / "c")]
+    ran = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "TERM": "xterm"})
+    assert ran.returncode == 0 and "ingesting" in ran.stderr and ran.stdout == "", ran.stderr
 
 
 def test_durations_are_read_at_a_glance() -> None:

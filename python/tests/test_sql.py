@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import sys
 from pathlib import Path
+from typing import Any
 
+import corpora
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -71,9 +75,9 @@ def test_the_first_rows_are_shown_and_stay_to_be_read(db: corpusdb.Corpus) -> No
     page = rows._repr_html_()
     assert "<th>id</th>" in page and "&lt;b&gt;https://a.example/0" in page and "the first 20 rows" in page
     shown = repr(rows).splitlines()
-    assert shown[0].split() == ["id", "key"] and len(shown) == 22 and shown[-1] == "…"
+    assert shown[1].startswith("| id ") and len(shown) == 25 and shown[-1].startswith("… the first 20 rows")
     assert len(rows.fetchall()) == 44
-    assert "read" in rows._repr_html_()
+    assert rows._repr_html_() == page
     wide = db.sql("SELECT " + ", ".join(f"{n} AS c{n}" for n in range(30)))
     assert "20 of 30 columns" in wide._repr_html_()
 
@@ -91,3 +95,106 @@ def test_snapshots_and_files_are_asked_by_keyword(db: corpusdb.Corpus, tmp_path:
         db.sql(joined)
     with pytest.raises(corpusdb.BadQuery, match="absent.csv"):
         db.sql("SELECT * FROM read_csv('absent.csv')", files=True)
+
+
+def test_a_table_is_of_the_commit_that_it_was_asked_of(w: corpusdb.Writer) -> None:
+    w.ingest(corpora.pages(3), source="web", id_field="url")
+    count, ids = w.sql("SELECT count(*) FROM documents"), w.sql("SELECT id FROM documents ORDER BY id")
+    assert ids.fetchall() == ids.fetchall() == [(0,), (1,), (2,)]
+    w.ingest([corpora.page(3)], source="web", id_field="url")
+    # A reading that had begun goes on; another one would be of another commit.
+    assert count.fetchall() == [(3,)]
+    for table in (count, ids):
+        with pytest.raises(corpusdb.Stale, match=r"this table is of commit \d+, and the corpus stands at commit \d+"):
+            table.arrow()
+        assert "of commit" in repr(table) and "of commit" in table._repr_html_()
+    assert w.sql("SELECT count(*) FROM documents").fetchall() == [(4,)]
+
+
+def test_a_table_is_read_after_its_corpus_was_closed(crawl_path: Path, empty: Path, monkeypatch: Any) -> None:
+    with corpusdb.open(crawl_path) as db:
+        table = db.sql("SELECT count(*) FROM documents WHERE source = ?", ["web"])
+        assert table.fetchall() == [(40,)]
+    assert table.fetchall() == table.fetchall() == [(40,)]
+    monkeypatch.chdir(empty.parent)
+    with corpusdb.open(empty.name, mode="w") as w:
+        w.ingest(corpora.pages(3), source="web", id_field="url")
+        unread, read = w.sql("SELECT id FROM documents"), w.sql("SELECT id FROM documents")
+        assert len(read.fetchall()) == 3
+    monkeypatch.chdir("/")
+    assert len(unread.fetchall()) == len(read.fetchall()) == 3
+    with corpusdb.open(empty, mode="w") as w:
+        w.ingest([corpora.page(3)], source="web", id_field="url")
+    with pytest.raises(corpusdb.Stale, match="ask for it again"):
+        unread.fetchall()
+
+
+def test_a_table_is_printed_as_wide_as_asked(db: corpusdb.Corpus, capsys: Any) -> None:
+    table = db.sql("SELECT id, text FROM documents ORDER BY id")
+    table.show(2, width=40)
+    shown = capsys.readouterr().out.splitlines()
+    assert all(len(line) <= 40 for line in shown[:-1]) and shown[3].startswith("| 0 ")
+    assert shown[-1] == "… the first 2 rows; df(), pl(), arrow() or iterating give all"
+    table.show(100)
+    assert "…" not in capsys.readouterr().out.splitlines()[-1]
+    db.sql("SELECT id FROM documents WHERE id < 0").show()
+    assert "id" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="rows: expected a number from 0 on, got -1"):
+        table.show(-1)
+
+
+def test_a_library_that_is_missing_is_named(db: corpusdb.Corpus, monkeypatch: Any) -> None:
+    table = db.sql("SELECT id FROM documents")
+    for name, call in [("pandas", table.df), ("polars", table.pl), ("pyarrow", table.arrow), ("pandas", table.to_pandas)]:
+        monkeypatch.setitem(sys.modules, name, None)
+        with pytest.raises(ModuleNotFoundError, match=f"needs {name}.*pip install {name}"):
+            call()
+
+
+def test_parameters_are_values_and_never_text(db: corpusdb.Corpus) -> None:
+    hostile = "web' OR 1 = 1 --"
+    count = "SELECT count(*) FROM documents WHERE "
+    for statement, parameters, found in [
+        ("source = ?", ["web"], 40), ("source = $1", ("web",), 40), ("source = $s", {"s": "web"}, 40),
+        ("source = $s", {"$s": "web"}, 40), ("source = ?", [hostile], 0), ("source = $s", {"s": hostile}, 0),
+        ("source = ? AND id < ?", ["web", 10], 10), ("id >= $2 AND id < $1", [10, 5], 5),
+        ("id < $n AND id >= $n - 3", {"n": 10}, 3), ("quality >= ?", [0.3], 10), ("quality IS NULL AND ?", [True], 4),
+        ("key IN ($keys)", {"keys": ["copy-0", "same-0", "nothing"]}, 2), ("id IN (?, 7)", [[1, 2, None]], 3),
+        ("id NOT IN ($1)", [np.arange(40)], 4), ("id IN ($1)", [[]], 0), ("id = ?", [np.uint64(3)], 1),
+        ("source = ?", [None], 0), ("key = ?", ["copy-1"], 1), ("id < ?", [2**63], 44),
+        ("text = ?", [corpora.prose(3)], 1), ("id IN (SELECT id FROM documents WHERE year = ? LIMIT 5)", [2003], 1),
+    ]:
+        assert db.sql(count + statement, parameters).fetchall() == [(found,)], (statement, parameters)
+    (row,) = db.sql("SELECT $i + 1, $t || '!', $d, $m, $b, $n, $l LIMIT $k", {
+        "i": 1, "t": "it's", "d": datetime.date(2026, 1, 2), "b": b"raw", "n": None, "l": [1, 2], "k": 1,
+        "m": datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
+    }).fetchall()
+    assert row == (2, "it's!", datetime.date(2026, 1, 2), datetime.datetime(2026, 1, 2, 1, 4, 5, 6), b"raw", None, [1, 2])
+    assert db.sql("SELECT count(*) FROM documents_at($1)", ["first"]).fetchall() == [(40,)]
+
+
+def test_parameters_that_do_not_fit_are_named(db: corpusdb.Corpus) -> None:
+    statement = "SELECT id FROM documents WHERE source = $s AND id < $n"
+    for parameters, words in [
+        (None, r"no value was given for `\$n`, `\$s`"), ({"s": "web"}, r"no value was given for `\$n`"),
+        ({"s": "web", "n": 1, "m": 2}, r"a value was given for `\$m`, and it has `\$n`, `\$s`"),
+        (["web", 3], r"no value was given for `\$n`"),
+    ]:
+        with pytest.raises(corpusdb.BadQuery, match=words):
+            db.sql(statement, parameters)
+    for wrong, words in [
+        ("SELECT ? + $1", "`\\?` and `\\$1` cannot stand beside each other"), ("SELECT 1", "it has no parameters"),
+        ("SELECT id FROM documents WHERE key = ?", "`key` is text, and 1 is a number"),
+    ]:
+        with pytest.raises(corpusdb.BadQuery, match=words):
+            db.sql(wrong, [1])
+    for given, words in [
+        ("web", "parameters: expected a list of values"), (5, "parameters: expected a list of values"),
+        ([object()], r"parameters\[0\]: a value of type object cannot be a parameter"),
+        ({"s": {"a": 1}}, r'parameters\["s"\]: a value of type dict'), ([1, [1, b""]], r"\[1\] is Binary"),
+        ({1: 2}, "the names of parameters are text, got int"), ([2**70], r"parameters\[0\]: the number is beyond 64 bits"),
+    ]:
+        with pytest.raises((TypeError, ValueError), match=words):
+            db.sql("SELECT ?, ?" if isinstance(given, list) and len(given) == 2 else "SELECT ?", given)
+    with pytest.raises(corpusdb.BadQuery, match="no value was given"):
+        db.sql("SELECT ?")

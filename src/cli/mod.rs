@@ -6,11 +6,9 @@
 //! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages and
 //! words (`pages`, `words`).
 
-mod backup;
 mod bar;
 mod card;
 mod completions;
-mod contamination;
 mod demo;
 mod epoch;
 mod find;
@@ -21,9 +19,6 @@ mod page;
 mod print;
 mod report;
 mod session;
-
-mod signals;
-mod snapshot;
 mod spelling;
 mod sql;
 mod stop_signals;
@@ -32,6 +27,8 @@ mod text_file;
 mod tokenizer;
 mod tokenizer_page;
 mod verb;
+#[cfg(test)]
+mod verb_tests;
 mod verbs;
 
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -50,9 +47,16 @@ pub mod pages {
     pub use super::tokenizer_page::page as tokenizer_page;
 }
 
+/// Rows of the table of verbs, for the Python package: a call by name, its keywords as JSON.
+pub mod rows {
+    pub use super::spelling::{Face, spell_message};
+    pub use super::verb::{
+        HandleKind, OpenHandle, PreparedVerb, VerbAnswer, VerbCall, VerbError, policy_settings,
+    };
+}
+
 /// What the command says of a step, for the Python package.
 pub mod words {
-    pub use super::spelling::{Face, spell_message};
     pub use super::tokenizer::told;
 }
 
@@ -95,15 +99,7 @@ enum Verb {
     Sql(sql::Args),
     #[command(subcommand)]
     Tokenizer(tokenizer::Verb),
-    #[command(subcommand)]
-    Snapshot(snapshot::Verb),
-    #[command(subcommand)]
-    Contamination(contamination::Verb),
-    #[command(subcommand)]
-    Signals(signals::Verb),
     Epoch(epoch::Arguments),
-    #[command(subcommand)]
-    Backup(backup::Verb),
     Demo(demo::Args),
     Completions(completions::Args),
     /// Print the reference of all verbs as Markdown (docs/reference/cli.md).
@@ -116,9 +112,6 @@ impl Verb {
     const fn has_safe_points(&self) -> bool {
         match self {
             Self::Demo(_) => true,
-            Self::Backup(verb) => verb.has_safe_points(),
-            Self::Contamination(verb) => verb.has_safe_points(),
-            Self::Signals(verb) => verb.has_safe_points(),
             Self::Tokenizer(verb) => verb.has_safe_points(),
             Self::Epoch(arguments) => matches!(
                 arguments.verb,
@@ -326,11 +319,7 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
         Verb::Report(args) => report::run(&args, session),
         Verb::Sql(args) => sql::run(args, session),
         Verb::Tokenizer(verb) => tokenizer::run(verb, session),
-        Verb::Snapshot(verb) => snapshot::run(verb, session),
-        Verb::Contamination(verb) => contamination::run(verb, session),
-        Verb::Signals(verb) => signals::run(verb, session),
         Verb::Epoch(arguments) => epoch::run(arguments, session),
-        Verb::Backup(verb) => backup::run(verb, session),
         Verb::Demo(args) => demo::run(args, session),
         Verb::Completions(args) => completions::run(args, command()),
         Verb::Reference => completions::reference(command()),

@@ -2,13 +2,15 @@
 //!
 //! Texts of options, which hold no names of users, have an option by its field (`` `id_field` ``) and a verb by its path
 //! (`` `dedup settle` ``). Messages, which quote names of users in backticks, have them in forms that are no such names:
-//! `` `id_field=` `` and `` `corpusdb dedup settle` ``, with a value `` `chat=messages` ``. The command spells them
-//! `--id-field`, `` `corpusdb dedup settle` `` and `--chat messages`, Python `` `id_field=` ``, `` `Writer.settle()` ``
-//! and `` `chat="messages"` ``.
+//! `` `id_field=` ``, with a value `` `chat=messages` ``, and `` `corpusdb dedup settle` ``. Where messages are stored, as
+//! reasons of rejects are, they have `--id-field`. The command spells them `--id-field`, `--chat messages` and
+//! `` `corpusdb dedup settle` ``, Python `` `id_field=` ``, `` `chat="messages"` `` and `` `Writer.settle()` ``.
 
+use super::verb::find_verb;
+use super::verbs::VERBS;
 use clap::Command;
 use clap::builder::StyledStr;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 /// Who reads it.
@@ -40,6 +42,10 @@ pub fn spell(text: &str, face: Face, command: &Command) -> String {
 
 /// Writes the options and verbs that a message names as the face has them; all else stays.
 pub fn spell_message(text: &str, face: Face) -> String {
+    let text = match face {
+        Face::Command => text.to_owned(),
+        Face::Python => flags_as_keywords(text),
+    };
     let mut parts = text.split('`');
     let mut spelt = parts.next().unwrap_or_default().to_owned();
     while let Some(name) = parts.next() {
@@ -55,49 +61,123 @@ pub fn spell_message(text: &str, face: Face) -> String {
     spelt
 }
 
+/// An option, with a value or without one; for Python a verb, too.
 fn spell_marked(name: &str, face: Face) -> Option<String> {
-    if let Some((field, value)) = name.split_once('=').filter(|(field, _)| is_option(field)) {
-        return Some(spell_option(field, value, face));
+    if let Some((field, value)) = name.split_once('=')
+        && let Some(takes_value) = OPTIONS.get(field)
+    {
+        return Some(spell_option(field, value, *takes_value, face));
     }
-    let verb = super::verb::find_verb(name.strip_prefix("corpusdb ")?)?;
-    (face == Face::Python && !verb.python.is_empty()).then(|| format!("`{}()`", verb.python))
+    let path = name.strip_prefix("corpusdb ").filter(|_| face == Face::Python)?;
+    // `corpusdb check CORPUS --salvage NEW`: the verb is what stands before the first argument.
+    let words: Vec<&str> = path.split(' ').collect();
+    let verb = [2, 1].iter().find_map(|many| find_verb(&words.get(..*many)?.join(" ")))?;
+    (!verb.python.is_empty()).then(|| format!("`{}()`", verb.python))
 }
 
-/// An option with its value, where there is one.
-fn spell_option(field: &str, value: &str, face: Face) -> String {
-    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
-    match face {
-        Face::Command => {
-            let flag = field.replace('_', "-");
-            match value {
-                "" | "true" => format!("--{flag}"),
-                "false" => format!("--no-{flag}"),
-                value => format!("--{flag} {value}"),
+fn spell_option(field: &str, value: &str, takes_value: bool, face: Face) -> String {
+    let flag = field.replace('_', "-");
+    match (face, value) {
+        (Face::Command, "" | "true") => format!("--{flag}"),
+        (Face::Command, "false") => format!("--no-{flag}"),
+        (Face::Command, value) => format!("--{flag} {value}"),
+        (Face::Python, "") if takes_value => format!("`{field}=`"),
+        (Face::Python, "" | "true") => format!("`{field}=True`"),
+        (Face::Python, "false") => format!("`{field}=False`"),
+        (Face::Python, value) if value.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("`{field}={value}`")
+        }
+        (Face::Python, value) => format!("`{field}=\"{value}\"`"),
+    }
+}
+
+/// The options of all verbs, and whether they take values: what users quote may have an equals sign in it, too.
+static OPTIONS: LazyLock<BTreeMap<String, bool>> = LazyLock::new(|| {
+    let mut found = BTreeMap::new();
+    options_of(&super::command(), &mut found);
+    found
+});
+
+fn options_of(command: &Command, found: &mut BTreeMap<String, bool>) {
+    for arg in command.get_arguments() {
+        *found.entry(arg.get_id().to_string()).or_default() |= arg.get_action().takes_values();
+    }
+    command.get_subcommands().for_each(|verb| options_of(verb, found));
+}
+
+/// `--text-field body` as `text_field="body"`, where it is an option of a verb; what only looks like one stays.
+fn flags_as_keywords(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("--") {
+        let (before, from) = rest.split_at(at);
+        let is_begin = before.chars().next_back().or(out.chars().next_back());
+        let is_begin = is_begin.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '`' | '"'));
+        let name = from.trim_start_matches('-');
+        let end = name.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(name.len());
+        let (name, behind) = name.split_at(end);
+        out.push_str(before);
+        match option_named(name).filter(|_| is_begin && from.starts_with(&format!("--{name}"))) {
+            None => {
+                let taken = from.len() - behind.len();
+                out.push_str(from.get(..taken).unwrap_or_default());
+            }
+            Some((id, takes_value)) => {
+                out.push_str(&format!("{id}={}", value(behind, takes_value)))
             }
         }
-        Face::Python => match value {
-            "" => format!("`{field}=`"),
-            "true" => format!("`{field}=True`"),
-            "false" => format!("`{field}=False`"),
-            value if is_number => format!("`{field}={value}`"),
-            value => format!("`{field}=\"{value}\"`"),
-        },
+        rest = behind;
+        if let Some((_, true)) = option_named(name)
+            && is_begin
+        {
+            rest = behind_value(behind);
+        }
+    }
+    out + rest
+}
+
+/// The value behind a flag, as Python has it.
+fn value(behind: &str, takes_value: bool) -> String {
+    match (takes_value, word(behind)) {
+        (false, _) => "True".to_owned(),
+        (true, Some(word)) if word.parse::<f64>().is_ok() => word.to_owned(),
+        (true, Some(word)) => format!("\"{word}\""),
+        (true, None) => String::new(),
     }
 }
 
-/// Whether a verb has an option of that name: what users quote may have an equals sign in it, too.
-fn is_option(field: &str) -> bool {
-    static OPTIONS: LazyLock<BTreeSet<String>> = LazyLock::new(|| {
-        let mut found = BTreeSet::new();
-        options_of(&super::command(), &mut found);
-        found
-    });
-    OPTIONS.contains(field)
+/// What stands behind a flag's value, or behind a flag without one.
+fn behind_value(behind: &str) -> &str {
+    match word(behind) {
+        Some(word) => behind.get(word.len() + 1..).unwrap_or_default(),
+        None => behind,
+    }
 }
 
-fn options_of(command: &Command, found: &mut BTreeSet<String>) {
-    found.extend(command.get_arguments().map(|arg| arg.get_id().to_string()));
-    command.get_subcommands().for_each(|verb| options_of(verb, found));
+/// The word behind one space that is a value: a word of a list of words, a number, a size, a pair.
+fn word(behind: &str) -> Option<&str> {
+    /// Words of a sentence that come behind a flag.
+    const OF_SENTENCES: [&str; 18] = [
+        "and", "or", "is", "are", "says", "gives", "goes", "has", "was", "for", "to", "with", "of",
+        "where", "in", "leaves", "names", "the",
+    ];
+    let from = behind.strip_prefix(' ')?;
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '=' | '@' | '.' | '/');
+    let end = from.find(|c: char| !is_part(c)).unwrap_or(from.len());
+    let word = from.get(..end)?.trim_end_matches('.');
+    (!word.is_empty() && !OF_SENTENCES.contains(&word)).then_some(word)
+}
+
+/// The id of an option of some verb by its flag, and whether it takes a value.
+fn option_named(long: &str) -> Option<(String, bool)> {
+    if long == "memory" || long == "threads" {
+        return Some((long.to_owned(), true));
+    }
+    VERBS.iter().filter(|row| !row.python.is_empty()).find_map(|row| {
+        let command = row.arguments();
+        let arg = command.get_arguments().find(|arg| arg.get_long() == Some(long))?;
+        Some((arg.get_id().to_string(), arg.get_action().takes_values()))
+    })
 }
 
 /// A name as the face has it, if it is an option of this verb or a verb.
@@ -109,7 +189,7 @@ pub fn spell_name(name: &str, face: Face, command: &Command) -> Option<String> {
             (Face::Python, _) => format!("`{name}=`"),
         });
     }
-    let verb = super::verb::find_verb(name)?;
+    let verb = find_verb(name)?;
     match face {
         Face::Command => Some(format!("`corpusdb {name}`")),
         Face::Python if verb.python.is_empty() => Some(format!("`corpusdb {name}`")),
@@ -136,26 +216,5 @@ pub fn spell_command(command: Command, face: Face) -> Command {
     match names.get_long_about().map(spelt) {
         Some(about) => command.long_about(about),
         None => command,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn options_are_spelt_by_the_face_and_what_users_quote_is_not() {
-        for (text, command, python) in [
-            ("give `id_field=`", "give --id-field", "give `id_field=`"),
-            ("`chat=messages`, then", "--chat messages, then", "`chat=\"messages\"`, then"),
-            ("`quotes=false`", "--no-quotes", "`quotes=False`"),
-            ("`memory=5000`", "--memory 5000", "`memory=5000`"),
-            ("no source `memory`", "no source `memory`", "no source `memory`"),
-            ("`a=b` is no size", "`a=b` is no size", "`a=b` is no size"),
-            ("an odd ` alone", "an odd ` alone", "an odd ` alone"),
-        ] {
-            assert_eq!(spell_message(text, Face::Command), command);
-            assert_eq!(spell_message(text, Face::Python), python);
-        }
     }
 }

@@ -10,6 +10,7 @@ use super::session::CommandSession;
 use super::spelling::{Face, spell_command};
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use corpusdb::dedup::PolicySettings;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -141,7 +142,17 @@ pub struct VerbCall<'a> {
     pub(super) session: Option<&'a CommandSession>,
 }
 
-impl VerbCall<'_> {
+impl<'a> VerbCall<'a> {
+    /// A call of another face than the command.
+    pub fn new(
+        context: Context<'a>,
+        options: CorpusOptions,
+        dry_run: bool,
+        note: &'a dyn Fn(&str),
+    ) -> Self {
+        Self { context, options, dry_run, note, session: None }
+    }
+
     /// Says something beside the answer.
     pub fn note(&self, text: &str) {
         (self.note)(text);
@@ -438,18 +449,83 @@ impl VerbEntry {
     }
 }
 
+/// A dedup policy of keywords, a JSON object, for what is no verb: the kernel's functions.
+///
+/// # Errors
+/// As [`PreparedVerb::of`].
+pub fn policy_settings(keywords: &str) -> Result<PolicySettings, VerbError> {
+    let settings = || -> anyhow::Result<PolicySettings> {
+        let given: Map<String, Value> = serde_json::from_str(keywords).context("keywords")?;
+        let command = <PolicySettings as clap::Args>::augment_args(Command::new("policy"));
+        let matches = keywords::matches(command, &given)?;
+        Ok(<PolicySettings as clap::FromArgMatches>::from_arg_matches(&matches)?)
+    };
+    Ok(settings()?)
+}
+
 /// The row of a path.
 pub fn find_verb(path: &str) -> Option<&'static VerbEntry> {
     super::verbs::VERBS.iter().find(|row| row.path == path)
 }
 
-/// What Python's keywords, a JSON object, come to for a row: arguments of the same command, and whether it is a dry run.
-///
-/// # Errors
-/// Which keyword is not one of the verb, or has a value that it cannot have.
-pub fn arguments_of(row: &VerbEntry, keywords: &str) -> anyhow::Result<ArgMatches> {
-    let given: Map<String, Value> = serde_json::from_str(keywords).context("keywords")?;
-    keywords::matches(row.arguments(), &given)
+/// A verb with its arguments, ready to run.
+pub struct PreparedVerb {
+    row: &'static VerbEntry,
+    matches: ArgMatches,
+}
+
+/// Why a verb did not answer.
+#[derive(Debug)]
+pub enum VerbError {
+    /// An error of the library.
+    Library(corpusdb::Error),
+    /// What is wrong with the arguments, in words.
+    Arguments(String),
+}
+
+impl From<anyhow::Error> for VerbError {
+    fn from(error: anyhow::Error) -> Self {
+        match error.downcast::<corpusdb::Error>() {
+            Ok(error) => Self::Library(error),
+            Err(error) => {
+                let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
+                Self::Arguments(causes.join(": "))
+            }
+        }
+    }
+}
+
+impl PreparedVerb {
+    /// The verb of that path with what keywords, a JSON object, come to as arguments of the same command.
+    ///
+    /// # Errors
+    /// [`VerbError::Arguments`]: which keyword is not one of the verb, or has a value that it cannot have.
+    pub fn of(path: &str, keywords: &str) -> Result<Self, VerbError> {
+        let prepared = || -> anyhow::Result<Self> {
+            let row = find_verb(path).with_context(|| format!("there is no verb `{path}`"))?;
+            let given: Map<String, Value> = serde_json::from_str(keywords).context("keywords")?;
+            Ok(Self { row, matches: keywords::matches(row.arguments(), &given)? })
+        };
+        Ok(prepared()?)
+    }
+
+    /// What it works on.
+    pub fn on(&self) -> HandleKind {
+        self.row.on
+    }
+
+    /// Whether a dry run is asked for.
+    pub fn is_dry_run(&self) -> bool {
+        is_dry_run(self.row, &self.matches)
+    }
+
+    /// Does the work; the answer as JSON, an object a line.
+    ///
+    /// # Errors
+    /// [`VerbError`].
+    pub fn run(&self, open: OpenHandle<'_>, call: &VerbCall<'_>) -> Result<VerbAnswer, VerbError> {
+        Ok((self.row.run)(&self.matches, open, call, AnswerForm::Json)?)
+    }
 }
 
 /// Whether parsed arguments ask for a dry run.

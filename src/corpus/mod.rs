@@ -16,7 +16,9 @@ pub use shards::{Corpora, ShardError};
 pub(crate) use shards::{parts, whole, wholes};
 
 use crate::model::{Context, Error, FieldKind, Policy, note_little_room};
-use crate::store::{self, EpochRecord, RejectIter, SnapshotRecord, StoreWriter, View, WriterLock};
+use crate::store::{
+    self, DryRunCorpus, EpochRecord, RejectIter, SnapshotRecord, StoreWriter, View, WriterLock,
+};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
@@ -161,10 +163,36 @@ impl CorpusWriter {
         Corpus { path, view, others, corpora, memory, threads, _lock: Some(self.writer.lock()) }
     }
 
+    /// Where it lies, as it was opened.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// The last committed moment.
     #[must_use]
     pub fn view(&self) -> &View {
         self.writer.view()
+    }
+
+    /// Closes the database and opens it again, under the same lock: RocksDB then writes its list of files from scratch.
+    /// After [`CorpusWriter::purge`] the old list may still have single keys and values of what was erased. No corpus
+    /// that this writer gave out may be alive.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError) when it cannot be opened; then the lock is free.
+    pub fn reopen(self) -> Result<Self, Error> {
+        let Self { path, writer, others, memory, threads } = self;
+        let writer = writer.reopen(threads)?;
+        Ok(Self { path, writer, others, memory, threads })
+    }
+
+    /// A throw-away copy of what is committed, to try things on; this writer keeps its lock.
+    ///
+    /// # Errors
+    /// [`StoreError`](crate::store::StoreError): what the file system and RocksDB say.
+    pub fn dry_run_copy(&mut self) -> Result<DryRunCorpus, Error> {
+        Ok(self.writer.dry_run_copy()?)
     }
 
     /// Names this moment, durably.

@@ -75,7 +75,9 @@ pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{add_suite, load_seeds, search_stored};
 pub(crate) use encode::encode_stored;
 pub use encode::{AddTokenizerReport, BackfillReport};
-pub use erase::{Certificate, Finding, PurgeReport, SearchedFamily, SearchedFile, SharedTrace};
+pub use erase::{
+    Certificate, Finding, PurgeReport, PurgeSelection, SearchedFamily, SearchedFile, SharedTrace,
+};
 pub(crate) use erase::{certify, purge, quoting, write_certificate};
 pub use error::CurateError;
 pub(crate) use fields::drop_field;

@@ -122,6 +122,12 @@ pub enum QueryError {
         /// Why.
         why: String,
     },
+    /// No document has that key.
+    #[error("no document has the key {key}")]
+    NoKey {
+        /// The key asked for.
+        key: String,
+    },
     /// No document has that id.
     #[error("no document {document}: the corpus holds ids 0 to below {documents}")]
     NoDocument {

@@ -105,7 +105,8 @@ pub(crate) use sql::{
     sql_with, texts,
 };
 pub use sql::{
-    Rows, Script, ScriptEnd, ScriptFault, ScriptStatement, SqlNames, SqlOptions, SqlTableNames,
+    Rows, Script, ScriptEnd, ScriptFault, ScriptStatement, SqlNames, SqlOptions, SqlParameters,
+    SqlTableNames, SqlValue,
 };
 pub use stats::{
     ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, MisfitStats, QualityExample,

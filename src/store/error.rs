@@ -62,6 +62,8 @@ pub enum StoreError {
         path: PathBuf,
         /// Who holds the lock, as it says itself.
         holder: String,
+        /// Whether that is this process.
+        is_own: bool,
     },
     /// The database is behind the journal: acknowledged commits are gone.
     #[error(
@@ -281,6 +283,9 @@ impl StoreError {
             Self::NewerFormat { .. } => Hint::text("use that release or a newer one"),
             Self::OlderFormat { path, .. } => Hint::text("migrate it")
                 .with_command(format!("corpusdb migrate {}", path.display())),
+            Self::Locked { is_own: true, .. } => {
+                Hint::text("write by the handle that has it open, or close that first")
+            }
             Self::Locked { .. } => Hint::text("wait for it to end, or read beside it"),
             Self::LostCommits { .. } => Hint::text(RESTORE),
             Self::LostLog { .. } => Hint::text(format!("put that file back as it was, {RESTORE}")),

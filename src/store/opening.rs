@@ -101,7 +101,7 @@ pub(in crate::store) struct OpeningCorpus {
     pub(in crate::store) place: CorpusDirectory,
     /// The format it has.
     found: u32,
-    lock: WriterLock,
+    lock: Arc<WriterLock>,
     entries: JournalContents,
     note: Option<ManifestNote>,
 }
@@ -111,8 +111,14 @@ impl OpeningCorpus {
     /// [`StoreError`]: no corpus, a newer format, another writer, lost commits.
     pub(in crate::store) fn begin(path: &Path) -> Result<Self, StoreError> {
         let place = CorpusDirectory::new(path);
+        place.read_format(migrate::current())?;
+        let lock = Arc::new(place.lock()?);
+        Self::under(lock, place)
+    }
+
+    /// As [`OpeningCorpus::begin`], under a lock that is held already.
+    fn under(lock: Arc<WriterLock>, place: CorpusDirectory) -> Result<Self, StoreError> {
         let found = place.read_format(migrate::current())?;
-        let lock = place.lock()?;
         scratch::sweep(&place, &[scratch::LINKS, scratch::DRY_RUN, scratch::NOTES]);
         let entries = journal::read_end(&place)?;
         refuse_shorter(&place)?;
@@ -253,7 +259,7 @@ impl OpeningCorpus {
             place,
             note,
             memory,
-            lock: Arc::new(lock),
+            lock,
             mode_for_others,
             families: FAMILIES,
         };
@@ -277,6 +283,34 @@ impl StoreWriter {
         let writer = OpeningCorpus::begin(path)?.into_writer(memory, threads)?;
         writer.view.refuse_repairing(path)?;
         Ok(writer)
+    }
+
+    /// Closes the database and opens it again without giving the lock up. RocksDB then writes its list of files from
+    /// scratch: it has no key of a file that is gone. Nobody else may have the database open, or it cannot be opened.
+    ///
+    /// # Errors
+    /// As [`StoreWriter::open`], but for another writer.
+    pub fn reopen(self, threads: usize) -> Result<Self, StoreError> {
+        let (place, memory, lock) = (self.place.clone(), self.memory, Arc::clone(&self.lock));
+        drop(self);
+        let path = place.root.clone();
+        let writer = OpeningCorpus::under(lock, place)?.into_writer(memory, threads)?;
+        writer.view.refuse_repairing(&path)?;
+        Ok(writer)
+    }
+
+    /// A throw-away copy of what is committed, made beside this writer, which keeps its lock.
+    ///
+    /// # Errors
+    /// [`StoreError`]: what the file system and RocksDB say.
+    pub fn dry_run_copy(&mut self) -> Result<DryRunCorpus, StoreError> {
+        // What the note says must be true of the copy: its files are taken after this, and nothing is written meanwhile.
+        self.flush()?;
+        DryRunCorpus::beside(&self.place, |target| {
+            // Tables may be replaced in the background: RocksDB links those of one moment. No log is cut off for it.
+            let checkpoint = Checkpoint::new(self.db.as_ref())?;
+            Ok(checkpoint.create_checkpoint_with_log_size(target, u64::MAX)?)
+        })
     }
 }
 

@@ -1,8 +1,8 @@
 //! What looks after a corpus by several rooms: a check of everything, a purge and its proof, fields and signals given
 //! up.
 
-use crate::corpus::{Corpus, CorpusOptions, CorpusWriter};
-use crate::curate::{self, Certificate, CurateError, PurgeReport, RemovalRequest};
+use crate::corpus::{Corpus, CorpusWriter};
+use crate::curate::{self, Certificate, CurateError, PurgeReport, PurgeSelection, RemovalRequest};
 use crate::epoch;
 use crate::model::{Context, Error, Standing};
 use crate::signals::Signal;
@@ -83,21 +83,22 @@ impl CorpusWriter {
     ///
     /// Snapshots lose the documents, plans that draw them cannot be opened any more, and words in use that quote them
     /// are
-    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. RocksDB's list of files is written again
-    /// when the corpus is next opened for writing; until then
-    /// it may have single values of fields.
+    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. Call [`CorpusWriter::reopen`] afterwards:
+    /// until then RocksDB's list of files may have single values of fields.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::Shown`]; What was committed before it
+    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::Shown`]. What was committed before it
     /// stays, and the same call goes
     /// on from there.
     pub fn purge(
         &mut self,
-        selection: &RoaringTreemap,
+        selection: impl Into<PurgeSelection>,
         removal: impl Into<RemovalRequest>,
         force: bool,
         context: &Context<'_>,
     ) -> Result<PurgeReport, Error> {
+        let PurgeSelection { documents, purged_before } = selection.into();
+        let selection = &documents;
         let purged = self.view().documents_standing(Standing::Purged)?;
         let ShownBy { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
         if !force {
@@ -108,7 +109,11 @@ impl CorpusWriter {
         }
         let loaded = curate::load_to_write(self.store())?;
         let context = self.within(context);
-        Ok(curate::purge(self.store(), &loaded, selection, &removal.into(), &context)?)
+        let mut report =
+            curate::purge(self.store(), &loaded, selection, &removal.into(), &context)?;
+        report.selected += purged_before;
+        report.unchanged += purged_before;
+        Ok(report)
     }
 
     /// Gives a field up: no query sees it any more, and what is indexed of it is deleted; metadata stay as they are.
@@ -153,30 +158,29 @@ impl CorpusWriter {
     }
 }
 
-impl CorpusOptions {
-    /// Proves what was purged of the corpus at `path`, ever: every row is read through the database, unpacked, and
-    /// every file of the directory as it lies there, and searched for runs of the texts, keys, fields and token ids.
-    /// Opens the corpus for writing, so that no file changes meanwhile. Writes the certificate to `file`, with every
-    /// purged document; `time` (microseconds since 1970) goes into it.
+impl CorpusWriter {
+    /// Proves what was purged of the corpus, ever: every row is read through the database, unpacked, and every file of
+    /// the directory as it lies there, and searched for runs of the texts, keys, fields and token ids. Who writes is
+    /// alone, so no file changes meanwhile. Writes the certificate to `file`, with every purged document; `time`
+    /// (microseconds since 1970) goes into it. A purge must have been followed by [`CorpusWriter::reopen`], or by
+    /// another
+    /// opening.
     ///
     /// # Errors
-    /// [`Error`] when the corpus cannot be opened, or rows or files cannot be read; what is found is in the answer.
+    /// [`Error`] when rows or files cannot be read; what is found is in the answer.
     pub fn prove_purge(
-        self,
-        path: impl AsRef<Path>,
+        &mut self,
         file: Option<&Path>,
         time: Option<i64>,
         context: &Context<'_>,
     ) -> Result<Certificate, Error> {
-        let path = path.as_ref();
-        let mut opened = self.open_writer(path)?;
-        opened.store().flush()?;
-        opened.store().remove_old_reports();
-        let context = opened.within(context);
-        let twins = opened.store().living_copies()?;
-        let certificate = curate::certify(opened.view(), path, twins, time, &context)?;
+        self.store().flush()?;
+        self.store().remove_old_reports();
+        let context = self.within(context);
+        let twins = self.store().living_copies()?;
+        let certificate = curate::certify(self.view(), self.path(), twins, time, &context)?;
         if let Some(file) = file {
-            curate::write_certificate(opened.view(), &certificate, file)?;
+            curate::write_certificate(self.view(), &certificate, file)?;
         }
         Ok(certificate)
     }

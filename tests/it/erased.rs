@@ -244,7 +244,7 @@ impl Story {
             }
             assert_eq!(having(root, part.as_bytes()), [""; 0], "{part}\n{:#?}", self.log);
         }
-        let proof = Corpus::options().prove_purge(&self.path, None, None, &Context::new()).unwrap();
+        let proof = writer(&self.path).prove_purge(None, None, &Context::new()).unwrap();
         assert!(proof.is_clean(), "{:#?}\n{:#?}", proof.findings, self.log);
         self.writer = writer(&self.path);
     }

@@ -7,7 +7,7 @@ use crate::support::{
 use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
 use corpusdb::dedup::Normaliser;
 use corpusdb::signals::Signal;
-use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Error, FieldKind, Interrupt, Policy};
+use corpusdb::{Context, CorpusWriter, DedupMode, Error, FieldKind, Interrupt, Policy};
 use std::path::{Path, PathBuf};
 
 /// What is stored and by which policy, how many records are set aside, and whether a purge or a redo is to be ended.
@@ -170,9 +170,8 @@ fn a_proof_that_is_stopped_tells_how_to_go_on() {
     let corpus = corpus(&scratch);
     let interrupt = Interrupt::default();
     interrupt.raise();
-    let error = Corpus::options()
-        .prove_purge(&corpus, None, None, &Context::new().with_interrupt(&interrupt))
-        .unwrap_err();
+    let context = Context::new().with_interrupt(&interrupt);
+    let error = writer(&corpus).prove_purge(None, None, &context).unwrap_err();
     assert!(error.is_interrupt(), "{error}");
     assert_eq!(error.to_string(), "interrupted; run the same command again to go on");
 }

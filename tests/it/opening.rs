@@ -155,3 +155,55 @@ fn lost_logs_are_named(scratch: &Scratch, corpus: &str) {
     std::fs::remove_file(&logs[1]).unwrap();
     corpusdb(&["count", &restored]).fails(&["lost acknowledged commits"]);
 }
+
+#[test]
+fn a_writer_makes_a_copy_to_try_on_and_keeps_its_lock() {
+    let scratch = Scratch::new();
+    let path = scratch.path("corpus");
+    Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
+    let mut writer = CorpusWriter::open(&path).unwrap();
+    for name in ["a", "b", "c"] {
+        pour(&mut writer, &scratch, name);
+        // What reads an earlier moment is in nobody's way.
+        let shown = writer.corpus();
+        let copy = writer.dry_run_copy().unwrap();
+        let locked = CorpusWriter::open(&path).err().unwrap();
+        assert_eq!(locked.kind(), ErrorKind::Locked);
+        let mut tried = CorpusWriter::open(copy.path()).unwrap();
+        let digest = tried.corpus().digest(&Context::new()).unwrap();
+        assert_eq!(digest, shown.digest(&Context::new()).unwrap());
+        pour(&mut tried, &scratch, "tried");
+        assert_eq!(tried.view().documents(), shown.view().documents() + 1);
+        let deep = corpusdb::store::CheckDepth::Deep;
+        assert_eq!(tried.corpus().check(deep, &Context::new()).unwrap(), []);
+        // While the copy is written, so is the corpus.
+        pour(&mut writer, &scratch, &format!("{name}{name}"));
+        drop(tried);
+        let place = copy.path().to_path_buf();
+        drop(copy);
+        assert!(!place.exists());
+    }
+    assert_eq!(writer.view().documents(), 6);
+    drop(writer);
+    sound(path.to_str().unwrap());
+}
+
+#[test]
+fn a_writer_opens_its_corpus_again_under_its_lock() {
+    let scratch = Scratch::new();
+    let path = scratch.path("corpus");
+    Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
+    let mut writer = CorpusWriter::open(&path).unwrap();
+    let manifest = || std::fs::read_to_string(path.join("db").join("CURRENT")).unwrap();
+    for name in ["a", "b", "c"] {
+        pour(&mut writer, &scratch, name);
+        let before = manifest();
+        writer = writer.reopen().unwrap();
+        assert_ne!(manifest(), before, "the list of files is a new one");
+        let locked = CorpusWriter::open(&path).err().unwrap();
+        assert_eq!(locked.kind(), ErrorKind::Locked);
+    }
+    assert_eq!(writer.view().documents(), 3);
+    drop(writer);
+    sound(path.to_str().unwrap());
+}

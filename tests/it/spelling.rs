@@ -1,7 +1,7 @@
 //! Options in the words of the library: by the names of their fields, which each face writes as its users do.
 
 use crate::support::{Scratch, assert_none, corpusdb, crawl, ingest, init, lines, repository};
-use corpusdb::cli::words::{Face, spell_message};
+use corpusdb::cli::rows::{Face, spell_message};
 use corpusdb::{Corpus, ErrorKind};
 use std::path::{Path, PathBuf};
 

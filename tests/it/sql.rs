@@ -5,7 +5,7 @@ use crate::support::{
     HELD, MEMORY, Scratch, corpusdb, corpusdb_within, crawl, ingest, init, lines, repository,
 };
 use corpusdb::Corpus;
-use corpusdb::query::{Format, Printer, SqlOptions};
+use corpusdb::query::{Format, Printer, SqlOptions, SqlParameters, SqlValue};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -400,4 +400,80 @@ fn info_states_the_rule_of_tokens() {
     assert_eq!(corpus.count(Some("kept AND tokens IS NULL")).unwrap(), 0);
     assert!(corpus.count(Some("standing = 'removed' AND tokens IS NOT NULL")).unwrap() > 0);
     assert!(corpus.count(Some("standing = 'near' AND tokens IS NULL")).unwrap() > 0);
+}
+
+#[test]
+fn parameters_are_bound_as_values() {
+    let library = Library::new();
+    let corpus = Corpus::options().memory(MEMORY).open(&library.corpus).unwrap();
+    let in_order =
+        |values: Vec<SqlValue>| SqlOptions::default().parameters(SqlParameters::in_order(values));
+    let by_name = |values: Vec<(&str, SqlValue)>| {
+        SqlOptions::default().parameters(SqlParameters::by_name(values))
+    };
+    let hostile = "web' OR 'a' = 'a";
+    for (condition, options, same) in [
+        ("source = ?", in_order(vec!["web".into()]), "source = 'web'"),
+        (
+            "source = $2 AND id < $1",
+            in_order(vec![9_i64.into(), "web".into()]),
+            "source = 'web' AND id < 9",
+        ),
+        ("source = $s", by_name(vec![("s", hostile.into())]), "source = 'web'' OR ''a'' = ''a'"),
+        ("score > $least", by_name(vec![("least", 3.5.into())]), "score > 3.5"),
+        (
+            "crawled < ?",
+            in_order(vec![SqlValue::Timestamp(1_710_000_000_000_000)]),
+            "crawled < to_timestamp(1710000000)",
+        ),
+        ("crawled < ?", in_order(vec![SqlValue::Date(19_793)]), "crawled < DATE '2024-03-11'"),
+        ("id IN ($ids, 5)", by_name(vec![("ids", vec![1_i64, 2].into())]), "id IN (1, 2, 5)"),
+        ("id NOT IN ($ids)", by_name(vec![("ids", vec![1_i64, 2].into())]), "id NOT IN (1, 2)"),
+        (
+            "score IN ($ids)",
+            by_name(vec![("ids", SqlValue::List(vec![1_i64.into(), 0.5.into()]))]),
+            "score IN (1.0, 0.5)",
+        ),
+        (
+            "id IN (SELECT id FROM documents WHERE quality > ?)",
+            in_order(vec![0.5.into()]),
+            "id IN (SELECT id FROM documents WHERE quality > 0.5)",
+        ),
+        ("meta ->> 'license' = ?", in_order(vec!["mit".into()]), "meta ->> 'license' = 'mit'"),
+        ("source = $s", by_name(vec![("s", SqlValue::Null)]), "source = NULL"),
+    ] {
+        let count =
+            |condition: &str| format!("SELECT count(*) AS n FROM documents WHERE {condition}");
+        let bound = try_rows(&corpus, &count(condition), &options).unwrap();
+        assert_eq!(bound, rows(&corpus, &count(same)), "{condition}");
+    }
+    // What the indexes answer they answer with a parameter too.
+    let explained = try_rows(
+        &corpus,
+        "EXPLAIN SELECT id FROM documents WHERE source = ?",
+        &in_order(vec!["web".into()]),
+    );
+    let written = rows(&corpus, "EXPLAIN SELECT id FROM documents WHERE source = 'web'");
+    let physical = |rows: &[Value]| rows.last().unwrap()["plan"].clone();
+    assert_eq!(physical(&explained.unwrap()), physical(&written));
+    for (statement, options, why) in [
+        ("SELECT $a, $b", by_name(vec![("a", 1_i64.into())]), "no value was given for `$b`"),
+        (
+            "SELECT $a",
+            by_name(vec![("a", 1_i64.into()), ("c", 1_i64.into())]),
+            "a value was given for `$c`, and it has `$a`",
+        ),
+        ("SELECT ?", SqlOptions::default(), "no value was given for `$1`"),
+        ("SELECT ?, $1", in_order(vec![1_i64.into()]), "cannot stand beside each other"),
+        ("SELECT $ + 1", SqlOptions::default(), "`$` needs a name"),
+        (
+            "SELECT id FROM documents WHERE key = ?",
+            in_order(vec![1_i64.into()]),
+            "`key` is text, and 1 is a number",
+        ),
+        ("SELECT ?", in_order(vec![SqlValue::List(vec![1_i64.into(), "a".into()])]), "[1] is Utf8"),
+    ] {
+        let refused = try_rows(&corpus, statement, &options).unwrap_err();
+        assert!(refused.contains(why), "{statement}: {refused}");
+    }
 }

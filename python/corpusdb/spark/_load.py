@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from corpusdb._policy import PolicySettings, policy_settings
 from corpusdb.spark._against import Compared
@@ -78,7 +78,7 @@ def write_load(
 
     if shards is not None and not 1 <= shards <= MOST_SHARDS:
         raise BadInput(f"{shards} shards are none: their number is from 1 to {MOST_SHARDS}")
-    made = _native.policy_json(cast(PolicySettings, policy_settings(policy if policy is not None else {})))
+    made = _native.policy_json(policy_settings(policy if policy is not None else {}))
     settings: dict[str, Any] = json.loads(made)
     changed = 0
     if isinstance(done, Compared):

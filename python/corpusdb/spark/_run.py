@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from corpusdb import _native
 from corpusdb._policy import PolicySettings, policy_settings
@@ -26,7 +26,7 @@ def begun(
     from corpusdb.errors import BadPolicy
 
     asked = policy_settings(policy if policy is not None else {})
-    settings = {name: value for name, value in asked.items() if value is not None}
+    settings: dict[str, Any] = json.loads(asked)
     mode, keep, scope = _native.policy_words(asked)
     if scope == "per-source" and source is None:
         raise BadPolicy("scope per-source compares documents of one source: name the column that has it, source=...")

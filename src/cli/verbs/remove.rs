@@ -4,12 +4,12 @@ use crate::cli::find::{self, DocumentArgs};
 use crate::cli::output::Output;
 use crate::cli::session::{now, on_disk};
 use crate::cli::verb::{CorpusPath, DryRun, ExitStatus, NoOptions, Report, Verb, VerbCall};
-use anyhow::ensure;
-use corpusdb::curate::{BlockReach, Certificate, PurgeReport, RemovalReport, RemovalRequest};
+use corpusdb::curate::{
+    BlockReach, Certificate, PurgeReport, PurgeSelection, RemovalReport, RemovalRequest,
+};
 use corpusdb::query::Selection;
 use corpusdb::show::{number, size};
 use corpusdb::{Corpus, CorpusWriter, DocId, ShownBy};
-use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -308,22 +308,18 @@ impl Verb for PurgeArgs {
         let mut writer = call.options.open_writer(path)?;
         let corpus = writer.corpus();
         let (documents, selection) = self.select(&corpus, call)?;
-        let shown_by = corpus.shown_by(&documents)?;
+        let shown_by = corpus.shown_by(&documents.documents)?;
         note_shown(&shown_by, call);
         if let Some(unended) = unended(&corpus)? {
             call.note(&unended);
         }
         drop(corpus);
         let request = self.removal.request(self.condition.as_deref());
-        let report = writer.purge(&documents, request, self.force, &call.context)?;
-        drop(writer);
+        let report = writer.purge(documents, request, self.force, &call.context)?;
+        let mut writer = writer.reopen()?;
         let certificate = match &self.prove {
-            // The store's list of files is written again, and says nothing of those that are gone.
-            None => {
-                drop(call.options.open_writer(path)?);
-                None
-            }
-            Some(file) => Some(call.options.prove_purge(path, Some(file), now(), &call.context)?),
+            None => None,
+            Some(file) => Some(writer.prove_purge(Some(file), now(), &call.context)?),
         };
         let proof = self.prove.zip(certificate.as_ref()).map(|(file, found)| ProofSummary {
             clean: found.is_clean(),
@@ -339,27 +335,22 @@ impl Verb for PurgeArgs {
 }
 
 impl PurgeArgs {
-    /// The documents that are named; those of the condition. A key that was purged is none any more, and was what is
-    /// asked for.
+    /// The documents that are named; those of the condition.
     fn select(
         &self,
         corpus: &Corpus,
         call: &VerbCall<'_>,
-    ) -> anyhow::Result<(RoaringTreemap, Option<Selection>)> {
+    ) -> anyhow::Result<(PurgeSelection, Option<Selection>)> {
         if let Some(condition) = &self.condition {
             let selection = find::selection(corpus, condition, call)?;
-            return Ok((selection.documents.clone(), Some(selection)));
+            return Ok((selection.documents.clone().into(), Some(selection)));
         }
-        let mut found = RoaringTreemap::new();
-        for document in &self.documents {
-            if document.parse::<u64>().is_err() && corpus.purged_under(document)? > 0 {
-                let left = corpus.find_key(document)?;
-                found.extend(left.iter().map(|id| id.0));
-                continue;
-            }
-            let named = find::documents(corpus, Some(document), None, call.note)?;
-            ensure!(!named.is_empty(), "nothing was purged: `{document}` is no document");
-            found.extend(named.iter().map(|id| id.0));
+        let (ids, keys): (Vec<_>, Vec<_>) =
+            self.documents.iter().partition(|document| document.parse::<u64>().is_ok());
+        let mut found = corpus.keys_to_purge(keys.iter().map(|key| key.as_str()))?;
+        for id in ids {
+            let named = find::documents(corpus, Some(id.as_str()), None, call.note)?;
+            found.documents.extend(named.iter().map(|id| id.0));
         }
         Ok((found, None))
     }

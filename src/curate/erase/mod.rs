@@ -33,6 +33,7 @@ use super::remove::{RemovalRequest, lift, remove};
 use crate::corpus::Corpus;
 use crate::decide::{BlockReach, LoadedTokenizer};
 use crate::model::{Context, DocId, Error, Standing, key_identity};
+use crate::query::QueryError;
 use crate::store::{BlockKind, CommitRecord, PendingPurge, StoreError, StoreWriter};
 use roaring::RoaringTreemap;
 use serde::Serialize;
@@ -113,6 +114,28 @@ struct PurgeProcedure<'a, 'c> {
     commits: CommitLoop<'c>,
     report: &'a mut PurgeReport,
 }
+/// What a purge takes: documents, and what was asked for and is gone already.
+#[derive(Clone, Debug, Default, PartialEq)]
+#[non_exhaustive]
+pub struct PurgeSelection {
+    /// The documents.
+    pub documents: RoaringTreemap,
+    /// Documents that had one of the keys asked for and were purged before: their keys are not stored any more.
+    pub purged_before: u64,
+}
+
+impl From<RoaringTreemap> for PurgeSelection {
+    fn from(documents: RoaringTreemap) -> Self {
+        Self { documents, purged_before: 0 }
+    }
+}
+
+impl From<&RoaringTreemap> for PurgeSelection {
+    fn from(documents: &RoaringTreemap) -> Self {
+        documents.clone().into()
+    }
+}
+
 impl Corpus {
     /// The documents that are still to be erased by a purge that was stopped. The next purge erases them, whatever is
     /// asked for, unless they are restored.
@@ -125,11 +148,31 @@ impl Corpus {
         Ok(unended.documents - view.documents_standing(Standing::Purged)?)
     }
 
-    /// How many purged documents keep records of this key from coming in, in any source: the key itself is not stored.
+    /// What a purge of these keys takes: every version of each. A key that was purged before has none left and is no
+    /// error.
     ///
     /// # Errors
+    /// [`QueryError`](crate::query::QueryError) for a key that no document has or had;
     /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
-    pub fn purged_under(&self, key: &str) -> Result<u64, Error> {
+    pub fn keys_to_purge<'k>(
+        &self,
+        keys: impl IntoIterator<Item = &'k str>,
+    ) -> Result<PurgeSelection, Error> {
+        let mut found = PurgeSelection::default();
+        for key in keys {
+            let documents = self.find_key(key)?;
+            let purged = self.purged_under(key)?;
+            if documents.is_empty() && purged == 0 {
+                return Err(QueryError::NoKey { key: key.to_owned() }.into());
+            }
+            found.documents.extend(documents.iter().map(|DocId(document)| *document));
+            found.purged_before += purged;
+        }
+        Ok(found)
+    }
+
+    /// How many purged documents keep records of this key from coming in, in any source: the key itself is not stored.
+    fn purged_under(&self, key: &str) -> Result<u64, Error> {
         let view = self.view();
         let mut purged = RoaringTreemap::new();
         for (_, source) in view.sources() {

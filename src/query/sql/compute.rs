@@ -1,5 +1,6 @@
 //! The values of a SQL expression for a range of documents, as those of a field.
 
+use super::parameters::SqlParameters;
 use super::runtime;
 use super::select::{gather, plan};
 use super::session;
@@ -48,7 +49,13 @@ pub fn kind_of(view: &View, expression: &str) -> Result<Option<FieldKind>, Query
 fn data_type(view: &View, expression: &str) -> Result<DataType, QueryError> {
     let state = session::session(view)?;
     let what = format!("(\n{expression}\n)");
-    let planned = runtime::block_on(plan(view, &state, &what, expression, "true"))?;
+    let planned = runtime::block_on(plan(
+        view,
+        &state,
+        &what,
+        (expression, "true"),
+        &SqlParameters::default(),
+    ))?;
     let field = planned.schema().fields().first();
     Ok(field.map_or(DataType::Null, |field| field.data_type().clone()))
 }
@@ -106,7 +113,8 @@ impl Computing<'_> {
         let what =
             format!("id, TRY_CAST((\n{expression}\n) AS {kind}), (\n{expression}\n) IS NULL");
         let condition = format!("id >= {} AND id < {}", range.start, range.end);
-        let plan = runtime::block_on(plan(self.view, &state, &what, expression, &condition))?;
+        let (words, values) = ((expression.as_str(), condition.as_str()), SqlParameters::default());
+        let plan = runtime::block_on(plan(self.view, &state, &what, words, &values))?;
         gather(state, &plan, |batch| self.batch(batch, &mut each))
     }
 

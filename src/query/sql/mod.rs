@@ -7,7 +7,7 @@
 //! evaluated block by block (`evaluate`); the rest is left to the engine. `provider` and `columns` produce the rows of
 //! the table `documents`, `coded` groups them by the codes of keywords, `small_tables`, `rejects` and `removals` produce
 //! those of the others, all through the one plan node of `scan`; `documents` reads columns of documents that are given
-//! by id, without a plan.
+//! by id, without a plan. `parameters` binds the values that a statement is given beside its text.
 //!
 //! `incoming` is a condition on records that are no documents yet. `json` adds functions over JSON, `quality` those
 //! that tell about texts, `outside` functions that are tables; `options` says what a statement may look at. `limits`,
@@ -37,6 +37,7 @@ mod nesting;
 mod operands;
 mod options;
 mod outside;
+mod parameters;
 mod parser;
 mod passing;
 mod pool;
@@ -68,6 +69,7 @@ pub use documents::{DocumentRows, declared_columns, is_of_standing, keyword_fiel
 pub use incoming::IncomingCondition;
 pub use names::{SqlNames, SqlTableNames, names};
 pub use options::SqlOptions;
+pub use parameters::{SqlParameters, SqlValue};
 pub use parser::names_column;
 pub use present::{Dependence, dependence};
 pub use presets::resolved;

@@ -1,7 +1,7 @@
 //! The parser of statements: the engine's, for whom names of columns are names wherever they stand.
 
 use super::tokens::DIALECT;
-use super::{outside, presets, tokens};
+use super::{outside, parameters, presets, tokens};
 use datafusion::error::DataFusionError;
 use datafusion::sql::parser::{DFParser, DFParserBuilder, Statement};
 use datafusion::sql::sqlparser::keywords::Keyword;
@@ -18,6 +18,7 @@ const NESTING: usize = 200;
 pub(in crate::query) fn parser(sql: &str) -> Result<DFParser<'static>, DataFusionError> {
     let mut tokens = spelled_out(sql)?;
     free_names(&mut tokens);
+    parameters::number(&mut tokens)?;
     DFParserBuilder::new(tokens).with_dialect(&DIALECT).with_recursion_limit(NESTING).build()
 }
 

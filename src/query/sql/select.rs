@@ -2,6 +2,7 @@
 //! suffice.
 
 use super::evaluate::{StoredBlock, Test};
+use super::parameters::SqlParameters;
 use super::predicate::{Predicate, Translator};
 use super::schema::DocumentColumns;
 use super::{nesting, parser, runtime, session, statement};
@@ -28,11 +29,23 @@ const QUEUE: usize = 2;
 /// [`QueryError::Where`] for an expression that cannot be used, with the columns there are;
 /// [`QueryError`] for what fails while it runs.
 pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, QueryError> {
-    let Some(expression) = where_sql else {
-        return Ok((0..view.documents()).collect());
-    };
+    match where_sql {
+        Some(expression) => select_with(view, expression, &SqlParameters::default()),
+        None => Ok((0..view.documents()).collect()),
+    }
+}
+
+/// As [`select`], by an expression with parameters.
+///
+/// # Errors
+/// As [`select`], also where values are missing or too many.
+pub(in crate::query) fn select_with(
+    view: &View,
+    expression: &str,
+    values: &SqlParameters,
+) -> Result<RoaringTreemap, QueryError> {
     let state = session::session(view)?;
-    let plan = runtime::block_on(plan(view, &state, "id", expression, expression))?;
+    let plan = runtime::block_on(plan(view, &state, "id", (expression, expression), values))?;
     let Some(predicate) = indexed(view, &plan) else {
         let mut found = RoaringTreemap::new();
         gather(state, &plan, |batch| {
@@ -66,9 +79,21 @@ pub fn select(view: &View, where_sql: Option<&str>) -> Result<RoaringTreemap, Qu
 /// As [`select`].
 pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
     match where_sql {
-        Some(expression) => count_of(view, expression, expression),
+        Some(expression) => count_with(view, expression, &SqlParameters::default()),
         None => Ok(view.documents()),
     }
+}
+
+/// As [`count`], by an expression with parameters.
+///
+/// # Errors
+/// As [`select_with`].
+pub(in crate::query) fn count_with(
+    view: &View,
+    expression: &str,
+    values: &SqlParameters,
+) -> Result<u64, QueryError> {
+    count_of(view, expression, expression, values)
 }
 
 /// For how many documents a SQL boolean expression over `documents` is null. It blocks as [`count`] does.
@@ -77,20 +102,27 @@ pub fn count(view: &View, where_sql: Option<&str>) -> Result<u64, QueryError> {
 /// As [`select`].
 pub fn count_nulls(view: &View, expression: &str) -> Result<u64, QueryError> {
     // Line breaks: the expression may end in a comment.
-    count_of(view, expression, &format!("(\n{expression}\n) IS NULL"))
+    let condition = format!("(\n{expression}\n) IS NULL");
+    count_of(view, expression, &condition, &SqlParameters::default())
 }
 
 /// How many documents satisfy `condition`; `expression` is the user's part of it.
-fn count_of(view: &View, expression: &str, condition: &str) -> Result<u64, QueryError> {
+fn count_of(
+    view: &View,
+    expression: &str,
+    condition: &str,
+    values: &SqlParameters,
+) -> Result<u64, QueryError> {
     let state = session::session(view)?;
-    let selection = runtime::block_on(plan(view, &state, "id", expression, condition))?;
+    let words = (expression, condition);
+    let selection = runtime::block_on(plan(view, &state, "id", words, values))?;
     if let Some(predicate) = indexed(view, &selection) {
         let test = Test::in_view(&predicate, view)?;
         let count = |block| Ok(test.select(&StoredBlock::new(view, block))?.len());
         let blocks = test.blocks(view.blocks()).into_par_iter();
         return blocks.map(count).try_reduce(|| 0, |a, b| Ok(a + b));
     }
-    let plan = runtime::block_on(plan(view, &state, "count(*)", expression, condition))?;
+    let plan = runtime::block_on(plan(view, &state, "count(*)", words, values))?;
     let mut counted = 0;
     gather(state, &plan, |batch| {
         if let Some(counts) =
@@ -103,14 +135,14 @@ fn count_of(view: &View, expression: &str, condition: &str) -> Result<u64, Query
     Ok(counted)
 }
 
-/// The optimised plan of `SELECT what` over the documents that satisfy `condition`; `expression` is
-/// the user's part of the two.
+/// The optimised plan of `SELECT what` over the documents that satisfy `condition`, with values for the parameters of
+/// both; `expression` is the user's part of the two.
 pub(in crate::query) async fn plan(
     view: &View,
     state: &SessionState,
     what: &str,
-    expression: &str,
-    condition: &str,
+    (expression, condition): (&str, &str),
+    values: &SqlParameters,
 ) -> Result<LogicalPlan, QueryError> {
     session::check_expression(expression).map_err(|error| unusable(view, expression, &error))?;
     // Line breaks: the expression may end in a comment.
@@ -119,8 +151,10 @@ pub(in crate::query) async fn plan(
     let planned = match statement {
         Ok(statement) => {
             nesting::check_statement(&statement)
+                .and_then(|()| values.check(&statement))
                 .map_err(|why| unusable(view, expression, &DataFusionError::Plan(why)))?;
-            state.statement_to_plan(statement).await.and_then(|plan| state.optimize(&plan))
+            let plan = state.statement_to_plan(statement).await;
+            plan.and_then(|plan| values.bind(plan)).and_then(|plan| state.optimize(&plan))
         }
         Err(error) => Err(error),
     };

@@ -98,11 +98,14 @@ pub(in crate::query) async fn plan(
     state: &SessionState,
     sql: &str,
     statement: Statement,
+    options: &SqlOptions,
 ) -> Result<LogicalPlan, QueryError> {
     let fault = |error: DataFusionError| QueryError::planned(sql, error);
     let too_much = |why| QueryError::Statement { statement: shown(sql), why };
     nesting::check_statement(&statement).map_err(too_much)?;
+    options.parameters.check(&statement).map_err(too_much)?;
     let plan = state.statement_to_plan(statement).await.map_err(fault)?;
+    let plan = options.parameters.bind(plan).map_err(fault)?;
     // A query may still hold `SELECT .. INTO` or `WITH x AS (INSERT ..)`.
     let readers =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);

@@ -134,7 +134,7 @@ pub fn sql_with(
             }
         };
         let state = session::session_with(&view, &options)?;
-        let plan = session::plan(&state, &sql, statement).await?;
+        let plan = session::plan(&state, &sql, statement, &options).await?;
         let (schema, streams) = start(state, &plan, &stop).await?;
         if columns.send(schema).is_ok() {
             give(streams, &sender).await?;

@@ -1,5 +1,6 @@
 //! The value of a SQL expression for every stored document.
 
+use super::parameters::SqlParameters;
 use super::select::{gather, plan};
 use super::{runtime, session};
 use crate::query::error::QueryError;
@@ -61,6 +62,12 @@ fn values(
     let state = session::session(view)?;
     // Line breaks: the expression may end in a comment.
     let what = format!("id, TRY_CAST((\n{expression}\n) AS {kind})");
-    let plan = runtime::block_on(plan(view, &state, &what, expression, "true"))?;
+    let plan = runtime::block_on(plan(
+        view,
+        &state,
+        &what,
+        (expression, "true"),
+        &SqlParameters::default(),
+    ))?;
     gather(state, &plan, each)
 }

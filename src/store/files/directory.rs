@@ -233,12 +233,13 @@ impl CorpusDirectory {
                 let mut holder = String::new();
                 let _ = file.read_to_string(&mut holder);
                 let own = format!("process {}", std::process::id());
+                let is_own = holder.trim() == own;
                 let holder = match holder.trim() {
                     "" => "another process".to_owned(),
-                    holder if holder == own => format!("this very process ({own})"),
+                    _ if is_own => format!("this very process ({own})"),
                     holder => holder.to_owned(),
                 };
-                return Err(StoreError::Locked { path: self.root.clone(), holder });
+                return Err(StoreError::Locked { path: self.root.clone(), holder, is_own });
             }
             Err(TryLockError::Error(error)) => {
                 return Err(IoError::of("locking", &path)(error).into());

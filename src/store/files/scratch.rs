@@ -264,11 +264,20 @@ impl DryRunCorpus {
         let _lock = place.lock()?;
         sweep(&place, &[LINKS, DRY_RUN]);
         refuse_shorter(&place)?;
-        let copy = Self { scratch: ScratchDirectory::make(&place, DRY_RUN)? };
+        Self::beside(&place, |database| {
+            std::fs::create_dir(database).map_err(IoError::of("creating", database))?;
+            share(&place.database(), database)
+        })
+    }
+
+    /// Makes the copy for who has the lock; `copy_database` makes that of the database.
+    pub(in crate::store) fn beside(
+        place: &CorpusDirectory,
+        copy_database: impl FnOnce(&Path) -> Result<(), StoreError>,
+    ) -> Result<Self, StoreError> {
+        let copy = Self { scratch: ScratchDirectory::make(place, DRY_RUN)? };
         let target = CorpusDirectory::new(copy.path());
-        std::fs::create_dir(target.database())
-            .map_err(IoError::of("creating", &target.database()))?;
-        share(&place.database(), &target.database())?;
+        // The note before the manifest, which may only have grown since.
         for (from, to) in [
             (place.journal(), target.journal()),
             (place.manifest_note(), target.manifest_note()),
@@ -279,6 +288,7 @@ impl DryRunCorpus {
                 std::fs::copy(&from, &to).map_err(IoError::of("copying", &from))?;
             }
         }
+        copy_database(&target.database())?;
         Ok(copy)
     }
 

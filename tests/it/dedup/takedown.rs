@@ -194,13 +194,11 @@ fn what_is_similar_stays_blocked_when_what_it_was_like_is_purged() {
             let shown = corpus.show(DocId(blocked)).unwrap();
             assert_eq!((shown.blocked_by[0].id, shown.blocked_by[0].by), (0, "similarity"));
             drop((corpus, world.writer));
-            let options = corpusdb::Corpus::options();
-            let proof = options
-                .prove_purge(&world.path, None, None, &Context::new().with_interrupt(&nothing))
-                .unwrap();
+            world.writer = corpus_writer(&world.path, 1);
+            let context = Context::new().with_interrupt(&nothing);
+            let proof = world.writer.prove_purge(None, None, &context).unwrap();
             assert!(proof.is_clean() && proof.sketches == 1, "{proof:?}");
             // Nothing blocks any more when the user says so, and the sketch goes with it.
-            world.writer = corpus_writer(&world.path, 1);
             let second = [blocked].into_iter().collect();
             world
                 .writer

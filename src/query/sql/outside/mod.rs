@@ -16,6 +16,7 @@ mod table;
 pub(super) use table::FileTable;
 
 use super::options::SqlOptions;
+use super::parameters::SqlParameters;
 use super::provider::Documents;
 use crate::query::error::QueryError;
 use crate::store::View;
@@ -57,9 +58,12 @@ pub(super) fn table_function(word: &str) -> Option<&'static str> {
 
 /// Makes the functions known; the engine has `range` and `generate_series` itself.
 pub(super) fn register(state: &mut SessionState, view: &View, options: &SqlOptions) {
-    state.register_udtf("documents_at", Arc::new(DocumentsAt { view: view.clone() }));
+    let parameters = &options.parameters;
+    let documents_at = DocumentsAt { view: view.clone(), parameters: parameters.clone() };
+    state.register_udtf("documents_at", Arc::new(documents_at));
     for kind in FileKind::ALL {
-        let function = ReadFiles { kind, allowed: options.files };
+        let allowed = options.files;
+        let function = ReadFiles { kind, allowed, parameters: parameters.clone() };
         state.register_udtf(kind.function(), Arc::new(function));
     }
 }
@@ -67,6 +71,7 @@ pub(super) fn register(state: &mut SessionState, view: &View, options: &SqlOptio
 /// `documents_at('june')`.
 struct DocumentsAt {
     view: View,
+    parameters: SqlParameters,
 }
 
 impl fmt::Debug for DocumentsAt {
@@ -77,7 +82,7 @@ impl fmt::Debug for DocumentsAt {
 
 impl TableFunctionImpl for DocumentsAt {
     fn call_with_args(&self, args: TableFunctionArgs<'_, '_>) -> Result<Arc<dyn TableProvider>> {
-        let Some(name) = text(args.exprs()) else {
+        let Some(name) = text(args.exprs(), &self.parameters) else {
             return plan_err!(
                 "`documents_at` takes the name of a snapshot, as in documents_at('june')"
             );
@@ -92,6 +97,7 @@ impl TableFunctionImpl for DocumentsAt {
 struct ReadFiles {
     kind: FileKind,
     allowed: bool,
+    parameters: SqlParameters,
 }
 
 impl TableFunctionImpl for ReadFiles {
@@ -102,7 +108,7 @@ impl TableFunctionImpl for ReadFiles {
                 "`{function}` reads files of this machine, which is not allowed here: it is in `corpusdb sql`, and elsewhere where the program says so (files of SqlOptions, `files=True` in Python)"
             );
         }
-        let Some(path) = text(args.exprs()) else {
+        let Some(path) = text(args.exprs(), &self.parameters) else {
             return plan_err!(
                 "`{function}` takes one path or pattern as a text, as in {function}('{}')",
                 self.kind.example()
@@ -112,8 +118,8 @@ impl TableFunctionImpl for ReadFiles {
     }
 }
 
-/// The only argument, where it is a text.
-fn text(arguments: &[Expr]) -> Option<String> {
+/// The only argument, where it is a text, or a parameter whose value is one.
+fn text(arguments: &[Expr], parameters: &SqlParameters) -> Option<String> {
     match arguments {
         [
             Expr::Literal(
@@ -123,6 +129,7 @@ fn text(arguments: &[Expr]) -> Option<String> {
                 _,
             ),
         ] => Some(text.clone()),
+        [argument] => parameters.text_of(argument).map(str::to_owned),
         _ => None,
     }
 }

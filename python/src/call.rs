@@ -1,0 +1,93 @@
+//! A verb of the command's table by its name: keywords as a JSON object in, the report as JSON out.
+//!
+//! The keywords become arguments of the very command (`corpusdb::cli::rows`), so what goes together, what is needed, ranges
+//! and defaults hold here as there. A verb that writes runs to its end; one that reads may be left.
+
+use crate::blocking::{or_leave, to_the_end};
+use crate::corpus::Handle;
+use crate::error::{named, raise};
+use corpusdb::cli::rows::{
+    Face, HandleKind, OpenHandle, PreparedVerb, VerbAnswer, VerbCall, VerbError, spell_message,
+};
+use corpusdb::{Context, Corpus, CorpusOptions};
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
+
+/// What a verb answered, or why not, and what it said beside.
+type Answered = (Result<VerbAnswer, VerbError>, Vec<String>);
+
+/// Calls a verb: its report as JSON text (a list is a line each), and the notes for a person.
+#[pyfunction]
+#[pyo3(signature = (verb, keywords, handle=None, *, path=None, threads=None, listener=None))]
+pub(crate) fn call(
+    py: Python<'_>,
+    verb: &str,
+    keywords: &str,
+    handle: Option<&Handle>,
+    path: Option<PathBuf>,
+    threads: Option<usize>,
+    listener: Option<&Bound<'_, PyAny>>,
+) -> PyResult<(String, Vec<String>)> {
+    let prepared = PreparedVerb::of(verb, keywords).map_err(|error| raise_any(py, error))?;
+    let (on, tried) = (prepared.on(), prepared.is_dry_run());
+    let options = match handle {
+        Some(handle) => handle.options(py)?,
+        None => Corpus::options(),
+    };
+    let run = move |open: OpenHandle<'_>, context: &Context<'_>| -> Answered {
+        run_noted(&prepared, open, (context, options, threads))
+    };
+    let (answer, notes) = match (on, handle, path) {
+        (HandleKind::Corpus | HandleKind::AnyCorpus, Some(handle), _) => {
+            let corpus = handle.corpus(py)?;
+            or_leave(py, listener, move |context| Ok(run(OpenHandle::Corpus(&corpus), context)))?
+        }
+        (HandleKind::Writer, Some(handle), _) => {
+            handle.write_fed(py, listener, tried, &mut |_, _| false, |writer, context| {
+                Ok(run(OpenHandle::Writer(writer), context))
+            })?
+        }
+        (HandleKind::Path, _, Some(path)) => {
+            to_the_end(py, listener, |context| Ok(run(OpenHandle::Path(&path), context)))?
+        }
+        (HandleKind::Nothing | HandleKind::AnyCorpus, None, None) => {
+            to_the_end(py, listener, |context| Ok(run(OpenHandle::Nothing, context)))?
+        }
+        _ => return Err(named(py, "CorpusError", &format!("`{verb}` works on another handle"))),
+    };
+    let answer = answer.map_err(|error| raise_any(py, error))?;
+    let notes = notes.iter().chain(&answer.notes);
+    let notes = notes.map(|note| spell_message(note, Face::Python)).collect();
+    Ok((answer.text, notes))
+}
+
+/// How a call runs: its context, with what the corpus is opened, on how many threads.
+type Settings<'c, 'a> = (&'c Context<'a>, CorpusOptions, Option<usize>);
+
+fn run_noted(
+    prepared: &PreparedVerb,
+    open: OpenHandle<'_>,
+    (context, options, threads): Settings<'_, '_>,
+) -> Answered {
+    let notes = Mutex::new(Vec::new());
+    let note = |text: &str| {
+        notes.lock().unwrap_or_else(PoisonError::into_inner).push(text.to_owned());
+    };
+    let context = match threads {
+        Some(threads) => context.with_threads(threads),
+        None => context.clone(),
+    };
+    let call = VerbCall::new(context, options, prepared.is_dry_run(), &note);
+    let answer = prepared.run(open, &call);
+    drop(call);
+    (answer, notes.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// An error of the library as its exception; what is wrong with the keywords as `BadInput`.
+fn raise_any(py: Python<'_>, error: VerbError) -> PyErr {
+    match error {
+        VerbError::Library(error) => raise(py, error),
+        VerbError::Arguments(words) => named(py, "BadInput", &spell_message(&words, Face::Python)),
+    }
+}

@@ -1,0 +1,321 @@
+//! Rows of a statement: read as often as somebody asks, as an Arrow stream or as tuples of Python.
+//!
+//! A table belongs to the commit that it was asked of. Its statement begins to run when it is asked, which says at once
+//! what is wrong with it; the first reading takes that run, every further one begins another of the same commit.
+
+use crate::blocking::or_leave;
+use crate::cells::tuples;
+use crate::corpus::{Handle, Open};
+use crate::error::named;
+use crate::loan::Loan;
+use crate::parameters::parameters;
+use crate::process::Owned;
+use crate::stream::RowStream;
+use corpusdb::arrow::array::{Array, RecordBatch};
+use corpusdb::arrow::datatypes::SchemaRef;
+use corpusdb::query::{Format, Printer, QueryError, SqlOptions};
+use corpusdb::{Corpus, CorpusOptions};
+use pyo3::prelude::*;
+use pyo3::types::{PyCapsule, PyTuple};
+use pyo3_arrow::PySchema;
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// What errors call rows that are left.
+const WHAT: &str = "the rows of this table";
+
+/// Rows that are left: batches that were looked at ahead, and the others.
+pub(crate) struct RemainingRows {
+    ahead: VecDeque<RecordBatch>,
+    rows: Option<corpusdb::query::Rows>,
+    /// Keeps the database open until the rows are read or dropped; dropped last.
+    _corpus: Option<Arc<Corpus>>,
+}
+
+impl RemainingRows {
+    pub(crate) fn pull(&mut self) -> Result<Option<RecordBatch>, QueryError> {
+        if let Some(batch) = self.ahead.pop_front() {
+            return Ok(Some(batch));
+        }
+        let Some(rows) = &mut self.rows else { return Ok(None) };
+        let next = rows.next().transpose();
+        if !matches!(next, Ok(Some(_))) {
+            self.rows = None;
+        }
+        next
+    }
+
+    /// The next batch, waited for where Ctrl-C is heard.
+    pub(crate) fn next(self, py: Python<'_>) -> PyResult<(Option<RecordBatch>, Self)> {
+        let mut left = self;
+        if let Some(batch) = left.ahead.pop_front() {
+            return Ok((Some(batch), left));
+        }
+        if left.rows.is_none() {
+            return Ok((None, left));
+        }
+        or_leave(py, None, move |_| Ok((left.pull()?, left)))
+    }
+}
+
+/// Where rows come from.
+enum RowSource {
+    /// A batch that is there.
+    Batch(RecordBatch),
+    Statement(Box<BoundStatement>),
+}
+
+/// A statement of one commit.
+struct BoundStatement {
+    text: String,
+    options: SqlOptions,
+    commit: u64,
+    /// What it was asked of, and how that is opened when it is closed.
+    open: Weak<Open>,
+    path: PathBuf,
+    shards: Vec<PathBuf>,
+    corpus_options: CorpusOptions,
+}
+
+impl BoundStatement {
+    /// The corpus at the commit of the statement.
+    ///
+    /// # Errors
+    /// `corpusdb.Stale` when it has moved on; what is in the way of opening it again.
+    fn corpus(&self, py: Python<'_>) -> PyResult<Arc<Corpus>> {
+        let shown = self.open.upgrade().and_then(|open| open.shown(py));
+        let corpus = match shown {
+            Some(corpus) => corpus,
+            None => {
+                let (path, shards) = (self.path.clone(), self.shards.clone());
+                let options = self.corpus_options;
+                or_leave(py, None, move |_| Ok(Arc::new(options.open_with(path, &shards)?)))?
+            }
+        };
+        let (commit, now) = (self.commit, corpus.view().commit().0);
+        if commit == now {
+            return Ok(corpus);
+        }
+        Err(named(
+            py,
+            "Stale",
+            &format!(
+                "this table is of commit {commit}, and the corpus stands at commit {now}: ask for it again, or read it \
+                 into a frame (`.df()`, `.pl()`, `.arrow()`) before the corpus changes"
+            ),
+        ))
+    }
+
+    fn run(&self, py: Python<'_>, corpus: Arc<Corpus>) -> PyResult<(SchemaRef, RemainingRows)> {
+        let (text, options) = (self.text.clone(), self.options.clone());
+        or_leave(py, None, move |_| {
+            let rows = corpus.sql_with(&text, &options)?;
+            let (schema, ahead) = (rows.schema(), VecDeque::new());
+            Ok((schema, RemainingRows { ahead, rows: Some(rows), _corpus: Some(corpus) }))
+        })
+    }
+}
+
+/// The answer to a statement.
+#[pyclass(frozen, module = "corpusdb._native", name = "Rows")]
+pub(crate) struct Rows {
+    schema: SchemaRef,
+    source: RowSource,
+    /// A run that no reading has taken.
+    unread: Owned<Mutex<Loan<RemainingRows>>>,
+}
+
+/// Runs one SELECT.
+#[pyfunction]
+#[pyo3(signature = (handle, statement, values=None, snapshot=None, files=false))]
+pub(crate) fn sql(
+    py: Python<'_>,
+    handle: &Handle,
+    statement: String,
+    values: Option<Bound<'_, PyAny>>,
+    snapshot: Option<String>,
+    files: bool,
+) -> PyResult<Rows> {
+    let (open, corpus) = (handle.open_corpus(py)?, handle.corpus(py)?);
+    let mut options = SqlOptions::default().files(files).parameters(parameters(values.as_ref())?);
+    if let Some(snapshot) = snapshot {
+        options = options.snapshot(snapshot);
+    }
+    let bound = BoundStatement {
+        text: statement,
+        options,
+        commit: corpus.view().commit().0,
+        open: Arc::downgrade(open),
+        path: open.absolute_path(),
+        shards: open.absolute_shards(),
+        corpus_options: open.options(),
+    };
+    let (schema, rows) = bound.run(py, corpus)?;
+    let unread = Owned::new(Mutex::new(open.lend(rows)));
+    Ok(Rows { schema, source: RowSource::Statement(Box::new(bound)), unread })
+}
+
+impl Rows {
+    /// Rows that are there already.
+    pub(crate) fn of(batch: RecordBatch) -> Self {
+        let (schema, source) = (batch.schema(), RowSource::Batch(batch.clone()));
+        let unread = Owned::new(Mutex::new(Loan::new(there(batch))));
+        Self { schema, source, unread }
+    }
+
+    /// A run of its own for a reading: the one that nobody has begun to read, or another.
+    fn begin(&self, py: Python<'_>) -> PyResult<RemainingRows> {
+        let unread = self.unread.get(py)?.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Ok(Some(rows)) = unread.try_take() {
+            unread.put_back(None);
+            return Ok(rows);
+        }
+        drop(unread);
+        match &self.source {
+            RowSource::Batch(batch) => Ok(there(batch.clone())),
+            RowSource::Statement(bound) => Ok(bound.run(py, bound.corpus(py)?)?.1),
+        }
+    }
+
+    fn lend(&self, rows: RemainingRows) -> Loan<RemainingRows> {
+        match &self.source {
+            RowSource::Statement(bound) => match bound.open.upgrade() {
+                Some(open) => open.lend(rows),
+                None => Loan::new(rows),
+            },
+            RowSource::Batch(_) => Loan::new(rows),
+        }
+    }
+
+    /// Batches of at least the first `count` rows, which stay to be read, and whether there are no more.
+    fn look_ahead(&self, py: Python<'_>, count: usize) -> PyResult<(Vec<RecordBatch>, bool)> {
+        let mut left = self.begin(py)?;
+        let (mut seen, mut rows, mut is_all) = (VecDeque::new(), 0, false);
+        while rows < count && !is_all {
+            let (batch, after) = left.next(py)?;
+            left = after;
+            is_all = batch.is_none();
+            rows += batch.as_ref().map_or(0, RecordBatch::num_rows);
+            seen.extend(batch);
+        }
+        let found = seen.iter().cloned().collect();
+        seen.append(&mut left.ahead);
+        left.ahead = seen;
+        *self.unread.get(py)?.lock().unwrap_or_else(PoisonError::into_inner) = self.lend(left);
+        Ok((found, is_all))
+    }
+}
+
+fn there(batch: RecordBatch) -> RemainingRows {
+    RemainingRows { ahead: VecDeque::from([batch]), rows: None, _corpus: None }
+}
+
+/// The first `count` rows of batches.
+fn first(batches: &[RecordBatch], count: usize) -> impl Iterator<Item = RecordBatch> + '_ {
+    let mut left = count;
+    batches.iter().map(move |batch| {
+        let rows = batch.num_rows().min(left);
+        left -= rows;
+        batch.slice(0, rows)
+    })
+}
+
+#[pymethods]
+impl Rows {
+    /// Names of the columns.
+    #[getter]
+    fn columns(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.name().clone()).collect()
+    }
+
+    /// Their types, in Arrow's words.
+    #[getter]
+    fn types(&self) -> Vec<String> {
+        self.schema.fields().iter().map(|field| field.data_type().to_string()).collect()
+    }
+
+    /// A reading of all rows as tuples.
+    fn read(&self, py: Python<'_>) -> PyResult<RowReader> {
+        let rows = self.begin(py)?;
+        Ok(RowReader { rows: Owned::new(self.lend(rows)) })
+    }
+
+    /// A reading of all rows as an Arrow stream, which keeps what ended it.
+    fn stream(&self, py: Python<'_>) -> PyResult<RowStream> {
+        let rows = self.begin(py)?;
+        Ok(RowStream::new(Arc::clone(&self.schema), self.lend(rows)))
+    }
+
+    /// The first `count` rows as tuples.
+    fn peek<'py>(&self, py: Python<'py>, count: usize) -> PyResult<Vec<Bound<'py, PyTuple>>> {
+        let (batches, _) = self.look_ahead(py, count)?;
+        let mut rows = Vec::new();
+        for batch in first(&batches, count) {
+            rows.extend(tuples(py, &batch)?);
+        }
+        Ok(rows)
+    }
+
+    /// The first `count` rows as a table of at most `width` columns of a terminal, as the command prints it, and
+    /// whether these are all.
+    fn show(&self, py: Python<'_>, count: usize, width: usize) -> PyResult<(String, bool)> {
+        let (batches, is_all) = self.look_ahead(py, count.saturating_add(1))?;
+        let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
+        let mut text = Vec::new();
+        let mut printer = Printer::new(Format::Table, &mut text).within(width);
+        let mut printed = Ok(());
+        if rows == 0 {
+            printed = printer.empty(&self.schema);
+        }
+        for batch in first(&batches, count) {
+            printed = printed.and_then(|()| printer.batch(&batch));
+        }
+        printed.and_then(|()| printer.finish()).map_err(|error| crate::error::raise(py, error))?;
+        Ok((String::from_utf8_lossy(&text).into_owned(), is_all && rows <= count))
+    }
+
+    /// Of each batch that was looked at ahead and of each of its columns, the addresses of its buffers: who reads the
+    /// stream finds the same ones where nothing was copied.
+    fn addresses(&self, py: Python<'_>) -> PyResult<Vec<Vec<Vec<usize>>>> {
+        let (batches, _) = self.look_ahead(py, 1)?;
+        let of = |column: &Arc<dyn Array>| {
+            let data = column.to_data();
+            data.buffers().iter().map(|buffer| buffer.as_ptr().addr()).collect()
+        };
+        Ok(batches.iter().map(|batch| batch.columns().iter().map(of).collect()).collect())
+    }
+
+    fn __arrow_c_schema__<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyCapsule>> {
+        let schema = PySchema::new(Arc::clone(&self.schema)).into_pyobject(py)?;
+        Ok(schema.call_method0("__arrow_c_schema__")?.cast_into()?)
+    }
+}
+
+/// One reading of rows, batch by batch.
+#[pyclass(frozen, module = "corpusdb._native", name = "RowReader")]
+pub(crate) struct RowReader {
+    rows: Owned<Loan<RemainingRows>>,
+}
+
+#[pymethods]
+impl RowReader {
+    /// The next rows as tuples, a batch of them; none behind the last.
+    fn next_rows<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Bound<'py, PyTuple>>>> {
+        let place = self.rows.get(py)?;
+        let Some(rows) = place.take(py, WHAT)? else { return Ok(None) };
+        let (batch, left) = match rows.next(py) {
+            Ok((Some(batch), left)) => (batch, left),
+            Ok((None, _)) => {
+                place.put_back(None);
+                return Ok(None);
+            }
+            Err(error) => {
+                place.put_back(None);
+                return Err(error);
+            }
+        };
+        place.put_back(Some(left));
+        tuples(py, &batch).map(Some)
+    }
+}
