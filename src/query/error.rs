@@ -295,6 +295,7 @@ impl From<QueryError> for Error {
             | QueryError::NoColumn { .. }
             | QueryError::NoDocument { .. }
             | QueryError::NoSource { .. } => ErrorKind::NotFound,
+            QueryError::NoKey { .. } => ErrorKind::KeyNotFound,
             QueryError::Fixed { .. } => ErrorKind::BadPolicy,
             QueryError::Sketch { .. } | QueryError::Metadata { .. } => ErrorKind::Corrupt,
             _ => ErrorKind::Failed,

@@ -30,6 +30,7 @@ mod epochs;
 mod erased;
 mod erasure;
 mod erasure_aside;
+mod errors;
 mod examples;
 mod exports;
 mod field_histories;

@@ -113,6 +113,8 @@ fn typed_amiss_the_name_that_was_meant_is_told() {
     meant(&["sql", &corpus, "SELECT qualty FROM documents"], "quality");
     meant(&["count", &corpus, "--where", "qualty > 1"], "quality");
     meant(&["tokenizer", "check", &corpus, "onw"], "own");
+    corpusdb(&["snapshot", "create", &corpus, "december"]).good();
+    meant(&["snapshot", "show", &corpus, "decembre"], "december");
     for (recipe, name) in [
         ("[pack]\nlenght = 4", "length"),
         ("[pack]\nkind = \"conact\"\nlength = 4", "concat"),
