@@ -378,7 +378,7 @@ pub(super) fn words(error: &DataFusionError) -> String {
             return format!("no column `{name}`");
         };
         let known: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
-        let near = nearest(&name, known.iter().copied());
+        let near = nearest(name, known.iter().copied());
         let near = near.map_or_else(String::new, |near| format!(" did you mean `{near}`?"));
         return format!(
             "no column `{name}`;{near} there are {} (a name with capitals needs double quotes)",
