@@ -3,7 +3,7 @@
 use crate::blocking::{or_leave, soon};
 use crate::corpus::Handle;
 use crate::words::json;
-use corpusdb::query::StatsOptions;
+use corpusdb::query::DocumentFilter;
 use corpusdb::report::ReportOptions;
 use corpusdb::{DocId, Error};
 use numpy::{IntoPyArray, PyArray1};
@@ -21,11 +21,7 @@ pub(crate) fn select<'py>(
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let corpus = handle.corpus(py)?;
     let found = or_leave(py, None, move |_| {
-        let condition = condition.as_deref();
-        let selected = match &snapshot {
-            Some(snapshot) => corpus.select_in(snapshot, condition)?,
-            None => corpus.select(condition)?,
-        };
+        let selected = corpus.select(DocumentFilter { condition, snapshot, source: None })?;
         Ok(selected.iter().collect::<Vec<u64>>())
     })?;
     Ok(found.into_pyarray(py))
@@ -44,11 +40,8 @@ pub(crate) fn sample(
 ) -> PyResult<Vec<u64>> {
     let corpus = handle.corpus(py)?;
     or_leave(py, None, move |_| {
-        let condition = condition.as_deref();
-        let drawn = match &snapshot {
-            Some(snapshot) => corpus.sample_in(snapshot, condition, count, seed)?,
-            None => corpus.sample(condition, count, seed)?,
-        };
+        let filter = DocumentFilter { condition, snapshot, source: None };
+        let drawn = corpus.sample(filter, count, seed)?;
         Ok(drawn.into_iter().map(|document| document.0).collect())
     })
 }
@@ -132,8 +125,8 @@ pub(crate) fn stats(
     snapshot: Option<String>,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let options = StatsOptions { condition, source, snapshot };
-    let stats = or_leave(py, None, move |_| corpus.stats(&options))?;
+    let filter = DocumentFilter { condition, source, snapshot };
+    let stats = or_leave(py, None, move |_| corpus.stats(filter))?;
     json(py, &stats)
 }
 

@@ -157,6 +157,6 @@ pub(crate) fn set_field(
     let (options, dry_run) = (settings.options(py)?, settings.dry_run);
     poured(py, handle, given, dry_run, listener.as_ref(), |writer, read, context| match read {
         Read::Paths(paths) => writer.set_field(&paths, &options, context),
-        Read::Records(records) => writer.set_field_records(records, &options, context),
+        Read::Records(records) => writer.set_field(records, &options, context),
     })
 }

@@ -96,6 +96,7 @@ impl IngestSettings {
             max_rejected: self.max_rejected,
             max_cluster: self.max_cluster,
             condition: self.condition.clone(),
+            tokenizers: self.tokenizers.clone(),
         })
     }
 
@@ -299,10 +300,10 @@ pub(crate) fn ingest(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let given = Given::of(given, name)?;
-    let (options, tokenizers) = (settings.options(py, handle)?, &settings.tokenizers);
+    let options = settings.options(py, handle)?;
     let (dry_run, listener) = (settings.dry_run, listener.as_ref());
     poured(py, handle, given, dry_run, listener, |writer, read, context| match read {
-        Read::Paths(paths) => writer.ingest(&paths, &options, tokenizers, context),
-        Read::Records(records) => writer.ingest_records(records, &options, tokenizers, context),
+        Read::Paths(paths) => writer.ingest(&paths, &options, context),
+        Read::Records(records) => writer.ingest(records, &options, context),
     })
 }

@@ -1,6 +1,6 @@
 //! Damage mended: derived families made again in place, and what is whole of a corpus copied into a new one.
 
-use crate::corpus::{Corpus, CorpusOptions};
+use crate::corpus::CorpusOptions;
 use crate::curate;
 use crate::model::{Context, Error};
 use crate::store::{self, CheckDepth, CheckFault, LostRows, RepairStart, StoreError};
@@ -105,15 +105,5 @@ impl CorpusOptions {
             Err(error) if is_damage(&error) => Ok(Vec::new()),
             found => found,
         }
-    }
-}
-
-impl Corpus {
-    /// As [`CorpusOptions::repair`], with all defaults.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn repair(path: impl AsRef<Path>, context: &Context<'_>) -> Result<RepairReport, Error> {
-        Self::options().repair(path, context)
     }
 }

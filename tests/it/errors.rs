@@ -47,7 +47,7 @@ fn an_error_says_what_and_where_its_way_out_stands_beside_it_and_its_origin_is_t
         corpusdb(&["export", &scratch.arg("corpus"), "--to", &target]).fails(&["No such file"]);
     assert!(ran.stderr.contains("nowhere"), "{}", ran.stderr);
     let corpus = Corpus::open(scratch.path("corpus")).unwrap();
-    let error = corpus.count(Some("nothing_like_it > 1")).unwrap_err();
+    let error = corpus.count("nothing_like_it > 1").unwrap_err();
     assert_eq!((error.kind(), error.is_interrupt()), (ErrorKind::BadQuery, false));
     assert!(error.source().is_none());
 }

@@ -124,7 +124,7 @@ fn typed_amiss_the_name_that_was_meant_is_told() {
         meant(&["epoch", "plan", &corpus, &recipe], name);
     }
     let open = Corpus::open(&corpus).unwrap();
-    let error = open.count(Some("qualty > 1")).unwrap_err();
+    let error = open.count("qualty > 1").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadQuery);
     // What is like nothing is not guessed.
     let other = corpusdb(&["sql", &corpus, "SELECT xyzzy FROM documents"]).fails(&["xyzzy"]);

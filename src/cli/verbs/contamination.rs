@@ -129,7 +129,7 @@ impl Verb for ContaminationCheckArgs {
             }
         };
         let counts =
-            corpus.check_contamination(&self.files, &read, &self.rule, &call.context, &mut each)?;
+            corpus.check_contamination(&self.files, &read, &self.rule, &mut each, &call.context)?;
         let last = match is_json {
             true => output::json_of("contamination_check", &counts, None)?,
             false => format!(

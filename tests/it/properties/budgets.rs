@@ -4,7 +4,7 @@
 use super::laws::{feasible, has_no_rows};
 use super::place::{Place, THREE, open, plan, rows};
 use crate::support::{Random, seeds};
-use corpusdb::Context;
+use corpusdb::{Context, Error};
 use std::fmt::Write;
 
 /// A recipe of one source or several, of several passes, counted in any unit.
@@ -152,7 +152,10 @@ fn rows_that_were_given_are_found_in_the_run() {
              [[source]]\nname = \"web\"\nmax_repeats = 3\n[[source]]\nname = \"books\"\nmax_repeats = 3\n"
         );
         let planned = plan(&corpus, &text).unwrap();
-        let run_row = |epoch, rows| corpus.run_row(&planned, epoch, rows, &Context::new());
+        let run_row = |epoch, rows| {
+            let context = Context::new();
+            Ok::<_, Error>(corpus.epoch(&planned, epoch, &context)?.run_row_after(rows, &context)?)
+        };
         let opened: Vec<_> = (0..3).map(|epoch| open(&corpus, &planned, epoch)).collect();
         for from in 0..3_usize {
             let mut given = 0;
