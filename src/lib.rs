@@ -128,6 +128,7 @@ pub use roaring;
 pub use corpus::{Backups, Corpus, CorpusOptions, CorpusWriter};
 pub use epoch::Recipe;
 pub use ingest::{IngestOptions, IngestReport};
+pub use model::near_names;
 pub use model::show;
 pub use model::text_file;
 pub use model::{

@@ -4,6 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use corpusdb::dedup::KeepOrder;
 use corpusdb::ingest::{JoinBy, JoinColumn};
+use corpusdb::near_names::nearest;
 use corpusdb::{FieldKind, NamedKind};
 use serde_json::{Map, Value};
 use std::any::TypeId;
@@ -51,9 +52,6 @@ const KINDS: [(fn() -> TypeId, ValueKind); 17] = [
     (TypeId::of::<f32>, ValueKind::Number),
     (TypeId::of::<f64>, ValueKind::Number),
 ];
-
-/// The least likeness from which one name is taken for another one mistyped.
-const NEAR: f64 = 0.8;
 
 /// The kind of an argument.
 ///
@@ -150,13 +148,6 @@ fn text(path: &str, value: &Value, kind: ValueKind) -> anyhow::Result<String> {
 
 fn misfit(path: &str, expected: &str, value: &Value) -> anyhow::Error {
     anyhow::anyhow!("{path}: expected {expected}, got {value}")
-}
-
-/// The known name that a name is most like, if it is like one at all.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let near = known.map(|known| (strsim::jaro_winkler(name, known), known));
-    let near = near.filter(|(likeness, _)| *likeness > NEAR);
-    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
 /// A keyword that no option has.

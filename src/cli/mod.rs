@@ -349,12 +349,10 @@ fn failed(error: &anyhow::Error) -> u8 {
     code
 }
 
-/// 130 for a stop that was asked for, else 2.
+/// That of the kind of the library's error; 2 for one of the command.
 fn exit_code(error: &anyhow::Error) -> u8 {
-    let interrupted = error.chain().any(|cause| {
-        cause.downcast_ref::<corpusdb::Error>().is_some_and(corpusdb::Error::is_interrupt)
-    });
-    if interrupted { 130 } else { 2 }
+    let known = error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>());
+    known.map_or(2, |error| error.kind().exit_status())
 }
 
 /// What an error says, from what was attempted to the last cause, with the way out.

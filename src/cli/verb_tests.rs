@@ -110,6 +110,11 @@ fn a_message_is_spelt_as_the_face_has_it() {
             "give --shard-bytes, or a directory",
             "give `shard_bytes=`, or a directory",
         ),
+        ("`chat=messages`, then", "--chat messages, then", "`chat=\"messages\"`, then"),
+        ("with `quotes=false`", "with --no-quotes", "with `quotes=False`"),
+        ("or `memory=5000`", "or --memory 5000", "or `memory=5000`"),
+        ("no source `memory`", "no source `memory`", "no source `memory`"),
+        ("`a=b` is no size", "`a=b` is no size", "`a=b` is no size"),
         (
             "no text; name one with --text-field",
             "no text; name one with --text-field",

@@ -60,7 +60,8 @@ impl Corpus {
     /// What tokenizers make of kept documents, by language or source; lengths are relative to those of one of them.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Query`] when the condition is wrong; [`Error::Curate`]
+    /// [`TokenizerError::Unknown`]; [`QueryError`](crate::query::QueryError) when the condition is wrong;
+    /// [`CurateError`](crate::curate::CurateError)
     /// when nothing is selected.
     pub fn analyse(
         &self,

@@ -19,7 +19,7 @@ impl Corpus {
     /// The tokenizer of that name, or the first, with its encoder.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when its file is damaged.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when its file is damaged.
     pub fn tokenizer(&self, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
         Ok(load(self.view(), name)?)
     }
@@ -35,7 +35,7 @@ impl Corpus {
     /// The bytes of a tokenizer's `tokenizer.json`.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Store`] when it cannot be read.
+    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when it cannot be read.
     pub fn tokenizer_json(&self, name: &str) -> Result<Vec<u8>, Error> {
         Ok(self.view().tokenizer_file(find(self.view(), name)?.0)?)
     }
@@ -43,7 +43,7 @@ impl Corpus {
     /// The files that a tokenizer was registered with, by name; its `tokenizer.json` when that is all.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Store`] when one cannot be read.
+    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when one cannot be read.
     pub fn tokenizer_originals(&self, name: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let (id, record) = find(self.view(), name)?;
         let files = self.view().tokenizer_originals(id, record)?;
@@ -56,7 +56,8 @@ impl Corpus {
     /// A tokenizer as the bytes of a SentencePiece model.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when no such model can do what it does.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when no such model can do
+    /// what it does.
     pub fn sentencepiece_model(&self, name: &str) -> Result<Vec<u8>, Error> {
         Ok(tokenizer::to_sentencepiece(&self.tokenizer_json(name)?)?)
     }
@@ -64,7 +65,7 @@ impl Corpus {
     /// What differs between two tokenizers.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when a file is damaged.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when a file is damaged.
     pub fn diff_tokenizers(&self, a: &str, b: &str) -> Result<VocabularyDiff, Error> {
         Ok(tokenizer::diff(&self.tokenizer_json(a)?, &self.tokenizer_json(b)?)?)
     }
@@ -72,7 +73,7 @@ impl Corpus {
     /// The tokens of a text. With `specials`, special tokens spelled in it are special tokens.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when the text is refused.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when the text is refused.
     pub fn encode(
         &self,
         tokenizer: Option<&str>,
@@ -86,7 +87,8 @@ impl Corpus {
     /// The text of ids, special tokens spelled out.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when an id is not in the vocabulary.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when an id is not in the
+    /// vocabulary.
     pub fn decode(&self, tokenizer: Option<&str>, ids: &[u32]) -> Result<String, Error> {
         let loaded = self.tokenizer(tokenizer)?;
         let vocab_size = loaded.tokenizer.vocab_size();
@@ -116,8 +118,9 @@ impl CorpusWriter {
     /// the same name is registered once.
     ///
     /// # Errors
-    /// [`Error::Tokenizer`] when the file is no tokenizer or one that has no ids for some texts,
-    /// [`Error::Store`] when the name is taken by another.
+    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is no tokenizer or one that has no ids for
+    /// some texts,
+    /// [`StoreError`](crate::store::StoreError) when the name is taken by another.
     pub fn register(&mut self, new: &NewTokenizer<'_>) -> Result<TokenizerRecord, Error> {
         Ok(register(self.store(), new)?)
     }
@@ -125,7 +128,7 @@ impl CorpusWriter {
     /// A registered tokenizer extended so that terms are single tokens; not registered yet.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when it cannot be extended.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when it cannot be extended.
     pub fn extend_by_terms(
         &self,
         base: &str,

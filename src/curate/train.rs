@@ -151,7 +151,7 @@ impl CorpusWriter {
     /// Trains a tokenizer; not registered yet.
     ///
     /// # Errors
-    /// [`Error::Curate`] when there is nothing to train on or the options cannot be had.
+    /// [`CurateError`](crate::curate::CurateError) when there is nothing to train on or the options cannot be had.
     pub fn train_tokenizer(
         &self,
         options: &TrainOptions,
@@ -167,7 +167,8 @@ impl CorpusWriter {
     /// A registered BPE that goes on training on the kept documents of a condition; not registered yet.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when it is no BPE or there is nothing to train on.
+    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError) when it is no BPE or there is nothing
+    /// to train on.
     pub fn extend_by_growth(
         &self,
         base: &str,

@@ -1,5 +1,6 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
+use crate::model::near_names::{listed as listed_names, meant};
 use crate::model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, system_way_out};
 use std::path::PathBuf;
 
@@ -279,6 +280,7 @@ impl StoreError {
                 "it holds other things: name another directory, or make a corpus in a new one",
             )
             .with_command("corpusdb init NEW"),
+            Self::NoSnapshot { name, known } => return meant(name, listed_names(known)),
             Self::HalfMade { .. } => Hint::text("remove the directory, then make it again"),
             Self::NewerFormat { .. } => Hint::text("use that release or a newer one"),
             Self::OlderFormat { path, .. } => Hint::text("migrate it")

@@ -21,7 +21,8 @@ pub struct Dependents {
     pub snapshots: Vec<(String, u64)>,
     /// Numbers of stored plans, and how many of the documents each one draws.
     pub plans: Vec<(u32, u64)>,
-    /// What quotes a text or a key of one: expressions of fields, recipes of plans, records of how tokenizers were made.
+    /// What quotes a text or a key of one: expressions of fields, recipes of plans, records of how tokenizers were
+    /// made.
     pub quoted_by: Vec<String>,
 }
 
@@ -68,7 +69,7 @@ impl Corpus {
     /// The snapshots and stored plans that show any of these documents: what a purge of them takes something from.
     ///
     /// # Errors
-    /// [`Error::Store`] or [`Error::Epoch`] when they cannot be read.
+    /// [`StoreError`](crate::store::StoreError) or [`EpochError`](crate::epoch::EpochError) when they cannot be read.
     pub fn shown_by(&self, documents: &RoaringTreemap) -> Result<Dependents, Error> {
         let quoted_by = curate::quoting(self.view(), documents, self.memory())?;
         Ok(Dependents { quoted_by, ..shown_by(self.view(), documents)? })
@@ -85,7 +86,8 @@ impl CorpusWriter {
     /// until then RocksDB's list of files may have single values of fields.
     ///
     /// # Errors
-    /// [`Error::Curate`]: among them [`CurateError::Shown`]. What was committed before it stays, and the same call goes
+    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::Shown`]. What was committed before it
+    /// stays, and the same call goes
     /// on from there.
     pub fn purge(
         &mut self,
@@ -117,7 +119,7 @@ impl CorpusWriter {
     /// Refused while the recipe of a stored plan names it, unless `force`. Answers those plans: they stay as they are.
     ///
     /// # Errors
-    /// [`Error::Curate`] when there is no such field, or something depends on it.
+    /// [`CurateError`](crate::curate::CurateError) when there is no such field, or something depends on it.
     pub fn drop_field(
         &mut self,
         name: &str,
@@ -135,7 +137,7 @@ impl CorpusWriter {
     /// stay as they are. Refused while the recipe of a stored plan names one, unless `force`. Answers those plans.
     ///
     /// # Errors
-    /// [`Error::Curate`] when one is not stored, or something depends on it.
+    /// [`CurateError`](crate::curate::CurateError) when one is not stored, or something depends on it.
     pub fn drop_signals(
         &mut self,
         signals: &[Signal],
@@ -159,7 +161,8 @@ impl CorpusWriter {
     /// Proves what was purged of the corpus, ever: every row is read through the database, unpacked, and every file of
     /// the directory as it lies there, and searched for runs of the texts, keys, fields and token ids. Who writes is
     /// alone, so no file changes meanwhile. Writes the certificate to `file`, with every purged document; `time`
-    /// (microseconds since 1970) goes into it. A purge must have been followed by [`CorpusWriter::reopen`], or by another
+    /// (microseconds since 1970) goes into it. A purge must have been followed by [`CorpusWriter::reopen`], or by
+    /// another
     /// opening.
     ///
     /// # Errors

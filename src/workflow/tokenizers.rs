@@ -13,7 +13,8 @@ impl CorpusWriter {
     /// Registers a tokenizer under `name` and encodes all kept documents; see [`CorpusWriter::register`].
     ///
     /// # Errors
-    /// [`Error::Tokenizer`] when the file is no tokenizer, [`Error::Store`] when the name is taken.
+    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is no tokenizer,
+    /// [`StoreError`](crate::store::StoreError) when the name is taken.
     pub fn add_tokenizer(
         &mut self,
         name: &str,
@@ -30,7 +31,7 @@ impl CorpusWriter {
     /// Encodes the kept documents that a tokenizer has not encoded. Goes on where an interrupt stopped.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Curate`], what was committed before it stays.
+    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError), what was committed before it stays.
     pub fn backfill(
         &mut self,
         name: &str,
@@ -52,7 +53,7 @@ impl CorpusWriter {
     /// records, unless `force`; such plans cannot be opened afterwards. Answers their numbers.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when something depends on it.
+    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError) when something depends on it.
     pub fn drop_tokenizer(&mut self, name: &str, force: bool) -> Result<Vec<u32>, Error> {
         let (_, record) = curate::find(self.view(), name)?;
         let plans = epoch::plans_by(self.view(), name, record.hash)?;

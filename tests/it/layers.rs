@@ -172,6 +172,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustyline", &["src/cli/"]),
     ("rlimit", &["src/corpus/"]),
     ("rustix", &["src/model/"]),
+    ("strsim", &["src/model/"]),
     ("signal_hook", &["src/cli/"]),
     ("anyhow", &["src/cli/", "src/main.rs"]),
 ];

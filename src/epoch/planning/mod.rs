@@ -300,7 +300,7 @@ fn check_memory(
     let rows: u64 = selections.iter().map(|(_, selection)| selection.len()).sum();
     if in_memory && rows.saturating_mul(EXACT_ROW_BYTES) > memory {
         return Err(EpochError::Recipe(format!(
-            "length_grouped.exact and window hold all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave them out, or raise --memory"
+            "length_grouped.exact and window hold all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave them out, or raise `memory=`"
         )));
     }
     Ok(())

@@ -78,7 +78,7 @@ fn word_behind(base: &Base, before: &str, text: &str) -> Result<Spelled, Tokeniz
     let pieces: Vec<String> = alone.iter().map(|word| format!("`{word}`")).collect();
     let reason = format!(
         "the pre-tokenizer splits it into {}, and no token of the model reaches over such a border; \
-         as an added token it can be one (--added-tokens)",
+         as an added token it can be one (`added_tokens=`)",
         pieces.join(" ")
     );
     Ok(Err(NoWord { text: text.to_owned(), reason, is_split: true }))
