@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from corpusdb import _native
+from corpusdb._call import call
 from corpusdb._contamination import Contamination
 from corpusdb._document import Document
 from corpusdb._duplicates import Duplicates
@@ -210,7 +211,7 @@ class Corpus(Planning, Exporting):
 
     def info(self) -> Info:
         """Policy, counts, sources, tokenizers, fields, commits, snapshots and plans."""
-        return Info.from_json(_native.info(self._handle))
+        return Info.from_json(call("info", self._handle))
 
     def stats(
         self, where: str | None = None, *, source: str | None = None, snapshot: str | None = None
@@ -221,7 +222,7 @@ class Corpus(Planning, Exporting):
         Of the documents of a condition, of a source, of those that were stored when a snapshot was made. All numbers
         are exact, and no text is read.
         """
-        return Stats.from_json(_native.stats(self._handle, where, source, snapshot))
+        return Stats.from_json(call("stats", self._handle, where=where, source=source, snapshot=snapshot))
 
     def report(
         self,

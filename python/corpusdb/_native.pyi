@@ -19,19 +19,16 @@ __all__ = [
     "RowReader",
     "RowStream",
     "Rows",
-    "add_field",
     "add_signals",
     "add_suite",
     "add_tokenizer",
     "analyse_tokenizers",
     "backfill_tokenizer",
-    "bulk_load",
     "call",
     "check",
     "check_contamination",
     "check_tokenizer",
     "compact",
-    "compute_field",
     "contamination",
     "create",
     "create_backup",
@@ -43,9 +40,7 @@ __all__ = [
     "document_duplicates",
     "document_evidence",
     "drop_backup",
-    "drop_field",
     "drop_plan",
-    "drop_rejects",
     "drop_signals",
     "drop_snapshot",
     "drop_suite",
@@ -55,13 +50,9 @@ __all__ = [
     "duplicates_summary",
     "encoder",
     "explain_dedup",
-    "export",
-    "export_estimate",
     "extend_plan",
     "extend_tokenizer",
-    "fields",
     "find_key",
-    "info",
     "ingest",
     "is_forked",
     "judge",
@@ -97,7 +88,6 @@ __all__ = [
     "sample",
     "select",
     "set_field",
-    "settle",
     "show",
     "show_snapshot",
     "shown_tokens",
@@ -109,7 +99,6 @@ __all__ = [
     "snapshot_changes",
     "snapshots",
     "sql",
-    "stats",
     "standings_digest",
     "stored_plan",
     "stored_plans",
@@ -280,22 +269,16 @@ def create(path: str | PathLike[str], settings: str, fields: Sequence[tuple[str,
     """Makes an empty corpus; the policy in words."""
 
 def ingest(
-    handle: Handle, given: object, name: str, settings: _Settings, listener: _Listener | None = None
-) -> str:
+    handle: Handle, given: object, name: str, keywords: str, dry_run: bool, listener: _Listener | None = None
+) -> tuple[str, list[str]]:
     """Ingests files, the rows of an Arrow stream, or the mappings of an iterator, which are known by `name`; the report as
-    JSON text."""
-
-def bulk_load(
-    handle: Handle, directory: str, options: tuple[bool, int | None, bool, int | None], listener: _Listener | None = None
-) -> str:
-    """Brings in the documents of a directory with their decisions; the report as JSON text. `options` are: compare all,
-    bytes of a batch, change nothing, which shard."""
+    JSON text, and its alarms in words."""
 
 def policy_json(settings: str) -> str:
     """A whole policy as JSON, as a load says it."""
 
 def set_field(
-    handle: Handle, given: object, name: str, settings: _Settings, listener: _Listener | None = None
+    handle: Handle, given: object, name: str, keywords: str, dry_run: bool, listener: _Listener | None = None
 ) -> str:
     """Sets a declared field of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name`
     in errors; the report as JSON text."""
@@ -340,18 +323,6 @@ def check_contamination(
     listener: _Listener | None = None,
 ) -> str:
     """What the texts of some files have of the suites: those with evidence, as JSON text."""
-
-def fields(handle: Handle) -> str:
-    """The declared fields, as JSON text."""
-
-def add_field(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
-    """Declares a field and indexes what metadata have for it; the report as JSON text."""
-
-def compute_field(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
-    """Stores the values of a SQL expression as a field; the report as JSON text."""
-
-def drop_field(handle: Handle, name: str, force: bool, listener: _Listener | None = None) -> list[int]:
-    """Gives a field up; the numbers of the stored plans whose recipes name it."""
 
 def signals(handle: Handle) -> str:
     """The signals that can be stored, and what of each the corpus has, as JSON text."""
@@ -398,14 +369,6 @@ def tokens(handle: Handle, document: int, tokenizer: str | None = None) -> NDArr
 def shown_tokens(handle: Handle, document: int, tokenizer: str | None = None) -> str:
     """The tokens of a document with their texts and what they count in the loss, as JSON text."""
 
-def info(handle: Handle) -> str:
-    """Policy, counts, sources, tokenizers, fields, commits, snapshots and plans, as JSON text."""
-
-def stats(
-    handle: Handle, condition: str | None = None, source: str | None = None, snapshot: str | None = None
-) -> str:
-    """Documents of a condition, a source, a snapshot in numbers, as JSON text."""
-
 def report(
     handle: Handle,
     *,
@@ -449,20 +412,6 @@ def diff(handle: Handle, a: int, b: int) -> str:
 
 def explain_dedup(settings: str, handle: Handle | None = None) -> str:
     """What a policy finds, stores and costs, as JSON text; measured in a corpus when one is given."""
-
-def export(
-    handle: Handle,
-    to: str | PathLike[str],
-    settings: _Settings,
-    *,
-    force: bool,
-    threads: int | None = None,
-    listener: _Listener | None = None,
-) -> str:
-    """Writes documents to the file or directory `to`; the manifest as JSON text."""
-
-def export_estimate(handle: Handle, settings: _Settings) -> tuple[int, int]:
-    """How many documents an export would write, and bytes of their texts."""
 
 def check(handle: Handle, depth: str, listener: _Listener | None = None) -> str:
     """What is not as it must be, as JSON text; `depth` is `quick`, `full` or `deep`."""
@@ -520,18 +469,6 @@ def snapshot_changes(handle: Handle, earlier: str, later: str | None = None) -> 
 
 def redo(handle: Handle, settings: str, dry_run: bool, listener: _Listener | None = None) -> str:
     """Decides every document again under another policy, and makes that current; the report as JSON text."""
-
-def settle(handle: Handle, dry_run: bool, listener: _Listener | None = None) -> str:
-    """Compares what crowded buckets left out; the report as JSON text."""
-
-def drop_rejects(
-    handle: Handle,
-    source: str | None,
-    path: str | None,
-    dry_run: bool,
-    listener: _Listener | None = None,
-) -> str:
-    """Forgets rejected records, of a source and of a file or directory where these are given; the report as JSON text."""
 
 def remove(
     handle: Handle,

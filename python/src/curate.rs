@@ -5,7 +5,7 @@ use crate::corpus::Handle;
 use crate::policy::PolicySettings;
 use crate::words::{json, one_of, tried};
 use corpusdb::Error;
-use corpusdb::curate::{BlockReach, PurgeSelection, RejectSelection, RemovalRequest};
+use corpusdb::curate::{BlockReach, PurgeSelection, RemovalRequest};
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::CheckDepth;
 use pyo3::prelude::*;
@@ -150,35 +150,6 @@ pub(crate) fn redo(
             writer.switch(&policy, context)?;
         }
         Ok(report)
-    })
-}
-
-/// Compares what crowded buckets left out; the report as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, dry_run, listener=None))]
-pub(crate) fn settle(
-    py: Python<'_>,
-    handle: &Handle,
-    dry_run: bool,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    handle.report(py, listener.as_ref(), dry_run, |writer, context| writer.settle(context))
-}
-
-/// Forgets rejected records, of a source and of a file or directory where these are given; the report as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, source, path, dry_run, listener=None))]
-pub(crate) fn drop_rejects(
-    py: Python<'_>,
-    handle: &Handle,
-    source: Option<String>,
-    path: Option<String>,
-    dry_run: bool,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let selection = RejectSelection { source, path };
-    handle.report(py, listener.as_ref(), dry_run, |writer, context| {
-        writer.drop_rejects(&selection, context)
     })
 }
 

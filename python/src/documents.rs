@@ -3,7 +3,6 @@
 use crate::blocking::{or_leave, soon};
 use crate::corpus::Handle;
 use crate::words::json;
-use corpusdb::query::StatsOptions;
 use corpusdb::report::ReportOptions;
 use corpusdb::{DocId, Error};
 use numpy::{IntoPyArray, PyArray1};
@@ -111,30 +110,6 @@ pub(crate) fn shown_tokens(
     let corpus = handle.corpus(py)?;
     let shown = soon(py, move || corpus.tokens_of(DocId(document), tokenizer.as_deref()))?;
     json(py, &shown)
-}
-
-/// Policy, counts, sources, tokenizers, fields, commits, snapshots and plans, as JSON text.
-#[pyfunction]
-pub(crate) fn info(py: Python<'_>, handle: &Handle) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let info = or_leave(py, None, move |_| corpus.info())?;
-    json(py, &info)
-}
-
-/// Documents of a condition, a source, a snapshot in numbers, as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, condition=None, source=None, snapshot=None))]
-pub(crate) fn stats(
-    py: Python<'_>,
-    handle: &Handle,
-    condition: Option<String>,
-    source: Option<String>,
-    snapshot: Option<String>,
-) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let options = StatsOptions { condition, source, snapshot };
-    let stats = or_leave(py, None, move |_| corpus.stats(&options))?;
-    json(py, &stats)
 }
 
 /// A report: JSON, the page, the Croissant description, the summary for the EU.

@@ -15,12 +15,10 @@ mod curate;
 mod documents;
 mod duplicates;
 mod error;
-mod export;
 mod feed;
 mod fields;
 mod ingest;
 mod kernel;
-mod load;
 mod loader;
 mod loan;
 mod parameters;
@@ -58,22 +56,16 @@ mod native {
     #[pymodule_export]
     use crate::corpus::Handle;
     #[pymodule_export]
-    use crate::curate::{
-        check, compact, digest, drop_rejects, prove_purge, purge, redo, remove, restore, settle,
-    };
+    use crate::curate::{check, compact, digest, prove_purge, purge, redo, remove, restore};
     #[pymodule_export]
-    use crate::documents::{
-        find_key, info, rejects, report, sample, select, show, shown_tokens, stats, tokens,
-    };
+    use crate::documents::{find_key, rejects, report, sample, select, show, shown_tokens, tokens};
     #[pymodule_export]
     use crate::duplicates::{
         Pairs, diff, document_duplicates, duplicates, duplicates_matrix, duplicates_summary,
         explain_dedup, similar,
     };
     #[pymodule_export]
-    use crate::export::{export, export_estimate};
-    #[pymodule_export]
-    use crate::fields::{add_field, compute_field, drop_field, fields, set_field};
+    use crate::fields::set_field;
     #[pymodule_export]
     use crate::ingest::ingest;
     #[pymodule_export]
@@ -82,13 +74,13 @@ mod native {
         kernel_near, kernel_similar, kernel_verify, load_encoder, standings_digest,
     };
     #[pymodule_export]
-    use crate::load::{bulk_load, policy_json};
-    #[pymodule_export]
     use crate::loader::{Batches, Origin, Reader};
     #[pymodule_export]
     use crate::plan::{
         Plan, drop_plan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans,
     };
+    #[pymodule_export]
+    use crate::policy::policy_json;
     #[pymodule_export]
     use crate::policy::{create, policy_words};
     #[pymodule_export]

@@ -2,7 +2,8 @@
 
 use crate::error::{named, raise};
 use crate::fields::kind_named;
-use corpusdb::cli::rows::{Face, VerbError, policy_settings, spell_message};
+use crate::words::json;
+use corpusdb::cli::rows::{Face, VerbError, options_of, spell_message};
 use corpusdb::dedup::{PolicyError, PolicySettings as Settings};
 use corpusdb::{Corpus, Policy};
 use pyo3::prelude::*;
@@ -31,7 +32,7 @@ impl PolicySettings {
     }
 
     fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
-        policy_settings(&self.0).map_err(|error| match error {
+        options_of::<Settings>(&self.0).map_err(|error| match error {
             VerbError::Library(error) => raise(py, error),
             VerbError::Arguments(words) => {
                 named(py, "BadPolicy", &spell_message(&words, Face::Python))
@@ -71,4 +72,10 @@ pub(crate) fn create(
     let declared = fields.into_iter().map(declared).collect::<PyResult<Vec<_>>>()?;
     crate::blocking::soon(py, || Corpus::init(&path, &policy, &declared))?;
     Ok(policy.to_string())
+}
+
+/// A whole policy as JSON, as a load says it.
+#[pyfunction]
+pub(crate) fn policy_json(py: Python<'_>, settings: PolicySettings) -> PyResult<String> {
+    json(py, &settings.policy(py)?)
 }

@@ -6,7 +6,7 @@ mod documents;
 mod duplicates;
 mod duplicates_text;
 mod export;
-mod field;
+pub(super) mod field;
 mod info;
 pub(super) mod ingest;
 mod init;
