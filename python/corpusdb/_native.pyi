@@ -473,7 +473,8 @@ def redo(handle: Handle, settings: str, dry_run: bool, listener: _Listener | Non
 def remove(
     handle: Handle,
     documents: Sequence[int],
-    asked: Mapping[str, Any],
+    keywords: str,
+    condition: str | None,
     dry_run: bool,
     listener: _Listener | None = None,
 ) -> str:
@@ -483,7 +484,8 @@ def purge(
     handle: Handle,
     documents: Sequence[int],
     keys: Sequence[str],
-    asked: Mapping[str, Any],
+    keywords: str,
+    condition: str | None,
     switches: tuple[bool, bool],
     listener: _Listener | None = None,
 ) -> str:

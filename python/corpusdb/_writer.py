@@ -225,9 +225,9 @@ class Writer(Corpus):
                 progress=progress,
             )
         selected = self._selected(documents, where)
-        asked = _asked(block, reason, where)
+        removal = _removal(block, reason)
         with listening(progress) as listener:
-            told = _native.remove(self._handle, selected, asked, dry_run, listener)
+            told = _native.remove(self._handle, selected, removal, where, dry_run, listener)
         return RemovalReport.from_json(told)
 
     def purge(
@@ -254,9 +254,9 @@ class Writer(Corpus):
         keys: list[str] = []
         if documents is not None or where is not None:
             ids, keys = self._named(documents, where)
-        asked = _asked(block, reason, where)
+        removal = _removal(block, reason)
         with listening(progress) as listener:
-            told = _native.purge(self._handle, ids, keys, asked, (force, dry_run), listener)
+            told = _native.purge(self._handle, ids, keys, removal, where, (force, dry_run), listener)
         return PurgeReport.from_json(told)
 
     def prove(
@@ -380,11 +380,6 @@ def _several(names: str | Iterable[str]) -> list[str]:
     return [names] if isinstance(names, str) else list(names)
 
 
-def _asked(block: str | None, reason: str | None, where: str | None) -> dict[str, Any]:
-    """What a removal is asked for with; the clock is read here, and goes on record only."""
-    return {
-        "block": block or "nothing",
-        "reason": reason,
-        "condition": where,
-        "time": time.time_ns() // 1000,
-    }
+def _removal(block: str | None, reason: str | None) -> str:
+    """What a removal is asked for with."""
+    return keyword_json(block=block, no_block=block is None, reason=reason)

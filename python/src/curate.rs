@@ -1,57 +1,38 @@
 //! A corpus that changes its mind: removal, another policy, compaction; checks.
 
 use crate::blocking::{or_leave, soon};
+use crate::call::raise_any;
 use crate::corpus::Handle;
 use crate::policy::PolicySettings;
 use crate::words::{json, one_of, tried};
 use corpusdb::Error;
-use corpusdb::curate::{BlockReach, PurgeSelection, RemovalRequest};
+use corpusdb::cli::rows::{RemovalArgs, options_of};
+use corpusdb::curate::{PurgeSelection, RemovalRequest};
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::CheckDepth;
 use pyo3::prelude::*;
 use serde_json::json as object;
 use std::path::PathBuf;
 
-/// What a removal is asked for with: how far it reaches (`nothing`, `exact`, `normalised` or `similar`), and what goes
-/// on record of it.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Asked {
-    block: String,
-    reason: Option<String>,
-    condition: Option<String>,
-    time: Option<i64>,
-}
-
-impl Asked {
-    fn removal(self, py: Python<'_>) -> PyResult<RemovalRequest> {
-        let reaches = [
-            ("nothing", BlockReach::Nothing),
-            ("exact", BlockReach::Exact),
-            ("normalised", BlockReach::Normalised),
-            ("similar", BlockReach::Similar),
-        ];
-        let mut removal =
-            RemovalRequest::new(one_of(py, "BadInput", "block", &self.block, &reaches)?);
-        removal.reason = self.reason;
-        removal.condition = self.condition;
-        removal.time = self.time;
-        Ok(removal)
-    }
+/// What goes on record of a removal, of keywords of the command's options.
+fn removal(py: Python<'_>, keywords: &str, condition: Option<&str>) -> PyResult<RemovalRequest> {
+    let removal = options_of::<RemovalArgs>(keywords).map_err(|error| raise_any(py, error))?;
+    Ok(removal.request(condition))
 }
 
 /// Removes documents; the report as JSON text.
 #[pyfunction]
-#[pyo3(signature = (handle, documents, asked, dry_run, listener=None))]
+#[pyo3(signature = (handle, documents, keywords, condition, dry_run, listener=None))]
 pub(crate) fn remove(
     py: Python<'_>,
     handle: &Handle,
     documents: Vec<u64>,
-    asked: Asked,
+    keywords: &str,
+    condition: Option<&str>,
     dry_run: bool,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let removal = asked.removal(py)?;
+    let removal = removal(py, keywords, condition)?;
     let selection: RoaringTreemap = documents.into_iter().collect();
     handle.report(py, listener.as_ref(), dry_run, |writer, context| {
         writer.remove(&selection, removal, context)
@@ -60,17 +41,18 @@ pub(crate) fn remove(
 
 /// Erases documents, by id and by key; the report as JSON text.
 #[pyfunction]
-#[pyo3(signature = (handle, documents, keys, asked, switches, listener=None))]
+#[pyo3(signature = (handle, documents, keys, keywords, condition, switches, listener=None))]
 pub(crate) fn purge(
     py: Python<'_>,
     handle: &Handle,
     documents: Vec<u64>,
     keys: Vec<String>,
-    asked: Asked,
+    keywords: &str,
+    condition: Option<&str>,
     switches: (bool, bool),
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let removal = asked.removal(py)?;
+    let removal = removal(py, keywords, condition)?;
     let (force, dry_run) = switches;
     let purge = |selection: PurgeSelection| {
         let removal = removal.clone();

@@ -56,6 +56,7 @@ pub mod rows {
     };
     pub use super::verbs::field::FieldSetSettings;
     pub use super::verbs::ingest::IngestSettings;
+    pub use super::verbs::remove::RemovalArgs;
 }
 
 /// What the command says of a step, for the Python package.

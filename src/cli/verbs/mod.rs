@@ -10,7 +10,7 @@ pub(super) mod field;
 mod info;
 pub(super) mod ingest;
 mod init;
-mod remove;
+pub(super) mod remove;
 mod similar;
 mod stats;
 
