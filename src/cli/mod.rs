@@ -30,6 +30,8 @@ mod tables;
 mod tokenizer;
 mod tokenizer_page;
 mod verb;
+#[cfg(test)]
+mod verb_tests;
 mod verbs;
 
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};

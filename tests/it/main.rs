@@ -11,6 +11,7 @@
     reason = "a test that goes wrong should stop there and say so, and it tells its whole case in one place"
 )]
 
+mod answers;
 mod backups;
 mod chat_numbers;
 mod chats;

@@ -2,7 +2,7 @@
 
 use crate::support::{
     Page, Random, Scratch, StopAt, StopWhen, command, copy, corpusdb, corpusdb_reading, crawl,
-    digest, edited, lines, policies, prose, reader, repository, seeds, sound_digest, writer,
+    digest, edited, lines, policies, prose, reader, repository, seeds, shard, sound_digest, writer,
 };
 use corpusdb::curate::BlockReach;
 use corpusdb::store::table::FAMILIES;
@@ -222,7 +222,7 @@ fn a_bad_byte_in_any_family_is_repaired_or_what_is_lost_is_named() {
     let scratch = Scratch::new();
     let corpus = scratch.path("corpus");
     make(&corpus);
-    let mut random = Random::new(71);
+    let mut random = Random::new(71 + shard());
     let mut told = bad_bytes(&scratch, &corpus, &[], &mut random);
     // A dictionary of texts is made of a thousand.
     let scratch = Scratch::new();

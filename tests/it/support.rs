@@ -87,6 +87,11 @@ pub fn seeds(few: u64) -> u64 {
     few * times
 }
 
+/// Which part of a search that takes long as a whole this process takes: `CORPUSDB_SHARD`, one of a few side by side.
+pub fn shard() -> u64 {
+    std::env::var("CORPUSDB_SHARD").map_or(0, |text| text.parse().unwrap())
+}
+
 // ---- the command ----
 
 /// The command, not yet started.

@@ -1,0 +1,166 @@
+//! What every row of the table keeps: kinds of values, defaults, texts that name what there is.
+
+use super::keywords;
+use super::spelling::{Face, spell, spell_name};
+use super::verb::{PreparedVerb, VerbError};
+use super::verbs::{FAMILIES, VERBS};
+use clap::Command;
+use std::collections::BTreeSet;
+
+/// Names in backticks that are no option and no verb: signs, files, words of values and of SQL.
+const OTHER_NAMES: &[&str] = &[
+    "-",
+    "meta.*",
+    "web",
+    "web@1",
+    "first",
+    "longest",
+    "source-priority:A,B,...",
+    "field:NAME",
+    "lang=de/",
+    "messages",
+    "conversations",
+    "instruction",
+    "input",
+    "output",
+    "prompt",
+    "completion",
+    "found with",
+];
+
+#[test]
+fn every_value_of_an_option_has_a_kind_in_python() {
+    for row in VERBS {
+        for arg in row.arguments().get_arguments() {
+            if let Err(error) = keywords::kind(arg) {
+                panic!("{}: {error}", row.path);
+            }
+        }
+    }
+}
+
+#[test]
+fn no_argument_comes_to_the_defaults_of_the_library() {
+    for row in VERBS {
+        (row.check_defaults)().unwrap_or_else(|why| panic!("{}: {why}", row.path));
+    }
+}
+
+#[test]
+fn the_command_is_well_formed_and_every_family_is_said() {
+    super::command().debug_assert();
+    let families: BTreeSet<&str> =
+        VERBS.iter().filter_map(|row| Some(row.path.split_once(' ')?.0)).collect();
+    let is_verb = |family: &str| VERBS.iter().any(|row| row.path == family);
+    let said: BTreeSet<&str> = FAMILIES.iter().map(|(name, _)| *name).collect();
+    let needed: BTreeSet<&str> = families.into_iter().filter(|family| !is_verb(family)).collect();
+    assert_eq!(said, needed);
+}
+
+/// A flag in a text is right at the shell alone, and a name that nothing has is right nowhere.
+#[test]
+fn texts_name_options_by_their_fields_and_verbs_by_their_paths() {
+    for row in VERBS {
+        let command = row.arguments();
+        let mut texts: Vec<(String, String)> = Vec::new();
+        let about = command.get_long_about().or(command.get_about());
+        let about = about.unwrap_or_else(|| panic!("{} has no text", row.path));
+        texts.push((row.path.to_owned(), about.to_string()));
+        for arg in command.get_arguments() {
+            let name = format!("{} {}", row.path, arg.get_id());
+            let help = arg.get_long_help().or(arg.get_help());
+            texts.push((
+                name.clone(),
+                help.unwrap_or_else(|| panic!("{name} has no text")).to_string(),
+            ));
+        }
+        for (name, text) in texts {
+            assert!(!text.contains(" --"), "{name}: {text}");
+            assert!(!text.contains("[default") && !text.contains("]("), "{name}: {text}");
+            for quoted in text.split('`').skip(1).step_by(2) {
+                let is_known = spell_name(quoted, Face::Command, &command).is_some()
+                    || matches!(quoted, "corpus" | "dry_run")
+                    || OTHER_NAMES.contains(&quoted);
+                assert!(is_known, "{name}: `{quoted}`");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_name_is_spelt_as_the_face_has_it() {
+    let command = super::verb::find_verb("ingest").unwrap().arguments();
+    let text = "give `id_field`, `paths` or `dedup settle`, and `this`";
+    assert_eq!(
+        spell(text, Face::Command, &command),
+        "give --id-field, PATH or `corpusdb dedup settle`, and `this`"
+    );
+    assert_eq!(
+        spell(text, Face::Python, &command),
+        "give `id_field=`, `paths=` or `Writer.settle()`, and `this`"
+    );
+    assert_eq!(spell("an odd ` sign", Face::Command, &Command::new("x")), "an odd ` sign");
+}
+
+fn refused(verb: &str, keywords: &str) -> String {
+    match PreparedVerb::of(verb, keywords) {
+        Err(VerbError::Arguments(words)) => words,
+        Err(VerbError::Library(error)) => panic!("{error}"),
+        Ok(_) => panic!("{verb} takes {keywords}"),
+    }
+}
+
+#[test]
+fn keywords_that_do_not_fit_are_refused_by_their_names() {
+    let export = |keywords: &str| refused("export", keywords);
+    assert_eq!(
+        export(r#"{"to": "x", "colums": "a"}"#),
+        "no option `colums`; did you mean `columns`?"
+    );
+    assert_eq!(export(r#"{"to": "x", "where": 5}"#), "where: expected text, got 5");
+    assert_eq!(export(r#"{"to": "x", "columns": ["a", 5]}"#), "columns[1]: expected text, got 5");
+    assert_eq!(export(r#"{"to": "x", "all": "yes"}"#), "all: expected True or False, got \"yes\"");
+    assert_eq!(
+        export(r#"{"to": "x", "shard_bytes": "5 parsecs"}"#),
+        "`shard_bytes`: unknown unit `parsecs`; write kB, MB, GB, TB, KiB, MiB, GiB or TiB"
+    );
+    assert!(export(r#"{"to": "x", "format": "parquett"}"#).ends_with("did you mean `parquet`?"));
+    assert_eq!(export("{}"), "`to` is needed");
+    assert_eq!(refused("dedup redo", r#"{"bands": 3}"#), "`rows` is needed");
+    let both = refused("duplicates", r#"{"key": "k", "list": true}"#);
+    assert!(
+        both.contains("`key`") && both.contains("`list`") && both.contains("does not go with"),
+        "{both}"
+    );
+    assert_eq!(refused("exprot", "{}"), "there is no verb `exprot`");
+}
+
+#[test]
+fn keywords_come_to_the_arguments_of_the_command() {
+    for (verb, keywords) in [
+        (
+            "export",
+            r#"{"to": "x", "shard_bytes": 4096, "columns": ["a,b", "c"], "all": null, "where": "-n = 5"}"#,
+        ),
+        (
+            "ingest",
+            r#"{"paths": ["a", "-b"], "source": "s", "map": {"text": "body"}, "quotes": false, "delimiter": ";"}"#,
+        ),
+        (
+            "ingest",
+            r#"{"paths": "a", "source": "s", "chat": "auto", "chat_template": "t", "chat_set": {"n": 5, "x": false}}"#,
+        ),
+        (
+            "init",
+            r#"{"corpus": "c", "fields": {"quality": "float"}, "keep": "field:quality", "threshold": 0.7}"#,
+        ),
+        (
+            "field set",
+            r#"{"from": ["a"], "on": "key=url", "columns": {"quality": "score"}, "dry_run": true}"#,
+        ),
+    ] {
+        let prepared = PreparedVerb::of(verb, keywords);
+        assert!(prepared.is_ok(), "{verb}: {:?}", prepared.err());
+        assert_eq!(prepared.unwrap().is_dry_run(), verb == "field set");
+    }
+}
