@@ -62,7 +62,7 @@ fn make(path: &Path, documents: u64) {
     });
     let records = Records::new("pages", records);
     let options = IngestOptions::new("web");
-    let report = writer.ingest_records(records, &options, &[], &Context::new()).expect("an ingest");
+    let report = writer.ingest(records, &options, &Context::new()).expect("an ingest");
     assert_eq!(report.kept, documents);
 }
 

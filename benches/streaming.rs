@@ -9,6 +9,7 @@
 //! it streams. Without a corpus it says so and ends well.
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a bench talks on its outputs")]
 
+use corpusdb::epoch::StreamOptions;
 use corpusdb::{Context, Corpus};
 use std::error::Error;
 use std::time::Instant;
@@ -88,7 +89,10 @@ fn first_batch(arguments: &Arguments, time: &str) -> Answer<()> {
     let epoch = corpus.epoch(&planned, arguments.epoch, &Context::new())?;
     let marked = started.elapsed();
     let from = (epoch.batches() as f64 * arguments.at) as u64;
-    let mut stream = epoch.stream(from, 0, arguments.world, 2)?;
+    let mut stream = epoch.stream(&StreamOptions {
+        from_batch: from,
+        ..StreamOptions::of_rank(0, arguments.world)
+    })?;
     let stood = started.elapsed();
     let rows = stream.next().transpose()?.map_or(0, |batch| batch.rows.len());
     let all = started.elapsed();
@@ -115,10 +119,11 @@ fn stream(arguments: &Arguments) -> Answer<()> {
     for time in ["first pass", "later passes"] {
         let (started, mut rows, mut tokens, mut sum) = (Instant::now(), 0_u64, 0_u64, 0_u64);
         let mut passes = 0;
+        let ahead = StreamOptions { prefetch: 4, ..StreamOptions::of_rank(0, arguments.world) };
         while passes == 0
             || (time != "first pass" && started.elapsed().as_secs_f64() < arguments.seconds)
         {
-            for batch in epoch.stream(0, 0, arguments.world, 4)? {
+            for batch in epoch.stream(&ahead)? {
                 for row in batch?.rows {
                     rows += 1;
                     tokens += row.ids().len() as u64;

@@ -56,7 +56,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         println!("{} is a copy of {}: {:.2}", pair.key, pair.witness_key, pair.jaccard);
         assert_eq!(pair.witness_key, "garden.example/beans");
     }
-    for document in corpus.documents(Some("standing = 'superseded'"))? {
+    for document in corpus.documents("standing = 'superseded'")? {
         let document = document?;
         println!("{} had another text before: {}", document.key, document.text);
     }
@@ -71,5 +71,5 @@ fn crawl(
     let records = pages.iter().map(|(url, text)| Record::new(*text).with_key(*url));
     let records = Records::new("crawl", records);
     let options = IngestOptions::new("web");
-    writer.ingest_records(records, &options, &[], &Context::new())
+    writer.ingest(records, &options, &Context::new())
 }

@@ -16,7 +16,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
     let mut writer = Corpus::options().memory(256 << 20).threads(2).open_writer(&path)?;
     let recipes = (0..800).map(|n| Record::new(recipe(n)).with_key(format!("recipe-{n}")));
     let (records, options) = (Records::new("recipes", recipes), IngestOptions::new("cook"));
-    writer.ingest_records(records, &options, &[], &Context::new())?;
+    writer.ingest(records, &options, &Context::new())?;
     drop(writer);
 
     let corpus = Corpus::options().memory(256 << 20).open(&path)?;

@@ -21,7 +21,7 @@ pub fn main() -> Result<(), Box<dyn Error>> {
         .map(|n| Record::new(format!("Note {n} of the harbour.")).with_field("year", 2000 + n % 3));
     let options = IngestOptions::new("notes");
     let records = Records::new("notes", notes);
-    writer.ingest_records(records, &options, &[], &Context::new())?;
+    writer.ingest(records, &options, &Context::new())?;
     drop(writer);
     let corpus = Corpus::options().memory(256 << 20).open(&path)?;
 

@@ -4,7 +4,7 @@
 #![expect(clippy::print_stdout, reason = "an example talks")]
 
 use corpusdb::curate::TrainingTexts;
-use corpusdb::epoch::EpochBatch;
+use corpusdb::epoch::{EpochBatch, StreamOptions};
 use corpusdb::ingest::{Record, Records};
 use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy, Recipe};
@@ -48,7 +48,8 @@ fn train(
 ) -> Result<Checkpoint, Box<dyn Error>> {
     let corpus = Corpus::options().memory(256 << 20).open(path)?;
     let epoch = corpus.epoch(&corpus.stored_plan(plan)?, number, &Context::new())?;
-    let mut stream = epoch.stream(next, 0, 2, 2)?;
+    let mut stream =
+        epoch.stream(&StreamOptions { from_batch: next, ..StreamOptions::of_rank(0, 2) })?;
     for batch in stream.by_ref().take(steps) {
         tokens += step(&batch?);
     }
@@ -67,7 +68,7 @@ fn plan(path: &Path) -> Result<u32, Box<dyn Error>> {
     let mut writer = Corpus::options().memory(256 << 20).threads(2).open_writer(path)?;
     let logs = (0..2000).map(|n| Record::new(format!("Ship {n} passes the light at {}.", n % 24)));
     let (records, options) = (Records::new("log", logs), IngestOptions::new("log"));
-    writer.ingest_records(records, &options, &[], &Context::new())?;
+    writer.ingest(records, &options, &Context::new())?;
     let specials = vec!["<|endoftext|>".to_owned()];
     let options = TrainOptions { vocab_size: 400, specials, ..TrainOptions::default() };
     let on = TrainingTexts::default();

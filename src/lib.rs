@@ -40,11 +40,11 @@
 //! let mut writer = CorpusWriter::open(&path)?;
 //! let options = IngestOptions::new("web");
 //! let paths = [file.display().to_string()];
-//! let report = writer.ingest(&paths, &options, &[], &Context::new())?;
+//! let report = writer.ingest(&paths, &options, &Context::new())?;
 //! assert_eq!((report.kept, report.near_duplicates), (1, 1));
 //!
 //! let corpus = writer.corpus();
-//! assert_eq!(corpus.count(Some("kept"))?, 1);
+//! assert_eq!(corpus.count("kept")?, 1);
 //! let pairs = corpus.duplicates(None)?.collect::<Result<Vec<_>, _>>()?;
 //! assert_eq!((pairs[0].id, pairs[0].witness, pairs[0].jaccard), (1, 0, 1.0));
 //! # Ok(())
@@ -101,7 +101,7 @@ mod workflow;
 /// # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 /// # let page = |n: u32| Record::new((0..20).map(|at| format!("w{} ", at * n)).collect::<String>()).with_key(n.to_string());
 /// # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-/// # writer.ingest_records(pages, &options, &[], &Context::new())?;
+/// # writer.ingest(pages, &options, &Context::new())?;
 /// let corpus = writer.corpus();
 /// let text: String = (0..21).map(|at| format!("W{} ", at * 2)).collect();
 /// let report = corpus.similar(SimilarTo::Text(&text), &SimilarOptions::default())?;

@@ -49,7 +49,7 @@ impl Stored {
         let read = ReadOptions { text_field: Some("text".to_owned()), ..ReadOptions::default() };
         let options = IngestOptions { read, ..IngestOptions::new("quality") };
         let paths = [file.display().to_string()];
-        let report = writer.ingest(&paths, &options, &[], &Context::new())?;
+        let report = writer.ingest(&paths, &options, &Context::new())?;
         ensure!(report.rejected == 0, "{} records of {} rejected", report.rejected, file.display());
         Ok(report)
     }

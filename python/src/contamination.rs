@@ -168,7 +168,7 @@ pub(crate) fn check_contamination(
                 found.push(checked.clone());
             }
         };
-        corpus.check_contamination(&files, &read, &rule, context, &mut each)?;
+        corpus.check_contamination(&files, &read, &rule, &mut each, context)?;
         Ok(found)
     })?;
     json(py, &found)

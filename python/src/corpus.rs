@@ -5,6 +5,7 @@ use crate::error::named;
 use crate::loan::{Loan, Loans};
 use crate::process::{Owned, refuse_forked};
 use crate::words::tried;
+use corpusdb::query::DocumentFilter;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, Error};
 use pyo3::prelude::*;
 use serde::Serialize;
@@ -125,10 +126,8 @@ impl Handle {
         snapshot: Option<String>,
     ) -> PyResult<u64> {
         let corpus = self.corpus(py)?;
-        or_leave(py, None, move |_| match &snapshot {
-            Some(snapshot) => Ok(corpus.select_in(snapshot, condition.as_deref())?.len()),
-            None => corpus.count(condition.as_deref()),
-        })
+        let filter = DocumentFilter { condition, snapshot, source: None };
+        or_leave(py, None, move |_| corpus.count(filter))
     }
 
     /// Number of the last commit, documents stored, and kept ones.

@@ -3,6 +3,7 @@
 use crate::blocking::{or_leave, soon};
 use crate::corpus::Handle;
 use crate::words::json;
+use corpusdb::query::DocumentFilter;
 use corpusdb::report::ReportOptions;
 use corpusdb::{DocId, Error};
 use numpy::{IntoPyArray, PyArray1};
@@ -20,11 +21,7 @@ pub(crate) fn select<'py>(
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let corpus = handle.corpus(py)?;
     let found = or_leave(py, None, move |_| {
-        let condition = condition.as_deref();
-        let selected = match &snapshot {
-            Some(snapshot) => corpus.select_in(snapshot, condition)?,
-            None => corpus.select(condition)?,
-        };
+        let selected = corpus.select(DocumentFilter { condition, snapshot, source: None })?;
         Ok(selected.iter().collect::<Vec<u64>>())
     })?;
     Ok(found.into_pyarray(py))
@@ -43,11 +40,8 @@ pub(crate) fn sample(
 ) -> PyResult<Vec<u64>> {
     let corpus = handle.corpus(py)?;
     or_leave(py, None, move |_| {
-        let condition = condition.as_deref();
-        let drawn = match &snapshot {
-            Some(snapshot) => corpus.sample_in(snapshot, condition, count, seed)?,
-            None => corpus.sample(condition, count, seed)?,
-        };
+        let filter = DocumentFilter { condition, snapshot, source: None };
+        let drawn = corpus.sample(filter, count, seed)?;
         Ok(drawn.into_iter().map(|document| document.0).collect())
     })
 }

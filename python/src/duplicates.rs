@@ -112,7 +112,7 @@ pub(crate) fn duplicates_summary(
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
     let options = DuplicatesOptions { largest, source, by };
-    let found = or_leave(py, None, move |_| corpus.duplicates_summary_of(&options))?;
+    let found = or_leave(py, None, move |_| corpus.duplicates_summary(&options))?;
     json(py, &found)
 }
 

@@ -3,9 +3,10 @@
 use crate::call::raise_any;
 use crate::corpus::Handle;
 use crate::error::named;
-use crate::ingest::{NativeInput, PyInput, with_input};
+use crate::ingest::{PyInput, with_input};
 use crate::words::tried;
 use corpusdb::cli::rows::{FieldSetSettings, options_of};
+use corpusdb::ingest::Inputs;
 use corpusdb::{Context, CorpusWriter, FieldKind};
 use pyo3::prelude::*;
 
@@ -38,9 +39,8 @@ pub(crate) fn set_field(
     let settings =
         options_of::<FieldSetSettings>(keywords).map_err(|error| raise_any(py, error))?;
     let options = settings.options(None).map_err(|error| raise_any(py, error.into()))?;
-    let work = |writer: &mut CorpusWriter, input: NativeInput, context: &Context<'_>| match input {
-        NativeInput::Paths(paths) => writer.set_field(&paths, &options, context),
-        NativeInput::Records(records) => writer.set_field_records(records, &options, context),
+    let work = |writer: &mut CorpusWriter, inputs: Inputs<'_>, context: &Context<'_>| {
+        writer.set_field(inputs, &options, context)
     };
     let report = with_input(py, handle, input, dry_run, listener.as_ref(), work)?;
     tried(py, &report, dry_run)

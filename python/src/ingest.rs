@@ -5,7 +5,7 @@ use crate::corpus::Handle;
 use crate::feed::{Feeder, feed};
 use crate::words::tried;
 use corpusdb::cli::rows::{Face, IngestSettings, VerbCall, options_of, spell_message};
-use corpusdb::ingest::Records;
+use corpusdb::ingest::{Inputs, Records};
 use corpusdb::{Context, CorpusWriter, Error};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList};
@@ -32,24 +32,18 @@ impl<'py> PyInput<'py> {
     }
 
     /// As a thread of the library reads it, and who pulls it meanwhile, if someone must.
-    fn split(self) -> PyResult<(NativeInput, Option<Feeder<'py>>)> {
+    fn split(self) -> PyResult<(Inputs<'static>, Option<Feeder<'py>>)> {
         Ok(match self {
-            Self::Paths(paths) => (NativeInput::Paths(paths), None),
+            Self::Paths(paths) => (Inputs::Paths(paths), None),
             Self::Batches(name, reader) => {
-                (NativeInput::Records(Records::batches(name, reader.into_reader()?)), None)
+                (Inputs::Records(Records::batches(name, reader.into_reader()?)), None)
             }
             Self::Mappings(name, records) => {
                 let (feeder, fed) = feed(records);
-                (NativeInput::Records(Records::objects(name, fed)), Some(feeder))
+                (Inputs::Records(Records::objects(name, fed)), Some(feeder))
             }
         })
     }
-}
-
-/// What a thread of the library reads.
-pub(crate) enum NativeInput {
-    Paths(Vec<String>),
-    Records(Records<'static>),
 }
 
 /// Runs what reads `input` into a corpus.
@@ -59,14 +53,14 @@ pub(crate) fn with_input<T: Send>(
     input: PyInput<'_>,
     dry_run: bool,
     listener: Option<&Bound<'_, PyAny>>,
-    work: impl FnOnce(&mut CorpusWriter, NativeInput, &Context<'_>) -> Result<T, Error> + Send,
+    work: impl FnOnce(&mut CorpusWriter, Inputs<'static>, &Context<'_>) -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    let (native, mut feeder) = input.split()?;
+    let (inputs, mut feeder) = input.split()?;
     let mut pull = |py: Python<'_>, is_stopped: bool| {
         feeder.as_mut().is_some_and(|feeder| feeder.step(py, is_stopped))
     };
     handle.write_fed(py, listener, dry_run, &mut pull, |writer, context| {
-        work(writer, native, context)
+        work(writer, inputs, context)
     })
 }
 
@@ -86,13 +80,9 @@ pub(crate) fn ingest(
     let input = PyInput::of(given, name)?;
     let settings = options_of::<IngestSettings>(keywords).map_err(|error| raise_any(py, error))?;
     let call = VerbCall::new(Context::new(), handle.options(py)?, dry_run, &|_| {});
-    let (options, tokenizers) =
-        settings.options(&call).map_err(|error| raise_any(py, error.into()))?;
-    let work = |writer: &mut CorpusWriter, input: NativeInput, context: &Context<'_>| match input {
-        NativeInput::Paths(paths) => writer.ingest(&paths, &options, &tokenizers, context),
-        NativeInput::Records(records) => {
-            writer.ingest_records(records, &options, &tokenizers, context)
-        }
+    let options = settings.options(&call).map_err(|error| raise_any(py, error.into()))?;
+    let work = |writer: &mut CorpusWriter, inputs: Inputs<'_>, context: &Context<'_>| {
+        writer.ingest(inputs, &options, context)
     };
     let report = with_input(py, handle, input, dry_run, listener.as_ref(), work)?;
     let alarms = report.alarms.iter().map(|alarm| spell_message(&alarm.to_string(), Face::Python));

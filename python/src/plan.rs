@@ -174,7 +174,7 @@ pub(crate) fn extend_plan(
     let (record, planned) = handle.write(py, listener, |writer, context| {
         let shown = writer.corpus();
         let parent = shown.stored_plan(number)?;
-        let next_row = shown.run_row(&parent, epoch, consumed, context)?;
+        let next_row = shown.epoch(&parent, epoch, context)?.run_row_after(consumed, context)?;
         drop(shown);
         writer.extend(number, next_row, recipe.as_ref(), context)
     })?;

@@ -14,7 +14,8 @@ pub(crate) fn repair(
     path: PathBuf,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let report = to_the_end(py, listener.as_ref(), move |context| Corpus::repair(path, context))?;
+    let report =
+        to_the_end(py, listener.as_ref(), move |context| Corpus::options().repair(path, context))?;
     json(py, &report)
 }
 
@@ -27,7 +28,8 @@ pub(crate) fn salvage(
     target: PathBuf,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let report =
-        to_the_end(py, listener.as_ref(), move |context| Corpus::salvage(path, target, context))?;
+    let report = to_the_end(py, listener.as_ref(), move |context| {
+        Corpus::options().salvage(path, target, context)
+    })?;
     json(py, &report)
 }

@@ -13,7 +13,7 @@ use crate::process::Owned;
 use crate::stream::RowStream;
 use corpusdb::arrow::array::{Array, RecordBatch};
 use corpusdb::arrow::datatypes::SchemaRef;
-use corpusdb::query::{Format, Printer, QueryError, SqlOptions};
+use corpusdb::query::{Format, Printer, QueryError, SqlQuery};
 use corpusdb::{Corpus, CorpusOptions};
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyTuple};
@@ -68,8 +68,7 @@ enum RowSource {
 
 /// A statement of one commit.
 struct BoundStatement {
-    text: String,
-    options: SqlOptions,
+    query: SqlQuery,
     commit: u64,
     /// What it was asked of, and how that is opened when it is closed.
     open: Weak<Open>,
@@ -108,9 +107,9 @@ impl BoundStatement {
     }
 
     fn run(&self, py: Python<'_>, corpus: Arc<Corpus>) -> PyResult<(SchemaRef, RemainingRows)> {
-        let (text, options) = (self.text.clone(), self.options.clone());
+        let query = self.query.clone();
         or_leave(py, None, move |_| {
-            let rows = corpus.sql_with(&text, &options)?;
+            let rows = corpus.sql(query)?;
             let (schema, ahead) = (rows.schema(), VecDeque::new());
             Ok((schema, RemainingRows { ahead, rows: Some(rows), _corpus: Some(corpus) }))
         })
@@ -138,13 +137,12 @@ pub(crate) fn sql(
     files: bool,
 ) -> PyResult<Rows> {
     let (open, corpus) = (handle.open_corpus(py)?, handle.corpus(py)?);
-    let mut options = SqlOptions::default().files(files).parameters(parameters(values.as_ref())?);
+    let mut query = SqlQuery::new(statement).files(files).parameters(parameters(values.as_ref())?);
     if let Some(snapshot) = snapshot {
-        options = options.snapshot(snapshot);
+        query = query.snapshot(snapshot);
     }
     let bound = BoundStatement {
-        text: statement,
-        options,
+        query,
         commit: corpus.view().commit().0,
         open: Arc::downgrade(open),
         path: open.absolute_path(),

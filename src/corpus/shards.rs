@@ -363,7 +363,7 @@ impl Corpus {
     /// #     let mut writer = options.open_writer(path)?;
     /// #     let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
     /// #     let pages = Records::new("pages", (from..from + 2).map(page));
-    /// #     writer.ingest_records(pages, &IngestOptions::new("web"), &[], &Context::new())?;
+    /// #     writer.ingest(pages, &IngestOptions::new("web"), &Context::new())?;
     /// #     writer.add_tokenizer("words", file, "", &Context::new())?;
     /// # }
     /// let mut writer = options.open_writer_with(&first, &[&second])?;

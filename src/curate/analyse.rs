@@ -77,7 +77,7 @@ impl Corpus {
             return Err(TokenizerError::unknown(reference, &known).into());
         }
         let selected = match &options.condition {
-            Some(condition) => self.select(Some(condition))?,
+            Some(condition) => self.select(condition)?,
             None => self.view().kept()?,
         };
         let context = self.within(context);

@@ -17,8 +17,8 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
-//! let unwanted = writer.corpus().select(Some("key = '1'"))?;
+//! # writer.ingest(pages, &options, &Context::new())?;
+//! let unwanted = writer.corpus().select("key = '1'")?;
 //! let report = writer.remove(&unwanted, BlockReach::Similar, &Context::new())?;
 //! assert_eq!((report.changed, report.no_longer_kept), (1, 1));
 //! let back = writer.restore(&unwanted, &Context::new())?;

@@ -64,22 +64,6 @@ impl Corpus {
         Ok(Epoch::open(self.corpora(), planned, epoch, context)?)
     }
 
-    /// The row of a plan's run that comes after `rows` rows were given from the beginning of epoch `epoch`
-    /// on, as trainers count them: batches times their rows, rows of pads included, over as many epochs as
-    /// it takes.
-    ///
-    /// # Errors
-    /// [`Error::Epoch`] when `max_repeats` does not reach that far.
-    pub fn run_row(
-        &self,
-        planned: &Planned,
-        epoch: u64,
-        rows: u64,
-        context: &Context<'_>,
-    ) -> Result<u64, Error> {
-        Ok(Epoch::open(self.corpora(), planned, epoch, context)?.run_row_after(rows, context)?)
-    }
-
     /// Writes epoch number `epoch` of a plan to the directory `out`.
     ///
     /// # Errors

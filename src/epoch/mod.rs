@@ -7,6 +7,7 @@
 //! the store. [`views`], [`pacing`] and [`torch`] are pure functions that serve without any corpus.
 //!
 //! ```
+//! use corpusdb::epoch::StreamOptions;
 //! use corpusdb::{Context, Recipe};
 //!
 //! # use corpusdb::ingest::{Record, Records};
@@ -18,16 +19,16 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
+//! # writer.ingest(pages, &options, &Context::new())?;
 //! # let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
 //! #     {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
 //! # writer.add_tokenizer("words", file, "", &Context::new())?;
 //! let recipe = "version = 1\n[pack]\nkind = \"concat\"\nlength = 4\n[batch]\nrows = 2";
 //! let (_, planned) = writer.plan(&Recipe::parse(recipe)?, &Context::new())?;
 //! let epoch = writer.corpus().epoch(&planned, 0, &Context::new())?;
-//! // From batch 0 on, those of rank 0 of 1, with 1 batch read ahead.
+//! // All batches: `StreamOptions` says from which on, and for which reader of how many.
 //! let mut tokens = 0;
-//! for batch in epoch.stream(0, 0, 1, 1)? {
+//! for batch in epoch.stream(&StreamOptions::default())? {
 //!     tokens += batch?.rows.iter().map(|row| row.ids().len()).sum::<usize>();
 //! }
 //! // Three texts of five tokens, in rows of four.
@@ -93,7 +94,9 @@ pub(crate) use stored::{
     chain_of, check_marks, drop_plan, mark_epochs, plans_by, plans_drawing, plans_naming,
     store_plan, stored_plan,
 };
-pub use stream::{Epoch, EpochBatch, EpochRow, EpochSteps, EpochStream, IdBatch, IdSteps};
+pub use stream::{
+    Epoch, EpochBatch, EpochRow, EpochSteps, EpochStream, IdBatch, IdSteps, StreamOptions,
+};
 pub use tensors::{Tensor, TensorForm, TensorMaker, TensorValues, TensorView};
 pub(crate) use verify::verify;
 pub use verify::{Check, Verification};

@@ -3,7 +3,7 @@
 //! Use it to say how [`CorpusWriter::ingest`](crate::CorpusWriter::ingest) reads files ([`IngestOptions`],
 //! [`ReadOptions`], [`InputFormat`]), how conversations become texts ([`ChatOptions`]), and how stored documents get values
 //! from outside ([`JoinOptions`]); [`IngestReport`] says what came of it. What is in no file is handed over as
-//! [`Records`] ([`CorpusWriter::ingest_records`](crate::CorpusWriter::ingest_records), with an example).
+//! [`Records`] ([`CorpusWriter::ingest`](crate::CorpusWriter::ingest), with an example).
 //!
 //! ```
 //! use corpusdb::IngestOptions;
@@ -49,6 +49,7 @@ mod filter;
 mod fingerprinter;
 mod identify;
 mod imported_row;
+mod inputs;
 mod load;
 mod load_validator;
 mod monitor;
@@ -74,12 +75,13 @@ pub(crate) use converter::markers_read_as_text;
 pub use error::IngestError;
 pub(crate) use field_join::join;
 pub use file_tally::FileTally;
+pub use inputs::Inputs;
 pub(crate) use load::load;
 pub use load::{LoadOptions, LoadReport};
 pub use options::{
     IngestOptions, JoinBy, JoinColumn, JoinOptions, JoinReport, OnDamagedFile, OnError, RecordForm,
 };
 pub(crate) use pipeline::{IngestResources, ingest};
-pub(crate) use reader::{IngestInput, IngestInputs, expand_inputs};
+pub(crate) use reader::expand_inputs;
 pub use report::{Alarm, AlarmPair, CrowdedPair, FieldMisfits, IngestReport, StageSeconds};
 pub(crate) use suite_reader::{each_text, read_suite};

@@ -96,6 +96,9 @@ pub struct IngestOptions {
     /// What kind of records they hold.
     #[cfg_attr(feature = "cli", arg(skip))]
     pub form: RecordForm,
+    /// A tokenizer that must be registered; all registered ones encode what is kept.
+    #[cfg_attr(feature = "cli", arg(id = "tokenizer", long = "tokenizer", value_name = "NAME"))]
+    pub tokenizers: Vec<String>,
 }
 
 impl IngestOptions {
@@ -115,6 +118,7 @@ impl IngestOptions {
             max_rejected: None,
             max_cluster: 1000,
             condition: None,
+            tokenizers: Vec::new(),
         }
     }
 

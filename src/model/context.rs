@@ -75,6 +75,12 @@ impl<'a> Context<'a> {
         Self { memory, ..self }
     }
 
+    /// What asks for its stop.
+    #[must_use]
+    pub const fn interrupt(&self) -> &'a Interrupt {
+        self.interrupt
+    }
+
     /// Whether a stop was asked for.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {

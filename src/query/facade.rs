@@ -5,10 +5,10 @@ use super::contamination::{
     self as evidence, ItemEvidence, ReviewOptions, ReviewPair, SuiteContamination, SuiteSummary,
 };
 use super::{
-    ChangedDocuments, DedupExplanation, DiffPart, DocumentDuplicates, Duplicates, DuplicatesMatrix,
-    DuplicatesOptions, DuplicatesSummary, FieldSummary, Info, QualityOptions, QualityReport, Rows,
-    Selection, Shown, ShownDocuments, SignalSummary, SimilarOptions, SimilarReport, SimilarTo,
-    SnapshotDetails, SnapshotDiff, SqlNames, SqlOptions, Stats, StatsOptions,
+    ChangedDocuments, DedupExplanation, DiffPart, DocumentDuplicates, DocumentFilter, Duplicates,
+    DuplicatesMatrix, DuplicatesOptions, DuplicatesSummary, FieldSummary, Info, QualityOptions,
+    QualityReport, Rows, Selection, Shown, ShownDocuments, SignalSummary, SimilarOptions,
+    SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff, SqlNames, SqlQuery, Stats,
 };
 use crate::contamination::{Rule, SuiteItem};
 use crate::corpus::Corpus;
@@ -28,10 +28,11 @@ impl Corpus {
     }
 
     /// Documents, bytes and tokens by source and language, quantiles of lengths and declared numbers, why documents are
-    /// not kept and records not read. Exact; no text is read.
+    /// not kept and records not read. Exact; no text is read. With a snapshot it is about all that was stored when that was
+    /// made, and kept where it keeps them.
     ///
     /// ```
-    /// use corpusdb::query::{StatsOptions, StatsValue};
+    /// use corpusdb::query::{DocumentFilter, StatsValue};
     ///
     /// # use corpusdb::ingest::{Record, Records};
     /// # use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Policy};
@@ -42,8 +43,8 @@ impl Corpus {
     /// # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
     /// # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
     /// # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-    /// # writer.ingest_records(pages, &options, &[], &Context::new())?;
-    /// let stats = writer.corpus().stats(&StatsOptions::default())?;
+    /// # writer.ingest(pages, &options, &Context::new())?;
+    /// let stats = writer.corpus().stats(DocumentFilter::default())?;
     /// assert_eq!((stats.groups[0].source.as_str(), stats.kept.documents), ("web", 3));
     /// let bytes = stats.columns.iter().find(|it| it.column == "bytes" && it.of_kept).unwrap();
     /// assert_eq!(bytes.p50, Some(StatsValue::Int(17)));
@@ -53,41 +54,25 @@ impl Corpus {
     ///
     /// # Errors
     /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
-    pub fn stats(&self, options: &StatsOptions) -> Result<Stats, Error> {
-        Ok(query::stats(self.view(), options)?)
+    pub fn stats(&self, filter: impl Into<DocumentFilter>) -> Result<Stats, Error> {
+        Ok(query::stats(self.view(), &filter.into())?)
     }
 
-    /// Documents that satisfy a SQL boolean expression over `documents`; all stored ones without.
+    /// How many documents a filter means; all stored ones by default. Of a condition alone no document is looked at where
+    /// the indexes can answer.
     ///
     /// # Errors
-    /// [`Error::Query`] when the expression is wrong.
-    pub fn count(&self, condition: Option<&str>) -> Result<u64, Error> {
-        Ok(query::count(self.view(), condition)?)
+    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    pub fn count(&self, filter: impl Into<DocumentFilter>) -> Result<u64, Error> {
+        Ok(filter.into().count(self.view())?)
     }
 
-    /// The ids of the documents that satisfy a SQL boolean expression over `documents`; of all stored ones without.
+    /// The ids of the documents that a filter means; of all stored ones by default.
     ///
     /// # Errors
-    /// [`Error::Query`] when the expression is wrong.
-    pub fn select(&self, condition: Option<&str>) -> Result<RoaringTreemap, Error> {
-        Ok(query::select(self.view(), condition)?)
-    }
-
-    /// The ids of the documents that a snapshot keeps and that satisfy a SQL boolean expression over `documents`; of
-    /// all that it keeps without. Columns are as they are today, `kept` and `standing` too.
-    ///
-    /// # Errors
-    /// [`Error::Store`] for a snapshot that there is not, [`Error::Query`] when the expression is wrong.
-    pub fn select_in(
-        &self,
-        snapshot: &str,
-        condition: Option<&str>,
-    ) -> Result<RoaringTreemap, Error> {
-        let kept = query::kept_in(self.view(), snapshot)?;
-        Ok(match condition {
-            None => kept,
-            Some(_) => kept & query::select(self.view(), condition)?,
-        })
+    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    pub fn select(&self, filter: impl Into<DocumentFilter>) -> Result<RoaringTreemap, Error> {
+        Ok(filter.into().select(self.view())?)
     }
 
     /// What a SQL boolean expression over `documents` takes: the ids, how many are of which standing, and for how many
@@ -99,19 +84,12 @@ impl Corpus {
         Ok(query::selection(self.view(), condition)?)
     }
 
-    /// Runs one SELECT: its columns at once, its rows as record batches, one after another.
-    ///
-    /// # Errors
-    /// [`Error::Query`] when the statement is wrong or no query.
-    pub fn sql(&self, statement: &str) -> Result<Rows, Error> {
-        Ok(query::sql(self.view(), statement)?)
-    }
-
-    /// As [`Corpus::sql`], over what a snapshot keeps, or beside files of this machine.
+    /// Runs one SELECT: its columns at once, its rows as record batches, one after another. Statements of a text come
+    /// apart by [`Script`](crate::query::Script).
     ///
     /// ```
     /// # use corpusdb::{Corpus, DedupMode, Policy};
-    /// use corpusdb::query::SqlOptions;
+    /// use corpusdb::query::SqlQuery;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
@@ -125,32 +103,17 @@ impl Corpus {
     ///     scores.display()
     /// );
     /// assert!(corpus.sql(&joined).is_err());
-    /// let rows = corpus.sql_with(&joined, &SqlOptions::default().files(true))?;
+    /// let rows = corpus.sql(SqlQuery::new(&joined).files(true))?;
     /// assert_eq!(rows.schema().fields().len(), 2);
     /// # Ok(())
     /// # }
     /// ```
     ///
     /// # Errors
-    /// [`Error::Query`] as [`Corpus::sql`]; for a snapshot that there is not, with those that there are; for a file
-    /// that cannot be read.
-    pub fn sql_with(&self, statement: &str, options: &SqlOptions) -> Result<Rows, Error> {
-        self.sql_with_until(statement, options, &Context::new())
-    }
-
-    /// As [`Corpus::sql_with`], until a stop is asked for. Statements of a text come apart by
-    /// [`Script`](crate::query::Script).
-    ///
-    /// # Errors
-    /// As [`Corpus::sql_with`]; after the stop [`Error::Interrupted`], as a
-    /// row would come.
-    pub fn sql_with_until(
-        &self,
-        statement: &str,
-        options: &SqlOptions,
-        context: &Context<'_>,
-    ) -> Result<Rows, Error> {
-        Ok(query::sql_with(self.view(), statement, options, context.interrupt)?)
+    /// [`Error::Query`] when the statement is wrong or no query, for a snapshot that there is not, with those that there
+    /// are, and for a file that cannot be read. After a stop [`Error::Interrupted`], as a row would come.
+    pub fn sql(&self, query: impl Into<SqlQuery>) -> Result<Rows, Error> {
+        Ok(query::sql(self.view(), query)?)
     }
 
     /// The tables, columns and functions that statements can name, and the words of the language.
@@ -161,35 +124,28 @@ impl Corpus {
         Ok(query::names(self.view())?)
     }
 
-    /// Everything known about each document that satisfies a SQL boolean expression, ascending by id; about all
-    /// stored ones without.
+    /// Everything known about each document that a filter means, ascending by id; about all stored ones by default.
     ///
     /// # Errors
-    /// [`Error::Query`] when the expression is wrong.
-    pub fn documents(&self, condition: Option<&str>) -> Result<ShownDocuments<'_>, Error> {
-        Ok(query::documents(self.view(), condition)?)
-    }
-
-    /// `n` documents of a selection, uniform without replacement; a function of selection, n and seed.
-    ///
-    /// # Errors
-    /// [`Error::Query`] when the expression is wrong.
-    pub fn sample(&self, condition: Option<&str>, n: u64, seed: u64) -> Result<Vec<DocId>, Error> {
-        Ok(query::sample(self.view(), condition, n, seed)?)
-    }
-
-    /// `n` documents of [`Corpus::select_in`], uniform without replacement; a function of selection, n and seed.
-    ///
-    /// # Errors
-    /// As [`Corpus::select_in`].
-    pub fn sample_in(
+    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    pub fn documents(
         &self,
-        snapshot: &str,
-        condition: Option<&str>,
+        filter: impl Into<DocumentFilter>,
+    ) -> Result<ShownDocuments<'_>, Error> {
+        Ok(query::documents(self.view(), &filter.into())?)
+    }
+
+    /// `n` of the documents that a filter means, uniform without replacement; a function of these, n and seed.
+    ///
+    /// # Errors
+    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    pub fn sample(
+        &self,
+        filter: impl Into<DocumentFilter>,
         n: u64,
         seed: u64,
     ) -> Result<Vec<DocId>, Error> {
-        Ok(query::draw(&self.select_in(snapshot, condition)?, n, seed))
+        Ok(query::draw(&filter.into().select(self.view())?, n, seed))
     }
 
     /// Everything known about one document.
@@ -249,19 +205,11 @@ impl Corpus {
         Ok(query::duplicates(self.view(), document)?)
     }
 
-    /// All duplicates in numbers, with the `largest` largest clusters.
-    ///
-    /// # Errors
-    /// [`Error::Query`] when rows cannot be read.
-    pub fn duplicates_summary(&self, largest: usize) -> Result<DuplicatesSummary, Error> {
-        self.duplicates_summary_of(&DuplicatesOptions { largest, ..DuplicatesOptions::default() })
-    }
-
     /// The duplicates that `options` ask for in numbers.
     ///
     /// # Errors
     /// [`Error::Query`] for a source or field that there is not, or when rows cannot be read.
-    pub fn duplicates_summary_of(
+    pub fn duplicates_summary(
         &self,
         options: &DuplicatesOptions,
     ) -> Result<DuplicatesSummary, Error> {

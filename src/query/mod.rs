@@ -15,7 +15,7 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
+//! # writer.ingest(pages, &options, &Context::new())?;
 //! let corpus = writer.corpus();
 //! let rows = corpus.sql("SELECT key, bytes FROM documents WHERE kept ORDER BY id LIMIT 2")?;
 //! let mut printed = Vec::new();
@@ -41,6 +41,7 @@ pub(crate) mod duplicates;
 mod error;
 mod facade;
 mod fields;
+mod filter;
 mod format;
 mod groups;
 mod info;
@@ -77,6 +78,7 @@ pub(crate) use duplicates::{
 pub use error::QueryError;
 pub use fields::FieldSummary;
 pub(crate) use fields::fields;
+pub use filter::DocumentFilter;
 pub use format::{Format, Printer};
 pub(crate) use info::info;
 pub use info::{
@@ -86,7 +88,7 @@ pub use info::{
 pub(crate) use keys::find_key;
 pub use misfits::MisfitExample;
 pub use policy_settings::{PolicySetting, policy_settings};
-pub(crate) use sample::{draw, sample};
+pub(crate) use sample::draw;
 pub use selection::Selection;
 pub(crate) use selection::selection;
 pub use show::{Cluster, Shown, ShownDocuments, ShownMatch, ShownTemplate};
@@ -99,18 +101,17 @@ pub use snapshots::{
 };
 pub(crate) use snapshots::{kept_in, show_snapshot, snapshot_changes, snapshot_diff};
 pub(crate) use sql::{
-    Computed, Dependence, IncomingCondition, compute, count, declared_columns, dependence,
-    is_of_standing, keyword_field, kind_of, names, names_column, numbers, resolved, select, sql,
-    sql_with, texts,
+    Computed, Dependence, IncomingCondition, compute, declared_columns, dependence, is_of_standing,
+    keyword_field, kind_of, names, names_column, numbers, resolved, select, sql, texts,
 };
 pub use sql::{
-    Rows, Script, ScriptEnd, ScriptFault, ScriptStatement, SqlNames, SqlOptions, SqlParameters,
+    Rows, Script, ScriptEnd, ScriptFault, ScriptStatement, SqlNames, SqlParameters, SqlQuery,
     SqlTableNames, SqlValue,
 };
 pub use stats::{
     ColumnStats, GroupStats, LengthBin, LengthStats, LossStats, MisfitStats, QualityExample,
     QualityOptions, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
-    RejectStats, SourceSpread, Stats, StatsOptions, StatsValue,
+    RejectStats, SourceSpread, Stats, StatsValue,
 };
 pub(crate) use stats::{lengths, quality, spread_by_source, stats};
 pub(crate) use timeline::timeline;

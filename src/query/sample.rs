@@ -1,29 +1,13 @@
 //! Uniform samples of a selection, reproducible from a seed.
 
 use crate::model::DocId;
-use crate::query::error::QueryError;
-use crate::query::sql::select;
-use crate::store::View;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
 
-/// `n` documents of the selection, uniform without replacement, in the order they were drawn; all
+/// `n` documents of a selection, uniform without replacement, in the order they were drawn; all
 /// of them, shuffled, when there are fewer. The same (selection, n, seed) gives the same documents,
-/// and a smaller `n` a prefix of them.
-///
-/// # Errors
-/// As [`select`].
-pub fn sample(
-    view: &View,
-    where_sql: Option<&str>,
-    n: u64,
-    seed: u64,
-) -> Result<Vec<DocId>, QueryError> {
-    Ok(draw(&select(view, where_sql)?, n, seed))
-}
-
-/// As [`sample`], of documents that were selected: a Fisher-Yates shuffle stopped after `n` draws; only the places it
-/// touched are held.
+/// and a smaller `n` a prefix of them. A Fisher-Yates shuffle stopped after `n` draws; only the places it touched are
+/// held.
 pub fn draw(selection: &RoaringTreemap, n: u64, seed: u64) -> Vec<DocId> {
     let len = selection.len();
     let mut random = Random::new(seed);

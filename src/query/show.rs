@@ -6,7 +6,7 @@ use crate::model::{
 };
 use crate::query::duplicates::{ShownBlocker, blockers};
 use crate::query::error::QueryError;
-use crate::query::sql::select;
+use crate::query::filter::DocumentFilter;
 use crate::store::{View, system_fields};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -21,15 +21,15 @@ pub struct ShownDocuments<'a> {
     ids: roaring::treemap::IntoIter,
 }
 
-/// The documents that satisfy a SQL boolean expression over `documents`; without one, all stored ones, kept or not.
+/// The documents that a filter means.
 ///
 /// # Errors
-/// As [`select`].
+/// As [`DocumentFilter::select`].
 pub fn documents<'a>(
     view: &'a View,
-    condition: Option<&str>,
+    filter: &DocumentFilter,
 ) -> Result<ShownDocuments<'a>, QueryError> {
-    Ok(ShownDocuments { view, ids: select(view, condition)?.into_iter() })
+    Ok(ShownDocuments { view, ids: filter.select(view)?.into_iter() })
 }
 
 impl Iterator for ShownDocuments<'_> {

@@ -1,5 +1,6 @@
 //! The query layer on a real store: columns, push-down, refusals, and the law that indexes answer as the engine does.
 
+use super::sql::count;
 use super::*;
 use crate::model::{
     DedupMode, DocId, FieldDeclaration, FieldId, FieldKind, FileId, Match, MatchKind, Policy,
@@ -263,7 +264,7 @@ fn selections_by_index_and_by_engine() {
     assert_eq!(count(&view, None).unwrap(), 6);
     assert_eq!(count(&view, Some("kept AND length(text) > 3")).unwrap(), 2);
     assert_eq!(count(&view, Some("source <> 'web' OR standing IN ('near', 'empty')")).unwrap(), 5);
-    assert_eq!(sample(&view, Some("kept"), 9, 1).unwrap().len(), 3);
+    assert_eq!(draw(&select(&view, Some("kept")).unwrap(), 9, 1).len(), 3);
 }
 
 #[test]

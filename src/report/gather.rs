@@ -11,7 +11,7 @@ use crate::corpus::{Corpora, Corpus};
 use crate::error::Error;
 use crate::model::{Context, Interrupt};
 use crate::query::{
-    self, Domains, LengthStats, LossStats, QueryError, RejectStats, SnapshotInfo, StatsOptions,
+    self, DocumentFilter, Domains, LengthStats, LossStats, QueryError, RejectStats, SnapshotInfo,
     Timeline,
 };
 use crate::report::error::ReportError;
@@ -121,7 +121,7 @@ pub(crate) fn report(
     // What may be refused comes first.
     let plan = options.plan.map(|number| plan(corpora, number, interrupt)).transpose()?;
     go_on(interrupt)?;
-    let stats = query::stats(view, &StatsOptions::default())?;
+    let stats = query::stats(view, &DocumentFilter::default())?;
     go_on(interrupt)?;
     let spreads = spreads(view, stats.columns, options.sources)?;
     go_on(interrupt)?;

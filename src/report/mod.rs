@@ -19,7 +19,7 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(format!("https://a.example/{n}"));
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
+//! # writer.ingest(pages, &options, &Context::new())?;
 //! let report = writer.corpus().report(&ReportOptions::default(), &Context::new())?;
 //! assert_eq!((report.sizes.kept.documents, report.domains.top[0].documents), (3, 3));
 //! # Ok(())

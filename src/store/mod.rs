@@ -16,7 +16,7 @@
 //! # let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path)?;
 //! # let page = |n: u32| Record::new(format!("page {n} of {n} pages")).with_key(n.to_string());
 //! # let (pages, options) = (Records::new("pages", (0..3).map(page)), IngestOptions::new("web"));
-//! # writer.ingest_records(pages, &options, &[], &Context::new())?;
+//! # writer.ingest(pages, &options, &Context::new())?;
 //! let corpus = writer.corpus();
 //! let view = corpus.view();
 //! for row in view.headers(0..view.documents())? {

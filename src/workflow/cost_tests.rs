@@ -63,7 +63,7 @@ impl CountedCorpus {
         let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
         let options = IngestOptions { read, ..IngestOptions::new("web") };
         let file = [file.display().to_string()];
-        writer.ingest(&file, &options, &[], &Context::new()).unwrap();
+        writer.ingest(&file, &options, &Context::new()).unwrap();
     }
 }
 
@@ -182,7 +182,7 @@ fn a_commit_reads_no_record_of_a_source_that_it_leaves_as_it_was() {
             let file = place.directory.path().join("one.jsonl");
             std::fs::write(&file, format!("{{\"text\": \"the {number}th source\"}}\n")).unwrap();
             let (file, name) = ([file.display().to_string()], format!("source{number}"));
-            writer.ingest(&file, &IngestOptions::new(&name), &[], &Context::new()).unwrap();
+            writer.ingest(&file, &IngestOptions::new(&name), &Context::new()).unwrap();
         }
         let one = [0].into_iter().collect();
         let read = rows(|| {
@@ -249,7 +249,7 @@ fn verifying_reads_a_document_once_however_many_rows_it_is_cut_into() {
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
     let options = IngestOptions { read, ..IngestOptions::new("web") };
     let file = [file.display().to_string()];
-    place.writer().ingest(&file, &options, &[], &Context::new()).unwrap();
+    place.writer().ingest(&file, &options, &Context::new()).unwrap();
     drop(with_tokenizer(&place));
     let corpus = Corpus::options().memory(MEMORY).open(place.path()).unwrap();
     let cost = |pack: &str, length: u32| {
@@ -283,7 +283,8 @@ fn extending_walks_each_epoch_once() {
     let mut cost = |epochs: u64| {
         let read = rows(|| {
             let consumed = epochs * rows_of_epoch + 1;
-            let row = corpus.run_row(&planned, 0, consumed, &Context::new()).unwrap();
+            let epoch = corpus.epoch(&planned, 0, &Context::new()).unwrap();
+            let row = epoch.run_row_after(consumed, &Context::new()).unwrap();
             writer.extend(record.number, row, None, &Context::new()).unwrap();
         });
         of(&read, "columns")
@@ -456,7 +457,7 @@ fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
         let mut writer = place.writer();
         let mut pour = || {
             rows(|| {
-                writer.ingest(&paths, &options(Some("site")), &[], &Context::new()).unwrap();
+                writer.ingest(&paths, &options(Some("site")), &Context::new()).unwrap();
             })
         };
         pour();
@@ -474,7 +475,7 @@ fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
             std::fs::write(&path, format!("{line}\n")).unwrap();
             let paths = [path.display().to_string()];
             rows(|| {
-                let report = writer.ingest(&paths, &options(None), &[], &Context::new());
+                let report = writer.ingest(&paths, &options(None), &Context::new());
                 assert_eq!(report.unwrap().updated, u64::from(night > 0));
             })
         };

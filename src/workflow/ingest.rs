@@ -6,10 +6,10 @@ use crate::curate::{self, SuiteReport};
 use crate::decide::LoadedTokenizer;
 use crate::error::Error;
 use crate::ingest::{
-    self, IngestInput, IngestInputs, IngestOptions, IngestReport, IngestResources, JoinOptions,
-    JoinReport, LoadOptions, LoadReport,
+    self, IngestOptions, IngestReport, IngestResources, Inputs, JoinOptions, JoinReport,
+    LoadOptions, LoadReport,
 };
-use crate::input::{ReadOptions, Records};
+use crate::input::ReadOptions;
 use crate::model::{Context, IncomingFilter, Interrupted};
 use crate::query::IncomingCondition;
 use crate::query::contamination::{CheckedText, CheckedTexts, TextCheck};
@@ -26,8 +26,8 @@ impl Corpus {
         paths: &[String],
         read: &ReadOptions,
         rule: &Rule,
-        context: &Context<'_>,
         each: &mut dyn FnMut(&CheckedText),
+        context: &Context<'_>,
     ) -> Result<CheckedTexts, Error> {
         let seeds = curate::load_seeds(self.view())?;
         let mut check = TextCheck::new(self.view(), seeds, *rule)?;
@@ -53,25 +53,9 @@ impl Corpus {
 }
 
 impl CorpusWriter {
-    /// Ingests paths (files, directories, patterns, `-`) in order. Every tokenizer of the corpus
-    /// encodes what is kept; those named in `tokenizers` must be among them.
-    ///
-    /// # Errors
-    /// [`Error::Ingest`]; what was committed before it stays.
-    pub fn ingest(
-        &mut self,
-        paths: &[String],
-        options: &IngestOptions,
-        tokenizers: &[String],
-        context: &Context<'_>,
-    ) -> Result<IngestReport, Error> {
-        let inlets = ingest::expand_inputs(paths, &options.read, context.interrupt)?;
-        self.ingest_inputs(inlets, options, tokenizers, context)
-    }
-
-    /// Ingests records that the program has, with the same pipeline, batches, decisions and report as a file of them;
-    /// [`Records`] says where they may come from. After an error or an interrupt what was committed stays: hand the
-    /// same records over again, and those that are stored are passed over.
+    /// Ingests files, or records that the program has, which take the same pipeline, batches, decisions and report as a
+    /// file of them; [`Inputs`] says what there may be. Every tokenizer of the corpus encodes what is kept. After an error
+    /// or an interrupt what was committed stays: hand the same over again, and what is stored is passed over.
     ///
     /// ```
     /// # use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, Policy};
@@ -83,8 +67,7 @@ impl CorpusWriter {
     /// # let mut writer = CorpusWriter::open(&path)?;
     /// # let options = IngestOptions::new("web");
     /// let pages = (0..3).map(|n| Record::new(format!("page {n}")).with_key(format!("https://a.example/{n}")));
-    /// let records = Records::new("crawl", pages);
-    /// let report = writer.ingest_records(records, &options, &[], &Context::new())?;
+    /// let report = writer.ingest(Records::new("crawl", pages), &options, &Context::new())?;
     /// assert_eq!(report.added, 3);
     /// # Ok(())
     /// # }
@@ -92,25 +75,16 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`Error::Ingest`]: among them the error of an iterator, as
-    /// [`ReadError::Records`](crate::ingest::ReadError::Records).
-    pub fn ingest_records(
+    /// [`ReadError::Records`](crate::ingest::ReadError::Records); [`Error::Tokenizer`] for one of
+    /// [`IngestOptions::tokenizers`] that the corpus has not. What was committed before it stays.
+    pub fn ingest<'m>(
         &mut self,
-        records: Records<'_>,
+        inputs: impl Into<Inputs<'m>>,
         options: &IngestOptions,
-        tokenizers: &[String],
         context: &Context<'_>,
     ) -> Result<IngestReport, Error> {
-        self.ingest_inputs(vec![IngestInput::Memory(records)].into(), options, tokenizers, context)
-    }
-
-    fn ingest_inputs(
-        &mut self,
-        inlets: IngestInputs<'_>,
-        options: &IngestOptions,
-        tokenizers: &[String],
-        context: &Context<'_>,
-    ) -> Result<IngestReport, Error> {
-        for name in tokenizers {
+        let inlets = inputs.into().expand(&options.read, context.interrupt)?;
+        for name in &options.tokenizers {
             curate::find(self.view(), name)?;
         }
         let filter = match &options.condition {
@@ -160,38 +134,21 @@ impl CorpusWriter {
         Ok((loaded, seeds))
     }
 
-    /// Sets declared fields of the documents that the records of some files (paths, patterns, `-`) name by id or key.
-    /// Columns and postings follow, in commits of bounded size; the same again changes nothing.
+    /// Sets declared fields of the documents that the records of some files, or records that the program has, name by id
+    /// or key. Columns and postings follow, in commits of bounded size; the same again changes nothing.
     ///
     /// # Errors
-    /// [`Error::Ingest`]; what was committed before it stays, and the same call goes on.
-    pub fn set_field(
+    /// [`Error::Ingest`], as [`CorpusWriter::ingest`]; what was committed before it stays, and the same call goes on.
+    pub fn set_field<'m>(
         &mut self,
-        paths: &[String],
+        inputs: impl Into<Inputs<'m>>,
         options: &JoinOptions,
         context: &Context<'_>,
     ) -> Result<JoinReport, Error> {
-        let inlets = ingest::expand_inputs(paths, &options.read, context.interrupt)?;
+        let inlets = inputs.into().expand(&options.read, context.interrupt)?;
         let context = self.within(context);
         let tokenizers = self.encoders_of_join(options)?;
         Ok(ingest::join(self.store(), inlets.list, options, &tokenizers, &context)?)
-    }
-
-    /// As [`CorpusWriter::set_field`], with records that the program has.
-    ///
-    /// # Errors
-    /// As [`CorpusWriter::set_field`]; the error of an iterator, as
-    /// [`ReadError::Records`](crate::ingest::ReadError::Records).
-    pub fn set_field_records(
-        &mut self,
-        records: Records<'_>,
-        options: &JoinOptions,
-        context: &Context<'_>,
-    ) -> Result<JoinReport, Error> {
-        let inlets = vec![IngestInput::Memory(records)];
-        let context = self.within(context);
-        let tokenizers = self.encoders_of_join(options)?;
-        Ok(ingest::join(self.store(), inlets, options, &tokenizers, &context)?)
     }
 
     fn encoders_of_join(&mut self, options: &JoinOptions) -> Result<Vec<LoadedTokenizer>, Error> {
@@ -215,7 +172,7 @@ impl CorpusWriter {
     /// let question = "How many apples has Ann left when she gives three of her eleven apples to Ben?";
     /// # let page = Record::new(format!("Homework of today. {question} Hand it in by noon."));
     /// # let (pages, options) = (Records::new("pages", [page]), IngestOptions::new("web"));
-    /// # writer.ingest_records(pages, &options, &[], &Context::new())?;
+    /// # writer.ingest(pages, &options, &Context::new())?;
     /// let file = directory.path().join("apples.jsonl");
     /// std::fs::write(&file, format!(r#"{{"id": "a1", "question": "{question}", "answer": "8"}}"#))?;
     ///

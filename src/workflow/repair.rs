@@ -1,6 +1,6 @@
 //! Damage mended: derived families made again in place, and what is whole of a corpus copied into a new one.
 
-use crate::corpus::{Corpus, CorpusOptions};
+use crate::corpus::CorpusOptions;
 use crate::curate;
 use crate::error::Error;
 use crate::model::Context;
@@ -97,15 +97,5 @@ impl CorpusOptions {
             )) => Ok(Vec::new()),
             found => found,
         }
-    }
-}
-
-impl Corpus {
-    /// As [`CorpusOptions::repair`], with all defaults.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn repair(path: impl AsRef<Path>, context: &Context<'_>) -> Result<RepairReport, Error> {
-        Self::options().repair(path, context)
     }
 }

@@ -1,6 +1,6 @@
 //! What is whole of a damaged corpus, copied into a new one by the ordinary way in, and a list of what is not.
 
-use crate::corpus::{Corpus, CorpusOptions, CorpusWriter};
+use crate::corpus::{CorpusOptions, CorpusWriter};
 use crate::curate::{BlockReach, StandingRules};
 use crate::decide::{BlockKeys, Blocklist};
 use crate::error::Error;
@@ -86,20 +86,6 @@ impl CorpusOptions {
     }
 }
 
-impl Corpus {
-    /// As [`CorpusOptions::salvage`], with all defaults.
-    ///
-    /// # Errors
-    /// As there.
-    pub fn salvage(
-        path: impl AsRef<Path>,
-        target: impl AsRef<Path>,
-        context: &Context<'_>,
-    ) -> Result<SalvageReport, Error> {
-        Self::options().salvage(path, target, context)
-    }
-}
-
 /// What is known while documents are handed over, on a thread of the ingest.
 #[derive(Default)]
 struct CopyTally {
@@ -133,7 +119,7 @@ fn copy_documents(
         ..ReadOptions::default()
     };
     let options = IngestOptions { read, on_error: OnError::Fail, ..IngestOptions::new("salvage") };
-    writer.ingest_records(Records::objects("salvage", objects), &options, &[], context)?;
+    writer.ingest(Records::objects("salvage", objects), &options, context)?;
     let tally = std::mem::take(&mut *tally.lock().unwrap_or_else(PoisonError::into_inner));
     report.copied = tally.copied;
     report.purged = tally.purged;

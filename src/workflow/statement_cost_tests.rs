@@ -27,7 +27,7 @@ fn pour(writer: &mut CorpusWriter, numbers: std::ops::Range<i64>) {
     };
     let (records, options) =
         (Records::new("pages", numbers.map(record)), IngestOptions::new("web"));
-    writer.ingest_records(records, &options, &[], &Context::new()).unwrap();
+    writer.ingest(records, &options, &Context::new()).unwrap();
 }
 
 /// The whole number that a statement comes to, and how many blocks of columns were put together for it.

@@ -371,7 +371,7 @@ impl BackupHistory {
         if !self.is_killed(&words) {
             let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
             let options = IngestOptions { read, batch_bytes: 3000, ..IngestOptions::new("web") };
-            writer(&self.place).ingest(&[file], &options, &[], &Context::new()).unwrap();
+            writer(&self.place).ingest(&[file], &options, &Context::new()).unwrap();
         }
     }
 

@@ -58,7 +58,7 @@ impl Place {
     }
 
     fn count(&self, condition: &str) -> u64 {
-        self.open().count(Some(condition)).expect(condition)
+        self.open().count(condition).expect(condition)
     }
 }
 
@@ -276,7 +276,7 @@ fn random_conditions_are_answered_alike_by_indexes_and_engines() {
     let mut sizes: BTreeMap<usize, usize> = BTreeMap::new();
     for number in 0..seeds(2_000) as usize {
         let Condition { plain, bracketed } = condition(&mut random, number % 4);
-        let selected = corpus.select(Some(&plain));
+        let selected = corpus.select(&plain);
         // No condition passes a LIMIT.
         let behind = format!(
             "SELECT id FROM (SELECT * FROM documents LIMIT 1000000) WHERE {bracketed} ORDER BY id"
@@ -292,7 +292,7 @@ fn random_conditions_are_answered_alike_by_indexes_and_engines() {
             (a, b) => panic!("seed {seed}, condition {number}: {plain}: {a:?} and {b:?}"),
         };
         assert_eq!(selected, of_engine, "seed {seed}, condition {number}: {plain}");
-        let counted = corpus.count(Some(&plain)).expect(&plain);
+        let counted = corpus.count(&plain).expect(&plain);
         assert_eq!(counted, selected.len() as u64, "seed {seed}, condition {number}: {plain}");
         *sizes.entry(selected.len()).or_default() += 1;
         answered.push((plain, selected));
@@ -430,8 +430,7 @@ fn a_key_is_told_by_the_spelling_that_is_shown() {
     assert!(documents.keys().any(is_own), "a file of one text is shown by its path");
     for (key, ids) in &documents {
         let quoted = key.replace('\'', "''");
-        let equal: Vec<u64> =
-            corpus.select(Some(&format!("key = '{quoted}'"))).unwrap().iter().collect();
+        let equal: Vec<u64> = corpus.select(&format!("key = '{quoted}'")).unwrap().iter().collect();
         assert_eq!(equal, *ids, "{key}");
         if !key.starts_with('k') {
             for other in
@@ -451,14 +450,14 @@ fn a_key_is_told_by_the_spelling_that_is_shown() {
 #[test]
 fn older_versions_keep_their_key_when_the_newest_is_purged() {
     let place = Place::new();
-    let versions = place.open().select(Some("key = 'k7'")).unwrap();
+    let versions = place.open().select("key = 'k7'").unwrap();
     assert_eq!(versions.len(), 2);
     let newest = versions.max().unwrap().to_string();
     corpusdb(&["purge", &place.corpus, &newest, "--force"]).good();
     let older = versions.min().unwrap();
     let corpus = place.open();
-    assert_eq!(corpus.select(Some("key = 'k7'")).unwrap().iter().collect::<Vec<_>>(), [older]);
-    assert!(!corpus.select(Some("key <> 'k7'")).unwrap().contains(older));
+    assert_eq!(corpus.select("key = 'k7'").unwrap().iter().collect::<Vec<_>>(), [older]);
+    assert!(!corpus.select("key <> 'k7'").unwrap().contains(older));
     assert_eq!(ids(&corpus, "SELECT id FROM documents WHERE key = 'k7'"), [older]);
     // So a purge by the key erases what is left of it.
     corpusdb(&["purge", &place.corpus, "k7", "--force"]).good();

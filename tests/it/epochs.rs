@@ -116,7 +116,7 @@ impl Stored {
     pub fn of(corpus: &str) -> Self {
         let corpus = Corpus::options().memory(MEMORY).open(corpus).unwrap();
         let view = corpus.view();
-        let kept = corpus.select(Some("kept")).unwrap();
+        let kept = corpus.select("kept").unwrap();
         let mut stored = Self { source: Vec::new(), kept: Vec::new(), ids: Vec::new() };
         for document in 0..view.documents() {
             let header = view.header(DocId(document)).unwrap().unwrap();

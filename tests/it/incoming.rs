@@ -160,7 +160,7 @@ fn no_cut_of_the_input_changes_what_comes_in() {
         let parts = if grown { vec![&all[..half], &all[..]] } else { vec![&all[..]] };
         for part in parts {
             let file = scratch.write("a.jsonl", part);
-            let report = writer.ingest(&[file], &options, &[], &Context::new()).unwrap();
+            let report = writer.ingest(&[file], &options, &Context::new()).unwrap();
             sums[0] += report.added;
             sums[1] += report.filtered;
             sums[2] += report.rejected;
@@ -187,7 +187,7 @@ fn an_ingest_that_stops_at_a_bad_record_goes_on_behind_what_did_not_come_in() {
     };
     let ingest = |writer: &mut corpusdb::CorpusWriter, bytes: String| {
         let file = scratch.write("a.jsonl", bytes);
-        writer.ingest(&[file], &options, &[], &Context::new())
+        writer.ingest(&[file], &options, &Context::new())
     };
     let error = ingest(&mut writer, format!("{good}broken\n{more}")).unwrap_err().to_string();
     assert!(error.contains("record 20000"), "{error}");

@@ -60,10 +60,9 @@ fn rows_of_a_statement_can_be_ingested_into_another_corpus() {
     let records = Records::batches("kept of corpus", rows.into_reader());
     let mut kept = writer(&scratch.path("kept"));
     let interrupt = Interrupt::default();
-    let report = kept
-        .ingest_records(records, &options, &[], &Context::new().with_interrupt(&interrupt))
-        .unwrap();
-    assert_eq!(report.kept, corpus.count(Some("kept")).unwrap());
+    let report =
+        kept.ingest(records, &options, &Context::new().with_interrupt(&interrupt)).unwrap();
+    assert_eq!(report.kept, corpus.count("kept").unwrap());
     drop(kept);
     let kept = reader(&scratch.path("kept"));
     for document in kept.documents(None).unwrap() {
@@ -78,7 +77,7 @@ fn documents_duplicates_and_rejects_come_one_by_one() {
     let scratch = Scratch::new();
     let corpus = corpus_of(&scratch, &crawl(93, 200, false));
     let removed = "standing = 'near' OR standing = 'exact'";
-    let shown: Vec<_> = corpus.documents(Some(removed)).unwrap().map(Result::unwrap).collect();
+    let shown: Vec<_> = corpus.documents(removed).unwrap().map(Result::unwrap).collect();
     let pairs: Vec<_> = corpus.duplicates(None).unwrap().map(Result::unwrap).collect();
     assert!(pairs.len() > 20);
     assert_eq!(pairs.len(), shown.len());
@@ -91,7 +90,7 @@ fn documents_duplicates_and_rejects_come_one_by_one() {
         assert!(members.map(Result::unwrap).any(|member| member == *pair));
     }
     assert!(corpus.duplicates(Some(DocId(1000))).is_err());
-    assert!(corpus.documents(Some("nothing > 1")).is_err());
+    assert!(corpus.documents("nothing > 1").is_err());
     let numbers = |limit| -> Vec<u64> {
         corpus.rejects(limit).unwrap().map(|reject| reject.unwrap().number).collect()
     };

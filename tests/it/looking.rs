@@ -7,7 +7,7 @@ use crate::support::{
 };
 use corpusdb::dedup::{DedupScope, KeepOrder, Profile, Standing};
 use corpusdb::dedup::{Fingerprint, Fingerprinter, bands, shared};
-use corpusdb::duplicates::{SimilarOptions, SimilarTo, explain_policy};
+use corpusdb::duplicates::{DuplicatesOptions, SimilarOptions, SimilarTo, explain_policy};
 use corpusdb::{Corpus, DedupMode, DocId, IngestOptions, Policy};
 use serde_json::{Value, json};
 
@@ -265,7 +265,8 @@ fn a_summary_agrees_with_the_list_on_a_crawl() {
     }
     let corpus = reader(&path);
     let pairs: Vec<_> = corpus.duplicates(None).unwrap().collect::<Result<_, _>>().unwrap();
-    let found = corpus.duplicates_summary(3).unwrap();
+    let found =
+        corpus.duplicates_summary(&DuplicatesOptions { largest: 3, ..Default::default() }).unwrap();
     assert!(pairs.len() > 200 && found.source_pairs.len() > 1);
     for counted in &found.source_pairs {
         let of_pair = pairs.iter().filter(|pair| {

@@ -25,7 +25,7 @@ fn hand_over(
     options: &IngestOptions,
 ) -> Result<IngestReport, Error> {
     let records = Records::mappings("crawl", given);
-    writer.ingest_records(records, options, &[], &Context::new())
+    writer.ingest(records, options, &Context::new())
 }
 
 fn by_id() -> IngestOptions {
@@ -106,8 +106,8 @@ fn values_from_a_program_are_joined_as_those_of_a_file() {
     let scores =
         scores.map(|(key, score)| good(fields(&json!({ "id": key, "score": score }).to_string())));
     let records = Records::mappings("scores", scores);
-    let report = writer.set_field_records(records, &options, &Context::new()).unwrap();
+    let report = writer.set_field(records, &options, &Context::new()).unwrap();
     assert_eq!((report.records, report.changed, report.unknown), (3, 1, 1));
-    assert_eq!(writer.corpus().count(Some("quality = 1.5")).unwrap(), 1);
+    assert_eq!(writer.corpus().count("quality = 1.5").unwrap(), 1);
     sound_digest(&writer.corpus());
 }

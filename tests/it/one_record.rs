@@ -203,7 +203,7 @@ fn by_id(source: &str) -> IngestOptions {
 }
 
 fn hand_over(writer: &mut CorpusWriter, records: Records<'_>, options: &IngestOptions) {
-    writer.ingest_records(records, options, &[], &Context::new()).unwrap();
+    writer.ingest(records, options, &Context::new()).unwrap();
 }
 
 /// Keys, texts and fields of the documents of a corpus, and numbers and reasons of its rejects.

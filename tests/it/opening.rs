@@ -12,7 +12,7 @@ fn pour(writer: &mut CorpusWriter, scratch: &Scratch, name: &str) {
     let line = format!("{{\"text\":\"{name} one two three four five six\"}}\n");
     let paths = [scratch.write(&format!("{name}.jsonl"), line)];
     let options = IngestOptions::new("web");
-    writer.ingest(&paths, &options, &[], &Context::new()).unwrap();
+    writer.ingest(&paths, &options, &Context::new()).unwrap();
 }
 
 #[test]

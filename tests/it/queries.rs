@@ -399,7 +399,7 @@ fn lists_of_one_column_that_may_be_null_keep_their_nulls() {
         let (expression, test) = maker.predicate(1 + number % 4);
         let expected: Vec<Truth> = rows.iter().map(test).collect();
         let trues = expected.iter().filter(|truth| **truth == Some(true)).count() as u64;
-        assert_eq!(corpus.count(Some(&expression)).expect(&expression), trues, "{expression}");
+        assert_eq!(corpus.count(&expression).expect(&expression), trues, "{expression}");
         let statement = format!("SELECT ({expression}) AS truth FROM documents ORDER BY id");
         let mut found: Vec<Truth> = Vec::new();
         for batch in corpus.sql(&statement).expect(&expression) {
@@ -428,10 +428,10 @@ fn count_select_the_engine_and_a_recount_agree_on_random_predicates() {
             .filter(|row| test(row) == Some(true))
             .map(|row| row["id"].as_u64().unwrap())
             .collect();
-        let selected = corpus.select(Some(&expression)).expect(&expression);
+        let selected = corpus.select(&expression).expect(&expression);
         let selected: Vec<u64> = selected.iter().collect();
         assert_eq!(selected, expected, "select of {expression}");
-        let count = corpus.count(Some(&expression)).expect(&expression);
+        let count = corpus.count(&expression).expect(&expression);
         assert_eq!(count, expected.len() as u64, "count of {expression}");
         let mut counted = None;
         let statement = format!("SELECT count(*) FROM documents WHERE {expression}");
@@ -694,7 +694,7 @@ fn samples_are_a_function_of_the_seed() {
     assert_ne!(ten, sample("10", "5", &[]));
     let some = sample("1000", "4", &["--where", "NOT kept AND source = 'web'"]);
     let ids: BTreeSet<u64> = some.iter().map(|row| row["id"].as_u64().unwrap()).collect();
-    let expected = place.open().select(Some("NOT kept AND source = 'web'")).unwrap();
+    let expected = place.open().select("NOT kept AND source = 'web'").unwrap();
     assert_eq!(ids, expected.iter().collect(), "all of them when there are fewer, each once");
     assert_eq!(ids.len(), some.len());
     assert!(sample("5", "1", &["--where", "id < 0"]).is_empty());
@@ -704,11 +704,11 @@ fn samples_are_a_function_of_the_seed() {
 fn samples_are_uniform() {
     let place = Place::new();
     let corpus = place.open();
-    let kept = corpus.count(Some("kept")).unwrap();
+    let kept = corpus.count("kept").unwrap();
     let (draws, each) = (800_u64, 6_u64);
     let mut seen: BTreeMap<u64, u64> = BTreeMap::new();
     for seed in 0..draws {
-        for document in corpus.sample(Some("kept"), each, seed).unwrap() {
+        for document in corpus.sample("kept", each, seed).unwrap() {
             *seen.entry(document.0).or_default() += 1;
         }
     }

@@ -71,7 +71,7 @@ fn hand_over(
     records: Records<'_>,
     options: &IngestOptions,
 ) -> Result<IngestReport, Error> {
-    writer.ingest_records(records, options, &[], &Context::new())
+    writer.ingest(records, options, &Context::new())
 }
 
 fn made(path: &Path) -> CorpusWriter {
@@ -182,8 +182,8 @@ fn texts_of_every_column_of_strings_are_read() {
     }
     drop(writer);
     let corpus = reader(&scratch.path("corpus"));
-    assert_eq!(corpus.count(Some("text = 'first text'")).unwrap(), 10);
-    assert_eq!(corpus.count(Some("kept")).unwrap(), 2);
+    assert_eq!(corpus.count("text = 'first text'").unwrap(), 10);
+    assert_eq!(corpus.count("kept").unwrap(), 2);
     sound_digest(&corpus);
 }
 
@@ -331,10 +331,9 @@ fn records_are_asked_for_when_there_is_room_for_them() {
             Record::new(format!("{text} {n}"))
         });
         let options = options_of(text.len() as u64 * 10);
-        let stopped = writer.ingest_records(
+        let stopped = writer.ingest(
             Records::new("crawl", pages),
             &options,
-            &[],
             &Context::new().with_progress(&StopAtOnce(&interrupt)).with_interrupt(&interrupt),
         );
         assert!(stopped.unwrap_err().is_interrupt());

@@ -132,8 +132,7 @@ fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
         let mut stops = 0;
         while interrupted && stops < 3 {
             let stop = StopAt::new(StopWhen::Advance(1));
-            let done =
-                writer.ingest(std::slice::from_ref(&a), &options(4 << 10), &[], &stop.context());
+            let done = writer.ingest(std::slice::from_ref(&a), &options(4 << 10), &stop.context());
             if done.is_ok() {
                 break;
             }
@@ -388,8 +387,7 @@ fn a_file_that_grows_comes_to_what_it_is_in_the_end() {
                 if random.chance(40) {
                     // It ends behind a commit, with its process; the file may grow before it goes on.
                     let stop = StopAt::new(StopWhen::Advance(1));
-                    let _ =
-                        grown.ingest(std::slice::from_ref(&path), &options, &[], &stop.context());
+                    let _ = grown.ingest(std::slice::from_ref(&path), &options, &stop.context());
                     drop(grown);
                     grown = writer(&scratch.path("grown"));
                     if random.chance(50) {

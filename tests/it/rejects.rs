@@ -152,7 +152,7 @@ fn files_whose_names_look_alike_settle_their_own_rejects() {
     let mut pour = || {
         let paths = [scratch.arg("in")];
         let options = IngestOptions { ..IngestOptions::new("web") };
-        writer.ingest(&paths, &options, &[], &Context::new()).unwrap()
+        writer.ingest(&paths, &options, &Context::new()).unwrap()
     };
     assert_eq!(pour().rejected, 2);
     std::fs::write(&files[0], format!("{}{}", record(2), record(1))).unwrap();
@@ -238,7 +238,7 @@ fn after_any_history_rejects_are_those_of_the_files_as_they_were_read_last() {
             let paths: Vec<String> =
                 which.iter().map(|at| scratch.arg(&format!("in/{at}.jsonl"))).collect();
             let told = format!("seed {seed}, step {step}");
-            let report = writer.ingest(&paths, &options, &[], &Context::new()).unwrap();
+            let report = writer.ingest(&paths, &options, &Context::new()).unwrap();
             assert_balance(&report, &told);
             for (at, path) in which.iter().zip(&paths) {
                 last[*at] = Some((options.clone(), std::fs::read_to_string(path).unwrap()));
@@ -252,7 +252,7 @@ fn after_any_history_rejects_are_those_of_the_files_as_they_were_read_last() {
             for (at, state) in last.iter().enumerate() {
                 let Some((options, text)) = state else { continue };
                 let path = scratch.write(&format!("in/{at}.jsonl"), text);
-                let report = again.ingest(&[path], options, &[], &Context::new()).unwrap();
+                let report = again.ingest(&[path], options, &Context::new()).unwrap();
                 assert_balance(&report, &told);
             }
             let corpus = writer.corpus();

@@ -250,7 +250,7 @@ fn a_stop_is_heard_while_a_server_is_silent() {
                 std::thread::sleep(Duration::from_millis(300));
                 raised.raise();
             });
-            writer.ingest(&[path], &options, &[], &Context::new().with_interrupt(&interrupt))
+            writer.ingest(&[path], &options, &Context::new().with_interrupt(&interrupt))
         });
         let error = stopped.unwrap_err().to_string();
         assert!(error.contains("interrupted"), "{error}");

@@ -41,7 +41,7 @@ fn make(path: &Path) {
     {
         let mut writer = writer(path);
         let nth = |writer: &CorpusWriter, at: u32, count: usize| {
-            let kept = writer.corpus().select(Some("kept AND source = 'web'")).unwrap();
+            let kept = writer.corpus().select("kept AND source = 'web'").unwrap();
             kept.iter().skip(at as usize).take(count).collect()
         };
         let context = Context::new();
@@ -434,7 +434,7 @@ impl History {
     }
 
     fn some(writer: &CorpusWriter, random: &mut Random, condition: &str) -> RoaringTreemap {
-        let all = writer.corpus().select(Some(condition)).unwrap();
+        let all = writer.corpus().select(condition).unwrap();
         all.iter().filter(|_| random.chance(8)).take(6).collect()
     }
 

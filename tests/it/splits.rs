@@ -14,7 +14,7 @@ pub fn trained() -> Vec<u8> {
     make(&path, DedupMode::Witness, 0.8);
     let file = scratch.write("a.jsonl", lines(&crawl(2, 120, false)));
     let mut writer = writer(&path);
-    writer.ingest(&[file], &IngestOptions::new("web"), &[], &Context::new()).unwrap();
+    writer.ingest(&[file], &IngestOptions::new("web"), &Context::new()).unwrap();
     train(&writer, 400, &["<|endoftext|>"])
 }
 
@@ -89,7 +89,7 @@ impl Input {
                 register(writer, tokenizer);
             }
             ingests += 1;
-            sums.add(&writer.ingest(paths, &options, &[], &Context::new()).unwrap());
+            sums.add(&writer.ingest(paths, &options, &Context::new()).unwrap());
         };
         let files = (0..self.files.len()).map(|at| format!("{at:03}.jsonl"));
         match way.cut {

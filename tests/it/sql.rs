@@ -5,7 +5,7 @@ use crate::support::{
     HELD, MEMORY, Scratch, corpusdb, corpusdb_within, crawl, ingest, init, lines, repository,
 };
 use corpusdb::Corpus;
-use corpusdb::query::{Format, Printer, SqlOptions, SqlParameters, SqlValue};
+use corpusdb::query::{DocumentFilter, Format, Printer, SqlParameters, SqlQuery, SqlValue};
 use serde_json::{Value, json};
 use std::fmt::Write;
 
@@ -56,8 +56,8 @@ impl Library {
     }
 }
 
-fn try_rows(corpus: &Corpus, sql: &str, options: &SqlOptions) -> Result<Vec<Value>, String> {
-    let rows = corpus.sql_with(sql, options).map_err(|error| error.to_string())?;
+fn try_rows(corpus: &Corpus, sql: &str, query: &SqlQuery) -> Result<Vec<Value>, String> {
+    let rows = corpus.sql(query.clone().text(sql)).map_err(|error| error.to_string())?;
     let mut out = Vec::new();
     let mut printer = Printer::new(Format::Json, &mut out);
     printer.rows(rows).map_err(|error| error.to_string())?;
@@ -68,7 +68,7 @@ fn try_rows(corpus: &Corpus, sql: &str, options: &SqlOptions) -> Result<Vec<Valu
 
 #[track_caller]
 fn rows(corpus: &Corpus, sql: &str) -> Vec<Value> {
-    try_rows(corpus, sql, &SqlOptions::default()).unwrap_or_else(|why| panic!("{sql}: {why}"))
+    try_rows(corpus, sql, &SqlQuery::default()).unwrap_or_else(|why| panic!("{sql}: {why}"))
 }
 
 /// The value of a statement of one row and one column.
@@ -98,7 +98,7 @@ fn every_recipe_of_the_page_answers_rows() {
         let statement = recipe
             .replace("'scores.parquet'", &format!("'{here}/scores.parquet'"))
             .replace("'wanted.csv'", &format!("'{here}/wanted.csv'"));
-        let found = try_rows(&corpus, &statement, &SqlOptions::default().files(true));
+        let found = try_rows(&corpus, &statement, &SqlQuery::default().files(true));
         let found = found.unwrap_or_else(|why| panic!("{recipe}\n{why}"));
         assert!(!found.is_empty(), "no rows: {recipe}");
     }
@@ -147,8 +147,7 @@ fn members_of_json_are_found_by_one_rule() {
         ("json_get('{}', 1.5)", "a step of `json_get` is"),
         ("json_get()", "json_get"),
     ] {
-        let why =
-            try_rows(&corpus, &format!("SELECT {wrong}"), &SqlOptions::default()).unwrap_err();
+        let why = try_rows(&corpus, &format!("SELECT {wrong}"), &SqlQuery::default()).unwrap_err();
         assert!(why.contains(words), "{wrong}: {why}");
     }
 }
@@ -177,7 +176,7 @@ fn metadata_answers_as_the_records_have_it() {
         assert_eq!(told, quality);
     }
     // In conditions as in statements, and only where it is named.
-    let mit = corpus.count(Some("meta ->> 'license' = 'mit' AND kept")).unwrap();
+    let mit = corpus.count("meta ->> 'license' = 'mit' AND kept").unwrap();
     let told = found.iter().filter(|row| row["license"] == "mit").count() as u64;
     assert!(mit > 0 && mit < told);
     let plan = rows(&corpus, "EXPLAIN SELECT count(*) FROM documents WHERE source = 'web'");
@@ -281,18 +280,18 @@ fn files_are_read_where_they_are_allowed() {
     let library = Library::new();
     let corpus = library.open();
     let scratch = &library.scratch;
-    let allowed = SqlOptions::default().files(true);
+    let allowed = SqlQuery::default().files(true);
     let joined = format!(
         "SELECT count(*) AS n, sum(abs(d.score - s.score)) AS off FROM documents d JOIN read_parquet('{}') s ON d.key = s.key AND d.source = s.source WHERE d.kept",
         scratch.arg("scores.parquet")
     );
     let found = try_rows(&corpus, &joined, &allowed).unwrap();
-    assert_eq!(found[0]["n"].as_u64(), corpus.count(Some("kept")).ok());
+    assert_eq!(found[0]["n"].as_u64(), corpus.count("kept").ok());
     assert_eq!(found[0]["off"], json!(0.0));
-    let why = try_rows(&corpus, &joined, &SqlOptions::default()).unwrap_err();
+    let why = try_rows(&corpus, &joined, &SqlQuery::default()).unwrap_err();
     assert!(why.contains("not allowed here") && why.contains("files=True"), "{why}");
     let condition = format!("key IN (SELECT key FROM read_csv('{}'))", scratch.arg("wanted.csv"));
-    assert!(corpus.count(Some(&condition)).unwrap_err().to_string().contains("not allowed here"));
+    assert!(corpus.count(&condition).unwrap_err().to_string().contains("not allowed here"));
     let wanted = format!("SELECT * FROM read_csv('{}')", scratch.arg("wanted.csv"));
     let found = try_rows(&corpus, &wanted, &allowed).unwrap();
     assert_eq!(found[0], json!({ "key": "page-1", "why": "in\nlines" }));
@@ -335,38 +334,85 @@ fn files_are_read_where_they_are_allowed() {
 }
 
 #[test]
+fn a_filter_means_what_condition_source_and_snapshot_all_take() {
+    let library = Library::new();
+    let corpus = library.open();
+    let ids = |filter: DocumentFilter| -> Vec<u64> {
+        let found: Vec<u64> = corpus.select(&filter).unwrap().iter().collect();
+        assert_eq!(corpus.count(&filter).unwrap(), found.len() as u64, "{filter:?}");
+        let shown = corpus.documents(&filter).unwrap().map(|shown| shown.unwrap().id);
+        assert_eq!(shown.collect::<Vec<_>>(), found, "{filter:?}");
+        let mut drawn: Vec<u64> = corpus
+            .sample(&filter, u64::MAX, 1)
+            .unwrap()
+            .into_iter()
+            .map(|document| document.0)
+            .collect();
+        drawn.sort_unstable();
+        assert_eq!(drawn, found, "{filter:?}");
+        found
+    };
+    let all = ids(DocumentFilter::default());
+    assert_eq!(all.len() as u64, corpus.view().documents());
+    assert_eq!(ids(None.into()), all);
+    let feed = ids(DocumentFilter::default().of_source("feed"));
+    assert_eq!(feed, ids("source = 'feed'".into()));
+    assert!(!feed.is_empty() && feed.len() < all.len());
+    assert_eq!(
+        ids(DocumentFilter::from("kept").of_source("web")),
+        ids("kept AND source = 'web'".into())
+    );
+    // What June kept of the web and is not kept today: the documents that were removed since.
+    let lost = DocumentFilter::from("NOT kept").of_source("web").in_snapshot("june");
+    assert_eq!(ids(lost.clone()), ids("standing = 'removed'".into()));
+    assert!(ids(lost.clone().of_source("feed")).is_empty(), "June had no feed");
+    let why = |filter: DocumentFilter| corpus.select(filter).unwrap_err().to_string();
+    let unknown = why(lost.clone().of_source("wbe"));
+    assert!(unknown.contains("`wbe`") && unknown.contains("web, feed"), "{unknown}");
+    let unknown = why(lost.in_snapshot("may"));
+    assert!(unknown.contains("no snapshot `may`: there is july, june"), "{unknown}");
+    let stats = corpus.stats(DocumentFilter::from("bytes > 300").of_source("feed")).unwrap();
+    assert_eq!(stats.all.documents, corpus.count("bytes > 300 AND source = 'feed'").unwrap());
+}
+
+#[test]
 fn a_snapshot_is_asked_as_count_has_it() {
     let library = Library::new();
     let corpus = library.open();
-    let june = SqlOptions::default().snapshot("june");
-    let ids = |sql: &str, options: &SqlOptions| -> Vec<u64> {
-        let rows = try_rows(&corpus, sql, options).unwrap();
+    let june = SqlQuery::default().snapshot("june");
+    let ids = |sql: &str, query: &SqlQuery| -> Vec<u64> {
+        let rows = try_rows(&corpus, sql, query).unwrap();
         rows.iter().map(|row| row["id"].as_u64().unwrap()).collect()
     };
     for condition in
         ["true", "kept", "NOT kept", "source = 'web' AND bytes > 300", "text LIKE '%ba%'"]
     {
-        let expected: Vec<u64> =
-            corpus.select_in("june", Some(condition)).unwrap().iter().collect();
+        let expected: Vec<u64> = corpus
+            .select(DocumentFilter::from(condition).in_snapshot("june"))
+            .unwrap()
+            .iter()
+            .collect();
         let sql = format!("SELECT id FROM documents WHERE {condition} ORDER BY id");
         assert_eq!(ids(&sql, &june), expected, "{condition}");
         let at = sql.replace("documents", "documents_at('june')");
-        assert_eq!(ids(&at, &SqlOptions::default()), expected, "{condition}");
+        assert_eq!(ids(&at, &SqlQuery::default()), expected, "{condition}");
         let count = format!("SELECT count(*) AS id FROM Documents_At('june') WHERE {condition}");
-        assert_eq!(ids(&count, &SqlOptions::default()), [expected.len() as u64]);
+        assert_eq!(ids(&count, &SqlQuery::default()), [expected.len() as u64]);
     }
-    assert!(!corpus.select_in("june", Some("NOT kept")).unwrap().is_empty());
+    assert!(
+        !corpus.select(DocumentFilter::from("NOT kept").in_snapshot("june")).unwrap().is_empty()
+    );
     assert_eq!(ids("SELECT id FROM documents LIMIT 3", &june).len(), 3);
-    for (sql, options) in [
-        ("SELECT 1 AS id", &SqlOptions::default().snapshot("may")),
-        ("SELECT id FROM documents_at('may')", &SqlOptions::default()),
+    for (sql, query) in [
+        ("SELECT 1 AS id", &SqlQuery::default().snapshot("may")),
+        ("SELECT id FROM documents_at('may')", &SqlQuery::default()),
     ] {
-        let why = try_rows(&corpus, sql, options).unwrap_err();
+        let why = try_rows(&corpus, sql, query).unwrap_err();
         assert!(why.contains("no snapshot `may`: there is july, june"), "{why}");
     }
     let command = |rest: &[&str]| corpusdb(&[&["sql", &library.corpus], rest].concat());
     let counted = command(&["SELECT count(*) AS n FROM documents", "--snapshot", "june", "--json"]);
-    let expected = corpus.select_in("june", None).unwrap().len();
+    let expected = corpus.count(DocumentFilter::default().in_snapshot("june")).unwrap();
     assert_eq!(counted.good().json()["n"].as_u64(), Some(expected));
     command(&["SELECT 1", "--snapshot", "may"]).fails(&["no snapshot `may`: there is july, june"]);
 }
@@ -397,9 +443,9 @@ fn info_states_the_rule_of_tokens() {
     assert!(told.contains("`tokens` is a number for every document that a tokenizer has encoded"));
     let corpus = library.open();
     // Kept means encoded; what was encoded once stays so.
-    assert_eq!(corpus.count(Some("kept AND tokens IS NULL")).unwrap(), 0);
-    assert!(corpus.count(Some("standing = 'removed' AND tokens IS NOT NULL")).unwrap() > 0);
-    assert!(corpus.count(Some("standing = 'near' AND tokens IS NULL")).unwrap() > 0);
+    assert_eq!(corpus.count("kept AND tokens IS NULL").unwrap(), 0);
+    assert!(corpus.count("standing = 'removed' AND tokens IS NOT NULL").unwrap() > 0);
+    assert!(corpus.count("standing = 'near' AND tokens IS NULL").unwrap() > 0);
 }
 
 #[test]
@@ -407,9 +453,9 @@ fn parameters_are_bound_as_values() {
     let library = Library::new();
     let corpus = Corpus::options().memory(MEMORY).open(&library.corpus).unwrap();
     let in_order =
-        |values: Vec<SqlValue>| SqlOptions::default().parameters(SqlParameters::in_order(values));
+        |values: Vec<SqlValue>| SqlQuery::default().parameters(SqlParameters::in_order(values));
     let by_name = |values: Vec<(&str, SqlValue)>| {
-        SqlOptions::default().parameters(SqlParameters::by_name(values))
+        SqlQuery::default().parameters(SqlParameters::by_name(values))
     };
     let hostile = "web' OR 'a' = 'a";
     for (condition, options, same) in [
@@ -463,9 +509,9 @@ fn parameters_are_bound_as_values() {
             by_name(vec![("a", 1_i64.into()), ("c", 1_i64.into())]),
             "a value was given for `$c`, and it has `$a`",
         ),
-        ("SELECT ?", SqlOptions::default(), "no value was given for `$1`"),
+        ("SELECT ?", SqlQuery::default(), "no value was given for `$1`"),
         ("SELECT ?, $1", in_order(vec![1_i64.into()]), "cannot stand beside each other"),
-        ("SELECT $ + 1", SqlOptions::default(), "`$` needs a name"),
+        ("SELECT $ + 1", SqlQuery::default(), "`$` needs a name"),
         (
             "SELECT id FROM documents WHERE key = ?",
             in_order(vec![1_i64.into()]),

@@ -337,7 +337,7 @@ pub fn train(writer: &CorpusWriter, vocab_size: u32, specials: &[&str]) -> Vec<u
 
 /// Ingests through the library.
 pub fn pour(writer: &mut CorpusWriter, paths: &[String], options: &IngestOptions) -> IngestReport {
-    writer.ingest(paths, options, &[], &Context::new()).unwrap()
+    writer.ingest(paths, options, &Context::new()).unwrap()
 }
 
 /// A tokenizer.json of 500 ids, the first of which are ChatML's special tokens.

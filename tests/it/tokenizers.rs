@@ -195,7 +195,7 @@ fn a_later_tokenizer_encodes_what_a_snapshot_shows_as_kept() {
     let pages = crawl(76, 60, true);
     let place = Place::new(&pages);
     corpusdb(&["snapshot", "create", &place.corpus, "before"]).good();
-    let documents = place.open().select(Some("kept")).unwrap();
+    let documents = place.open().select("kept").unwrap();
     let first = DocId(documents.min().unwrap());
     corpusdb(&["remove", &place.corpus, "--where", &format!("id = {}", first.0)]).good();
     let file = small(&place.scratch);
@@ -340,7 +340,7 @@ fn an_extended_tokenizer_takes_over_what_it_can_and_is_as_if_encoded_anew() {
     let corpus = place.open();
     // Words that stand in few documents.
     let texts: Vec<String> = corpus
-        .select(Some("kept"))
+        .select("kept")
         .unwrap()
         .iter()
         .map(|document| corpus.view().text(DocId(document)).unwrap())

@@ -48,7 +48,7 @@ pub fn ids_as_reference(corpus: &Corpus, name: &str) -> Vec<usize> {
     let mut oracle = tokenizers::Tokenizer::from_bytes(view.tokenizer_file(id).unwrap()).unwrap();
     oracle.set_encode_special_tokens(true);
     let mut lengths = Vec::new();
-    for document in corpus.select(Some("kept")).unwrap() {
+    for document in corpus.select("kept").unwrap() {
         let text = view.text(DocId(document)).unwrap();
         let mut stored = Vec::new();
         assert!(view.tokens(id, DocId(document), &mut stored).unwrap(), "document {document}");

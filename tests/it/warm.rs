@@ -4,7 +4,7 @@ use crate::support::{Random, Scratch, corpusdb, reader, seeds, sound, writer};
 use corpusdb::arrow::array::AsArray;
 use corpusdb::arrow::datatypes::Int64Type;
 use corpusdb::ingest::{JoinBy, JoinOptions, Record, Records};
-use corpusdb::query::SqlOptions;
+use corpusdb::query::SqlQuery;
 use corpusdb::{Context, Corpus, DedupMode, FieldKind, IngestOptions, Policy};
 use std::collections::BTreeMap;
 
@@ -36,8 +36,8 @@ impl Model {
 
 /// The whole numbers of an answer of one column.
 #[track_caller]
-fn numbers(corpus: &Corpus, statement: &str, options: &SqlOptions) -> Vec<Option<i64>> {
-    let rows = corpus.sql_with(statement, options).unwrap();
+fn numbers(corpus: &Corpus, statement: &str, query: &SqlQuery) -> Vec<Option<i64>> {
+    let rows = corpus.sql(query.clone().text(statement)).unwrap();
     let batches = rows.map(|batch| batch.unwrap());
     batches
         .flat_map(|batch| batch.column(0).as_primitive::<Int64Type>().iter().collect::<Vec<_>>())
@@ -46,7 +46,7 @@ fn numbers(corpus: &Corpus, statement: &str, options: &SqlOptions) -> Vec<Option
 
 #[track_caller]
 fn answers(corpus: &Corpus, model: &Model, random: &mut Random) {
-    let plain = SqlOptions::default();
+    let plain = SqlQuery::default();
     for _ in 0..2 {
         let key = random.below(KEYS + 2);
         let of_key = |ids: &mut dyn Iterator<Item = usize>| -> Vec<Option<i64>> {
@@ -60,7 +60,7 @@ fn answers(corpus: &Corpus, model: &Model, random: &mut Random) {
             let expected = of_key(&mut kept.iter().copied());
             let at = statement.replace("documents", &format!("documents_at('{name}')"));
             assert_eq!(numbers(corpus, &at, &plain), expected, "{at}");
-            let options = SqlOptions::default().snapshot(name);
+            let options = SqlQuery::default().snapshot(name);
             assert_eq!(numbers(corpus, &statement, &options), expected, "{statement} at {name}");
         }
         let least = random.below(100) as i64;
@@ -102,7 +102,7 @@ fn held_corpora_go_on_showing_their_moments_and_new_ones_what_came_since() {
                     }
                     let (records, options) =
                         (Records::new("step", records), IngestOptions::new("web"));
-                    open.ingest_records(records, &options, &[], &Context::new()).unwrap();
+                    open.ingest(records, &options, &Context::new()).unwrap();
                 }
                 2 | 3 => {
                     let mut lines = String::new();
@@ -152,7 +152,7 @@ fn threads_that_ask_the_same_corpus_at_once_get_the_same_answers() {
         };
         let records = Records::new("part", (part * 40..part * 40 + 40).map(record));
         let options = IngestOptions::new("web");
-        open.ingest_records(records, &options, &[], &Context::new()).unwrap();
+        open.ingest(records, &options, &Context::new()).unwrap();
     }
     let corpus = open.corpus();
     std::thread::scope(|scope| {
@@ -161,7 +161,7 @@ fn threads_that_ask_the_same_corpus_at_once_get_the_same_answers() {
             scope.spawn(move || {
                 for n in (thread * 7..200).step_by(23) {
                     let statement = format!("SELECT a + b + c FROM documents WHERE key = 'k{n}'");
-                    let found = numbers(corpus, &statement, &SqlOptions::default());
+                    let found = numbers(corpus, &statement, &SqlQuery::default());
                     assert_eq!(found, [Some(n * n)], "{statement}");
                 }
             });
@@ -176,7 +176,7 @@ fn a_statement_leaves_nothing_to_the_next() {
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
     let corpus = reader(&path);
-    let now = || numbers(&corpus, "SELECT CAST(now() AS BIGINT)", &SqlOptions::default());
+    let now = || numbers(&corpus, "SELECT CAST(now() AS BIGINT)", &SqlQuery::default());
     let before = now();
     std::thread::sleep(std::time::Duration::from_millis(2));
     assert!(now() > before);
@@ -190,7 +190,7 @@ fn a_statement_leaves_nothing_to_the_next() {
     let given = scratch.path("given");
     std::fs::create_dir(&given).unwrap();
     let counted = || {
-        let files = SqlOptions::default().files(true);
+        let files = SqlQuery::default().files(true);
         numbers(&corpus, &format!("SELECT count(*) FROM read_csv('{}')", given.display()), &files)
     };
     std::fs::write(given.join("a.csv"), "n\n1\n2\n").unwrap();
@@ -201,6 +201,6 @@ fn a_statement_leaves_nothing_to_the_next() {
     assert_eq!(counted(), [Some(4)]);
     let functions =
         "SELECT count(*) FROM information_schema.routines WHERE routine_name = 'json_get_str'";
-    assert!(numbers(&corpus, functions, &SqlOptions::default())[0].is_some_and(|count| count > 0));
+    assert!(numbers(&corpus, functions, &SqlQuery::default())[0].is_some_and(|count| count > 0));
     corpusdb(&["sql", &path.display().to_string(), functions]).good();
 }

@@ -3,7 +3,7 @@
 use super::reader::{Opened, lock, raised};
 use crate::process::Owned;
 use corpusdb::Error;
-use corpusdb::epoch::{Epoch, EpochBatch, EpochError, EpochRow, EpochSteps};
+use corpusdb::epoch::{Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, StreamOptions};
 use numpy::ToPyArray;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -66,15 +66,15 @@ impl Told {
 pub(super) struct Origins {
     opened: Arc<Opened>,
     epoch: Epoch,
-    /// The rank, of how many.
-    place: (u64, u64),
+    /// Which reader of how many asks.
+    options: StreamOptions,
     /// Where the batch asked for last was found.
     steps: Mutex<Option<EpochSteps>>,
 }
 
 impl Origins {
-    pub const fn new(opened: Arc<Opened>, epoch: Epoch, place: (u64, u64)) -> Self {
-        Self { opened, epoch, place, steps: Mutex::new(None) }
+    pub const fn new(opened: Arc<Opened>, epoch: Epoch, options: StreamOptions) -> Self {
+        Self { opened, epoch, options, steps: Mutex::new(None) }
     }
 
     fn told(&self, batch: u64) -> Result<Told, Error> {
@@ -90,8 +90,8 @@ impl Origins {
                 steps
             }
             _ => {
-                let (rank, world) = self.place;
-                self.opened.pool.install(|| self.epoch.steps(batch, rank, world))?
+                let options = StreamOptions { from_batch: batch, ..self.options };
+                self.opened.pool.install(|| self.epoch.steps(&options))?
             }
         };
         let asked =

@@ -7,7 +7,7 @@ use crate::blocking::or_leave;
 use crate::error::{named, raise};
 use crate::plan::Plan;
 use crate::process::Owned;
-use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Manifest, Planned};
+use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Manifest, Planned, StreamOptions};
 use corpusdb::{Context, Corpus, DocId, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -121,11 +121,9 @@ impl Reader {
         let theirs = Arc::clone(&opened);
         let work = or_leave(py, None, move |context| {
             opened.pool.install(|| {
-                let mut epoch = opened.epoch_here(epoch, context)?;
-                if uneven {
-                    epoch = epoch.allow_uneven();
-                }
-                work(&opened, &epoch, &form, from_batch, (rank, world), (skip, stride))
+                let epoch = opened.epoch_here(epoch, context)?;
+                let options = StreamOptions { from_batch, rank, world, prefetch, uneven };
+                work(&opened, &epoch, &form, &options, (skip, stride))
             })
         })?;
         Batches::start(theirs, work, prefetch)
@@ -213,19 +211,18 @@ fn work(
     opened: &Arc<Opened>,
     epoch: &Epoch,
     form: &Form,
-    from: u64,
-    place: (u64, u64),
+    options: &StreamOptions,
     (skip, stride): (u64, u64),
 ) -> Result<Work, Error> {
     let maker = Maker::of(epoch, form)?;
     if let Maker::Tensors(tensors) = &maker
         && tensors.only_ids()
-        && let Some(steps) = epoch.id_steps_every(from, place, skip, stride)?
+        && let Some(steps) = epoch.id_steps_every(options, skip, stride)?
     {
-        let origins = Origins::new(Arc::clone(opened), epoch.clone(), place);
+        let origins = Origins::new(Arc::clone(opened), epoch.clone(), *options);
         return Ok(Work::Ids(steps, IdMaker::new(tensors.clone(), origins)));
     }
-    Ok(Work::Rows(Box::new(epoch.steps_every(from, place, skip, stride)?), maker))
+    Ok(Work::Rows(Box::new(epoch.steps_every(options, skip, stride)?), maker))
 }
 
 /// Directories by the epochs of a plan that were built into them: what is none of it is told before the first batch.

@@ -49,7 +49,7 @@ impl Place {
             };
             let records = Records::new(HOSTILE, (0..30).map(record));
             let options = IngestOptions::new(source);
-            writer.ingest_records(records, &options, &[], &Context::new()).unwrap();
+            writer.ingest(records, &options, &Context::new()).unwrap();
         }
         let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
             {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;

@@ -52,8 +52,8 @@ pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outco
         &args.files,
         &read,
         &args.rule.rule()?,
-        &session.context(),
         &mut each,
+        &session.context(),
     )?;
     printed?;
     if session.json {

@@ -77,7 +77,7 @@ fn run(demo: &Demo<'_>, inputs: &[Input]) -> anyhow::Result<Vec<IngestReport>> {
         };
         let mut writer = session.write(&demo.place.corpus())?;
         let paths = std::slice::from_ref(&input.path);
-        reports.push(writer.ingest(paths, &options, &[], &session.context())?);
+        reports.push(writer.ingest(paths, &options, &session.context())?);
         demo.end_bar();
     }
     Ok(reports)

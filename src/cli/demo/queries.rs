@@ -21,7 +21,7 @@ pub(super) fn run(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<Vec<f64>> {
     demo.teller.say("")?;
     demo.teller.command(&["count", &demo.corpus, "--where", &condition])?;
     let started = Instant::now();
-    let count = corpus.count(Some(&condition))?;
+    let count = corpus.count(&condition)?;
     let second = started.elapsed().as_secs_f64();
     let count = print::number(count);
     demo.teller.say(&format!(

@@ -82,8 +82,7 @@ pub(super) fn train(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<Trained> {
 /// The beginning of a document, its tokens set apart, and their ids as stored.
 fn show(demo: &Demo<'_>, shape: &Shape) -> anyhow::Result<()> {
     let corpus = demo.open()?;
-    let Some(document) = corpus.sample(Some("kept AND tokens > 100"), 1, 0)?.first().copied()
-    else {
+    let Some(document) = corpus.sample("kept AND tokens > 100", 1, 0)?.first().copied() else {
         return Ok(());
     };
     let tokens = corpus.tokens_of(document, Some(shape.tokenizer))?.tokens;

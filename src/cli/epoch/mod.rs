@@ -7,7 +7,7 @@ use super::{Outcome, card, print};
 use crate::cli::report::{named, write_page};
 use anyhow::Context as _;
 use corpusdb::epoch::recipe::Column;
-use corpusdb::epoch::{BuildJob, EpochError, Planned, StreamFormat, StreamViews};
+use corpusdb::epoch::{BuildJob, EpochError, Planned, StreamFormat, StreamOptions, StreamViews};
 use corpusdb::{Corpus, Recipe};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -246,7 +246,11 @@ pub(super) fn run(arguments: Arguments, session: &CommandSession) -> anyhow::Res
             let recipe = recipe.as_deref().map(read_recipe).transpose()?;
             let reader = session.read_with(&corpus, shards)?;
             let parent = reader.stored_plan(plan)?;
-            let next_row = reader.run_row(&parent, epoch, consumed, &session.context())?;
+            let context = session.context();
+            let next_row = reader
+                .epoch(&parent, epoch, &context)?
+                .run_row_after(consumed, &context)
+                .map_err(corpusdb::Error::from)?;
             drop(reader);
             let mut writer = session.write_soon_with(&corpus, shards)?;
             let (record, planned) =
@@ -309,10 +313,7 @@ fn row(
 fn stream(arguments: &Stream, shards: &[PathBuf], session: &CommandSession) -> anyhow::Result<()> {
     let corpus = session.read_with(&arguments.corpus, shards)?;
     let planned = planned(&corpus, &arguments.what, session)?;
-    let mut epoch = corpus.epoch(&planned, arguments.epoch, &session.context())?;
-    if arguments.uneven {
-        epoch = epoch.allow_uneven();
-    }
+    let epoch = corpus.epoch(&planned, arguments.epoch, &session.context())?;
     let (asked, there_are) = (arguments.from_batch, epoch.batches());
     if asked >= there_are {
         let past = EpochError::OutOfRange { what: "batch", asked, there_are };
@@ -324,7 +325,13 @@ fn stream(arguments: &Stream, shards: &[PathBuf], session: &CommandSession) -> a
     };
     let views = StreamViews { columns: arguments.views.clone(), unpadded: arguments.unpad };
     let out = BufWriter::with_capacity(1 << 20, std::io::stdout().lock());
-    let batches = epoch.stream(arguments.from_batch, arguments.rank, arguments.world, AHEAD)?;
+    let batches = epoch.stream(&StreamOptions {
+        from_batch: arguments.from_batch,
+        rank: arguments.rank,
+        world: arguments.world,
+        prefetch: AHEAD,
+        uneven: arguments.uneven,
+    })?;
     let most = arguments.batches.and_then(|most| usize::try_from(most).ok()).unwrap_or(usize::MAX);
     let write = || -> anyhow::Result<()> {
         let mut printer = epoch.printer_of(format, &views, out)?;

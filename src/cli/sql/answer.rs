@@ -4,7 +4,7 @@ use crate::cli::print;
 use crate::cli::session::{CommandSession, stores};
 use clap::ValueEnum;
 use corpusdb::export::{AnswerOptions, ExportFormat, ExportJob, ExportedFile, write_answer};
-use corpusdb::query::{Format, Printer, SqlOptions};
+use corpusdb::query::{Format, Printer, Rows, SqlQuery};
 use corpusdb::{Context, Corpus};
 use serde::Serialize;
 use std::io::Write;
@@ -50,7 +50,14 @@ pub(super) fn printed(shape: Option<Shape>, session: &CommandSession) -> anyhow:
 #[derive(Clone, Copy)]
 pub(super) struct Asked<'a> {
     pub(super) corpus: &'a Corpus,
-    pub(super) options: &'a SqlOptions,
+    pub(super) query: &'a SqlQuery,
+}
+
+impl Asked<'_> {
+    /// The rows of a statement.
+    fn rows(&self, statement: &str, context: &Context<'_>) -> Result<Rows, corpusdb::Error> {
+        self.corpus.sql(self.query.clone().text(statement).interrupt(context.interrupt()))
+    }
 }
 
 /// What was printed.
@@ -68,7 +75,7 @@ pub(super) fn print(
     out: &mut dyn Write,
     context: &Context<'_>,
 ) -> anyhow::Result<Printed> {
-    let rows = asked.corpus.sql_with_until(statement, asked.options, context)?;
+    let rows = asked.rows(statement, context)?;
     let (schema, mut count, mut any) = (rows.schema(), 0, false);
     let mut printer = Printer::new(format, out).within(print::width());
     for batch in rows {
@@ -114,7 +121,7 @@ impl Target {
         let options = AnswerOptions { format, compression: None };
         let stores = stores();
         let job = ExportJob { to: &self.to, stores: Some(&stores), force: self.force };
-        let rows = asked.corpus.sql_with_until(statement, asked.options, context)?;
+        let rows = asked.rows(statement, context)?;
         let written = write_answer(rows, options, &job, context).map_err(corpusdb::Error::from)?;
         self.told(&written, session)
     }

@@ -10,7 +10,7 @@ mod shell;
 use super::Outcome;
 use super::session::CommandSession;
 use answer::{Asked, Shape};
-use corpusdb::query::SqlOptions;
+use corpusdb::query::SqlQuery;
 use script::Source;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -63,9 +63,9 @@ pub(super) struct Args {
 
 pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
     // Whoever runs the command may read its files.
-    let mut options = SqlOptions::default().files(true);
+    let mut query = SqlQuery::default().files(true);
     if let Some(snapshot) = args.snapshot {
-        options = options.snapshot(snapshot);
+        query = query.snapshot(snapshot);
     }
     let stdin_is_terminal = std::io::stdin().is_terminal();
     let source = match (args.statement, args.file) {
@@ -76,7 +76,7 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
         _ if !stdin_is_terminal => Source::Stdin,
         _ if std::io::stdout().is_terminal() && args.output.is_none() => {
             let mode = answer::printed(args.format, session)?;
-            return shell::run(&args.corpus, options, mode, session);
+            return shell::run(&args.corpus, query, mode, session);
         }
         _ => anyhow::bail!(
             "no statement: give one behind the corpus, or a file of them with -f; the shell needs a terminal to print on"
@@ -84,7 +84,7 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
     };
     let script = source.read()?;
     let corpus = session.read(&args.corpus)?;
-    let asked = Asked { corpus: &corpus, options: &options };
+    let asked = Asked { corpus: &corpus, query: &query };
     match args.output {
         Some(to) => {
             let to = answer::Target { to, force: args.force, shape: args.format };

@@ -4,7 +4,7 @@ use crate::cli::find;
 use crate::cli::output::{self, Output, Paint};
 use crate::cli::verb::{DryRun, ExitStatus, NoOptions, Report, Streamed, Verb, VerbCall};
 use corpusdb::curate::{DropRejectsReport, RejectSelection, ShownTokens};
-use corpusdb::query::Shown;
+use corpusdb::query::{DocumentFilter, Shown};
 use corpusdb::show::{number, one_line, size};
 use corpusdb::{Corpus, CorpusWriter};
 use serde::Serialize;
@@ -52,11 +52,8 @@ impl Verb for CountArgs {
     type Report = CountReport;
 
     fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<CountReport> {
-        let condition = self.condition.as_deref();
-        let documents = match &self.snapshot {
-            Some(snapshot) => corpus.select_in(snapshot, condition)?.len(),
-            None => corpus.count(condition)?,
-        };
+        let (condition, snapshot) = (self.condition.clone(), self.snapshot.clone());
+        let documents = corpus.count(DocumentFilter { condition, snapshot, source: None })?;
         Ok(CountReport { r#where: self.condition, documents, snapshot: self.snapshot })
     }
 }
@@ -100,11 +97,10 @@ impl Verb for SampleArgs {
 
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
         let is_json = call.session()?.json;
-        let condition = self.condition.as_deref();
-        let drawn = match &self.snapshot {
-            Some(snapshot) => corpus.sample_in(snapshot, condition, self.n, self.seed)?,
-            None => corpus.sample(condition.or(Some("kept")), self.n, self.seed)?,
-        };
+        let snapshot = self.snapshot;
+        let condition = self.condition.or_else(|| snapshot.is_none().then(|| "kept".to_owned()));
+        let filter = DocumentFilter { condition, snapshot, source: None };
+        let drawn = corpus.sample(filter, self.n, self.seed)?;
         // A thousand long documents are not held at once.
         let mut out = BufWriter::new(output::stdout());
         for document in drawn {

@@ -119,7 +119,7 @@ the threshold: a chain leads there. Exit code 1 when no document has the key.";
             write_page(file, &card::duplicates_page(&found, stored, &named(corpus.path())))?;
         }
         let options = DuplicatesOptions { largest, source: self.source, by: self.by };
-        Ok(DuplicatesAnswer::Summary(Box::new(corpus.duplicates_summary_of(&options)?)))
+        Ok(DuplicatesAnswer::Summary(Box::new(corpus.duplicates_summary(&options)?)))
     }
 }
 

@@ -38,9 +38,6 @@ pub struct IngestSettings {
     options: IngestOptions,
     #[command(flatten)]
     form: RecordFormOptions,
-    /// A tokenizer that must be registered; all registered ones encode what is kept.
-    #[arg(long, value_name = "NAME", help_heading = "What comes in")]
-    tokenizer: Vec<String>,
     /// Text per commit, in bytes; changes no decision. By default 1/256 of the memory, 4 MiB to 16 MiB.
     ///
     /// Batches that would have many stored documents decided again are committed together.
@@ -49,11 +46,11 @@ pub struct IngestSettings {
 }
 
 impl IngestSettings {
-    /// What the library is told, and the tokenizers that must be there.
+    /// What the library is told.
     ///
     /// # Errors
     /// A chat template that cannot be read; fields that are mapped twice.
-    pub fn options(self, call: &VerbCall<'_>) -> anyhow::Result<(IngestOptions, Vec<String>)> {
+    pub fn options(self, call: &VerbCall<'_>) -> anyhow::Result<IngestOptions> {
         let memory = call.options.memory_bytes();
         let mut options = self.options;
         options.form = self.form.form().map_err(corpusdb::Error::from)?;
@@ -67,7 +64,7 @@ impl IngestSettings {
                 .map_field(&ours, &theirs)
                 .map_err(|why| anyhow::anyhow!("`map=` {why}"))?;
         }
-        Ok((options, self.tokenizer))
+        Ok(options)
     }
 }
 
@@ -107,8 +104,8 @@ Exit code 1 when nothing could be read, or a file is damaged, and with --strict 
     type Report = IngestAnswer;
 
     fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<IngestAnswer> {
-        let (options, tokenizers) = self.settings.options(call)?;
-        let report = writer.ingest(&self.paths, &options, &tokenizers, &call.context)?;
+        let options = self.settings.options(call)?;
+        let report = writer.ingest(&self.paths, &options, &call.context)?;
         Ok(IngestAnswer { report, strict: self.strict })
     }
 }

@@ -4,8 +4,8 @@ use crate::cli::output::{Output, cut};
 use crate::cli::verb::{Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::query::{
-    ColumnStats, DocumentCounts, GroupStats, LossStats, MisfitStats, RejectStats, Stats,
-    StatsOptions, StatsValue,
+    ColumnStats, DocumentCounts, DocumentFilter, GroupStats, LossStats, MisfitStats, RejectStats,
+    Stats, StatsValue,
 };
 use corpusdb::show::{decimals, number, percent_of, size};
 
@@ -13,7 +13,7 @@ use corpusdb::show::{decimals, number, percent_of, size};
 #[derive(clap::Args)]
 pub(super) struct StatsArgs {
     #[command(flatten)]
-    options: StatsOptions,
+    filter: DocumentFilter,
 }
 
 impl Verb for StatsArgs {
@@ -28,11 +28,11 @@ impl Verb for StatsArgs {
     ];
     const NOTES: &str = "All numbers are exact. A quantile is a value that there is: the least that so many of the values do not exceed.";
     type On = Corpus;
-    type Options = StatsOptions;
+    type Options = DocumentFilter;
     type Report = Stats;
 
     fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Stats> {
-        Ok(corpus.stats(&self.options)?)
+        Ok(corpus.stats(self.filter)?)
     }
 }
 

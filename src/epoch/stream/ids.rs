@@ -1,6 +1,6 @@
 //! Batches of ids as files hold them: for trainers that ask for nothing else, no row is looked up.
 
-use super::Epoch;
+use super::{Epoch, StreamOptions};
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FileIds, FileReader, PIECE_BYTES, following};
 use crate::epoch::run::Sharing;
@@ -48,12 +48,12 @@ impl Epoch {
     /// As [`Epoch::stream`].
     pub fn id_steps_every(
         &self,
-        from: u64,
-        (rank, world): (u64, u64),
+        options: &StreamOptions,
         skip: u64,
         stride: u64,
     ) -> Result<Option<IdSteps>, EpochError> {
-        self.check_share(from, rank, world)?;
+        self.check_share(options)?;
+        let StreamOptions { from_batch: from, rank, world, .. } = *options;
         let (Some(files), Sharing::Divided(batch)) = (&self.files, self.arrangement.sharing())
         else {
             return Ok(None);

@@ -5,12 +5,14 @@
 
 mod ahead;
 mod ids;
+mod options;
 mod reading;
 mod row;
 mod steps;
 
 pub use ahead::EpochStream;
 pub use ids::{IdBatch, IdSteps};
+pub use options::StreamOptions;
 pub use row::{EpochBatch, EpochRow};
 pub use steps::EpochSteps;
 
@@ -33,8 +35,6 @@ pub struct Epoch {
     opened: Arc<Opened>,
     arrangement: Arrangement,
     marks: Arc<Marks>,
-    /// Whether batches may be divided unevenly.
-    uneven: bool,
     /// Where ids come from; none: from the store.
     files: Option<Arc<FileIds>>,
 }
@@ -57,7 +57,7 @@ impl Epoch {
         let arrangement = Arrangement::of(&planned.plan);
         let marks = Arc::new(Marks::of(&opened, &arrangement, epoch, context.interrupt)?);
         marks.refuse_empty(&opened.plan)?;
-        Ok(Self { opened, arrangement, marks, uneven: false, files: None })
+        Ok(Self { opened, arrangement, marks, files: None })
     }
 
     /// Rows, those of pads included.
@@ -92,8 +92,9 @@ impl Epoch {
         self.marks.start.row
     }
 
-    /// The row of the run that comes after `rows` rows were given from this epoch's beginning on: rows of
-    /// pads count, and what fills no batch does not.
+    /// The row of the run that comes after `rows` rows were given from this epoch's beginning on, as trainers count
+    /// them: batches times their rows, rows of pads included, over as many epochs as it takes; what fills no batch does
+    /// not count.
     ///
     /// # Errors
     /// [`EpochError::Recipe`] when the run ends before; [`EpochError::Interrupted`];
@@ -165,64 +166,51 @@ impl Epoch {
         found.collect()
     }
 
-    /// Lets batches be divided among ranks that they do not divide among evenly: some ranks then have a row
-    /// less than others, or none, in turns.
-    #[must_use]
-    pub fn allow_uneven(self) -> Self {
-        Self { uneven: true, ..self }
-    }
-
-    /// What rank `rank` of `world` has of the step that begins with batch `batch`: its part of that batch, or,
-    /// where batches are of a token budget or there are none, one of the `world` batches from there on,
-    /// without rows when the epoch ends before it.
+    /// What a reader has of the step that begins with its first batch ([`StreamOptions::from_batch`]): its part of that
+    /// batch, or, where batches are of a token budget or there are none, one of the `world` batches from there on, without
+    /// rows when the epoch ends before it.
     ///
     /// # Errors
     /// [`EpochError::OutOfRange`]; [`EpochError::Uneven`]; [`EpochError::Store`].
-    pub fn batch(&self, batch: u64, rank: u64, world: u64) -> Result<EpochBatch, EpochError> {
-        let batches = self.batches();
+    pub fn batch(&self, options: &StreamOptions) -> Result<EpochBatch, EpochError> {
+        let (batch, batches) = (options.from_batch, self.batches());
         if batch >= batches {
             return Err(EpochError::OutOfRange { what: "batch", asked: batch, there_are: batches });
         }
-        let mut reading = self.reading(batch, rank, world)?;
+        let mut reading = self.reading(options)?;
         let next = reading.next()?.into_iter().next();
         let (batch, _) = next.ok_or_else(|| EpochError::bug("a batch that is not there"))?;
         Ok(batch)
     }
 
-    /// What rank `rank` of `world` has of the steps from batch `from` on, `ahead` of them read before they are
-    /// asked for. Every rank has as many.
+    /// What a reader has of the steps of the epoch, some of them read before they are asked for. Every reader of a world
+    /// has as many.
     ///
     /// # Errors
     /// [`EpochError::OutOfRange`] for a rank that is none, or a batch beyond the end; [`EpochError::Uneven`];
     /// [`EpochError::Store`].
-    pub fn stream(
-        &self,
-        from: u64,
-        rank: u64,
-        world: u64,
-        ahead: usize,
-    ) -> Result<EpochStream, EpochError> {
-        let reading = self.reading(from, rank, world)?;
-        EpochStream::start(reading, (self.marks.epoch, from), ahead)
+    pub fn stream(&self, options: &StreamOptions) -> Result<EpochStream, EpochError> {
+        let reading = self.reading(options)?;
+        EpochStream::start(reading, (self.marks.epoch, options.from_batch), options.prefetch)
     }
 
-    fn reading(&self, from: u64, rank: u64, world: u64) -> Result<Reading, EpochError> {
-        self.check_share(from, rank, world)?;
+    fn reading(&self, options: &StreamOptions) -> Result<Reading, EpochError> {
+        self.check_share(options)?;
+        let from = options.from_batch;
         let cursor = BatchCursor::at(&self.opened, &self.arrangement, &self.marks, from)?;
-        Ok(Reading::new(self.clone(), cursor, (rank, world)))
+        Ok(Reading::new(self.clone(), cursor, (options.rank, options.world)))
     }
 
-    fn check_share(&self, from: u64, rank: u64, world: u64) -> Result<(), EpochError> {
-        if rank >= world {
-            return Err(EpochError::OutOfRange { what: "rank", asked: rank, there_are: world });
-        }
+    fn check_share(&self, options: &StreamOptions) -> Result<(), EpochError> {
+        options.check_rank()?;
+        let (from, world) = (options.from_batch, options.world);
         // A run that stood at the very end goes on there, with nothing.
         let batches = self.batches();
         if from > batches {
             return Err(EpochError::OutOfRange { what: "batch", asked: from, there_are: batches });
         }
         if let Sharing::Divided(rows) = self.arrangement.sharing()
-            && !(self.uneven || rows.is_multiple_of(world))
+            && !(options.uneven || rows.is_multiple_of(world))
         {
             return Err(EpochError::Uneven { rows, world });
         }

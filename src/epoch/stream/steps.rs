@@ -1,7 +1,7 @@
 //! Steps of one rank, read by whoever asks for them: no thread, so the reader decides where the work is done.
 
 use super::reading::Reading;
-use super::{Epoch, EpochBatch};
+use super::{Epoch, EpochBatch, StreamOptions};
 use crate::epoch::error::EpochError;
 use crate::epoch::run::Sharing;
 use std::vec::IntoIter;
@@ -23,8 +23,8 @@ impl Epoch {
     ///
     /// # Errors
     /// As [`Epoch::stream`].
-    pub fn steps(&self, from: u64, rank: u64, world: u64) -> Result<EpochSteps, EpochError> {
-        self.steps_every(from, (rank, world), 0, 1)
+    pub fn steps(&self, options: &StreamOptions) -> Result<EpochSteps, EpochError> {
+        self.steps_every(options, 0, 1)
     }
 
     /// Of [`Epoch::steps`] those of one reader among several that take turns: the first after `skip` of them, then
@@ -34,13 +34,12 @@ impl Epoch {
     /// As [`Epoch::stream`].
     pub fn steps_every(
         &self,
-        from: u64,
-        (rank, world): (u64, u64),
+        options: &StreamOptions,
         skip: u64,
         stride: u64,
     ) -> Result<EpochSteps, EpochError> {
-        let reading = self.reading(from, rank, world)?;
-        let next = (self.marks.epoch, from);
+        let reading = self.reading(options)?;
+        let next = (self.marks.epoch, options.from_batch);
         let mut steps = EpochSteps { reading, ready: Vec::new().into_iter(), next, over: false };
         steps.skip_steps(skip)?;
         steps.reading = steps.reading.every(stride);

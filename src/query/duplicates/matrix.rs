@@ -1,8 +1,8 @@
 //! Duplicates as a matrix: how many documents of each group were removed in favour of each group.
 
 use super::losses::{Removed, lost, pair_counts, share};
-use super::summary::source_named;
 use crate::query::error::QueryError;
+use crate::query::filter::source_named;
 use crate::query::groups::{Group, Groups, Total};
 use crate::store::View;
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};

@@ -4,7 +4,7 @@ use super::craft::{candidates, floor, shared_bands, sketch};
 use crate::model::{DocId, Policy, Signature};
 use crate::query::error::QueryError;
 use crate::query::policy_settings::{PolicySetting, policy_settings};
-use crate::query::sample::sample;
+use crate::query::sample::draw;
 use crate::store::View;
 use serde::Serialize;
 
@@ -261,7 +261,7 @@ fn candidate_sample(
     let least = floor(policy.threshold, policy);
     let (mut documents, mut all, mut most, mut verified, mut capped, mut after) =
         (0, 0, 0, 0, 0, 0);
-    for document in sample(view, Some("kept"), SAMPLED, 0)? {
+    for document in draw(&view.kept()?, SAMPLED, 0) {
         let Some(own) = sketch(view, document)? else { continue };
         let source = view.expect_header(document)?.source;
         let admit = |other: DocId| other != document && kept.contains(other.0);

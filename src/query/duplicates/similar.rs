@@ -6,6 +6,7 @@ use super::pairs::Pairs;
 use crate::dedup::{Fingerprint, Overlap, Sketch};
 use crate::model::{DedupMode, DocId, Match, SourceId, Standing, text_hash};
 use crate::query::error::QueryError;
+use crate::query::filter::source_named;
 use crate::store::TextKind;
 use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
@@ -184,15 +185,6 @@ pub fn similar(
         passed_over: looking.passed_over,
         found: found_documents,
     })
-}
-
-fn source_named(view: &View, name: &str) -> Result<SourceId, QueryError> {
-    if let Some((id, _)) = view.source_named(name) {
-        return Ok(id);
-    }
-    let known: Vec<&str> = view.sources().map(|(_, record)| record.name.as_str()).collect();
-    let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
-    Err(QueryError::NoSource { name: name.to_owned(), known })
 }
 
 struct Candidate {

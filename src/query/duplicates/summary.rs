@@ -8,8 +8,9 @@ use super::excerpt::{beginning, parting};
 use super::histogram::{Histogram, Similarities};
 use super::losses::{PairCounts, lost, pair_counts, share};
 use super::pairs::{DuplicatePair, Pairs};
-use crate::model::{DocId, MatchKind, SourceId, Standing};
+use crate::model::{DocId, MatchKind, Standing};
 use crate::query::error::QueryError;
+use crate::query::filter::source_named;
 use crate::query::groups::{Group, Groups, Total};
 use crate::query::info::standing_counts;
 use crate::store::View;
@@ -215,14 +216,6 @@ pub fn duplicates_summary(
         clusters: sizes.powers.values().map(|(clusters, _)| clusters).sum(),
         cluster_sizes: sizes.bins(),
         largest: large,
-    })
-}
-
-pub(super) fn source_named(view: &View, name: &str) -> Result<SourceId, QueryError> {
-    view.source_named(name).map(|(id, _)| id).ok_or_else(|| {
-        let known: Vec<&str> = view.sources().map(|(_, record)| record.name.as_str()).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        QueryError::NoSource { name: name.to_owned(), known }
     })
 }
 

@@ -1,9 +1,9 @@
 //! The engine's session over one view: its tables, its limits, and the statements it accepts.
 
 use super::engine::{RowsWithText, engine, runtime};
-use super::options::SqlOptions;
 use super::outside::{self, FileTable};
 use super::provider::Documents;
+use super::query::SqlQuery;
 use super::{nesting, parser, small_tables};
 use crate::query::error::{QueryError, shown};
 use crate::store::View;
@@ -34,22 +34,22 @@ pub(in crate::query) fn value_limit(state: &SessionState) -> usize {
 
 /// A session whose tables are those of `view`, within the memory it was opened with. It reads no file.
 pub(in crate::query) fn session(view: &View) -> Result<SessionState, QueryError> {
-    session_with(view, &SqlOptions::default())
+    session_with(view, &SqlQuery::default())
 }
 
-/// A session whose tables are those of `view` and what `options` allow beside.
+/// A session whose tables are those of `view` and what `query` may look at beside.
 pub(in crate::query) fn session_with(
     view: &View,
-    options: &SqlOptions,
+    query: &SqlQuery,
 ) -> Result<SessionState, QueryError> {
     let mut state = engine(view)?.as_ref().clone();
     state.config_mut().set_extension(Arc::new(OwnRuntime(runtime(view)?)));
     // Names that the engine makes up are counted from one in each statement.
     *state.execution_props_mut() = ExecutionProps::new();
     state.mark_start_execution();
-    outside::register(&mut state, view, options);
+    outside::register(&mut state, view, query);
     let tables = MemorySchemaProvider::new();
-    let documents = match &options.snapshot {
+    let documents = match &query.snapshot {
         None => Documents::new(view),
         Some(snapshot) => Documents::kept_in(view, snapshot)?,
     };
@@ -96,16 +96,16 @@ pub(in crate::query) enum Asked {
 /// The optimised plan of a query; what is not only read is refused.
 pub(in crate::query) async fn plan(
     state: &SessionState,
-    sql: &str,
     statement: Statement,
-    options: &SqlOptions,
+    query: &SqlQuery,
 ) -> Result<LogicalPlan, QueryError> {
+    let sql = query.text.as_str();
     let fault = |error: DataFusionError| QueryError::planned(sql, error);
     let too_much = |why| QueryError::Statement { statement: shown(sql), why };
     nesting::check_statement(&statement).map_err(too_much)?;
-    options.parameters.check(&statement).map_err(too_much)?;
+    query.parameters.check(&statement).map_err(too_much)?;
     let plan = state.statement_to_plan(statement).await.map_err(fault)?;
-    let plan = options.parameters.bind(plan).map_err(fault)?;
+    let plan = query.parameters.bind(plan).map_err(fault)?;
     // A query may still hold `SELECT .. INTO` or `WITH x AS (INSERT ..)`.
     let readers =
         SQLOptions::new().with_allow_ddl(false).with_allow_dml(false).with_allow_statements(false);

@@ -1,7 +1,7 @@
 //! Runs one statement on a thread of its own, which gives the caller its batches as they come.
 
 use super::metered::metered;
-use super::options::SqlOptions;
+use super::query::SqlQuery;
 use super::session::Asked;
 use super::stop::stopped_by;
 use super::{catalogue, functions, runtime, session};
@@ -102,30 +102,20 @@ impl std::fmt::Debug for Rows {
 /// they spill to temporary files, or fail. It blocks until the statement is planned, and its rows block until there are
 /// some; do not call it on a thread that drives an async runtime.
 ///
-/// # Errors
-/// [`QueryError`]: a statement that is no query or cannot be planned. What fails while it runs comes as a row would.
-pub fn sql(view: &View, sql: &str) -> Result<Rows, QueryError> {
-    sql_with(view, sql, &SqlOptions::default(), &Interrupt::default())
-}
-
-/// As [`sql`], over what `options` allow, until a stop is asked for: then what is waited for ends within moments, and
-/// the engine with the batch that any part of it is at.
+/// Once the stop of `query` is asked for, what is waited for ends within moments, and the engine with the batch that any
+/// part of it is at.
 ///
 /// # Errors
-/// As [`sql`]; [`QueryError::Interrupted`]; [`QueryError::Store`] for a snapshot that there is not, with those that
-/// there are.
-pub fn sql_with(
-    view: &View,
-    sql: &str,
-    options: &SqlOptions,
-    interrupt: &Interrupt,
-) -> Result<Rows, QueryError> {
-    let (view, sql, stop) = (view.clone(), sql.to_owned(), interrupt.clone());
-    let options = options.clone();
+/// [`QueryError`]: a statement that is no query or cannot be planned; [`QueryError::Interrupted`];
+/// [`QueryError::Store`] for a snapshot that there is not, with those that there are. What fails while it runs comes as a
+/// row would.
+pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<Rows, QueryError> {
+    let (view, query) = (view.clone(), query.into());
+    let interrupt = query.interrupt.clone();
     let (columns, schema) = sync_channel(1);
     let (sender, batches) = sync_channel(QUEUE);
     let driver = runtime::start(async move {
-        let statement = match session::parse(&sql)? {
+        let statement = match session::parse(&query.text)? {
             Asked::Rows(statement) => statement,
             Asked::Tables => return one(catalogue::tables()?, &columns, &sender),
             Asked::Functions => return one(functions::table(&view)?, &columns, &sender),
@@ -133,17 +123,16 @@ pub fn sql_with(
                 return one(catalogue::columns(&view, &table)?, &columns, &sender);
             }
         };
-        let state = session::session_with(&view, &options)?;
-        let plan = session::plan(&state, &sql, statement, &options).await?;
-        let (schema, streams) = start(state, &plan, &stop).await?;
+        let state = session::session_with(&view, &query)?;
+        let plan = session::plan(&state, statement, &query).await?;
+        let (schema, streams) = start(state, &plan, &query.interrupt).await?;
         if columns.send(schema).is_ok() {
             give(streams, &sender).await?;
         }
         Ok(())
     })?;
-    match next(&schema, interrupt)? {
+    match next(&schema, &interrupt)? {
         Some(schema) => {
-            let interrupt = interrupt.clone();
             Ok(Rows { schema, batches: Some(batches), driver: Some(driver), interrupt })
         }
         // It ended before there were columns: it says why.

@@ -1,11 +1,11 @@
 //! How lengths and declared numbers are spread in each source: scores that tell sources apart, and scores that tell
 //! nothing.
 
-use super::StatsOptions;
 use super::scope::{Member, Scope};
 use super::spread::{ColumnStats, Measured, Set, measured};
 use crate::model::{DocId, SourceId};
 use crate::query::error::QueryError;
+use crate::query::filter::DocumentFilter;
 use crate::query::groups::source_of;
 use crate::query::snapshots::Moment;
 use crate::store::{View, system_fields};
@@ -39,8 +39,8 @@ pub fn spread_by_source(
     columns: usize,
 ) -> Result<Vec<SourceSpread>, QueryError> {
     let moment = Moment::named(view, None)?;
-    let options = StatsOptions::default();
-    let scope = Scope::new(view, &options, &moment)?;
+    let all = DocumentFilter::default();
+    let scope = Scope::new(view, &all, &moment)?;
     let columns: Vec<Measured> = measured(view).into_iter().take(columns).collect();
     let told: Vec<Vec<SourceSpread>> = columns
         .into_par_iter()

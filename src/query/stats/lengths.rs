@@ -1,9 +1,10 @@
 //! How long documents are: counts of lengths between powers of two, before and after duplicates went.
 
 use super::scope::{Member, Scope};
-use super::{StatsOptions, spread};
+use super::spread;
 use crate::model::ColumnId;
 use crate::query::error::QueryError;
+use crate::query::filter::DocumentFilter;
 use crate::query::snapshots::Moment;
 use crate::store::View;
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
@@ -45,8 +46,8 @@ pub struct LengthBin {
 /// [`QueryError::Store`] when a row cannot be read.
 pub fn lengths(view: &View) -> Result<Vec<LengthStats>, QueryError> {
     let moment = Moment::named(view, None)?;
-    let options = StatsOptions::default();
-    let scope = Scope::new(view, &options, &moment)?;
+    let all = DocumentFilter::default();
+    let scope = Scope::new(view, &all, &moment)?;
     let columns: Vec<(String, ColumnId)> = spread::lengths(view).collect();
     columns
         .into_par_iter()

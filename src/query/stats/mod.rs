@@ -33,29 +33,10 @@ pub use spread::{ColumnStats, StatsValue};
 
 use super::snapshots::{DocumentCounts, Moment, SnapshotMoment};
 use crate::query::error::QueryError;
+use crate::query::filter::DocumentFilter;
 use crate::store::View;
 use scope::Scope;
 use serde::Serialize;
-
-/// Which documents are looked at. By default all that are stored.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(feature = "cli", derive(clap::Args))]
-pub struct StatsOptions {
-    /// Only documents for which this is true: a SQL boolean expression over the table documents.
-    ///
-    /// Columns are as they are today, also with a snapshot.
-    #[cfg_attr(
-        feature = "cli",
-        arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
-    )]
-    pub condition: Option<String>,
-    /// Only what is of this source.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
-    pub source: Option<String>,
-    /// What was stored and kept when this snapshot was made.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
-    pub snapshot: Option<String>,
-}
 
 /// A corpus in numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -88,29 +69,29 @@ pub struct Stats {
     pub rejects: Vec<RejectStats>,
 }
 
-/// The corpus of `view` in numbers. They are exact, and a function of the commit and the options. Beside bitmaps of
+/// The corpus of `view` in numbers. They are exact, and a function of the commit and the filter. Beside bitmaps of
 /// documents it holds some 6 MB a thread: a quantile is found by counting values in 65,536 ranges, again within the
 /// range that has it, until that is one value.
 ///
 /// # Errors
 /// [`QueryError`] for a condition, source or snapshot that cannot be used, or when rows cannot be read.
-pub fn stats(view: &View, options: &StatsOptions) -> Result<Stats, QueryError> {
-    let moment = Moment::named(view, options.snapshot.as_deref())?;
-    let scope = Scope::new(view, options, &moment)?;
+pub fn stats(view: &View, filter: &DocumentFilter) -> Result<Stats, QueryError> {
+    let moment = Moment::named(view, filter.snapshot.as_deref())?;
+    let scope = Scope::new(view, filter, &moment)?;
     let counted = groups::count(&scope)?;
-    let has_rejects = options.condition.is_none() && options.snapshot.is_none();
+    let has_rejects = filter.condition.is_none() && filter.snapshot.is_none();
     Ok(Stats {
-        condition: options.condition.clone(),
-        source: options.source.clone(),
+        condition: filter.condition.clone(),
+        source: filter.source.clone(),
         all: counted.all,
         kept: counted.kept,
         groups: counted.groups,
         is_by_source_alone: counted.is_by_source_alone,
         columns: spread::columns(&scope)?,
-        losses: losses::losses(&scope, &moment, options.snapshot.is_some())?,
+        losses: losses::losses(&scope, &moment, filter.snapshot.is_some())?,
         misfits: misfits::misfits(&scope)?,
         rejects: match has_rejects {
-            true => rejected::rejected(view, options.source.as_deref())?,
+            true => rejected::rejected(view, filter.source.as_deref())?,
             false => Vec::new(),
         },
         moment: moment.told,

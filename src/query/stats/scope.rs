@@ -1,8 +1,8 @@
 //! The documents that are looked at, block by block, and which of them are kept.
 
-use super::StatsOptions;
 use crate::model::{BLOCK_SIZE, DocId, TermId};
 use crate::query::error::QueryError;
+use crate::query::filter::{DocumentFilter, source_named};
 use crate::query::snapshots::Moment;
 use crate::query::sql::select;
 use crate::store::{View, system_fields};
@@ -32,24 +32,19 @@ pub(super) struct Scope<'a> {
 impl<'a> Scope<'a> {
     pub(super) fn new(
         view: &'a View,
-        options: &StatsOptions,
+        filter: &DocumentFilter,
         moment: &'a Moment,
     ) -> Result<Self, QueryError> {
-        let source = match &options.source {
+        let source = match &filter.source {
             None => None,
             Some(name) => {
-                let Some((id, _)) = view.source_named(name) else {
-                    let known: Vec<&str> =
-                        view.sources().map(|(_, source)| source.name.as_str()).collect();
-                    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-                    return Err(QueryError::NoSource { name: name.clone(), known });
-                };
+                let id = source_named(view, name)?;
                 // A source without documents has no term; no document is of it.
                 let term = view.term(system_fields::SOURCE, &system_fields::source_value(id))?;
                 Some(term.unwrap_or(TermId(u32::MAX)))
             }
         };
-        let condition = options.condition.as_deref();
+        let condition = filter.condition.as_deref();
         let selected = condition.map(|condition| select(view, Some(condition))).transpose()?;
         Ok(Self { view, documents: moment.told.documents, kept: &moment.kept, selected, source })
     }

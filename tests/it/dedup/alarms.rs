@@ -26,8 +26,7 @@ fn a_batch_that_loses_too_much_is_refused_and_the_command_named_removes_the_rest
     let pages = templates(5_200, 5_600);
     let file = world.scratch.write("templates.jsonl", lines(&pages));
     let batches = IngestOptions { max_removed: Some(0.5), ..options("web", 64 << 10, &pages) };
-    let error =
-        world.writer.ingest(&[file], &batches, &[], &Context::new()).unwrap_err().to_string();
+    let error = world.writer.ingest(&[file], &batches, &Context::new()).unwrap_err().to_string();
     for words in ["share of 0.5", "was taken for a duplicate of", "corpusdb remove CORPUS --where"]
     {
         assert!(error.contains(words), "no `{words}` in {error}");
@@ -96,7 +95,7 @@ fn below_the_limit_nothing_is_refused_and_a_large_cluster_is_told() {
     let pages = templates(9_000, 3_000);
     let file = world.scratch.write("templates.jsonl", lines(&pages));
     let batches = IngestOptions { max_removed: Some(0.5), ..options("web", 256 << 10, &pages) };
-    let report = world.writer.ingest(&[file], &batches, &[], &Context::new());
+    let report = world.writer.ingest(&[file], &batches, &Context::new());
     let report = report.unwrap();
     assert_eq!((report.added, report.kept), (12_000, 9_002));
     let told = serde_json::to_value(&report.alarms).unwrap();

@@ -16,7 +16,7 @@ fn ingest(path: &Path, policy: &Policy, file: &str, pages: &[Page], memory: u64)
     init(path, policy);
     let mut writer = Corpus::options().memory(memory).threads(2).open_writer(path).unwrap();
     let files = [file.to_owned()];
-    writer.ingest(&files, &options("web", 100 << 10, pages), &[], &Context::new()).unwrap()
+    writer.ingest(&files, &options("web", 100 << 10, pages), &Context::new()).unwrap()
 }
 
 fn crowded(path: &Path) -> u64 {

@@ -1,12 +1,12 @@
 //! Batches as trainers get them: equal work for every rank, padded to the longest, with their views.
 
-use super::place::{Place, THREE, built, open, plan, rows, stored};
+use super::place::{Place, THREE, built, open, part, plan, rows, stored};
 use super::trained::pour_chats;
 use crate::shards;
 use crate::support::{Ran, corpusdb};
 use corpusdb::epoch::recipe::PadSide;
 use corpusdb::epoch::views::{self, Packed};
-use corpusdb::epoch::{EpochBatch, EpochRow, Planned, torch};
+use corpusdb::epoch::{EpochBatch, EpochRow, Planned, StreamOptions, torch};
 use corpusdb::{Context, Corpus};
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ fn lengths(batch: &EpochBatch) -> Vec<u32> {
 }
 
 fn batches(corpus: &Corpus, planned: &Planned, rank: u64, world: u64) -> Vec<EpochBatch> {
-    let stream = open(corpus, planned, 0).stream(0, rank, world, 2).unwrap();
+    let stream = open(corpus, planned, 0).stream(&StreamOptions::of_rank(rank, world)).unwrap();
     stream.map(Result::unwrap).collect()
 }
 
@@ -77,12 +77,11 @@ fn every_rank_has_as_many_batches_and_its_share_of_rows() {
     let planned =
         plan(&corpus, &format!("{PADDED}[pack]\nlength = 64\n[batch]\nrows = 10\n")).unwrap();
     let epoch = open(&corpus, &planned, 0);
-    let error = epoch.stream(0, 0, 3, 1).err().unwrap().to_string();
+    let error = epoch.stream(&StreamOptions::of_rank(0, 3)).err().unwrap().to_string();
     assert!(error.contains("10 rows do not divide evenly among 3 ranks"), "{error}");
-    let epoch = epoch.allow_uneven();
     let mut given = [0; 3];
     for (rank, given) in given.iter_mut().enumerate() {
-        let stream = epoch.stream(0, rank as u64, 3, 1).unwrap();
+        let stream = epoch.stream(&part(0, rank as u64, 3)).unwrap();
         *given = stream.map(|batch| batch.unwrap().rows.len()).sum::<usize>();
     }
     let spread = given.iter().max().unwrap() - given.iter().min().unwrap();

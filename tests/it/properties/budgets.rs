@@ -152,7 +152,10 @@ fn rows_that_were_given_are_found_in_the_run() {
              [[source]]\nname = \"web\"\nmax_repeats = 3\n[[source]]\nname = \"books\"\nmax_repeats = 3\n"
         );
         let planned = plan(&corpus, &text).unwrap();
-        let run_row = |epoch, rows| corpus.run_row(&planned, epoch, rows, &Context::new());
+        let run_row = |epoch, rows| {
+            let context = Context::new();
+            Ok::<_, Error>(corpus.epoch(&planned, epoch, &context)?.run_row_after(rows, &context)?)
+        };
         let opened: Vec<_> = (0..3).map(|epoch| open(&corpus, &planned, epoch)).collect();
         for from in 0..3_usize {
             let mut given = 0;

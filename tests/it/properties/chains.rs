@@ -105,7 +105,7 @@ fn chain(number: usize, (order, pack, batch): (&str, &str, &str)) {
         let new = pages(&mut random, "web", 6, (2, 120));
         place.pour(&mut writer, "web", &new);
         if link % 2 == 1 {
-            let kept = place.reader().select(Some("kept and source = 'code'")).unwrap();
+            let kept = place.reader().select("kept and source = 'code'").unwrap();
             let some = kept.iter().take(3).collect();
             writer.remove(&some, true, &Context::new()).unwrap();
         }
@@ -131,7 +131,7 @@ fn chains_of_five_extensions_give_every_document_once_in_any_batches() {
 /// Forty documents of one row each.
 fn forty() -> Place {
     let place = Place::of(77, &[("web", 40, 20, 30)]);
-    assert_eq!(place.reader().select(Some("kept")).unwrap().len(), 40);
+    assert_eq!(place.reader().select("kept").unwrap().len(), 40);
     place
 }
 

@@ -1,10 +1,12 @@
 //! Rows that have their ids from the files of a build are those of the store, in every format of bare ids.
 
-use super::place::{Place, THREE, open, plan, rows};
+use super::place::{Place, THREE, open, part, plan, rows};
 use super::trained::pour_chats;
 use super::worlds::same;
 use crate::support::Random;
-use corpusdb::epoch::{BuildJob, Epoch, EpochError, EpochRow, Manifest, Planned, TensorForm};
+use corpusdb::epoch::{
+    BuildJob, Epoch, EpochError, EpochRow, Manifest, Planned, StreamOptions, TensorForm,
+};
 use corpusdb::{Context, Corpus, IoError};
 use std::fs::OpenOptions;
 use std::os::unix::fs::FileExt;
@@ -49,7 +51,7 @@ fn check(stored: &Epoch, given: &Epoch, random: &mut Random, text: &str) {
         let from = random.below(given.batches() as usize) as u64;
         let mut left = Vec::new();
         for rank in 0..world {
-            let steps = given.steps(from, rank, world).unwrap();
+            let steps = given.steps(&part(from, rank, world)).unwrap();
             left.extend(steps.flat_map(|step| step.unwrap().rows));
         }
         left.sort_by_key(EpochRow::number);
@@ -60,17 +62,18 @@ fn check(stored: &Epoch, given: &Epoch, random: &mut Random, text: &str) {
 }
 
 /// Batches of ids are those of rows, from any batch on and for any part of the readers of a rank.
-fn check_ids(given: &Epoch, place: (u64, u64), random: &mut Random, text: &str) {
+fn check_ids(given: &Epoch, (rank, world): (u64, u64), random: &mut Random, text: &str) {
     let from = random.below(given.batches() as usize) as u64;
+    let options = part(from, rank, world);
     let (skip, stride) = (random.below(3) as u64, 1 + random.below(3) as u64);
-    let Some(mut steps) = given.id_steps_every(from, place, skip, stride).unwrap() else {
+    let Some(mut steps) = given.id_steps_every(&options, skip, stride).unwrap() else {
         assert!(!text.contains("[batch]"), "{text}");
         return;
     };
     let form = |narrow| TensorForm { views: Some(Vec::new()), narrow, flat: false };
     let makers = [false, true].map(|narrow| given.tensors(&form(narrow)).unwrap());
-    let mut told = given.steps_every(from, place, skip, stride).unwrap();
-    let mut rows = given.steps_every(from, place, skip, stride).unwrap();
+    let mut told = given.steps_every(&options, skip, stride).unwrap();
+    let mut rows = given.steps_every(&options, skip, stride).unwrap();
     loop {
         let batches = steps.read_together().unwrap();
         for batch in &batches {
@@ -124,7 +127,6 @@ fn rows_of_files_are_those_of_the_store() {
             assert!(manifest.files.len() > 20, "{} files", manifest.files.len());
             let stored = open(&corpus, &planned, 1);
             let given = stored.clone().from_files(&out).unwrap();
-            let given = given.allow_uneven();
             check(&stored, &given, &mut random, &text);
             for place in [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3)] {
                 check_ids(&given, place, &mut random, &text);
@@ -149,7 +151,7 @@ fn what_conversations_say_is_trained_comes_with_ids_of_files() {
         let said = |row: &EpochRow| row.trained().is_some_and(|of| !of.is_empty());
         assert!(rows(&stored).iter().any(said));
         let given = stored.clone().from_files(&out).unwrap();
-        check(&stored, &given.allow_uneven(), &mut Random::new(62), &text);
+        check(&stored, &given, &mut Random::new(62), &text);
     }
 }
 
@@ -163,7 +165,7 @@ fn refused(epoch: &Epoch, directory: &Path) -> (PathBuf, String) {
 
 /// Batches of ids before one that cannot be read, and why it cannot.
 fn ids_before_damage(given: &Epoch) -> (usize, EpochError) {
-    let mut steps = given.id_steps_every(0, (0, 1), 0, 1).unwrap().unwrap();
+    let mut steps = given.id_steps_every(&StreamOptions::default(), 0, 1).unwrap().unwrap();
     let mut read = 0;
     loop {
         match steps.read_together() {
@@ -209,13 +211,14 @@ fn other_files_are_refused_and_damage_is_told() {
     let shard = out.join("shard-00003.bin");
     let file = OpenOptions::new().write(true).open(&shard).unwrap();
     file.write_all_at(&[0xff, 0xff], 2).unwrap();
-    let found: Vec<_> = given.steps(0, 0, 1).unwrap().filter_map(Result::err).collect();
+    let found: Vec<_> =
+        given.steps(&StreamOptions::default()).unwrap().filter_map(Result::err).collect();
     assert_eq!(found.len(), 1);
     let message = found[0].to_string();
     assert!(message.contains("shard-00003.bin: row "), "{message}");
     assert!(message.contains("has id 65535, and the tokenizer has 420"), "{message}");
     // What stands before is given all the same.
-    let before = given.steps(0, 0, 1).unwrap().take_while(Result::is_ok).count();
+    let before = given.steps(&StreamOptions::default()).unwrap().take_while(Result::is_ok).count();
     assert!(before >= 3);
     let (ids, error) = ids_before_damage(&given);
     assert_eq!((ids, error.to_string()), (before, message));
@@ -226,7 +229,8 @@ fn other_files_are_refused_and_damage_is_told() {
     assert!(why.contains("has 1000 bytes where"), "{why}");
     // A file that shrinks while it is read is an error, too.
     assert!(matches!(given.row(given.rows() / 8), Ok(_) | Err(EpochError::Io { .. })));
-    let found: Vec<_> = given.steps(0, 0, 1).unwrap().filter_map(Result::err).collect();
+    let found: Vec<_> =
+        given.steps(&StreamOptions::default()).unwrap().filter_map(Result::err).collect();
     assert!(
         matches!(found.as_slice(), [EpochError::Io(IoError { doing: "reading", .. })]),
         "{found:?}"

@@ -40,7 +40,7 @@ impl Pages {
         let mut options = IngestOptions::new("web");
         options.read.id_field = Some("id".to_owned());
         let mut writer = self.writer();
-        let told = writer.ingest(&[file], &options, &[], &Context::new()).unwrap();
+        let told = writer.ingest(&[file], &options, &Context::new()).unwrap();
         if self.poured == 1 {
             let file = train(&writer, 420, &[]);
             writer.add_tokenizer("own", &file, "", &Context::new()).unwrap();
@@ -153,7 +153,7 @@ impl Moment {
     fn of(corpus: &Corpus) -> Self {
         let view = corpus.view();
         let mut moment =
-            Self { kept: corpus.select(Some("kept")).unwrap().iter().collect(), ..Self::default() };
+            Self { kept: corpus.select("kept").unwrap().iter().collect(), ..Self::default() };
         for id in 0..view.documents() {
             let Some(found) = view.match_of(DocId(id)).unwrap() else { continue };
             let into = if found.kind == MatchKind::Superseded {
@@ -336,7 +336,7 @@ fn documents_on_neither_side_are_counted_and_said() {
     pages.pour(&moved);
     let (train, held) = pages.sides();
     let corpus = Corpus::options().memory(MEMORY).open(&pages.path).unwrap();
-    let kept: BTreeSet<u64> = corpus.select(Some("kept")).unwrap().iter().collect();
+    let kept: BTreeSet<u64> = corpus.select("kept").unwrap().iter().collect();
     let neither = kept.iter().filter(|id| !train.contains(id) && !held.contains(id)).count();
     assert!(neither > 3, "{neither} of {}", kept.len());
     let told = format!("holdout: {neither} documents are on neither side");

@@ -1,7 +1,7 @@
 //! Small corpora of several sources, and what they hold.
 
 use crate::support::{MEMORY, Page, Random, Scratch, lines, prose, train};
-use corpusdb::epoch::{BuildJob, Epoch, EpochRow, Planned};
+use corpusdb::epoch::{BuildJob, Epoch, EpochRow, Planned, StreamOptions};
 use corpusdb::store::{LossSpan, TokenizerId};
 use corpusdb::{
     Context, Corpus, CorpusWriter, DedupMode, DocId, Error, FieldKind, IngestOptions, Policy,
@@ -70,7 +70,7 @@ impl Place {
         let file = self.scratch.write(&name, text);
         let mut options = IngestOptions::new(source);
         options.read.id_field = Some("id".to_owned());
-        writer.ingest(&[file], &options, &[], &Context::new()).unwrap();
+        writer.ingest(&[file], &options, &Context::new()).unwrap();
     }
 }
 
@@ -113,7 +113,7 @@ pub struct Document {
 /// All documents, by their id.
 pub fn stored(corpus: &Corpus) -> Vec<Document> {
     let view = corpus.view();
-    let kept = corpus.select(Some("kept")).unwrap();
+    let kept = corpus.select("kept").unwrap();
     (0..view.documents())
         .map(|id| {
             let header = view.header(DocId(id)).unwrap().unwrap();
@@ -144,9 +144,14 @@ pub fn open(corpus: &Corpus, planned: &Planned, epoch: u64) -> Epoch {
     corpus.epoch(planned, epoch, &Context::new()).unwrap()
 }
 
+/// The part of a reader from a batch on, also where batches do not divide evenly.
+pub fn part(from_batch: u64, rank: u64, world: u64) -> StreamOptions {
+    StreamOptions { from_batch, uneven: true, ..StreamOptions::of_rank(rank, world) }
+}
+
 /// All rows of an epoch, by one stream.
 pub fn rows(epoch: &Epoch) -> Vec<EpochRow> {
-    epoch.stream(0, 0, 1, 2).unwrap().flat_map(|batch| batch.unwrap().rows).collect()
+    epoch.stream(&StreamOptions::default()).unwrap().flat_map(|batch| batch.unwrap().rows).collect()
 }
 
 /// A row by what is in it.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 fn a_column_that_changes_with_what_came_since_is_refused_over_an_old_snapshot() {
     let place = Place::of(85, &[("web", 12, 10, 20)]);
     place.writer().create_snapshot("then").unwrap();
-    let kept = place.reader().select(Some("kept")).unwrap();
+    let kept = place.reader().select("kept").unwrap();
     let before = columns_of(&place, &kept);
     let text = |id: u64| place.reader().show(DocId(id)).unwrap().text;
     // A copy of one document, a successor of another; a third is removed.
@@ -87,7 +87,7 @@ fn a_window_function_in_a_condition_is_refused_in_words_with_the_way_out() {
     assert!(why.contains("a window function (OVER) cannot stand in a condition"), "{why}");
     assert!(!why.contains("WindowFunction") && !why.contains("Physical"), "{why}");
     let out = "id IN (SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM documents) WHERE n <= 3)";
-    assert_eq!(place.reader().select(Some(out)).unwrap().len(), 3);
+    assert_eq!(place.reader().select(out).unwrap().len(), 3);
     let path = place.path.to_str().unwrap();
     let statement = "SELECT id FROM documents WHERE rank() OVER (ORDER BY id) < 3";
     corpusdb(&["sql", path, statement]).fails(&["a window function (OVER)", "sub-query"]);

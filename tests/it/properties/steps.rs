@@ -1,10 +1,10 @@
 //! Steps that are read without a thread, and rows by their numbers: the same as the streams and the rows of an epoch.
 
-use super::place::{Place, THREE, open, plan, rows};
+use super::place::{Place, THREE, open, part, plan, rows};
 use super::worlds::same;
 use crate::support::Random;
 use corpusdb::Corpus;
-use corpusdb::epoch::{Epoch, EpochBatch, EpochError, EpochRow, EpochSteps};
+use corpusdb::epoch::{Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, StreamOptions};
 
 const SPECIALS: &str = "[tokenizer]\nspecials = { eos = \"<|eos|>\", pad = \"<|pad|>\" }\n";
 /// Enough passes for a second epoch.
@@ -29,11 +29,11 @@ fn recipes() -> [(String, bool); 6] {
 
 /// Every recipe with its second epoch, which is as long as it says and divided unevenly where it must be.
 fn each(corpus: &Corpus, check: impl Fn(&str, &Epoch)) {
-    for (text, even) in recipes() {
+    for (text, _) in recipes() {
         let planned = plan(corpus, &text).unwrap();
         let epoch = open(corpus, &planned, 1);
         assert!(epoch.batches() >= 7, "{text}");
-        check(&text, &if even { epoch } else { epoch.allow_uneven() });
+        check(&text, &epoch);
     }
 }
 
@@ -59,8 +59,8 @@ fn steps_are_the_batches_of_streams() {
             for from in starts(epoch) {
                 let mut given = Vec::new();
                 for rank in 0..world {
-                    let mut steps = epoch.steps(from, rank, world).unwrap();
-                    let mut stream = epoch.stream(from, rank, world, 2).unwrap();
+                    let mut steps = epoch.steps(&part(from, rank, world)).unwrap();
+                    let mut stream = epoch.stream(&part(from, rank, world)).unwrap();
                     assert_eq!(steps.state(), (1, from), "{text}");
                     let mut count = 0;
                     while let Some(step) = steps.next() {
@@ -69,7 +69,7 @@ fn steps_are_the_batches_of_streams() {
                         let place = format!("rank {rank} of {world} from {from}: {text}");
                         assert!(same_batch(&step, &streamed), "{place}");
                         assert!(
-                            same_batch(&step, &epoch.batch(at, rank, world).unwrap()),
+                            same_batch(&step, &epoch.batch(&part(at, rank, world)).unwrap()),
                             "{place}"
                         );
                         assert_eq!(steps.state(), stream.state(), "{place}");
@@ -135,7 +135,7 @@ fn steps_that_are_passed_over_are_steps_that_are_read_and_dropped() {
 }
 
 fn steps(epoch: &Epoch, from: u64, rank: u64, world: u64) -> EpochSteps {
-    epoch.steps(from, rank, world).unwrap()
+    epoch.steps(&part(from, rank, world)).unwrap()
 }
 
 #[test]
@@ -143,7 +143,7 @@ fn steps_that_there_cannot_be_are_refused() {
     let place = Place::of(43, &THREE);
     each(&place.reader(), |text, epoch| {
         let batches = epoch.batches();
-        let refused = |from, rank, world| match epoch.steps(from, rank, world) {
+        let refused = |from, rank, world| match epoch.steps(&part(from, rank, world)) {
             Err(EpochError::OutOfRange { what, asked, there_are }) => (what, asked, there_are),
             Err(error) => panic!("{error}: {text}"),
             Ok(_) => panic!("steps from {from} of rank {rank} of {world}: {text}"),
@@ -159,11 +159,10 @@ fn steps_that_there_cannot_be_are_refused() {
     let corpus = place.reader();
     for (text, even) in recipes().into_iter().filter(|(_, even)| !even) {
         let epoch = open(&corpus, &plan(&corpus, &text).unwrap(), 0);
-        let error = epoch.steps(0, 0, 3).err();
+        let error = epoch.steps(&StreamOptions::of_rank(0, 3)).err();
         assert!(!even && matches!(error, Some(EpochError::Uneven { world: 3, .. })), "{text}");
         // Each of them has its part all the same when that is allowed, and as many steps.
-        let epoch = epoch.allow_uneven();
-        let counts = (0..3).map(|rank| epoch.steps(0, rank, 3).unwrap().count() as u64);
+        let counts = (0..3).map(|rank| epoch.steps(&part(0, rank, 3)).unwrap().count() as u64);
         assert!(counts.into_iter().all(|count| count == epoch.steps_from(0, 3)), "{text}");
     }
 }

@@ -1,10 +1,10 @@
 //! Ranks, resuming and determinism: the same batches for every world, from anywhere, every time.
 
-use super::place::{Place, THREE, built, content, open, plan, stored};
+use super::place::{Place, THREE, built, content, open, part, plan, stored};
 use super::run::Run;
 use crate::shards::files;
 use crate::support::Random;
-use corpusdb::epoch::EpochRow;
+use corpusdb::epoch::{EpochRow, StreamOptions};
 use corpusdb::{Context, Corpus};
 
 const WORLDS: [u64; 6] = [1, 2, 3, 6, 8, 64];
@@ -39,19 +39,17 @@ pub fn check(corpus: &Corpus, run: &Run<'_>, random: &mut Random) {
         let number_of = |row: &EpochRow| row.batch().unwrap_or(row.number());
         for world in WORLDS {
             let uneven = divided.is_some_and(|rows| !rows.is_multiple_of(world));
-            let epoch = if uneven {
-                let error = epoch.batch(from, 0, world).unwrap_err().to_string();
+            if uneven {
+                let strict = StreamOptions { uneven: false, ..part(from, 0, world) };
+                let error = epoch.batch(&strict).unwrap_err().to_string();
                 assert!(error.contains("do not divide evenly"), "{error}");
-                epoch.clone().allow_uneven()
-            } else {
-                epoch.clone()
-            };
+            }
             // Ranks of a world read one step each, and together have all of it.
             let step = if divided.is_some() { 1 } else { world };
             let mut found: Vec<EpochRow> = Vec::new();
             let mut sizes: Vec<usize> = Vec::new();
             for rank in 0..world {
-                let batch = epoch.batch(from, rank, world).unwrap();
+                let batch = epoch.batch(&part(from, rank, world)).unwrap();
                 assert!((from..from + step).contains(&batch.number));
                 assert!(batch.rows.iter().all(|row| number_of(row) == batch.number));
                 sizes.push(batch.rows.len());
@@ -70,14 +68,13 @@ pub fn check(corpus: &Corpus, run: &Run<'_>, random: &mut Random) {
             assert!(found.len() == of.len() && found.iter().zip(of).all(|(a, b)| same(a, b)));
         }
         // A stream that stops somewhere goes on in another world; every rank has as many batches.
-        let epoch = epoch.allow_uneven();
         let (before, after) = (*random.pick(&WORLDS[..4]), *random.pick(&WORLDS[..4]));
         let steps = |from: u64, world: u64| match divided {
             Some(_) => batches - from,
             None => (batches - from).div_ceil(world),
         };
         let mut streams: Vec<_> =
-            (0..before).map(|rank| epoch.stream(from, rank, before, 2).unwrap()).collect();
+            (0..before).map(|rank| epoch.stream(&part(from, rank, before)).unwrap()).collect();
         let mut found: Vec<EpochRow> = Vec::new();
         let some = random.below(steps(from, before) as usize + 1);
         for _ in 0..some {
@@ -93,20 +90,22 @@ pub fn check(corpus: &Corpus, run: &Run<'_>, random: &mut Random) {
         drop(streams);
         for rank in 0..after {
             let mut count = 0;
-            for batch in epoch.stream(next, rank, after, 3).unwrap() {
+            for batch in
+                epoch.stream(&StreamOptions { prefetch: 3, ..part(next, rank, after) }).unwrap()
+            {
                 found.extend(batch.unwrap().rows);
                 count += 1;
             }
             assert_eq!(count, steps(next, after), "rank {rank} of {after} has other work");
         }
-        assert!(epoch.stream(batches + 1, 0, 1, 1).is_err(), "past the end");
+        assert!(epoch.stream(&part(batches + 1, 0, 1)).is_err(), "past the end");
         found.sort_by_key(EpochRow::number);
         let rest = &rows[first..];
         assert_eq!(found.len(), rest.len());
         assert!(found.iter().zip(rest).all(|(a, b)| same(a, b)));
     }
     let last = run.epochs.len() as u64 - 1;
-    assert!(open(corpus, run.planned, last).stream(0, 3, 3, 1).is_err(), "rank 3 of 3 is none");
+    assert!(open(corpus, run.planned, last).stream(&part(0, 3, 3)).is_err(), "rank 3 of 3 is none");
 }
 
 const RECIPE: &str = r#"
@@ -183,7 +182,12 @@ fn ranks_are_balanced_to_within_a_row_for_every_divisor_of_the_batch() {
         assert!(epoch.batches() > 3 && !all.is_empty());
         for batch in 0..epoch.batches() {
             for world in [1, 2, 3, 4, 6, 8, 12, 24] {
-                let ranks = (0..world).map(|rank| epoch.batch(batch, rank, world).unwrap().rows);
+                let ranks = (0..world).map(|rank| {
+                    epoch
+                        .batch(&StreamOptions { uneven: false, ..part(batch, rank, world) })
+                        .unwrap()
+                        .rows
+                });
                 let ranks: Vec<Vec<EpochRow>> = ranks.collect();
                 assert!(ranks.iter().all(|rows| rows.len() as u64 == 24 / world));
                 let sums: Vec<u128> =

@@ -13,7 +13,7 @@ use super::answer::{self, Asked, Shape, Target};
 use crate::cli::session::CommandSession;
 use crate::cli::{Outcome, causes, print};
 use command::{COMMANDS, Command};
-use corpusdb::query::{Format, SqlOptions};
+use corpusdb::query::{Format, SqlQuery};
 use corpusdb::{Context, Corpus};
 use editor::{Lines, Typed};
 use std::io::{BufWriter, Write};
@@ -26,7 +26,7 @@ const PROMPT: &str = "corpusdb> ";
 /// Runs the shell until it is left.
 pub(super) fn run(
     path: &Path,
-    options: SqlOptions,
+    query: SqlQuery,
     mode: Format,
     session: &CommandSession,
 ) -> anyhow::Result<Outcome> {
@@ -42,7 +42,7 @@ pub(super) fn run(
         print::number(kept.len()),
     ));
     let path = path.to_path_buf();
-    let mut shell = Shell { path, corpus, options, session, mode, timer: false, output: None };
+    let mut shell = Shell { path, corpus, query, session, mode, timer: false, output: None };
     loop {
         let typed = match lines.read(PROMPT)? {
             Typed::Input(typed) => typed,
@@ -68,7 +68,7 @@ pub(super) fn run(
 struct Shell<'a> {
     path: PathBuf,
     corpus: Corpus,
-    options: SqlOptions,
+    query: SqlQuery,
     session: &'a CommandSession,
     mode: Format,
     timer: bool,
@@ -134,7 +134,7 @@ impl Shell<'_> {
     }
 
     fn asked(&self) -> Asked<'_> {
-        Asked { corpus: &self.corpus, options: &self.options }
+        Asked { corpus: &self.corpus, query: &self.query }
     }
 
     fn show(&self, statement: &str, context: &Context<'_>) -> anyhow::Result<u64> {

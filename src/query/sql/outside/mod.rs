@@ -15,9 +15,9 @@ mod table;
 
 pub(super) use table::FileTable;
 
-use super::options::SqlOptions;
 use super::parameters::SqlParameters;
 use super::provider::Documents;
+use super::query::SqlQuery;
 use crate::query::error::QueryError;
 use crate::store::View;
 use datafusion::catalog::{TableFunctionArgs, TableFunctionImpl, TableProvider};
@@ -57,12 +57,12 @@ pub(super) fn table_function(word: &str) -> Option<&'static str> {
 }
 
 /// Makes the functions known; the engine has `range` and `generate_series` itself.
-pub(super) fn register(state: &mut SessionState, view: &View, options: &SqlOptions) {
-    let parameters = &options.parameters;
+pub(super) fn register(state: &mut SessionState, view: &View, query: &SqlQuery) {
+    let parameters = &query.parameters;
     let documents_at = DocumentsAt { view: view.clone(), parameters: parameters.clone() };
     state.register_udtf("documents_at", Arc::new(documents_at));
     for kind in FileKind::ALL {
-        let allowed = options.files;
+        let allowed = query.files;
         let function = ReadFiles { kind, allowed, parameters: parameters.clone() };
         state.register_udtf(kind.function(), Arc::new(function));
     }
@@ -105,7 +105,7 @@ impl TableFunctionImpl for ReadFiles {
         let function = self.kind.function();
         if !self.allowed {
             return plan_err!(
-                "`{function}` reads files of this machine, which is not allowed here: it is in `corpusdb sql`, and elsewhere where the program says so (files of SqlOptions, `files=True` in Python)"
+                "`{function}` reads files of this machine, which is not allowed here: it is in `corpusdb sql`, and elsewhere where the program says so (files of SqlQuery, `files=True` in Python)"
             );
         }
         let Some(path) = text(args.exprs(), &self.parameters) else {

@@ -15,9 +15,10 @@ pub use told::{
     QualityExample, QualityReport, QualityRule, QualityScore, QualitySource, QualityThreshold,
 };
 
-use super::{Moment, StatsOptions};
+use super::Moment;
 use crate::model::{BLOCK_SIZE, Context, DocId, SourceId};
 use crate::query::error::QueryError;
+use crate::query::filter::DocumentFilter;
 use crate::query::stats::scope::{Member, Scope};
 use crate::signals::SignalSet;
 use crate::store::View;
@@ -62,7 +63,7 @@ pub fn quality(
     context: &Context<'_>,
 ) -> Result<QualityReport, QueryError> {
     let moment = Moment::named(view, None)?;
-    let looked_at = StatsOptions {
+    let looked_at = DocumentFilter {
         condition: options.condition.clone(),
         source: options.source.clone(),
         snapshot: None,

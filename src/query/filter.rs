@@ -1,0 +1,132 @@
+//! Which documents are meant: those of a condition, of a source, of a snapshot.
+
+use super::error::QueryError;
+use super::snapshots::kept_in;
+use super::sql::{count, select};
+use crate::model::SourceId;
+use crate::store::{View, system_fields};
+use roaring::RoaringTreemap;
+
+/// Which documents are meant: all that are stored, or those of them that satisfy what is said here. A text is the
+/// condition alone, so that `"kept".into()` is one.
+///
+/// ```
+/// use corpusdb::query::DocumentFilter;
+///
+/// let filter = DocumentFilter::from("language = 'en'").in_snapshot("june");
+/// assert_eq!(filter.condition.as_deref(), Some("language = 'en'"));
+/// assert_eq!(DocumentFilter::default(), DocumentFilter::from(None));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct DocumentFilter {
+    /// Only documents for which this is true: a SQL boolean expression over the table documents.
+    ///
+    /// Columns are as they are today, also with a snapshot.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
+    )]
+    pub condition: Option<String>,
+    /// Only what is of this source.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
+    pub source: Option<String>,
+    /// Only what this snapshot keeps; `stats` counts all that was stored when it was made, too.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
+    pub snapshot: Option<String>,
+}
+
+impl DocumentFilter {
+    /// The same, of this source alone.
+    #[must_use]
+    pub fn of_source(self, source: impl Into<String>) -> Self {
+        Self { source: Some(source.into()), ..self }
+    }
+
+    /// The same, among what this snapshot keeps.
+    #[must_use]
+    pub fn in_snapshot(self, snapshot: impl Into<String>) -> Self {
+        Self { snapshot: Some(snapshot.into()), ..self }
+    }
+
+    /// The documents of a view that are meant. It blocks as [`select`] does.
+    ///
+    /// # Errors
+    /// As [`select`]; [`QueryError::NoSource`]; [`QueryError::Store`] for a snapshot that there is not.
+    pub(crate) fn select(&self, view: &View) -> Result<RoaringTreemap, QueryError> {
+        let mut found = match &self.snapshot {
+            Some(snapshot) => Some(kept_in(view, snapshot)?),
+            None => None,
+        };
+        if let Some(source) = &self.source {
+            let value = system_fields::source_value(source_named(view, source)?);
+            let of_source = view.documents_with(system_fields::SOURCE, &value)?;
+            found = Some(meet(found, of_source));
+        }
+        if let Some(condition) = &self.condition {
+            found = Some(meet(found, select(view, Some(condition))?));
+        }
+        found.map_or_else(|| select(view, None), Ok)
+    }
+
+    /// How many are meant: of a condition alone no document is looked at when the indexes can answer.
+    ///
+    /// # Errors
+    /// As [`DocumentFilter::select`].
+    pub(crate) fn count(&self, view: &View) -> Result<u64, QueryError> {
+        if self.source.is_none() && self.snapshot.is_none() {
+            return count(view, self.condition.as_deref());
+        }
+        Ok(self.select(view)?.len())
+    }
+}
+
+fn meet(found: Option<RoaringTreemap>, other: RoaringTreemap) -> RoaringTreemap {
+    match found {
+        Some(found) => found & other,
+        None => other,
+    }
+}
+
+/// The number of a source.
+///
+/// # Errors
+/// [`QueryError::NoSource`], with those that there are.
+pub(super) fn source_named(view: &View, name: &str) -> Result<SourceId, QueryError> {
+    view.source_named(name).map(|(id, _)| id).ok_or_else(|| {
+        let known: Vec<&str> = view.sources().map(|(_, record)| record.name.as_str()).collect();
+        let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
+        QueryError::NoSource { name: name.to_owned(), known }
+    })
+}
+
+impl From<&str> for DocumentFilter {
+    fn from(condition: &str) -> Self {
+        Self { condition: Some(condition.to_owned()), ..Self::default() }
+    }
+}
+
+impl From<&String> for DocumentFilter {
+    fn from(condition: &String) -> Self {
+        condition.as_str().into()
+    }
+}
+
+impl From<String> for DocumentFilter {
+    fn from(condition: String) -> Self {
+        Self { condition: Some(condition), ..Self::default() }
+    }
+}
+
+/// A condition that may be there.
+impl From<Option<&str>> for DocumentFilter {
+    fn from(condition: Option<&str>) -> Self {
+        Self { condition: condition.map(str::to_owned), ..Self::default() }
+    }
+}
+
+impl From<&Self> for DocumentFilter {
+    fn from(filter: &Self) -> Self {
+        filter.clone()
+    }
+}
