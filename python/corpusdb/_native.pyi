@@ -119,6 +119,7 @@ __all__ = [
 _Tally: TypeAlias = tuple[int, int, int, int, int]
 _Listener: TypeAlias = Callable[[str, int, int | None, _Tally | None, list[str]], object]
 _Settings: TypeAlias = Mapping[str, Any]
+_Values: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 _Pair: TypeAlias = tuple[int, str, str, int, str, str, str, float, float, float]
 _Changed: TypeAlias = tuple[int, str, str, str, str | None, int | None, str | None, int | None]
 
@@ -143,7 +144,9 @@ class Handle:
         """Gives everything back; again is nothing. When a writer is closed, what was handed out and not read is given
         up."""
 
-    def count(self, condition: str | None = None, snapshot: str | None = None) -> int:
+    def count(
+        self, condition: str | None = None, values: _Values = None, snapshot: str | None = None
+    ) -> int:
         """Documents that satisfy a condition; of those that a snapshot keeps."""
 
     def counts(self) -> tuple[int, int, int]:
@@ -342,7 +345,7 @@ def drop_signals(handle: Handle, names: Sequence[str], force: bool, listener: _L
 def sql(
     handle: Handle,
     statement: str,
-    values: Sequence[Any] | Mapping[str, Any] | None = None,
+    values: _Values = None,
     snapshot: str | None = None,
     files: bool = False,
 ) -> Rows:
@@ -351,10 +354,14 @@ def sql(
 def one_line(text: str) -> str:
     """A text of strangers on one line, as a terminal shows and does not obey it."""
 
-def select(handle: Handle, condition: str | None = None, snapshot: str | None = None) -> NDArray[np.uint64]:
+def select(
+    handle: Handle, condition: str | None = None, values: _Values = None, snapshot: str | None = None
+) -> NDArray[np.uint64]:
     """Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps."""
 
-def sample(handle: Handle, count: int, condition: str | None, seed: int, snapshot: str | None = None) -> list[int]:
+def sample(
+    handle: Handle, count: int, condition: str | None, values: _Values, seed: int, snapshot: str | None = None
+) -> list[int]:
     """Ids of documents drawn at random, reproducibly; of those that a snapshot keeps."""
 
 def show(handle: Handle, ids: Sequence[int]) -> list[str]:

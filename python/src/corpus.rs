@@ -3,6 +3,7 @@
 use crate::blocking::{attended, or_leave, soon, to_the_end};
 use crate::error::named;
 use crate::loan::{Loan, Loans};
+use crate::parameters::parameters;
 use crate::process::{Owned, refuse_forked};
 use crate::words::tried;
 use corpusdb::query::DocumentFilter;
@@ -118,15 +119,17 @@ impl Handle {
     }
 
     /// Documents that satisfy a condition; of those that a snapshot keeps.
-    #[pyo3(signature = (condition=None, snapshot=None))]
+    #[pyo3(signature = (condition=None, values=None, snapshot=None))]
     fn count(
         &self,
         py: Python<'_>,
         condition: Option<String>,
+        values: Option<Bound<'_, PyAny>>,
         snapshot: Option<String>,
     ) -> PyResult<u64> {
         let corpus = self.corpus(py)?;
-        let filter = DocumentFilter { condition, snapshot, source: None };
+        let parameters = parameters(values.as_ref())?;
+        let filter = DocumentFilter { condition, snapshot, parameters, source: None };
         or_leave(py, None, move |_| corpus.count(filter))
     }
 

@@ -2,6 +2,7 @@
 
 use crate::blocking::{or_leave, soon};
 use crate::corpus::Handle;
+use crate::parameters::parameters;
 use crate::words::json;
 use corpusdb::query::DocumentFilter;
 use corpusdb::report::ReportOptions;
@@ -12,16 +13,19 @@ use pyo3::types::{PyBytes, PyDict};
 
 /// Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps.
 #[pyfunction]
-#[pyo3(signature = (handle, condition=None, snapshot=None))]
+#[pyo3(signature = (handle, condition=None, values=None, snapshot=None))]
 pub(crate) fn select<'py>(
     py: Python<'py>,
     handle: &Handle,
     condition: Option<String>,
+    values: Option<Bound<'py, PyAny>>,
     snapshot: Option<String>,
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let corpus = handle.corpus(py)?;
+    let parameters = parameters(values.as_ref())?;
+    let filter = DocumentFilter { condition, snapshot, parameters, source: None };
     let found = or_leave(py, None, move |_| {
-        let selected = corpus.select(DocumentFilter { condition, snapshot, source: None })?;
+        let selected = corpus.select(filter)?;
         Ok(selected.iter().collect::<Vec<u64>>())
     })?;
     Ok(found.into_pyarray(py))
@@ -29,18 +33,20 @@ pub(crate) fn select<'py>(
 
 /// Ids of documents drawn at random, reproducibly; of those that a snapshot keeps.
 #[pyfunction]
-#[pyo3(signature = (handle, count, condition, seed, snapshot=None))]
+#[pyo3(signature = (handle, count, condition, values, seed, snapshot=None))]
 pub(crate) fn sample(
     py: Python<'_>,
     handle: &Handle,
     count: u64,
     condition: Option<String>,
+    values: Option<Bound<'_, PyAny>>,
     seed: u64,
     snapshot: Option<String>,
 ) -> PyResult<Vec<u64>> {
     let corpus = handle.corpus(py)?;
+    let parameters = parameters(values.as_ref())?;
+    let filter = DocumentFilter { condition, snapshot, parameters, source: None };
     or_leave(py, None, move |_| {
-        let filter = DocumentFilter { condition, snapshot, source: None };
         let drawn = corpus.sample(filter, count, seed)?;
         Ok(drawn.into_iter().map(|document| document.0).collect())
     })

@@ -165,6 +165,8 @@ def test_parameters_are_values_and_never_text(db: corpusdb.Corpus) -> None:
         ("text = ?", [corpora.prose(3)], 1), ("id IN (SELECT id FROM documents WHERE year = ? LIMIT 5)", [2003], 1),
     ]:
         assert db.sql(count + statement, parameters).fetchall() == [(found,)], (statement, parameters)
+        assert db.count(statement, parameters) == len(db.select(statement, parameters)) == found
+        assert len(list(db.documents(statement, parameters))) == len(db.sample(99, statement, parameters)) == found
     (row,) = db.sql("SELECT $i + 1, $t || '!', $d, $m, $b, $n, $l LIMIT $k", {
         "i": 1, "t": "it's", "d": datetime.date(2026, 1, 2), "b": b"raw", "n": None, "l": [1, 2], "k": 1,
         "m": datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
@@ -198,3 +200,7 @@ def test_parameters_that_do_not_fit_are_named(db: corpusdb.Corpus) -> None:
             db.sql("SELECT ?, ?" if isinstance(given, list) and len(given) == 2 else "SELECT ?", given)
     with pytest.raises(corpusdb.BadQuery, match="no value was given"):
         db.sql("SELECT ?")
+    for condition, given in [("source = ?", None), ("source = $s", ["web"]), ("kept", {"s": 1})]:
+        with pytest.raises(corpusdb.BadQuery, match="a value was given for|no value was given for"):
+            db.count(condition, given)
+    assert db.count("source = $s", {"s": "web"}, snapshot="first") == 40
