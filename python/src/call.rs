@@ -4,7 +4,7 @@
 //! and defaults hold here as there. A verb that writes, or that stops where nothing is lost, runs to its end; another one may be
 //! left.
 
-use crate::blocking::{or_leave, to_the_end};
+use crate::blocking::{run_detached, run_to_end};
 use crate::corpus::Handle;
 use crate::error::{named, raise};
 use corpusdb::cli::rows::{
@@ -42,11 +42,13 @@ pub(crate) fn call(
     let (answer, notes) = match (on, handle, path) {
         (HandleKind::Corpus, Some(handle), _) if stops => {
             let corpus = handle.corpus(py)?;
-            to_the_end(py, listener, |context| Ok(run(OpenHandle::Corpus(&corpus), context)))?
+            run_to_end(py, listener, |context| Ok(run(OpenHandle::Corpus(&corpus), context)))?
         }
         (HandleKind::Corpus | HandleKind::AnyCorpus, Some(handle), _) => {
             let corpus = handle.corpus(py)?;
-            or_leave(py, listener, move |context| Ok(run(OpenHandle::Corpus(&corpus), context)))?
+            run_detached(py, listener, move |context| {
+                Ok(run(OpenHandle::Corpus(&corpus), context))
+            })?
         }
         (HandleKind::Writer, Some(handle), _) => {
             handle.write_fed(py, listener, tried, &mut |_, _| false, |writer, context| {
@@ -54,10 +56,10 @@ pub(crate) fn call(
             })?
         }
         (HandleKind::Path, _, Some(path)) => {
-            to_the_end(py, listener, |context| Ok(run(OpenHandle::Path(&path), context)))?
+            run_to_end(py, listener, |context| Ok(run(OpenHandle::Path(&path), context)))?
         }
         (HandleKind::Nothing | HandleKind::AnyCorpus, None, None) => {
-            to_the_end(py, listener, |context| Ok(run(OpenHandle::Nothing, context)))?
+            run_to_end(py, listener, |context| Ok(run(OpenHandle::Nothing, context)))?
         }
         _ => return Err(named(py, "CorpusError", &format!("`{verb}` works on another handle"))),
     };

@@ -1,6 +1,6 @@
 //! A corpus that changes its mind: removal, another policy, compaction; checks.
 
-use crate::blocking::{or_leave, soon};
+use crate::blocking::{run_briefly, run_detached};
 use crate::call::raise_any;
 use crate::corpus::Handle;
 use crate::policy::PolicySettings;
@@ -61,7 +61,7 @@ pub(crate) fn purge(
         })
     };
     let corpus = handle.corpus(py)?;
-    let mut selection = soon(py, || corpus.keys_to_purge(keys.iter().map(String::as_str)))?;
+    let mut selection = run_briefly(py, || corpus.keys_to_purge(keys.iter().map(String::as_str)))?;
     drop(corpus);
     selection.documents.extend(documents);
     let mut report = purge(selection)?;
@@ -167,7 +167,7 @@ pub(crate) fn check(
         [("quick", CheckDepth::Quick), ("full", CheckDepth::Full), ("deep", CheckDepth::Deep)];
     let depth = one_of(py, "BadInput", "depth", depth, &depths)?;
     let corpus = handle.corpus(py)?;
-    let told = or_leave(py, listener.as_ref(), move |context| {
+    let told = run_detached(py, listener.as_ref(), move |context| {
         let faults = corpus.check(depth, context)?;
         let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
         let crowded = corpus.view().crowded()?.len();
@@ -187,5 +187,5 @@ pub(crate) fn digest(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    or_leave(py, listener.as_ref(), move |context| corpus.digest(context))
+    run_detached(py, listener.as_ref(), move |context| corpus.digest(context))
 }

@@ -1,6 +1,6 @@
 //! Documents: selected, drawn, shown, by id and key, with their tokens; what is in a corpus.
 
-use crate::blocking::{or_leave, soon};
+use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
 use crate::parameters::parameters;
 use crate::words::json;
@@ -24,7 +24,7 @@ pub(crate) fn select<'py>(
     let corpus = handle.corpus(py)?;
     let parameters = parameters(values.as_ref())?;
     let filter = DocumentFilter { condition, snapshot, parameters, source: None };
-    let found = or_leave(py, None, move |_| {
+    let found = run_detached(py, None, move |_| {
         let selected = corpus.select(filter)?;
         Ok(selected.iter().collect::<Vec<u64>>())
     })?;
@@ -46,7 +46,7 @@ pub(crate) fn sample(
     let corpus = handle.corpus(py)?;
     let parameters = parameters(values.as_ref())?;
     let filter = DocumentFilter { condition, snapshot, parameters, source: None };
-    or_leave(py, None, move |_| {
+    run_detached(py, None, move |_| {
         let drawn = corpus.sample(filter, count, seed)?;
         Ok(drawn.into_iter().map(|document| document.0).collect())
     })
@@ -56,7 +56,7 @@ pub(crate) fn sample(
 #[pyfunction]
 pub(crate) fn show(py: Python<'_>, handle: &Handle, ids: Vec<u64>) -> PyResult<Vec<String>> {
     let corpus = handle.corpus(py)?;
-    let shown = soon(py, move || {
+    let shown = run_briefly(py, move || {
         ids.into_iter().map(|id| corpus.show(DocId(id))).collect::<Result<Vec<_>, _>>()
     })?;
     shown.iter().map(|shown| json(py, shown)).collect()
@@ -66,7 +66,7 @@ pub(crate) fn show(py: Python<'_>, handle: &Handle, ids: Vec<u64>) -> PyResult<V
 #[pyfunction]
 pub(crate) fn find_key(py: Python<'_>, handle: &Handle, key: String) -> PyResult<Vec<u64>> {
     let corpus = handle.corpus(py)?;
-    soon(py, move || Ok(corpus.find_key(&key)?.into_iter().map(|id| id.0).collect()))
+    run_briefly(py, move || Ok(corpus.find_key(&key)?.into_iter().map(|id| id.0).collect()))
 }
 
 /// The stored token ids of a document, by a tokenizer or the first one.
@@ -79,7 +79,7 @@ pub(crate) fn tokens<'py>(
     tokenizer: Option<String>,
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
     let corpus = handle.corpus(py)?;
-    let ids = soon(py, move || {
+    let ids = run_briefly(py, move || {
         let view = corpus.view();
         let known = match &tokenizer {
             Some(name) => Some(corpus.tokenizer_record(name)?.0),
@@ -108,7 +108,7 @@ pub(crate) fn shown_tokens(
     tokenizer: Option<String>,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let shown = soon(py, move || corpus.tokens_of(DocId(document), tokenizer.as_deref()))?;
+    let shown = run_briefly(py, move || corpus.tokens_of(DocId(document), tokenizer.as_deref()))?;
     json(py, &shown)
 }
 
@@ -137,7 +137,7 @@ pub(crate) fn report(
         domains_by_text: summary,
         ..ReportOptions::default()
     };
-    let report = or_leave(py, None, move |context| corpus.report(&options, context))?;
+    let report = run_detached(py, None, move |context| corpus.report(&options, context))?;
     let page = page.then(|| crate::command::data_card(&report));
     let described = croissant.map(|before| crate::command::croissant(py, &report, &before));
     let summary = summary.then(|| crate::command::eu_summary(&report));
@@ -152,7 +152,7 @@ pub(crate) fn rejects<'py>(
     limit: usize,
 ) -> PyResult<(Vec<Bound<'py, PyDict>>, u64)> {
     let corpus = handle.corpus(py)?;
-    let (found, all) = soon(py, move || {
+    let (found, all) = run_briefly(py, move || {
         let found = corpus.rejects(limit)?.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
         Ok((found, corpus.view().state().rejects))
     })?;

@@ -1,6 +1,6 @@
 //! Plans as Python holds them: made, told, built, verified, extended.
 
-use crate::blocking::{or_leave, soon, to_the_end};
+use crate::blocking::{run_briefly, run_detached, run_to_end};
 use crate::corpus::Handle;
 use crate::error::raise;
 use corpusdb::Recipe;
@@ -57,13 +57,13 @@ impl Plan {
     /// How many documents it draws that were removed since its snapshot.
     fn removed(&self, py: Python<'_>, handle: &Handle) -> PyResult<u64> {
         let corpus = handle.corpus(py)?;
-        soon(py, || corpus.removed_since(&self.planned))
+        run_briefly(py, || corpus.removed_since(&self.planned))
     }
 
     /// What epoch 0 will be: as the command prints it, and as JSON.
     fn explain(&self, py: Python<'_>, handle: &Handle) -> PyResult<(String, String)> {
         let (corpus, planned) = (handle.corpus(py)?, Arc::clone(&self.planned));
-        let told = or_leave(py, None, move |context| corpus.explain(&planned, context))?;
+        let told = run_detached(py, None, move |context| corpus.explain(&planned, context))?;
         Ok((told.to_string(), json(&told)?))
     }
 
@@ -80,7 +80,7 @@ impl Plan {
     ) -> PyResult<String> {
         let corpus = handle.corpus(py)?;
         let threads = threads.unwrap_or(0);
-        let manifest = to_the_end(py, listener, |context| {
+        let manifest = run_to_end(py, listener, |context| {
             let job = BuildJob { epoch, out: &out };
             corpus.build(&self.planned, &job, &context.with_threads(threads))
         })?;
@@ -97,8 +97,9 @@ impl Plan {
         listener: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let (corpus, planned) = (handle.corpus(py)?, Arc::clone(&self.planned));
-        let verdict =
-            or_leave(py, listener, move |context| corpus.verify(&planned, &directory, context))?;
+        let verdict = run_detached(py, listener, move |context| {
+            corpus.verify(&planned, &directory, context)
+        })?;
         json(&verdict)
     }
 }
@@ -120,7 +121,7 @@ pub(crate) fn plan_recipe(
         return Ok(Plan::new(planned, Some(record.number)));
     }
     let corpus = handle.corpus(py)?;
-    let planned = or_leave(py, listener, move |context| corpus.plan(&recipe, context))?;
+    let planned = run_detached(py, listener, move |context| corpus.plan(&recipe, context))?;
     Ok(Plan::new(planned, None))
 }
 
@@ -141,7 +142,7 @@ pub(crate) fn mark_epochs(
 #[pyfunction]
 pub(crate) fn stored_plan(py: Python<'_>, handle: &Handle, number: u32) -> PyResult<Plan> {
     let corpus = handle.corpus(py)?;
-    let planned = soon(py, || corpus.stored_plan(number))?;
+    let planned = run_briefly(py, || corpus.stored_plan(number))?;
     Ok(Plan::new(planned, Some(number)))
 }
 
@@ -152,7 +153,7 @@ pub(crate) fn stored_plans(
     handle: &Handle,
 ) -> PyResult<Vec<(u32, String, String)>> {
     let corpus = handle.corpus(py)?;
-    let records = soon(py, || corpus.epochs())?;
+    let records = run_briefly(py, || corpus.epochs())?;
     let told =
         |record: corpusdb::store::EpochRecord| (record.number, hex(record.hash), record.snapshot);
     Ok(records.into_iter().map(told).collect())

@@ -70,7 +70,7 @@ pub(crate) fn create(
         Ok((name, kind))
     };
     let declared = fields.into_iter().map(declared).collect::<PyResult<Vec<_>>>()?;
-    crate::blocking::soon(py, || Corpus::init(&path, &policy, &declared))?;
+    crate::blocking::run_briefly(py, || Corpus::init(&path, &policy, &declared))?;
     Ok(policy.to_string())
 }
 

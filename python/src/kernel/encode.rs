@@ -2,7 +2,7 @@
 
 use super::columns::{Columns, required};
 use super::each;
-use crate::blocking::soon;
+use crate::blocking::run_briefly;
 use crate::tokenizers::Encoder;
 use corpusdb::arrow::array::{Array, ListBuilder, UInt32Builder};
 use corpusdb::tokenizer::Tokenizer;
@@ -13,7 +13,7 @@ use std::sync::Arc;
 /// Loads the bytes of a `tokenizer.json`, without a corpus.
 #[pyfunction]
 pub(crate) fn load_encoder(py: Python<'_>, file: Vec<u8>) -> PyResult<Encoder> {
-    let tokenizer = soon(py, || Ok(Tokenizer::load(&file, &[])?))?;
+    let tokenizer = run_briefly(py, || Ok(Tokenizer::load(&file, &[])?))?;
     Ok(Encoder::new(String::new(), Arc::new(tokenizer)))
 }
 
