@@ -77,7 +77,6 @@ extern crate self as corpusdb;
 
 mod corpus;
 mod decide;
-mod error;
 mod input;
 mod model;
 mod output;
@@ -128,11 +127,12 @@ pub use roaring;
 
 pub use corpus::{Backups, Corpus, CorpusOptions, CorpusWriter};
 pub use epoch::Recipe;
-pub use error::Error;
 pub use ingest::{IngestOptions, IngestReport};
 pub use model::show;
+pub use model::text_file;
 pub use model::{
-    Context, DedupMode, DocId, FieldKind, Hint, Interrupt, Interrupted, IoError, NamedKind,
-    NoProgress, Policy, Progress, ProgressTally, is_panic_caught, parse_bytes, parse_share,
+    Context, DedupMode, DocId, Error, ErrorDetails, ErrorKind, FieldKind, Hint, Interrupt,
+    Interrupted, IoError, NamedKind, NoProgress, Policy, Progress, ProgressTally, is_panic_caught,
+    parse_bytes, parse_share,
 };
 pub use workflow::{LostDocument, RepairReport, SalvageReport, ShownBy};

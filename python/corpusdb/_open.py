@@ -72,8 +72,9 @@ def open(
     """Opens a corpus: for reading, also beside a writer, or with `mode="w"` for writing, alone.
 
     `memory` is about how much caches and work in memory may take (bytes, or "4GiB"; by default a quarter of the
-    machine's), `threads` how many work in the background of a writer (one a core). `shards` are corpora beside it, in
-    their order, which are read: plans, loaders and exports of the opened one then draw from the documents of all.
+    machine's, or of the container's limit), `threads` how many work in the background of a writer (one a core).
+    `shards` are corpora beside it, in their order, which are read: plans, loaders and exports of the opened one then
+    draw from the documents of all.
 
     Raises `corpusdb.NotFound` where there is no corpus, `corpusdb.Locked` when another one writes, `corpusdb.BadInput`
     when one corpus is named twice.

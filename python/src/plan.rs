@@ -189,7 +189,7 @@ pub(crate) fn drop_plan(py: Python<'_>, handle: &Handle, number: u32) -> PyResul
 }
 
 fn parse(py: Python<'_>, recipe: &str) -> PyResult<Recipe> {
-    Recipe::parse(recipe).map_err(|error: EpochError| raise(py, error.into()))
+    Recipe::parse(recipe).map_err(|error: EpochError| raise(py, error))
 }
 
 fn hex(hash: [u8; 32]) -> String {

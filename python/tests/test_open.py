@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -281,3 +282,27 @@ def test_keywords_that_calls_share_are_in_the_signature_of_each(tmp_path: Path) 
     with pytest.raises(TypeError, match=r"redo\(\): no option `profile`$"):
         Dedup.redo(None, profile="web")  # type: ignore[arg-type, call-arg]
     assert not (tmp_path / "c").exists()
+
+
+def test_more_tables_than_the_soft_limit_of_open_files_are_opened(tmp_path: Path) -> None:
+    """The command raised the limit, the package did not: it could not open what the command opens."""
+    fields = {f"field{number}": int for number in range(8)}
+    with corpusdb.create(tmp_path / "c", fields=fields) as db:
+        for part in range(3):
+            record = {"id": f"{part}", "text": f"a page of part {part}, with words of its own", "field1": part}
+            db.ingest([record], source="web", id_field="id")
+            db.compact()
+    tables = len(list((tmp_path / "c" / "db").glob("*.sst")))
+    script = """
+        import resource, sys
+        import corpusdb
+        _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        opened = len(__import__("os").listdir("/proc/self/fd"))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (opened + int(sys.argv[2]) // 2, hard))
+        print(corpusdb.open(sys.argv[1]).count())
+    """
+    command = [sys.executable, "-c", textwrap.dedent(script), str(tmp_path / "c"), str(tables)]
+    if not Path("/proc/self/fd").is_dir():
+        pytest.skip("open files are not to be seen here")
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert answer.stdout == "3\n", answer.stderr

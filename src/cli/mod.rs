@@ -26,7 +26,9 @@ mod signals;
 mod snapshot;
 mod spelling;
 mod sql;
+mod stop_signals;
 mod tables;
+mod text_file;
 mod tokenizer;
 mod tokenizer_page;
 mod verb;
@@ -155,7 +157,9 @@ enum Outcome {
 pub fn main() -> ExitCode {
     silence_contained_panics();
     let arguments: Vec<_> = std::env::args_os().collect();
-    ExitCode::from(main_from(&arguments))
+    let own_name = || arguments.first().cloned().unwrap_or_default();
+    let program = std::env::current_exe().map_or_else(|_| own_name(), OsString::from);
+    ExitCode::from(main_from(&arguments, vec![program]))
 }
 
 /// What the library makes an error of is told as one, not as a panic too.
@@ -168,8 +172,9 @@ pub fn silence_contained_panics() {
     }));
 }
 
-/// Runs the command with `arguments`, of which the first is its own name; the exit code says how it went.
-pub fn main_from(arguments: &[OsString]) -> u8 {
+/// Runs the command with `arguments`, of which the first is its own name, where `program` are the words that start it
+/// once more; the exit code says how it went.
+pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     // Also for what is wrong with the arguments themselves.
     let mut words = arguments.iter().skip(1).take_while(|argument| *argument != "--");
     if words.any(|argument| argument == "--json") {
@@ -183,11 +188,11 @@ pub fn main_from(arguments: &[OsString]) -> u8 {
             return 0;
         }
     };
-    limits::lift();
+    limits::survive_file_size_limit();
     let (path, inner) = deepest(&matches);
     match find_verb(&path) {
-        Some(row) => run_row(row, &matches, inner),
-        None => run_old(&matches),
+        Some(row) => run_row(row, &matches, inner, program),
+        None => run_old(&matches, program),
     }
 }
 
@@ -228,12 +233,17 @@ fn deepest(matches: &ArgMatches) -> (String, &ArgMatches) {
 }
 
 /// Does the work of a row, then prints the answer: the exit code is the answer's, whatever became of who reads it.
-fn run_row(row: &'static VerbEntry, matches: &ArgMatches, inner: &ArgMatches) -> u8 {
+fn run_row(
+    row: &'static VerbEntry,
+    matches: &ArgMatches,
+    inner: &ArgMatches,
+    program: Vec<OsString>,
+) -> u8 {
     let globals = match session::GlobalArgs::from_arg_matches(matches) {
         Ok(globals) => globals,
         Err(error) => return refused(&error),
     };
-    let session = match CommandSession::new(globals, row.stops) {
+    let session = match CommandSession::new(globals, row.stops, program) {
         Ok(session) => session,
         Err(error) => return failed(&error),
     };
@@ -305,12 +315,12 @@ fn work(
 }
 
 /// The verbs that are no rows yet.
-fn run_old(matches: &ArgMatches) -> u8 {
+fn run_old(matches: &ArgMatches, program: Vec<OsString>) -> u8 {
     let cli = match Cli::from_arg_matches(matches) {
         Ok(cli) => cli,
         Err(error) => return refused(&error),
     };
-    let session = match CommandSession::new(cli.globals, cli.verb.has_safe_points()) {
+    let session = match CommandSession::new(cli.globals, cli.verb.has_safe_points(), program) {
         Ok(session) => session,
         Err(error) => return failed(&error),
     };
@@ -387,7 +397,7 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
 
 /// The way out that an error of the library names.
 fn hint(error: &anyhow::Error) -> Option<corpusdb::Hint> {
-    error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>()?.hint())
+    error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>()?.hint().cloned())
 }
 
 #[cfg(test)]

@@ -1,13 +1,14 @@
 //! Flags that every verb shares, and what they come to on this machine.
 
 use super::bar::Bar;
-use anyhow::Context as _;
+use super::stop_signals::StopSignals;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
-use corpusdb::store::{DryRunCorpus, StoreError};
+use corpusdb::store::DryRunCorpus;
 use corpusdb::{
-    Context, Corpus, CorpusOptions, CorpusWriter, Error, Interrupt, NoProgress, Progress,
+    Context, Corpus, CorpusOptions, CorpusWriter, Error, ErrorKind, Interrupt, NoProgress, Progress,
 };
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -26,7 +27,7 @@ pub(super) struct GlobalArgs {
     /// Draw no progress bars
     #[arg(long, global = true)]
     no_progress: bool,
-    /// Memory for caches and batches, such as 512MB or 4GiB [default: a quarter of the machine's]
+    /// Memory for caches and batches, such as 512MB or 4GiB [default: a quarter of the machine's, or of the container's limit]
     #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
     memory: Option<u64>,
     /// Threads [default: one a core]
@@ -46,30 +47,37 @@ pub(super) fn now() -> Option<i64> {
 
 /// What a verb needs beside its own arguments.
 pub(super) struct CommandSession {
+    /// The words that start this command again.
+    pub(super) program: Vec<OsString>,
     pub(super) json: bool,
+    pub(super) no_progress: bool,
     pub(super) memory: u64,
     pub(super) threads: usize,
     pub(super) progress: Box<dyn Progress>,
     pub(super) interrupt: Interrupt,
     heard: Arc<Mutex<Option<Interrupt>>>,
+    _stops: StopSignals,
 }
 
 impl CommandSession {
     /// Ctrl-C asks a verb that stops at `safe_points` to do so; any other verb, and the second time any,
     /// ends there and then, which harms no corpus: a commit is whole or absent.
-    pub(super) fn new(globals: GlobalArgs, safe_points: bool) -> anyhow::Result<Self> {
+    pub(super) fn new(
+        globals: GlobalArgs,
+        safe_points: bool,
+        program: Vec<OsString>,
+    ) -> anyhow::Result<Self> {
         let interrupt = Interrupt::default();
         let heard = Arc::new(Mutex::new(safe_points.then(|| interrupt.clone())));
         let current = Arc::clone(&heard);
-        ctrlc::set_handler(move || {
+        let stops = StopSignals::hear(move || {
             match &*current.lock().unwrap_or_else(PoisonError::into_inner) {
                 Some(asked) if !asked.is_raised() => asked.raise(),
                 // Threads of the store and of a statement go on: what the C library would clear up at an
                 // ordinary exit is in their hands.
                 _ => signal_hook::low_level::exit(130),
             }
-        })
-        .context("cannot handle Ctrl-C")?;
+        })?;
         let progress: Box<dyn Progress> = if globals.no_progress || globals.json {
             Box::new(NoProgress)
         } else {
@@ -79,7 +87,18 @@ impl CommandSession {
         // Parallel work outside of an ingest uses the global pool.
         let _ = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
         let memory = globals.memory.unwrap_or_else(|| Corpus::options().memory_bytes());
-        Ok(Self { json: globals.json, memory, threads, progress, interrupt, heard })
+        let GlobalArgs { json, no_progress, .. } = globals;
+        Ok(Self {
+            program,
+            json,
+            no_progress,
+            memory,
+            threads,
+            progress,
+            interrupt,
+            heard,
+            _stops: stops,
+        })
     }
 
     /// How long calls of the library run: with the command's bar, until its Ctrl-C, on its threads.
@@ -142,8 +161,10 @@ impl CommandSession {
         let others = each.open_all(shards)?;
         for tried in 0_u32.. {
             match each.open_writer(path) {
-                Err(Error::Store(StoreError::Locked { .. }))
-                    if tried < LOCK_TRIES && !self.interrupt.is_raised() =>
+                Err(error)
+                    if error.kind() == ErrorKind::Locked
+                        && tried < LOCK_TRIES
+                        && !self.interrupt.is_raised() =>
                 {
                     std::thread::sleep(LOCK_PAUSE);
                 }

@@ -1,8 +1,8 @@
 //! Backups of corpora: taken beside a writer, listed, verified, restored and dropped.
 
+use super::machine;
 use super::remote_backups::RemoteBackups;
-use crate::error::Error;
-use crate::model::Context;
+use crate::model::{Context, Error};
 use crate::remote::{ObjectStores, RemoteError, is_remote, without_secrets};
 use crate::store::{
     BackupFolder, BackupPlace, BackupRecord, BackupReport, DropBackupReport, StoreError,
@@ -56,6 +56,7 @@ impl Backups {
         work: impl FnOnce(&dyn BackupPlace) -> Result<T, StoreError>,
     ) -> Result<T, Error> {
         let address = self.place.to_string_lossy();
+        machine::raise_open_files();
         let done = match is_remote(&address) {
             true => work(&RemoteBackups::open(&self.stores, &address, context)?),
             false => work(&BackupFolder::at(&self.place)),

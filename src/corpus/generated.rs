@@ -1,7 +1,7 @@
 //! A corpus of lengths alone, for measuring plans.
 
 use super::CorpusWriter;
-use crate::error::Error;
+use crate::model::Error;
 use crate::store::StoreError;
 use std::path::Path;
 

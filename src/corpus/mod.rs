@@ -5,6 +5,7 @@
 mod backups;
 #[cfg(feature = "generated")]
 mod generated;
+mod machine;
 mod options;
 mod remote_backups;
 mod shards;
@@ -14,8 +15,7 @@ pub use options::CorpusOptions;
 pub use shards::{Corpora, ShardError};
 pub(crate) use shards::{parts, whole, wholes};
 
-use crate::error::Error;
-use crate::model::{Context, FieldKind, Policy};
+use crate::model::{Context, Error, FieldKind, Policy, note_little_room};
 use crate::store::{
     self, DryRunCorpus, EpochRecord, RejectIter, SnapshotRecord, StoreWriter, View, WriterLock,
 };
@@ -231,7 +231,11 @@ impl CorpusWriter {
     /// # Errors
     /// [`Error::Store`] when the disk refuses, or for an interrupt.
     pub fn compact(&mut self, context: &Context<'_>) -> Result<(), Error> {
-        Ok(self.writer.compact(&self.within(context))?)
+        let context = self.within(context);
+        // The tables that a family is rewritten from go when the new ones are there.
+        let largest = self.view().disk_usage()?.iter().map(|(_, bytes)| *bytes).max();
+        note_little_room("compacting", &self.path, largest.unwrap_or(0), &context);
+        Ok(self.writer.compact(&context)?)
     }
 
     /// How a call of this handle runs.

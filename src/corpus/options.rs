@@ -1,13 +1,11 @@
 //! How a corpus is opened: what it may take of the machine.
 
+use super::machine;
 use super::{Corpus, CorpusWriter};
-use crate::error::Error;
+use crate::model::Error;
 use crate::store::{self, MemoryBudget, StoreWriter};
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
-
-/// Main memory where the system does not say: 8 GiB.
-const UNTOLD_MEMORY: u64 = 8 << 30;
 
 /// What an opened corpus may take of the machine; [`Corpus::options`] begins with all defaults.
 ///
@@ -30,26 +28,29 @@ pub struct CorpusOptions {
 }
 
 impl CorpusOptions {
-    /// About how many bytes caches and work in memory may take together. A quarter of the machine's memory unless said.
+    /// About how many bytes caches and work in memory may take together. By default a quarter of the memory that there
+    /// is: the machine's, or the limit of the control group (of a container) that the process runs in, where that is
+    /// less.
     pub const fn memory(mut self, bytes: u64) -> Self {
         self.memory = Some(bytes);
         self
     }
 
     /// How many threads fingerprint, encode and export, and flush, compact and load in the background of a writer.
-    /// One a core unless said.
+    /// By default one a core that the process may run on, by its affinity and the quota of its control group.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
 
-    /// Opens the corpus at `path` for reading: its last commit, also beside a writer.
+    /// Opens the corpus at `path` for reading: its last commit, also beside a writer. Every table of it is held open,
+    /// one file for some 64 MB, so the process's limit of open files is raised towards its hard limit.
     ///
     /// # Errors
     /// [`Error::Store`]: no corpus, another format, lost commits, corruption.
     pub fn open(self, path: impl AsRef<Path>) -> Result<Corpus, Error> {
         let (path, memory) = (path.as_ref(), self.memory_bytes());
-        let view = store::read(path, MemoryBudget::within(memory))?;
+        let view = store::read(path, self.claim())?;
         let (path, others, threads) = (path.to_path_buf(), Arc::default(), self.thread_count());
         Ok(Corpus { path, view, others, corpora: OnceLock::new(), memory, threads, _lock: None })
     }
@@ -68,14 +69,15 @@ impl CorpusOptions {
         each.open(path)?.with_shards(each.open_all(shards)?)
     }
 
-    /// Opens the corpus at `path` for writing. One process at a time; readers may go on.
+    /// Opens the corpus at `path` for writing. One process at a time; readers may go on. The limit of open files is
+    /// raised as by [`CorpusOptions::open`].
     ///
     /// # Errors
     /// [`Error::Store`]: no corpus, a newer format, another writer, lost commits, corruption;
     /// [`Error::Policy`]: sketches that this release does not make.
     pub fn open_writer(self, path: impl AsRef<Path>) -> Result<CorpusWriter, Error> {
         let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
-        let writer = StoreWriter::open(path, MemoryBudget::within(memory), threads)?;
+        let writer = StoreWriter::open(path, self.claim(), threads)?;
         // Sketches of two versions must not come into one corpus.
         writer.view().policy().check()?;
         Ok(CorpusWriter {
@@ -122,7 +124,7 @@ impl CorpusOptions {
     /// The bytes that a corpus opened with these options may take.
     #[must_use]
     pub fn memory_bytes(self) -> u64 {
-        self.memory.unwrap_or_else(|| machine_memory() / 4)
+        self.memory.unwrap_or_else(|| machine::memory_within(Path::new("/")) / 4)
     }
 
     /// The threads that a corpus opened with these options may use.
@@ -131,13 +133,10 @@ impl CorpusOptions {
         let cores = || std::thread::available_parallelism().map_or(1, usize::from);
         self.threads.filter(|threads| *threads > 0).unwrap_or_else(cores)
     }
-}
 
-/// Bytes of main memory.
-fn machine_memory() -> u64 {
-    let told = std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| {
-        let line = text.lines().find(|line| line.starts_with("MemTotal:"))?.to_owned();
-        line.split_whitespace().nth(1)?.parse::<u64>().ok()
-    });
-    told.map_or(UNTOLD_MEMORY, |kib| kib.saturating_mul(1024))
+    /// What the store may take of the memory, with room for its open files: asked for by whatever opens a corpus.
+    pub(crate) fn claim(self) -> MemoryBudget {
+        machine::raise_open_files();
+        MemoryBudget::within(self.memory_bytes())
+    }
 }

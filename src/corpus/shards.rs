@@ -5,8 +5,7 @@
 //! names, and tokenizers by their names and files.
 
 use super::{Corpus, CorpusWriter};
-use crate::error::Error;
-use crate::model::{BLOCK_SIZE, DocId, LossSpan, SourceId, Standing, TokenizerId};
+use crate::model::{BLOCK_SIZE, DocId, Error, LossSpan, SourceId, Standing, TokenizerId};
 use crate::store::{NumberBlockRef, StoreError, TokenIdsRef, TokenizerRecord, View, system_fields};
 use roaring::{RoaringBitmap, RoaringTreemap};
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,8 +7,7 @@ use super::tokenizers::load;
 use super::train::TrainingRecord;
 use crate::corpus::Corpus;
 use crate::decide::{LoadedTokenizer, encode_text};
-use crate::error::Error;
-use crate::model::{Context, DocId, TokenizerId};
+use crate::model::{Context, DocId, Error, TokenizerId};
 use crate::store::View;
 use crate::tokenizer::{
     Encoder, PretokenCounter, TokenizerError, TrainOptions,

@@ -7,8 +7,7 @@ use super::error::CurateError;
 use crate::contamination::{Built, Looker, Seeds, SuiteItem, build};
 use crate::corpus::CorpusWriter;
 use crate::dedup::TokenHashes;
-use crate::error::Error;
-use crate::model::{Context, DocId, Sightings, SuiteGram, SuiteId, SuiteVerdict};
+use crate::model::{Context, DocId, Error, Sightings, SuiteGram, SuiteId, SuiteVerdict};
 use crate::store::{
     CheckFault, CommitRecord, DocumentRecord, StoreError, StoreWriter, SuiteRecord, View,
 };

@@ -1,7 +1,7 @@
 //! What can go wrong with changes of mind.
 
 use crate::decide::DecideError;
-use crate::model::{DocId, Hint, Interrupted, IoError, from_lower};
+use crate::model::{DocId, Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::OutputError;
 use crate::query::QueryError;
 use crate::store::StoreError;
@@ -209,6 +209,31 @@ impl From<IoError> for CurateError {
 
 from_lower!(CurateError::Store(StoreError));
 from_lower!(CurateError::Decide(DecideError));
+
+impl From<CurateError> for Error {
+    /// What files, conditions and tokenizers say of themselves is told as theirs, whoever met it.
+    fn from(error: CurateError) -> Self {
+        let kind = match error {
+            CurateError::Interrupted(stop) => return stop.into(),
+            CurateError::Store(error) => return error.into(),
+            CurateError::Tokenizer(error) => return error.into(),
+            CurateError::Decide(error) => return error.into(),
+            CurateError::Select(error) => return (*error).into(),
+            CurateError::OtherSketches { .. } | CurateError::Policy(_) | CurateError::NoRedo => {
+                ErrorKind::BadPolicy
+            }
+            CurateError::NoSource { .. }
+            | CurateError::NothingToTrainOn
+            | CurateError::NothingToAnalyse
+            | CurateError::NotEncoded { .. } => ErrorKind::NotFound,
+            CurateError::SeedToken { .. } => ErrorKind::BadTokenizer,
+            CurateError::Field(_) | CurateError::NoPair { .. } => ErrorKind::BadInput,
+            _ => ErrorKind::Failed,
+        };
+        let hint = error.hint();
+        Self::new(kind, error).with_hint(hint)
+    }
+}
 
 /// Snapshots and plans that an error names; the rest is counted.
 const NAMED: usize = 20;

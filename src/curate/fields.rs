@@ -6,8 +6,9 @@ use super::error::CurateError;
 use super::tokenizers::load_to_write;
 use crate::corpus::CorpusWriter;
 use crate::decide::{LoadedTokenizer, decide_reranked};
-use crate::error::Error;
-use crate::model::{Context, DocId, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy};
+use crate::model::{
+    Context, DocId, Error, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy,
+};
 use crate::query::{Computed, Dependence, compute, dependence, kind_of, names_column};
 use crate::store::{
     CommitBatch, CommitRecord, FieldRecord, FieldState, NumberBlock, StoreWriter, View,

@@ -11,9 +11,9 @@ use crate::decide::{
     Decision, DecisionSession, Lineages, LoadedTokenizer, Newcomer, RankNumbers, decide,
     stored_fingerprint,
 };
-use crate::error::Error;
 use crate::model::{
-    BLOCK_SIZE, CommitSeq, Context, DocId, Generation, Match, Policy, SourceId, Standing,
+    BLOCK_SIZE, CommitSeq, Context, DocId, Error, Generation, Match, Policy, SourceId, Standing,
+    note_little_room,
 };
 use crate::store::{
     CommitRecord, LineageRoots, RedoRecord, SourceTotals, StoreWriter, View, check_keep_order,
@@ -30,6 +30,10 @@ const CHUNK: u64 = 1 << 13;
 
 /// Documents whose place is looked at for one commit.
 const PLACES: usize = 1 << 13;
+
+/// Families whose rows are written once more by decisions under another policy.
+const REDECIDED: [&str; 7] =
+    ["exact", "bands", "bands_more", "band_runs", "matches", "members", "lineage"];
 
 /// What another policy changes.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -72,6 +76,7 @@ pub struct RedoSource {
     /// UTF-8 bytes of kept texts after.
     pub bytes_after: u64,
 }
+
 impl CorpusWriter {
     /// Decides every document again under another policy, beside the decisions in force: the answer
     /// says what would change. Goes on where an interrupted call stopped.
@@ -85,6 +90,11 @@ impl CorpusWriter {
         check_keep_order(&policy.keep, self.view().fields())?;
         let loaded = load_to_write(self.store())?;
         let context = self.within(context);
+        // The decisions in force stay beside the new ones until the switch.
+        let mut usage = self.view().disk_usage()?;
+        usage.retain(|(family, _)| REDECIDED.contains(family));
+        let most = usage.iter().map(|(_, bytes)| *bytes).sum();
+        note_little_room("deciding again", self.corpus().path(), most, &context);
         Ok(redo(self.store(), &loaded, policy, &context)?)
     }
 

@@ -3,8 +3,7 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::corpus::CorpusWriter;
-use crate::error::Error;
-use crate::model::Context;
+use crate::model::{Context, Error};
 use crate::store::{CommitRecord, RejectRecord, StoreWriter};
 use serde::Serialize;
 

@@ -10,8 +10,7 @@ use crate::decide::{
     BlockKeys, BlockReach, Blocklist, DecideError, DecisionCounts, DecisionSession,
     LoadedTokenizer, decide,
 };
-use crate::error::Error;
-use crate::model::{Context, DocId, Standing};
+use crate::model::{Context, DocId, Error, Standing};
 use crate::store::{BlockKind, CommitBatch, CommitRecord, StoreWriter, View};
 use roaring::RoaringTreemap;
 use serde::Serialize;

@@ -4,8 +4,7 @@ use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
 use super::fields::{about, drop_field, finish_drops, with};
 use crate::corpus::CorpusWriter;
-use crate::error::Error;
-use crate::model::{Context, DocId, FieldDeclaration, FieldId};
+use crate::model::{Context, DocId, Error, FieldDeclaration, FieldId};
 use crate::signals::{ScoreValue, Signal, scores, spelled};
 use crate::store::{
     CommitBatch, FieldRecord, FieldState, StoreWriter, View, declaration, declare_field,

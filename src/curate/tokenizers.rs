@@ -5,8 +5,7 @@ use super::error::CurateError;
 use super::tokens::other_ids;
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::decide::LoadedTokenizer;
-use crate::error::Error;
-use crate::model::{DocId, TokenizerId};
+use crate::model::{DocId, Error, TokenizerId};
 use crate::store::{
     CommitRecord, OriginalFile, StoreWriter, TokenizerFiles, TokenizerRecord, View,
     check_column_name,

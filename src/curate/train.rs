@@ -5,8 +5,7 @@ use super::error::CurateError;
 use super::sample::{DocumentSample, TextGrouping, TextGroups, for_each_block};
 use super::tokenizers::find;
 use crate::corpus::CorpusWriter;
-use crate::error::Error;
-use crate::model::{Context, DocId};
+use crate::model::{Context, DocId, Error};
 use crate::query::select;
 use crate::store::View;
 use crate::tokenizer::{

@@ -1,7 +1,7 @@
 //! What can go wrong while deciding: what the store says, what a tokenizer refuses, what was decided elsewhere and
 //! cannot be true.
 
-use crate::model::{DocId, Hint, Interrupted, from_lower};
+use crate::model::{DocId, Error, ErrorKind, Hint, Interrupted, from_lower};
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
 
@@ -45,6 +45,21 @@ impl DecideError {
 }
 
 from_lower!(DecideError::Store(StoreError));
+
+impl From<DecideError> for Error {
+    /// What files and tokenizers say of themselves is told as theirs, whoever met it.
+    fn from(error: DecideError) -> Self {
+        let kind = match error {
+            DecideError::Interrupted(stop) => return stop.into(),
+            DecideError::Store(error) => return error.into(),
+            DecideError::Tokenizer(error) => return error.into(),
+            DecideError::Sketch { .. } => ErrorKind::Corrupt,
+            DecideError::InvalidDecision(_) => ErrorKind::BadInput,
+        };
+        let hint = error.hint();
+        Self::new(kind, error).with_hint(hint)
+    }
+}
 
 /// Of which document a decision cannot be true, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! What can go wrong on the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
 use crate::corpus::ShardError;
-use crate::model::{Hint, Interrupted, IoError, from_lower};
+use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
 use crate::store::StoreError;
@@ -347,5 +347,58 @@ impl EpochError {
 
     pub(super) fn bug(what: impl Into<String>) -> Self {
         Self::Bug(what.into())
+    }
+}
+
+impl EpochError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Recipe(_)
+            | Self::NotBuilt { .. }
+            | Self::Overlap { .. }
+            | Self::Claimed { .. }
+            | Self::Limit { .. }
+            | Self::Uneven { .. }
+            | Self::PadNeeded { .. }
+            | Self::NoTensor { .. }
+            | Self::Views { .. } => ErrorKind::BadRecipe,
+            Self::Unknown { .. } => ErrorKind::NotFound,
+            Self::Infeasible { .. }
+            | Self::Empty { .. }
+            | Self::NoRows { .. }
+            | Self::NotEncoded { .. } => ErrorKind::Infeasible,
+            Self::OutOfRange { .. } => ErrorKind::OutOfRange,
+            Self::Stale(_) | Self::Shards(ShardError::TooFew { .. }) | Self::OtherShard { .. } => {
+                ErrorKind::Stale
+            }
+            Self::Shards(ShardError::Twice { .. })
+            | Self::SameShards { .. }
+            | Self::Files { .. } => ErrorKind::BadInput,
+            Self::InShard { error, .. } => error.kind(),
+            Self::OutputExists { .. } | Self::BuildUnderWay { .. } => ErrorKind::AlreadyExists,
+            Self::Plan(_) => ErrorKind::Corrupt,
+            _ => ErrorKind::Failed,
+        }
+    }
+}
+
+impl From<EpochError> for Error {
+    /// What files and conditions say of themselves is told as theirs, whoever met it.
+    fn from(error: EpochError) -> Self {
+        match error {
+            EpochError::Interrupted(stop) => stop.into(),
+            EpochError::Store(error) => error.into(),
+            EpochError::Select(error) => error.into(),
+            error => {
+                let (kind, hint) = (error.kind(), error.hint());
+                Self::new(kind, error).with_hint(hint)
+            }
+        }
+    }
+}
+
+impl From<ShardError> for Error {
+    fn from(error: ShardError) -> Self {
+        EpochError::from(error).into()
     }
 }

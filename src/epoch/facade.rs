@@ -3,8 +3,7 @@
 use super::{BuildJob, Epoch, Explanation, Manifest, Planned, Verification};
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::epoch;
-use crate::error::Error;
-use crate::model::Context;
+use crate::model::{Context, Error};
 use crate::store::EpochRecord;
 use std::path::Path;
 

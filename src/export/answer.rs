@@ -8,9 +8,8 @@ use super::place::Destination;
 use super::write::{ArrowShard, ParquetShard, Part, PartRows, Shard};
 use crate::model::Context;
 use crate::output::{Frame, HashedFile, ManifestFile, Sink, WriteError};
-use crate::query::{Format, Printer, Rows};
+use crate::query::{Format, Printer, Rows, refuse_same_names};
 use arrow::array::RecordBatch;
-use arrow::datatypes::Schema;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -62,7 +61,7 @@ pub fn write_answer(
     let name = job.to.file_name().unwrap_or_default().to_string_lossy();
     let form = Form::of(options, &name)?;
     let destination = Destination::of(job, false, &context.with_memory(PART_MEMORY))?;
-    refuse_same_names(&rows.schema())?;
+    refuse_same_names(rows.schema().fields())?;
     // Whatever an earlier run left under this name is of no use to another one.
     let mark = blake3::hash(b"the answer to a statement").to_hex();
     let place = destination.enter(&mark)?;
@@ -182,19 +181,6 @@ fn print(
 fn part(batch: RecordBatch) -> Part {
     let count = batch.num_rows() as u64;
     Part { rows: PartRows::Table(batch), count, weight: 0, next: 0 }
-}
-
-/// Readers find columns by their names.
-fn refuse_same_names(schema: &Schema) -> Result<(), ExportError> {
-    let mut names: Vec<&str> = schema.fields().iter().map(|field| field.name().as_str()).collect();
-    names.sort_unstable();
-    match names.windows(2).find(|pair| pair.first() == pair.last()) {
-        None => Ok(()),
-        Some(pair) => Err(ExportError::Options(format!(
-            "the answer has two columns named `{}`: tell them apart with AS",
-            pair.first().copied().unwrap_or_default()
-        ))),
-    }
 }
 
 /// Takes lines, and keeps what the disk said.

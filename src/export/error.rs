@@ -1,6 +1,6 @@
 //! What can go wrong while documents are written out.
 
-use crate::model::{Hint, Interrupted, IoError, from_lower};
+use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
 use crate::remote::RemoteError;
@@ -140,5 +140,25 @@ impl From<WriteError> for ExportError {
                 _ => Self::Parquet { action, path, source },
             },
         }
+    }
+}
+
+impl From<ExportError> for Error {
+    /// What files, conditions and objects say of themselves is told as theirs, whoever met it.
+    fn from(error: ExportError) -> Self {
+        let kind = match error {
+            ExportError::Interrupted(stop) => return stop.into(),
+            ExportError::Store(error) => return error.into(),
+            ExportError::Query(error) => return error.into(),
+            ExportError::Remote(error) => return error.into(),
+            ExportError::Exists { .. } | ExportError::UnderWay { .. } => ErrorKind::AlreadyExists,
+            ExportError::NoPartition { .. } => ErrorKind::NotFound,
+            ExportError::Options(_)
+            | ExportError::Collision { .. }
+            | ExportError::Unnamed { .. } => ErrorKind::BadInput,
+            _ => ErrorKind::Failed,
+        };
+        let hint = error.hint();
+        Self::new(kind, error).with_hint(hint)
     }
 }

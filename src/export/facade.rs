@@ -2,9 +2,8 @@
 
 use super::{ExportEstimate, ExportJob, ExportManifest, ExportOptions};
 use crate::corpus::Corpus;
-use crate::error::Error;
 use crate::export;
-use crate::model::Context;
+use crate::model::{Context, Error};
 use std::io::Write;
 
 impl Corpus {

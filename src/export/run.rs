@@ -3,14 +3,14 @@
 use super::error::ExportError;
 use super::layout::{Layout, META, SPREAD};
 use super::manifest::{ExportManifest, ExportedFile};
-use super::options::{ExportFormat, ExportJob, ExportOptions};
+use super::options::{ExportCompression, ExportFormat, ExportJob, ExportOptions};
 use super::partition::{Partition, partitions};
 use super::pieces::{Pieces, Window};
 use super::place::{Destination, Place};
-use super::selection::selected;
+use super::selection::{selected, text_bytes};
 use super::staging::FinishedFile;
 use super::write::{ArrowShard, Encoder, LineShard, ParquetShard, Shard, Shards, group_bytes};
-use crate::model::Context;
+use crate::model::{Context, refuse_without_room};
 use crate::output::HashedFile;
 use crate::query::DocumentTable;
 use crate::store::View;
@@ -174,6 +174,25 @@ fn on_threads<T: Send>(
     pool.install(work)
 }
 
+/// Refuses what has no room for its texts alone, where those are written as they are.
+fn refuse_too_large(
+    task: &Task<'_>,
+    finished: &[FinishedFile],
+    staging: &Place,
+    to: &Path,
+) -> Result<(), ExportError> {
+    let columns = task.layout.columns.as_deref();
+    let has_text = columns.is_some_and(|columns| columns.iter().any(|column| column == "text"));
+    let layout = &task.layout;
+    let plain = layout.format.is_lines() && layout.compression == ExportCompression::None;
+    if has_text && plain && matches!(staging, Place::Local(_)) {
+        let written = finished.iter().map(|file| file.file.bytes).sum();
+        let bytes = text_bytes(task.view, &task.selected)?.saturating_sub(written);
+        refuse_without_room("exporting to", to, bytes)?;
+    }
+    Ok(())
+}
+
 fn write_files(
     task: &Task<'_>,
     options: &ExportOptions,
@@ -185,6 +204,7 @@ fn write_files(
     let mut finished = staging.resume()?;
     progress.begin("documents", Some(task.selected.len()));
     let last = finished.last().cloned();
+    refuse_too_large(task, &finished, staging, to)?;
     let mut done: u64 = finished.iter().map(|file| file.file.rows).sum();
     progress.advance(done);
     for (at, partition) in partitions.iter().enumerate() {

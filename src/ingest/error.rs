@@ -3,7 +3,7 @@
 use super::chat::TemplateError;
 use crate::decide::DecideError;
 use crate::input::ReadError;
-use crate::model::{Hint, Interrupted, IoError, from_lower};
+use crate::model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::OutputError;
 use crate::store::StoreError;
 use crate::tokenizer::TokenizerError;
@@ -193,5 +193,37 @@ impl IngestError {
     /// What is wrong with a row of a load.
     pub(super) fn load_row(path: &Path, row: u64, why: impl Into<String>) -> Self {
         Self::LoadRow { path: path.to_path_buf(), row, why: why.into() }
+    }
+}
+
+impl From<IngestError> for Error {
+    /// What files, inputs and tokenizers say of themselves is told as theirs, whoever met it.
+    fn from(error: IngestError) -> Self {
+        let (mut kind, mut details) = (ErrorKind::BadInput, ErrorDetails::default());
+        match error {
+            IngestError::Interrupted(stop) => return stop.into(),
+            IngestError::Store(error) => return error.into(),
+            IngestError::Read(error) => return error.into(),
+            IngestError::Decide(error) => return error.into(),
+            IngestError::Tokenizer(error) => return error.into(),
+            IngestError::Rejected { ref path, number, offset, .. } => {
+                details.file = Some(path.display().to_string());
+                details.record = Some(number);
+                details.byte = Some(offset);
+            }
+            IngestError::Refused { ref path, number, .. }
+            | IngestError::LoadRow { ref path, row: number, .. } => {
+                details.file = Some(path.display().to_string());
+                details.record = Some(number);
+            }
+            IngestError::UnknownMarker { .. }
+            | IngestError::Template(_)
+            | IngestError::Load(_)
+            | IngestError::Join(_)
+            | IngestError::Suite(_) => {}
+            _ => kind = ErrorKind::Failed,
+        }
+        let hint = error.hint();
+        Self::new(kind, error).with_hint(hint).with_details(details)
     }
 }

@@ -19,6 +19,7 @@ use super::stream::ByteStream;
 use super::text_reader::{foreign_reader, sequence};
 use super::warc_reader;
 use super::warc_reader::WarcReader;
+use crate::model::text_file::bytes_without_mark;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
@@ -164,7 +165,7 @@ fn json_lines_win(stream: &mut ByteStream) -> Result<bool, ReadError> {
     // Most files hold no line that begins as an object.
     let is_object = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");
     let head = stream.peek(TABLE_HEAD)?;
-    if !head.split(|byte| *byte == b'\n').any(|line| is_object(without_mark(line))) {
+    if !head.split(|byte| *byte == b'\n').any(|line| is_object(bytes_without_mark(line))) {
         return Ok(false);
     }
     let mut bytes = TABLE_HEAD;
@@ -181,7 +182,7 @@ fn json_lines_win(stream: &mut ByteStream) -> Result<bool, ReadError> {
     let is_all = ahead.len() < bytes;
     let is_cut = |at: usize| !is_all && at == whole;
     let (mut objects, mut others) = (0_usize, 0_usize);
-    let lines = ahead.split(|byte| *byte == b'\n').map(without_mark).enumerate();
+    let lines = ahead.split(|byte| *byte == b'\n').map(bytes_without_mark).enumerate();
     for (at, line) in lines.filter(|(_, line)| !line.trim_ascii().is_empty()).take(VOTES) {
         let line = line.trim_ascii();
         match is_cut(at) {
@@ -192,9 +193,4 @@ fn json_lines_win(stream: &mut ByteStream) -> Result<bool, ReadError> {
         }
     }
     Ok(objects > others)
-}
-
-/// A line without the mark of byte order that files put together have before one.
-fn without_mark(line: &[u8]) -> &[u8] {
-    line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line)
 }

@@ -1,7 +1,7 @@
 //! What stops the reading of an input, as opposed to a record that is rejected.
 
 use super::folders::LeftRole;
-use crate::model::{Interrupted, error_words, from_lower};
+use crate::model::{Error, ErrorDetails, ErrorKind, Interrupted, error_words, from_lower};
 use crate::remote::RemoteError;
 use std::path::PathBuf;
 
@@ -234,5 +234,22 @@ pub(super) fn way_to_text(found: &str) -> String {
         of_chat("--chat alpaca")
     } else {
         "name one with --text-field".to_owned()
+    }
+}
+
+impl From<ReadError> for Error {
+    fn from(error: ReadError) -> Self {
+        let (mut kind, mut details) = (ErrorKind::BadInput, ErrorDetails::default());
+        match &error {
+            ReadError::Interrupted(stop) => return (*stop).into(),
+            ReadError::NotFound { .. } | ReadError::NoMatch { .. } => kind = ErrorKind::NotFound,
+            ReadError::Remote(remote) => return remote.clone().into(),
+            ReadError::Corrupt { path, offset, .. } => {
+                details.file = Some(path.display().to_string());
+                details.byte = Some(*offset);
+            }
+            _ => {}
+        }
+        Self::new(kind, error).with_details(details)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::item::byte_len;
 use super::{keys, roles};
+use crate::model::text_file::without_byte_order_mark;
 use crate::model::{
     JsonMembers, JsonName, JsonObject, NotFinite, RecordKey, RejectReason, canonical, json_string,
     without_not_finite,
@@ -104,7 +105,7 @@ fn has_text(value: &RawValue) -> bool {
 fn utf8(object: &[u8]) -> Result<&str, RejectReason> {
     let text = std::str::from_utf8(object)
         .map_err(|error| RejectReason::NotUtf8(byte_len(error.valid_up_to())))?;
-    Ok(text.strip_prefix('\u{feff}').unwrap_or(text))
+    Ok(without_byte_order_mark(text))
 }
 
 fn not_json(json: &str, error: &serde_json::Error) -> RejectReason {

@@ -5,6 +5,7 @@ use super::error::ReadError;
 use super::foreign::is_html;
 use super::item::{InputFormat, ReadItem, ReadOptions, TextUnit, byte_len, reject, to_usize};
 use super::stream::{BoundedBytes, ByteStream};
+use crate::model::text_file::without_byte_order_mark;
 use crate::model::{ReadRecord, RecordKey, RecordOrigin, Reject, RejectReason};
 
 /// How much of a file that is no text is kept.
@@ -173,7 +174,7 @@ fn document(text: &BoundedBytes<'_>, max_doc_bytes: u64, origin: RecordOrigin) -
     match std::str::from_utf8(raw) {
         Ok(text) => {
             // Files that were put together have a mark of byte order within them.
-            let text = text.strip_prefix('\u{feff}').unwrap_or(text).to_owned();
+            let text = without_byte_order_mark(text).to_owned();
             let metadata = "{}".to_owned();
             ReadItem::Record(ReadRecord::new(RecordKey::Position, text, metadata, origin))
         }

@@ -1,12 +1,207 @@
-//! What errors of all rooms are made of: a file that the system refused, a stop that was asked for, a hint; and an error
-//! in words, with what is behind it.
+//! The error of the library, by its kind; and what errors of all rooms are made of: a file that the system refused, a stop
+//! that was asked for, a hint.
 
 use std::borrow::Cow;
-use std::error::Error;
+use std::error::Error as StdError;
 use std::fmt;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
+
+/// What kind of trouble an [`Error`] is: by it a program decides what to do. Each is a class of `corpusdb.errors` in
+/// Python, and an exit status of the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A stop that was asked for: what was committed stays, and the same call goes on from there.
+    Interrupted,
+    /// A corpus, document, source, tokenizer, snapshot, plan or file that there is not.
+    NotFound,
+    /// A row, batch, rank or epoch beyond the last.
+    OutOfRange,
+    /// What is to be made is there already.
+    AlreadyExists,
+    /// Somebody else writes.
+    Locked,
+    /// An input, or an option about it, that cannot be used.
+    BadInput,
+    /// A statement or condition that cannot be run.
+    BadQuery,
+    /// Settings of dedup that do not go together, or that the corpus cannot go over to.
+    BadPolicy,
+    /// A name that is taken or malformed.
+    BadName,
+    /// A recipe that contradicts itself, or asks for what its format cannot hold.
+    BadRecipe,
+    /// A tokenizer's file, text or training that cannot be used.
+    BadTokenizer,
+    /// An epoch that the corpus cannot give.
+    Infeasible,
+    /// A plan that does not fit the corpus any more.
+    Stale,
+    /// A store of a newer release, or one to be migrated first.
+    WrongFormat,
+    /// Bytes of the store that no release wrote, or commits that are lost.
+    Corrupt,
+    /// Whatever else went wrong: a disk, a network, a limit, a fault of this library.
+    Failed,
+}
+
+impl ErrorKind {
+    /// All of them.
+    pub const ALL: [Self; 16] = [
+        Self::Interrupted,
+        Self::NotFound,
+        Self::OutOfRange,
+        Self::AlreadyExists,
+        Self::Locked,
+        Self::BadInput,
+        Self::BadQuery,
+        Self::BadPolicy,
+        Self::BadName,
+        Self::BadRecipe,
+        Self::BadTokenizer,
+        Self::Infeasible,
+        Self::Stale,
+        Self::WrongFormat,
+        Self::Corrupt,
+        Self::Failed,
+    ];
+
+    /// The word in reports; but for `Interrupted` and `Failed`, which are `KeyboardInterrupt` and `CorpusError` there,
+    /// the name of the class in Python.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Interrupted => "Interrupted",
+            Self::NotFound => "NotFound",
+            Self::OutOfRange => "OutOfRange",
+            Self::AlreadyExists => "AlreadyExists",
+            Self::Locked => "Locked",
+            Self::BadInput => "BadInput",
+            Self::BadQuery => "BadQuery",
+            Self::BadPolicy => "BadPolicy",
+            Self::BadName => "BadName",
+            Self::BadRecipe => "BadRecipe",
+            Self::BadTokenizer => "BadTokenizer",
+            Self::Infeasible => "Infeasible",
+            Self::Stale => "Stale",
+            Self::WrongFormat => "WrongFormat",
+            Self::Corrupt => "Corrupt",
+            Self::Failed => "Failed",
+        }
+    }
+
+    /// The exit status of the command that ends with such an error.
+    #[must_use]
+    pub const fn exit_status(self) -> u8 {
+        match self {
+            Self::Interrupted => 130,
+            _ => 2,
+        }
+    }
+}
+
+/// What an error is about, where programs ask for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ErrorDetails {
+    /// Who holds a lock, as it says itself.
+    pub holder: Option<String>,
+    /// The file of a bad input, or the name of records of a program.
+    pub file: Option<String>,
+    /// The number of the bad record in it, from 0.
+    pub record: Option<u64>,
+    /// The record's first byte, in the file as decompressed; of a damaged file, the byte as stored.
+    pub byte: Option<u64>,
+}
+
+/// Any error of the library: its kind, a message that says what is wrong and where, and the way out.
+///
+/// A name in backticks that is an option is that of a field of the library (`id_field`); each face writes it as its
+/// users do.
+#[derive(Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    hint: Option<Hint>,
+    details: Option<Box<ErrorDetails>>,
+    error: Box<dyn StdError + Send + Sync>,
+}
+
+impl Error {
+    /// The error of a room, of that kind.
+    pub(crate) fn new(kind: ErrorKind, error: impl StdError + Send + Sync + 'static) -> Self {
+        Self { kind, hint: None, details: None, error: Box::new(error) }
+    }
+
+    /// The same with the way out.
+    pub(crate) fn with_hint(self, hint: Option<Hint>) -> Self {
+        Self { hint, ..self }
+    }
+
+    /// The same with what it is about.
+    pub(crate) fn with_details(self, details: ErrorDetails) -> Self {
+        Self { details: Some(Box::new(details)), ..self }
+    }
+
+    /// What kind of trouble it is.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// The way out, where there is one to name.
+    #[must_use]
+    pub const fn hint(&self) -> Option<&Hint> {
+        self.hint.as_ref()
+    }
+
+    /// What it is about, where programs ask for it.
+    #[must_use]
+    pub fn details(&self) -> Option<&ErrorDetails> {
+        self.details.as_deref()
+    }
+
+    /// Whether this is a stop that was asked for: the corpus is consistent, the command can be run again.
+    #[must_use]
+    pub fn is_interrupt(&self) -> bool {
+        self.kind == ErrorKind::Interrupted
+    }
+
+    /// The error of the module that it comes from, such as [`StoreError`](crate::store::StoreError): for programs that
+    /// need more than its kind.
+    ///
+    /// ```
+    /// use corpusdb::store::StoreError;
+    /// use corpusdb::{Corpus, ErrorKind};
+    ///
+    /// let error = Corpus::open("/nowhere").unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::NotFound);
+    /// assert!(matches!(error.origin(), Some(StoreError::NotACorpus { taken: false, .. })));
+    /// ```
+    #[must_use]
+    pub fn origin<E: StdError + 'static>(&self) -> Option<&E> {
+        self.error.downcast_ref()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.error.fmt(f)
+    }
+}
+
+impl StdError for Error {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.error.source()
+    }
+}
+
+impl From<Interrupted> for Error {
+    fn from(stop: Interrupted) -> Self {
+        Self::new(ErrorKind::Interrupted, stop)
+    }
+}
 
 /// What the system refused to do to a file or directory.
 #[derive(Debug, thiserror::Error)]
@@ -124,7 +319,7 @@ impl fmt::Display for Interrupted {
     }
 }
 
-impl Error for Interrupted {}
+impl StdError for Interrupted {}
 
 /// The way out of an error, beside a message that says only what is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -181,7 +376,7 @@ pub(crate) use from_lower;
 
 /// The words of an error and of what is behind it, without what stands there twice.
 #[must_use]
-pub fn error_words(error: &(dyn Error + 'static)) -> String {
+pub fn error_words(error: &(dyn StdError + 'static)) -> String {
     let mut words = error.to_string();
     let mut next = error.source();
     while let Some(source) = next {

@@ -2,6 +2,7 @@
 
 mod compared_text;
 mod context;
+mod disk;
 mod error;
 mod field_value;
 mod hash;
@@ -17,12 +18,14 @@ mod record;
 pub mod show;
 mod standing;
 mod suite;
+pub mod text_file;
 mod timestamp;
 mod values;
 
 pub use compared_text::compared_text;
 pub use context::{Context, Interrupt, NoProgress, Progress, ProgressTally};
-pub use error::{Hint, Interrupted, IoError, error_words};
+pub(crate) use disk::{note_little_room, refuse_without_room};
+pub use error::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, error_words};
 pub(crate) use error::{from_lower, sync_directory, system_way_out};
 pub use field_value::{FieldValue, Misfit, earlier_column_number, value_excerpt};
 pub use hash::{

@@ -1,6 +1,7 @@
 //! The dedup policy fixed at `init`: mode, normaliser, shingle size, sketch and threshold.
 
 use super::SourceId;
+use super::error::{Error, ErrorKind};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
@@ -453,6 +454,12 @@ pub enum PolicyError {
         /// The numbers of slots that it can have.
         range: &'static str,
     },
+}
+
+impl From<PolicyError> for Error {
+    fn from(error: PolicyError) -> Self {
+        Self::new(ErrorKind::BadPolicy, error)
+    }
 }
 
 /// Words one after another.

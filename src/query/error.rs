@@ -1,7 +1,7 @@
 //! What can go wrong in a query: the user's words, the store, the engine.
 
 use crate::model::DocId;
-use crate::model::{Hint, Interrupted, from_lower};
+use crate::model::{Error, ErrorKind, Hint, Interrupted, from_lower};
 use crate::store::StoreError;
 use arrow::error::ArrowError;
 use datafusion::common::SchemaError;
@@ -108,6 +108,12 @@ pub enum QueryError {
         name: String,
         /// Those there are.
         known: String,
+    },
+    /// An answer whose columns cannot be told apart by their names.
+    #[error("the answer has two columns named `{name}`")]
+    SameNames {
+        /// The name.
+        name: String,
     },
     /// The engine failed while it ran.
     #[error("the query failed: {why}")]
@@ -247,6 +253,7 @@ impl QueryError {
         match self {
             Self::Store(error) => error.hint(),
             Self::Sketch { .. } | Self::Metadata { .. } => Some(Hint::deep_check()),
+            Self::SameNames { .. } => Some(Hint::text("tell them apart with AS")),
             Self::NotLooked => {
                 let text = "make a corpus in mode witness and ingest into it";
                 Some(Hint::text(text).with_command("corpusdb init NEW --mode witness"))
@@ -257,6 +264,41 @@ impl QueryError {
 }
 
 from_lower!(QueryError::Store(StoreError));
+
+impl From<QueryError> for Error {
+    /// What files say of themselves is told as theirs, whoever met it.
+    fn from(error: QueryError) -> Self {
+        let kind = match error {
+            QueryError::Interrupted(stop) => return stop.into(),
+            QueryError::Store(error) => return error.into(),
+            QueryError::Ambiguous { .. }
+            | QueryError::Where { .. }
+            | QueryError::Incoming { .. }
+            | QueryError::Statement { .. }
+            | QueryError::NotAQuery { .. }
+            | QueryError::NotLooked
+            | QueryError::NoWords { .. }
+            | QueryError::NoGroups { .. }
+            | QueryError::NoUnit { .. }
+            | QueryError::GroupedTwice { .. }
+            | QueryError::TooManyGroups { .. }
+            | QueryError::TooManyPairs { .. }
+            | QueryError::Backwards { .. }
+            | QueryError::SameNames { .. }
+            | QueryError::File { .. }
+            | QueryError::Run { .. } => ErrorKind::BadQuery,
+            QueryError::NoTable { .. }
+            | QueryError::NoColumn { .. }
+            | QueryError::NoDocument { .. }
+            | QueryError::NoSource { .. } => ErrorKind::NotFound,
+            QueryError::Fixed { .. } => ErrorKind::BadPolicy,
+            QueryError::Sketch { .. } | QueryError::Metadata { .. } => ErrorKind::Corrupt,
+            _ => ErrorKind::Failed,
+        };
+        let hint = error.hint();
+        Self::new(kind, error).with_hint(hint)
+    }
+}
 
 impl QueryError {
     /// What failed while a plan ran; errors of ours that went through the engine come back as they were.

@@ -12,8 +12,7 @@ use super::{
 };
 use crate::contamination::{Rule, SuiteItem};
 use crate::corpus::Corpus;
-use crate::error::Error;
-use crate::model::{Context, DocId, Policy};
+use crate::model::{Context, DocId, Error, Policy};
 use crate::query;
 use roaring::RoaringTreemap;
 

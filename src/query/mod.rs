@@ -79,6 +79,7 @@ pub use error::QueryError;
 pub use fields::FieldSummary;
 pub(crate) use fields::fields;
 pub use filter::DocumentFilter;
+pub(crate) use format::refuse_same_names;
 pub use format::{Format, Printer};
 pub(crate) use info::info;
 pub use info::{

@@ -1,6 +1,6 @@
 //! What can go wrong with objects of stores and web servers.
 
-use crate::model::Interrupted;
+use crate::model::{Error, ErrorKind, Interrupted};
 
 /// An object that cannot be found, read or written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -92,5 +92,15 @@ impl From<RemoteError> for std::io::Error {
     fn from(error: RemoteError) -> Self {
         // Never `Interrupted`, which readers take for a reason to try again.
         Self::other(error)
+    }
+}
+
+impl From<RemoteError> for Error {
+    fn from(error: RemoteError) -> Self {
+        match &error {
+            RemoteError::Interrupted(stop) => (*stop).into(),
+            RemoteError::NotFound { .. } => Self::new(ErrorKind::NotFound, error),
+            _ => Self::new(ErrorKind::Failed, error),
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! Why a corpus cannot be reported on.
 
 use crate::epoch::EpochError;
-use crate::model::{Interrupted, from_lower};
+use crate::model::{Error, Interrupted, from_lower};
 use crate::query::QueryError;
 use crate::store::StoreError;
 
@@ -26,3 +26,15 @@ pub enum ReportError {
 from_lower!(ReportError::Query(QueryError));
 from_lower!(ReportError::Epoch(EpochError));
 from_lower!(ReportError::Store(StoreError));
+
+impl From<ReportError> for Error {
+    /// A report says what those say that count for it.
+    fn from(error: ReportError) -> Self {
+        match error {
+            ReportError::Interrupted(stop) => stop.into(),
+            ReportError::Store(error) => error.into(),
+            ReportError::Query(error) => error.into(),
+            ReportError::Epoch(error) => error.into(),
+        }
+    }
+}

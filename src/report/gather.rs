@@ -8,8 +8,7 @@ use super::options::ReportOptions;
 use super::plan::{PlanReport, plan};
 use super::sizes::{Sizes, Spreads, spreads};
 use crate::corpus::{Corpora, Corpus};
-use crate::error::Error;
-use crate::model::{Context, Interrupt};
+use crate::model::{Context, Error, Interrupt};
 use crate::query::{
     self, DocumentFilter, Domains, LengthStats, LossStats, QueryError, RejectStats, SnapshotInfo,
     Timeline,

@@ -44,7 +44,6 @@ mod sizes;
 pub use about::About;
 pub use contamination::{ContaminationReport, SuiteReported};
 pub use duplicates::{DuplicatesReport, ReportCluster, SourceMatrix};
-pub(crate) use error::ReportError;
 pub use gather::{CorpusReport, Omitted};
 pub use largest::Largest;
 pub use options::ReportOptions;

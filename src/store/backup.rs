@@ -3,7 +3,7 @@
 //! The moment is held by links to the tables, and by copies of the logs as far as they were written then: opened as it
 //! is, it says which commit it ends with.
 
-use crate::model::{Context, IoError, sync_directory};
+use crate::model::{Context, IoError, refuse_without_room, sync_directory};
 use crate::store::database::PinnedMoment;
 use crate::store::error::StoreError;
 use crate::store::files::backup_manifest::{BackupFault, BackupFile, BackupRecord};
@@ -279,6 +279,7 @@ pub(crate) fn restore_backup(
         });
     }
     refuse_target(target)?;
+    refuse_without_room("restoring to", target, record.bytes)?;
     let making = making_beside(target)?;
     // Within it, so that the file that says that this process lives is never in a corpus.
     let made = making.path().join("corpus");

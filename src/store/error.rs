@@ -1,6 +1,6 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
-use crate::model::{Hint, Interrupted, IoError, system_way_out};
+use crate::model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, system_way_out};
 use std::path::PathBuf;
 
 /// An error of the store.
@@ -332,6 +332,44 @@ impl StoreError {
             | Self::Missing { family, .. } => Some(family),
             _ => None,
         }
+    }
+}
+
+impl StoreError {
+    fn kind(&self) -> ErrorKind {
+        match self {
+            Self::NotACorpus { .. } | Self::NoSnapshot { .. } | Self::NoBackup { .. } => {
+                ErrorKind::NotFound
+            }
+            Self::AlreadyExists { .. } | Self::HalfMade { .. } => ErrorKind::AlreadyExists,
+            Self::Locked { .. } | Self::BackupsLocked { .. } => ErrorKind::Locked,
+            Self::LostCommits { .. }
+            | Self::LostLog { .. }
+            | Self::LostTables { .. }
+            | Self::Backup { .. }
+            | Self::Damaged { .. }
+            | Self::Repairing { .. }
+            | Self::Corrupt { .. }
+            | Self::Missing { .. } => ErrorKind::Corrupt,
+            Self::NewerFormat { .. } | Self::OlderFormat { .. } => ErrorKind::WrongFormat,
+            Self::Name(_) => ErrorKind::BadName,
+            Self::ComparedFields { .. } => ErrorKind::BadInput,
+            _ => ErrorKind::Failed,
+        }
+    }
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        let details = match &error {
+            StoreError::Interrupted(stop) => return (*stop).into(),
+            StoreError::Locked { holder, .. } => {
+                ErrorDetails { holder: Some(holder.clone()), ..ErrorDetails::default() }
+            }
+            _ => ErrorDetails::default(),
+        };
+        let (kind, hint) = (error.kind(), error.hint());
+        Self::new(kind, error).with_hint(hint).with_details(details)
     }
 }
 

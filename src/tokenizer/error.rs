@@ -1,6 +1,6 @@
 //! What can go wrong with a tokenizer.
 
-use crate::model::Hint;
+use crate::model::{Error, ErrorKind, Hint};
 
 /// What [`TokenizerError::Panicked`] was doing when it is the text that it refuses.
 pub(super) const ENCODING: &str = "encoding";
@@ -212,5 +212,16 @@ impl TokenizerError {
             Self::TooLong { .. } => Some(self.to_string()),
             _ => None,
         }
+    }
+}
+
+impl From<TokenizerError> for Error {
+    fn from(error: TokenizerError) -> Self {
+        let kind = match &error {
+            TokenizerError::Unknown { .. } => ErrorKind::NotFound,
+            _ => ErrorKind::BadTokenizer,
+        };
+        let hint = error.hint();
+        Self::new(kind, error).with_hint(hint)
     }
 }

@@ -3,8 +3,7 @@
 use crate::corpus::{Corpora, Corpus, CorpusWriter};
 use crate::curate;
 use crate::epoch::{self, Against, EpochError, Planned, Recipe, Rest, TokenEnds};
-use crate::error::Error;
-use crate::model::{Context, DocId};
+use crate::model::{Context, DocId, Error};
 use crate::store::EpochRecord;
 use crate::tokenizer::Tokenizer;
 use std::sync::Arc;

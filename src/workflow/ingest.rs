@@ -4,13 +4,12 @@ use crate::contamination::{Rule, Seeds, SuiteFields, SuiteItem};
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{self, SuiteReport};
 use crate::decide::LoadedTokenizer;
-use crate::error::Error;
 use crate::ingest::{
     self, IngestOptions, IngestReport, IngestResources, Inputs, JoinOptions, JoinReport,
     LoadOptions, LoadReport,
 };
 use crate::input::ReadOptions;
-use crate::model::{Context, IncomingFilter, Interrupted};
+use crate::model::{Context, Error, IncomingFilter, Interrupted};
 use crate::query::IncomingCondition;
 use crate::query::contamination::{CheckedText, CheckedTexts, TextCheck};
 use std::sync::Arc;

@@ -4,8 +4,7 @@
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{self, Certificate, CurateError, PurgeReport, PurgeSelection, RemovalRequest};
 use crate::epoch;
-use crate::error::Error;
-use crate::model::{Context, Standing};
+use crate::model::{Context, Error, Standing};
 use crate::signals::Signal;
 use crate::store::{self, CheckDepth, CheckFault, EpochRecord, View};
 use roaring::RoaringTreemap;

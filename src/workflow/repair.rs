@@ -2,9 +2,8 @@
 
 use crate::corpus::CorpusOptions;
 use crate::curate;
-use crate::error::Error;
-use crate::model::Context;
-use crate::store::{self, CheckDepth, CheckFault, LostRows, MemoryBudget, RepairStart, StoreError};
+use crate::model::{Context, Error};
+use crate::store::{self, CheckDepth, CheckFault, LostRows, RepairStart, StoreError};
 use serde::Serialize;
 use std::path::Path;
 
@@ -61,7 +60,7 @@ impl CorpusOptions {
     ) -> Result<RepairReport, Error> {
         let (path, memory, threads) = (path.as_ref(), self.memory_bytes(), self.thread_count());
         let context = context.within(memory, threads);
-        let budget = MemoryBudget::within(memory);
+        let budget = self.claim();
         let faults = self.deep_faults(path, &context)?;
         let start = store::begin_repair(path, &faults, budget, threads, &context)?;
         let (mut writer, repaired) = match start {
@@ -87,14 +86,20 @@ impl CorpusOptions {
     /// What a deep check finds of a corpus that may not even open: the repair reads every block itself.
     fn deep_faults(self, path: &Path, context: &Context<'_>) -> Result<Vec<CheckFault>, Error> {
         let found = self.open(path).and_then(|corpus| corpus.check(CheckDepth::Deep, context));
+        let is_damage = |error: &Error| {
+            matches!(
+                error.origin(),
+                Some(
+                    StoreError::Damaged { .. }
+                        | StoreError::Corrupt { .. }
+                        | StoreError::Missing { .. }
+                        | StoreError::Repairing { .. }
+                        | StoreError::Rocks(_)
+                )
+            )
+        };
         match found {
-            Err(Error::Store(
-                StoreError::Damaged { .. }
-                | StoreError::Corrupt { .. }
-                | StoreError::Missing { .. }
-                | StoreError::Repairing { .. }
-                | StoreError::Rocks(_),
-            )) => Ok(Vec::new()),
+            Err(error) if is_damage(&error) => Ok(Vec::new()),
             found => found,
         }
     }

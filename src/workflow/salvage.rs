@@ -3,10 +3,9 @@
 use crate::corpus::{CorpusOptions, CorpusWriter};
 use crate::curate::{BlockReach, StandingRules};
 use crate::decide::{BlockKeys, Blocklist};
-use crate::error::Error;
 use crate::ingest::{IngestOptions, OnError, ReadOptions, Records};
-use crate::model::{Context, DocId, Standing, key_identity};
-use crate::store::{self, DocumentRecord, MemoryBudget, StoreError, View, ranges};
+use crate::model::{Context, DocId, Error, Standing, key_identity, note_little_room};
+use crate::store::{self, DocumentRecord, StoreError, View, ranges};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -72,7 +71,10 @@ impl CorpusOptions {
     ) -> Result<SalvageReport, Error> {
         let (path, target) = (path.as_ref(), target.as_ref());
         let each = self.among(1);
-        let view = store::read_beside_damage(path, MemoryBudget::within(each.memory_bytes()))?;
+        let view = store::read_beside_damage(path, each.claim())?;
+        // What is lost takes nothing, and nobody knows yet how much that is.
+        let tables = view.disk_usage()?.iter().map(|(_, bytes)| *bytes).sum();
+        note_little_room("the copy", target, tables, context);
         store::create(target, view.policy(), view.fields())?;
         let mut writer = each.open_writer(target)?;
         let mut report = SalvageReport { documents: view.documents(), ..SalvageReport::default() };

@@ -4,9 +4,8 @@ use crate::corpus::CorpusWriter;
 use crate::curate::{self, AddTokenizerReport};
 use crate::decide::LoadedTokenizer;
 use crate::epoch;
-use crate::error::Error;
 use crate::ingest;
-use crate::model::Context;
+use crate::model::{Context, Error};
 use crate::store::TokenizerRecord;
 use crate::tokenizer::NewTokenizer;
 

@@ -145,7 +145,7 @@ fn interrupted_it_exits_with_130_and_the_same_command_goes_on() {
     let job = Job::new();
     let whole = job.corpus("whole");
     job.finish(&whole);
-    for signal in ["INT", "TERM"] {
+    for signal in ["INT", "TERM", "HUP"] {
         let corpus = job.corpus(signal);
         let start = journal(&corpus);
         let mut child = job.start(&corpus);
@@ -164,6 +164,32 @@ fn interrupted_it_exits_with_130_and_the_same_command_goes_on() {
         assert!(journal(&corpus) < journal(&whole), "nothing was left to do");
         sound(&corpus);
         job.finish(&corpus);
+        assert_eq!(digest(&corpus), digest(&whole), "{signal}");
+    }
+}
+
+/// `nohup`, and `&` in a script, start the command with signals ignored: it took them for a stop all the same.
+#[test]
+fn a_signal_that_was_ignored_from_the_start_stops_nothing() {
+    let job = Job::new();
+    let whole = job.corpus("whole");
+    job.finish(&whole);
+    for signal in ["HUP", "INT", "TERM"] {
+        let corpus = job.corpus(signal);
+        let start = journal(&corpus);
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", &format!("trap '' {signal}; exec \"$@\""), "sh"])
+            .arg(env!("CARGO_BIN_EXE_corpusdb"))
+            .args(job.arguments(&corpus))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        assert!(wait_for(&mut child, &corpus, start + 15), "it ended before the signal came");
+        let kill = format!("kill -{signal} {}", child.id());
+        assert!(std::process::Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+        let ran = ran(&job.arguments(&corpus), child.wait_with_output().unwrap());
+        assert_eq!(ran.code, Some(0), "{signal}: {ran}");
         assert_eq!(digest(&corpus), digest(&whole), "{signal}");
     }
 }

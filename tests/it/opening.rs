@@ -5,7 +5,7 @@ use crate::support::{
 };
 use corpusdb::store::StoreError;
 use corpusdb::tokenizer::TokenizerError;
-use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, Error, IngestOptions, Policy};
+use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, ErrorKind, IngestOptions, Policy};
 use std::path::{Path, PathBuf};
 
 fn pour(writer: &mut CorpusWriter, scratch: &Scratch, name: &str) {
@@ -36,16 +36,23 @@ fn what_a_writer_has_committed_is_read_without_a_second_opening() {
 fn an_error_is_of_the_kind_of_its_call() {
     let scratch = Scratch::new();
     let path = scratch.path("corpus");
-    assert!(matches!(Corpus::open(&path), Err(Error::Store(StoreError::NotACorpus { .. }))));
+    let error = Corpus::open(&path).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotFound);
+    assert!(matches!(error.origin(), Some(StoreError::NotACorpus { .. })));
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
     let writer = CorpusWriter::open(&path).unwrap();
-    assert!(matches!(CorpusWriter::open(&path), Err(Error::Store(StoreError::Locked { .. }))));
+    let locked = CorpusWriter::open(&path).unwrap_err();
+    assert_eq!((locked.kind(), locked.kind().exit_status()), (ErrorKind::Locked, 2));
+    let holder = locked.details().and_then(|details| details.holder.clone()).unwrap();
+    assert!(locked.to_string().contains(&holder), "{locked}");
     let corpus = writer.corpus();
     let unknown = corpus.encode(Some("bpe"), "a text", false);
-    assert!(matches!(unknown, Err(Error::Tokenizer(TokenizerError::Unknown { .. }))));
+    let unknown = unknown.unwrap_err();
+    assert_eq!(unknown.kind(), ErrorKind::NotFound);
+    assert!(matches!(unknown.origin(), Some(TokenizerError::Unknown { .. })));
     drop(writer);
     // What shows a moment of the writer holds the corpus as the writer did.
-    assert!(matches!(CorpusWriter::open(&path), Err(Error::Store(StoreError::Locked { .. }))));
+    assert_eq!(CorpusWriter::open(&path).unwrap_err().kind(), ErrorKind::Locked);
     drop(corpus);
     CorpusWriter::open(&path).unwrap();
 }

@@ -6,7 +6,7 @@ use crate::support::{
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::{CheckDepth, StoreError};
-use corpusdb::{Context, Corpus, DedupMode, Error, IngestOptions};
+use corpusdb::{Context, Corpus, DedupMode, ErrorKind, IngestOptions};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -197,7 +197,8 @@ fn a_newer_format_is_refused_with_the_release_to_use() {
         ]);
     }
     let error = Corpus::options().memory(16 << 20).open(&corpus).unwrap_err();
-    assert!(matches!(error, Error::Store(StoreError::NewerFormat { found: 99, .. })), "{error}");
+    assert_eq!(error.kind(), ErrorKind::WrongFormat);
+    assert!(matches!(error.origin(), Some(StoreError::NewerFormat { found: 99, .. })), "{error}");
     for nonsense in ["", "corpusdb\n", "corpusdb x 1\n", "postgres 1 1\n"] {
         std::fs::write(&format, nonsense).unwrap();
         corpusdb(&["info", &corpus]).fails(&["is not a corpus"]);

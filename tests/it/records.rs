@@ -10,11 +10,11 @@ use arrow::array::{
 use arrow::datatypes::{DataType, Field, Int32Type, Schema};
 use arrow::error::ArrowError;
 use corpusdb::ingest::{
-    ChatOptions, ChatTemplate, IngestError, ReadError, ReadOptions, Record, RecordForm, Records,
+    ChatOptions, ChatTemplate, ReadError, ReadOptions, Record, RecordForm, Records,
 };
 use corpusdb::{
-    Context, Corpus, CorpusWriter, DedupMode, DocId, Error, IngestOptions, IngestReport, Interrupt,
-    Progress, ProgressTally,
+    Context, Corpus, CorpusWriter, DedupMode, DocId, Error, ErrorKind, IngestOptions, IngestReport,
+    Interrupt, Progress, ProgressTally,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -209,7 +209,8 @@ fn an_iterator_that_fails_ends_the_ingest_and_what_is_committed_is_passed_over_t
     );
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(source, "the line went dead");
-    assert!(matches!(error, Error::Ingest(IngestError::Read(ReadError::Records { .. }))));
+    assert_eq!(error.kind(), ErrorKind::BadInput);
+    assert!(matches!(error.origin(), Some(ReadError::Records { .. })));
     assert_eq!(writer.view().documents(), 90);
     let report = hand_over(&mut writer, Records::new("crawl", records(&pages)), &options).unwrap();
     assert_eq!((report.unchanged, report.added), (90, 110));

@@ -311,7 +311,7 @@ fn a_stop_leaves_no_mark_and_no_part_of_an_object() {
         let outcome = backups.create(&corpus, &stop.context());
         assert_eq!(objects(&server, "marks/"), BTreeSet::new());
         match outcome {
-            Err(Error::Interrupted(_)) => stopped += 1,
+            Err(error) if error.is_interrupt() => stopped += 1,
             outcome => {
                 outcome.unwrap();
                 break;

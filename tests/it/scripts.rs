@@ -201,3 +201,26 @@ fn ctrl_c_leaves_no_piece_of_an_output() {
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(!staged() && !scratch.path("out.parquet").exists());
 }
+
+/// Every reader of JSON keeps one of two members of one name, and the other value was lost without a word.
+#[test]
+fn answers_with_two_columns_of_one_name_are_not_printed_for_programs() {
+    let (_scratch, corpus) = place();
+    let joined = "SELECT a.id, b.id FROM documents a JOIN documents b ON b.id = a.id + 1";
+    let nested = "SELECT [named_struct('x', 1, 'y', 2)] AS list, 1 AS x";
+    for form in
+        [&["--format", "json"][..], &["--format", "jsonl"], &["--format", "csv"], &["--json"]]
+    {
+        let sql = |statement: &str| corpusdb(&[&["sql", &corpus, statement], form].concat());
+        let ran = sql(joined).fails(&["two columns named `id`", "AS"]);
+        assert_eq!(ran.stdout, "");
+        // Also where no row is there to lose a value of.
+        sql(&format!("{joined} WHERE a.id < 0")).fails(&["two columns named `id`"]);
+        sql(&joined.replace("b.id FROM", "b.id AS next FROM")).good();
+    }
+    corpusdb(&["sql", &corpus, nested, "--json"]).good();
+    // People tell them apart by their places.
+    for form in ["table", "line", "markdown"] {
+        corpusdb(&["sql", &corpus, joined, "--format", form]).good();
+    }
+}

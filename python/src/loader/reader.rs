@@ -266,8 +266,8 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The exception of an error of the reading thread.
 pub(super) fn raised(py: Python<'_>, error: Error) -> PyErr {
-    match error {
-        Error::Interrupted(_) => named(py, "Closed", "this loader was stopped"),
-        other => raise(py, other),
+    match error.is_interrupt() {
+        true => named(py, "Closed", "this loader was stopped"),
+        false => raise(py, error),
     }
 }

@@ -5,6 +5,7 @@ mod report;
 use super::session::{CommandSession, on_disk};
 use super::{Outcome, card, print};
 use crate::cli::report::{named, write_page};
+use crate::cli::text_file::read_text;
 use anyhow::Context as _;
 use corpusdb::epoch::recipe::Column;
 use corpusdb::epoch::{BuildJob, EpochError, Planned, StreamFormat, StreamOptions, StreamViews};
@@ -366,8 +367,7 @@ fn number(what: &str) -> Option<u32> {
 }
 
 fn read_recipe(path: &Path) -> anyhow::Result<Recipe> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("reading the recipe {}", path.display()))?;
+    let text = read_text(path).context("the recipe")?;
     Recipe::parse(&text).map_err(corpusdb::Error::from).with_context(|| path.display().to_string())
 }
 

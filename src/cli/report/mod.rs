@@ -11,6 +11,7 @@ use super::{Outcome, card, print};
 use anyhow::Context as _;
 use corpusdb::export::OutputFile;
 use corpusdb::report::ReportOptions;
+use corpusdb::text_file::without_byte_order_mark;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -103,7 +104,7 @@ pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outco
 /// What a file says; none where there is none.
 fn read(file: &Path) -> anyhow::Result<Option<String>> {
     match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(text)),
+        Ok(text) => Ok(Some(without_byte_order_mark(&text).to_owned())),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
     }

@@ -6,6 +6,7 @@ use crate::cli::{Outcome, print};
 use anyhow::Context as _;
 use corpusdb::Context;
 use corpusdb::query::{Format, ScriptEnd, ScriptStatement};
+use corpusdb::text_file::decode_text;
 use std::fs::File;
 use std::io::{BufWriter, Read, Write};
 use std::path::PathBuf;
@@ -69,10 +70,7 @@ fn read(from: impl Read, name: &str) -> anyhow::Result<String> {
     let mut bytes = Vec::new();
     from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("reading {name}"))?;
     anyhow::ensure!(bytes.len() as u64 <= MOST, "{name} has more than {MOST} bytes of SQL: cut it");
-    String::from_utf8(bytes).map_err(|error| {
-        let at = error.utf8_error().valid_up_to();
-        anyhow::anyhow!("{name} is not UTF-8 at byte {at}: statements are text")
-    })
+    Ok(decode_text(name, bytes)?)
 }
 
 impl Script {

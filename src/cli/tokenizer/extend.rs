@@ -5,6 +5,7 @@ use crate::cli::Outcome as Answer;
 use crate::cli::print;
 use crate::cli::report::write_file;
 use crate::cli::session::{CommandSession, on_disk};
+use crate::cli::text_file::read_text;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use corpusdb::CorpusWriter;
@@ -180,8 +181,7 @@ fn extension(
         }
     };
     let Some(file) = &verb.terms else { anyhow::bail!("give --terms or --grow") };
-    let text =
-        std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))?;
+    let text = read_text(file)?;
     let terms: Vec<String> =
         text.lines().map(str::trim).filter(|line| !line.is_empty()).map(str::to_owned).collect();
     anyhow::ensure!(!terms.is_empty(), "{} holds no term; write one a line", file.display());

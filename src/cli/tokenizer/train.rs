@@ -3,12 +3,13 @@
 use super::told;
 use crate::cli::print;
 use crate::cli::session::{CommandSession, bytes};
+use crate::cli::text_file::read_text;
 use anyhow::Context as _;
 use clap::ValueEnum;
 use corpusdb::curate::{TextGrouping, TrainingResult, TrainingTexts};
 use corpusdb::tokenizer::{Digits, ModelKind, NewTokenizer, Normalizer, Pattern, TrainOptions};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Train a tokenizer on the kept documents, register it and encode what is stored
 ///
@@ -169,14 +170,14 @@ pub(super) fn run(verb: &Train, session: &CommandSession) -> anyhow::Result<()> 
 fn options(verb: &Train) -> anyhow::Result<TrainOptions> {
     let pattern = verb.pattern.as_deref().map(Pattern::parse).transpose();
     let weights: BTreeMap<String, f64> = match &verb.weights {
-        Some(file) => serde_json::from_str(&read(file)?).with_context(|| {
+        Some(file) => serde_json::from_str(&read_text(file)?).with_context(|| {
             format!("{}: not a JSON object of numbers, such as {{\"de\": 2.0}}", file.display())
         })?,
         None => BTreeMap::new(),
     };
     let seed_tokens = match &verb.seed_tokens {
         Some(file) => {
-            read(file)?.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
+            read_text(file)?.lines().filter(|line| !line.is_empty()).map(str::to_owned).collect()
         }
         None => Vec::new(),
     };
@@ -209,10 +210,6 @@ fn options(verb: &Train) -> anyhow::Result<TrainOptions> {
         weights,
         seed_tokens,
     })
-}
-
-fn read(file: &Path) -> anyhow::Result<String> {
-    std::fs::read_to_string(file).with_context(|| format!("reading {}", file.display()))
 }
 
 /// Coverage and compression of the groups, the largest first.

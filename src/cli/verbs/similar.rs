@@ -7,6 +7,7 @@ use anyhow::{Context as _, ensure};
 use corpusdb::Corpus;
 use corpusdb::duplicates::{SimilarDocument, SimilarOptions, SimilarReport, SimilarTo};
 use corpusdb::show::{number, probability};
+use corpusdb::text_file::decode_text;
 use serde::Serialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -114,9 +115,8 @@ impl SimilarArgs {
             }
             (None, false) => return Ok(self.text.clone()),
         };
-        let text = String::from_utf8(bytes).map_err(|error| {
-            let at = error.utf8_error().valid_up_to();
-            anyhow::anyhow!("{name} is not UTF-8 text (byte {at}); a compressed file must be unpacked, and records of JSON or Parquet given one text at a time")
+        let text = decode_text(&name, bytes).map_err(|error| {
+            anyhow::anyhow!("{error}; a compressed file must be unpacked, and records of JSON or Parquet given one text at a time")
         })?;
         Ok(Some(text))
     }

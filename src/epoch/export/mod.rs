@@ -23,10 +23,11 @@ pub use write::{BatchPrinter, BatchTable, StreamFormat, StreamViews};
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::{FilledRow, Gatherer};
-use crate::epoch::plan::{Planned, masks};
+use crate::epoch::plan::{Plan, Planned, masks};
+use crate::epoch::recipe::{Compression, Format};
 use crate::epoch::rows::OpenedTo;
 use crate::epoch::run::{Arrangement, BatchCursor, Marks, Opened};
-use crate::model::{Context, IoError};
+use crate::model::{Context, IoError, refuse_without_room};
 use staging::Staging;
 use staging::refuse_taken;
 use std::fs;
@@ -90,6 +91,29 @@ pub fn build(
     built
 }
 
+/// Refuses what has no room for its ids alone, where those are written as they are: as other files it may be smaller.
+fn refuse_too_large(
+    plan: &Plan,
+    marks: &Marks,
+    finished: &[FinishedShard],
+    place: &Path,
+) -> Result<(), EpochError> {
+    let output = &plan.recipe.output;
+    let plain = match output.format {
+        Format::Megatron | Format::Litdata | Format::Raw => true,
+        Format::Mds => output.compression() == Compression::None,
+        Format::Parquet | Format::Arrow | Format::Jsonl => false,
+    };
+    if plain {
+        let written = finished.last().map_or(0, |shard| shard.counts.tokens());
+        let tokens = marks.tokens().saturating_sub(written);
+        let bytes =
+            tokens.saturating_mul(Width::of(output, plan.tokenizer.vocab_size).bytes() as u64);
+        refuse_without_room("building", place, bytes)?;
+    }
+    Ok(())
+}
+
 fn write_all(
     corpora: &Corpora,
     planned: &Planned,
@@ -108,6 +132,7 @@ fn write_all(
     marks.refuse_empty(plan)?;
     let mut ordered = BatchCursor::at(&opened, &arrangement, &marks, 0)?;
     progress.begin("rows", Some(marks.tokens()));
+    refuse_too_large(plan, &marks, &finished, staging.path())?;
     let mut done = finished.last().map_or(0, |shard| shard.counts.tokens());
     progress.advance(done);
     ordered.skip_rows(finished.last().map_or(0, |shard| shard.rows))?;

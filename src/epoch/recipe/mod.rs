@@ -41,6 +41,7 @@ pub(super) use special::special_ids;
 
 use crate::epoch::error::EpochError;
 pub use crate::epoch::mix::Ramp;
+use crate::model::text_file::without_byte_order_mark;
 use crate::query::resolved;
 
 impl Recipe {
@@ -50,7 +51,7 @@ impl Recipe {
     /// [`EpochError::Recipe`] when it does not parse or contradicts itself (with line and column where
     /// the parser knows them), [`EpochError::NotBuilt`] when it asks for what this release lacks.
     pub fn parse(text: &str) -> Result<Self, EpochError> {
-        let mut recipe: Self = toml::from_str(text)
+        let mut recipe: Self = toml::from_str(without_byte_order_mark(text))
             .map_err(|error| EpochError::Recipe(error.to_string().trim_end().to_owned()))?;
         recipe.select.min_tokens = recipe.select.min_tokens.max(1);
         if let Some(condition) = &mut recipe.select.condition {

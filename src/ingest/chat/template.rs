@@ -10,6 +10,7 @@ use super::functions::CalendarDay;
 use super::rewrite::CompiledTemplate;
 use super::values::Members;
 use super::{functions, sandbox};
+use crate::model::text_file::{bytes_without_mark, decode_text};
 use minijinja::value::Value;
 use minijinja::{Environment, ErrorKind};
 use serde_json::{Map, Value as Json};
@@ -101,7 +102,7 @@ impl ChatTemplate {
         let config_path =
             if is_json { path.to_path_buf() } else { folder.join("tokenizer_config.json") };
         let config = if is_json || config_path.is_file() {
-            let config: Json = serde_json::from_slice(&read(&config_path)?)
+            let config: Json = serde_json::from_slice(bytes_without_mark(&read(&config_path)?))
                 .map_err(|error| config_error(&config_path, format!("not JSON: {error}")))?;
             Some(config)
         } else {
@@ -114,8 +115,8 @@ impl ChatTemplate {
             Some(path.to_path_buf())
         };
         let source = match (file, &config) {
-            (Some(file), _) => String::from_utf8(read(&file)?)
-                .map_err(|_| config_error(&file, "not UTF-8".to_owned()))?,
+            (Some(file), _) => decode_text("it", read(&file)?)
+                .map_err(|error| config_error(&file, error.to_string()))?,
             (None, Some(config)) => {
                 choose(config, name).map_err(|why| config_error(&config_path, why))?
             }

@@ -8,7 +8,7 @@ mod table;
 use crate::query::error::QueryError;
 use crate::query::sql::Rows;
 use arrow::csv::WriterBuilder as CsvBuilder;
-use arrow::datatypes::{DataType, Schema};
+use arrow::datatypes::{DataType, Fields, Schema};
 use arrow::json::WriterBuilder as JsonBuilder;
 use arrow::json::writer::LineDelimited;
 use arrow::record_batch::RecordBatch;
@@ -106,8 +106,8 @@ impl<'a> Printer<'a> {
     /// Prints a batch; an empty one prints its columns' names, if that is the first thing printed.
     ///
     /// # Errors
-    /// [`QueryError::Write`] when the output refuses, [`QueryError::Run`] for values that have no
-    /// text form.
+    /// [`QueryError::Write`] when the output refuses, [`QueryError::Run`] for values that have no text form,
+    /// [`QueryError::SameNames`] for two columns of one name where programs read the answer: as CSV and JSON.
     pub fn batch(&mut self, batch: &RecordBatch) -> Result<(), QueryError> {
         match self.format {
             Format::Table => self.table(batch),
@@ -117,6 +117,9 @@ impl<'a> Printer<'a> {
                 Ok(())
             }
             Format::Csv | Format::Json | Format::Markdown => {
+                if self.format != Format::Markdown && !self.started {
+                    refuse_same_names(batch.schema().fields())?;
+                }
                 for part in parts(batch) {
                     let text = match self.format {
                         Format::Csv => self.csv(&part)?,
@@ -239,6 +242,31 @@ impl<'a> Printer<'a> {
 
     fn write(&mut self, bytes: &[u8]) -> Result<(), QueryError> {
         self.out.write_all(bytes).map_err(QueryError::Write)
+    }
+}
+
+/// Readers find columns, and members of objects within them, by their names: of two with one name they keep one.
+///
+/// # Errors
+/// [`QueryError::SameNames`].
+pub fn refuse_same_names(fields: &Fields) -> Result<(), QueryError> {
+    let mut names: Vec<&str> = fields.iter().map(|field| field.name().as_str()).collect();
+    names.sort_unstable();
+    if let Some([name, _]) = names.array_windows().find(|[one, next]| one == next) {
+        return Err(QueryError::SameNames { name: (*name).to_owned() });
+    }
+    fields.iter().try_for_each(|field| refuse_within(field.data_type()))
+}
+
+fn refuse_within(kind: &DataType) -> Result<(), QueryError> {
+    match kind {
+        DataType::Struct(fields) => refuse_same_names(fields),
+        DataType::List(item)
+        | DataType::LargeList(item)
+        | DataType::ListView(item)
+        | DataType::LargeListView(item)
+        | DataType::FixedSizeList(item, _) => refuse_within(item.data_type()),
+        _ => Ok(()),
     }
 }
 

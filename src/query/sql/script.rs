@@ -1,6 +1,7 @@
 //! Cuts a text into statements, where the engine's tokens have semicolons: one in a string or a comment ends nothing.
 
 use super::tokens::{Places, tokens};
+use crate::model::text_file::without_byte_order_mark;
 use datafusion::sql::sqlparser::tokenizer::{Location, Token, TokenizerError};
 
 /// Statements that were written one after another, each ended by `;`.
@@ -64,6 +65,7 @@ impl Script {
     /// Cuts `text` into statements.
     #[must_use]
     pub fn read(text: &str) -> Self {
+        let text = without_byte_order_mark(text);
         let (tokens, failed) = tokens(text);
         let mut places = Places::of(text);
         let mut statements = Vec::new();

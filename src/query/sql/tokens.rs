@@ -1,13 +1,15 @@
 //! Cuts texts into the engine's tokens, with their places.
 
 use super::dialect::CorpusDialect;
+use crate::model::text_file::without_byte_order_mark;
 use datafusion::sql::sqlparser::tokenizer::{Location, TokenWithSpan, Tokenizer, TokenizerError};
 
 pub(super) static DIALECT: CorpusDialect = CorpusDialect;
 
-/// The tokens of `sql` with their places, up to the first thing that is none, and what is wrong with that.
+/// The tokens of `sql` with their places, without a mark of byte order, up to the first thing that is none, and what is wrong with that.
 pub(super) fn tokens(sql: &str) -> (Vec<TokenWithSpan>, Option<TokenizerError>) {
     let mut tokens = Vec::new();
+    let sql = without_byte_order_mark(sql);
     let failed = Tokenizer::new(&DIALECT, sql).tokenize_with_location_into_buf(&mut tokens).err();
     (tokens, failed)
 }

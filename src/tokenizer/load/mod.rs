@@ -16,6 +16,7 @@ mod tiktoken;
 mod tests;
 
 use super::error::TokenizerError;
+use crate::model::text_file::bytes_without_mark;
 
 pub use gpt2::from_vocab_and_merges;
 
@@ -62,15 +63,17 @@ pub struct Converted {
 pub fn convert(given: Given<'_>) -> Result<Converted, TokenizerError> {
     let (json, originals) = match given {
         Given::TokenizerJson(bytes) => {
-            sniff::expect(sniff::Form::TokenizerJson, "tokenizer.json", bytes)?;
-            let json = dialects::readable(bytes)?.unwrap_or_else(|| bytes.to_vec());
+            let text = bytes_without_mark(bytes);
+            sniff::expect(sniff::Form::TokenizerJson, "tokenizer.json", text)?;
+            let json = dialects::readable(text)?.unwrap_or_else(|| text.to_vec());
             (json, vec![("tokenizer.json", bytes)])
         }
         Given::VocabAndMerges { vocab, merges } => {
-            sniff::expect(sniff::Form::Vocab, "vocab.json", vocab)?;
-            sniff::expect(sniff::Form::Merges, "merges.txt", merges)?;
+            let (ids, pairs) = (bytes_without_mark(vocab), bytes_without_mark(merges));
+            sniff::expect(sniff::Form::Vocab, "vocab.json", ids)?;
+            sniff::expect(sniff::Form::Merges, "merges.txt", pairs)?;
             (
-                from_vocab_and_merges(vocab, merges)?,
+                from_vocab_and_merges(ids, pairs)?,
                 vec![("vocab.json", vocab), ("merges.txt", merges)],
             )
         }
@@ -79,8 +82,9 @@ pub fn convert(given: Given<'_>) -> Result<Converted, TokenizerError> {
             (sentencepiece::to_json(bytes)?, vec![("tokenizer.model", bytes)])
         }
         Given::Tiktoken { ranks, pattern, specials } => {
-            sniff::expect(sniff::Form::Tiktoken, "tiktoken ranks", ranks)?;
-            let json = tiktoken::to_json(ranks, pattern, specials)?;
+            let lines = bytes_without_mark(ranks);
+            sniff::expect(sniff::Form::Tiktoken, "tiktoken ranks", lines)?;
+            let json = tiktoken::to_json(lines, pattern, specials)?;
             (json, vec![("ranks.tiktoken", ranks), ("pattern.txt", pattern.as_bytes())])
         }
     };

@@ -180,8 +180,8 @@ fn an_interrupted_redo_goes_on_and_one_with_an_ingest_between_begins_anew() {
     world.writer.redo(&first, &Context::new()).unwrap();
     world.pour("mirror", &many(5, 30), 1 << 20);
     let stale = world.writer.switch(&first, &Context::new()).unwrap_err();
-    let command = stale.hint().and_then(|hint| hint.command);
-    assert_eq!(command.as_deref(), Some("corpusdb dedup redo"), "{stale}");
+    let command = stale.hint().and_then(|hint| hint.command.as_deref());
+    assert_eq!(command, Some("corpusdb dedup redo"), "{stale}");
     world.agrees("the switch was refused");
     world.digest();
 }
@@ -191,8 +191,8 @@ fn a_policy_of_other_sketches_is_refused() {
     let mut world = filled(&policy(DedupMode::Witness, 0.8), &files(1, false), 1 << 20);
     let told = world.told();
     for profile in [Profile::Code, Profile::Bigcode, Profile::Fineweb, Profile::Slimpajama] {
-        let error = world.writer.redo(&Policy::of(profile), &Context::new());
-        let hint = error.unwrap_err().hint().unwrap();
+        let error = world.writer.redo(&Policy::of(profile), &Context::new()).unwrap_err();
+        let hint = error.hint().unwrap();
         assert!(hint.text.contains("fixed when a corpus is made"), "{profile:?}: {hint}");
     }
     assert_eq!(world.told(), told);

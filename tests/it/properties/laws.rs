@@ -6,7 +6,7 @@ use super::run::Run;
 use super::worlds;
 use crate::support::Random;
 use corpusdb::epoch::{EpochError, Planned, recipe};
-use corpusdb::{Context, Corpus, Error};
+use corpusdb::{Context, Corpus, Error, ErrorKind};
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
@@ -211,13 +211,14 @@ fn sources(random: &mut Random, text: &mut String, kind: &str) {
 /// Plans a recipe. One that cannot be met names its source and the largest budget, which then can.
 #[track_caller]
 pub fn feasible(corpus: &Corpus, text: &str) -> Option<Planned> {
-    match plan(corpus, text) {
-        Ok(planned) => Some(planned),
-        Err(Error::Epoch(error @ EpochError::Infeasible { .. })) => {
-            let EpochError::Infeasible { ref name, feasible, budget, .. } = error else {
-                return None;
-            };
-            let told = error.to_string();
+    let error = match plan(corpus, text) {
+        Ok(planned) => return Some(planned),
+        Err(error) => error,
+    };
+    match error.origin() {
+        Some(EpochError::Infeasible { name, feasible, budget, .. }) => {
+            assert_eq!(error.kind(), ErrorKind::Infeasible);
+            let (feasible, budget, told) = (*feasible, *budget, error.to_string());
             assert!(THREE.iter().any(|source| source.0 == name), "{told}");
             assert!(told.contains(name.as_str()) && told.contains(&feasible.to_string()), "{told}");
             assert!(feasible < budget, "{told}");
@@ -234,9 +235,14 @@ pub fn feasible(corpus: &Corpus, text: &str) -> Option<Planned> {
             Some(plan(corpus, &lower).unwrap_or_else(|error| panic!("{told}\n{error}\n{lower}")))
         }
         // What a chance recipe may run into, said in words.
-        Err(Error::Epoch(EpochError::Empty { .. } | EpochError::Recipe(_))) => None,
-        Err(error) => panic!("{error}\n{text}"),
+        Some(EpochError::Empty { .. } | EpochError::Recipe(_)) => None,
+        _ => panic!("{error}\n{text}"),
     }
+}
+
+/// Whether an epoch has no row, which is said.
+pub fn has_no_rows(error: &Error) -> bool {
+    matches!(error.origin(), Some(EpochError::NoRows { .. }))
 }
 
 /// Documents of each source with their fewest and most copies, by the recipe's own words.
@@ -290,12 +296,12 @@ fn check(seed: u64, recipes: usize) {
         let Some(planned) = feasible(&corpus, &text) else { continue };
         // A batch may be larger than an epoch, which is said.
         let told = match corpus.explain(&planned, &Context::new()) {
-            Err(Error::Epoch(EpochError::NoRows { .. })) => continue,
+            Err(error) if has_no_rows(&error) => continue,
             told => told.unwrap_or_else(|error| panic!("{error}\n{text}")),
         };
         let epochs = told.epochs.min(3);
         let no_rows = |epoch| match corpus.epoch(&planned, epoch, &Context::new()) {
-            Err(Error::Epoch(EpochError::NoRows { .. })) => true,
+            Err(error) if has_no_rows(&error) => true,
             opened => opened.map(|_| false).unwrap_or_else(|error| panic!("{error}\n{text}")),
         };
         if (0..epochs).any(no_rows) {

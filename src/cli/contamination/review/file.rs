@@ -4,6 +4,7 @@ use crate::cli::print;
 use anyhow::Context as _;
 use corpusdb::contamination::SuiteVerdict;
 use corpusdb::curate::{JudgeReport, Judgement};
+use corpusdb::text_file::without_byte_order_mark;
 use corpusdb::{Corpus, CorpusWriter, DocId};
 use serde::Deserialize;
 use std::io::{BufRead, BufReader};
@@ -41,10 +42,11 @@ pub(super) fn each(
     for (number, line) in (1_u64..).zip(input.lines()) {
         let place = || format!("{name}, line {number}");
         let line = line.with_context(place)?;
+        let line = if number == 1 { without_byte_order_mark(&line) } else { &line };
         if line.trim().is_empty() {
             continue;
         }
-        match judgement(&line, &corpus).with_context(place)? {
+        match judgement(line, &corpus).with_context(place)? {
             Some(judgement) => waiting.push(judgement),
             None => open += 1,
         }

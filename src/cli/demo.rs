@@ -1,0 +1,132 @@
+//! `corpusdb demo`: puts a script and the texts that the command carries into a directory, and runs the script.
+
+use super::Outcome;
+use super::session::{CommandSession, on_disk};
+use anyhow::{Context as _, bail};
+use corpusdb::{Corpus, Error, ErrorKind, Interrupted};
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The story, as commands.
+const SCRIPT: &str = include_str!("../../examples/demo/demo.sh");
+/// The texts, a record a line behind the name of its file and a tab; later versions are in the second crawl.
+const TEXTS: &[u8] = include_bytes!("../../examples/demo/texts.zst");
+
+const MARKER: &str = ".corpusdb-demo";
+const MARK: &str =
+    "Made by `corpusdb demo`, which replaces what it made here when it is run again.\n";
+
+/// Show the whole path on real text: the sources of the crates that cargo unpacked for the project here,
+/// PATHs of yours, or, with neither, a text in many languages that the command carries
+///
+/// It is a script of the shell, `demo.sh` in its directory: read it, and copy from it.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Examples:
+  corpusdb demo
+  corpusdb demo pages.jsonl.zst notes/ --dir /tmp/demo
+
+Takes about a minute, and leaves the corpus in place to play with.
+Exit code 1 when the written epoch does not verify.")]
+pub(super) struct Args {
+    /// Files, directories or patterns to use instead; each becomes a source
+    #[arg(value_name = "PATH")]
+    paths: Vec<String>,
+    /// The field with the text in the files given [default: the first of text, content, raw_content, document, body]
+    #[arg(long, value_name = "FIELD", requires = "paths")]
+    text_field: Option<String>,
+    /// Where everything goes; an earlier demo there is replaced
+    #[arg(long, value_name = "DIR", default_value = "corpusdb-demo", value_parser = on_disk())]
+    dir: PathBuf,
+}
+
+pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+    enter(&args.dir, session)?;
+    let script = args.dir.join("demo.sh");
+    std::fs::write(&script, SCRIPT).with_context(|| format!("writing {}", script.display()))?;
+    unpack_texts(&args.dir)?;
+    let mut shell = Command::new("sh");
+    // A path that begins with a hyphen is no flag.
+    shell.arg("--").arg(&script).args(&args.paths);
+    shell.env("CORPUSDB", command_words(session)).env("DIR", &args.dir);
+    shell.env("TEXT_FIELD", args.text_field.unwrap_or_default());
+    shell.env("JSON", if session.json { "--json" } else { "" });
+    let ended = shell.status().map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => anyhow::anyhow!(
+            "there is no shell (`sh`) here to run {}; its commands can be run one by one",
+            script.display()
+        ),
+        _ => anyhow::Error::new(error).context("running sh"),
+    })?;
+    match ended.code() {
+        Some(0) => Ok(Outcome::Good),
+        Some(1) => Ok(Outcome::Bad),
+        Some(130) | None => Err(Error::from(Interrupted::default()).into()),
+        Some(code) => bail!("{} ended with exit status {code}", script.display()),
+    }
+}
+
+/// Makes the directory. One that holds other things than an earlier demo is refused, and so is a demo in use.
+fn enter(directory: &Path, session: &CommandSession) -> anyhow::Result<()> {
+    let shown = directory.display();
+    let marker = directory.join(MARKER);
+    let is_empty = match std::fs::read_dir(directory) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => true,
+        Err(error) => return Err(error).with_context(|| format!("looking into {shown}")),
+    };
+    if !is_empty && !marker.is_file() {
+        bail!("{shown} is not empty and was not made by a demo; name another directory with --dir");
+    }
+    let corpus = directory.join("corpus");
+    if corpus.exists()
+        && let Err(error) = Corpus::options().memory(session.memory).threads(1).open_writer(&corpus)
+        && error.kind() == ErrorKind::Locked
+    {
+        return Err(error).context("the earlier demo is in use");
+    }
+    std::fs::create_dir_all(directory).with_context(|| format!("making {shown}"))?;
+    std::fs::write(&marker, MARK).with_context(|| format!("writing {}", marker.display()))
+}
+
+/// Writes the texts in the place of those of an earlier demo.
+fn unpack_texts(directory: &Path) -> anyhow::Result<()> {
+    for crawl in ["crawl-1", "crawl-2"] {
+        let path = directory.join(crawl);
+        match std::fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(error).with_context(|| format!("removing {}", path.display()));
+            }
+            _ => {
+                std::fs::create_dir(&path).with_context(|| format!("making {}", path.display()))?
+            }
+        }
+    }
+    let mut files: BTreeMap<String, String> = BTreeMap::new();
+    for line in BufReader::new(zstd::Decoder::new(TEXTS)?).lines() {
+        let line = line?;
+        let (name, record) = line.split_once('\t').context("a line of the texts names no file")?;
+        let text = files.entry(name.to_owned()).or_default();
+        text.push_str(record);
+        text.push('\n');
+    }
+    for (name, text) in files {
+        let path = directory.join(name);
+        std::fs::write(&path, text).with_context(|| format!("writing {}", path.display()))?;
+    }
+    Ok(())
+}
+
+/// How this command was started, in words of the shell, with what every verb of the script is to share.
+fn command_words(session: &CommandSession) -> String {
+    let quoted = |word: &OsString| format!("'{}'", word.to_string_lossy().replace('\'', "'\\''"));
+    let mut words: Vec<String> = session.program.iter().map(quoted).collect();
+    words.push(format!("--memory {} --threads {}", session.memory, session.threads));
+    if session.no_progress {
+        words.push("--no-progress".to_owned());
+    }
+    words.join(" ")
+}
