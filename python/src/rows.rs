@@ -269,9 +269,7 @@ impl Rows {
         for batch in first(&batches, count) {
             printed = printed.and_then(|()| printer.batch(&batch));
         }
-        printed
-            .and_then(|()| printer.finish())
-            .map_err(|error| crate::error::raise(py, error.into()))?;
+        printed.and_then(|()| printer.finish()).map_err(|error| crate::error::raise(py, error))?;
         Ok((String::from_utf8_lossy(&text).into_owned(), is_all && rows <= count))
     }
 

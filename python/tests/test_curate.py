@@ -67,7 +67,7 @@ def test_a_key_that_was_purged_was_purged_before(filled: corpusdb.Writer) -> Non
     assert filled.purge(key).purged == 1
     again = filled.purge([key, 1])
     assert (again.selected, again.purged, again.unchanged) == (2, 0, 2)
-    with pytest.raises(corpusdb.KeyNotFound, match="no document has the key nothing"):
+    with pytest.raises(corpusdb.NotFound, match="no document has the key nothing"):
         filled.purge([key, "nothing"])
     with pytest.raises(TypeError, match=r"documents\[1\]: expected an id \(a number\) or a key \(text\), got NoneType"):
         filled.purge([1, None])  # type: ignore[list-item]

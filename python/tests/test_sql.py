@@ -26,6 +26,16 @@ def test_rows_come_as_tuples(db: corpusdb.Corpus) -> None:
     assert [row[0] for row in db.sql("SELECT id FROM documents ORDER BY id")] == list(range(44))
 
 
+def test_two_columns_of_one_name_are_both_there_or_refused(db: corpusdb.Corpus) -> None:
+    table = db.sql("SELECT d.key, e.key, e.id FROM documents d JOIN documents e ON e.id = d.id + 1 WHERE d.id < 2")
+    keys = [f"https://a.example/{n}" for n in range(3)]
+    assert sorted(table.fetchall()) == [(keys[0], keys[1], 1), (keys[1], keys[2], 2)]
+    assert table.arrow().column_names == ["key", "key", "id"]
+    assert "https://a.example/1" in repr(table) and table._repr_html_().count("<th>key</th>") == 2
+    with pytest.raises(corpusdb.BadQuery, match="two columns are called `key`"):
+        table.to_dicts()
+
+
 def test_values_of_every_type_are_python_s(db: corpusdb.Corpus) -> None:
     (row,) = db.sql("""
         SELECT NULL, true, CAST(1 AS TINYINT), CAST(2 AS SMALLINT), CAST(3 AS INT), 4, CAST(5 AS INT UNSIGNED),
