@@ -35,7 +35,9 @@ def test_reports_have_attributes_and_plain_values(w: corpusdb.Writer, tmp_path: 
     assert report.tokens["bytes"] > 0
     assert report.stages.read >= 0
     assert report.to_dict()["kept"] == 1
-    assert repr(report).startswith("IngestReport(source='web', read=1, added=1, kept=1")
+    shown = repr(report).splitlines()
+    assert shown[0] == "IngestReport" and shown[1].split() == ["source", "'web'"] and len(shown) <= 42
+    assert shown[-1].startswith("help(corpusdb.IngestReport)") and all(len(line) <= 124 for line in shown)
     assert "<th style='text-align:left'>exact duplicates</th>" in report._repr_html_()
     assert report == corpusdb.IngestReport(report.to_dict())
 
@@ -111,9 +113,9 @@ def test_inputs_that_are_not_there_are_told(w: corpusdb.Writer, tmp_path: Path) 
         w.ingest(str(tmp_path / "*.none"), source="web")
     with pytest.raises(corpusdb.BadInput, match="`format`: \"xml\" is not one of auto, "):
         w.ingest(tmp_path, source="web", format="xml")
-    with pytest.raises(corpusdb.BadInput, match="`max_removed`: .*2.*between 0 and 1"):
+    with pytest.raises(corpusdb.BadInput, match="`max_removed`: 2 is not between 0 and 1"):
         w.ingest(tmp_path, source="web", max_removed=2)
-    with pytest.raises(corpusdb.BadInput, match="`max_rejected`: .*-1.*between 0 and 1"):
+    with pytest.raises(corpusdb.BadInput, match="`max_rejected`: -1 is not between 0 and 1"):
         w.ingest(tmp_path, source="web", max_rejected=-1)
     with pytest.raises(corpusdb.NotFound, match="nope"):
         w.ingest([corpora.page(0)], source="web", tokenizer="nope")
@@ -268,6 +270,6 @@ def test_a_value_of_the_wrong_type_is_named_by_its_place(w: corpusdb.Writer, tmp
 def test_an_alarm_is_logged_in_words(w: corpusdb.Writer, caplog: pytest.LogCaptureFixture) -> None:
     with pytest.raises(corpusdb.CorpusError):
         w.ingest([{"text": 5}] * 200, source="web", on_error="fail")
-    w.ingest([{"title": "no text"}] * 200, source="web")
+    w.ingest([{"text": 5}] * 200, source="web")
     alarms = [record.message for record in caplog.records if "alarm of the ingest of web" in record.message]
     assert alarms and not any("Report(" in alarm or "{" in alarm for alarm in alarms), alarms
