@@ -1,5 +1,6 @@
 //! Errors of the library as exceptions of `corpusdb.errors`, by their kinds.
 
+use corpusdb::cli::rows::{Face, spell_message};
 use corpusdb::{Error, ErrorKind};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
 use pyo3::prelude::*;
@@ -68,7 +69,7 @@ fn python(error: &Error) -> Option<&PyErr> {
     None
 }
 
-/// The message with its causes and the way out, as the command prints them.
+/// The message with its causes and the way out, as the command prints them; options and verbs by their names here.
 fn words(error: &Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();
@@ -79,7 +80,7 @@ fn words(error: &Error) -> String {
     }
     if let Some(hint) = error.hint() {
         words.push_str("; ");
-        words.push_str(&hint.text);
+        words.push_str(&hint.to_string());
     }
-    words
+    spell_message(&words, Face::Python)
 }

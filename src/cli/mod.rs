@@ -6,11 +6,9 @@
 //! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages and
 //! words (`pages`, `words`).
 
-mod backup;
 mod bar;
 mod card;
 mod completions;
-mod contamination;
 mod demo;
 mod epoch;
 mod find;
@@ -21,9 +19,6 @@ mod page;
 mod print;
 mod report;
 mod session;
-
-mod signals;
-mod snapshot;
 mod spelling;
 mod sql;
 mod stop_signals;
@@ -107,15 +102,7 @@ enum Verb {
     Sql(sql::Args),
     #[command(subcommand)]
     Tokenizer(tokenizer::Verb),
-    #[command(subcommand)]
-    Snapshot(snapshot::Verb),
-    #[command(subcommand)]
-    Contamination(contamination::Verb),
-    #[command(subcommand)]
-    Signals(signals::Verb),
     Epoch(epoch::Arguments),
-    #[command(subcommand)]
-    Backup(backup::Verb),
     Demo(demo::Args),
     Completions(completions::Args),
     /// Print the reference of all verbs as Markdown (docs/reference/cli.md).
@@ -128,9 +115,6 @@ impl Verb {
     const fn has_safe_points(&self) -> bool {
         match self {
             Self::Demo(_) => true,
-            Self::Backup(verb) => verb.has_safe_points(),
-            Self::Contamination(verb) => verb.has_safe_points(),
-            Self::Signals(verb) => verb.has_safe_points(),
             Self::Tokenizer(verb) => verb.has_safe_points(),
             Self::Epoch(arguments) => matches!(
                 arguments.verb,
@@ -265,10 +249,8 @@ fn run_row(
         // Rows that nobody wants any more are no failure.
         Err(_) if output::is_stdout_closed() => 0,
         Err(error) => {
-            let spell =
-                |text: String| spelling::spell(&text, spelling::Face::Command, &row.command());
             let code = exit_code(&error);
-            output::error(&causes(&error).into_iter().map(spell).collect::<Vec<_>>(), code);
+            output::error(&causes(&error), code);
             code
         }
     }
@@ -340,11 +322,7 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
         Verb::Report(args) => report::run(&args, session),
         Verb::Sql(args) => sql::run(args, session),
         Verb::Tokenizer(verb) => tokenizer::run(verb, session),
-        Verb::Snapshot(verb) => snapshot::run(verb, session),
-        Verb::Contamination(verb) => contamination::run(verb, session),
-        Verb::Signals(verb) => signals::run(verb, session),
         Verb::Epoch(arguments) => epoch::run(arguments, session),
-        Verb::Backup(verb) => backup::run(verb, session),
         Verb::Demo(args) => demo::run(args, session),
         Verb::Completions(args) => completions::run(args, command()),
         Verb::Reference => completions::reference(command()),

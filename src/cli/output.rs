@@ -103,8 +103,10 @@ pub(super) fn json_of<T: Serialize>(
 /// # Errors
 /// That of standard output: a full disk.
 pub(super) fn print(answer: &str) -> io::Result<()> {
-    let mut out = stdout();
-    let answer = if is_json() && out.shows { escaped(answer) } else { Cow::Borrowed(answer) };
+    // Text was filtered when it was written, and has colours: a second filter would take them out.
+    let shows = io::stdout().is_terminal();
+    let answer = if is_json() && shows { escaped(answer) } else { Cow::Borrowed(answer) };
+    let mut out = Stdout { shows: false, rest: Vec::new() };
     match out.write_all(answer.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
         other => other,
@@ -184,6 +186,8 @@ pub(super) struct Output {
     text: String,
     notes: Vec<String>,
     width: usize,
+    /// Whether a terminal shows it.
+    shows: bool,
     has_colours: bool,
     dry_run: bool,
 }
@@ -192,7 +196,8 @@ impl Output {
     /// For what stdout is.
     pub(super) fn new(dry_run: bool) -> Self {
         let (text, notes) = (String::new(), Vec::new());
-        Self { text, notes, width: width(), has_colours: has_colours(), dry_run }
+        let shows = io::stdout().is_terminal();
+        Self { text, notes, width: width(), shows, has_colours: has_colours(), dry_run }
     }
 
     /// What was written, and what is to be said on stderr behind it.
@@ -216,10 +221,24 @@ impl Output {
         self.text.push('\n');
     }
 
-    /// Text of documents, as it is: into a file it goes byte for byte, and a terminal obeys none of it ([`Stdout`]).
+    /// Text of documents: into a file it goes byte for byte, and a terminal obeys none of it.
     pub(super) fn text(&mut self, text: &str) {
-        self.text.push_str(text);
+        match self.shows {
+            true => self.text.push_str(&show::terminal_safe(text)),
+            false => self.text.push_str(text),
+        }
         self.text.push('\n');
+    }
+
+    /// Columns that there are.
+    pub(super) const fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Columns that the marks of a part take beside its text.
+    pub(super) fn marks_width(&self, paint: Paint) -> usize {
+        let (before, behind) = paint.marks(self.has_colours);
+        if self.has_colours { 0 } else { before.width() + behind.width() }
     }
 
     /// A line in which parts have colours, where stdout may have some.
@@ -334,7 +353,7 @@ impl Paint {
         match (self, has_colours) {
             (Self::Plain, _) => ("", ""),
             (Self::Highlight, true) => ("\x1b[1;33m", "\x1b[0m"),
-            (Self::Highlight, false) => (">>", "<<"),
+            (Self::Highlight, false) => ("[[", "]]"),
             (Self::Removed, true) => ("\x1b[31m[-", "-]\x1b[0m"),
             (Self::Removed, false) => ("[-", "-]"),
             (Self::Added, true) => ("\x1b[32m{+", "+}\x1b[0m"),
@@ -372,6 +391,7 @@ mod tests {
             text: String::new(),
             notes: Vec::new(),
             width: 40,
+            shows: false,
             has_colours: false,
             dry_run: false,
         }
@@ -408,6 +428,20 @@ mod tests {
         let text = out.into_parts().0;
         assert_eq!(text.lines().count(), 4, "{text}");
         assert_eq!(text.lines().filter(|line| line.starts_with("  name")).count(), 2, "{text}");
+    }
+
+    /// A filter behind it took the colours of `show --tokens` out.
+    #[test]
+    fn a_terminal_shows_colours_and_obeys_no_text() {
+        let mut out = Output { shows: true, has_colours: true, ..plain() };
+        out.painted(&[(Paint::Highlight, "a\x1b[2J"), (Paint::Plain, "b")]);
+        out.text("c\x1b[2J");
+        assert_eq!(out.into_parts().0, "\x1b[1;33ma\u{fffd}[2J\x1b[0mb\nc\u{fffd}[2J\n");
+        let mut out = plain();
+        assert_eq!(out.marks_width(Paint::Highlight), 4);
+        out.painted(&[(Paint::Highlight, "a"), (Paint::Plain, "b")]);
+        out.text("c\x1b[2J");
+        assert_eq!(out.into_parts().0, "[[a]]b\nc\x1b[2J\n");
     }
 
     #[test]

@@ -2,9 +2,11 @@
 //!
 //! Texts of options, which hold no names of users, have an option by its field (`` `id_field` ``) and a verb by its path
 //! (`` `dedup settle` ``). Messages, which quote names of users in backticks, have them in forms that are no such names:
-//! `` `id_field=` `` and `` `corpusdb dedup settle` ``. The command spells them `--id-field` and
-//! `` `corpusdb dedup settle` ``, Python `` `id_field=` `` and `` `Writer.settle()` ``.
+//! `` `id_field=` `` or `--id-field`, and `` `corpusdb dedup settle` ``. The command spells all of them `--id-field` and
+//! `` `corpusdb dedup settle` ``, Python `id_field=` and `` `Writer.settle()` ``.
 
+use super::verb::find_verb;
+use super::verbs::VERBS;
 use clap::Command;
 use clap::builder::StyledStr;
 
@@ -37,6 +39,10 @@ pub fn spell(text: &str, face: Face, command: &Command) -> String {
 
 /// Writes the options and verbs that a message names as the face has them; all else stays.
 pub fn spell_message(text: &str, face: Face) -> String {
+    let text = match face {
+        Face::Command => text.to_owned(),
+        Face::Python => flags_as_keywords(text),
+    };
     let mut parts = text.split('`');
     let mut spelt = parts.next().unwrap_or_default().to_owned();
     while let Some(name) = parts.next() {
@@ -52,6 +58,7 @@ pub fn spell_message(text: &str, face: Face) -> String {
     spelt
 }
 
+/// `` `id_field=` `` for the command, `` `corpusdb dedup settle` `` for Python.
 fn spell_marked(name: &str, face: Face) -> Option<String> {
     match face {
         Face::Command => {
@@ -61,10 +68,88 @@ fn spell_marked(name: &str, face: Face) -> Option<String> {
             is_one.then(|| format!("--{}", field.replace('_', "-")))
         }
         Face::Python => {
-            let verb = super::verb::find_verb(name.strip_prefix("corpusdb ")?)?;
+            let path = name.strip_prefix("corpusdb ")?;
+            // `corpusdb check CORPUS --salvage NEW`: the verb is what stands before the first argument.
+            let words: Vec<&str> = path.split(' ').collect();
+            let verb = [2, 1].iter().find_map(|many| find_verb(&words.get(..*many)?.join(" ")))?;
             (!verb.python.is_empty()).then(|| format!("`{}()`", verb.python))
         }
     }
+}
+
+/// `--text-field body` as `text_field="body"`, where it is an option of a verb; what only looks like one stays.
+fn flags_as_keywords(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("--") {
+        let (before, from) = rest.split_at(at);
+        let is_begin = before.chars().next_back().or(out.chars().next_back());
+        let is_begin = is_begin.is_none_or(|c| c.is_whitespace() || matches!(c, '(' | '`' | '"'));
+        let name = from.trim_start_matches('-');
+        let end = name.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(name.len());
+        let (name, behind) = name.split_at(end);
+        out.push_str(before);
+        match option_named(name).filter(|_| is_begin && from.starts_with(&format!("--{name}"))) {
+            None => {
+                let taken = from.len() - behind.len();
+                out.push_str(from.get(..taken).unwrap_or_default());
+            }
+            Some((id, takes_value)) => {
+                out.push_str(&format!("{id}={}", value(behind, takes_value)))
+            }
+        }
+        rest = behind;
+        if let Some((_, true)) = option_named(name)
+            && is_begin
+        {
+            rest = behind_value(behind);
+        }
+    }
+    out + rest
+}
+
+/// The value behind a flag, as Python has it.
+fn value(behind: &str, takes_value: bool) -> String {
+    match (takes_value, word(behind)) {
+        (false, _) => "True".to_owned(),
+        (true, Some(word)) if word.parse::<f64>().is_ok() => word.to_owned(),
+        (true, Some(word)) => format!("\"{word}\""),
+        (true, None) => String::new(),
+    }
+}
+
+/// What stands behind a flag's value, or behind a flag without one.
+fn behind_value(behind: &str) -> &str {
+    match word(behind) {
+        Some(word) => behind.get(word.len() + 1..).unwrap_or_default(),
+        None => behind,
+    }
+}
+
+/// The word behind one space that is a value: a word of a list of words, a number, a size, a pair.
+fn word(behind: &str) -> Option<&str> {
+    /// Words of a sentence that come behind a flag.
+    const OF_SENTENCES: [&str; 18] = [
+        "and", "or", "is", "are", "says", "gives", "goes", "has", "was", "for", "to", "with", "of",
+        "where", "in", "leaves", "names", "the",
+    ];
+    let from = behind.strip_prefix(' ')?;
+    let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '=' | '@' | '.' | '/');
+    let end = from.find(|c: char| !is_part(c)).unwrap_or(from.len());
+    let word = from.get(..end)?.trim_end_matches('.');
+    (!word.is_empty() && !OF_SENTENCES.contains(&word)).then_some(word)
+}
+
+/// The id of an option of some verb by its flag, and whether it takes a value.
+fn option_named(long: &str) -> Option<(String, bool)> {
+    if long == "memory" || long == "threads" {
+        return Some((long.to_owned(), true));
+    }
+    VERBS.iter().filter(|row| !row.python.is_empty()).find_map(|row| {
+        let command = row.arguments();
+        let arg = command.get_arguments().find(|arg| arg.get_long() == Some(long))?;
+        Some((arg.get_id().to_string(), arg.get_action().takes_values()))
+    })
 }
 
 /// A name as the face has it, if it is an option of this verb or a verb.
@@ -76,7 +161,7 @@ pub fn spell_name(name: &str, face: Face, command: &Command) -> Option<String> {
             (Face::Python, _) => format!("`{name}=`"),
         });
     }
-    let verb = super::verb::find_verb(name)?;
+    let verb = find_verb(name)?;
     match face {
         Face::Command => Some(format!("`corpusdb {name}`")),
         Face::Python if verb.python.is_empty() => Some(format!("`corpusdb {name}`")),

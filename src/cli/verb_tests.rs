@@ -1,7 +1,7 @@
 //! What every row of the table keeps: kinds of values, defaults, texts that name what there is.
 
 use super::keywords;
-use super::spelling::{Face, spell, spell_name};
+use super::spelling::{Face, spell, spell_message, spell_name};
 use super::verb::{PreparedVerb, VerbError};
 use super::verbs::{FAMILIES, VERBS};
 use clap::Command;
@@ -100,6 +100,51 @@ fn a_name_is_spelt_as_the_face_has_it() {
         "give `id_field=`, `paths=` or `Writer.settle()`, and `this`"
     );
     assert_eq!(spell("an odd ` sign", Face::Command, &Command::new("x")), "an odd ` sign");
+}
+
+#[test]
+fn a_message_is_spelt_as_the_face_has_it() {
+    for (text, command, python) in [
+        (
+            "give `shard_bytes=`, or a directory",
+            "give --shard-bytes, or a directory",
+            "give `shard_bytes=`, or a directory",
+        ),
+        (
+            "no text; name one with --text-field",
+            "no text; name one with --text-field",
+            "no text; name one with text_field=",
+        ),
+        (
+            "take it as one with --format text.",
+            "take it as one with --format text.",
+            "take it as one with format=\"text\".",
+        ),
+        (
+            "raise --memory to 4GB (--memory 4GB)",
+            "raise --memory to 4GB (--memory 4GB)",
+            "raise memory= to 4GB (memory=\"4GB\")",
+        ),
+        (
+            "replace it with --force, or",
+            "replace it with --force, or",
+            "replace it with force=True, or",
+        ),
+        (
+            "run `corpusdb check CORPUS --salvage NEW`",
+            "run `corpusdb check CORPUS --salvage NEW`",
+            "run `Corpus.check()`",
+        ),
+        // Names of users stay, whatever they are called.
+        (
+            "no source `format`; a -- b --no-such-flag `--`",
+            "no source `format`; a -- b --no-such-flag `--`",
+            "no source `format`; a -- b --no-such-flag `--`",
+        ),
+    ] {
+        assert_eq!(spell_message(text, Face::Command), command);
+        assert_eq!(spell_message(text, Face::Python), python);
+    }
 }
 
 fn refused(verb: &str, keywords: &str) -> String {

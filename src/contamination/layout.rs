@@ -5,12 +5,18 @@ use serde_json::{Map, Value};
 
 /// Which fields of the records of a suite have what; those of known layouts are found without.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct SuiteFields {
-    /// What is asked. None: `question`, `prompt` or `problem`, the first that there is.
+    /// The field that has what is asked. By default the first of question, prompt and problem.
+    ///
+    /// Members within one another have dots between them.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
     pub question: Option<String>,
-    /// What is to be answered. None: `answer`, `canonical_solution`, `solution` or `answers`.
+    /// The field that has the answer. By default the first of answer, canonical_solution, solution and answers.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
     pub answer: Option<String>,
-    /// What the question is about. None: `passage` or `context`.
+    /// The field that has the text that the question is about. By default the first of passage and context.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
     pub passage: Option<String>,
 }
 
@@ -33,7 +39,7 @@ pub fn item_of(
     let Some(question) = question.and_then(text) else {
         let known: Vec<&str> = record.keys().map(String::as_str).collect();
         return Err(format!(
-            "there is no question in a field {}; its fields are {}: name the one that has it with --question",
+            "there is no question in a field {}; its fields are {}: name the one that has it by `question=`",
             fields.question.as_deref().map_or_else(|| QUESTIONS.join(", "), str::to_owned),
             known.join(", ")
         ));
@@ -137,6 +143,6 @@ mod tests {
         let error = read(r#"{"q": "Which?", "a": 1}"#, &fields).unwrap_err();
         assert_eq!(error, "there is no field `gold.text`; its fields are q, a");
         let error = read(r#"{"x": "Which?"}"#, &SuiteFields::default()).unwrap_err();
-        assert!(error.contains("its fields are x: name the one that has it with --question"));
+        assert!(error.contains("its fields are x: name the one that has it by `question=`"));
     }
 }

@@ -6,14 +6,23 @@ use super::{SEED, SHORT, SuitePart, VERDICT};
 /// What is needed. A passage alone is never enough: it is mostly a text that anybody may have. Nor is a part of fewer
 /// than [`SHORT`] tokens, but for a question as a whole with its answer near it.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct Rule {
-    /// The least [`Evidence::score`].
+    /// The least score: the weighted share of a question or an answer that stands in the document.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "0..1", default_value_t = Self::default().score, value_parser = crate::model::parse_share))]
     pub score: f64,
-    /// The least [`Evidence::tokens`]; of a short question the whole is needed, with its answer near it.
+    /// The least tokens of it that do, within runs of 8, or of 5 to 7 at one distance.
+    ///
+    /// Of a short question the whole is needed, with its answer near it.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().tokens))]
     pub tokens: u32,
-    /// N-grams found in at least this many kept documents, equal texts counted once, are ignored
+    /// N-grams that so many kept documents have count for nothing, where `common_sources` is reached too.
+    ///
+    /// Equal texts count once.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().common_documents, value_parser = clap::value_parser!(u32).range(1..)))]
     pub common_documents: u32,
-    /// if they come from at least this many sources.
+    /// The least sources of these documents for n-grams to count for nothing.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().common_sources, value_parser = clap::value_parser!(u32).range(1..=8)))]
     pub common_sources: u32,
 }
 

@@ -36,12 +36,14 @@ pub struct Signal {
 
 /// A set of scores that go together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum SignalSet {
     /// What the rules of Gopher look at: words, lines, repetition.
     Gopher,
     /// What those of C4 look at.
     C4,
     /// What FineWeb added.
+    #[cfg_attr(feature = "cli", value(name = "fineweb"))]
     FineWeb,
     /// These, and compression, language and personal data.
     All,

@@ -27,6 +27,7 @@ const TRIES: usize = 16;
 
 /// What a backup came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct BackupReport {
     /// The commit that it ends with, which names it.
     pub commit: u64,
@@ -44,6 +45,7 @@ pub struct BackupReport {
 
 /// What dropping a backup came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct DropBackupReport {
     /// The commit that named it.
     pub commit: u64,
@@ -55,6 +57,7 @@ pub struct DropBackupReport {
 
 /// What reading all backups of a place came to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct VerifyBackupsReport {
     /// The commits of the backups whose manifests can be read.
     pub backups: Vec<u64>,

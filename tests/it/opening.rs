@@ -167,7 +167,8 @@ fn a_writer_makes_a_copy_to_try_on_and_keeps_its_lock() {
         // What reads an earlier moment is in nobody's way.
         let shown = writer.corpus();
         let copy = writer.dry_run_copy().unwrap();
-        assert_eq!(CorpusWriter::open(&path).unwrap_err().kind(), ErrorKind::Locked);
+        let locked = CorpusWriter::open(&path).err().unwrap();
+        assert_eq!(locked.kind(), ErrorKind::Locked);
         let mut tried = CorpusWriter::open(copy.path()).unwrap();
         let digest = tried.corpus().digest(&Context::new()).unwrap();
         assert_eq!(digest, shown.digest(&Context::new()).unwrap());
@@ -199,7 +200,8 @@ fn a_writer_opens_its_corpus_again_under_its_lock() {
         let before = manifest();
         writer = writer.reopen().unwrap();
         assert_ne!(manifest(), before, "the list of files is a new one");
-        assert_eq!(CorpusWriter::open(&path).unwrap_err().kind(), ErrorKind::Locked);
+        let locked = CorpusWriter::open(&path).err().unwrap();
+        assert_eq!(locked.kind(), ErrorKind::Locked);
     }
     assert_eq!(writer.view().documents(), 3);
     drop(writer);

@@ -268,7 +268,8 @@ fn what_is_declared_otherwise_is_refused_by_name() {
     corpusdb(&["signals", "drop", &corpus, "alpha_ratio"]).fails(&["`alpha_ratio` is not stored"]);
     corpusdb(&["signals", "drop", &corpus, "--set", "c4"])
         .fails(&["none of these signals is stored"]);
-    corpusdb(&["signals", "add", &corpus, "wordcount"]).fails(&["there is no signal `wordcount`"]);
+    corpusdb(&["signals", "add", &corpus, "wordcount"])
+        .fails(&["wordcount", "a similar value exists: 'word_count'"]);
     let fields = corpusdb(&["field", "list", &corpus, "--json"]).good().json_lines();
     let fed = fields.iter().find(|field| field["name"] == "word_count").unwrap();
     assert_eq!((&fed["state"], &fed["member"]), (&json!("fed"), &json!("signals.word_count")));

@@ -36,7 +36,7 @@ fn statements_and_conditions_behind_a_mark_of_byte_order_are_run() {
     assert_eq!(corpusdb(&["count", &corpus, "--where", &condition]).good().stdout.trim(), "3");
     let open = Corpus::options().memory(MEMORY).open(&corpus).unwrap();
     assert!(open.sql(&format!("{MARK}SELECT 1 AS a")).is_ok());
-    assert_eq!(open.count(Some(&condition)).unwrap(), 3);
+    assert_eq!(open.count(condition.as_str()).unwrap(), 3);
     // The place of a fault is that of the text without it.
     let file = scratch.write("wrong.sql", format!("{MARK}SELECT 1;\nSELEC 2;"));
     corpusdb(&sql(&["-f", &file])).fails(&["line 2, column 1"]);

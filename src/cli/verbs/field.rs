@@ -8,6 +8,7 @@ use corpusdb::curate::{ComputedField, FieldReport, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, JoinReport, ReadOptions, misfit_words};
 use corpusdb::query::{FieldSummary, MisfitExample};
 use corpusdb::show::number;
+use corpusdb::store::EpochRecord;
 use corpusdb::{Corpus, CorpusWriter, FieldKind, NamedKind, parse_bytes};
 use serde::Serialize;
 
@@ -342,9 +343,15 @@ pub(super) struct FieldDropReport {
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct PlanNaming {
     /// Its number.
-    plan: u32,
+    pub(super) plan: u32,
     /// The snapshot that it draws from.
-    snapshot: String,
+    pub(super) snapshot: String,
+}
+
+impl From<EpochRecord> for PlanNaming {
+    fn from(plan: EpochRecord) -> Self {
+        Self { plan: plan.number, snapshot: plan.snapshot }
+    }
 }
 
 impl Verb for FieldDropArgs {
@@ -362,9 +369,8 @@ impl Verb for FieldDropArgs {
         call: &VerbCall<'_>,
     ) -> anyhow::Result<FieldDropReport> {
         let plans = writer.drop_field(&self.name, self.force, &call.context)?;
-        let naming =
-            plans.into_iter().map(|plan| PlanNaming { plan: plan.number, snapshot: plan.snapshot });
-        Ok(FieldDropReport { field: self.name, plans: naming.collect() })
+        let plans = plans.into_iter().map(PlanNaming::from).collect();
+        Ok(FieldDropReport { field: self.name, plans })
     }
 }
 

@@ -1,6 +1,10 @@
 //! The verbs, one file a family, and the table: everything that is said of a verb follows from its row.
 
+mod backup;
 mod check;
+mod contamination;
+mod contamination_evidence;
+mod contamination_review;
 mod dedup;
 mod documents;
 mod duplicates;
@@ -11,7 +15,13 @@ mod info;
 pub(super) mod ingest;
 mod init;
 pub(super) mod remove;
+mod review_columns;
+mod review_page;
+mod review_verdicts;
+mod signals;
+mod signals_report;
 mod similar;
+mod snapshot;
 mod stats;
 
 use super::verb::{VerbEntry, entry};
@@ -41,7 +51,31 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<field::FieldComputeArgs>(),
     entry::<field::FieldDropArgs>(),
     entry::<field::FieldListArgs>(),
+    entry::<contamination::ContaminationAddArgs>(),
+    entry::<contamination::ContaminationCheckArgs>(),
+    entry::<contamination::ContaminationListArgs>(),
+    entry::<contamination::ContaminationShowArgs>(),
+    entry::<contamination_review::ContaminationReviewArgs>(),
+    entry::<contamination::ContaminationDropArgs>(),
+    entry::<contamination::ContaminationReportArgs>(),
+    entry::<signals::SignalsAddArgs>(),
+    entry::<signals::SignalsListArgs>(),
+    entry::<signals::SignalsShowArgs>(),
+    entry::<signals_report::SignalsReportArgs>(),
+    entry::<signals::SignalsDropArgs>(),
+    entry::<snapshot::SnapshotCreateArgs>(),
+    entry::<snapshot::SnapshotListArgs>(),
+    entry::<snapshot::SnapshotShowArgs>(),
+    entry::<snapshot::SnapshotDiffArgs>(),
+    entry::<snapshot::SnapshotRenameArgs>(),
+    entry::<snapshot::SnapshotDropArgs>(),
     entry::<export::ExportArgs>(),
+    entry::<backup::BackupCreateArgs>(),
+    entry::<backup::BackupListArgs>(),
+    entry::<backup::BackupVerifyArgs>(),
+    entry::<backup::BackupRestoreArgs>(),
+    entry::<backup::BackupDropArgs>(),
+    entry::<backup::BackupUnlockArgs>(),
     entry::<check::CheckArgs>(),
     entry::<check::CompactArgs>(),
     entry::<check::MigrateArgs>(),
@@ -49,6 +83,16 @@ pub static VERBS: &[VerbEntry] = &[
 
 /// What stands above the verbs of a family.
 pub const FAMILIES: &[(&str, &str)] = &[
+    (
+        "contamination",
+        "Find what of evaluation suites is in a corpus, with evidence; leave it out of epochs",
+    ),
+    ("signals", "Store scores of quality as fields, and show the thresholds of published filters"),
+    (
+        "snapshot",
+        "Create, list, show, compare, rename and drop named moments that epochs can be drawn from",
+    ),
+    ("backup", "Take, list, verify, restore and drop backups"),
     ("dedup", "Say what a dedup policy comes to, or decide again under another one"),
     (
         "field",

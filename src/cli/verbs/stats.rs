@@ -45,7 +45,7 @@ impl Report for Stats {
 }
 
 /// A value of a column in a table.
-fn value(value: StatsValue) -> String {
+pub(super) fn value(value: StatsValue) -> String {
     match value {
         StatsValue::Int(value) if value >= 0 => number(value.unsigned_abs()),
         StatsValue::Float(value) => decimals(value),

@@ -16,19 +16,26 @@ const AROUND: usize = 160;
 const SHOWN: usize = 4000;
 
 /// Which pairs are reviewed.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 #[non_exhaustive]
 pub struct ReviewOptions {
-    /// Of this suite only.
+    /// Only this suite.
     pub suite: Option<String>,
-    /// From where on a document counts as contaminated: pairs below it are not shown.
-    pub rule: Rule,
-    /// How many pairs.
+    /// At most so many pairs.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 10))]
     pub limit: usize,
-    /// Also those that have a verdict.
-    pub judged: bool,
-    /// Drawn by chance with this seed, in the place of the worst: only of such is the precision an estimate for all.
+    /// Pairs drawn by chance with this seed, in place of the worst.
+    ///
+    /// Only of such is the precision an estimate for all.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SEED"))]
     pub sample: Option<u64>,
+    /// Also pairs that have a verdict.
+    #[cfg_attr(feature = "cli", arg(long))]
+    pub judged: bool,
+    /// From where on a document counts as contaminated: pairs below it are not shown.
+    #[cfg_attr(feature = "cli", command(flatten))]
+    pub rule: Rule,
 }
 
 impl Default for ReviewOptions {

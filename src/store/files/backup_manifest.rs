@@ -38,6 +38,7 @@ pub struct BackupFile {
 
 /// What is wrong with a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct BackupFault {
     /// The commit that names it.
     pub commit: u64,

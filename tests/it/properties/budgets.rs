@@ -4,7 +4,7 @@
 use super::laws::{feasible, has_no_rows};
 use super::place::{Place, THREE, open, plan, rows};
 use crate::support::{Random, seeds};
-use corpusdb::Context;
+use corpusdb::{Context, Error};
 use std::fmt::Write;
 
 /// A recipe of one source or several, of several passes, counted in any unit.

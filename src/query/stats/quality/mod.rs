@@ -35,15 +35,33 @@ const EXAMPLES: usize = 100;
 
 /// Which rules are looked at, and over which documents. By default all, over all kept documents, with 2 examples.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct QualityOptions {
-    /// The rules, and their scores.
+    /// The set of rules, and their scores.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t = SignalSet::All))]
     pub set: SignalSet,
-    /// Documents of this source alone.
+    /// Only documents of this source.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub source: Option<String>,
-    /// A SQL boolean expression over `documents`.
+    /// Only documents for which this SQL boolean expression over the table documents is true.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
+    )]
     pub condition: Option<String>,
     /// Documents shown on either side of each threshold, at most 100.
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_name = "N", default_value_t = 2, value_parser = parse_examples)
+    )]
     pub examples: usize,
+}
+
+/// Reads how many examples are shown.
+#[cfg(feature = "cli")]
+fn parse_examples(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| *count <= EXAMPLES);
+    count.ok_or_else(|| format!("write a number from 0 to {EXAMPLES}"))
 }
 
 impl Default for QualityOptions {

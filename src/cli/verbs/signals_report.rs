@@ -1,69 +1,68 @@
 //! `corpusdb signals report`: what published rules would remove, rule by rule, and the documents at their thresholds.
 
-use super::set;
-use crate::cli::print::{self, number, size};
+use super::stats::value;
+use crate::cli::card;
+use crate::cli::output::{Output, cut};
 use crate::cli::report::{named, write_page};
-use crate::cli::session::{CommandSession, on_disk};
-use crate::cli::tables::{cut, fitting, value};
-use crate::cli::{Outcome, card};
+use crate::cli::session::on_disk;
+use crate::cli::verb::{Report, Verb, VerbCall};
+use corpusdb::Corpus;
 use corpusdb::query::{
     DocumentCounts, QualityExample, QualityOptions, QualityReport, QualityScore, StatsValue,
 };
-use corpusdb::signals::SignalSet;
+use corpusdb::show::{number, percent_of, size};
 use std::path::PathBuf;
 
-/// Tell what published rules would remove, and show the documents at their thresholds
+/// Tell what published rules would remove, and show the documents at their thresholds.
 ///
 /// Of the kept documents: how each score is spread in each source, what each rule would remove alone and what no other
 /// rule removes, and those just outside and just inside of each threshold. Scores that are stored (`signals add`) are
 /// read of their columns, the others are found in the texts, which takes a pass over these. Nothing is removed.
 #[derive(clap::Args)]
-#[command(
-    after_help = "Examples:\n  corpusdb signals report crawl --set gopher\n  corpusdb signals report crawl --set fineweb --source web --examples 5\n  corpusdb signals report crawl --where \"language = 'en'\" --html signals.html\n  corpusdb signals report crawl --json | jq '.rules[] | {signal, n: .only.documents}'\n\nCounts are exact. Quantiles are values that there are: exact for counts below 512, otherwise at most one part in 256 too low."
-)]
-pub(in crate::cli) struct Args {
-    /// The corpus
-    corpus: PathBuf,
-    /// gopher, c4, fineweb or all
-    #[arg(long, value_parser = set, default_value = "all")]
-    set: SignalSet,
-    /// Only documents of this source
-    #[arg(long, value_name = "NAME")]
-    source: Option<String>,
-    /// Only documents for which this is true: a SQL boolean expression over `documents`
-    #[arg(long = "where", value_name = "SQL")]
-    condition: Option<String>,
-    /// Documents shown on either side of each threshold
-    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u8).range(0..=100))]
-    examples: u8,
-    /// Write a page that needs nothing else, too
+pub(super) struct SignalsReportArgs {
+    /// Write a page that needs nothing else, too.
     #[arg(long, value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
+    #[command(flatten)]
+    options: QualityOptions,
 }
 
-pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
-    let options = QualityOptions {
-        set: args.set,
-        source: args.source.clone(),
-        condition: args.condition.clone(),
-        examples: usize::from(args.examples),
-    };
-    let corpus = session.read(&args.corpus)?;
-    let report = corpus.signals_report(&options, &session.context())?;
-    if let Some(file) = &args.html {
-        write_page(file, &card::signals_page(&report, &named(&args.corpus)))?;
+impl Verb for SignalsReportArgs {
+    const PATH: &str = "signals report";
+    const PYTHON: &str = "Signals.report";
+    const PYTHON_BY_HAND: &[&str] = &["set", "where"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb signals report crawl --set gopher",
+        "corpusdb signals report crawl --set fineweb --source web --examples 5",
+        "corpusdb signals report crawl --where \"language = 'en'\" --html signals.html",
+        "corpusdb signals report crawl --json | jq '.rules[] | {signal, n: .only.documents}'",
+    ];
+    const NOTES: &str = "Counts are exact. Quantiles are values that there are: exact for counts below 512, otherwise at most one part in 256 too low.";
+    const STOPS: bool = true;
+    type On = Corpus;
+    type Options = QualityOptions;
+    type Report = QualityReport;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<QualityReport> {
+        let report = corpus.signals_report(&self.options, &call.context)?;
+        if let Some(file) = &self.html {
+            write_page(file, &card::signals_page(&report, &named(corpus.path())))?;
+        }
+        Ok(report)
     }
-    if session.json {
-        print::typed("signals_report", &report)?;
-    } else {
-        told(&report)?;
-    }
-    Ok(Outcome::Good)
 }
 
-fn told(report: &QualityReport) -> anyhow::Result<()> {
+impl Report for QualityReport {
+    const TYPE: &'static str = "signals_report";
+
+    fn print(&self, out: &mut Output) {
+        print_quality(self, out);
+    }
+}
+
+fn print_quality(report: &QualityReport, out: &mut Output) {
     let QualityReport { documents, removes, .. } = report;
-    print::line(&format!(
+    out.line(format!(
         "{}: of {} kept documents with {} of text, its rules would remove {} ({}) with {}",
         report.set,
         number(documents.documents),
@@ -71,22 +70,22 @@ fn told(report: &QualityReport) -> anyhow::Result<()> {
         number(removes.documents),
         share(removes, documents),
         size(removes.bytes)
-    ))?;
+    ));
     let of_texts: Vec<&str> =
         report.scores.iter().filter(|it| it.origin == "text").map(|it| it.signal).collect();
     if of_texts.len() == report.scores.len() {
-        print::line("no score of it is stored: all were found in the texts")?;
+        out.line("no score of it is stored: all were found in the texts");
     } else if !of_texts.is_empty() {
-        print::line(&format!("not stored, found in the texts: {}", of_texts.join(", ")))?;
+        out.line(format!("not stored, found in the texts: {}", of_texts.join(", ")));
     }
-    sources(report)?;
-    rules(report)?;
-    spreads(&report.scores)?;
-    borders(report)
+    print_sources(report, out);
+    print_rules(report, out);
+    print_spreads(&report.scores, out);
+    print_borders(report, out);
 }
 
 fn share(part: &DocumentCounts, whole: &DocumentCounts) -> String {
-    format!("{:.2}%", 100.0 * part.documents as f64 / whole.documents.max(1) as f64)
+    percent_of(part.documents, whole.documents)
 }
 
 /// Names of the tokenizers, which every count of documents has.
@@ -98,12 +97,12 @@ fn tokens(counts: &DocumentCounts, names: &[&String]) -> Vec<String> {
     names.iter().map(|name| number(counts.tokens.get(*name).copied().unwrap_or(0))).collect()
 }
 
-fn sources(report: &QualityReport) -> anyhow::Result<()> {
+fn print_sources(report: &QualityReport, out: &mut Output) {
     if report.sources.len() < 2 && report.sources_left_out == 0 {
-        return Ok(());
+        return;
     }
     let names = tokenizers(report);
-    print::line("by source:")?;
+    out.line("by source:");
     let mut head =
         ["source", "documents", "removed", "share", "removed text"].map(str::to_owned).to_vec();
     head.extend(names.iter().map(|name| format!("removed {}", cut(name))));
@@ -118,17 +117,16 @@ fn sources(report: &QualityReport) -> anyhow::Result<()> {
         row.extend(tokens(&it.removes, &names));
         row
     });
-    fitting(&head, &rows.collect::<Vec<_>>(), 1)?;
+    out.wide_table(&head, &rows.collect::<Vec<_>>(), 1, 0);
     if report.sources_left_out > 0 {
         let more = number(report.sources_left_out);
-        print::line(&format!("  {more} smaller sources are not told apart"))?;
+        out.line(format!("  {more} smaller sources are not told apart"));
     }
-    Ok(())
 }
 
-fn rules(report: &QualityReport) -> anyhow::Result<()> {
+fn print_rules(report: &QualityReport, out: &mut Output) {
     let names = tokenizers(report);
-    print::line("each rule, what it removes if it stands alone, and what no other one removes:")?;
+    out.line("each rule, what it removes if it stands alone, and what no other one removes:");
     let mut head = ["rule", "removes", "share", "text", "only it", "text of these"]
         .map(str::to_owned)
         .to_vec();
@@ -145,11 +143,11 @@ fn rules(report: &QualityReport) -> anyhow::Result<()> {
         row.extend(tokens(&it.removes, &names));
         row
     });
-    fitting(&head, &rows.collect::<Vec<_>>(), 1)
+    out.wide_table(&head, &rows.collect::<Vec<_>>(), 1, 0);
 }
 
-fn spreads(scores: &[QualityScore]) -> anyhow::Result<()> {
-    print::line("scores:")?;
+fn print_spreads(scores: &[QualityScore], out: &mut Output) {
+    out.line("scores:");
     let head = ["score", "source", "min", "p5", "p25", "p50", "p75", "p95", "max", "mean"];
     let mut rows = Vec::new();
     for score in scores {
@@ -162,10 +160,10 @@ fn spreads(scores: &[QualityScore]) -> anyhow::Result<()> {
             rows.push(row);
         }
     }
-    fitting(&head.map(str::to_owned), &rows, 2)
+    out.wide_table(&head.map(str::to_owned), &rows, 2, 0);
 }
 
-fn borders(report: &QualityReport) -> anyhow::Result<()> {
+fn print_borders(report: &QualityReport, out: &mut Output) {
     for rule in &report.rules {
         for threshold in &rule.thresholds {
             let sides = [("removed", &threshold.outside), ("stays", &threshold.inside)];
@@ -173,18 +171,16 @@ fn borders(report: &QualityReport) -> anyhow::Result<()> {
                 continue;
             }
             let (bound, at) = (threshold.bound, value(StatsValue::Float(threshold.at)));
-            print::line(&format!("{}, at {bound} {at}:", rule.signal))?;
+            out.line(format!("{}, at {bound} {at}:", rule.signal));
             for (side, found) in sides {
-                found.iter().try_for_each(|it| example(side, it))?;
+                found.iter().for_each(|it| print_example(side, it, out));
             }
         }
     }
-    Ok(())
 }
 
-fn example(side: &str, of: &QualityExample) -> anyhow::Result<()> {
+fn print_example(side: &str, of: &QualityExample, out: &mut Output) {
     let QualityExample { key, source, text, .. } = of;
-    let told = format!("  {side:7} {}  {}  {}", value(of.value), cut(source), cut(key));
-    print::line(&told)?;
-    print::line(&format!("          {text}"))
+    out.line(format!("  {side:7} {}  {}  {}", value(of.value), cut(source), cut(key)));
+    out.line(format!("          {text}"));
 }

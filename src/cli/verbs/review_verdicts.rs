@@ -1,9 +1,9 @@
 //! Verdicts as JSON lines.
 
-use crate::cli::print;
 use anyhow::Context as _;
 use corpusdb::contamination::SuiteVerdict;
 use corpusdb::curate::{JudgeReport, Judgement};
+use corpusdb::show::number;
 use corpusdb::text_file::without_byte_order_mark;
 use corpusdb::{Corpus, CorpusWriter, DocId};
 use serde::Deserialize;
@@ -28,6 +28,7 @@ pub(super) fn each(
     path: &Path,
     writer: &mut CorpusWriter,
     report: &mut JudgeReport,
+    note: &dyn Fn(&str),
 ) -> anyhow::Result<()> {
     let name = path.display();
     let input: Box<dyn BufRead> = if path.as_os_str() == "-" {
@@ -58,7 +59,7 @@ pub(super) fn each(
     }
     store(writer, &mut waiting, report).with_context(|| format!("{name}, from line {first} on"))?;
     if open > 0 {
-        print::talk(&format!("{} lines have no verdict", print::number(open)));
+        note(&format!("{} lines have no verdict", number(open)));
     }
     Ok(())
 }

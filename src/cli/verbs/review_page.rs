@@ -1,5 +1,6 @@
 //! Pairs as a page: items to the left, documents to the right, what both have marked.
 
+use super::contamination_review::precision_sentence;
 use crate::cli::page::document;
 use crate::cli::page::html::{cut, escape, lines, name};
 use corpusdb::contamination::{Excerpt, Precision};
@@ -15,8 +16,10 @@ pub(super) fn page(pairs: &[ReviewPair], estimates: &[(String, Precision)], of: 
         }
     );
     for (suite, precision) in estimates {
-        opening +=
-            &format!("<p class=\"note\">{}</p>\n", escape(&super::told(&cut(suite), precision)));
+        opening += &format!(
+            "<p class=\"note\">{}</p>\n",
+            escape(&precision_sentence(&cut(suite), precision))
+        );
     }
     let sections: String = (1..).zip(pairs).map(|(number, pair)| section(number, pair)).collect();
     document(&format!("Test items in {}", cut(of)), &opening, &sections)

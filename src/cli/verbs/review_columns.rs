@@ -1,8 +1,9 @@
 //! A pair on a terminal: the item to the left, the document to the right, what both have marked.
 
-use crate::cli::print;
+use crate::cli::output::{Output, Paint};
 use corpusdb::contamination::Excerpt;
 use corpusdb::query::{ReviewPair, ReviewPart};
+use corpusdb::show;
 
 /// Columns from which on two texts stand side by side.
 const WIDE: usize = 80;
@@ -11,6 +12,9 @@ const WIDEST: usize = 200;
 /// Columns between them.
 const BETWEEN: &str = " | ";
 
+/// Parts of a line, with what is marked.
+type Parts = Vec<(Paint, String)>;
+
 /// A line of a column: its pieces, marked or not, and how wide they are.
 #[derive(Default)]
 struct Line {
@@ -18,45 +22,35 @@ struct Line {
     width: usize,
 }
 
-/// How marks are shown.
-#[derive(Clone, Copy)]
-struct Marks {
-    before: &'static str,
-    behind: &'static str,
-    /// Columns that the two take.
-    width: usize,
-}
-
-impl Marks {
-    fn here() -> Self {
-        match print::has_colours() {
-            true => Self { before: "\x1b[1;33m", behind: "\x1b[0m", width: 0 },
-            false => Self { before: "[[", behind: "]]", width: 4 },
-        }
+impl Line {
+    fn parts(&self) -> impl Iterator<Item = (Paint, String)> {
+        self.pieces.iter().map(|(is_marked, text)| {
+            (if *is_marked { Paint::Highlight } else { Paint::Plain }, text.clone())
+        })
     }
 }
 
 /// Prints a pair.
-pub(super) fn pair(pair: &ReviewPair) -> anyhow::Result<()> {
-    let (marks, width) = (Marks::here(), print::width().min(WIDEST));
-    print::line(&told(pair))?;
+pub(super) fn print_pair(pair: &ReviewPair, out: &mut Output) {
+    out.line(heading(pair));
+    let (width, marks) = (out.width().min(WIDEST), out.marks_width(Paint::Highlight));
     for part in &pair.parts {
-        print::line(&format!(
+        out.line(format!(
             "{}: score {:.3}, {} tokens, longest run {}{}",
             part.part,
             part.score,
             part.tokens,
             part.longest_run,
             if part.enough { "" } else { "; not enough by itself" }
-        ))?;
+        ));
         for line in side_by_side(part, width, marks) {
-            print::line(line.trim_end())?;
+            out.painted(&line);
         }
     }
-    print::line("")
+    out.line("");
 }
 
-fn told(pair: &ReviewPair) -> String {
+fn heading(pair: &ReviewPair) -> String {
     let weak = if pair.weak { ", weak (the item says no answer)" } else { "" };
     let verdict = pair.verdict.map_or_else(String::new, |verdict| format!(", {verdict}"));
     format!(
@@ -70,14 +64,15 @@ fn told(pair: &ReviewPair) -> String {
     )
 }
 
-/// The lines of a part and of what stands in the document.
-fn side_by_side(part: &ReviewPart, width: usize, marks: Marks) -> Vec<String> {
+/// The lines of a part and of what stands in the document; marks take so many columns.
+fn side_by_side(part: &ReviewPart, width: usize, marks: usize) -> Vec<Parts> {
     if width < WIDE {
         let asked = column(&part.asked, width, marks);
         let found = column(&part.found, width, marks);
-        let rule = std::iter::once("-".repeat(width));
-        let drawn = |line: &Line| drawn(line, marks);
-        return asked.iter().map(drawn).chain(rule).chain(found.iter().map(drawn)).collect();
+        let rule = vec![(Paint::Plain, "-".repeat(width))];
+        let parts = |line: &Line| line.parts().collect();
+        let (asked, found) = (asked.iter().map(parts), found.iter().map(parts));
+        return asked.chain([rule]).chain(found).collect();
     }
     let each = (width - BETWEEN.len()) / 2;
     let (asked, found) = (column(&part.asked, each, marks), column(&part.found, each, marks));
@@ -86,21 +81,16 @@ fn side_by_side(part: &ReviewPart, width: usize, marks: Marks) -> Vec<String> {
         .map(|at| {
             let (left, right) = (asked.get(at).unwrap_or(&none), found.get(at).unwrap_or(&none));
             let space = " ".repeat(each.saturating_sub(left.width));
-            format!("{}{space}{BETWEEN}{}", drawn(left, marks), drawn(right, marks))
+            // Nothing stands behind the bar of a line that the document has no part of.
+            let between = if right.pieces.is_empty() { BETWEEN.trim_end() } else { BETWEEN };
+            let between = (Paint::Plain, space + between);
+            left.parts().chain([between]).chain(right.parts()).collect()
         })
         .collect()
 }
 
-fn drawn(line: &Line, marks: Marks) -> String {
-    let piece = |(is_marked, text): &(bool, String)| match is_marked {
-        true => format!("{}{text}{}", marks.before, marks.behind),
-        false => text.clone(),
-    };
-    line.pieces.iter().map(piece).collect()
-}
-
 /// Pieces of a text as lines of at most so many columns; dots stand where something is left out.
-fn column(pieces: &[Excerpt], width: usize, marks: Marks) -> Vec<Line> {
+fn column(pieces: &[Excerpt], width: usize, marks: usize) -> Vec<Line> {
     let mut column = Column { lines: Vec::new(), line: Line::default(), width, marks };
     for piece in pieces {
         if piece.from > 0 {
@@ -121,7 +111,8 @@ struct Column {
     lines: Vec<Line>,
     line: Line,
     width: usize,
-    marks: Marks,
+    /// Columns that the marks of a piece take.
+    marks: usize,
 }
 
 impl Column {
@@ -137,13 +128,13 @@ impl Column {
             let character = visible(character);
             let wide = console::measure_text_width(character.encode_utf8(&mut [0; 4]));
             let is_begun = self.line.pieces.last().is_none_or(|(last, _)| *last != is_marked);
-            let marks = if is_begun && is_marked { self.marks.width } else { 0 };
+            let marks = if is_begun && is_marked { self.marks } else { 0 };
             if self.line.width + marks + wide > self.width && self.line.width > 0 {
                 self.end();
             }
             let is_begun = self.line.pieces.last().is_none_or(|(last, _)| *last != is_marked);
             if is_begun {
-                self.line.width += if is_marked { self.marks.width } else { 0 };
+                self.line.width += if is_marked { self.marks } else { 0 };
                 self.line.pieces.push((is_marked, String::new()));
             }
             if let Some((_, piece)) = self.line.pieces.last_mut() {
@@ -158,12 +149,12 @@ impl Column {
     }
 }
 
-/// What a terminal would obey, or that changes the direction of what follows, is not shown.
+/// A tab and a return take a column here; what a terminal would obey is shown.
 fn visible(character: char) -> char {
     match character {
         '\t' | '\r' => ' ',
-        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => '\u{fffd}',
-        other if other.is_control() => '\u{fffd}',
+        '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2069}' => '\u{fffd}',
+        other if show::acts_on_terminals(other) => '\u{fffd}',
         other => other,
     }
 }
@@ -180,10 +171,8 @@ fn plain(text: &str) -> String {
 pub(super) mod tests {
     use super::*;
 
-    const PLAIN: Marks = Marks { before: "[[", behind: "]]", width: 4 };
-
     /// A pair of that document, of which nothing is known.
-    pub(in super::super) fn pair(document: u64) -> ReviewPair {
+    pub(in crate::cli::verbs) fn pair(document: u64) -> ReviewPair {
         let mut pair = ReviewPair::default();
         pair.document = document;
         pair
@@ -201,7 +190,7 @@ pub(super) mod tests {
         part.asked = vec![excerpt("how many\n\nrolls?", &[(0, 8)])];
         part.found =
             vec![excerpt(&format!("well, {}how many\u{1b}[31m?", "x".repeat(40)), &[(46, 54)])];
-        let lines = side_by_side(&part, 83, PLAIN);
+        let lines = drawn(side_by_side(&part, 83, 4));
         assert_eq!(lines.len(), 2, "{lines:?}");
         assert!(
             lines[0].starts_with("[[how many]]    ") && lines[1].starts_with("rolls?   "),
@@ -211,8 +200,17 @@ pub(super) mod tests {
         let bars: Vec<usize> = lines.iter().map(|line| line.find(BETWEEN).unwrap()).collect();
         assert_eq!(bars, [40, 40]);
         // One below the other where there is no room, and no line wider than that.
-        let lines = side_by_side(&part, 40, PLAIN);
+        let lines = drawn(side_by_side(&part, 40, 4));
         assert!(lines.iter().all(|line| line.chars().count() <= 40), "{lines:?}");
         assert!(lines.contains(&"-".repeat(40)));
+    }
+
+    /// As a pipe has them.
+    fn drawn(lines: Vec<Parts>) -> Vec<String> {
+        let piece = |(paint, text): (Paint, String)| match paint {
+            Paint::Highlight => format!("[[{text}]]"),
+            _ => text,
+        };
+        lines.into_iter().map(|line| line.into_iter().map(piece).collect()).collect()
     }
 }

@@ -1,0 +1,298 @@
+//! `corpusdb backup`: backups of a corpus, each one commit, taken beside a writer.
+
+use crate::cli::output::Output;
+use crate::cli::session::{on_disk, stores};
+use crate::cli::verb::{
+    CorpusPath, ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall,
+};
+use corpusdb::Backups;
+use corpusdb::show::{count, number, size};
+use corpusdb::store::{BackupRecord, BackupReport, DropBackupReport, VerifyBackupsReport};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+fn backups_at(place: PathBuf) -> Backups {
+    Backups::at(place).with_stores(stores())
+}
+
+/// Take a backup of the last commit.
+///
+/// A backup is the last commit of a corpus, and is named by it. It is taken beside a working writer of another process.
+/// Files that several backups have are stored once. Each directory holds the backups of one corpus; so does what is
+/// below an address in a store of objects (s3://, gs://, az://).
+#[derive(clap::Args)]
+pub(super) struct BackupCreateArgs {
+    /// The directory of backups, which is made where there is none, or an address (s3://, gs://, az://).
+    directory: PathBuf,
+}
+
+/// A backup that was taken.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct BackupTaken {
+    #[serde(flatten)]
+    report: BackupReport,
+    #[serde(skip)]
+    corpus: PathBuf,
+}
+
+impl Verb for BackupCreateArgs {
+    const PATH: &str = "backup create";
+    const PYTHON: &str = "Backups.create";
+    const PYTHON_BY_HAND: &[&str] = &["directory"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb backup create crawl /backups/crawl",
+        "corpusdb backup create crawl s3://bucket/backups/crawl",
+    ];
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = BackupTaken;
+
+    fn run(self, corpus: &Path, call: &VerbCall<'_>) -> anyhow::Result<BackupTaken> {
+        let report = backups_at(self.directory).create(corpus, &call.context)?;
+        Ok(BackupTaken { report, corpus: corpus.to_path_buf() })
+    }
+}
+
+impl Report for BackupTaken {
+    const TYPE: &'static str = "backup";
+
+    fn print(&self, out: &mut Output) {
+        let Self { report, corpus } = self;
+        out.line(format!(
+            "Backup {} of {}: {} documents, {} in {} files, {} new",
+            report.commit,
+            corpus.display(),
+            number(report.documents),
+            size(report.bytes),
+            number(report.files),
+            size(report.new_bytes)
+        ));
+    }
+}
+
+/// List backups.
+#[derive(clap::Args)]
+pub(super) struct BackupListArgs {
+    /// The directory of backups, or an address.
+    directory: PathBuf,
+}
+
+/// A backup: the commit that names it, and what it has.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct BackupRow {
+    /// The commit that it ends with.
+    commit: u64,
+    /// Documents in it, of every standing.
+    documents: u64,
+    /// Its store format.
+    format: u32,
+    /// The release that took it.
+    release: String,
+    /// Its files.
+    files: u64,
+    /// Their bytes.
+    bytes: u64,
+}
+
+impl From<BackupRecord> for BackupRow {
+    fn from(record: BackupRecord) -> Self {
+        let BackupRecord { commit, documents, format, release, files, bytes } = record;
+        Self { commit, documents, format, release, files: files.len() as u64, bytes }
+    }
+}
+
+impl Verb for BackupListArgs {
+    const PATH: &str = "backup list";
+    const PYTHON: &str = "Backups.list";
+    const PYTHON_BY_HAND: &[&str] = &["directory"];
+    const EXAMPLES: &[&str] =
+        &["corpusdb backup list /backups/crawl", "corpusdb backup list /backups/crawl --json"];
+    type On = ();
+    type Options = NoOptions;
+    type Report = Listing<BackupRow>;
+
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Listing<BackupRow>> {
+        let records = backups_at(self.directory).list(&call.context)?;
+        Ok(Listing(records.into_iter().map(BackupRow::from).collect()))
+    }
+}
+
+impl Listed for BackupRow {
+    const TYPE: &'static str = "backup";
+
+    fn print_all(backups: &[Self], out: &mut Output) {
+        let row = |Self { commit, documents, format, release, bytes, .. }: &Self| {
+            let made_by = format!("corpusdb {release}, format {format}");
+            vec![commit.to_string(), number(*documents), size(*bytes), made_by]
+        };
+        let rows: Vec<Vec<String>> = backups.iter().map(row).collect();
+        out.table(&["commit", "documents", "size", "taken by"], &rows);
+    }
+}
+
+/// Read every byte of every backup, and name what is damaged.
+#[derive(clap::Args)]
+pub(super) struct BackupVerifyArgs {
+    /// The directory of backups, or an address.
+    directory: PathBuf,
+}
+
+impl Verb for BackupVerifyArgs {
+    const PATH: &str = "backup verify";
+    const PYTHON: &str = "Backups.verify";
+    const PYTHON_BY_HAND: &[&str] = &["directory"];
+    const EXAMPLES: &[&str] = &["corpusdb backup verify /backups/crawl"];
+    const NOTES: &str = "Exit code 1 when something is damaged.";
+    const STOPS: bool = true;
+    type On = ();
+    type Options = NoOptions;
+    type Report = VerifyBackupsReport;
+
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<VerifyBackupsReport> {
+        Ok(backups_at(self.directory).verify(&call.context)?)
+    }
+}
+
+impl Report for VerifyBackupsReport {
+    const TYPE: &'static str = "verify_backups";
+
+    fn print(&self, out: &mut Output) {
+        for fault in &self.faults {
+            out.line(format!("backup {}, {}: {}", fault.commit, fault.file, fault.what));
+        }
+        let word = if self.faults.is_empty() { "whole" } else { "DAMAGED" };
+        let backups = count(self.backups.len() as u64, "backup", "backups");
+        out.line(format!("{backups}: {word}"));
+    }
+
+    fn status(&self) -> ExitStatus {
+        if self.faults.is_empty() { ExitStatus::Done } else { ExitStatus::BadAnswer }
+    }
+}
+
+/// Make a corpus of a backup: whole, or not at all.
+#[derive(clap::Args)]
+pub(super) struct BackupRestoreArgs {
+    /// The directory of backups, or an address.
+    directory: PathBuf,
+    /// The corpus to make.
+    #[arg(value_parser = on_disk())]
+    target: PathBuf,
+    /// The commit that names the backup. By default the newest.
+    #[arg(long, value_name = "N")]
+    id: Option<u64>,
+}
+
+/// A corpus that was made of a backup.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct RestoredBackup {
+    #[serde(flatten)]
+    backup: BackupRow,
+    #[serde(skip)]
+    target: PathBuf,
+}
+
+impl Verb for BackupRestoreArgs {
+    const PATH: &str = "backup restore";
+    const PYTHON: &str = "Backups.restore";
+    const PYTHON_BY_HAND: &[&str] = &["directory", "target", "id"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb backup restore /backups/crawl crawl-again",
+        "corpusdb backup restore /backups/crawl crawl-in-june --id 412",
+    ];
+    const STOPS: bool = true;
+    type On = ();
+    type Options = NoOptions;
+    type Report = RestoredBackup;
+
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<RestoredBackup> {
+        let backups = backups_at(self.directory);
+        let backup = backups.restore(&self.target, self.id, &call.context)?.into();
+        Ok(RestoredBackup { backup, target: self.target })
+    }
+}
+
+impl Report for RestoredBackup {
+    const TYPE: &'static str = "restore_backup";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!(
+            "{} is the corpus as of commit {}: {} documents",
+            self.target.display(),
+            self.backup.commit,
+            number(self.backup.documents)
+        ));
+    }
+}
+
+/// Drop a backup, and the files that no other one has.
+#[derive(clap::Args)]
+pub(super) struct BackupDropArgs {
+    /// The directory of backups, or an address.
+    directory: PathBuf,
+    /// The commit that names the backup.
+    id: u64,
+}
+
+impl Verb for BackupDropArgs {
+    const PATH: &str = "backup drop";
+    const PYTHON: &str = "Backups.drop";
+    const PYTHON_BY_HAND: &[&str] = &["directory", "id"];
+    const EXAMPLES: &[&str] = &["corpusdb backup drop /backups/crawl 412"];
+    const STOPS: bool = true;
+    type On = ();
+    type Options = NoOptions;
+    type Report = DropBackupReport;
+
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<DropBackupReport> {
+        Ok(backups_at(self.directory).drop_backup(self.id, &call.context)?)
+    }
+}
+
+impl Report for DropBackupReport {
+    const TYPE: &'static str = "drop_backup";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("Dropped backup {}: {} freed", self.commit, size(self.bytes)));
+    }
+}
+
+/// Clear the marks of killed processes in a store, which forbid to drop or to add.
+///
+/// A store of objects has no locks: who adds or drops backups writes a mark first and deletes it last. A process that
+/// was killed leaves its mark, and nothing tells that it is gone. Clear marks only when nobody adds or drops.
+#[derive(clap::Args)]
+pub(super) struct BackupUnlockArgs {
+    /// The address of the backups; a directory has no marks.
+    directory: PathBuf,
+}
+
+/// What clearing marks came to.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct UnlockReport {
+    /// Marks that were cleared.
+    marks: u64,
+}
+
+impl Verb for BackupUnlockArgs {
+    const PATH: &str = "backup unlock";
+    const PYTHON: &str = "Backups.unlock";
+    const PYTHON_BY_HAND: &[&str] = &["directory"];
+    const EXAMPLES: &[&str] = &["corpusdb backup unlock s3://bucket/backups/crawl"];
+    type On = ();
+    type Options = NoOptions;
+    type Report = UnlockReport;
+
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<UnlockReport> {
+        Ok(UnlockReport { marks: backups_at(self.directory).unlock(&call.context)? })
+    }
+}
+
+impl Report for UnlockReport {
+    const TYPE: &'static str = "unlock_backups";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("{} cleared", count(self.marks, "mark", "marks")));
+    }
+}

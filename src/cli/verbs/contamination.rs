@@ -1,0 +1,386 @@
+//! `corpusdb contamination`: suites of evaluation items, and what of them is in a corpus.
+
+use super::contamination_evidence::{ShownEvidence, print_table};
+use super::contamination_review::precision_sentence;
+use crate::cli::find;
+use crate::cli::output::{self, Output};
+use crate::cli::session::stores;
+use crate::cli::verb::{ExitStatus, Listed, Listing, NoOptions, Report, Streamed, Verb, VerbCall};
+use corpusdb::contamination::{Rule, SuiteFields};
+use corpusdb::curate::SuiteReport;
+use corpusdb::ingest::ReadOptions;
+use corpusdb::query::{CheckedText, SuiteContamination, SuiteSummary};
+use corpusdb::show::number;
+use corpusdb::{Corpus, CorpusWriter};
+use serde::Serialize;
+use std::io::{self, Write};
+
+/// What is said where there is nothing to look for.
+const NO_SUITE: &str = "there is no suite; `corpusdb contamination add` adds one";
+
+/// Add a suite: search every stored text for its items; every ingest does from then on.
+///
+/// JSON lines, Parquet or CSV, plain or compressed. The layouts of GSM8K (question, answer), HumanEval (task_id,
+/// prompt, canonical_solution) and MMLU (question, choices or A to D, answer) are known, and passage or context beside
+/// a question; other fields are named. Stored is which 8-grams of the items stand where in each text, and which shorter
+/// runs that keep their distance: what counts as contaminated is said when it is asked about. Run the same command
+/// again after an interrupt.
+#[derive(clap::Args)]
+pub(super) struct ContaminationAddArgs {
+    /// The name of the suite.
+    name: String,
+    /// Its files; `-` reads JSON lines from standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    #[command(flatten)]
+    fields: SuiteFields,
+}
+
+impl Verb for ContaminationAddArgs {
+    const PATH: &str = "contamination add";
+    const PYTHON: &str = "Contamination.add";
+    const PYTHON_BY_HAND: &[&str] = &["name", "files"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb contamination add crawl gsm8k gsm8k-test.jsonl",
+        "corpusdb contamination add crawl mmlu mmlu/*.parquet",
+        "corpusdb contamination add crawl ours held-out.csv --question ask --answer gold",
+    ];
+    type On = CorpusWriter;
+    type Options = SuiteFields;
+    type Report = SuiteReport;
+
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<SuiteReport> {
+        let read = ReadOptions { stores: stores(), ..ReadOptions::default() };
+        Ok(writer.add_suite(&self.name, &self.files, &read, &self.fields, &call.context)?)
+    }
+}
+
+impl Report for SuiteReport {
+    const TYPE: &'static str = "suite_add";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!(
+            "{}: {} items, {} n-grams; searched {} documents, {} have something of it",
+            self.suite,
+            number(self.items),
+            number(self.grams),
+            number(self.searched),
+            number(self.sighted)
+        ));
+        if self.weak > 0 {
+            let weak = number(self.weak);
+            out.line(format!("  {weak} items say no answer: evidence of them is marked weak"));
+        }
+        if self.unsearchable > 0 {
+            let short = number(self.unsearchable);
+            out.line(format!("  {short} items are too short to be looked for"));
+        }
+    }
+}
+
+/// Ask of texts that are not stored what they have of the suites.
+///
+/// Files are read as an ingest reads them. Each text with evidence is shown, with what stands in it.
+#[derive(clap::Args)]
+pub(super) struct ContaminationCheckArgs {
+    /// Files and directories; `-` reads standard input.
+    #[arg(required = true, value_name = "FILE")]
+    files: Vec<String>,
+    /// The field that holds the text. By default the first of the usual names.
+    #[arg(long, value_name = "NAME")]
+    text_field: Option<String>,
+    /// The field that names a record in the answer.
+    #[arg(long, value_name = "NAME")]
+    id_field: Option<String>,
+    #[command(flatten)]
+    rule: Rule,
+}
+
+impl Verb for ContaminationCheckArgs {
+    const PATH: &str = "contamination check";
+    const PYTHON: &str = "Contamination.check";
+    const PYTHON_BY_HAND: &[&str] = &["files"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb contamination check crawl new-pages.jsonl.zst",
+        "curl -s https://example.org/page.txt | corpusdb contamination check crawl - --json",
+    ];
+    const NOTES: &str = "Exit code 1 when a text is contaminated.";
+    const STOPS: bool = true;
+    type On = Corpus;
+    type Options = Rule;
+    type Report = Streamed;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+        anyhow::ensure!(
+            !corpus.suites()?.is_empty(),
+            "there is no suite to check against; `corpusdb contamination add` adds one"
+        );
+        let is_json = call.session()?.json;
+        let read = ReadOptions {
+            text_field: self.text_field,
+            id_field: self.id_field,
+            stores: stores(),
+            ..ReadOptions::default()
+        };
+        let mut written = Ok(());
+        let mut each = |checked: &CheckedText| {
+            if written.is_ok() && !checked.evidence.is_empty() {
+                written = checked_lines(checked, corpus, is_json).and_then(|lines| write(&lines));
+            }
+        };
+        let counts =
+            corpus.check_contamination(&self.files, &read, &self.rule, &mut each, &call.context)?;
+        let last = match is_json {
+            true => output::json_of("contamination_check", &counts, None)?,
+            false => format!(
+                "{} of {} texts are contaminated",
+                number(counts.contaminated),
+                number(counts.texts)
+            ),
+        };
+        // Whoever wants no more rows still hears by the exit status what was found.
+        match written.and_then(|()| write(&(last + "\n"))) {
+            Err(error) if !is_closed_pipe(&error) => return Err(error),
+            _ => {}
+        }
+        Ok(match counts.contaminated {
+            0 => ExitStatus::Done.into(),
+            _ => ExitStatus::BadAnswer.into(),
+        })
+    }
+}
+
+fn checked_lines(checked: &CheckedText, corpus: &Corpus, is_json: bool) -> anyhow::Result<String> {
+    if is_json {
+        return Ok(output::json_of("checked", checked, None)? + "\n");
+    }
+    let mut out = Output::new(false);
+    out.line(&checked.text);
+    for evidence in &checked.evidence {
+        ShownEvidence::of(evidence.clone(), corpus)?.print(&mut out);
+    }
+    Ok(out.into_parts().0)
+}
+
+fn write(lines: &str) -> anyhow::Result<()> {
+    let mut out = output::stdout();
+    out.write_all(lines.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let io = error.downcast_ref::<io::Error>();
+    io.is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
+}
+
+/// List the suites: items, n-grams, how far stored texts were searched.
+#[derive(clap::Args)]
+pub(super) struct ContaminationListArgs {}
+
+impl Verb for ContaminationListArgs {
+    const PATH: &str = "contamination list";
+    const PYTHON: &str = "Contamination.list";
+    const EXAMPLES: &[&str] =
+        &["corpusdb contamination list crawl", "corpusdb contamination list crawl --json"];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = Listing<SuiteSummary>;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<SuiteSummary>> {
+        Ok(Listing(corpus.suites()?))
+    }
+}
+
+impl Listed for SuiteSummary {
+    const TYPE: &'static str = "suite";
+
+    fn print_all(suites: &[Self], out: &mut Output) {
+        if suites.is_empty() {
+            return out.note(NO_SUITE);
+        }
+        let row = |suite: &Self| {
+            let searched = match suite.complete {
+                true => "all".to_owned(),
+                false => format!("{} (add it again to go on)", number(suite.searched)),
+            };
+            let counts = [suite.items, suite.weak, suite.unsearchable, suite.grams].map(number);
+            [vec![suite.suite.clone()], counts.to_vec(), vec![searched]].concat()
+        };
+        let rows: Vec<Vec<String>> = suites.iter().map(row).collect();
+        let head = ["suite", "items", "weak", "too short", "n-grams", "documents searched"];
+        out.table(&head, &rows);
+    }
+}
+
+/// Show the evidence of a suite, worst first, or of a document, beside what stands in it.
+#[derive(clap::Args)]
+pub(super) struct ContaminationShowArgs {
+    /// A suite, or a document by its id or key.
+    #[arg(value_name = "NAME|ID")]
+    what: String,
+    /// At most so much evidence of a suite.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    limit: usize,
+    #[command(flatten)]
+    rule: Rule,
+}
+
+/// Evidence of a suite or of a document.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub(super) struct EvidenceAnswer(Vec<ShownEvidence>);
+
+impl Verb for ContaminationShowArgs {
+    const PATH: &str = "contamination show";
+    const PYTHON: &str = "Contamination.show";
+    const PYTHON_BY_HAND: &[&str] = &["what"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb contamination show crawl gsm8k --limit 3",
+        "corpusdb contamination show crawl 42",
+    ];
+    const NOTES: &str = "Exit code 1 when nothing of it was found.";
+    type On = Corpus;
+    type Options = Rule;
+    type Report = EvidenceAnswer;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<EvidenceAnswer> {
+        let Self { what, limit, rule } = self;
+        let evidence = if corpus.suites()?.iter().any(|suite| suite.suite == what) {
+            corpus.suite_evidence(&what, &rule, limit)?
+        } else {
+            let documents = find::documents(corpus, Some(&what), None, call.note)?;
+            // A key that was given again: the newest document has it now.
+            let Some(document) = documents.last() else { return Ok(EvidenceAnswer(Vec::new())) };
+            corpus.document_evidence(*document, &rule)?
+        };
+        if evidence.is_empty() {
+            call.note(&format!("nothing of a suite was found in {what}"));
+        }
+        let shown = evidence.into_iter().map(|evidence| ShownEvidence::of(evidence, corpus));
+        Ok(EvidenceAnswer(shown.collect::<anyhow::Result<_>>()?))
+    }
+}
+
+impl Report for EvidenceAnswer {
+    const TYPE: &'static str = "evidence";
+
+    fn print(&self, out: &mut Output) {
+        self.0.iter().for_each(|evidence| evidence.print(out));
+    }
+
+    fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
+        self.0.iter().map(|one| Ok(output::json_of(Self::TYPE, one, None)? + "\n")).collect()
+    }
+
+    fn status(&self) -> ExitStatus {
+        if self.0.is_empty() { ExitStatus::BadAnswer } else { ExitStatus::Done }
+    }
+}
+
+/// Forget a suite, what stored texts have of it, and what was decided about that.
+#[derive(clap::Args)]
+pub(super) struct ContaminationDropArgs {
+    /// The suite.
+    name: String,
+}
+
+/// A suite that was forgotten.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct SuiteDropReport {
+    /// Its name.
+    suite: String,
+}
+
+impl Verb for ContaminationDropArgs {
+    const PATH: &str = "contamination drop";
+    const PYTHON: &str = "Contamination.drop";
+    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const EXAMPLES: &[&str] = &["corpusdb contamination drop crawl gsm8k"];
+    const STOPS: bool = false;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = SuiteDropReport;
+
+    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<SuiteDropReport> {
+        writer.drop_suite(&self.name)?;
+        Ok(SuiteDropReport { suite: self.name })
+    }
+}
+
+impl Report for SuiteDropReport {
+    const TYPE: &'static str = "suite_drop";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("dropped {}", self.suite));
+    }
+}
+
+/// Say how much of each suite is in the corpus: items, documents, sources, the worst examples.
+///
+/// Kept documents count; those that are not kept are counted apart. N-grams that very many documents of several
+/// sources have count for nothing: how many these are is said too. Every figure follows from the table contamination
+/// of `sql`, where other thresholds can be asked about.
+#[derive(clap::Args)]
+pub(super) struct ContaminationReportArgs {
+    /// Only this suite.
+    name: Option<String>,
+    /// Examples of each suite.
+    #[arg(long, value_name = "N", default_value_t = 5)]
+    limit: usize,
+    #[command(flatten)]
+    rule: Rule,
+}
+
+impl Verb for ContaminationReportArgs {
+    const PATH: &str = "contamination report";
+    const PYTHON: &str = "Contamination.report";
+    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb contamination report crawl",
+        "corpusdb contamination report crawl gsm8k --score 0.8 --limit 20",
+    ];
+    type On = Corpus;
+    type Options = Rule;
+    type Report = Listing<SuiteContamination>;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<SuiteContamination>> {
+        Ok(Listing(corpus.contamination(self.name.as_deref(), &self.rule, self.limit)?))
+    }
+}
+
+impl Listed for SuiteContamination {
+    const TYPE: &'static str = "contamination";
+
+    fn print_all(suites: &[Self], out: &mut Output) {
+        if suites.is_empty() {
+            out.note(NO_SUITE);
+        }
+        suites.iter().for_each(|suite| print_suite(suite, out));
+    }
+}
+
+fn print_suite(suite: &SuiteContamination, out: &mut Output) {
+    out.line(format!(
+        "{}: {} of {} items are in {} kept documents ({} more that are not kept)",
+        suite.suite,
+        number(suite.contaminated_items),
+        number(suite.items),
+        number(suite.documents),
+        number(suite.removed_documents)
+    ));
+    if suite.weak_items > 0 {
+        out.line(format!("  {} of these items say no answer", number(suite.weak_items)));
+    }
+    out.line(format!(
+        "  {} documents have something of it; {} n-grams are common and count for nothing",
+        number(suite.sighted_documents),
+        number(suite.common)
+    ));
+    for source in &suite.sources {
+        out.line(format!("  {}: {} documents", source.source, number(source.documents)));
+    }
+    if let Some(precision) = &suite.precision {
+        out.line(format!("  {}", precision_sentence("by its verdicts", precision)));
+    }
+    print_table(&suite.worst, out);
+}

@@ -1,0 +1,93 @@
+//! Evidence of a suite in a document, for people: in a table, or with the texts beside it.
+
+use crate::cli::output::Output;
+use corpusdb::Corpus;
+use corpusdb::contamination::SuitePart;
+use corpusdb::query::ItemEvidence;
+use corpusdb::show::one_line;
+use serde::Serialize;
+
+/// Characters of an item or a quotation that are shown.
+const SHOWN: usize = 400;
+
+/// Evidence with the text of its item.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct ShownEvidence {
+    #[serde(flatten)]
+    evidence: ItemEvidence,
+    #[serde(skip)]
+    item: Option<String>,
+}
+
+impl ShownEvidence {
+    pub(super) fn of(evidence: ItemEvidence, corpus: &Corpus) -> anyhow::Result<Self> {
+        let item = corpus.suite_item(&evidence.suite, &evidence.item)?;
+        let item = item.map(|item| {
+            let part = SuitePart::ALL.into_iter().find(|part| part.name() == evidence.part);
+            part.map(|part| item.part(part).to_owned()).unwrap_or_default()
+        });
+        Ok(Self { evidence, item })
+    }
+
+    /// One line, then the item, then what stands in the document.
+    pub(super) fn print(&self, out: &mut Output) {
+        let Self { evidence: one, item } = self;
+        let place = one.document.map_or_else(String::new, |id| format!(" in document {id}"));
+        out.line(format!(
+            "{} {} ({}){place}: score {:.3}, {} tokens, longest run {}, {} of {} n-grams; {}",
+            one.suite,
+            one.item,
+            one.part,
+            one.score,
+            one.tokens,
+            one.longest_run,
+            one.matched,
+            one.grams,
+            verdict(one)
+        ));
+        if let Some(item) = item {
+            out.line(format!("  item: {}", shown(item)));
+        }
+        for ((start, end), quote) in one.spans.iter().zip(&one.quotes) {
+            out.line(format!("  bytes {start} to {end}: {}", shown(quote)));
+        }
+    }
+}
+
+/// One after another, a line each.
+pub(super) fn print_table(found: &[ItemEvidence], out: &mut Output) {
+    if found.is_empty() {
+        return;
+    }
+    let row = |one: &ItemEvidence| {
+        vec![
+            one.item.clone(),
+            one.part.to_owned(),
+            one.document.map(|document| document.to_string()).unwrap_or_default(),
+            format!("{:.3}", one.score),
+            one.tokens.to_string(),
+            one.longest_run.to_string(),
+            verdict(one).to_owned(),
+        ]
+    };
+    let rows: Vec<Vec<String>> = found.iter().map(row).collect();
+    out.table(&["item", "part", "document", "score", "tokens", "longest run", "verdict"], &rows);
+}
+
+fn verdict(one: &ItemEvidence) -> &'static str {
+    match (one.contaminated, one.weak) {
+        (false, _) if one.verdict == Some("rejected") => "rejected",
+        (true, _) if one.verdict.is_some() => "contaminated, accepted",
+        (true, false) => "contaminated",
+        (true, true) => "contaminated, weak (the item says no answer)",
+        (false, _) => "not enough",
+    }
+}
+
+/// On one line, cut.
+fn shown(text: &str) -> String {
+    let plain = |character: char| if character.is_whitespace() { ' ' } else { character };
+    let head: String = text.chars().take(SHOWN).map(plain).collect();
+    let dots = if text.chars().nth(SHOWN).is_some() { " .." } else { "" };
+    format!("{}{dots}", one_line(&head))
+}

@@ -1,0 +1,361 @@
+//! `corpusdb contamination review`: pairs of an item and a document side by side, and what somebody decides about them.
+
+use super::review_columns::print_pair;
+use super::review_page;
+use super::review_verdicts;
+use crate::cli::find;
+use crate::cli::output::{self, Output};
+use crate::cli::report::{named, write_page};
+use crate::cli::session::on_disk;
+use crate::cli::verb::{CorpusPath, Report, Verb, VerbCall};
+use corpusdb::contamination::{Precision, SuiteVerdict};
+use corpusdb::curate::{JudgeReport, Judgement};
+use corpusdb::query::{ReviewOptions, ReviewPair};
+use corpusdb::show::number;
+use corpusdb::{Corpus, DocId};
+use serde::Serialize;
+use std::io::{BufRead, IsTerminal};
+use std::path::{Path, PathBuf};
+
+/// Show items beside what documents have of them, worst first; accept or reject each pair.
+///
+/// On a terminal each pair is asked about: a when the document is contaminated by the item, r when it is not, s to
+/// leave it open, q to stop. Elsewhere pairs are printed, and verdicts come by `accept`, `reject` and `verdicts`. A
+/// verdict is of the document's text: every document with the same text has it, also one that comes later. A rejected
+/// pair counts as contaminated nowhere: not in SQL, not in reports, not in recipes. The precision of the rule is
+/// estimated from the verdicts; for that, draw the pairs by chance with `sample`.
+#[derive(clap::Args)]
+pub(super) struct ContaminationReviewArgs {
+    /// The document, by id or key, is contaminated by the item.
+    #[arg(long, value_name = "SUITE:ITEM=ID|KEY", conflicts_with = "html")]
+    accept: Vec<String>,
+    /// It is not.
+    #[arg(long, value_name = "SUITE:ITEM=ID|KEY", conflicts_with = "html")]
+    reject: Vec<String>,
+    /// Verdicts as JSON lines; `-` reads standard input.
+    #[arg(long, value_name = "FILE", conflicts_with = "html")]
+    verdicts: Option<PathBuf>,
+    /// Write the pairs as a page that needs no server, script or other file; it shows items and parts of texts.
+    #[arg(long, value_name = "FILE", value_parser = on_disk())]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    options: ReviewOptions,
+}
+
+/// Pairs that were shown, or verdicts that were stored.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum ReviewAnswer {
+    /// Verdicts that were stored.
+    Judged(JudgedPairs),
+    /// Pairs.
+    Pairs(ReviewedPairs),
+}
+
+/// Verdicts that were stored, and what they say of the rule.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct JudgedPairs {
+    #[serde(flatten)]
+    report: JudgeReport,
+    #[serde(skip)]
+    estimates: Vec<(String, Precision)>,
+}
+
+/// Pairs of an item and a document that has it.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct ReviewedPairs {
+    /// The pairs.
+    pairs: Vec<ReviewPair>,
+    #[serde(skip)]
+    estimates: Vec<(String, Precision)>,
+    /// What a person is told of them.
+    #[serde(skip)]
+    shown: ShownPairs,
+    /// What is said where there is none.
+    #[serde(skip)]
+    none: &'static str,
+}
+
+/// What the answer says of pairs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum ShownPairs {
+    /// Each of them.
+    #[default]
+    All,
+    /// How many a page has.
+    Count,
+    /// Nothing: each was asked about.
+    Nothing,
+}
+
+impl Verb for ContaminationReviewArgs {
+    const PATH: &str = "contamination review";
+    const PYTHON: &str = "Contamination.review";
+    const PYTHON_BY_HAND: &[&str] = &["suite", "accept", "reject", "verdicts"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb contamination review crawl gsm8k",
+        "corpusdb contamination review crawl --sample 1 --limit 50 --html review.html",
+        "corpusdb contamination review crawl --reject gsm8k:gsm8k-test:17=42",
+        "corpusdb contamination review crawl --accept gsm8k:gsm8k-test:3=page-8",
+        "corpusdb contamination review crawl --json > pairs.jsonl",
+        "corpusdb contamination review crawl --verdicts judged.jsonl",
+    ];
+    const NOTES: &str = "\
+A line of verdicts is what --json prints, or {\"suite\", \"item\", \"document\": ID, \"verdict\"} (or \"key\" for the document), where
+verdict is accepted, rejected, none (takes it back) or null (leaves it open).";
+    type On = CorpusPath;
+    type Options = ReviewOptions;
+    type Report = ReviewAnswer;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<ReviewAnswer> {
+        if !self.accept.is_empty() || !self.reject.is_empty() || self.verdicts.is_some() {
+            return Ok(ReviewAnswer::Judged(self.store_verdicts(path, call)?));
+        }
+        let corpus = call.options.open(path)?;
+        let pairs = corpus.review(&self.options)?;
+        let mut estimates = precision_by_suite(&corpus, &self.options)?;
+        let mut shown = ShownPairs::All;
+        if let Some(file) = &self.html {
+            write_page(file, &review_page::page(&pairs, &estimates, &named(path)))?;
+            shown = ShownPairs::Count;
+        } else if is_asked(call) {
+            // Nothing is held open while somebody thinks.
+            drop(corpus);
+            let answers = std::io::stdin().lock();
+            ask_each(&pairs, answers, call.note, &mut |pair, verdict| {
+                store_verdict(path, pair, verdict, call)
+            })?;
+            estimates = precision_by_suite(&call.options.open(path)?, &self.options)?;
+            shown = ShownPairs::Nothing;
+        }
+        let none = match self.options.judged {
+            true => "nothing is contaminated by this rule",
+            false => "nothing is left to decide by this rule; `judged=` shows what was decided",
+        };
+        Ok(ReviewAnswer::Pairs(ReviewedPairs { pairs, estimates, shown, none }))
+    }
+}
+
+/// Whether somebody is there to be asked.
+fn is_asked(call: &VerbCall<'_>) -> bool {
+    let is_person = call.session.is_some_and(|session| !session.json);
+    is_person && std::io::stdin().is_terminal() && std::io::stdout().is_terminal()
+}
+
+impl ContaminationReviewArgs {
+    /// Stores the verdicts of arguments and of a file.
+    fn store_verdicts(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<JudgedPairs> {
+        let mut writer = call.options.open_writer(path)?;
+        let (corpus, mut judgements) = (writer.corpus(), Vec::new());
+        for (named, verdict) in
+            [(&self.accept, SuiteVerdict::Accepted), (&self.reject, SuiteVerdict::Rejected)]
+        {
+            for pair in named {
+                judgements.push(parse_judgement(&corpus, pair, verdict, call)?);
+            }
+        }
+        let mut report = writer.judge(&judgements)?;
+        if let Some(file) = &self.verdicts {
+            review_verdicts::each(file, &mut writer, &mut report, call.note)?;
+        }
+        let estimates = precision_by_suite(&writer.corpus(), &self.options)?;
+        Ok(JudgedPairs { report, estimates })
+    }
+}
+
+/// The precision of each suite about which something was decided.
+fn precision_by_suite(
+    corpus: &Corpus,
+    options: &ReviewOptions,
+) -> anyhow::Result<Vec<(String, Precision)>> {
+    let found = corpus.contamination(options.suite.as_deref(), &options.rule, 0)?;
+    let judged = found.into_iter().filter_map(|one| Some((one.suite, one.precision?)));
+    Ok(judged.collect())
+}
+
+/// An estimate, in words.
+pub(super) fn precision_sentence(suite: &str, precision: &Precision) -> String {
+    let Precision { accepted, rejected, estimate, low, high, .. } = precision;
+    format!(
+        "{suite}: precision {estimate:.3} (95 % interval {low:.3} to {high:.3}), {} of {} pairs with a verdict were accepted",
+        number(*accepted),
+        number(accepted + rejected)
+    )
+}
+
+/// Stores one verdict.
+fn store_verdict(
+    path: &Path,
+    pair: &ReviewPair,
+    verdict: SuiteVerdict,
+    call: &VerbCall<'_>,
+) -> anyhow::Result<()> {
+    let judgement = Judgement {
+        suite: pair.suite.clone(),
+        item: pair.item.clone(),
+        document: DocId(pair.document),
+        verdict: Some(verdict),
+    };
+    call.session()?.write_soon(path)?.judge(&[judgement])?;
+    Ok(())
+}
+
+/// `SUITE:ITEM=ID|KEY`; a name has no colon before that of its item, and of several `=` that counts behind which a
+/// document is named.
+fn parse_judgement(
+    corpus: &Corpus,
+    pair: &str,
+    verdict: SuiteVerdict,
+    call: &VerbCall<'_>,
+) -> anyhow::Result<Judgement> {
+    let suites = corpus.suites()?;
+    let named = suites.iter().find_map(|suite| {
+        let rest = pair.strip_prefix(suite.suite.as_str())?.strip_prefix(':')?;
+        Some((suite.suite.clone(), rest))
+    });
+    let Some((suite, rest)) = named else {
+        let known: Vec<&str> = suites.iter().map(|suite| suite.suite.as_str()).collect();
+        anyhow::bail!(
+            "`{pair}` is not SUITE:ITEM=ID|KEY with one of the suites that there are: {}",
+            if known.is_empty() { "none".to_owned() } else { known.join(", ") }
+        );
+    };
+    for (at, _) in rest.match_indices('=') {
+        let (item, document) = (rest.get(..at), rest.get(at + 1..).unwrap_or_default());
+        let Some(item) = item else { continue };
+        if corpus.suite_item(&suite, item)?.is_none() {
+            continue;
+        }
+        // A key that was given again: the newest document has it now.
+        let found = find::documents(corpus, Some(document), None, call.note)?;
+        let Some(document) = found.last() else {
+            anyhow::bail!("`{pair}`: no document has the key {document}");
+        };
+        return Ok(Judgement {
+            suite,
+            item: item.to_owned(),
+            document: *document,
+            verdict: Some(verdict),
+        });
+    }
+    anyhow::bail!(
+        "`{pair}` names no item of suite `{suite}` before an `=` (`corpusdb contamination show` tells their ids)"
+    )
+}
+
+impl Report for ReviewAnswer {
+    const TYPE: &'static str = "review_pair";
+
+    fn print(&self, out: &mut Output) {
+        let estimates = match self {
+            Self::Judged(judged) => {
+                let JudgeReport { accepted, rejected, withdrawn, unchanged, .. } = judged.report;
+                out.line(format!(
+                    "{accepted} accepted, {rejected} rejected, {withdrawn} taken back; {unchanged} of these were so before"
+                ));
+                &judged.estimates
+            }
+            Self::Pairs(answer) => {
+                let ReviewedPairs { pairs, estimates, shown, none } = answer;
+                match shown {
+                    ShownPairs::Count => return out.line(format!("{} pairs", pairs.len())),
+                    ShownPairs::All => pairs.iter().for_each(|pair| print_pair(pair, out)),
+                    ShownPairs::Nothing => {}
+                }
+                if pairs.is_empty() {
+                    out.note(*none);
+                }
+                estimates
+            }
+        };
+        for (suite, precision) in estimates {
+            out.line(precision_sentence(suite, precision));
+        }
+    }
+
+    fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
+        match self {
+            Self::Judged(judged) => {
+                Ok(output::json_of("contamination_review", judged, None)? + "\n")
+            }
+            Self::Pairs(answer) => {
+                let line = |pair| Ok(output::json_of(Self::TYPE, pair, None)? + "\n");
+                answer.pairs.iter().map(line).collect()
+            }
+        }
+    }
+}
+
+/// What is typed.
+enum TypedAnswer {
+    Verdict(SuiteVerdict),
+    Skip,
+    Quit,
+}
+
+/// Shows the pairs, and hands each verdict to `store`, until all are shown, or no more answers come.
+fn ask_each(
+    pairs: &[ReviewPair],
+    mut answers: impl BufRead,
+    note: &dyn Fn(&str),
+    store: &mut dyn FnMut(&ReviewPair, SuiteVerdict) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    for (number, pair) in (1..).zip(pairs) {
+        let mut out = Output::new(false);
+        print_pair(pair, &mut out);
+        output::print(&out.into_parts().0)?;
+        match read_answer(&format!("{number} of {}", pairs.len()), &mut answers, note)? {
+            TypedAnswer::Verdict(verdict) => store(pair, verdict)?,
+            TypedAnswer::Skip => {}
+            TypedAnswer::Quit => break,
+        }
+    }
+    Ok(())
+}
+
+fn read_answer(
+    place: &str,
+    answers: &mut impl BufRead,
+    note: &dyn Fn(&str),
+) -> anyhow::Result<TypedAnswer> {
+    loop {
+        note(&format!("{place}: a contaminated, r not, s skip, q quit?"));
+        let mut line = String::new();
+        if answers.read_line(&mut line)? == 0 {
+            return Ok(TypedAnswer::Quit);
+        }
+        match line.trim().to_lowercase().as_str() {
+            "a" => return Ok(TypedAnswer::Verdict(SuiteVerdict::Accepted)),
+            "r" => return Ok(TypedAnswer::Verdict(SuiteVerdict::Rejected)),
+            "s" => return Ok(TypedAnswer::Skip),
+            "q" => return Ok(TypedAnswer::Quit),
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::review_columns::tests::pair;
+    use super::*;
+
+    fn decided(typed: &str, pairs: usize) -> Vec<(u64, SuiteVerdict)> {
+        let pairs: Vec<ReviewPair> = (0..pairs as u64).map(pair).collect();
+        let mut stored = Vec::new();
+        ask_each(&pairs, typed.as_bytes(), &|_| {}, &mut |pair, verdict| {
+            stored.push((pair.document, verdict));
+            Ok(())
+        })
+        .unwrap();
+        stored
+    }
+
+    #[test]
+    fn answers_are_asked_for_until_one_is_understood() {
+        use SuiteVerdict::{Accepted, Rejected};
+        assert_eq!(decided("a\ns\nwhat?\n\nR\n", 3), [(0, Accepted), (2, Rejected)]);
+        assert_eq!(decided("r\nq\na\n", 3), [(0, Rejected)]);
+        assert_eq!(decided("a", 3), [(0, Accepted)]);
+        assert_eq!(decided("", 1), []);
+    }
+}

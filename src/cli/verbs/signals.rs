@@ -1,0 +1,254 @@
+//! `corpusdb signals`: scores of texts, stored, listed and given up, and the published thresholds as conditions.
+
+use super::field::PlanNaming;
+use crate::cli::output::Output;
+use crate::cli::verb::{DryRun, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use corpusdb::curate::{NewField, NewSignals, SignalsReport};
+use corpusdb::query::SignalSummary;
+use corpusdb::show::number;
+use corpusdb::signals::{Signal, SignalSet};
+use corpusdb::{Corpus, CorpusWriter};
+use serde::Serialize;
+
+/// Signals of a request: one by one, or those of a set.
+#[derive(clap::Args)]
+struct SignalSelection {
+    /// Signals one by one; `signals list` names them.
+    #[arg(
+        value_name = "SIGNAL",
+        value_parser = signal_parser(),
+        hide_possible_values = true,
+        required_unless_present = "set"
+    )]
+    signals: Vec<Signal>,
+    /// Those of a set.
+    #[arg(long, value_enum)]
+    set: Option<SignalSet>,
+}
+
+/// Takes the name of a signal; a wrong one is answered with those that there are, and the nearest.
+fn signal_parser() -> impl TypedValueParser<Value = Signal> {
+    let names = Signal::ALL.iter().map(|signal| signal.name);
+    PossibleValuesParser::new(names)
+        .try_map(|name| Signal::from_name(&name).ok_or("there is no such signal"))
+}
+
+impl SignalSelection {
+    /// The signals that are meant, each once.
+    fn signals(&self) -> Vec<Signal> {
+        let mut all = self.set.map(SignalSet::signals).unwrap_or_default();
+        for signal in &self.signals {
+            if !all.contains(signal) {
+                all.push(*signal);
+            }
+        }
+        all
+    }
+}
+
+/// Store signals as fields: of all documents now, and of every document that comes.
+///
+/// One pass over the texts, in commits that can be interrupted: run the same command again. They are seen from the last
+/// commit on. The values stand in the metadata, as signals.NAME; a record that comes again without change is still
+/// recognised. What is stored already stays as it is.
+#[derive(clap::Args)]
+pub(super) struct SignalsAddArgs {
+    #[command(flatten)]
+    selection: SignalSelection,
+    /// Documents of one commit, at most.
+    #[arg(long, value_name = "N", default_value_t = NewField::BATCH, value_parser = clap::value_parser!(u64).range(1..))]
+    batch_rows: u64,
+}
+
+impl Verb for SignalsAddArgs {
+    const PATH: &str = "signals add";
+    const PYTHON: &str = "Signals.add";
+    const PYTHON_BY_HAND: &[&str] = &["signals", "set", "dry_run"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb signals add crawl --set gopher",
+        "corpusdb signals add crawl --set all",
+        "corpusdb signals add crawl lang lang_score compression_ratio",
+    ];
+    const DRY_RUN: DryRun = DryRun::Copy;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = SignalsReport;
+
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<SignalsReport> {
+        let new = NewSignals { signals: self.selection.signals(), batch: self.batch_rows };
+        Ok(writer.add_signals(&new, &call.context)?)
+    }
+}
+
+impl Report for SignalsReport {
+    const TYPE: &'static str = "signals_add";
+
+    fn print(&self, out: &mut Output) {
+        if !self.known.is_empty() {
+            out.line(format!("stored already: {}", self.known.join(", ")));
+        }
+        let is_new = |name: &&&str| !self.known.contains(name);
+        let added: Vec<&str> = self.signals.iter().filter(is_new).copied().collect();
+        if !added.is_empty() {
+            let (count, documents) = (added.len(), number(self.documents));
+            out.line(format!("{count} signals of {documents} documents: {}", added.join(", ")));
+            out.line("every document that comes is given them");
+        }
+    }
+}
+
+/// List the signals that can be stored, and what of each the corpus has.
+#[derive(clap::Args)]
+pub(super) struct SignalsListArgs {}
+
+impl Verb for SignalsListArgs {
+    const PATH: &str = "signals list";
+    const PYTHON: &str = "Signals.list";
+    const EXAMPLES: &[&str] =
+        &["corpusdb signals list crawl", "corpusdb signals list crawl --json"];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = Listing<SignalSummary>;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<SignalSummary>> {
+        Ok(Listing(corpus.signals()?))
+    }
+}
+
+impl Listed for SignalSummary {
+    const TYPE: &'static str = "signal";
+
+    fn print_all(signals: &[Self], out: &mut Output) {
+        let row = |signal: &Self| {
+            let documents = signal.documents.map(number).unwrap_or_default();
+            let texts = [signal.name, signal.set, signal.kind, signal.state];
+            let mut row: Vec<String> = texts.map(str::to_owned).to_vec();
+            row.extend([documents, signal.expression.to_owned()]);
+            row
+        };
+        let rows: Vec<Vec<String>> = signals.iter().map(row).collect();
+        out.table(&["signal", "set", "type", "state", "documents", "function"], &rows);
+    }
+}
+
+/// Print what a published filter asks, as one condition.
+///
+/// Over the fields that `signals add` stores; with `on_text` over the texts, of which nothing need be stored. In
+/// every condition preset('gopher') stands for the first, preset('gopher', 'text') for the second.
+#[derive(clap::Args)]
+pub(super) struct SignalsShowArgs {
+    /// The set.
+    #[arg(value_enum)]
+    set: SignalSet,
+    /// Over texts instead of stored fields.
+    #[arg(long)]
+    on_text: bool,
+}
+
+/// A published filter as a condition.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct PresetReport {
+    /// The set.
+    set: &'static str,
+    /// Whether it is over texts instead of stored fields.
+    on_text: bool,
+    /// The condition.
+    r#where: String,
+}
+
+impl Verb for SignalsShowArgs {
+    const PATH: &str = "signals show";
+    const PYTHON: &str = "preset";
+    const PYTHON_BY_HAND: &[&str] = &["set", "on_text"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb signals show gopher",
+        "corpusdb count crawl --where \"preset('gopher')\"",
+        "corpusdb ingest crawl new.jsonl --source web --where \"preset('fineweb')\"",
+    ];
+    type On = ();
+    type Options = NoOptions;
+    type Report = PresetReport;
+
+    fn run(self, (): (), _: &VerbCall<'_>) -> anyhow::Result<PresetReport> {
+        let Self { set, on_text } = self;
+        Ok(PresetReport { set: set.name(), on_text, r#where: set.condition(on_text) })
+    }
+}
+
+impl Report for PresetReport {
+    const TYPE: &'static str = "signals_preset";
+
+    fn print(&self, out: &mut Output) {
+        out.line(&self.r#where);
+    }
+}
+
+/// Give stored signals up; the metadata of documents stay as they are.
+///
+/// No query sees them from the first commit on, and documents that come get them no more. Refused while the recipe
+/// of a stored plan names one. `signals add` brings them back.
+#[derive(clap::Args)]
+pub(super) struct SignalsDropArgs {
+    #[command(flatten)]
+    selection: SignalSelection,
+    /// Also when recipes of stored plans name them.
+    #[arg(long)]
+    force: bool,
+}
+
+/// Signals that were given up.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct SignalsDropReport {
+    /// The signals.
+    signals: Vec<&'static str>,
+    /// Stored plans whose recipes name one of them; they stay as they are.
+    plans: Vec<PlanNaming>,
+}
+
+impl Verb for SignalsDropArgs {
+    const PATH: &str = "signals drop";
+    const PYTHON: &str = "Signals.drop";
+    const PYTHON_BY_HAND: &[&str] = &["signals", "set"];
+    const EXAMPLES: &[&str] =
+        &["corpusdb signals drop crawl word_count", "corpusdb signals drop crawl --set gopher"];
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = SignalsDropReport;
+
+    fn run(
+        self,
+        writer: &mut CorpusWriter,
+        call: &VerbCall<'_>,
+    ) -> anyhow::Result<SignalsDropReport> {
+        let mut signals = self.selection.signals();
+        // Of a set, what is stored; one that was named must be.
+        let stored = writer.corpus().signals()?;
+        let is_stored = |signal: &Signal| {
+            stored.iter().any(|known| known.name == signal.name && known.documents.is_some())
+        };
+        signals.retain(|signal| self.selection.signals.contains(signal) || is_stored(signal));
+        anyhow::ensure!(
+            !signals.is_empty(),
+            "none of these signals is stored; `corpusdb signals list` tells which are"
+        );
+        let plans = writer.drop_signals(&signals, self.force, &call.context)?;
+        Ok(SignalsDropReport {
+            signals: signals.iter().map(|signal| signal.name).collect(),
+            plans: plans.into_iter().map(PlanNaming::from).collect(),
+        })
+    }
+}
+
+impl Report for SignalsDropReport {
+    const TYPE: &'static str = "signals_drop";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("dropped {}", self.signals.join(", ")));
+        for PlanNaming { plan, snapshot } in &self.plans {
+            out.line(format!(
+                "  plan {plan} (snapshot {snapshot}) stays as it is; its recipe names one of them"
+            ));
+        }
+    }
+}
