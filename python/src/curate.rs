@@ -3,7 +3,7 @@
 use crate::blocking::{run_briefly, run_detached};
 use crate::call::raise_any;
 use crate::corpus::Handle;
-use crate::policy::PolicySettings;
+use crate::policy::PolicyKeywords;
 use crate::words::{json, one_of, tried};
 use corpusdb::Error;
 use corpusdb::cli::rows::{RemovalArgs, options_of};
@@ -120,7 +120,7 @@ pub(crate) fn restore(
 pub(crate) fn redo(
     py: Python<'_>,
     handle: &Handle,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
     dry_run: bool,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {

@@ -4,9 +4,9 @@ use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
 use crate::error::named;
 use crate::loan::Loan;
-use crate::policy::PolicySettings;
+use crate::policy::PolicyKeywords;
 use crate::process::ProcessOwned;
-use crate::rows::Rows;
+use crate::rows::PyRows;
 use crate::words::json;
 use corpusdb::duplicates::{
     Duplicates, DuplicatesOptions, SimilarOptions, SimilarTo, explain_policy,
@@ -31,7 +31,7 @@ type Pair = (u64, String, String, u64, String, String, &'static str, f64, f64, f
 /// Removed documents beside their witnesses, ascending by id. It holds one pair at a time, and outlives a
 /// handle that reads.
 #[pyclass(frozen, module = "corpusdb._native", name = "Pairs")]
-pub(crate) struct Pairs {
+pub(crate) struct DuplicateIter {
     walk: ProcessOwned<Loan<PairWalk>>,
     source: Option<String>,
 }
@@ -44,7 +44,7 @@ pub(crate) fn duplicates(
     handle: &Handle,
     document: Option<u64>,
     source: Option<String>,
-) -> PyResult<Pairs> {
+) -> PyResult<DuplicateIter> {
     let corpus = handle.corpus(py)?;
     if let Some(name) = &source {
         let known: Vec<&str> =
@@ -57,11 +57,11 @@ pub(crate) fn duplicates(
     let walk = run_briefly(py, move || {
         PairWalk::try_new(corpus, |corpus| corpus.duplicates(document.map(DocId)))
     })?;
-    Ok(Pairs { walk: ProcessOwned::new(handle.open_corpus(py)?.lend(walk)), source })
+    Ok(DuplicateIter { walk: ProcessOwned::new(handle.open_corpus(py)?.lend(walk)), source })
 }
 
 #[pymethods]
-impl Pairs {
+impl DuplicateIter {
     /// Up to `count` more pairs; none behind the last.
     fn next_pairs(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Pair>> {
         let place = self.walk.get(py)?;
@@ -125,12 +125,12 @@ pub(crate) fn duplicates_matrix(
     handle: &Handle,
     by: Vec<String>,
     source: Option<String>,
-) -> PyResult<Rows> {
+) -> PyResult<PyRows> {
     let corpus = handle.corpus(py)?;
     let batch = run_detached(py, None, move |_| {
         Ok(corpus.duplicates_matrix(&by, source.as_deref())?.to_record_batch()?)
     })?;
-    Ok(Rows::of(batch))
+    Ok(PyRows::of(batch))
 }
 
 /// A document among its duplicates, as JSON text.
@@ -185,7 +185,7 @@ pub(crate) fn diff(py: Python<'_>, handle: &Handle, a: u64, b: u64) -> PyResult<
 #[pyo3(signature = (settings, handle=None))]
 pub(crate) fn explain_dedup(
     py: Python<'_>,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
     handle: Option<&Handle>,
 ) -> PyResult<String> {
     let Some(handle) = handle else {

@@ -2,7 +2,7 @@
 
 use crate::call::raise_any;
 use crate::corpus::Handle;
-use crate::feed::{Feeder, feed};
+use crate::feed::{RecordFeeder, feed};
 use crate::words::tried;
 use corpusdb::cli::rows::{Face, IngestSettings, VerbCall, options_of, spell_message};
 use corpusdb::ingest::{Inputs, Records};
@@ -32,7 +32,7 @@ impl<'py> PyInput<'py> {
     }
 
     /// As a thread of the library reads it, and who pulls it meanwhile, if someone must.
-    fn split(self) -> PyResult<(Inputs<'static>, Option<Feeder<'py>>)> {
+    fn split(self) -> PyResult<(Inputs<'static>, Option<RecordFeeder<'py>>)> {
         Ok(match self {
             Self::Paths(paths) => (Inputs::Paths(paths), None),
             Self::Batches(name, reader) => {

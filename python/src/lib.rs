@@ -31,8 +31,8 @@ mod signals;
 mod snapshots;
 mod stream;
 mod tokenize;
+mod tokenizer_json;
 mod tokenizers;
-mod told;
 mod value;
 mod words;
 
@@ -61,8 +61,8 @@ mod native {
     use crate::documents::{find_key, rejects, report, sample, select, show, shown_tokens, tokens};
     #[pymodule_export]
     use crate::duplicates::{
-        Pairs, diff, document_duplicates, duplicates, duplicates_matrix, duplicates_summary,
-        explain_dedup, similar,
+        DuplicateIter, diff, document_duplicates, duplicates, duplicates_matrix,
+        duplicates_summary, explain_dedup, similar,
     };
     #[pymodule_export]
     use crate::fields::set_field;
@@ -77,7 +77,7 @@ mod native {
     use crate::loader::{Batches, Origin, Reader};
     #[pymodule_export]
     use crate::plan::{
-        Plan, drop_plan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans,
+        PyPlan, drop_plan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans,
     };
     #[pymodule_export]
     use crate::policy::policy_json;
@@ -86,12 +86,12 @@ mod native {
     #[pymodule_export]
     use crate::repair::{repair, salvage};
     #[pymodule_export]
-    use crate::rows::{RowReader, Rows, sql};
+    use crate::rows::{PyRows, RowReader, sql};
     #[pymodule_export]
     use crate::signals::{add_signals, drop_signals, signals, signals_preset, signals_report};
     #[pymodule_export]
     use crate::snapshots::{
-        Changes, create_snapshot, diff_snapshots, drop_snapshot, rename_snapshot, show_snapshot,
+        ChangeIter, create_snapshot, diff_snapshots, drop_snapshot, rename_snapshot, show_snapshot,
         snapshot_changes, snapshots,
     };
     #[pymodule_export]
@@ -102,7 +102,7 @@ mod native {
     };
     #[pymodule_export]
     use crate::tokenizers::{
-        Encoder, analyse_tokenizers, check_tokenizer, diff_tokenizers, encoder, pieces,
+        PyEncoder, analyse_tokenizers, check_tokenizer, diff_tokenizers, encoder, pieces,
         tokenizer_file, tokenizer_names, tokenizer_originals, tokenizer_record,
     };
     #[pymodule_export]

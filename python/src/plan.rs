@@ -11,19 +11,19 @@ use std::sync::Arc;
 
 /// A plan with the documents it pins: data, of no process and no handle.
 #[pyclass(frozen, module = "corpusdb._native", name = "Plan")]
-pub(crate) struct Plan {
+pub(crate) struct PyPlan {
     pub(crate) planned: Arc<Planned>,
     number: Option<u32>,
 }
 
-impl Plan {
+impl PyPlan {
     fn new(planned: Planned, number: Option<u32>) -> Self {
         Self { planned: Arc::new(planned), number }
     }
 }
 
 #[pymethods]
-impl Plan {
+impl PyPlan {
     /// The number under which it is stored; none where it is not.
     #[getter]
     fn number(&self) -> Option<u32> {
@@ -113,16 +113,16 @@ pub(crate) fn plan_recipe(
     recipe: &str,
     epochs: Option<u64>,
     listener: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Plan> {
+) -> PyResult<PyPlan> {
     let recipe = parse(py, recipe)?;
     if let Some(epochs) = epochs {
         let (record, planned) = handle
             .write(py, listener, |writer, context| writer.plan_epochs(&recipe, epochs, context))?;
-        return Ok(Plan::new(planned, Some(record.number)));
+        return Ok(PyPlan::new(planned, Some(record.number)));
     }
     let corpus = handle.corpus(py)?;
     let planned = run_detached(py, listener, move |context| corpus.plan(&recipe, context))?;
-    Ok(Plan::new(planned, None))
+    Ok(PyPlan::new(planned, None))
 }
 
 /// Stores marks along the first `epochs` epochs of a stored plan; how many of these had none.
@@ -140,10 +140,10 @@ pub(crate) fn mark_epochs(
 
 /// The plan stored under a number.
 #[pyfunction]
-pub(crate) fn stored_plan(py: Python<'_>, handle: &Handle, number: u32) -> PyResult<Plan> {
+pub(crate) fn stored_plan(py: Python<'_>, handle: &Handle, number: u32) -> PyResult<PyPlan> {
     let corpus = handle.corpus(py)?;
     let planned = run_briefly(py, || corpus.stored_plan(number))?;
-    Ok(Plan::new(planned, Some(number)))
+    Ok(PyPlan::new(planned, Some(number)))
 }
 
 /// The stored plans: number, blake3 in hexadecimal, snapshot.
@@ -170,7 +170,7 @@ pub(crate) fn extend_plan(
     epoch: u64,
     recipe: Option<&str>,
     listener: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Plan> {
+) -> PyResult<PyPlan> {
     let recipe = recipe.map(|recipe| parse(py, recipe)).transpose()?;
     let (record, planned) = handle.write(py, listener, |writer, context| {
         let shown = writer.corpus();
@@ -179,7 +179,7 @@ pub(crate) fn extend_plan(
         drop(shown);
         writer.extend(number, next_row, recipe.as_ref(), context)
     })?;
-    Ok(Plan::new(planned, Some(record.number)))
+    Ok(PyPlan::new(planned, Some(record.number)))
 }
 
 /// Forgets a stored plan.

@@ -1,4 +1,4 @@
-//! Rows of a statement: read as often as somebody asks, as an Arrow stream or as tuples of Python.
+//! PyRows of a statement: read as often as somebody asks, as an Arrow stream or as tuples of Python.
 //!
 //! A table belongs to the commit that it was asked of. Its statement begins to run when it is asked, which says at once
 //! what is wrong with it; the first reading takes that run, every further one begins another of the same commit.
@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// What errors call rows that are left.
 const WHAT: &str = "the rows of this table";
 
-/// Rows that are left: batches that were looked at ahead, and the others.
+/// PyRows that are left: batches that were looked at ahead, and the others.
 pub(crate) struct RemainingRows {
     ahead: VecDeque<RecordBatch>,
     rows: Option<corpusdb::query::Rows>,
@@ -118,7 +118,7 @@ impl BoundStatement {
 
 /// The answer to a statement.
 #[pyclass(frozen, module = "corpusdb._native", name = "Rows")]
-pub(crate) struct Rows {
+pub(crate) struct PyRows {
     schema: SchemaRef,
     source: RowSource,
     /// A run that no reading has taken.
@@ -135,7 +135,7 @@ pub(crate) fn sql(
     values: Option<Bound<'_, PyAny>>,
     snapshot: Option<String>,
     files: bool,
-) -> PyResult<Rows> {
+) -> PyResult<PyRows> {
     let (open, corpus) = (handle.open_corpus(py)?, handle.corpus(py)?);
     let mut query = SqlQuery::new(statement).files(files).parameters(parameters(values.as_ref())?);
     if let Some(snapshot) = snapshot {
@@ -151,11 +151,11 @@ pub(crate) fn sql(
     };
     let (schema, rows) = bound.run(py, corpus)?;
     let unread = ProcessOwned::new(Mutex::new(open.lend(rows)));
-    Ok(Rows { schema, source: RowSource::Statement(Box::new(bound)), unread })
+    Ok(PyRows { schema, source: RowSource::Statement(Box::new(bound)), unread })
 }
 
-impl Rows {
-    /// Rows that are there already.
+impl PyRows {
+    /// PyRows that are there already.
     pub(crate) fn of(batch: RecordBatch) -> Self {
         let (schema, source) = (batch.schema(), RowSource::Batch(batch.clone()));
         let unread = ProcessOwned::new(Mutex::new(Loan::new(there(batch))));
@@ -220,7 +220,7 @@ fn first(batches: &[RecordBatch], count: usize) -> impl Iterator<Item = RecordBa
 }
 
 #[pymethods]
-impl Rows {
+impl PyRows {
     /// Names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {

@@ -36,7 +36,7 @@ type Changed = (
 /// Documents that changed from one moment to a later one, ascending by id. It holds one at a time, and outlives a
 /// handle that reads.
 #[pyclass(frozen, module = "corpusdb._native", name = "Changes")]
-pub(crate) struct Changes {
+pub(crate) struct ChangeIter {
     walk: ProcessOwned<Loan<ChangeWalk>>,
 }
 
@@ -117,16 +117,16 @@ pub(crate) fn snapshot_changes(
     handle: &Handle,
     earlier: String,
     later: Option<String>,
-) -> PyResult<Changes> {
+) -> PyResult<ChangeIter> {
     let corpus = handle.corpus(py)?;
     let walk = run_detached(py, None, move |_| {
         ChangeWalk::try_new(corpus, |corpus| corpus.snapshot_changes(&earlier, later.as_deref()))
     })?;
-    Ok(Changes { walk: ProcessOwned::new(handle.open_corpus(py)?.lend(walk)) })
+    Ok(ChangeIter { walk: ProcessOwned::new(handle.open_corpus(py)?.lend(walk)) })
 }
 
 #[pymethods]
-impl Changes {
+impl ChangeIter {
     /// Up to `count` more documents; none behind the last.
     fn next_changes(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Changed>> {
         let place = self.walk.get(py)?;

@@ -69,14 +69,14 @@ impl RowStream {
         let thread = std::thread::current().id();
         let failure = Arc::clone(&self.failure);
         let schema = Arc::clone(&self.schema);
-        let stream = ArrowRows { schema, rows: ProcessOwned::new(rows), thread, failure };
+        let stream = RowBatchStream { schema, rows: ProcessOwned::new(rows), thread, failure };
         let reader = PyRecordBatchReader::new(Box::new(stream)).into_pyobject(py)?;
         Ok(reader.call_method1("__arrow_c_stream__", (requested_schema,))?.cast_into()?)
     }
 }
 
 /// Rows as who reads an Arrow stream asks for them, batch by batch.
-struct ArrowRows {
+struct RowBatchStream {
     schema: SchemaRef,
     rows: ProcessOwned<Loan<RemainingRows>>,
     /// The thread that began to read.
@@ -84,7 +84,7 @@ struct ArrowRows {
     failure: Arc<StreamFailure>,
 }
 
-impl ArrowRows {
+impl RowBatchStream {
     fn pull(&self) -> Result<Option<RecordBatch>, ArrowError> {
         let Some(place) = self.rows.mine() else {
             return Err(ended(
@@ -146,7 +146,7 @@ fn ended(why: &str) -> ArrowError {
     ArrowError::ExternalError(why.into())
 }
 
-impl Iterator for ArrowRows {
+impl Iterator for RowBatchStream {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -154,7 +154,7 @@ impl Iterator for ArrowRows {
     }
 }
 
-impl RecordBatchReader for ArrowRows {
+impl RecordBatchReader for RowBatchStream {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

@@ -2,7 +2,7 @@
 
 use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
-use crate::told;
+use crate::tokenizer_json;
 use crate::words::{json, word};
 use corpusdb::curate::{AnalyseOptions, TextGrouping};
 use corpusdb::tokenizer::Tokenizer;
@@ -16,7 +16,7 @@ type Ids<'py> = Bound<'py, PyArray1<u32>>;
 
 /// A tokenizer with its encoder. It needs no corpus any more, and goes through a fork.
 #[pyclass(frozen, module = "corpusdb._native", name = "Encoder")]
-pub(crate) struct Encoder {
+pub(crate) struct PyEncoder {
     name: String,
     tokenizer: Arc<Tokenizer>,
 }
@@ -24,13 +24,17 @@ pub(crate) struct Encoder {
 /// The tokenizer of that name, or the first.
 #[pyfunction]
 #[pyo3(signature = (handle, name=None))]
-pub(crate) fn encoder(py: Python<'_>, handle: &Handle, name: Option<String>) -> PyResult<Encoder> {
+pub(crate) fn encoder(
+    py: Python<'_>,
+    handle: &Handle,
+    name: Option<String>,
+) -> PyResult<PyEncoder> {
     let corpus = handle.corpus(py)?;
     let loaded = run_detached(py, None, move |_| corpus.tokenizer(name.as_deref()))?;
-    Ok(Encoder { name: loaded.name, tokenizer: loaded.tokenizer })
+    Ok(PyEncoder { name: loaded.name, tokenizer: loaded.tokenizer })
 }
 
-impl Encoder {
+impl PyEncoder {
     pub(crate) const fn new(name: String, tokenizer: Arc<Tokenizer>) -> Self {
         Self { name, tokenizer }
     }
@@ -41,7 +45,7 @@ impl Encoder {
 }
 
 #[pymethods]
-impl Encoder {
+impl PyEncoder {
     /// Its name in the corpus.
     #[getter]
     fn name(&self) -> &str {
@@ -161,7 +165,7 @@ pub(crate) fn tokenizer_record(py: Python<'_>, handle: &Handle, name: String) ->
             let found = corpus.view().tokenizers().find(|(id, _)| id.0 == base);
             found.map(|(_, base)| base.name.clone())
         });
-        Ok(told::everything(record, base.as_deref(), decisions.as_deref()))
+        Ok(tokenizer_json::everything(record, base.as_deref(), decisions.as_deref()))
     })?;
     json(py, &told)
 }

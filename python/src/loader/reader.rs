@@ -5,7 +5,7 @@ use super::made::{Form, IdMaker, Maker};
 use super::origin::Origins;
 use crate::blocking::run_detached;
 use crate::error::{named, raise};
-use crate::plan::Plan;
+use crate::plan::PyPlan;
 use crate::process::ProcessOwned;
 use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Manifest, Planned, StreamOptions};
 use corpusdb::{Context, Corpus, DocId, Error};
@@ -46,7 +46,7 @@ impl Reader {
         py: Python<'_>,
         path: PathBuf,
         hash: String,
-        plan: Option<&Plan>,
+        plan: Option<&PyPlan>,
         memory: u64,
         threads: usize,
         shards: Vec<PathBuf>,
