@@ -7,9 +7,10 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from corpusdb import _native
+from corpusdb._call import call
 from corpusdb._contamination import Contamination
 from corpusdb._document import Document
 from corpusdb._duplicates import Duplicates
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Corpus"]
 
+#: Values of `?` and `$1` in their order, or of `$name` by name.
+Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 #: Documents that are read at a time while many are.
 _DOCUMENTS = 64
 #: Names of sources, fields and the like that are shown.
@@ -108,7 +111,7 @@ class Corpus(Planning, Exporting):
     def sql(
         self,
         statement: str,
-        parameters: Sequence[Any] | Mapping[str, Any] | None = None,
+        parameters: Parameters = None,
         *,
         snapshot: str | None = None,
         files: bool = False,
@@ -127,29 +130,40 @@ class Corpus(Planning, Exporting):
         """
         return Table(_native.sql(self._handle, statement, parameters, snapshot, files), statement)
 
-    def count(self, where: str | None = None, *, snapshot: str | None = None) -> int:
+    def count(
+        self, where: str | None = None, parameters: Parameters = None, *, snapshot: str | None = None
+    ) -> int:
         """Documents that satisfy a SQL condition over `documents`; all stored ones without.
 
-        With `snapshot`, of those that it keeps; the columns of the condition are today's, `kept` too.
+        `parameters` are values for the condition, as `sql` has them. With `snapshot`, of those that it keeps; the columns
+        of the condition are today's, `kept` too.
         """
-        return self._handle.count(where, snapshot)
+        return self._handle.count(where, parameters, snapshot)
 
-    def select(self, where: str | None = None, *, snapshot: str | None = None) -> NDArray[np.uint64]:
+    def select(
+        self, where: str | None = None, parameters: Parameters = None, *, snapshot: str | None = None
+    ) -> NDArray[np.uint64]:
         """Ids of the documents that satisfy a SQL condition, ascending; of all stored ones without.
 
-        With `snapshot`, of those that it keeps, as `count` has it.
+        `parameters` and `snapshot` are as `count` has them.
         """
-        return _native.select(self._handle, where, snapshot)
+        return _native.select(self._handle, where, parameters, snapshot)
 
     def sample(
-        self, n: int = 5, where: str | None = "kept", *, seed: int = 0, snapshot: str | None = None
+        self,
+        n: int = 5,
+        where: str | None = "kept",
+        parameters: Parameters = None,
+        *,
+        seed: int = 0,
+        snapshot: str | None = None,
     ) -> list[Document]:
         """`n` documents of a condition, uniform without replacement; the same every time for the same seed.
 
-        With `snapshot`, of those that it keeps, as `count` has it; a `where` of `kept` alone is then left out.
+        `parameters` and `snapshot` are as `count` has them; with a snapshot a `where` of `kept` alone is left out.
         """
         where = None if snapshot is not None and where == "kept" else where
-        return list(self._read(_native.sample(self._handle, n, where, seed, snapshot)))
+        return list(self._read(_native.sample(self._handle, n, where, parameters, seed, snapshot)))
 
     def document(self, document: int) -> Document:
         """The document of that id, with everything that is known of it."""
@@ -158,9 +172,12 @@ class Corpus(Planning, Exporting):
         (shown,) = _native.show(self._handle, [document])
         return Document.from_json(shown)
 
-    def documents(self, where: str | None = None) -> Iterator[Document]:
-        """Each document that satisfies a SQL condition, ascending by id, read as they are asked for."""
-        return self._read(self.select(where))
+    def documents(self, where: str | None = None, parameters: Parameters = None) -> Iterator[Document]:
+        """Each document that satisfies a SQL condition, ascending by id, read as they are asked for.
+
+        `parameters` are values for the condition, as `sql` has them.
+        """
+        return self._read(self.select(where, parameters))
 
     def __iter__(self) -> Iterator[Document]:
         """Each kept document, ascending by id, read as they are asked for."""
@@ -210,7 +227,7 @@ class Corpus(Planning, Exporting):
 
     def info(self) -> Info:
         """Policy, counts, sources, tokenizers, fields, commits, snapshots and plans."""
-        return Info.from_json(_native.info(self._handle))
+        return Info.from_json(call("info", self._handle))
 
     def stats(
         self, where: str | None = None, *, source: str | None = None, snapshot: str | None = None
@@ -221,7 +238,7 @@ class Corpus(Planning, Exporting):
         Of the documents of a condition, of a source, of those that were stored when a snapshot was made. All numbers
         are exact, and no text is read.
         """
-        return Stats.from_json(_native.stats(self._handle, where, source, snapshot))
+        return Stats.from_json(call("stats", self._handle, where=where, source=source, snapshot=snapshot))
 
     def report(
         self,

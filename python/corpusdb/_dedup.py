@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Unpack
 
 from corpusdb import _native
+from corpusdb._call import call
 from corpusdb._keywords import spelt_out
 from corpusdb._policy import Decision, policy_settings
 from corpusdb._progress import ProgressOption, listening
@@ -37,5 +38,4 @@ class Dedup:
 
     def settle(self, *, dry_run: bool = False, progress: ProgressOption = None) -> SettleReport:
         """Compares what crowded buckets left out for want of memory, and decides those documents again."""
-        with listening(progress) as listener:
-            return SettleReport.from_json(_native.settle(self._handle, dry_run, listener))
+        return SettleReport.from_json(call("dedup settle", self._handle, progress=progress, dry_run=dry_run))

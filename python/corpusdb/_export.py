@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterable
-from typing import Any
 
 from corpusdb import _native
-from corpusdb._progress import ProgressOption, listening
+from corpusdb._call import call
+from corpusdb._progress import ProgressOption
 from corpusdb._report import Report
-from corpusdb._sizes import optional_size
 
 __all__ = ["Export", "ExportedFile", "Exporting"]
 
@@ -77,12 +77,12 @@ class Exporting:
         The output appears when it is whole. An export that was stopped goes on behind the files that it had finished. The
         same corpus and options give the same bytes. Raises `corpusdb.AlreadyExists` unless told to `force`.
         """
-        settings = _settings(
-            where, format, columns, compression, shard_bytes, partition_by, all, snapshot, duplicates, separator
-        )
-        with listening(progress) as listener:
-            told = _native.export(self._handle, to, settings, force=force, threads=threads, listener=listener)
-        return Export.from_json(told)
+        return Export.from_json(call(
+            "export", self._handle, progress=progress, threads=threads, to=to, where=where, format=format,
+            columns=_several(columns), compression=compression, shard_bytes=shard_bytes,
+            partition_by=_several(partition_by), all=all, snapshot=snapshot, duplicates=duplicates,
+            separator=separator, force=force,
+        ))
 
     def export_size(
         self,
@@ -93,35 +93,13 @@ class Exporting:
         duplicates: bool = False,
     ) -> tuple[int, int]:
         """Documents that `export` would write, and bytes of their texts; nothing is written."""
-        settings = _settings(where, None, None, None, None, (), all, snapshot, duplicates, None)
-        return _native.export_estimate(self._handle, settings)
+        estimate = json.loads(call(
+            "export", self._handle, to="estimate", where=where, all=all, snapshot=snapshot, duplicates=duplicates,
+            dry_run=True,
+        ))
+        return estimate["documents"], estimate["text_bytes"]
 
 
-def _settings(
-    where: str | None,
-    format: str | None,
-    columns: str | Iterable[str] | None,
-    compression: str | None,
-    shard_bytes: int | str | None,
-    partition_by: str | Iterable[str],
-    all: bool,
-    snapshot: str | None,
-    duplicates: bool,
-    separator: str | None,
-) -> dict[str, Any]:
-    return {
-        "condition": where,
-        "all": all,
-        "snapshot": snapshot,
-        "duplicates": duplicates,
-        "format": format,
-        "columns": None if columns is None else _names(columns),
-        "compression": compression,
-        "shard_bytes": optional_size(shard_bytes, "shard_bytes"),
-        "partition_by": _names(partition_by),
-        "separator": separator,
-    }
-
-
-def _names(names: str | Iterable[str]) -> list[str]:
-    return [names] if isinstance(names, str) else list(names)
+def _several(names: str | Iterable[str] | None) -> list[str] | None:
+    """One name, or several; None where nothing is said."""
+    return [names] if isinstance(names, str) else None if names is None else list(names)

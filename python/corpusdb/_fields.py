@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from corpusdb import _native
+from corpusdb._call import call, keyword_json
 from corpusdb._ingest import Input, told_apart
 from corpusdb._named import Named
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._reports import Field, FieldReport, JoinReport
-from corpusdb._sizes import size
 
 __all__ = ["FieldKind", "Fields", "WriterFields", "kind_name"]
 
@@ -39,7 +39,7 @@ class Fields(Named[Field]):
 
     def list(self) -> list[Field]:
         """All of them: the type of each, how many documents have a value, and where the values are from."""
-        return [Field(field) for field in json.loads(_native.fields(self._handle))]
+        return [Field(json.loads(line)) for line in call("field list", self._handle).splitlines()]
 
 
 class WriterFields(Fields):
@@ -61,11 +61,10 @@ class WriterFields(Fields):
         them, that `from_meta` names. No query sees the field before the last commit; after an interrupt the same call
         goes on. Values of another type count as null.
         """
-        settings = {
-            "name": name, "kind": kind_name(kind), "path": from_meta, "batch_rows": batch_rows, "dry_run": dry_run,
-        }
-        with listening(progress) as listener:
-            return FieldReport.from_json(_native.add_field(self._handle, settings, listener))
+        return FieldReport.from_json(call(
+            "field add", self._handle, progress=progress, field={name: kind_name(kind)}, from_meta=from_meta,
+            batch_rows=batch_rows, dry_run=dry_run,
+        ))
 
     def set(
         self,
@@ -103,18 +102,14 @@ class WriterFields(Fields):
             columns = [(declared, column) for declared, column in field.items()]
         else:
             columns = [(declared, declared) for declared in field]
-        settings = {
-            "columns": columns,
-            "id": id,
-            "key": key,
-            "source": source,
-            "max_value_bytes": size(max_value_bytes, "max_value_bytes"),
-            "batch_rows": batch_rows,
-            "strict": strict,
-            "dry_run": dry_run,
-        }
+        keywords = keyword_json(
+            columns=dict(columns), id=id, key=key, source=source, max_value_bytes=max_value_bytes,
+            batch_rows=batch_rows, strict=strict,
+        )
         with listening(progress) as listener:
-            return JoinReport.from_json(_native.set_field(self._handle, given, name, settings, listener))
+            return JoinReport.from_json(
+                _native.set_field(self._handle, given, name, keywords, dry_run, listener)
+            )
 
     def compute(
         self,
@@ -132,15 +127,10 @@ class WriterFields(Fields):
         nothing that differs each time. Documents that come later have none until it is computed again. `kind` is by
         default that of the expression. After an interrupt the same call goes on.
         """
-        settings = {
-            "name": name,
-            "expression": expression,
-            "kind": None if kind is None else kind_name(kind),
-            "batch_rows": batch_rows,
-            "dry_run": dry_run,
-        }
-        with listening(progress) as listener:
-            return FieldReport.from_json(_native.compute_field(self._handle, settings, listener))
+        return FieldReport.from_json(call(
+            "field compute", self._handle, progress=progress, name=name, expression=expression,
+            type=None if kind is None else kind_name(kind), batch_rows=batch_rows, dry_run=dry_run,
+        ))
 
     def drop(self, name: str, *, force: bool = False, progress: ProgressOption = None) -> Sequence[int]:
         """Gives a field up; the metadata of documents stay as they are. `add` brings it back.
@@ -148,5 +138,5 @@ class WriterFields(Fields):
         Refused while the recipe of a stored plan names it, unless `force`; the numbers of these plans, which stay as they
         are.
         """
-        with listening(progress) as listener:
-            return _native.drop_field(self._handle, name, force, listener)
+        dropped = json.loads(call("field drop", self._handle, progress=progress, name=name, force=force))
+        return [plan["plan"] for plan in dropped["plans"]]

@@ -19,19 +19,16 @@ __all__ = [
     "RowReader",
     "RowStream",
     "Rows",
-    "add_field",
     "add_signals",
     "add_suite",
     "add_tokenizer",
     "analyse_tokenizers",
     "backfill_tokenizer",
-    "bulk_load",
     "call",
     "check",
     "check_contamination",
     "check_tokenizer",
     "compact",
-    "compute_field",
     "contamination",
     "create",
     "create_backup",
@@ -43,9 +40,7 @@ __all__ = [
     "document_duplicates",
     "document_evidence",
     "drop_backup",
-    "drop_field",
     "drop_plan",
-    "drop_rejects",
     "drop_signals",
     "drop_snapshot",
     "drop_suite",
@@ -55,13 +50,9 @@ __all__ = [
     "duplicates_summary",
     "encoder",
     "explain_dedup",
-    "export",
-    "export_estimate",
     "extend_plan",
     "extend_tokenizer",
-    "fields",
     "find_key",
-    "info",
     "ingest",
     "is_forked",
     "judge",
@@ -97,7 +88,6 @@ __all__ = [
     "sample",
     "select",
     "set_field",
-    "settle",
     "show",
     "show_snapshot",
     "shown_tokens",
@@ -109,7 +99,6 @@ __all__ = [
     "snapshot_changes",
     "snapshots",
     "sql",
-    "stats",
     "standings_digest",
     "stored_plan",
     "stored_plans",
@@ -130,6 +119,7 @@ __all__ = [
 _Tally: TypeAlias = tuple[int, int, int, int, int]
 _Listener: TypeAlias = Callable[[str, int, int | None, _Tally | None, list[str]], object]
 _Settings: TypeAlias = Mapping[str, Any]
+_Values: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 _Pair: TypeAlias = tuple[int, str, str, int, str, str, str, float, float, float]
 _Changed: TypeAlias = tuple[int, str, str, str, str | None, int | None, str | None, int | None]
 
@@ -154,7 +144,9 @@ class Handle:
         """Gives everything back; again is nothing. When a writer is closed, what was handed out and not read is given
         up."""
 
-    def count(self, condition: str | None = None, snapshot: str | None = None) -> int:
+    def count(
+        self, condition: str | None = None, values: _Values = None, snapshot: str | None = None
+    ) -> int:
         """Documents that satisfy a condition; of those that a snapshot keeps."""
 
     def counts(self) -> tuple[int, int, int]:
@@ -280,22 +272,16 @@ def create(path: str | PathLike[str], settings: str, fields: Sequence[tuple[str,
     """Makes an empty corpus; the policy in words."""
 
 def ingest(
-    handle: Handle, given: object, name: str, settings: _Settings, listener: _Listener | None = None
-) -> str:
+    handle: Handle, given: object, name: str, keywords: str, dry_run: bool, listener: _Listener | None = None
+) -> tuple[str, list[str]]:
     """Ingests files, the rows of an Arrow stream, or the mappings of an iterator, which are known by `name`; the report as
-    JSON text."""
-
-def bulk_load(
-    handle: Handle, directory: str, options: tuple[bool, int | None, bool, int | None], listener: _Listener | None = None
-) -> str:
-    """Brings in the documents of a directory with their decisions; the report as JSON text. `options` are: compare all,
-    bytes of a batch, change nothing, which shard."""
+    JSON text, and its alarms in words."""
 
 def policy_json(settings: str) -> str:
     """A whole policy as JSON, as a load says it."""
 
 def set_field(
-    handle: Handle, given: object, name: str, settings: _Settings, listener: _Listener | None = None
+    handle: Handle, given: object, name: str, keywords: str, dry_run: bool, listener: _Listener | None = None
 ) -> str:
     """Sets a declared field of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name`
     in errors; the report as JSON text."""
@@ -341,18 +327,6 @@ def check_contamination(
 ) -> str:
     """What the texts of some files have of the suites: those with evidence, as JSON text."""
 
-def fields(handle: Handle) -> str:
-    """The declared fields, as JSON text."""
-
-def add_field(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
-    """Declares a field and indexes what metadata have for it; the report as JSON text."""
-
-def compute_field(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
-    """Stores the values of a SQL expression as a field; the report as JSON text."""
-
-def drop_field(handle: Handle, name: str, force: bool, listener: _Listener | None = None) -> list[int]:
-    """Gives a field up; the numbers of the stored plans whose recipes name it."""
-
 def signals(handle: Handle) -> str:
     """The signals that can be stored, and what of each the corpus has, as JSON text."""
 
@@ -371,7 +345,7 @@ def drop_signals(handle: Handle, names: Sequence[str], force: bool, listener: _L
 def sql(
     handle: Handle,
     statement: str,
-    values: Sequence[Any] | Mapping[str, Any] | None = None,
+    values: _Values = None,
     snapshot: str | None = None,
     files: bool = False,
 ) -> Rows:
@@ -380,10 +354,14 @@ def sql(
 def one_line(text: str) -> str:
     """A text of strangers on one line, as a terminal shows and does not obey it."""
 
-def select(handle: Handle, condition: str | None = None, snapshot: str | None = None) -> NDArray[np.uint64]:
+def select(
+    handle: Handle, condition: str | None = None, values: _Values = None, snapshot: str | None = None
+) -> NDArray[np.uint64]:
     """Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps."""
 
-def sample(handle: Handle, count: int, condition: str | None, seed: int, snapshot: str | None = None) -> list[int]:
+def sample(
+    handle: Handle, count: int, condition: str | None, values: _Values, seed: int, snapshot: str | None = None
+) -> list[int]:
     """Ids of documents drawn at random, reproducibly; of those that a snapshot keeps."""
 
 def show(handle: Handle, ids: Sequence[int]) -> list[str]:
@@ -397,14 +375,6 @@ def tokens(handle: Handle, document: int, tokenizer: str | None = None) -> NDArr
 
 def shown_tokens(handle: Handle, document: int, tokenizer: str | None = None) -> str:
     """The tokens of a document with their texts and what they count in the loss, as JSON text."""
-
-def info(handle: Handle) -> str:
-    """Policy, counts, sources, tokenizers, fields, commits, snapshots and plans, as JSON text."""
-
-def stats(
-    handle: Handle, condition: str | None = None, source: str | None = None, snapshot: str | None = None
-) -> str:
-    """Documents of a condition, a source, a snapshot in numbers, as JSON text."""
 
 def report(
     handle: Handle,
@@ -449,20 +419,6 @@ def diff(handle: Handle, a: int, b: int) -> str:
 
 def explain_dedup(settings: str, handle: Handle | None = None) -> str:
     """What a policy finds, stores and costs, as JSON text; measured in a corpus when one is given."""
-
-def export(
-    handle: Handle,
-    to: str | PathLike[str],
-    settings: _Settings,
-    *,
-    force: bool,
-    threads: int | None = None,
-    listener: _Listener | None = None,
-) -> str:
-    """Writes documents to the file or directory `to`; the manifest as JSON text."""
-
-def export_estimate(handle: Handle, settings: _Settings) -> tuple[int, int]:
-    """How many documents an export would write, and bytes of their texts."""
 
 def check(handle: Handle, depth: str, listener: _Listener | None = None) -> str:
     """What is not as it must be, as JSON text; `depth` is `quick`, `full` or `deep`."""
@@ -521,22 +477,11 @@ def snapshot_changes(handle: Handle, earlier: str, later: str | None = None) -> 
 def redo(handle: Handle, settings: str, dry_run: bool, listener: _Listener | None = None) -> str:
     """Decides every document again under another policy, and makes that current; the report as JSON text."""
 
-def settle(handle: Handle, dry_run: bool, listener: _Listener | None = None) -> str:
-    """Compares what crowded buckets left out; the report as JSON text."""
-
-def drop_rejects(
-    handle: Handle,
-    source: str | None,
-    path: str | None,
-    dry_run: bool,
-    listener: _Listener | None = None,
-) -> str:
-    """Forgets rejected records, of a source and of a file or directory where these are given; the report as JSON text."""
-
 def remove(
     handle: Handle,
     documents: Sequence[int],
-    asked: Mapping[str, Any],
+    keywords: str,
+    condition: str | None,
     dry_run: bool,
     listener: _Listener | None = None,
 ) -> str:
@@ -546,7 +491,8 @@ def purge(
     handle: Handle,
     documents: Sequence[int],
     keys: Sequence[str],
-    asked: Mapping[str, Any],
+    keywords: str,
+    condition: str | None,
     switches: tuple[bool, bool],
     listener: _Listener | None = None,
 ) -> str:

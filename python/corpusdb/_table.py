@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from corpusdb.errors import CorpusError
+from corpusdb.errors import BadQuery, CorpusError
 
 if TYPE_CHECKING:
     import pandas
@@ -96,8 +96,14 @@ class Table:
         return next(iter(self._rows.peek(1)), None)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """All rows as dictionaries."""
+        """All rows as dictionaries. Raises `corpusdb.BadQuery` when two columns have one name."""
         names = self.columns
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                raise BadQuery(
+                    f"two columns are called `{name}`, and a dictionary has one place for them: give one another name "
+                    f"(SELECT .. AS ..), or read tuples with fetchall()"
+                )
         return [dict(zip(names, row, strict=True)) for row in self]
 
     def __iter__(self) -> Iterator[tuple[Any, ...]]:

@@ -11,11 +11,13 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from corpusdb import _native
+from corpusdb._call import call, keyword_json
 from corpusdb._contamination import WriterContamination
 from corpusdb._corpus import Corpus
 from corpusdb._dedup import Dedup
 from corpusdb._fields import WriterFields
 from corpusdb._ingest import Input, told_apart
+from corpusdb._native import one_line
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._reports import (
     DropRejectsReport,
@@ -25,7 +27,6 @@ from corpusdb._reports import (
     PurgeReport,
     RemovalReport,
 )
-from corpusdb._sizes import optional_size, size
 from corpusdb._signals import WriterSignals
 from corpusdb._snapshots import WriterSnapshots
 from corpusdb._tokenizers import WriterTokenizers
@@ -77,8 +78,8 @@ class Writer(Corpus):
         chat_template_name: str | None = None,
         chat_set: Mapping[str, Any] | None = None,
         chat_date: str | None = None,
-        special_in_content: str = "reject",
-        template_markers: str = "special",
+        special_in_content: str | None = None,
+        template_markers: str | None = None,
         pretokenized: str | None = None,
         tokenizer: str | Iterable[str] = (),
         where: str | None = None,
@@ -117,49 +118,24 @@ class Writer(Corpus):
 
         Raises `corpusdb.BadInput` for what cannot be read; what was committed before stays.
         """
-        settings = {
-            "source": source,
-            "source_from": source_from,
-            "map": list((map or {}).items()),
-            "text_by": text_by,
-            "delimiter": delimiter,
-            "quotes": quotes,
-            "comment": comment,
-            "format": format,
-            "text_field": text_field,
-            "meta_field": meta_field,
-            "drop_fields": [drop_fields] if isinstance(drop_fields, str) else list(drop_fields),
-            "id_field": id_field,
-            "chat": chat,
-            "chat_template": chat_template,
-            "chat_template_name": chat_template_name,
-            "chat_set": [(key, json.dumps(value)) for key, value in (chat_set or {}).items()],
-            "chat_date": chat_date,
-            "special_in_content": special_in_content,
-            "template_markers": template_markers,
-            "pretokenized": pretokenized,
-            "tokenizers": [tokenizer] if isinstance(tokenizer, str) else list(tokenizer),
-            "on_error": on_error,
-            "on_damaged_file": on_damaged_file,
-            "exclude": [exclude] if isinstance(exclude, str) else list(exclude),
-            "max_doc_bytes": size(max_doc_bytes, "max_doc_bytes"),
-            "max_key_bytes": size(max_key_bytes, "max_key_bytes"),
-            "max_meta_bytes": size(max_meta_bytes, "max_meta_bytes"),
-            "batch_bytes": optional_size(batch_bytes, "batch_bytes"),
-            "reread": reread,
-            "dry_run": dry_run,
-            "decisions": decisions,
-            "max_removed": max_removed,
-            "max_rejected": max_rejected,
-            "max_cluster": max_cluster,
-            "condition": where,
-        }
+        keywords = keyword_json(
+            source=source, source_from=source_from, id_field=id_field, text_field=text_field, meta_field=meta_field,
+            drop_fields=_several(drop_fields), map=map, format=format, text_by=text_by, delimiter=delimiter,
+            quotes=quotes, comment=comment, chat=chat, chat_template=chat_template,
+            chat_template_name=chat_template_name,
+            chat_set=None if chat_set is None else {key: json.dumps(value) for key, value in chat_set.items()},
+            chat_date=chat_date, special_in_content=special_in_content, template_markers=template_markers,
+            pretokenized=pretokenized, tokenizer=_several(tokenizer), where=where, on_error=on_error,
+            on_damaged_file=on_damaged_file, exclude=_several(exclude), max_doc_bytes=max_doc_bytes,
+            max_key_bytes=max_key_bytes, max_meta_bytes=max_meta_bytes, batch_bytes=batch_bytes, reread=reread,
+            decisions=decisions, max_removed=max_removed, max_rejected=max_rejected, max_cluster=max_cluster,
+        )
         given = told_apart(data)
         with listening(progress) as listener:
-            report = IngestReport.from_json(_native.ingest(self._handle, given, name, settings, listener))
-        for alarm in report.alarms:
-            logger.warning("alarm of the ingest of %s: %s", source, alarm)
-        return report
+            told, alarms = _native.ingest(self._handle, given, name, keywords, dry_run, listener)
+        for alarm in alarms:
+            logger.warning("alarm of the ingest of %s: %s", one_line(source), one_line(alarm))
+        return IngestReport.from_json(told)
 
     def bulk_load(
         self,
@@ -184,15 +160,11 @@ class Writer(Corpus):
         committed before stays.
         """
         if check not in ("sample", "all"):
-            raise ValueError(f"check is 'sample' or 'all', not {check!r}")
-        if shard is not None and shard < 0:
-            raise ValueError(f"shards are counted from 0, and shard {shard} is none")
-        options = (check == "all", optional_size(batch_bytes, "batch_bytes"), dry_run, shard)
-        with listening(progress) as listener:
-            told = _native.bulk_load(self._handle, os.fspath(directory), options, listener)
-        report = LoadReport.from_json(told)
-        for alarm in report.alarms:
-            logger.warning("alarm of the load of %s: %s", directory, alarm)
+            raise ValueError(f"check: {check!r} is not one of 'sample', 'all'")
+        report = LoadReport.from_json(call(
+            "bulk-load", self._handle, progress=progress, directory=directory, check=check == "all", shard=shard,
+            batch_bytes=batch_bytes, dry_run=dry_run,
+        ))
         return report
 
     @overload
@@ -253,9 +225,9 @@ class Writer(Corpus):
                 progress=progress,
             )
         selected = self._selected(documents, where)
-        asked = _asked(block, reason, where)
+        removal = _removal(block, reason)
         with listening(progress) as listener:
-            told = _native.remove(self._handle, selected, asked, dry_run, listener)
+            told = _native.remove(self._handle, selected, removal, where, dry_run, listener)
         return RemovalReport.from_json(told)
 
     def purge(
@@ -282,9 +254,9 @@ class Writer(Corpus):
         keys: list[str] = []
         if documents is not None or where is not None:
             ids, keys = self._named(documents, where)
-        asked = _asked(block, reason, where)
+        removal = _removal(block, reason)
         with listening(progress) as listener:
-            told = _native.purge(self._handle, ids, keys, asked, (force, dry_run), listener)
+            told = _native.purge(self._handle, ids, keys, removal, where, (force, dry_run), listener)
         return PurgeReport.from_json(told)
 
     def prove(
@@ -325,10 +297,9 @@ class Writer(Corpus):
         `path` is what `rejects` tells of them, or the beginning of it up to a `/`. What the files still give comes back
         when they are read again (`ingest(.., reread=True)`).
         """
-        path = None if path is None else os.fspath(path)
-        with listening(progress) as listener:
-            told = _native.drop_rejects(self._handle, source, path, dry_run, listener)
-        return DropRejectsReport.from_json(told)
+        return DropRejectsReport.from_json(
+            call("rejects drop", self._handle, progress=progress, source=source, path=path, dry_run=dry_run)
+        )
 
     def _selected(self, documents: Any, where: str | None) -> list[int]:
         ids, keys = self._named(documents, where)
@@ -404,11 +375,11 @@ class Writer(Corpus):
             return _native.compact(self._handle, listener)
 
 
-def _asked(block: str | None, reason: str | None, where: str | None) -> dict[str, Any]:
-    """What a removal is asked for with; the clock is read here, and goes on record only."""
-    return {
-        "block": block or "nothing",
-        "reason": reason,
-        "condition": where,
-        "time": time.time_ns() // 1000,
-    }
+def _several(names: str | Iterable[str]) -> list[str]:
+    """One name, or several."""
+    return [names] if isinstance(names, str) else list(names)
+
+
+def _removal(block: str | None, reason: str | None) -> str:
+    """What a removal is asked for with."""
+    return keyword_json(block=block, no_block=block is None, reason=reason)

@@ -1,6 +1,6 @@
 //! Backups of corpora: taken, listed, verified, restored and dropped.
 
-use crate::blocking::to_the_end;
+use crate::blocking::run_to_end;
 use crate::process::stores;
 use crate::words::json;
 use corpusdb::Backups;
@@ -22,14 +22,14 @@ pub(crate) fn create_backup(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let report =
-        to_the_end(py, listener.as_ref(), move |context| at(directory).create(corpus, context))?;
+        run_to_end(py, listener.as_ref(), move |context| at(directory).create(corpus, context))?;
     json(py, &report)
 }
 
 /// The backups of a directory as JSON text.
 #[pyfunction]
 pub(crate) fn list_backups(py: Python<'_>, directory: PathBuf) -> PyResult<String> {
-    let found = to_the_end(py, None, move |context| at(directory).list(context))?;
+    let found = run_to_end(py, None, move |context| at(directory).list(context))?;
     json(py, &found)
 }
 
@@ -41,7 +41,7 @@ pub(crate) fn verify_backups(
     directory: PathBuf,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let report = to_the_end(py, listener.as_ref(), move |context| at(directory).verify(context))?;
+    let report = run_to_end(py, listener.as_ref(), move |context| at(directory).verify(context))?;
     json(py, &report)
 }
 
@@ -55,7 +55,7 @@ pub(crate) fn restore_backup(
     commit: Option<u64>,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let record = to_the_end(py, listener.as_ref(), move |context| {
+    let record = run_to_end(py, listener.as_ref(), move |context| {
         at(directory).restore(target, commit, context)
     })?;
     json(py, &record)
@@ -70,7 +70,7 @@ pub(crate) fn drop_backup(
     commit: u64,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let report = to_the_end(py, listener.as_ref(), move |context| {
+    let report = run_to_end(py, listener.as_ref(), move |context| {
         at(directory).drop_backup(commit, context)
     })?;
     json(py, &report)
@@ -79,5 +79,5 @@ pub(crate) fn drop_backup(
 /// Clears the marks of killed processes in a store: how many.
 #[pyfunction]
 pub(crate) fn unlock_backups(py: Python<'_>, directory: PathBuf) -> PyResult<u64> {
-    to_the_end(py, None, move |context| at(directory).unlock(context))
+    run_to_end(py, None, move |context| at(directory).unlock(context))
 }

@@ -15,24 +15,24 @@ pub(crate) const TICK: Duration = Duration::from_millis(50);
 const LEAVE: Duration = Duration::from_secs(10);
 
 /// How many threads read for calls, those included that a Ctrl-C left to end by themselves.
-static READING: Reading = Reading { threads: Mutex::new(0), ended: Condvar::new() };
+static READING: ReaderThreads = ReaderThreads { threads: Mutex::new(0), ended: Condvar::new() };
 
-struct Reading {
+struct ReaderThreads {
     threads: Mutex<usize>,
     ended: Condvar,
 }
 
 /// One of the threads that are counted, for as long as it lives.
-struct Counted;
+struct ReaderThreadGuard;
 
-impl Counted {
+impl ReaderThreadGuard {
     fn new() -> Self {
         *READING.threads.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         Self
     }
 }
 
-impl Drop for Counted {
+impl Drop for ReaderThreadGuard {
     fn drop(&mut self) {
         *READING.threads.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
         READING.ended.notify_all();
@@ -54,7 +54,7 @@ pub(crate) fn wait_for_reads(py: Python<'_>) {
 
 /// Where a long call stands: written by the library, told to Python by the thread that called.
 #[derive(Clone, Debug, Default)]
-struct Standing {
+struct ProgressState {
     stage: String,
     total: Option<u64>,
     done: u64,
@@ -65,16 +65,16 @@ struct Standing {
 
 /// The library's progress, kept until the calling thread tells it.
 #[derive(Debug, Default)]
-struct Kept(Mutex<Standing>);
+struct ProgressMailbox(Mutex<ProgressState>);
 
-impl Kept {
-    fn change(&self, change: impl FnOnce(&mut Standing)) {
+impl ProgressMailbox {
+    fn change(&self, change: impl FnOnce(&mut ProgressState)) {
         let mut standing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut standing);
         standing.changed = true;
     }
 
-    fn take(&self) -> Option<Standing> {
+    fn take(&self) -> Option<ProgressState> {
         let mut standing = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let told = standing.changed.then(|| standing.clone());
         standing.changed = false;
@@ -83,11 +83,12 @@ impl Kept {
     }
 }
 
-impl Progress for Kept {
+impl Progress for ProgressMailbox {
     fn begin(&self, stage: &str, total: Option<u64>) {
         self.change(|standing| {
             let notes = std::mem::take(&mut standing.notes);
-            *standing = Standing { stage: stage.to_owned(), total, notes, ..Standing::default() };
+            *standing =
+                ProgressState { stage: stage.to_owned(), total, notes, ..ProgressState::default() };
         });
     }
     fn advance(&self, done: u64) {
@@ -107,23 +108,23 @@ impl Progress for Kept {
 ///
 /// `listener` is called with (stage, done, total, tally, notes): `stage` a name, `done` of `total` in its unit, `tally`
 /// none or (input bytes, bytes, records, kept, duplicates), `notes` what a user should read.
-pub(crate) fn to_the_end<T: Send>(
+pub(crate) fn run_to_end<T: Send>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&Context<'_>) -> Result<T, corpusdb::Error> + Send,
 ) -> PyResult<T> {
-    attended(py, listener, &mut |_, _| false, work)
+    run_attended(py, listener, &mut |_, _| false, work)
 }
 
-/// As [`to_the_end`], while this thread does `meanwhile` again and again: told whether the work was stopped, it answers
+/// As [`run_to_end`], while this thread does `meanwhile` again and again: told whether the work was stopped, it answers
 /// whether there is more to do at once. It must not take longer than a tick where it waits for the work.
-pub(crate) fn attended<T: Send>(
+pub(crate) fn run_attended<T: Send>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
     meanwhile: &mut dyn FnMut(Python<'_>, bool) -> bool,
     work: impl FnOnce(&Context<'_>) -> Result<T, corpusdb::Error> + Send,
 ) -> PyResult<T> {
-    let (kept, interrupt) = (Kept::default(), Interrupt::default());
+    let (kept, interrupt) = (ProgressMailbox::default(), Interrupt::default());
     let (sender, receiver) = channel();
     let mut stopped: Option<PyErr> = None;
     let result = std::thread::scope(|scope| {
@@ -164,15 +165,15 @@ pub(crate) fn attended<T: Send>(
 }
 
 /// Runs what only reads: after Ctrl-C it is left to end by itself, and what it holds is dropped then.
-pub(crate) fn or_leave<T: Send + 'static>(
+pub(crate) fn run_detached<T: Send + 'static>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
     work: impl FnOnce(&Context<'_>) -> Result<T, corpusdb::Error> + Send + 'static,
 ) -> PyResult<T> {
-    let (kept, interrupt) = (Arc::new(Kept::default()), Interrupt::default());
+    let (kept, interrupt) = (Arc::new(ProgressMailbox::default()), Interrupt::default());
     let (sender, receiver) = channel();
     let (theirs, flag) = (Arc::clone(&kept), interrupt.clone());
-    let counted = Counted::new();
+    let counted = ReaderThreadGuard::new();
     std::thread::Builder::new()
         .name("corpusdb read".to_owned())
         .spawn(move || {
@@ -199,16 +200,16 @@ pub(crate) fn or_leave<T: Send + 'static>(
 }
 
 /// Runs what is over in moments, without the interpreter's lock.
-pub(crate) fn soon<T: Send>(
+pub(crate) fn run_briefly<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, corpusdb::Error> + Send,
 ) -> PyResult<T> {
     py.detach(|| run(work)).map_err(|error| raise(py, error))
 }
 
-fn tell(listener: Option<&Bound<'_, PyAny>>, kept: &Kept) -> PyResult<()> {
+fn tell(listener: Option<&Bound<'_, PyAny>>, kept: &ProgressMailbox) -> PyResult<()> {
     let (Some(listener), Some(standing)) = (listener, kept.take()) else { return Ok(()) };
-    let Standing { stage, total, done, tally, notes, .. } = standing;
+    let ProgressState { stage, total, done, tally, notes, .. } = standing;
     let tally = tally.map(|tally| {
         let ProgressTally { input_bytes, bytes, records, kept, duplicates } = tally;
         (input_bytes, bytes, records, kept, duplicates)

@@ -1,9 +1,10 @@
 //! A verb of the command's table by its name: keywords as a JSON object in, the report as JSON out.
 //!
 //! The keywords become arguments of the very command (`corpusdb::cli::rows`), so what goes together, what is needed, ranges
-//! and defaults hold here as there. A verb that writes runs to its end; one that reads may be left.
+//! and defaults hold here as there. A verb that writes, or that stops where nothing is lost, runs to its end; another one may be
+//! left.
 
-use crate::blocking::{or_leave, to_the_end};
+use crate::blocking::{run_detached, run_to_end};
 use crate::corpus::Handle;
 use crate::error::{named, raise};
 use corpusdb::cli::rows::{
@@ -30,7 +31,7 @@ pub(crate) fn call(
     listener: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(String, Vec<String>)> {
     let prepared = PreparedVerb::of(verb, keywords).map_err(|error| raise_any(py, error))?;
-    let (on, tried) = (prepared.on(), prepared.is_dry_run());
+    let (on, tried, stops) = (prepared.on(), prepared.is_dry_run(), prepared.stops());
     let options = match handle {
         Some(handle) => handle.options(py)?,
         None => Corpus::options(),
@@ -39,9 +40,15 @@ pub(crate) fn call(
         run_noted(&prepared, open, (context, options, threads))
     };
     let (answer, notes) = match (on, handle, path) {
+        (HandleKind::Corpus, Some(handle), _) if stops => {
+            let corpus = handle.corpus(py)?;
+            run_to_end(py, listener, |context| Ok(run(OpenHandle::Corpus(&corpus), context)))?
+        }
         (HandleKind::Corpus | HandleKind::AnyCorpus, Some(handle), _) => {
             let corpus = handle.corpus(py)?;
-            or_leave(py, listener, move |context| Ok(run(OpenHandle::Corpus(&corpus), context)))?
+            run_detached(py, listener, move |context| {
+                Ok(run(OpenHandle::Corpus(&corpus), context))
+            })?
         }
         (HandleKind::Writer, Some(handle), _) => {
             handle.write_fed(py, listener, tried, &mut |_, _| false, |writer, context| {
@@ -49,10 +56,10 @@ pub(crate) fn call(
             })?
         }
         (HandleKind::Path, _, Some(path)) => {
-            to_the_end(py, listener, |context| Ok(run(OpenHandle::Path(&path), context)))?
+            run_to_end(py, listener, |context| Ok(run(OpenHandle::Path(&path), context)))?
         }
         (HandleKind::Nothing | HandleKind::AnyCorpus, None, None) => {
-            to_the_end(py, listener, |context| Ok(run(OpenHandle::Nothing, context)))?
+            run_to_end(py, listener, |context| Ok(run(OpenHandle::Nothing, context)))?
         }
         _ => return Err(named(py, "CorpusError", &format!("`{verb}` works on another handle"))),
     };
@@ -85,7 +92,7 @@ fn run_noted(
 }
 
 /// An error of the library as its exception; what is wrong with the keywords as `BadInput`.
-fn raise_any(py: Python<'_>, error: VerbError) -> PyErr {
+pub(crate) fn raise_any(py: Python<'_>, error: VerbError) -> PyErr {
     match error {
         VerbError::Library(error) => raise(py, error),
         VerbError::Arguments(words) => named(py, "BadInput", &spell_message(&words, Face::Python)),

@@ -1,6 +1,6 @@
 //! Suites of evaluation items: added, dropped, and what of them is in a corpus or in files.
 
-use crate::blocking::{or_leave, soon};
+use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
 use crate::error::named;
 use crate::words::json;
@@ -38,7 +38,7 @@ impl Thresholds {
 #[pyfunction]
 pub(crate) fn suites(py: Python<'_>, handle: &Handle) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let found = soon(py, move || corpus.suites())?;
+    let found = run_briefly(py, move || corpus.suites())?;
     json(py, &found)
 }
 
@@ -81,7 +81,7 @@ pub(crate) fn review(
     let mut options = ReviewOptions::default();
     (options.suite, options.rule, options.limit) = (name, rule, limit);
     (options.judged, options.sample) = shown;
-    let found = or_leave(py, None, move |_| corpus.review(&options))?;
+    let found = run_detached(py, None, move |_| corpus.review(&options))?;
     json(py, &found)
 }
 
@@ -116,7 +116,8 @@ pub(crate) fn contamination(
     limit: usize,
 ) -> PyResult<String> {
     let (corpus, rule) = (handle.corpus(py)?, thresholds.rule(py)?);
-    let found = or_leave(py, None, move |_| corpus.contamination(name.as_deref(), &rule, limit))?;
+    let found =
+        run_detached(py, None, move |_| corpus.contamination(name.as_deref(), &rule, limit))?;
     json(py, &found)
 }
 
@@ -130,7 +131,7 @@ pub(crate) fn suite_evidence(
     limit: usize,
 ) -> PyResult<String> {
     let (corpus, rule) = (handle.corpus(py)?, thresholds.rule(py)?);
-    let found = or_leave(py, None, move |_| corpus.suite_evidence(&name, &rule, limit))?;
+    let found = run_detached(py, None, move |_| corpus.suite_evidence(&name, &rule, limit))?;
     json(py, &found)
 }
 
@@ -143,7 +144,7 @@ pub(crate) fn document_evidence(
     thresholds: Thresholds,
 ) -> PyResult<String> {
     let (corpus, rule) = (handle.corpus(py)?, thresholds.rule(py)?);
-    let found = or_leave(py, None, move |_| corpus.document_evidence(DocId(document), &rule))?;
+    let found = run_detached(py, None, move |_| corpus.document_evidence(DocId(document), &rule))?;
     json(py, &found)
 }
 
@@ -161,7 +162,7 @@ pub(crate) fn check_contamination(
     let (corpus, rule) = (handle.corpus(py)?, thresholds.rule(py)?);
     let (text_field, id_field) = fields;
     let read = ReadOptions { text_field, id_field, ..ReadOptions::default() };
-    let found = or_leave(py, listener.as_ref(), move |context| {
+    let found = run_detached(py, listener.as_ref(), move |context| {
         let mut found: Vec<CheckedText> = Vec::new();
         let mut each = |checked: &CheckedText| {
             if !checked.evidence.is_empty() {

@@ -1,9 +1,10 @@
 //! A corpus as Python holds it: one class for reading and writing, closed once, of one process.
 
-use crate::blocking::{attended, or_leave, soon, to_the_end};
+use crate::blocking::{run_attended, run_briefly, run_detached, run_to_end};
 use crate::error::named;
 use crate::loan::{Loan, Loans};
-use crate::process::{Owned, refuse_forked};
+use crate::parameters::parameters;
+use crate::process::{ProcessOwned, refuse_forked};
 use crate::words::tried;
 use corpusdb::query::DocumentFilter;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, Error};
@@ -24,7 +25,7 @@ const LEAVE: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What a handle holds: the moment that it shows, and the writer of one that writes.
-pub(crate) struct Open {
+pub(crate) struct OpenCorpus {
     path: PathBuf,
     /// The corpora beside it whose documents its epochs draw from.
     shards: Vec<PathBuf>,
@@ -43,7 +44,7 @@ pub(crate) struct Open {
 /// A corpus, opened. `corpusdb.Corpus` and `corpusdb.Writer` are made of it.
 #[pyclass(frozen, module = "corpusdb._native", name = "Handle")]
 pub(crate) struct Handle {
-    open: Owned<Arc<Open>>,
+    open: ProcessOwned<Arc<OpenCorpus>>,
 }
 
 #[pymethods]
@@ -70,7 +71,7 @@ impl Handle {
         if write {
             refuse_forked(py)?;
         }
-        let open = to_the_end(py, None, move |_| {
+        let open = run_to_end(py, None, move |_| {
             let (writer, corpus) = if write {
                 let writer = options.open_writer_with(&path, &shards)?;
                 let shown = writer.corpus();
@@ -78,7 +79,7 @@ impl Handle {
             } else {
                 (None, options.open_with(&path, &shards)?)
             };
-            let open = Open {
+            let open = OpenCorpus {
                 path,
                 shards,
                 options,
@@ -92,7 +93,7 @@ impl Handle {
             open.show(corpus);
             Ok(open)
         })?;
-        Ok(Self { open: Owned::new(Arc::new(open)) })
+        Ok(Self { open: ProcessOwned::new(Arc::new(open)) })
     }
 
     /// Gives everything back; again is nothing, nor in a child of the process that opened it. When a writer is closed,
@@ -118,22 +119,24 @@ impl Handle {
     }
 
     /// Documents that satisfy a condition; of those that a snapshot keeps.
-    #[pyo3(signature = (condition=None, snapshot=None))]
+    #[pyo3(signature = (condition=None, values=None, snapshot=None))]
     fn count(
         &self,
         py: Python<'_>,
         condition: Option<String>,
+        values: Option<Bound<'_, PyAny>>,
         snapshot: Option<String>,
     ) -> PyResult<u64> {
         let corpus = self.corpus(py)?;
-        let filter = DocumentFilter { condition, snapshot, source: None };
-        or_leave(py, None, move |_| corpus.count(filter))
+        let parameters = parameters(values.as_ref())?;
+        let filter = DocumentFilter { condition, snapshot, parameters, source: None };
+        run_detached(py, None, move |_| corpus.count(filter))
     }
 
     /// Number of the last commit, documents stored, and kept ones.
     fn counts(&self, py: Python<'_>) -> PyResult<(u64, u64, u64)> {
         let corpus = self.corpus(py)?;
-        soon(py, move || {
+        run_briefly(py, move || {
             let view = corpus.view();
             Ok((view.commit().0, view.documents(), view.kept()?.len()))
         })
@@ -153,7 +156,7 @@ impl Handle {
     ///
     /// # Errors
     /// `corpusdb.Forked`.
-    pub(crate) fn open_corpus(&self, py: Python<'_>) -> PyResult<&Arc<Open>> {
+    pub(crate) fn open_corpus(&self, py: Python<'_>) -> PyResult<&Arc<OpenCorpus>> {
         self.open.get(py)
     }
 
@@ -195,7 +198,7 @@ impl Handle {
     }
 
     /// As [`Handle::write`], with `dry_run` on a twin of the corpus that is thrown away, while this thread does
-    /// `meanwhile` (see [`attended`]).
+    /// `meanwhile` (see [`run_attended`]).
     ///
     /// # Errors
     /// As [`Handle::write`].
@@ -257,7 +260,7 @@ impl Handle {
         py: Python<'_>,
         listener: Option<&Bound<'_, PyAny>>,
         meanwhile: &mut dyn FnMut(Python<'_>, bool) -> bool,
-        work: impl FnOnce(&Open, WriterSlot<'_>, &Context<'_>) -> Result<Option<T>, Error> + Send,
+        work: impl FnOnce(&OpenCorpus, WriterSlot<'_>, &Context<'_>) -> Result<Option<T>, Error> + Send,
     ) -> PyResult<T> {
         let open = self.open.get(py)?;
         if !open.writes {
@@ -271,7 +274,7 @@ impl Handle {
         }
         writing.push(caller);
         drop(writing);
-        let answer = attended(py, listener, meanwhile, |context| match open.turn(context) {
+        let answer = run_attended(py, listener, meanwhile, |context| match open.turn(context) {
             Some(slot) => work(open, slot, context),
             None => Ok(None),
         });
@@ -283,7 +286,7 @@ impl Handle {
 /// The place of the writer, while no other call writes.
 type WriterSlot<'a> = MutexGuard<'a, Option<CorpusWriter>>;
 
-impl Open {
+impl OpenCorpus {
     /// The moment that is shown; none when it was closed.
     pub(crate) fn shown(&self, py: Python<'_>) -> Option<Arc<Corpus>> {
         match self.shown.try_lock() {
@@ -381,7 +384,7 @@ impl Open {
     }
 }
 
-impl Drop for Open {
+impl Drop for OpenCorpus {
     fn drop(&mut self) {
         // What was handed out may outlive the handle, and must not keep the lock.
         self.close();

@@ -1,57 +1,38 @@
 //! A corpus that changes its mind: removal, another policy, compaction; checks.
 
-use crate::blocking::{or_leave, soon};
+use crate::blocking::{run_briefly, run_detached};
+use crate::call::raise_any;
 use crate::corpus::Handle;
-use crate::policy::PolicySettings;
+use crate::policy::PolicyKeywords;
 use crate::words::{json, one_of, tried};
 use corpusdb::Error;
-use corpusdb::curate::{BlockReach, PurgeSelection, RejectSelection, RemovalRequest};
+use corpusdb::cli::rows::{RemovalArgs, options_of};
+use corpusdb::curate::{PurgeSelection, RemovalRequest};
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::CheckDepth;
 use pyo3::prelude::*;
 use serde_json::json as object;
 use std::path::PathBuf;
 
-/// What a removal is asked for with: how far it reaches (`nothing`, `exact`, `normalised` or `similar`), and what goes
-/// on record of it.
-#[derive(FromPyObject)]
-#[pyo3(from_item_all)]
-pub(crate) struct Asked {
-    block: String,
-    reason: Option<String>,
-    condition: Option<String>,
-    time: Option<i64>,
-}
-
-impl Asked {
-    fn removal(self, py: Python<'_>) -> PyResult<RemovalRequest> {
-        let reaches = [
-            ("nothing", BlockReach::Nothing),
-            ("exact", BlockReach::Exact),
-            ("normalised", BlockReach::Normalised),
-            ("similar", BlockReach::Similar),
-        ];
-        let mut removal =
-            RemovalRequest::new(one_of(py, "BadInput", "block", &self.block, &reaches)?);
-        removal.reason = self.reason;
-        removal.condition = self.condition;
-        removal.time = self.time;
-        Ok(removal)
-    }
+/// What goes on record of a removal, of keywords of the command's options.
+fn removal(py: Python<'_>, keywords: &str, condition: Option<&str>) -> PyResult<RemovalRequest> {
+    let removal = options_of::<RemovalArgs>(keywords).map_err(|error| raise_any(py, error))?;
+    Ok(removal.request(condition))
 }
 
 /// Removes documents; the report as JSON text.
 #[pyfunction]
-#[pyo3(signature = (handle, documents, asked, dry_run, listener=None))]
+#[pyo3(signature = (handle, documents, keywords, condition, dry_run, listener=None))]
 pub(crate) fn remove(
     py: Python<'_>,
     handle: &Handle,
     documents: Vec<u64>,
-    asked: Asked,
+    keywords: &str,
+    condition: Option<&str>,
     dry_run: bool,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let removal = asked.removal(py)?;
+    let removal = removal(py, keywords, condition)?;
     let selection: RoaringTreemap = documents.into_iter().collect();
     handle.report(py, listener.as_ref(), dry_run, |writer, context| {
         writer.remove(&selection, removal, context)
@@ -60,17 +41,18 @@ pub(crate) fn remove(
 
 /// Erases documents, by id and by key; the report as JSON text.
 #[pyfunction]
-#[pyo3(signature = (handle, documents, keys, asked, switches, listener=None))]
+#[pyo3(signature = (handle, documents, keys, keywords, condition, switches, listener=None))]
 pub(crate) fn purge(
     py: Python<'_>,
     handle: &Handle,
     documents: Vec<u64>,
     keys: Vec<String>,
-    asked: Asked,
+    keywords: &str,
+    condition: Option<&str>,
     switches: (bool, bool),
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let removal = asked.removal(py)?;
+    let removal = removal(py, keywords, condition)?;
     let (force, dry_run) = switches;
     let purge = |selection: PurgeSelection| {
         let removal = removal.clone();
@@ -79,7 +61,7 @@ pub(crate) fn purge(
         })
     };
     let corpus = handle.corpus(py)?;
-    let mut selection = soon(py, || corpus.keys_to_purge(keys.iter().map(String::as_str)))?;
+    let mut selection = run_briefly(py, || corpus.keys_to_purge(keys.iter().map(String::as_str)))?;
     drop(corpus);
     selection.documents.extend(documents);
     let mut report = purge(selection)?;
@@ -138,7 +120,7 @@ pub(crate) fn restore(
 pub(crate) fn redo(
     py: Python<'_>,
     handle: &Handle,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
     dry_run: bool,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
@@ -150,35 +132,6 @@ pub(crate) fn redo(
             writer.switch(&policy, context)?;
         }
         Ok(report)
-    })
-}
-
-/// Compares what crowded buckets left out; the report as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, dry_run, listener=None))]
-pub(crate) fn settle(
-    py: Python<'_>,
-    handle: &Handle,
-    dry_run: bool,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    handle.report(py, listener.as_ref(), dry_run, |writer, context| writer.settle(context))
-}
-
-/// Forgets rejected records, of a source and of a file or directory where these are given; the report as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, source, path, dry_run, listener=None))]
-pub(crate) fn drop_rejects(
-    py: Python<'_>,
-    handle: &Handle,
-    source: Option<String>,
-    path: Option<String>,
-    dry_run: bool,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let selection = RejectSelection { source, path };
-    handle.report(py, listener.as_ref(), dry_run, |writer, context| {
-        writer.drop_rejects(&selection, context)
     })
 }
 
@@ -214,7 +167,7 @@ pub(crate) fn check(
         [("quick", CheckDepth::Quick), ("full", CheckDepth::Full), ("deep", CheckDepth::Deep)];
     let depth = one_of(py, "BadInput", "depth", depth, &depths)?;
     let corpus = handle.corpus(py)?;
-    let told = or_leave(py, listener.as_ref(), move |context| {
+    let told = run_detached(py, listener.as_ref(), move |context| {
         let faults = corpus.check(depth, context)?;
         let (commit, documents) = (corpus.view().commit().0, corpus.view().documents());
         let crowded = corpus.view().crowded()?.len();
@@ -234,5 +187,5 @@ pub(crate) fn digest(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    or_leave(py, listener.as_ref(), move |context| corpus.digest(context))
+    run_detached(py, listener.as_ref(), move |context| corpus.digest(context))
 }

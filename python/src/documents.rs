@@ -1,7 +1,8 @@
 //! Documents: selected, drawn, shown, by id and key, with their tokens; what is in a corpus.
 
-use crate::blocking::{or_leave, soon};
+use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
+use crate::parameters::parameters;
 use crate::words::json;
 use corpusdb::query::DocumentFilter;
 use corpusdb::report::ReportOptions;
@@ -12,16 +13,19 @@ use pyo3::types::{PyBytes, PyDict};
 
 /// Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps.
 #[pyfunction]
-#[pyo3(signature = (handle, condition=None, snapshot=None))]
+#[pyo3(signature = (handle, condition=None, values=None, snapshot=None))]
 pub(crate) fn select<'py>(
     py: Python<'py>,
     handle: &Handle,
     condition: Option<String>,
+    values: Option<Bound<'py, PyAny>>,
     snapshot: Option<String>,
 ) -> PyResult<Bound<'py, PyArray1<u64>>> {
     let corpus = handle.corpus(py)?;
-    let found = or_leave(py, None, move |_| {
-        let selected = corpus.select(DocumentFilter { condition, snapshot, source: None })?;
+    let parameters = parameters(values.as_ref())?;
+    let filter = DocumentFilter { condition, snapshot, parameters, source: None };
+    let found = run_detached(py, None, move |_| {
+        let selected = corpus.select(filter)?;
         Ok(selected.iter().collect::<Vec<u64>>())
     })?;
     Ok(found.into_pyarray(py))
@@ -29,18 +33,20 @@ pub(crate) fn select<'py>(
 
 /// Ids of documents drawn at random, reproducibly; of those that a snapshot keeps.
 #[pyfunction]
-#[pyo3(signature = (handle, count, condition, seed, snapshot=None))]
+#[pyo3(signature = (handle, count, condition, values, seed, snapshot=None))]
 pub(crate) fn sample(
     py: Python<'_>,
     handle: &Handle,
     count: u64,
     condition: Option<String>,
+    values: Option<Bound<'_, PyAny>>,
     seed: u64,
     snapshot: Option<String>,
 ) -> PyResult<Vec<u64>> {
     let corpus = handle.corpus(py)?;
-    or_leave(py, None, move |_| {
-        let filter = DocumentFilter { condition, snapshot, source: None };
+    let parameters = parameters(values.as_ref())?;
+    let filter = DocumentFilter { condition, snapshot, parameters, source: None };
+    run_detached(py, None, move |_| {
         let drawn = corpus.sample(filter, count, seed)?;
         Ok(drawn.into_iter().map(|document| document.0).collect())
     })
@@ -50,7 +56,7 @@ pub(crate) fn sample(
 #[pyfunction]
 pub(crate) fn show(py: Python<'_>, handle: &Handle, ids: Vec<u64>) -> PyResult<Vec<String>> {
     let corpus = handle.corpus(py)?;
-    let shown = soon(py, move || {
+    let shown = run_briefly(py, move || {
         ids.into_iter().map(|id| corpus.show(DocId(id))).collect::<Result<Vec<_>, _>>()
     })?;
     shown.iter().map(|shown| json(py, shown)).collect()
@@ -60,7 +66,7 @@ pub(crate) fn show(py: Python<'_>, handle: &Handle, ids: Vec<u64>) -> PyResult<V
 #[pyfunction]
 pub(crate) fn find_key(py: Python<'_>, handle: &Handle, key: String) -> PyResult<Vec<u64>> {
     let corpus = handle.corpus(py)?;
-    soon(py, move || Ok(corpus.find_key(&key)?.into_iter().map(|id| id.0).collect()))
+    run_briefly(py, move || Ok(corpus.find_key(&key)?.into_iter().map(|id| id.0).collect()))
 }
 
 /// The stored token ids of a document, by a tokenizer or the first one.
@@ -73,7 +79,7 @@ pub(crate) fn tokens<'py>(
     tokenizer: Option<String>,
 ) -> PyResult<Bound<'py, PyArray1<u32>>> {
     let corpus = handle.corpus(py)?;
-    let ids = soon(py, move || {
+    let ids = run_briefly(py, move || {
         let view = corpus.view();
         let known = match &tokenizer {
             Some(name) => Some(corpus.tokenizer_record(name)?.0),
@@ -102,32 +108,8 @@ pub(crate) fn shown_tokens(
     tokenizer: Option<String>,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let shown = soon(py, move || corpus.tokens_of(DocId(document), tokenizer.as_deref()))?;
+    let shown = run_briefly(py, move || corpus.tokens_of(DocId(document), tokenizer.as_deref()))?;
     json(py, &shown)
-}
-
-/// Policy, counts, sources, tokenizers, fields, commits, snapshots and plans, as JSON text.
-#[pyfunction]
-pub(crate) fn info(py: Python<'_>, handle: &Handle) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let info = or_leave(py, None, move |_| corpus.info())?;
-    json(py, &info)
-}
-
-/// Documents of a condition, a source, a snapshot in numbers, as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, condition=None, source=None, snapshot=None))]
-pub(crate) fn stats(
-    py: Python<'_>,
-    handle: &Handle,
-    condition: Option<String>,
-    source: Option<String>,
-    snapshot: Option<String>,
-) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let filter = DocumentFilter { condition, source, snapshot };
-    let stats = or_leave(py, None, move |_| corpus.stats(filter))?;
-    json(py, &stats)
 }
 
 /// A report: JSON, the page, the Croissant description, the summary for the EU.
@@ -155,7 +137,7 @@ pub(crate) fn report(
         domains_by_text: summary,
         ..ReportOptions::default()
     };
-    let report = or_leave(py, None, move |context| corpus.report(&options, context))?;
+    let report = run_detached(py, None, move |context| corpus.report(&options, context))?;
     let page = page.then(|| crate::command::data_card(&report));
     let described = croissant.map(|before| crate::command::croissant(py, &report, &before));
     let summary = summary.then(|| crate::command::eu_summary(&report));
@@ -170,7 +152,7 @@ pub(crate) fn rejects<'py>(
     limit: usize,
 ) -> PyResult<(Vec<Bound<'py, PyDict>>, u64)> {
     let corpus = handle.corpus(py)?;
-    let (found, all) = soon(py, move || {
+    let (found, all) = run_briefly(py, move || {
         let found = corpus.rejects(limit)?.collect::<Result<Vec<_>, _>>().map_err(Error::from)?;
         Ok((found, corpus.view().state().rejects))
     })?;

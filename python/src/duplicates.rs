@@ -1,12 +1,12 @@
 //! What dedup did and would do: pairs, one by one; summaries; similar documents; what a policy comes to.
 
-use crate::blocking::{or_leave, soon};
+use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
 use crate::error::named;
 use crate::loan::Loan;
-use crate::policy::PolicySettings;
-use crate::process::Owned;
-use crate::rows::Rows;
+use crate::policy::PolicyKeywords;
+use crate::process::ProcessOwned;
+use crate::rows::PyRows;
 use crate::words::json;
 use corpusdb::duplicates::{
     Duplicates, DuplicatesOptions, SimilarOptions, SimilarTo, explain_policy,
@@ -18,7 +18,7 @@ use self_cell::self_cell;
 use std::sync::Arc;
 
 self_cell!(
-    struct Walk {
+    struct PairWalk {
         owner: Arc<Corpus>,
         #[not_covariant]
         dependent: Duplicates,
@@ -31,8 +31,8 @@ type Pair = (u64, String, String, u64, String, String, &'static str, f64, f64, f
 /// Removed documents beside their witnesses, ascending by id. It holds one pair at a time, and outlives a
 /// handle that reads.
 #[pyclass(frozen, module = "corpusdb._native", name = "Pairs")]
-pub(crate) struct Pairs {
-    walk: Owned<Loan<Walk>>,
+pub(crate) struct DuplicateIter {
+    walk: ProcessOwned<Loan<PairWalk>>,
     source: Option<String>,
 }
 
@@ -44,7 +44,7 @@ pub(crate) fn duplicates(
     handle: &Handle,
     document: Option<u64>,
     source: Option<String>,
-) -> PyResult<Pairs> {
+) -> PyResult<DuplicateIter> {
     let corpus = handle.corpus(py)?;
     if let Some(name) = &source {
         let known: Vec<&str> =
@@ -54,13 +54,14 @@ pub(crate) fn duplicates(
             return Err(named(py, "NotFound", &format!("no source `{name}`: there is {known}")));
         }
     }
-    let walk =
-        soon(py, move || Walk::try_new(corpus, |corpus| corpus.duplicates(document.map(DocId))))?;
-    Ok(Pairs { walk: Owned::new(handle.open_corpus(py)?.lend(walk)), source })
+    let walk = run_briefly(py, move || {
+        PairWalk::try_new(corpus, |corpus| corpus.duplicates(document.map(DocId)))
+    })?;
+    Ok(DuplicateIter { walk: ProcessOwned::new(handle.open_corpus(py)?.lend(walk)), source })
 }
 
 #[pymethods]
-impl Pairs {
+impl DuplicateIter {
     /// Up to `count` more pairs; none behind the last.
     fn next_pairs(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Pair>> {
         let place = self.walk.get(py)?;
@@ -68,7 +69,7 @@ impl Pairs {
             return Ok(Vec::new());
         };
         let source = self.source.clone();
-        let walked = or_leave(py, None, move |context| {
+        let walked = run_detached(py, None, move |context| {
             let mut walk = walk;
             let pairs = walk.with_dependent_mut(|_, pairs| -> Result<Vec<Pair>, QueryError> {
                 let mut found = Vec::new();
@@ -112,7 +113,7 @@ pub(crate) fn duplicates_summary(
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
     let options = DuplicatesOptions { largest, source, by };
-    let found = or_leave(py, None, move |_| corpus.duplicates_summary(&options))?;
+    let found = run_detached(py, None, move |_| corpus.duplicates_summary(&options))?;
     json(py, &found)
 }
 
@@ -124,12 +125,12 @@ pub(crate) fn duplicates_matrix(
     handle: &Handle,
     by: Vec<String>,
     source: Option<String>,
-) -> PyResult<Rows> {
+) -> PyResult<PyRows> {
     let corpus = handle.corpus(py)?;
-    let batch = or_leave(py, None, move |_| {
+    let batch = run_detached(py, None, move |_| {
         Ok(corpus.duplicates_matrix(&by, source.as_deref())?.to_record_batch()?)
     })?;
-    Ok(Rows::of(batch))
+    Ok(PyRows::of(batch))
 }
 
 /// A document among its duplicates, as JSON text.
@@ -143,7 +144,7 @@ pub(crate) fn document_duplicates(
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
     let found =
-        or_leave(py, None, move |_| corpus.document_duplicates(DocId(document), limit, diff))?;
+        run_detached(py, None, move |_| corpus.document_duplicates(DocId(document), limit, diff))?;
     json(py, &found)
 }
 
@@ -161,7 +162,7 @@ pub(crate) fn similar(
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
     let options = SimilarOptions { k, all, source };
-    let found = or_leave(py, None, move |_| {
+    let found = run_detached(py, None, move |_| {
         let to = match (&text, document) {
             (Some(text), _) => SimilarTo::Text(text),
             (None, document) => SimilarTo::Document(DocId(document.unwrap_or(u64::MAX))),
@@ -175,7 +176,7 @@ pub(crate) fn similar(
 #[pyfunction]
 pub(crate) fn diff(py: Python<'_>, handle: &Handle, a: u64, b: u64) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let parts = soon(py, move || corpus.diff(DocId(a), DocId(b)))?;
+    let parts = run_briefly(py, move || corpus.diff(DocId(a), DocId(b)))?;
     json(py, &parts)
 }
 
@@ -184,7 +185,7 @@ pub(crate) fn diff(py: Python<'_>, handle: &Handle, a: u64, b: u64) -> PyResult<
 #[pyo3(signature = (settings, handle=None))]
 pub(crate) fn explain_dedup(
     py: Python<'_>,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
     handle: Option<&Handle>,
 ) -> PyResult<String> {
     let Some(handle) = handle else {
@@ -192,6 +193,6 @@ pub(crate) fn explain_dedup(
     };
     let corpus = handle.corpus(py)?;
     let other = settings.other_than(py, corpus.view().policy())?;
-    let found = or_leave(py, None, move |_| corpus.explain_dedup(other.as_ref()))?;
+    let found = run_detached(py, None, move |_| corpus.explain_dedup(other.as_ref()))?;
     json(py, &found)
 }

@@ -22,7 +22,7 @@ const WAITING: usize = 2;
 type Given = Result<Result<String, String>, PyErr>;
 
 #[derive(Default)]
-struct State {
+struct FeedState {
     lots: VecDeque<Vec<Given>>,
     /// Nothing comes any more.
     is_over: bool,
@@ -31,39 +31,39 @@ struct State {
 }
 
 #[derive(Default)]
-struct Queue {
-    state: Mutex<State>,
+struct FeedQueue {
+    state: Mutex<FeedState>,
     changed: Condvar,
 }
 
-impl Queue {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl FeedQueue {
+    fn state(&self) -> MutexGuard<'_, FeedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The side of the iterator.
-pub(crate) struct Feeder<'py> {
+pub(crate) struct RecordFeeder<'py> {
     records: Bound<'py, PyIterator>,
-    queue: Arc<Queue>,
+    queue: Arc<FeedQueue>,
     given: u64,
     is_over: bool,
 }
 
 /// The side of the ingest.
-pub(crate) struct Fed {
-    queue: Arc<Queue>,
+pub(crate) struct FedRecords {
+    queue: Arc<FeedQueue>,
     lot: std::vec::IntoIter<Given>,
 }
 
 /// Both sides.
-pub(crate) fn feed(records: Bound<'_, PyIterator>) -> (Feeder<'_>, Fed) {
-    let queue = Arc::new(Queue::default());
-    let fed = Fed { queue: Arc::clone(&queue), lot: Vec::new().into_iter() };
-    (Feeder { records, queue, given: 0, is_over: false }, fed)
+pub(crate) fn feed(records: Bound<'_, PyIterator>) -> (RecordFeeder<'_>, FedRecords) {
+    let queue = Arc::new(FeedQueue::default());
+    let fed = FedRecords { queue: Arc::clone(&queue), lot: Vec::new().into_iter() };
+    (RecordFeeder { records, queue, given: 0, is_over: false }, fed)
 }
 
-impl Feeder<'_> {
+impl RecordFeeder<'_> {
     /// Pulls one lot, or waits a tick for room; whether there is more to do at once.
     pub(crate) fn step(&mut self, py: Python<'_>, is_stopped: bool) -> bool {
         if self.is_over {
@@ -75,7 +75,7 @@ impl Feeder<'_> {
         }
         let queue = &self.queue;
         let (has_room, is_left) = py.detach(|| {
-            let full = |state: &mut State| state.lots.len() >= WAITING && !state.is_left;
+            let full = |state: &mut FeedState| state.lots.len() >= WAITING && !state.is_left;
             let waited = queue.changed.wait_timeout_while(queue.state(), TICK, full);
             let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
             (state.lots.len() < WAITING, state.is_left)
@@ -124,7 +124,7 @@ impl Feeder<'_> {
     }
 }
 
-impl Iterator for Fed {
+impl Iterator for FedRecords {
     type Item = Given;
 
     fn next(&mut self) -> Option<Given> {
@@ -132,7 +132,7 @@ impl Iterator for Fed {
             if let Some(given) = self.lot.next() {
                 return Some(given);
             }
-            let empty = |state: &mut State| state.lots.is_empty() && !state.is_over;
+            let empty = |state: &mut FeedState| state.lots.is_empty() && !state.is_over;
             let waited = self.queue.changed.wait_while(self.queue.state(), empty);
             let mut state = waited.unwrap_or_else(PoisonError::into_inner);
             self.lot = state.lots.pop_front()?.into_iter();
@@ -142,7 +142,7 @@ impl Iterator for Fed {
     }
 }
 
-impl Drop for Fed {
+impl Drop for FedRecords {
     fn drop(&mut self) {
         self.queue.state().is_left = true;
         self.queue.changed.notify_all();

@@ -15,12 +15,10 @@ mod curate;
 mod documents;
 mod duplicates;
 mod error;
-mod export;
 mod feed;
 mod fields;
 mod ingest;
 mod kernel;
-mod load;
 mod loader;
 mod loan;
 mod parameters;
@@ -33,8 +31,8 @@ mod signals;
 mod snapshots;
 mod stream;
 mod tokenize;
+mod tokenizer_json;
 mod tokenizers;
-mod told;
 mod value;
 mod words;
 
@@ -58,22 +56,16 @@ mod native {
     #[pymodule_export]
     use crate::corpus::Handle;
     #[pymodule_export]
-    use crate::curate::{
-        check, compact, digest, drop_rejects, prove_purge, purge, redo, remove, restore, settle,
-    };
+    use crate::curate::{check, compact, digest, prove_purge, purge, redo, remove, restore};
     #[pymodule_export]
-    use crate::documents::{
-        find_key, info, rejects, report, sample, select, show, shown_tokens, stats, tokens,
-    };
+    use crate::documents::{find_key, rejects, report, sample, select, show, shown_tokens, tokens};
     #[pymodule_export]
     use crate::duplicates::{
-        Pairs, diff, document_duplicates, duplicates, duplicates_matrix, duplicates_summary,
-        explain_dedup, similar,
+        DuplicateIter, diff, document_duplicates, duplicates, duplicates_matrix,
+        duplicates_summary, explain_dedup, similar,
     };
     #[pymodule_export]
-    use crate::export::{export, export_estimate};
-    #[pymodule_export]
-    use crate::fields::{add_field, compute_field, drop_field, fields, set_field};
+    use crate::fields::set_field;
     #[pymodule_export]
     use crate::ingest::ingest;
     #[pymodule_export]
@@ -82,24 +74,24 @@ mod native {
         kernel_near, kernel_similar, kernel_verify, load_encoder, standings_digest,
     };
     #[pymodule_export]
-    use crate::load::{bulk_load, policy_json};
-    #[pymodule_export]
     use crate::loader::{Batches, Origin, Reader};
     #[pymodule_export]
     use crate::plan::{
-        Plan, drop_plan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans,
+        PyPlan, drop_plan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans,
     };
+    #[pymodule_export]
+    use crate::policy::policy_json;
     #[pymodule_export]
     use crate::policy::{create, policy_words};
     #[pymodule_export]
     use crate::repair::{repair, salvage};
     #[pymodule_export]
-    use crate::rows::{RowReader, Rows, sql};
+    use crate::rows::{PyRows, RowReader, sql};
     #[pymodule_export]
     use crate::signals::{add_signals, drop_signals, signals, signals_preset, signals_report};
     #[pymodule_export]
     use crate::snapshots::{
-        Changes, create_snapshot, diff_snapshots, drop_snapshot, rename_snapshot, show_snapshot,
+        ChangeIter, create_snapshot, diff_snapshots, drop_snapshot, rename_snapshot, show_snapshot,
         snapshot_changes, snapshots,
     };
     #[pymodule_export]
@@ -110,7 +102,7 @@ mod native {
     };
     #[pymodule_export]
     use crate::tokenizers::{
-        Encoder, analyse_tokenizers, check_tokenizer, diff_tokenizers, encoder, pieces,
+        PyEncoder, analyse_tokenizers, check_tokenizer, diff_tokenizers, encoder, pieces,
         tokenizer_file, tokenizer_names, tokenizer_originals, tokenizer_record,
     };
     #[pymodule_export]

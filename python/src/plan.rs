@@ -1,6 +1,6 @@
 //! Plans as Python holds them: made, told, built, verified, extended.
 
-use crate::blocking::{or_leave, soon, to_the_end};
+use crate::blocking::{run_briefly, run_detached, run_to_end};
 use crate::corpus::Handle;
 use crate::error::raise;
 use corpusdb::Recipe;
@@ -11,19 +11,19 @@ use std::sync::Arc;
 
 /// A plan with the documents it pins: data, of no process and no handle.
 #[pyclass(frozen, module = "corpusdb._native", name = "Plan")]
-pub(crate) struct Plan {
+pub(crate) struct PyPlan {
     pub(crate) planned: Arc<Planned>,
     number: Option<u32>,
 }
 
-impl Plan {
+impl PyPlan {
     fn new(planned: Planned, number: Option<u32>) -> Self {
         Self { planned: Arc::new(planned), number }
     }
 }
 
 #[pymethods]
-impl Plan {
+impl PyPlan {
     /// The number under which it is stored; none where it is not.
     #[getter]
     fn number(&self) -> Option<u32> {
@@ -57,13 +57,13 @@ impl Plan {
     /// How many documents it draws that were removed since its snapshot.
     fn removed(&self, py: Python<'_>, handle: &Handle) -> PyResult<u64> {
         let corpus = handle.corpus(py)?;
-        soon(py, || corpus.removed_since(&self.planned))
+        run_briefly(py, || corpus.removed_since(&self.planned))
     }
 
     /// What epoch 0 will be: as the command prints it, and as JSON.
     fn explain(&self, py: Python<'_>, handle: &Handle) -> PyResult<(String, String)> {
         let (corpus, planned) = (handle.corpus(py)?, Arc::clone(&self.planned));
-        let told = or_leave(py, None, move |context| corpus.explain(&planned, context))?;
+        let told = run_detached(py, None, move |context| corpus.explain(&planned, context))?;
         Ok((told.to_string(), json(&told)?))
     }
 
@@ -80,7 +80,7 @@ impl Plan {
     ) -> PyResult<String> {
         let corpus = handle.corpus(py)?;
         let threads = threads.unwrap_or(0);
-        let manifest = to_the_end(py, listener, |context| {
+        let manifest = run_to_end(py, listener, |context| {
             let job = BuildJob { epoch, out: &out };
             corpus.build(&self.planned, &job, &context.with_threads(threads))
         })?;
@@ -97,8 +97,9 @@ impl Plan {
         listener: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let (corpus, planned) = (handle.corpus(py)?, Arc::clone(&self.planned));
-        let verdict =
-            or_leave(py, listener, move |context| corpus.verify(&planned, &directory, context))?;
+        let verdict = run_detached(py, listener, move |context| {
+            corpus.verify(&planned, &directory, context)
+        })?;
         json(&verdict)
     }
 }
@@ -112,16 +113,16 @@ pub(crate) fn plan_recipe(
     recipe: &str,
     epochs: Option<u64>,
     listener: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Plan> {
+) -> PyResult<PyPlan> {
     let recipe = parse(py, recipe)?;
     if let Some(epochs) = epochs {
         let (record, planned) = handle
             .write(py, listener, |writer, context| writer.plan_epochs(&recipe, epochs, context))?;
-        return Ok(Plan::new(planned, Some(record.number)));
+        return Ok(PyPlan::new(planned, Some(record.number)));
     }
     let corpus = handle.corpus(py)?;
-    let planned = or_leave(py, listener, move |context| corpus.plan(&recipe, context))?;
-    Ok(Plan::new(planned, None))
+    let planned = run_detached(py, listener, move |context| corpus.plan(&recipe, context))?;
+    Ok(PyPlan::new(planned, None))
 }
 
 /// Stores marks along the first `epochs` epochs of a stored plan; how many of these had none.
@@ -139,10 +140,10 @@ pub(crate) fn mark_epochs(
 
 /// The plan stored under a number.
 #[pyfunction]
-pub(crate) fn stored_plan(py: Python<'_>, handle: &Handle, number: u32) -> PyResult<Plan> {
+pub(crate) fn stored_plan(py: Python<'_>, handle: &Handle, number: u32) -> PyResult<PyPlan> {
     let corpus = handle.corpus(py)?;
-    let planned = soon(py, || corpus.stored_plan(number))?;
-    Ok(Plan::new(planned, Some(number)))
+    let planned = run_briefly(py, || corpus.stored_plan(number))?;
+    Ok(PyPlan::new(planned, Some(number)))
 }
 
 /// The stored plans: number, blake3 in hexadecimal, snapshot.
@@ -152,7 +153,7 @@ pub(crate) fn stored_plans(
     handle: &Handle,
 ) -> PyResult<Vec<(u32, String, String)>> {
     let corpus = handle.corpus(py)?;
-    let records = soon(py, || corpus.epochs())?;
+    let records = run_briefly(py, || corpus.epochs())?;
     let told =
         |record: corpusdb::store::EpochRecord| (record.number, hex(record.hash), record.snapshot);
     Ok(records.into_iter().map(told).collect())
@@ -169,7 +170,7 @@ pub(crate) fn extend_plan(
     epoch: u64,
     recipe: Option<&str>,
     listener: Option<&Bound<'_, PyAny>>,
-) -> PyResult<Plan> {
+) -> PyResult<PyPlan> {
     let recipe = recipe.map(|recipe| parse(py, recipe)).transpose()?;
     let (record, planned) = handle.write(py, listener, |writer, context| {
         let shown = writer.corpus();
@@ -178,7 +179,7 @@ pub(crate) fn extend_plan(
         drop(shown);
         writer.extend(number, next_row, recipe.as_ref(), context)
     })?;
-    Ok(Plan::new(planned, Some(record.number)))
+    Ok(PyPlan::new(planned, Some(record.number)))
 }
 
 /// Forgets a stored plan.

@@ -2,8 +2,9 @@
 
 use crate::error::{named, raise};
 use crate::fields::kind_named;
-use corpusdb::cli::rows::{Face, VerbError, policy_settings, spell_message};
-use corpusdb::dedup::{PolicyError, PolicySettings as Settings};
+use crate::words::json;
+use corpusdb::cli::rows::{Face, VerbError, options_of, spell_message};
+use corpusdb::dedup::{PolicyError, PolicySettings};
 use corpusdb::{Corpus, Policy};
 use pyo3::prelude::*;
 use std::path::PathBuf;
@@ -11,9 +12,9 @@ use std::path::PathBuf;
 /// The options of the command that choose a policy, as a JSON object by their names.
 #[derive(FromPyObject)]
 #[pyo3(transparent)]
-pub(crate) struct PolicySettings(String);
+pub(crate) struct PolicyKeywords(String);
 
-impl PolicySettings {
+impl PolicyKeywords {
     /// The policy asked for.
     ///
     /// # Errors
@@ -30,8 +31,8 @@ impl PolicySettings {
         self.settings(py)?.other_than(current).map_err(|error| raise_policy(py, error))
     }
 
-    fn settings(&self, py: Python<'_>) -> PyResult<Settings> {
-        policy_settings(&self.0).map_err(|error| match error {
+    fn settings(&self, py: Python<'_>) -> PyResult<PolicySettings> {
+        options_of::<PolicySettings>(&self.0).map_err(|error| match error {
             VerbError::Library(error) => raise(py, error),
             VerbError::Arguments(words) => {
                 named(py, "BadPolicy", &spell_message(&words, Face::Python))
@@ -48,7 +49,7 @@ fn raise_policy(py: Python<'_>, error: PolicyError) -> PyErr {
 #[pyfunction]
 pub(crate) fn policy_words(
     py: Python<'_>,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
 ) -> PyResult<(&'static str, String, &'static str)> {
     let policy = settings.policy(py)?;
     Ok((policy.mode.name(), policy.keep.to_string(), policy.scope.name()))
@@ -59,7 +60,7 @@ pub(crate) fn policy_words(
 pub(crate) fn create(
     py: Python<'_>,
     path: PathBuf,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
     fields: Vec<(String, String)>,
 ) -> PyResult<String> {
     crate::process::refuse_forked(py)?;
@@ -69,6 +70,12 @@ pub(crate) fn create(
         Ok((name, kind))
     };
     let declared = fields.into_iter().map(declared).collect::<PyResult<Vec<_>>>()?;
-    crate::blocking::soon(py, || Corpus::init(&path, &policy, &declared))?;
+    crate::blocking::run_briefly(py, || Corpus::init(&path, &policy, &declared))?;
     Ok(policy.to_string())
+}
+
+/// A whole policy as JSON, as a load says it.
+#[pyfunction]
+pub(crate) fn policy_json(py: Python<'_>, settings: PolicyKeywords) -> PyResult<String> {
+    json(py, &settings.policy(py)?)
 }

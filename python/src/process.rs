@@ -68,13 +68,13 @@ pub(crate) fn refuse_forked(py: Python<'_>) -> PyResult<()> {
 }
 
 /// A value that only the process that made it may use.
-pub(crate) struct Owned<T> {
+pub(crate) struct ProcessOwned<T> {
     /// Always there until the drop.
     value: Option<T>,
     process: u32,
 }
 
-impl<T> Owned<T> {
+impl<T> ProcessOwned<T> {
     pub(crate) fn new(value: T) -> Self {
         Self { value: Some(value), process: std::process::id() }
     }
@@ -100,7 +100,7 @@ impl<T> Owned<T> {
     }
 }
 
-impl<T> Drop for Owned<T> {
+impl<T> Drop for ProcessOwned<T> {
     fn drop(&mut self) {
         if std::process::id() != self.process {
             std::mem::forget(self.value.take());

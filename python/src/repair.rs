@@ -1,6 +1,6 @@
 //! Damaged corpora: derived rows made again in place, and what is whole copied into a new corpus.
 
-use crate::blocking::to_the_end;
+use crate::blocking::run_to_end;
 use crate::words::json;
 use corpusdb::Corpus;
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ pub(crate) fn repair(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let report =
-        to_the_end(py, listener.as_ref(), move |context| Corpus::options().repair(path, context))?;
+        run_to_end(py, listener.as_ref(), move |context| Corpus::options().repair(path, context))?;
     json(py, &report)
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn salvage(
     target: PathBuf,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let report = to_the_end(py, listener.as_ref(), move |context| {
+    let report = run_to_end(py, listener.as_ref(), move |context| {
         Corpus::options().salvage(path, target, context)
     })?;
     json(py, &report)

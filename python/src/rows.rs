@@ -1,15 +1,15 @@
-//! Rows of a statement: read as often as somebody asks, as an Arrow stream or as tuples of Python.
+//! PyRows of a statement: read as often as somebody asks, as an Arrow stream or as tuples of Python.
 //!
 //! A table belongs to the commit that it was asked of. Its statement begins to run when it is asked, which says at once
 //! what is wrong with it; the first reading takes that run, every further one begins another of the same commit.
 
-use crate::blocking::or_leave;
+use crate::blocking::run_detached;
 use crate::cells::tuples;
-use crate::corpus::{Handle, Open};
+use crate::corpus::{Handle, OpenCorpus};
 use crate::error::named;
 use crate::loan::Loan;
 use crate::parameters::parameters;
-use crate::process::Owned;
+use crate::process::ProcessOwned;
 use crate::stream::RowStream;
 use corpusdb::arrow::array::{Array, RecordBatch};
 use corpusdb::arrow::datatypes::SchemaRef;
@@ -25,7 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// What errors call rows that are left.
 const WHAT: &str = "the rows of this table";
 
-/// Rows that are left: batches that were looked at ahead, and the others.
+/// PyRows that are left: batches that were looked at ahead, and the others.
 pub(crate) struct RemainingRows {
     ahead: VecDeque<RecordBatch>,
     rows: Option<corpusdb::query::Rows>,
@@ -55,7 +55,7 @@ impl RemainingRows {
         if left.rows.is_none() {
             return Ok((None, left));
         }
-        or_leave(py, None, move |_| Ok((left.pull()?, left)))
+        run_detached(py, None, move |_| Ok((left.pull()?, left)))
     }
 }
 
@@ -71,7 +71,7 @@ struct BoundStatement {
     query: SqlQuery,
     commit: u64,
     /// What it was asked of, and how that is opened when it is closed.
-    open: Weak<Open>,
+    open: Weak<OpenCorpus>,
     path: PathBuf,
     shards: Vec<PathBuf>,
     corpus_options: CorpusOptions,
@@ -89,7 +89,7 @@ impl BoundStatement {
             None => {
                 let (path, shards) = (self.path.clone(), self.shards.clone());
                 let options = self.corpus_options;
-                or_leave(py, None, move |_| Ok(Arc::new(options.open_with(path, &shards)?)))?
+                run_detached(py, None, move |_| Ok(Arc::new(options.open_with(path, &shards)?)))?
             }
         };
         let (commit, now) = (self.commit, corpus.view().commit().0);
@@ -108,7 +108,7 @@ impl BoundStatement {
 
     fn run(&self, py: Python<'_>, corpus: Arc<Corpus>) -> PyResult<(SchemaRef, RemainingRows)> {
         let query = self.query.clone();
-        or_leave(py, None, move |_| {
+        run_detached(py, None, move |_| {
             let rows = corpus.sql(query)?;
             let (schema, ahead) = (rows.schema(), VecDeque::new());
             Ok((schema, RemainingRows { ahead, rows: Some(rows), _corpus: Some(corpus) }))
@@ -118,11 +118,11 @@ impl BoundStatement {
 
 /// The answer to a statement.
 #[pyclass(frozen, module = "corpusdb._native", name = "Rows")]
-pub(crate) struct Rows {
+pub(crate) struct PyRows {
     schema: SchemaRef,
     source: RowSource,
     /// A run that no reading has taken.
-    unread: Owned<Mutex<Loan<RemainingRows>>>,
+    unread: ProcessOwned<Mutex<Loan<RemainingRows>>>,
 }
 
 /// Runs one SELECT.
@@ -135,7 +135,7 @@ pub(crate) fn sql(
     values: Option<Bound<'_, PyAny>>,
     snapshot: Option<String>,
     files: bool,
-) -> PyResult<Rows> {
+) -> PyResult<PyRows> {
     let (open, corpus) = (handle.open_corpus(py)?, handle.corpus(py)?);
     let mut query = SqlQuery::new(statement).files(files).parameters(parameters(values.as_ref())?);
     if let Some(snapshot) = snapshot {
@@ -150,15 +150,15 @@ pub(crate) fn sql(
         corpus_options: open.options(),
     };
     let (schema, rows) = bound.run(py, corpus)?;
-    let unread = Owned::new(Mutex::new(open.lend(rows)));
-    Ok(Rows { schema, source: RowSource::Statement(Box::new(bound)), unread })
+    let unread = ProcessOwned::new(Mutex::new(open.lend(rows)));
+    Ok(PyRows { schema, source: RowSource::Statement(Box::new(bound)), unread })
 }
 
-impl Rows {
-    /// Rows that are there already.
+impl PyRows {
+    /// PyRows that are there already.
     pub(crate) fn of(batch: RecordBatch) -> Self {
         let (schema, source) = (batch.schema(), RowSource::Batch(batch.clone()));
-        let unread = Owned::new(Mutex::new(Loan::new(there(batch))));
+        let unread = ProcessOwned::new(Mutex::new(Loan::new(there(batch))));
         Self { schema, source, unread }
     }
 
@@ -220,7 +220,7 @@ fn first(batches: &[RecordBatch], count: usize) -> impl Iterator<Item = RecordBa
 }
 
 #[pymethods]
-impl Rows {
+impl PyRows {
     /// Names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
@@ -236,7 +236,7 @@ impl Rows {
     /// A reading of all rows as tuples.
     fn read(&self, py: Python<'_>) -> PyResult<RowReader> {
         let rows = self.begin(py)?;
-        Ok(RowReader { rows: Owned::new(self.lend(rows)) })
+        Ok(RowReader { rows: ProcessOwned::new(self.lend(rows)) })
     }
 
     /// A reading of all rows as an Arrow stream, which keeps what ended it.
@@ -293,7 +293,7 @@ impl Rows {
 /// One reading of rows, batch by batch.
 #[pyclass(frozen, module = "corpusdb._native", name = "RowReader")]
 pub(crate) struct RowReader {
-    rows: Owned<Loan<RemainingRows>>,
+    rows: ProcessOwned<Loan<RemainingRows>>,
 }
 
 #[pymethods]

@@ -1,6 +1,6 @@
 //! Signals: listed, stored, given up, judged, and the published thresholds as conditions.
 
-use crate::blocking::or_leave;
+use crate::blocking::run_detached;
 use crate::corpus::Handle;
 use crate::error::named;
 use crate::words::json;
@@ -39,7 +39,7 @@ fn chosen(py: Python<'_>, names: &[String], set: Option<&str>) -> PyResult<Vec<S
 #[pyfunction]
 pub(crate) fn signals(py: Python<'_>, handle: &Handle) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let found = crate::blocking::soon(py, move || corpus.signals())?;
+    let found = crate::blocking::run_briefly(py, move || corpus.signals())?;
     json(py, &found)
 }
 
@@ -74,8 +74,9 @@ pub(crate) fn signals_report(
     let corpus = handle.corpus(py)?;
     let options = QualityOptions { set, source, condition, examples: usize::from(examples) };
     let path = corpus.path().to_path_buf();
-    let report =
-        or_leave(py, listener.as_ref(), move |context| corpus.signals_report(&options, context))?;
+    let report = run_detached(py, listener.as_ref(), move |context| {
+        corpus.signals_report(&options, context)
+    })?;
     let page = page.then(|| crate::command::signals_page(&report, &path));
     Ok((json(py, &report)?, page))
 }

@@ -1,9 +1,9 @@
 //! Durable names of moments: made, shown, compared, renamed and dropped.
 
-use crate::blocking::{or_leave, soon};
+use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
 use crate::loan::Loan;
-use crate::process::Owned;
+use crate::process::ProcessOwned;
 use crate::words::json;
 use corpusdb::Corpus;
 use corpusdb::query::{ChangedDocuments, QueryError};
@@ -14,7 +14,7 @@ use serde_json::{Value, json as object};
 use std::sync::Arc;
 
 self_cell!(
-    struct Walk {
+    struct ChangeWalk {
         owner: Arc<Corpus>,
         #[not_covariant]
         dependent: ChangedDocuments,
@@ -36,8 +36,8 @@ type Changed = (
 /// Documents that changed from one moment to a later one, ascending by id. It holds one at a time, and outlives a
 /// handle that reads.
 #[pyclass(frozen, module = "corpusdb._native", name = "Changes")]
-pub(crate) struct Changes {
-    walk: Owned<Loan<Walk>>,
+pub(crate) struct ChangeIter {
+    walk: ProcessOwned<Loan<ChangeWalk>>,
 }
 
 /// Names the present moment; its record as JSON text.
@@ -80,7 +80,7 @@ pub(crate) fn drop_snapshot(
 #[pyfunction]
 pub(crate) fn snapshots(py: Python<'_>, handle: &Handle) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let found = soon(py, move || Ok(corpus.view().snapshots()?))?;
+    let found = run_briefly(py, move || Ok(corpus.view().snapshots()?))?;
     json(py, &found.iter().map(snapshot).collect::<Vec<_>>())
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn snapshots(py: Python<'_>, handle: &Handle) -> PyResult<String> {
 #[pyfunction]
 pub(crate) fn show_snapshot(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let found = or_leave(py, None, move |_| corpus.show_snapshot(&name))?;
+    let found = run_detached(py, None, move |_| corpus.show_snapshot(&name))?;
     json(py, &found)
 }
 
@@ -103,7 +103,7 @@ pub(crate) fn diff_snapshots(
     by: Option<String>,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let found = or_leave(py, None, move |_| {
+    let found = run_detached(py, None, move |_| {
         corpus.snapshot_diff(&earlier, later.as_deref(), by.as_deref())
     })?;
     json(py, &found)
@@ -117,23 +117,23 @@ pub(crate) fn snapshot_changes(
     handle: &Handle,
     earlier: String,
     later: Option<String>,
-) -> PyResult<Changes> {
+) -> PyResult<ChangeIter> {
     let corpus = handle.corpus(py)?;
-    let walk = or_leave(py, None, move |_| {
-        Walk::try_new(corpus, |corpus| corpus.snapshot_changes(&earlier, later.as_deref()))
+    let walk = run_detached(py, None, move |_| {
+        ChangeWalk::try_new(corpus, |corpus| corpus.snapshot_changes(&earlier, later.as_deref()))
     })?;
-    Ok(Changes { walk: Owned::new(handle.open_corpus(py)?.lend(walk)) })
+    Ok(ChangeIter { walk: ProcessOwned::new(handle.open_corpus(py)?.lend(walk)) })
 }
 
 #[pymethods]
-impl Changes {
+impl ChangeIter {
     /// Up to `count` more documents; none behind the last.
     fn next_changes(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Changed>> {
         let place = self.walk.get(py)?;
         let Some(walk) = place.take(py, "changes that were not read")? else {
             return Ok(Vec::new());
         };
-        let walked = or_leave(py, None, move |context| {
+        let walked = run_detached(py, None, move |context| {
             let mut walk = walk;
             let next = |_: &Arc<Corpus>, documents: &mut ChangedDocuments<'_>| {
                 let mut found = Vec::new();

@@ -2,7 +2,7 @@
 
 use crate::error::named;
 use crate::loan::{Loan, LoanUnavailable};
-use crate::process::Owned;
+use crate::process::ProcessOwned;
 use crate::rows::RemainingRows;
 use corpusdb::arrow::array::{RecordBatch, RecordBatchReader};
 use corpusdb::arrow::datatypes::SchemaRef;
@@ -19,7 +19,7 @@ use std::thread::ThreadId;
 #[pyclass(frozen, module = "corpusdb._native", name = "RowStream")]
 pub(crate) struct RowStream {
     schema: SchemaRef,
-    rows: Owned<Mutex<Option<Loan<RemainingRows>>>>,
+    rows: ProcessOwned<Mutex<Option<Loan<RemainingRows>>>>,
     failure: Arc<StreamFailure>,
 }
 
@@ -33,7 +33,7 @@ struct StreamFailure {
 
 impl RowStream {
     pub(crate) fn new(schema: SchemaRef, rows: Loan<RemainingRows>) -> Self {
-        let rows = Owned::new(Mutex::new(Some(rows)));
+        let rows = ProcessOwned::new(Mutex::new(Some(rows)));
         Self { schema, rows, failure: Arc::default() }
     }
 }
@@ -69,22 +69,22 @@ impl RowStream {
         let thread = std::thread::current().id();
         let failure = Arc::clone(&self.failure);
         let schema = Arc::clone(&self.schema);
-        let stream = ArrowRows { schema, rows: Owned::new(rows), thread, failure };
+        let stream = RowBatchStream { schema, rows: ProcessOwned::new(rows), thread, failure };
         let reader = PyRecordBatchReader::new(Box::new(stream)).into_pyobject(py)?;
         Ok(reader.call_method1("__arrow_c_stream__", (requested_schema,))?.cast_into()?)
     }
 }
 
 /// Rows as who reads an Arrow stream asks for them, batch by batch.
-struct ArrowRows {
+struct RowBatchStream {
     schema: SchemaRef,
-    rows: Owned<Loan<RemainingRows>>,
+    rows: ProcessOwned<Loan<RemainingRows>>,
     /// The thread that began to read.
     thread: ThreadId,
     failure: Arc<StreamFailure>,
 }
 
-impl ArrowRows {
+impl RowBatchStream {
     fn pull(&self) -> Result<Option<RecordBatch>, ArrowError> {
         let Some(place) = self.rows.mine() else {
             return Err(ended(
@@ -146,7 +146,7 @@ fn ended(why: &str) -> ArrowError {
     ArrowError::ExternalError(why.into())
 }
 
-impl Iterator for ArrowRows {
+impl Iterator for RowBatchStream {
     type Item = Result<RecordBatch, ArrowError>;
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -154,7 +154,7 @@ impl Iterator for ArrowRows {
     }
 }
 
-impl RecordBatchReader for ArrowRows {
+impl RecordBatchReader for RowBatchStream {
     fn schema(&self) -> SchemaRef {
         Arc::clone(&self.schema)
     }

@@ -2,7 +2,7 @@
 
 use crate::corpus::Handle;
 use crate::error::{named, raise};
-use crate::told;
+use crate::tokenizer_json;
 use crate::words::{json, one_of, word};
 use corpusdb::curate::{ExtensionRecord, ExtensionSource, TextGrouping, TrainingTexts};
 use corpusdb::tokenizer::{
@@ -66,10 +66,10 @@ fn enter(
 ) -> Result<Value, Error> {
     let record = writer.register(new)?;
     if !backfill {
-        return Ok(told::record(&record, None));
+        return Ok(tokenizer_json::record(&record, None));
     }
     let added = writer.backfill(new.name, context)?;
-    Ok(told::record(&added.record, Some(&added)))
+    Ok(tokenizer_json::record(&added.record, Some(&added)))
 }
 
 /// Trains a tokenizer on the kept documents, registers it and encodes what is stored; record and decisions as JSON
@@ -212,7 +212,7 @@ pub(crate) fn backfill_tokenizer(
 ) -> PyResult<String> {
     let told = handle.write(py, listener.as_ref(), |writer, context| {
         let added = writer.backfill(&name, context)?;
-        Ok(told::record(&added.record, Some(&added)))
+        Ok(tokenizer_json::record(&added.record, Some(&added)))
     })?;
     json(py, &told)
 }

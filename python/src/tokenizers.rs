@@ -1,8 +1,8 @@
 //! Tokenizers of a corpus, for those who read: encode, decode, compare, check, analyse, export.
 
-use crate::blocking::{or_leave, soon};
+use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
-use crate::told;
+use crate::tokenizer_json;
 use crate::words::{json, word};
 use corpusdb::curate::{AnalyseOptions, TextGrouping};
 use corpusdb::tokenizer::Tokenizer;
@@ -16,7 +16,7 @@ type Ids<'py> = Bound<'py, PyArray1<u32>>;
 
 /// A tokenizer with its encoder. It needs no corpus any more, and goes through a fork.
 #[pyclass(frozen, module = "corpusdb._native", name = "Encoder")]
-pub(crate) struct Encoder {
+pub(crate) struct PyEncoder {
     name: String,
     tokenizer: Arc<Tokenizer>,
 }
@@ -24,13 +24,17 @@ pub(crate) struct Encoder {
 /// The tokenizer of that name, or the first.
 #[pyfunction]
 #[pyo3(signature = (handle, name=None))]
-pub(crate) fn encoder(py: Python<'_>, handle: &Handle, name: Option<String>) -> PyResult<Encoder> {
+pub(crate) fn encoder(
+    py: Python<'_>,
+    handle: &Handle,
+    name: Option<String>,
+) -> PyResult<PyEncoder> {
     let corpus = handle.corpus(py)?;
-    let loaded = or_leave(py, None, move |_| corpus.tokenizer(name.as_deref()))?;
-    Ok(Encoder { name: loaded.name, tokenizer: loaded.tokenizer })
+    let loaded = run_detached(py, None, move |_| corpus.tokenizer(name.as_deref()))?;
+    Ok(PyEncoder { name: loaded.name, tokenizer: loaded.tokenizer })
 }
 
-impl Encoder {
+impl PyEncoder {
     pub(crate) const fn new(name: String, tokenizer: Arc<Tokenizer>) -> Self {
         Self { name, tokenizer }
     }
@@ -41,7 +45,7 @@ impl Encoder {
 }
 
 #[pymethods]
-impl Encoder {
+impl PyEncoder {
     /// Its name in the corpus.
     #[getter]
     fn name(&self) -> &str {
@@ -66,7 +70,7 @@ impl Encoder {
 
     /// The ids of a text; with `specials`, special tokens that it spells are special tokens.
     fn encode<'py>(&self, py: Python<'py>, text: &str, specials: bool) -> PyResult<Ids<'py>> {
-        let ids = soon(py, || ids(&self.tokenizer, text, specials))?;
+        let ids = run_briefly(py, || ids(&self.tokenizer, text, specials))?;
         Ok(ids.into_pyarray(py))
     }
 
@@ -79,7 +83,7 @@ impl Encoder {
     ) -> PyResult<Vec<Ids<'py>>> {
         use rayon::prelude::*;
         let tokenizer = Arc::clone(&self.tokenizer);
-        let all = or_leave(py, None, move |context| {
+        let all = run_detached(py, None, move |context| {
             let one = |text: &String| {
                 if context.is_interrupted() {
                     Ok(Vec::new())
@@ -100,13 +104,13 @@ impl Encoder {
         specials: bool,
     ) -> PyResult<(Ids<'py>, Vec<(u32, u32)>)> {
         let (ids, offsets) =
-            soon(py, || Ok(self.tokenizer.encode_with_offsets(text, specials)?))?;
+            run_briefly(py, || Ok(self.tokenizer.encode_with_offsets(text, specials)?))?;
         Ok((ids.into_pyarray(py), offsets))
     }
 
     /// The text of ids, special tokens spelled out.
     fn decode(&self, py: Python<'_>, ids: Vec<u32>) -> PyResult<String> {
-        soon(py, || {
+        run_briefly(py, || {
             let vocab_size = self.tokenizer.vocab_size();
             if let Some(id) = ids.iter().copied().find(|id| *id >= vocab_size) {
                 let error = corpusdb::tokenizer::TokenizerError::NoSuchId { id, vocab_size };
@@ -136,7 +140,7 @@ pub(crate) fn pieces(
     specials: bool,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let pieces = soon(py, move || corpus.encode(name.as_deref(), &text, specials))?;
+    let pieces = run_briefly(py, move || corpus.encode(name.as_deref(), &text, specials))?;
     json(py, &pieces)
 }
 
@@ -154,14 +158,14 @@ fn names(corpus: &Corpus) -> Vec<String> {
 #[pyfunction]
 pub(crate) fn tokenizer_record(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let told = soon(py, move || {
+    let told = run_briefly(py, move || {
         let (id, record) = corpus.tokenizer_record(&name)?;
         let decisions = corpus.view().tokenizer_decisions(id).map_err(Error::from)?;
         let base = record.base.and_then(|base| {
             let found = corpus.view().tokenizers().find(|(id, _)| id.0 == base);
             found.map(|(_, base)| base.name.clone())
         });
-        Ok(told::everything(record, base.as_deref(), decisions.as_deref()))
+        Ok(tokenizer_json::everything(record, base.as_deref(), decisions.as_deref()))
     })?;
     json(py, &told)
 }
@@ -170,7 +174,7 @@ pub(crate) fn tokenizer_record(py: Python<'_>, handle: &Handle, name: String) ->
 #[pyfunction]
 pub(crate) fn check_tokenizer(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let (check, other) = or_leave(py, None, move |_| corpus.check_tokenizer(&name))?;
+    let (check, other) = run_detached(py, None, move |_| corpus.check_tokenizer(&name))?;
     let good = check.is_good() && other.is_none();
     let other = other.map(|document| document.0);
     json(py, &serde_json::json!({ "good": good, "other_ids": other, "check": check }))
@@ -185,7 +189,7 @@ pub(crate) fn diff_tokenizers(
     b: String,
 ) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let found = or_leave(py, None, move |_| corpus.diff_tokenizers(&a, &b))?;
+    let found = run_detached(py, None, move |_| corpus.diff_tokenizers(&a, &b))?;
     json(py, &found)
 }
 
@@ -211,8 +215,9 @@ pub(crate) fn analyse_tokenizers(
     let options =
         AnalyseOptions { condition, reference, by, sample_bytes, embedding_width: d_model };
     let corpus = handle.corpus(py)?;
-    let report =
-        or_leave(py, listener.as_ref(), move |context| corpus.analyse(&names, &options, context))?;
+    let report = run_detached(py, listener.as_ref(), move |context| {
+        corpus.analyse(&names, &options, context)
+    })?;
     let page = title.map(|title| crate::command::tokenizer_page(&report, &title));
     Ok((json(py, &report)?, page))
 }
@@ -226,7 +231,7 @@ pub(crate) fn tokenizer_file<'py>(
     sentencepiece: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let corpus = handle.corpus(py)?;
-    let bytes = soon(py, move || {
+    let bytes = run_briefly(py, move || {
         if sentencepiece { corpus.sentencepiece_model(&name) } else { corpus.tokenizer_json(&name) }
     })?;
     Ok(PyBytes::new(py, &bytes))
@@ -240,6 +245,6 @@ pub(crate) fn tokenizer_originals<'py>(
     name: String,
 ) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
     let corpus = handle.corpus(py)?;
-    let files = soon(py, move || corpus.tokenizer_originals(&name))?;
+    let files = run_briefly(py, move || corpus.tokenizer_originals(&name))?;
     Ok(files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect())
 }

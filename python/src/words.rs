@@ -53,12 +53,12 @@ pub(crate) fn json<T: Serialize + ?Sized>(py: Python<'_>, value: &T) -> PyResult
 /// As [`json`].
 pub(crate) fn tried<T: Serialize>(py: Python<'_>, report: &T, dry_run: bool) -> PyResult<String> {
     #[derive(Serialize)]
-    struct Tried<'a, T> {
+    struct TriedReport<'a, T> {
         #[serde(flatten)]
         report: &'a T,
         dry_run: bool,
     }
-    json(py, &Tried { report, dry_run })
+    json(py, &TriedReport { report, dry_run })
 }
 
 /// A text of strangers on one line, as a terminal shows and does not obey it.

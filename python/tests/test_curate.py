@@ -36,7 +36,7 @@ def test_documents_are_removed_and_restored(filled: corpusdb.Writer) -> None:
     assert filled.count("standing = 'removed'") == 3
     assert filled.remove([4], block="similar").changed == 1
     assert filled.ingest([{"text": corpora.nearly(4)}], source="other").kept == 0
-    for which, words in [(1000, "ids 0 to below"), ("nothing", "no key")]:
+    for which, words in [(1000, "ids 0 to below"), ("nothing", "no document has the key nothing")]:
         with pytest.raises(corpusdb.NotFound, match=words):
             filled.remove(which)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="give documents"):
@@ -67,7 +67,7 @@ def test_a_key_that_was_purged_was_purged_before(filled: corpusdb.Writer) -> Non
     assert filled.purge(key).purged == 1
     again = filled.purge([key, 1])
     assert (again.selected, again.purged, again.unchanged) == (2, 0, 2)
-    with pytest.raises(corpusdb.KeyNotFound, match="no document has the key nothing"):
+    with pytest.raises(corpusdb.NotFound, match="no document has the key nothing"):
         filled.purge([key, "nothing"])
     with pytest.raises(TypeError, match=r"documents\[1\]: expected an id \(a number\) or a key \(text\), got NoneType"):
         filled.purge([1, None])  # type: ignore[list-item]
@@ -170,7 +170,7 @@ def test_fields_are_set_from_outside(filled: corpusdb.Writer, tmp_path: Path, fo
     assert filled.sql("SELECT quality FROM documents WHERE id = 7").fetchall() == [(70.0,)]
     with pytest.raises(corpusdb.BadInput, match="not declared"):
         filled.fields.set("colour", keyed, key="url")
-    with pytest.raises(corpusdb.BadInput, match="give id= or key="):
+    with pytest.raises(corpusdb.BadInput, match="needed"):
         filled.fields.set("quality", keyed)
 
 
@@ -200,7 +200,7 @@ def test_fields_are_added_set_computed_listed_and_dropped(filled: corpusdb.Write
         filled.fields["size"]
     with pytest.raises(corpusdb.BadInput, match="is declared already"):
         filled.fields.add("edu", int)
-    with pytest.raises(corpusdb.BadName, match="unknown kind `date`"):
+    with pytest.raises(corpusdb.BadInput, match="date"):
         filled.fields.add("other", "date")  # type: ignore[arg-type]
     with pytest.raises(corpusdb.BadInput, match="each time"):
         filled.fields.compute("other", "random()")

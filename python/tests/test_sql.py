@@ -26,6 +26,16 @@ def test_rows_come_as_tuples(db: corpusdb.Corpus) -> None:
     assert [row[0] for row in db.sql("SELECT id FROM documents ORDER BY id")] == list(range(44))
 
 
+def test_two_columns_of_one_name_are_both_there_or_refused(db: corpusdb.Corpus) -> None:
+    table = db.sql("SELECT d.key, e.key, e.id FROM documents d JOIN documents e ON e.id = d.id + 1 WHERE d.id < 2")
+    keys = [f"https://a.example/{n}" for n in range(3)]
+    assert sorted(table.fetchall()) == [(keys[0], keys[1], 1), (keys[1], keys[2], 2)]
+    assert table.arrow().column_names == ["key", "key", "id"]
+    assert "https://a.example/1" in repr(table) and table._repr_html_().count("<th>key</th>") == 2
+    with pytest.raises(corpusdb.BadQuery, match="two columns are called `key`"):
+        table.to_dicts()
+
+
 def test_values_of_every_type_are_python_s(db: corpusdb.Corpus) -> None:
     (row,) = db.sql("""
         SELECT NULL, true, CAST(1 AS TINYINT), CAST(2 AS SMALLINT), CAST(3 AS INT), 4, CAST(5 AS INT UNSIGNED),
@@ -165,6 +175,8 @@ def test_parameters_are_values_and_never_text(db: corpusdb.Corpus) -> None:
         ("text = ?", [corpora.prose(3)], 1), ("id IN (SELECT id FROM documents WHERE year = ? LIMIT 5)", [2003], 1),
     ]:
         assert db.sql(count + statement, parameters).fetchall() == [(found,)], (statement, parameters)
+        assert db.count(statement, parameters) == len(db.select(statement, parameters)) == found
+        assert len(list(db.documents(statement, parameters))) == len(db.sample(99, statement, parameters)) == found
     (row,) = db.sql("SELECT $i + 1, $t || '!', $d, $m, $b, $n, $l LIMIT $k", {
         "i": 1, "t": "it's", "d": datetime.date(2026, 1, 2), "b": b"raw", "n": None, "l": [1, 2], "k": 1,
         "m": datetime.datetime(2026, 1, 2, 3, 4, 5, 6, tzinfo=datetime.timezone(datetime.timedelta(hours=2))),
@@ -198,3 +210,7 @@ def test_parameters_that_do_not_fit_are_named(db: corpusdb.Corpus) -> None:
             db.sql("SELECT ?, ?" if isinstance(given, list) and len(given) == 2 else "SELECT ?", given)
     with pytest.raises(corpusdb.BadQuery, match="no value was given"):
         db.sql("SELECT ?")
+    for condition, given in [("source = ?", None), ("source = $s", ["web"]), ("kept", {"s": 1})]:
+        with pytest.raises(corpusdb.BadQuery, match="a value was given for|no value was given for"):
+            db.count(condition, given)
+    assert db.count("source = $s", {"s": "web"}, snapshot="first") == 40

@@ -29,7 +29,7 @@ def test_a_tokenizer_encodes_and_decodes(db: corpusdb.Corpus) -> None:
     assert offsets[-1][1] == len("amber äther".encode()) and len(offsets) == len(ids)
     with pytest.raises(corpusdb.BadTokenizer):
         own.decode([10**6])
-    assert repr(own) == "<corpusdb.Tokenizer 'own': 400 ids>"
+    assert repr(own).splitlines()[0] == "<corpusdb.Tokenizer 'own': 400 ids>"
 
 
 def test_tokenizers_are_listed_and_asked_by_name(db: corpusdb.Corpus) -> None:

@@ -51,8 +51,11 @@ pub mod pages {
 pub mod rows {
     pub use super::spelling::{Face, spell_message};
     pub use super::verb::{
-        HandleKind, OpenHandle, PreparedVerb, VerbAnswer, VerbCall, VerbError, policy_settings,
+        HandleKind, OpenHandle, PreparedVerb, VerbAnswer, VerbCall, VerbError, options_of,
     };
+    pub use super::verbs::field::FieldSetSettings;
+    pub use super::verbs::ingest::IngestSettings;
+    pub use super::verbs::remove::RemovalArgs;
 }
 
 /// What the command says of a step, for the Python package.

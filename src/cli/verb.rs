@@ -10,7 +10,6 @@ use super::session::CommandSession;
 use super::spelling::{Face, spell_command};
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
-use corpusdb::dedup::PolicySettings;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter};
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -449,18 +448,17 @@ impl VerbEntry {
     }
 }
 
-/// A dedup policy of keywords, a JSON object, for what is no verb: the kernel's functions.
+/// The options that keywords of Python, a JSON object, come to as arguments of the command.
 ///
 /// # Errors
 /// As [`PreparedVerb::of`].
-pub fn policy_settings(keywords: &str) -> Result<PolicySettings, VerbError> {
-    let settings = || -> anyhow::Result<PolicySettings> {
+pub fn options_of<O: clap::Args>(keywords: &str) -> Result<O, VerbError> {
+    let options = || -> anyhow::Result<O> {
         let given: Map<String, Value> = serde_json::from_str(keywords).context("keywords")?;
-        let command = <PolicySettings as clap::Args>::augment_args(Command::new("policy"));
-        let matches = keywords::matches(command, &given)?;
-        Ok(<PolicySettings as clap::FromArgMatches>::from_arg_matches(&matches)?)
+        let command = O::augment_args(Command::new("options"));
+        Ok(O::from_arg_matches(&keywords::matches(command, &given)?)?)
     };
-    Ok(settings()?)
+    Ok(options()?)
 }
 
 /// The row of a path.
@@ -512,6 +510,11 @@ impl PreparedVerb {
     /// What it works on.
     pub fn on(&self) -> HandleKind {
         self.row.on
+    }
+
+    /// Whether it looks for a stop itself, to end where nothing is lost: then it is waited for.
+    pub fn stops(&self) -> bool {
+        self.row.stops
     }
 
     /// Whether a dry run is asked for.

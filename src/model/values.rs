@@ -60,7 +60,10 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
 /// In words, when it is not one.
 pub fn parse_share(text: &str) -> Result<f64, String> {
     let share: f64 = text.parse().map_err(|_| "write a share between 0 and 1, like 0.5")?;
-    if (0.0..=1.0).contains(&share) { Ok(share) } else { Err("not between 0 and 1".to_owned()) }
+    match (0.0..=1.0).contains(&share) {
+        true => Ok(share),
+        false => Err(format!("{text} is not between 0 and 1")),
+    }
 }
 
 /// Reads `NAME=VALUE`, both of them not empty.

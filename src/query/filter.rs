@@ -2,7 +2,7 @@
 
 use super::error::QueryError;
 use super::snapshots::kept_in;
-use super::sql::{count, select};
+use super::sql::{SqlParameters, count, count_with, select, select_with};
 use crate::model::SourceId;
 use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
@@ -17,7 +17,7 @@ use roaring::RoaringTreemap;
 /// assert_eq!(filter.condition.as_deref(), Some("language = 'en'"));
 /// assert_eq!(DocumentFilter::default(), DocumentFilter::from(None));
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct DocumentFilter {
     /// Only documents for which this is true: a SQL boolean expression over the table documents.
@@ -34,9 +34,18 @@ pub struct DocumentFilter {
     /// Only what this snapshot keeps; `stats` counts all that was stored when it was made, too.
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub snapshot: Option<String>,
+    /// The values of `?`, `$1` or `$name` in the condition.
+    #[cfg_attr(feature = "cli", arg(skip))]
+    pub parameters: SqlParameters,
 }
 
 impl DocumentFilter {
+    /// The same, with values for the parameters of the condition: they are bound to it and never become part of its text.
+    #[must_use]
+    pub fn with_parameters(self, parameters: SqlParameters) -> Self {
+        Self { parameters, ..self }
+    }
+
     /// The same, of this source alone.
     #[must_use]
     pub fn of_source(self, source: impl Into<String>) -> Self {
@@ -64,7 +73,7 @@ impl DocumentFilter {
             found = Some(meet(found, of_source));
         }
         if let Some(condition) = &self.condition {
-            found = Some(meet(found, select(view, Some(condition))?));
+            found = Some(meet(found, select_with(view, condition, &self.parameters)?));
         }
         found.map_or_else(|| select(view, None), Ok)
     }
@@ -75,7 +84,10 @@ impl DocumentFilter {
     /// As [`DocumentFilter::select`].
     pub(crate) fn count(&self, view: &View) -> Result<u64, QueryError> {
         if self.source.is_none() && self.snapshot.is_none() {
-            return count(view, self.condition.as_deref());
+            return match &self.condition {
+                Some(condition) => count_with(view, condition, &self.parameters),
+                None => count(view, None),
+            };
         }
         Ok(self.select(view)?.len())
     }

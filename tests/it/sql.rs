@@ -523,3 +523,21 @@ fn parameters_are_bound_as_values() {
         assert!(refused.contains(why), "{statement}: {refused}");
     }
 }
+
+#[test]
+fn conditions_take_parameters_too() {
+    let library = Library::new();
+    let corpus = Corpus::options().memory(MEMORY).open(&library.corpus).unwrap();
+    let values = |values: Vec<(&'static str, SqlValue)>| SqlParameters::by_name(values);
+    let filter = DocumentFilter::from("source = $s AND id < $n");
+    let bound =
+        filter.clone().with_parameters(values(vec![("s", "web".into()), ("n", 9_i64.into())]));
+    assert_eq!(corpus.count(&bound).unwrap(), 9);
+    assert_eq!(corpus.select(&bound).unwrap(), corpus.select("source = 'web' AND id < 9").unwrap());
+    assert_eq!(corpus.sample(&bound, 99, 1).unwrap().len(), 9);
+    assert_eq!(corpus.stats(&bound).unwrap().all.documents, 9);
+    let none = corpus.count(&bound.in_snapshot("june")).unwrap();
+    assert_eq!(none, corpus.count(DocumentFilter::from("id < 9").in_snapshot("june")).unwrap());
+    let refused = corpus.count(&filter).unwrap_err().to_string();
+    assert!(refused.contains("no value was given for `$n`, `$s`"), "{refused}");
+}

@@ -1,6 +1,6 @@
 //! Columns of a batch by name and type, and batches made of columns.
 
-use super::{Told, worded};
+use super::{KernelResult, worded};
 use corpusdb::arrow::array::{
     Array, ArrayRef, AsArray, BooleanArray, FixedSizeBinaryBuilder, LargeBinaryArray,
     LargeStringArray, PrimitiveArray, RecordBatch,
@@ -11,10 +11,10 @@ use corpusdb::kernel::Rank;
 use std::sync::Arc;
 
 /// The columns of one batch.
-pub(super) struct Columns<'b>(pub(super) &'b RecordBatch);
+pub(super) struct KernelColumns<'b>(pub(super) &'b RecordBatch);
 
-impl Columns<'_> {
-    fn find(&self, name: &str) -> Told<&ArrayRef> {
+impl KernelColumns<'_> {
+    fn find(&self, name: &str) -> KernelResult<&ArrayRef> {
         self.0.column_by_name(name).ok_or_else(|| {
             let schema = self.0.schema();
             let there: Vec<&str> =
@@ -23,7 +23,7 @@ impl Columns<'_> {
         })
     }
 
-    fn typed(&self, name: &str, kind: &DataType) -> Told<ArrayRef> {
+    fn typed(&self, name: &str, kind: &DataType) -> KernelResult<ArrayRef> {
         cast(self.find(name)?, kind).map_err(|error| format!("column `{name}`: {error}"))
     }
 
@@ -31,39 +31,42 @@ impl Columns<'_> {
         self.0.column_by_name(name).is_some()
     }
 
-    /// As [`Columns::strings`], where the column may be absent.
-    pub(super) fn strings_if(&self, name: Option<&str>) -> Told<Option<LargeStringArray>> {
+    /// As [`KernelColumns::strings`], where the column may be absent.
+    pub(super) fn strings_if(&self, name: Option<&str>) -> KernelResult<Option<LargeStringArray>> {
         name.map(|name| self.strings(name)).transpose()
     }
 
-    pub(super) fn strings(&self, name: &str) -> Told<LargeStringArray> {
+    pub(super) fn strings(&self, name: &str) -> KernelResult<LargeStringArray> {
         Ok(self.typed(name, &DataType::LargeUtf8)?.as_string::<i64>().clone())
     }
 
-    pub(super) fn bytes(&self, name: &str) -> Told<LargeBinaryArray> {
+    pub(super) fn bytes(&self, name: &str) -> KernelResult<LargeBinaryArray> {
         Ok(self.typed(name, &DataType::LargeBinary)?.as_binary::<i64>().clone())
     }
 
-    pub(super) fn booleans(&self, name: &str) -> Told<BooleanArray> {
+    pub(super) fn booleans(&self, name: &str) -> KernelResult<BooleanArray> {
         Ok(self.typed(name, &DataType::Boolean)?.as_boolean().clone())
     }
 
-    pub(super) fn numbers<T: ArrowPrimitiveType>(&self, name: &str) -> Told<PrimitiveArray<T>> {
+    pub(super) fn numbers<T: ArrowPrimitiveType>(
+        &self,
+        name: &str,
+    ) -> KernelResult<PrimitiveArray<T>> {
         Ok(self.typed(name, &T::DATA_TYPE)?.as_primitive::<T>().clone())
     }
 
-    pub(super) fn kind(&self, name: &str) -> Told<DataType> {
+    pub(super) fn kind(&self, name: &str) -> KernelResult<DataType> {
         Ok(self.find(name)?.data_type().clone())
     }
 
     /// A column of ranks, none of them absent.
-    pub(super) fn ranks(&self, name: &str) -> Told<Vec<Rank>> {
+    pub(super) fn ranks(&self, name: &str) -> KernelResult<Vec<Rank>> {
         let column = self.bytes(name)?;
         (0..column.len()).map(|row| required(rank_at(&column, row, name)?, name, row)).collect()
     }
 
     /// A column of ranks, if it is there; some may be absent.
-    pub(super) fn ranks_if(&self, name: &str) -> Told<Vec<Option<Rank>>> {
+    pub(super) fn ranks_if(&self, name: &str) -> KernelResult<Vec<Option<Rank>>> {
         if !self.has(name) {
             return Ok(vec![None; self.0.num_rows()]);
         }
@@ -72,7 +75,7 @@ impl Columns<'_> {
     }
 
     /// A column of hashes of 16 bytes.
-    pub(super) fn hashes(&self, name: &str) -> Told<Vec<[u8; 16]>> {
+    pub(super) fn hashes(&self, name: &str) -> KernelResult<Vec<[u8; 16]>> {
         let column = self.bytes(name)?;
         let one = |(row, bytes): (usize, Option<&[u8]>)| {
             bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
@@ -83,7 +86,11 @@ impl Columns<'_> {
     }
 
     /// The batch without the columns named, and with others behind them.
-    pub(super) fn replaced(&self, gone: &[&str], new: Vec<(&str, ArrayRef)>) -> Told<RecordBatch> {
+    pub(super) fn replaced(
+        &self,
+        gone: &[&str],
+        new: Vec<(&str, ArrayRef)>,
+    ) -> KernelResult<RecordBatch> {
         let schema = self.0.schema();
         let kept = schema.fields().iter().zip(self.0.columns());
         let kept = kept.filter(|(field, _)| !gone.contains(&field.name().as_str()));
@@ -95,11 +102,11 @@ impl Columns<'_> {
 }
 
 /// What is not there, refused by name and row.
-pub(super) fn required<T>(value: Option<T>, name: &str, row: usize) -> Told<T> {
+pub(super) fn required<T>(value: Option<T>, name: &str, row: usize) -> KernelResult<T> {
     value.ok_or_else(|| format!("column `{name}`, row {row} has no value"))
 }
 
-fn rank_at(column: &LargeBinaryArray, row: usize, name: &str) -> Told<Option<Rank>> {
+fn rank_at(column: &LargeBinaryArray, row: usize, name: &str) -> KernelResult<Option<Rank>> {
     if column.is_null(row) {
         return Ok(None);
     }
@@ -111,7 +118,7 @@ fn rank_at(column: &LargeBinaryArray, row: usize, name: &str) -> Told<Option<Ran
 }
 
 /// A batch of columns, all of which may have rows without a value.
-pub(super) fn batch(columns: Vec<(&str, ArrayRef)>) -> Told<RecordBatch> {
+pub(super) fn batch(columns: Vec<(&str, ArrayRef)>) -> KernelResult<RecordBatch> {
     let field = |(name, column): &(&str, ArrayRef)| {
         Field::new((*name).to_owned(), column.data_type().clone(), true)
     };
@@ -124,7 +131,7 @@ pub(super) fn batch(columns: Vec<(&str, ArrayRef)>) -> Told<RecordBatch> {
 pub(super) fn fixed<B: AsRef<[u8]>>(
     width: usize,
     values: impl IntoIterator<Item = Option<B>>,
-) -> Told<ArrayRef> {
+) -> KernelResult<ArrayRef> {
     let mut column = FixedSizeBinaryBuilder::new(i32::try_from(width).unwrap_or(i32::MAX));
     for value in values {
         match value {
@@ -136,6 +143,6 @@ pub(super) fn fixed<B: AsRef<[u8]>>(
 }
 
 /// A column of ranks.
-pub(super) fn ranks(values: impl IntoIterator<Item = Option<Rank>>) -> Told<ArrayRef> {
+pub(super) fn ranks(values: impl IntoIterator<Item = Option<Rank>>) -> KernelResult<ArrayRef> {
     fixed(Rank::LEN, values.into_iter().map(|rank| rank.map(Rank::to_bytes)))
 }

@@ -1,10 +1,10 @@
 //! What stays of documents whose similarities are known.
 
-use super::columns::{Columns, batch, ranks, required};
+use super::columns::{KernelColumns, batch, ranks, required};
 use super::pairs::count_columns;
-use super::{Reading, Told, answer};
+use super::{BatchSource, KernelResult, answer};
 use crate::error::named;
-use crate::policy::PolicySettings;
+use crate::policy::PolicyKeywords;
 use corpusdb::DocId;
 use corpusdb::arrow::array::{Array, Float64Array, RecordBatch, StringArray};
 use corpusdb::arrow::datatypes::{Int64Type, UInt32Type};
@@ -20,13 +20,13 @@ pub(crate) fn kernel_decide(
     py: Python<'_>,
     members: PyRecordBatchReader,
     edges: PyRecordBatchReader,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
 ) -> PyResult<PyRecordBatch> {
     let policy = settings.policy(py)?;
-    let (members, edges) = (Reading::of(members)?, Reading::of(edges)?);
+    let (members, edges) = (BatchSource::of(members)?, BatchSource::of(edges)?);
     answer(py, move || {
-        let members = read_members(&Columns(&members.rows()?))?;
-        let edges = read_edges(&Columns(&edges.rows()?))?;
+        let members = read_members(&KernelColumns(&members.rows()?))?;
+        let edges = read_edges(&KernelColumns(&edges.rows()?))?;
         told(&decide(&members, &edges, &policy))
     })
 }
@@ -34,11 +34,11 @@ pub(crate) fn kernel_decide(
 /// The digest of documents that take part in decisions, by columns `id` and `standing`, as a number.
 #[pyfunction]
 pub(crate) fn standings_digest(py: Python<'_>, documents: PyRecordBatchReader) -> PyResult<u64> {
-    let reading = Reading::of(documents)?;
+    let reading = BatchSource::of(documents)?;
     let digest = py.detach(move || {
         let mut digest = StandingsDigest::default();
         for batch in reading.batches()? {
-            let columns = Columns(&batch);
+            let columns = KernelColumns(&batch);
             let (ids, names) = (columns.numbers::<Int64Type>("id")?, columns.strings("standing")?);
             for row in 0..batch.num_rows() {
                 let id = required(ids.is_valid(row).then(|| ids.value(row)), "id", row)?;
@@ -56,7 +56,7 @@ pub(crate) fn standings_digest(py: Python<'_>, documents: PyRecordBatchReader) -
     digest.map_err(|why: String| named(py, "BadInput", &why))
 }
 
-fn read_members(columns: &Columns<'_>) -> Told<Vec<GraphMember>> {
+fn read_members(columns: &KernelColumns<'_>) -> KernelResult<Vec<GraphMember>> {
     let (texts, raws) = (columns.hashes("text_hash")?, columns.hashes("raw_hash")?);
     let tokens = columns.numbers::<UInt32Type>("tokens")?;
     let shingles = columns.numbers::<UInt32Type>("shingles")?;
@@ -73,7 +73,7 @@ fn read_members(columns: &Columns<'_>) -> Told<Vec<GraphMember>> {
     Ok(rows.map(member).collect())
 }
 
-fn read_edges(columns: &Columns<'_>) -> Told<Vec<Edge>> {
+fn read_edges(columns: &KernelColumns<'_>) -> KernelResult<Vec<Edge>> {
     let names = ["shared", "left_shingles", "right_shingles"];
     let [shared, left, right] = names.map(|name| columns.numbers::<UInt32Type>(name));
     let (shared, left, right) = (shared?, left?, right?);
@@ -89,7 +89,7 @@ fn read_edges(columns: &Columns<'_>) -> Told<Vec<Edge>> {
     Ok(ends.map(edge).collect())
 }
 
-fn told(outcomes: &[GraphDecision]) -> Told<RecordBatch> {
+fn told(outcomes: &[GraphDecision]) -> KernelResult<RecordBatch> {
     let witnesses: Vec<Option<Witness>> = outcomes.iter().map(|one| one.witness).collect();
     let overlaps: Vec<Option<Overlap>> =
         witnesses.iter().map(|one| one.and_then(|one| one.overlap)).collect();

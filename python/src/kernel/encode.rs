@@ -1,9 +1,9 @@
 //! Texts to token ids, by the encoder that a corpus uses.
 
-use super::columns::{Columns, required};
+use super::columns::{KernelColumns, required};
 use super::each;
-use crate::blocking::soon;
-use crate::tokenizers::Encoder;
+use crate::blocking::run_briefly;
+use crate::tokenizers::PyEncoder;
 use corpusdb::arrow::array::{Array, ListBuilder, UInt32Builder};
 use corpusdb::tokenizer::Tokenizer;
 use pyo3::prelude::*;
@@ -12,9 +12,9 @@ use std::sync::Arc;
 
 /// Loads the bytes of a `tokenizer.json`, without a corpus.
 #[pyfunction]
-pub(crate) fn load_encoder(py: Python<'_>, file: Vec<u8>) -> PyResult<Encoder> {
-    let tokenizer = soon(py, || Ok(Tokenizer::load(&file, &[])?))?;
-    Ok(Encoder::new(String::new(), Arc::new(tokenizer)))
+pub(crate) fn load_encoder(py: Python<'_>, file: Vec<u8>) -> PyResult<PyEncoder> {
+    let tokenizer = run_briefly(py, || Ok(Tokenizer::load(&file, &[])?))?;
+    Ok(PyEncoder::new(String::new(), Arc::new(tokenizer)))
 }
 
 /// The ids of the texts of a column, in its place; a text that is refused has none.
@@ -22,12 +22,12 @@ pub(crate) fn load_encoder(py: Python<'_>, file: Vec<u8>) -> PyResult<Encoder> {
 pub(crate) fn kernel_encode(
     py: Python<'_>,
     batches: PyRecordBatchReader,
-    encoder: &Encoder,
+    encoder: &PyEncoder,
     text: String,
 ) -> PyResult<PyRecordBatch> {
     let tokenizer = encoder.tokenizer();
     each(py, batches, move |batch| {
-        let columns = Columns(batch);
+        let columns = KernelColumns(batch);
         let texts = columns.strings(&text)?;
         let mut encoder = tokenizer.encoder();
         let mut column = ListBuilder::new(UInt32Builder::new());

@@ -22,22 +22,22 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 
 /// What is wrong with what was given, in words.
-pub(crate) type Told<T> = Result<T, String>;
+pub(crate) type KernelResult<T> = Result<T, String>;
 
 fn worded(error: ArrowError) -> String {
     error.to_string()
 }
 
 /// All batches of a reader, and their schema.
-struct Reading(Box<dyn RecordBatchReader + Send>);
+struct BatchSource(Box<dyn RecordBatchReader + Send>);
 
-impl Reading {
+impl BatchSource {
     fn of(given: PyRecordBatchReader) -> PyResult<Self> {
         given.into_reader().map(Self)
     }
 
     /// At least one batch, which may be empty.
-    fn batches(self) -> Told<Vec<RecordBatch>> {
+    fn batches(self) -> KernelResult<Vec<RecordBatch>> {
         let schema = self.0.schema();
         let mut batches = self.0.collect::<Result<Vec<_>, _>>().map_err(worded)?;
         if batches.is_empty() {
@@ -47,7 +47,7 @@ impl Reading {
     }
 
     /// All rows as one batch.
-    fn rows(self) -> Told<RecordBatch> {
+    fn rows(self) -> KernelResult<RecordBatch> {
         let batches = self.batches()?;
         let schema = batches.first().map(RecordBatch::schema).ok_or("no batch was given")?;
         concat_batches(&schema, &batches).map_err(worded)
@@ -58,11 +58,11 @@ impl Reading {
 fn each(
     py: Python<'_>,
     given: PyRecordBatchReader,
-    mut work: impl FnMut(&RecordBatch) -> Told<RecordBatch> + Send,
+    mut work: impl FnMut(&RecordBatch) -> KernelResult<RecordBatch> + Send,
 ) -> PyResult<PyRecordBatch> {
-    let reading = Reading::of(given)?;
+    let reading = BatchSource::of(given)?;
     answer(py, move || {
-        let done = reading.batches()?.iter().map(&mut work).collect::<Told<Vec<_>>>()?;
+        let done = reading.batches()?.iter().map(&mut work).collect::<KernelResult<Vec<_>>>()?;
         let schema = done.first().map(RecordBatch::schema).ok_or("no batch was given")?;
         concat_batches(&schema, &done).map_err(worded)
     })
@@ -71,7 +71,7 @@ fn each(
 /// Runs `work` without the interpreter's lock; what is wrong becomes an exception.
 fn answer(
     py: Python<'_>,
-    work: impl FnOnce() -> Told<RecordBatch> + Send,
+    work: impl FnOnce() -> KernelResult<RecordBatch> + Send,
 ) -> PyResult<PyRecordBatch> {
     let done = py.detach(work);
     done.map(PyRecordBatch::new).map_err(|why| named(py, "BadInput", &why))

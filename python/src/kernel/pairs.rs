@@ -1,8 +1,8 @@
 //! Pairs of documents: which are close enough, how similar their texts are, and what they connect.
 
-use super::columns::{Columns, batch, ranks, required};
-use super::{Reading, Told, answer, each, worded};
-use crate::policy::PolicySettings;
+use super::columns::{KernelColumns, batch, ranks, required};
+use super::{BatchSource, KernelResult, answer, each, worded};
+use crate::policy::PolicyKeywords;
 use corpusdb::Policy;
 use corpusdb::arrow::array::{
     Array, ArrayRef, BooleanArray, Float64Array, LargeBinaryArray, UInt32Array,
@@ -22,12 +22,12 @@ use std::sync::Arc;
 pub(crate) fn kernel_verify(
     py: Python<'_>,
     batches: PyRecordBatchReader,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
 ) -> PyResult<PyRecordBatch> {
     let policy = settings.policy(py)?;
     let mut overlaps = TextComparer::new(&policy);
     each(py, batches, move |batch| {
-        let columns = Columns(batch);
+        let columns = KernelColumns(batch);
         let (left, right) = (columns.strings("left_text")?, columns.strings("right_text")?);
         let mut found: Vec<Option<Overlap>> = Vec::with_capacity(left.len());
         for row in 0..left.len() {
@@ -67,12 +67,12 @@ pub(super) fn count_columns<'n>(
 pub(crate) fn kernel_close(
     py: Python<'_>,
     batches: PyRecordBatchReader,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
 ) -> PyResult<PyRecordBatch> {
     let policy = settings.policy(py)?;
     let floor = estimate_floor(&policy);
     each(py, batches, move |batch| {
-        let columns = Columns(batch);
+        let columns = KernelColumns(batch);
         let (left, right) = (columns.bytes("left_sketch")?, columns.bytes("right_sketch")?);
         let mut is_close = Vec::with_capacity(left.len());
         for row in 0..left.len() {
@@ -81,11 +81,16 @@ pub(crate) fn kernel_close(
             is_close.push(one.estimate(&other) >= floor);
         }
         let close = filter_record_batch(batch, &BooleanArray::from(is_close)).map_err(worded)?;
-        Columns(&close).replaced(&["left_sketch", "right_sketch"], Vec::new())
+        KernelColumns(&close).replaced(&["left_sketch", "right_sketch"], Vec::new())
     })
 }
 
-fn sketch_at(column: &LargeBinaryArray, row: usize, policy: &Policy, name: &str) -> Told<Sketch> {
+fn sketch_at(
+    column: &LargeBinaryArray,
+    row: usize,
+    policy: &Policy,
+    name: &str,
+) -> KernelResult<Sketch> {
     let bytes = if column.is_valid(row) { column.value(row) } else { &[] };
     Sketch::from_bytes(bytes, policy).ok_or_else(|| {
         let bytes = bytes.len();
@@ -99,19 +104,19 @@ fn sketch_at(column: &LargeBinaryArray, row: usize, policy: &Policy, name: &str)
 pub(crate) fn kernel_near(
     py: Python<'_>,
     batches: PyRecordBatchReader,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
     most: usize,
 ) -> PyResult<PyRecordBatch> {
     let policy = settings.policy(py)?;
-    let reading = Reading::of(batches)?;
+    let reading = BatchSource::of(batches)?;
     answer(py, move || {
         let mut buckets: BTreeMap<Vec<u8>, Vec<BucketMember>> = BTreeMap::new();
         for batch in reading.batches()? {
-            for (bucket, seat) in seated(&Columns(&batch), &policy)? {
+            for (bucket, seat) in seated(&KernelColumns(&batch), &policy)? {
                 buckets.entry(bucket).or_default().push(seat);
             }
         }
-        let mut sides = Sides::default();
+        let mut sides = KernelPairColumns::default();
         for seats in buckets.values() {
             let (pairs, open) = near_in_bucket(seats, &policy, most);
             sides.add(pairs, open);
@@ -125,23 +130,25 @@ pub(crate) fn kernel_near(
 pub(crate) fn kernel_similar(
     py: Python<'_>,
     batches: PyRecordBatchReader,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
     most: usize,
 ) -> PyResult<PyRecordBatch> {
     let policy = settings.policy(py)?;
-    let reading = Reading::of(batches)?;
+    let reading = BatchSource::of(batches)?;
     answer(py, move || {
         let read = reading.batches()?;
-        let texts = read.iter().map(|batch| Columns(batch).strings("text"));
-        let texts = texts.collect::<Told<Vec<_>>>()?;
+        let texts = read.iter().map(|batch| KernelColumns(batch).strings("text"));
+        let texts = texts.collect::<KernelResult<Vec<_>>>()?;
         let mut buckets: BTreeMap<Vec<u8>, Vec<(BucketMember, &str)>> = BTreeMap::new();
         for (batch, texts) in read.iter().zip(&texts) {
-            for (row, (bucket, seat)) in seated(&Columns(batch), &policy)?.into_iter().enumerate() {
+            for (row, (bucket, seat)) in
+                seated(&KernelColumns(batch), &policy)?.into_iter().enumerate()
+            {
                 let text = texts.is_valid(row).then(|| texts.value(row));
                 buckets.entry(bucket).or_default().push((seat, required(text, "text", row)?));
             }
         }
-        let (mut sides, mut overlaps) = (Sides::default(), Vec::new());
+        let (mut sides, mut overlaps) = (KernelPairColumns::default(), Vec::new());
         for seats in buckets.values() {
             let (edges, open) = similar_in_bucket(seats, &policy, most);
             sides.add(edges.iter().map(|edge| (edge.left, edge.right)), open);
@@ -157,12 +164,12 @@ pub(crate) fn kernel_similar(
 
 /// Pairs, and behind those of each bucket who is open, without a right side.
 #[derive(Default)]
-struct Sides {
+struct KernelPairColumns {
     left: Vec<Option<Rank>>,
     right: Vec<Option<Rank>>,
 }
 
-impl Sides {
+impl KernelPairColumns {
     fn add(&mut self, pairs: impl IntoIterator<Item = (Rank, Rank)>, open: Vec<Rank>) {
         for (left, right) in pairs {
             self.left.push(Some(left));
@@ -172,13 +179,16 @@ impl Sides {
         self.right.resize(self.left.len(), None);
     }
 
-    fn columns(self) -> Told<Vec<(&'static str, ArrayRef)>> {
+    fn columns(self) -> KernelResult<Vec<(&'static str, ArrayRef)>> {
         Ok(vec![("left", ranks(self.left)?), ("right", ranks(self.right)?)])
     }
 }
 
 /// The rows of a batch as members of their buckets.
-fn seated(columns: &Columns<'_>, policy: &Policy) -> Told<Vec<(Vec<u8>, BucketMember)>> {
+fn seated(
+    columns: &KernelColumns<'_>,
+    policy: &Policy,
+) -> KernelResult<Vec<(Vec<u8>, BucketMember)>> {
     let (bucket, sketches) = (columns.bytes("bucket")?, columns.bytes("sketch")?);
     let (bounds, clusters) = (columns.ranks_if("bound")?, columns.ranks_if("cluster")?);
     let live = if columns.has("live") { Some(columns.booleans("live")?) } else { None };
@@ -198,11 +208,11 @@ pub(crate) fn kernel_components(
     py: Python<'_>,
     batches: PyRecordBatchReader,
 ) -> PyResult<PyRecordBatch> {
-    let reading = Reading::of(batches)?;
+    let reading = BatchSource::of(batches)?;
     answer(py, move || {
         let mut links = Vec::new();
         for batch in reading.batches()? {
-            let columns = Columns(&batch);
+            let columns = KernelColumns(&batch);
             links.extend(columns.ranks("left")?.into_iter().zip(columns.ranks("right")?));
         }
         let (nodes, roots): (Vec<_>, Vec<_>) = components(&links).into_iter().unzip();

@@ -1,9 +1,9 @@
 //! Texts to what is compared of them.
 
-use super::columns::{Columns, batch, fixed, ranks, required};
-use super::{Told, each};
+use super::columns::{KernelColumns, batch, fixed, ranks, required};
+use super::{KernelResult, each};
 use crate::error::named;
-use crate::policy::PolicySettings;
+use crate::policy::PolicyKeywords;
 use corpusdb::arrow::array::{
     Array, ArrayRef, Int64Array, LargeStringArray, RecordBatch, UInt32Array, UInt64Array,
 };
@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// Bytes of the hash of a band.
 const BAND: usize = 5;
 
-/// Names of the columns that are read.
-struct Names {
+/// FingerprintColumns of the columns that are read.
+struct FingerprintColumns {
     text: String,
     key: Option<String>,
     source: Option<String>,
@@ -33,7 +33,7 @@ struct Names {
 pub(crate) fn kernel_fingerprint(
     py: Python<'_>,
     batches: PyRecordBatchReader,
-    settings: PolicySettings,
+    settings: PolicyKeywords,
     text: String,
     key: Option<String>,
     source: Option<String>,
@@ -49,17 +49,17 @@ pub(crate) fn kernel_fingerprint(
         let why = "the keep order looks at a field: name the column that has its numbers";
         return Err(named(py, "BadPolicy", why));
     }
-    let names = Names { text, key, source, order, number };
+    let names = FingerprintColumns { text, key, source, order, number };
     let mut printer = TextPrinter::new(&policy);
-    each(py, batches, move |batch| prints(&mut printer, &policy, &names, &Columns(batch)))
+    each(py, batches, move |batch| prints(&mut printer, &policy, &names, &KernelColumns(batch)))
 }
 
 fn prints(
     printer: &mut TextPrinter,
     policy: &Policy,
-    names: &Names,
-    columns: &Columns<'_>,
-) -> Told<RecordBatch> {
+    names: &FingerprintColumns,
+    columns: &KernelColumns<'_>,
+) -> KernelResult<RecordBatch> {
     let texts = columns.strings(&names.text)?;
     let sources = columns.strings_if(names.source.as_deref())?;
     let order =
@@ -103,7 +103,7 @@ fn source_at(sources: Option<&LargeStringArray>, row: usize) -> &str {
 }
 
 /// The columns of the prints themselves.
-fn described(found: &[TextPrint], policy: &Policy) -> Told<Vec<(&'static str, ArrayRef)>> {
+fn described(found: &[TextPrint], policy: &Policy) -> KernelResult<Vec<(&'static str, ArrayRef)>> {
     let slots = match policy.signature {
         Signature::Native => Sketch::LEN,
         Signature::Bigcode => {
@@ -131,7 +131,7 @@ fn described(found: &[TextPrint], policy: &Policy) -> Told<Vec<(&'static str, Ar
 }
 
 /// Numbers in the integer form of columns.
-fn numbers(columns: &Columns<'_>, name: &str) -> Told<Vec<Option<i64>>> {
+fn numbers(columns: &KernelColumns<'_>, name: &str) -> KernelResult<Vec<Option<i64>>> {
     if columns.kind(name)?.is_floating() {
         let found = columns.numbers::<Float64Type>(name)?;
         let usable = |number: Option<f64>| number.filter(|number| !number.is_nan());

@@ -4,7 +4,7 @@
 
 use super::made::{IdMaker, Made, Maker};
 use super::reader::{Opened, lock, raised};
-use crate::process::Owned;
+use crate::process::ProcessOwned;
 use corpusdb::Error;
 use corpusdb::epoch::{EpochBatch, EpochSteps, IdBatch, IdSteps};
 use pyo3::exceptions::{PyOSError, PyRuntimeError};
@@ -90,7 +90,7 @@ impl Drop for Running {
 /// Batches read ahead.
 #[pyclass(frozen, module = "corpusdb._native", name = "Batches")]
 pub(crate) struct Batches {
-    running: Owned<Mutex<Option<Running>>>,
+    running: ProcessOwned<Mutex<Option<Running>>>,
 }
 
 impl Batches {
@@ -123,7 +123,7 @@ impl Batches {
                 })?);
             }
         }
-        Ok(Self { running: Owned::new(Mutex::new(Some(running))) })
+        Ok(Self { running: ProcessOwned::new(Mutex::new(Some(running))) })
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the rows of a batch are made of: told with it, or found when somebody asks.
 
 use super::reader::{Opened, lock, raised};
-use crate::process::Owned;
+use crate::process::ProcessOwned;
 use corpusdb::Error;
 use corpusdb::epoch::{Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, StreamOptions};
 use numpy::ToPyArray;
@@ -111,7 +111,7 @@ pub(crate) struct Origin {
 enum Known {
     Told(Told),
     /// The batch, and what finds it: with it the corpus is held open.
-    Asked(Owned<Arc<Origins>>, u64),
+    Asked(ProcessOwned<Arc<Origins>>, u64),
 }
 
 impl Origin {
@@ -120,7 +120,7 @@ impl Origin {
     }
 
     pub(super) fn asked(origins: &Arc<Origins>, batch: u64) -> Self {
-        Self { known: Known::Asked(Owned::new(Arc::clone(origins)), batch) }
+        Self { known: Known::Asked(ProcessOwned::new(Arc::clone(origins)), batch) }
     }
 }
 

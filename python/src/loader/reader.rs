@@ -3,10 +3,10 @@
 use super::ahead::{Batches, Work};
 use super::made::{Form, IdMaker, Maker};
 use super::origin::Origins;
-use crate::blocking::or_leave;
+use crate::blocking::run_detached;
 use crate::error::{named, raise};
-use crate::plan::Plan;
-use crate::process::Owned;
+use crate::plan::PyPlan;
+use crate::process::ProcessOwned;
 use corpusdb::epoch::{Epoch, EpochBatch, EpochError, Manifest, Planned, StreamOptions};
 use corpusdb::{Context, Corpus, DocId, Error};
 use pyo3::prelude::*;
@@ -32,7 +32,7 @@ pub(super) struct Opened {
 /// The rows and batches of a plan, read beside whoever writes.
 #[pyclass(frozen, module = "corpusdb._native", name = "Reader")]
 pub(crate) struct Reader {
-    opened: Owned<Mutex<Option<Arc<Opened>>>>,
+    opened: ProcessOwned<Mutex<Option<Arc<Opened>>>>,
 }
 
 #[pymethods]
@@ -46,7 +46,7 @@ impl Reader {
         py: Python<'_>,
         path: PathBuf,
         hash: String,
-        plan: Option<&Plan>,
+        plan: Option<&PyPlan>,
         memory: u64,
         threads: usize,
         shards: Vec<PathBuf>,
@@ -57,7 +57,7 @@ impl Reader {
         let pool = pool.map_err(|error| {
             pyo3::exceptions::PyOSError::new_err(format!("cannot start {threads} threads: {error}"))
         })?;
-        let opened = or_leave(py, None, move |_| {
+        let opened = run_detached(py, None, move |_| {
             let files = by_epoch(files, &hash)?;
             let opened = pool.install(|| {
                 let corpus = Corpus::options().memory(memory).open_with(&path, &shards)?;
@@ -77,13 +77,13 @@ impl Reader {
             let message = "this corpus has no plan of that hash: it was dropped, or the path leads to another corpus";
             return Err(named(py, "NotFound", message));
         };
-        Ok(Self { opened: Owned::new(Mutex::new(Some(Arc::new(opened)))) })
+        Ok(Self { opened: ProcessOwned::new(Mutex::new(Some(Arc::new(opened)))) })
     }
 
     /// Rows and batches of an epoch.
     fn counts(&self, py: Python<'_>, epoch: u64) -> PyResult<(u64, u64)> {
         let opened = self.opened(py)?;
-        or_leave(py, None, move |context| {
+        run_detached(py, None, move |context| {
             let epoch = opened.epoch(epoch, context)?;
             Ok((epoch.rows(), epoch.batches()))
         })
@@ -92,7 +92,7 @@ impl Reader {
     /// Steps that each rank of `world` has from batch `from` on.
     fn steps(&self, py: Python<'_>, epoch: u64, from_batch: u64, world: u64) -> PyResult<u64> {
         let opened = self.opened(py)?;
-        or_leave(py, None, move |context| {
+        run_detached(py, None, move |context| {
             Ok(opened.epoch(epoch, context)?.steps_from(from_batch, world))
         })
     }
@@ -119,7 +119,7 @@ impl Reader {
         let form = Form::of(views, flat, kind)?;
         let opened = self.opened(py)?;
         let theirs = Arc::clone(&opened);
-        let work = or_leave(py, None, move |context| {
+        let work = run_detached(py, None, move |context| {
             opened.pool.install(|| {
                 let epoch = opened.epoch_here(epoch, context)?;
                 let options = StreamOptions { from_batch, rank, world, prefetch, uneven };
@@ -141,7 +141,7 @@ impl Reader {
     ) -> PyResult<Vec<Bound<'py, PyTuple>>> {
         let form = Form::of(views, flat, kind)?;
         let opened = self.opened(py)?;
-        let made = or_leave(py, None, move |context| {
+        let made = run_detached(py, None, move |context| {
             opened.pool.install(|| {
                 let epoch = opened.epoch_here(epoch, context)?;
                 let maker = Maker::of(&epoch, &form)?;
@@ -165,7 +165,7 @@ impl Reader {
     /// The keys of documents.
     fn keys(&self, py: Python<'_>, documents: Vec<u64>) -> PyResult<Vec<String>> {
         let opened = self.opened(py)?;
-        or_leave(py, None, move |_| {
+        run_detached(py, None, move |_| {
             let key = |document| opened.corpus.key_of(DocId(document));
             opened.pool.install(|| documents.into_iter().map(key).collect())
         })

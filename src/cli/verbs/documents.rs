@@ -53,7 +53,8 @@ impl Verb for CountArgs {
 
     fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<CountReport> {
         let (condition, snapshot) = (self.condition.clone(), self.snapshot.clone());
-        let documents = corpus.count(DocumentFilter { condition, snapshot, source: None })?;
+        let documents =
+            corpus.count(DocumentFilter { condition, snapshot, ..DocumentFilter::default() })?;
         Ok(CountReport { r#where: self.condition, documents, snapshot: self.snapshot })
     }
 }
@@ -99,7 +100,7 @@ impl Verb for SampleArgs {
         let is_json = call.session()?.json;
         let snapshot = self.snapshot;
         let condition = self.condition.or_else(|| snapshot.is_none().then(|| "kept".to_owned()));
-        let filter = DocumentFilter { condition, snapshot, source: None };
+        let filter = DocumentFilter { condition, snapshot, ..DocumentFilter::default() };
         let drawn = corpus.sample(filter, self.n, self.seed)?;
         // A thousand long documents are not held at once.
         let mut out = BufWriter::new(output::stdout());

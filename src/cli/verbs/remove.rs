@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 /// What a removal keeps out, and why it was asked for.
 #[derive(clap::Args)]
-struct RemovalArgs {
+pub struct RemovalArgs {
     /// What the removal keeps out from now on, beside new content under the same keys.
     #[arg(long, value_enum, default_value_t)]
     block: BlockReach,
@@ -29,7 +29,7 @@ struct RemovalArgs {
 
 impl RemovalArgs {
     /// What goes on record of a removal that is asked for now.
-    fn request(self, condition: Option<&str>) -> RemovalRequest {
+    pub fn request(self, condition: Option<&str>) -> RemovalRequest {
         let reach = if self.no_block { BlockReach::Nothing } else { self.block };
         let mut removal = RemovalRequest::new(reach);
         if let Some(reason) = self.reason {

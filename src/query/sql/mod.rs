@@ -75,5 +75,6 @@ pub use presets::resolved;
 pub use query::SqlQuery;
 pub use script::{Script, ScriptEnd, ScriptFault, ScriptStatement};
 pub use select::{count, count_nulls, select};
+pub(in crate::query) use select::{count_with, select_with};
 pub use statement::{Rows, sql};
 pub use values::{numbers, texts};

@@ -4,7 +4,7 @@ use crate::model::{BLOCK_SIZE, DocId, TermId};
 use crate::query::error::QueryError;
 use crate::query::filter::{DocumentFilter, source_named};
 use crate::query::snapshots::Moment;
-use crate::query::sql::select;
+use crate::query::sql::select_with;
 use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
 use std::ops::Range;
@@ -44,8 +44,8 @@ impl<'a> Scope<'a> {
                 Some(term.unwrap_or(TermId(u32::MAX)))
             }
         };
-        let condition = filter.condition.as_deref();
-        let selected = condition.map(|condition| select(view, Some(condition))).transpose()?;
+        let select = |condition: &String| select_with(view, condition, &filter.parameters);
+        let selected = filter.condition.as_ref().map(select).transpose()?;
         Ok(Self { view, documents: moment.told.documents, kept: &moment.kept, selected, source })
     }
 

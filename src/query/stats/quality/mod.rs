@@ -84,7 +84,7 @@ pub fn quality(
     let looked_at = DocumentFilter {
         condition: options.condition.clone(),
         source: options.source.clone(),
-        snapshot: None,
+        ..DocumentFilter::default()
     };
     let scope = Scope::new(view, &looked_at, &moment)?;
     let scored = Scored::of(view, options.set);
