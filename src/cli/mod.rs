@@ -3,8 +3,8 @@
 //! stdout is data, stderr is talk. Exit codes: 0 done; 1 done, but the answer is bad (faults found,
 //! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.
 //!
-//! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages and
-//! words (`pages`, `words`).
+//! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages
+//! (`pages`).
 
 mod backup;
 mod bar;
@@ -27,7 +27,6 @@ mod snapshot;
 mod spelling;
 mod sql;
 mod tables;
-mod tokenizer;
 mod tokenizer_page;
 mod verb;
 mod verbs;
@@ -46,11 +45,6 @@ pub mod pages {
     pub use super::card::{page as data_card, signals_page};
     pub use super::report::{croissant, named, summary as eu_summary};
     pub use super::tokenizer_page::page as tokenizer_page;
-}
-
-/// What the command says of a step, for the Python package.
-pub mod words {
-    pub use super::tokenizer::told;
 }
 
 const EXAMPLES: &str = "\
@@ -91,8 +85,6 @@ enum Verb {
     Report(report::Args),
     Sql(sql::Args),
     #[command(subcommand)]
-    Tokenizer(tokenizer::Verb),
-    #[command(subcommand)]
     Snapshot(snapshot::Verb),
     #[command(subcommand)]
     Contamination(contamination::Verb),
@@ -116,7 +108,6 @@ impl Verb {
             Self::Backup(verb) => verb.has_safe_points(),
             Self::Contamination(verb) => verb.has_safe_points(),
             Self::Signals(verb) => verb.has_safe_points(),
-            Self::Tokenizer(verb) => verb.has_safe_points(),
             Self::Epoch(arguments) => matches!(
                 arguments.verb,
                 epoch::Verb::Build { .. }
@@ -316,7 +307,6 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Report(args) => report::run(&args, session),
         Verb::Sql(args) => sql::run(args, session),
-        Verb::Tokenizer(verb) => tokenizer::run(verb, session),
         Verb::Snapshot(verb) => snapshot::run(verb, session),
         Verb::Contamination(verb) => contamination::run(verb, session),
         Verb::Signals(verb) => signals::run(verb, session),
@@ -381,33 +371,28 @@ fn hint(error: &anyhow::Error) -> Option<corpusdb::Hint> {
 mod tests {
     use super::*;
 
-    /// `tokenizer encode` went on waiting for its text after a Ctrl-C, and `dedup settle --dry-run` left its
-    /// copy of the corpus behind.
+    /// `tokenizer encode` went on waiting for its text after a Ctrl-C.
+    #[test]
+    fn rows_that_look_for_ctrl_c_are_left_to_stop_and_no_others() {
+        let stops = |path: &str| find_verb(path).unwrap().stops;
+        let looking = ["tokenizer add", "tokenizer train", "tokenizer extend", "tokenizer analyse"];
+        let others =
+            ["tokenizer encode", "tokenizer decode", "tokenizer check", "tokenizer export"];
+        assert!(looking.into_iter().all(stops));
+        assert!(!others.into_iter().any(stops));
+    }
+
+    /// `dedup settle --dry-run` left its copy of the corpus behind.
     #[test]
     fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
         let looks = |line: &str| {
             let words = std::iter::once("corpusdb").chain(line.split(' '));
             Cli::try_parse_from(words).unwrap().verb.has_safe_points()
         };
-        for line in [
-            "tokenizer add c t tokenizer.json",
-            "tokenizer train c t --model bpe --vocab-size 300",
-            "tokenizer extend c t u --grow 10 --out d",
-            "tokenizer analyse c t",
-            "tokenizer backfill c t",
-            "epoch build c 1 --out d",
-            "epoch verify c d",
-        ] {
+        for line in ["epoch build c 1 --out d", "epoch verify c d"] {
             assert!(looks(line), "{line}");
         }
-        for line in [
-            "sql c -",
-            "tokenizer encode c t",
-            "tokenizer decode c t",
-            "tokenizer check c t",
-            "tokenizer diff c t u",
-            "tokenizer export c t f",
-        ] {
+        for line in ["sql c -"] {
             assert!(!looks(line), "{line}");
         }
     }

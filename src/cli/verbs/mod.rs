@@ -13,6 +13,9 @@ mod init;
 mod remove;
 mod similar;
 mod stats;
+mod tokenizer;
+mod tokenizer_analyse;
+mod tokenizer_train;
 
 use super::verb::{VerbEntry, entry};
 
@@ -36,6 +39,19 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<remove::RemoveArgs>(),
     entry::<remove::PurgeArgs>(),
     entry::<remove::RestoreArgs>(),
+    entry::<tokenizer::TokenizerAddArgs>(),
+    entry::<tokenizer_train::TokenizerTrainArgs>(),
+    entry::<tokenizer_train::TokenizerExtendArgs>(),
+    entry::<tokenizer::TokenizerDiffArgs>(),
+    entry::<tokenizer_analyse::TokenizerAnalyseArgs>(),
+    entry::<tokenizer::TokenizerCheckArgs>(),
+    entry::<tokenizer::TokenizerExportArgs>(),
+    entry::<tokenizer::TokenizerBackfillArgs>(),
+    entry::<tokenizer::TokenizerDropArgs>(),
+    entry::<tokenizer::TokenizerListArgs>(),
+    entry::<tokenizer::TokenizerShowArgs>(),
+    entry::<tokenizer::TokenizerEncodeArgs>(),
+    entry::<tokenizer::TokenizerDecodeArgs>(),
     entry::<field::FieldAddArgs>(),
     entry::<field::FieldSetArgs>(),
     entry::<field::FieldComputeArgs>(),
@@ -54,4 +70,5 @@ pub const FAMILIES: &[(&str, &str)] = &[
         "field",
         "Declare fields at any time, and give them values: from the metadata, from outside, from a SQL expression",
     ),
+    ("tokenizer", "Register, train, extend, analyse, ask and drop tokenizers"),
 ];
