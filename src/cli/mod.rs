@@ -25,7 +25,6 @@ mod session;
 mod signals;
 mod snapshot;
 mod spelling;
-mod sql;
 mod tables;
 mod tokenizer_page;
 mod verb;
@@ -83,7 +82,6 @@ struct Cli {
 #[derive(Subcommand)]
 enum Verb {
     Report(report::Args),
-    Sql(sql::Args),
     #[command(subcommand)]
     Snapshot(snapshot::Verb),
     #[command(subcommand)]
@@ -306,7 +304,6 @@ fn run_old(matches: &ArgMatches) -> u8 {
 fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
         Verb::Report(args) => report::run(&args, session),
-        Verb::Sql(args) => sql::run(args, session),
         Verb::Snapshot(verb) => snapshot::run(verb, session),
         Verb::Contamination(verb) => contamination::run(verb, session),
         Verb::Signals(verb) => signals::run(verb, session),
@@ -377,7 +374,7 @@ mod tests {
         let stops = |path: &str| find_verb(path).unwrap().stops;
         let looking = ["tokenizer add", "tokenizer train", "tokenizer extend", "tokenizer analyse"];
         let others =
-            ["tokenizer encode", "tokenizer decode", "tokenizer check", "tokenizer export"];
+            ["tokenizer encode", "tokenizer decode", "tokenizer check", "tokenizer export", "sql"];
         assert!(looking.into_iter().all(stops));
         assert!(!others.into_iter().any(stops));
     }
@@ -391,9 +388,6 @@ mod tests {
         };
         for line in ["epoch build c 1 --out d", "epoch verify c d"] {
             assert!(looks(line), "{line}");
-        }
-        for line in ["sql c -"] {
-            assert!(!looks(line), "{line}");
         }
     }
 }

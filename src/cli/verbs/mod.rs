@@ -11,7 +11,12 @@ mod info;
 pub(super) mod ingest;
 mod init;
 mod remove;
+mod shell;
+mod shell_editor;
+mod shell_input;
 mod similar;
+mod sql;
+mod sql_answer;
 mod stats;
 mod tokenizer;
 mod tokenizer_analyse;
@@ -29,6 +34,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<info::InfoArgs>(),
     entry::<stats::StatsArgs>(),
     entry::<documents::CountArgs>(),
+    entry::<sql::SqlArgs>(),
     entry::<documents::SampleArgs>(),
     entry::<documents::ShowArgs>(),
     entry::<duplicates::DuplicatesArgs>(),
