@@ -81,7 +81,6 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    Report(report::Args),
     #[command(subcommand)]
     Snapshot(snapshot::Verb),
     #[command(subcommand)]
@@ -303,7 +302,6 @@ fn run_old(matches: &ArgMatches) -> u8 {
 
 fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
-        Verb::Report(args) => report::run(&args, session),
         Verb::Snapshot(verb) => snapshot::run(verb, session),
         Verb::Contamination(verb) => contamination::run(verb, session),
         Verb::Signals(verb) => signals::run(verb, session),
@@ -372,7 +370,8 @@ mod tests {
     #[test]
     fn rows_that_look_for_ctrl_c_are_left_to_stop_and_no_others() {
         let stops = |path: &str| find_verb(path).unwrap().stops;
-        let looking = ["tokenizer add", "tokenizer train", "tokenizer extend", "tokenizer analyse"];
+        let looking =
+            ["tokenizer add", "tokenizer train", "tokenizer extend", "tokenizer analyse", "report"];
         let others =
             ["tokenizer encode", "tokenizer decode", "tokenizer check", "tokenizer export", "sql"];
         assert!(looking.into_iter().all(stops));

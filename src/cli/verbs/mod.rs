@@ -11,6 +11,7 @@ mod info;
 pub(super) mod ingest;
 mod init;
 mod remove;
+mod report;
 mod shell;
 mod shell_editor;
 mod shell_input;
@@ -33,6 +34,7 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<documents::RejectsDropArgs>(),
     entry::<info::InfoArgs>(),
     entry::<stats::StatsArgs>(),
+    entry::<report::ReportArgs>(),
     entry::<documents::CountArgs>(),
     entry::<sql::SqlArgs>(),
     entry::<documents::SampleArgs>(),
