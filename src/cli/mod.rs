@@ -9,7 +9,6 @@
 mod backup;
 mod bar;
 mod card;
-mod completions;
 mod contamination;
 mod demo;
 mod epoch;
@@ -19,6 +18,7 @@ mod limits;
 mod output;
 mod page;
 mod print;
+mod reference;
 mod report;
 mod session;
 
@@ -91,10 +91,6 @@ enum Verb {
     #[command(subcommand)]
     Backup(backup::Verb),
     Demo(demo::Args),
-    Completions(completions::Args),
-    /// Print the reference of all verbs as Markdown (docs/reference/cli.md).
-    #[command(hide = true)]
-    Reference,
 }
 
 impl Verb {
@@ -308,8 +304,6 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
         Verb::Epoch(arguments) => epoch::run(arguments, session),
         Verb::Backup(verb) => backup::run(verb, session),
         Verb::Demo(args) => demo::run(args, session),
-        Verb::Completions(args) => completions::run(args, command()),
-        Verb::Reference => completions::reference(command()),
     }
 }
 

@@ -10,6 +10,7 @@ mod field;
 mod info;
 pub(super) mod ingest;
 mod init;
+mod reference;
 mod remove;
 mod report;
 mod shell;
@@ -69,6 +70,8 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<check::CheckArgs>(),
     entry::<check::CompactArgs>(),
     entry::<check::MigrateArgs>(),
+    entry::<reference::CompletionsArgs>(),
+    entry::<reference::ReferenceArgs>(),
 ];
 
 /// What stands above the verbs of a family.
