@@ -5,6 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use corpusdb::dedup::KeepOrder;
 use corpusdb::ingest::{JoinBy, JoinColumn};
 use corpusdb::near_names::nearest;
+use corpusdb::tokenizer::Pattern;
 use corpusdb::{FieldKind, NamedKind};
 use serde_json::{Map, Value};
 use std::any::TypeId;
@@ -32,13 +33,16 @@ pub enum ValueKind {
 
 /// What a parser makes, and its kind. A type that stands here once works in all faces; one that does not is an error of
 /// the tests.
-const KINDS: [(fn() -> TypeId, ValueKind); 17] = [
+const KINDS: &[(fn() -> TypeId, ValueKind)] = &[
     (TypeId::of::<String>, ValueKind::Text),
     (TypeId::of::<PathBuf>, ValueKind::Path),
     (TypeId::of::<KeepOrder>, ValueKind::Text),
     (TypeId::of::<NamedKind>, ValueKind::Pair(':')),
     (TypeId::of::<(String, String)>, ValueKind::Pair('=')),
     (TypeId::of::<(String, Value)>, ValueKind::Pair('=')),
+    (TypeId::of::<(String, u32)>, ValueKind::Pair('=')),
+    (TypeId::of::<(String, f64)>, ValueKind::Pair('=')),
+    (TypeId::of::<Pattern>, ValueKind::Text),
     (TypeId::of::<FieldKind>, ValueKind::Text),
     (TypeId::of::<JoinBy>, ValueKind::Text),
     (TypeId::of::<JoinColumn>, ValueKind::Pair('=')),

@@ -3,12 +3,11 @@
 //! stdout is data, stderr is talk. Exit codes: 0 done; 1 done, but the answer is bad (faults found,
 //! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.
 //!
-//! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages and
-//! words (`pages`, `words`).
+//! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages
+//! (`pages`).
 
 mod bar;
 mod card;
-mod completions;
 mod demo;
 mod epoch;
 mod find;
@@ -17,14 +16,13 @@ mod limits;
 mod output;
 mod page;
 mod print;
+mod reference;
 mod report;
 mod session;
 mod spelling;
-mod sql;
 mod stop_signals;
 mod tables;
 mod text_file;
-mod tokenizer;
 mod tokenizer_page;
 mod verb;
 #[cfg(test)]
@@ -56,11 +54,6 @@ pub mod rows {
     pub use super::verbs::field::FieldSetSettings;
     pub use super::verbs::ingest::IngestSettings;
     pub use super::verbs::remove::RemovalArgs;
-}
-
-/// What the command says of a step, for the Python package.
-pub mod words {
-    pub use super::tokenizer::told;
 }
 
 const EXAMPLES: &str = "\
@@ -98,16 +91,8 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Verb {
-    Report(report::Args),
-    Sql(sql::Args),
-    #[command(subcommand)]
-    Tokenizer(tokenizer::Verb),
     Epoch(epoch::Arguments),
     Demo(demo::Args),
-    Completions(completions::Args),
-    /// Print the reference of all verbs as Markdown (docs/reference/cli.md).
-    #[command(hide = true)]
-    Reference,
 }
 
 impl Verb {
@@ -115,7 +100,6 @@ impl Verb {
     const fn has_safe_points(&self) -> bool {
         match self {
             Self::Demo(_) => true,
-            Self::Tokenizer(verb) => verb.has_safe_points(),
             Self::Epoch(arguments) => matches!(
                 arguments.verb,
                 epoch::Verb::Build { .. }
@@ -319,13 +303,8 @@ fn run_old(matches: &ArgMatches, program: Vec<OsString>) -> u8 {
 
 fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
     match verb {
-        Verb::Report(args) => report::run(&args, session),
-        Verb::Sql(args) => sql::run(args, session),
-        Verb::Tokenizer(verb) => tokenizer::run(verb, session),
         Verb::Epoch(arguments) => epoch::run(arguments, session),
         Verb::Demo(args) => demo::run(args, session),
-        Verb::Completions(args) => completions::run(args, command()),
-        Verb::Reference => completions::reference(command()),
     }
 }
 
@@ -380,34 +359,27 @@ fn hint(error: &anyhow::Error) -> Option<corpusdb::Hint> {
 mod tests {
     use super::*;
 
-    /// `tokenizer encode` went on waiting for its text after a Ctrl-C, and `dedup settle --dry-run` left its
-    /// copy of the corpus behind.
+    /// `tokenizer encode` went on waiting for its text after a Ctrl-C.
+    #[test]
+    fn rows_that_look_for_ctrl_c_are_left_to_stop_and_no_others() {
+        let stops = |path: &str| find_verb(path).unwrap().stops;
+        let looking =
+            ["tokenizer add", "tokenizer train", "tokenizer extend", "tokenizer analyse", "report"];
+        let others =
+            ["tokenizer encode", "tokenizer decode", "tokenizer check", "tokenizer export", "sql"];
+        assert!(looking.into_iter().all(stops));
+        assert!(!others.into_iter().any(stops));
+    }
+
+    /// `dedup settle --dry-run` left its copy of the corpus behind.
     #[test]
     fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
         let looks = |line: &str| {
             let words = std::iter::once("corpusdb").chain(line.split(' '));
             Cli::try_parse_from(words).unwrap().verb.has_safe_points()
         };
-        for line in [
-            "tokenizer add c t tokenizer.json",
-            "tokenizer train c t --model bpe --vocab-size 300",
-            "tokenizer extend c t u --grow 10 --out d",
-            "tokenizer analyse c t",
-            "tokenizer backfill c t",
-            "epoch build c 1 --out d",
-            "epoch verify c d",
-        ] {
+        for line in ["epoch build c 1 --out d", "epoch verify c d"] {
             assert!(looks(line), "{line}");
-        }
-        for line in [
-            "sql c -",
-            "tokenizer encode c t",
-            "tokenizer decode c t",
-            "tokenizer check c t",
-            "tokenizer diff c t u",
-            "tokenizer export c t f",
-        ] {
-            assert!(!looks(line), "{line}");
         }
     }
 }

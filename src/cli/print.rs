@@ -2,7 +2,6 @@
 
 use super::output;
 pub(super) use super::output::{note as talk, width};
-use corpusdb::curate::RefusedTexts;
 pub(super) use corpusdb::show::{number, size};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
@@ -70,14 +69,4 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
         print(row)?;
     }
     Ok(())
-}
-
-/// Says that documents have no ids of a tokenizer, when some have none.
-pub(super) fn refused(tokenizer: &str, refused: &RefusedTexts) -> anyhow::Result<()> {
-    let Some(first) = refused.first else { return Ok(()) };
-    line(&format!(
-        "    {} documents have no tokens: {tokenizer} cannot encode them; the first is document {first}: {}",
-        number(refused.documents),
-        refused.why
-    ))
 }

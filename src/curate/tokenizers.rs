@@ -7,7 +7,7 @@ use crate::corpus::{Corpus, CorpusWriter};
 use crate::decide::LoadedTokenizer;
 use crate::model::{DocId, Error, TokenizerId};
 use crate::store::{
-    CommitRecord, OriginalFile, StoreWriter, TokenizerFiles, TokenizerRecord, View,
+    CommitRecord, OriginalFile, StoreError, StoreWriter, TokenizerFiles, TokenizerRecord, View,
     check_column_name,
 };
 use crate::tokenizer::{
@@ -15,6 +15,7 @@ use crate::tokenizer::{
     TokenizerError, VocabularyDiff,
 };
 use std::sync::Arc;
+
 impl Corpus {
     /// The tokenizer of that name, or the first, with its encoder.
     ///
@@ -251,6 +252,25 @@ pub fn register(
     batch.add_tokenizer(&record, parts)?;
     batch.commit(&about(new.name))?;
     Ok(record)
+}
+
+/// Refuses a name before hours of work for it: one that no tokenizer can have, or that of another one. By what decided
+/// the tokenizer of that name `is_same` says whether it may be the one that is about to be made: after an interrupt it
+/// is.
+///
+/// # Errors
+/// [`CurateError::Store`].
+pub fn check_new_name(
+    view: &View,
+    name: &str,
+    is_same: impl FnOnce(&[u8]) -> bool,
+) -> Result<(), CurateError> {
+    check_column_name(name)?;
+    let Some((id, _)) = view.tokenizer_named(name) else { return Ok(()) };
+    match view.tokenizer_decisions(id)? {
+        Some(decisions) if is_same(&decisions) => Ok(()),
+        _ => Err(StoreError::tokenizer_taken(name).into()),
+    }
 }
 
 /// Proves that a tokenizer whose ids another reference library made gives the same ids here, and notes it.

@@ -293,7 +293,6 @@ impl From<QueryError> for Error {
             | QueryError::Run { .. } => ErrorKind::BadQuery,
             QueryError::NoTable { .. }
             | QueryError::NoColumn { .. }
-            | QueryError::NoKey { .. }
             | QueryError::NoDocument { .. }
             | QueryError::NoSource { .. } => ErrorKind::NotFound,
             QueryError::NoKey { .. } => ErrorKind::KeyNotFound,

@@ -269,6 +269,11 @@ const WAYS_OUT: [(&str, &str); 3] = [
 const RESTORE: &str = "restore a backup, or ingest again into a new corpus; a copy that was made file by file beside a writer is none: `backup create` takes one";
 
 impl StoreError {
+    /// That a tokenizer of that name is registered, and another one is not.
+    pub(crate) fn tokenizer_taken(name: &str) -> Self {
+        Self::Name(format!("tokenizer `{name}` exists already; choose another name"))
+    }
+
     /// The way out, where there is one to name.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {

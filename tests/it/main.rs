@@ -75,6 +75,7 @@ mod remote_backups;
 mod repair;
 mod report;
 mod rocksdb;
+mod schema;
 mod scripts;
 mod secrets;
 mod setup;

@@ -14,15 +14,25 @@ pub(super) mod field;
 mod info;
 pub(super) mod ingest;
 mod init;
+mod reference;
 pub(super) mod remove;
+mod report;
 mod review_columns;
 mod review_page;
 mod review_verdicts;
+mod shell;
+mod shell_editor;
+mod shell_input;
 mod signals;
 mod signals_report;
 mod similar;
 mod snapshot;
+mod sql;
+mod sql_answer;
 mod stats;
+mod tokenizer;
+mod tokenizer_analyse;
+mod tokenizer_train;
 
 use super::verb::{VerbEntry, entry};
 
@@ -35,7 +45,9 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<documents::RejectsDropArgs>(),
     entry::<info::InfoArgs>(),
     entry::<stats::StatsArgs>(),
+    entry::<report::ReportArgs>(),
     entry::<documents::CountArgs>(),
+    entry::<sql::SqlArgs>(),
     entry::<documents::SampleArgs>(),
     entry::<documents::ShowArgs>(),
     entry::<duplicates::DuplicatesArgs>(),
@@ -46,6 +58,19 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<remove::RemoveArgs>(),
     entry::<remove::PurgeArgs>(),
     entry::<remove::RestoreArgs>(),
+    entry::<tokenizer::TokenizerAddArgs>(),
+    entry::<tokenizer_train::TokenizerTrainArgs>(),
+    entry::<tokenizer_train::TokenizerExtendArgs>(),
+    entry::<tokenizer::TokenizerDiffArgs>(),
+    entry::<tokenizer_analyse::TokenizerAnalyseArgs>(),
+    entry::<tokenizer::TokenizerCheckArgs>(),
+    entry::<tokenizer::TokenizerExportArgs>(),
+    entry::<tokenizer::TokenizerBackfillArgs>(),
+    entry::<tokenizer::TokenizerDropArgs>(),
+    entry::<tokenizer::TokenizerListArgs>(),
+    entry::<tokenizer::TokenizerShowArgs>(),
+    entry::<tokenizer::TokenizerEncodeArgs>(),
+    entry::<tokenizer::TokenizerDecodeArgs>(),
     entry::<field::FieldAddArgs>(),
     entry::<field::FieldSetArgs>(),
     entry::<field::FieldComputeArgs>(),
@@ -79,6 +104,8 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<check::CheckArgs>(),
     entry::<check::CompactArgs>(),
     entry::<check::MigrateArgs>(),
+    entry::<reference::CompletionsArgs>(),
+    entry::<reference::ReferenceArgs>(),
 ];
 
 /// What stands above the verbs of a family.
@@ -98,4 +125,5 @@ pub const FAMILIES: &[(&str, &str)] = &[
         "field",
         "Declare fields at any time, and give them values: from the metadata, from outside, from a SQL expression",
     ),
+    ("tokenizer", "Register, train, extend, analyse, ask and drop tokenizers"),
 ];

@@ -5,6 +5,7 @@ use crate::tokenizer::error::TokenizerError;
 
 /// Where a term is to be one token. Where a model spells both alike, they are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum TermForms {
     /// Behind a space and elsewhere: two tokens in most models.
     #[default]
