@@ -31,9 +31,12 @@ pub enum ValueKind {
     Pair(char),
 }
 
+/// The type that a parser makes, and its kind.
+type KindRow = (fn() -> TypeId, ValueKind);
+
 /// What a parser makes, and its kind. A type that stands here once works in all faces; one that does not is an error of
 /// the tests.
-const KINDS: &[(fn() -> TypeId, ValueKind)] = &[
+const KINDS: &[KindRow] = &[
     (TypeId::of::<String>, ValueKind::Text),
     (TypeId::of::<PathBuf>, ValueKind::Path),
     (TypeId::of::<KeepOrder>, ValueKind::Text),

@@ -7,7 +7,7 @@ use super::verbs::VERBS;
 use clap::builder::StyledStr;
 use clap::{Arg, Command};
 use serde_json::{Map, Value};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Names that no attribute of Python has.
 const PYTHON_KEYWORDS: [&str; 35] = [
@@ -129,8 +129,7 @@ fn add_docstring(file: &mut String, text: &str) {
 pub fn python_reports() -> anyhow::Result<String> {
     let schema = schema();
     let definitions = schema.get("$defs").and_then(Value::as_object).cloned().unwrap_or_default();
-    let mut classes =
-        PythonClasses { known: definitions.keys().cloned().collect(), ..PythonClasses::default() };
+    let mut classes = PythonClasses { definitions: &definitions, texts: BTreeMap::new() };
     for (name, one) in &definitions {
         classes.define(name, one)?;
     }
@@ -146,18 +145,21 @@ pub fn python_reports() -> anyhow::Result<String> {
 }
 
 /// Classes and names of types, by name.
-#[derive(Default)]
-struct PythonClasses {
-    /// Names that definitions have.
-    known: BTreeSet<String>,
+struct PythonClasses<'a> {
+    definitions: &'a Map<String, Value>,
     texts: BTreeMap<String, String>,
 }
 
-impl PythonClasses {
+impl PythonClasses<'_> {
     /// A class where the schema has members, else a name for what it is one of.
     fn define(&mut self, name: &str, schema: &Value) -> anyhow::Result<()> {
-        let text = match schema.get("properties").and_then(Value::as_object) {
-            Some(members) => self.class(name, schema, members)?,
+        let members = schema.get("properties").and_then(Value::as_object);
+        let text = match members {
+            Some(members) => {
+                let mut members = members.clone();
+                self.add_branch_members(schema, &mut members);
+                self.class(name, schema, &members)?
+            }
             None if is_empty_object(schema) => self.class(name, schema, &Map::new())?,
             None => {
                 let kind = self.type_of(name, schema)?.replace('"', "'");
@@ -168,6 +170,21 @@ impl PythonClasses {
         };
         self.texts.insert(name.to_owned(), text);
         Ok(())
+    }
+
+    /// Adds what the branches of an enum that is part of an object have: members that may be absent.
+    fn add_branch_members(&self, schema: &Value, members: &mut Map<String, Value>) {
+        let branches = ["anyOf", "oneOf"].into_iter().filter_map(|key| schema.get(key)?.as_array());
+        for branch in branches.flatten() {
+            let branch = branch
+                .get("$ref")
+                .and_then(|path| self.definitions.get(path.as_str()?.rsplit('/').next()?))
+                .unwrap_or(branch);
+            let of_branch = branch.get("properties").and_then(Value::as_object);
+            for (name, one) in of_branch.into_iter().flatten() {
+                members.entry(name).or_insert_with(|| one.clone());
+            }
+        }
     }
 
     fn class(
@@ -271,7 +288,10 @@ impl PythonClasses {
 
     fn object(&mut self, name: &str, schema: &Value) -> anyhow::Result<String> {
         if schema.get("properties").is_some() || is_empty_object(schema) {
-            anyhow::ensure!(!self.known.contains(name), "two Python classes are called {name}");
+            anyhow::ensure!(
+                !self.definitions.contains_key(name),
+                "two Python classes are called {name}"
+            );
             self.define(name, schema)?;
             return Ok(name.to_owned());
         }
@@ -353,7 +373,8 @@ mod tests {
 
     #[test]
     fn python_has_a_type_for_every_form_of_a_schema_and_an_error_for_others() {
-        let mut classes = PythonClasses::default();
+        let none = Map::new();
+        let mut classes = PythonClasses { definitions: &none, texts: BTreeMap::new() };
         let mut kind = |schema: Value| classes.type_of("Answer", &schema).unwrap();
         let json = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         for (schema, expected) in [

@@ -176,6 +176,7 @@ pub struct ExtendedTokenizer {
 
 impl Corpus {
     /// The tokenizers of the corpus, in the order in which they were registered.
+    #[must_use]
     pub fn tokenizer_reports(&self) -> Vec<TokenizerReport> {
         self.view().tokenizers().map(|(_, record)| TokenizerReport::of(record)).collect()
     }

@@ -57,7 +57,6 @@ impl Verb for SqlArgs {
     const PATH: &str = "sql";
     const PYTHON: &str = "Corpus.sql";
     const EXAMPLES: &[&str] = &[
-        "corpusdb sql crawl",
         "corpusdb sql crawl \"SELECT source, sum(tokens) FROM documents WHERE kept GROUP BY source\"",
         "corpusdb sql crawl \"SELECT key, jaccard FROM documents WHERE dup_of = 42\" --format csv",
         "corpusdb sql crawl \"SELECT * FROM documents WHERE id = 42\" --format line",

@@ -26,9 +26,9 @@ pub(super) enum AnswerFormat {
     Jsonl,
     /// A table of Markdown, with values whole
     Markdown,
-    /// Parquet, with -o
+    /// Parquet, in a file
     Parquet,
-    /// The Arrow file format, with -o
+    /// The Arrow file format, in a file
     Arrow,
 }
 

@@ -82,7 +82,7 @@ impl Report for AnalysisReport {
 }
 
 /// The names of the columns that every table of figures has.
-fn head<'a>(first: &'a str) -> Vec<&'a str> {
+fn head(first: &str) -> Vec<&str> {
     vec![first, "tokens", "bytes/token", "chars/token", "fertility", "one-token words"]
 }
 

@@ -217,7 +217,7 @@ pub(super) struct TokenizerExtendArgs {
 #[serde(untagged)]
 pub(super) enum TokenizerExtendAnswer {
     /// It is registered.
-    Extended(ExtendReport),
+    Extended(Box<ExtendReport>),
     /// Nothing was new, so that nothing was registered.
     NothingAdded(NothingAdded),
 }
@@ -294,7 +294,7 @@ impl Verb for TokenizerExtendArgs {
             out.write(&files(&extended.extension)?)?;
         }
         note_markers(&tokenizer, call);
-        Ok(TokenizerExtendAnswer::Extended(ExtendReport { terms, tokenizer }))
+        Ok(TokenizerExtendAnswer::Extended(Box::new(ExtendReport { terms, tokenizer })))
     }
 }
 
