@@ -10,7 +10,6 @@ mod bar;
 mod card;
 mod completions;
 mod demo;
-mod epoch;
 mod find;
 mod keywords;
 mod limits;
@@ -21,7 +20,6 @@ mod report;
 mod session;
 mod spelling;
 mod sql;
-mod tables;
 mod tokenizer;
 mod tokenizer_page;
 mod verb;
@@ -97,7 +95,6 @@ enum Verb {
     Sql(sql::Args),
     #[command(subcommand)]
     Tokenizer(tokenizer::Verb),
-    Epoch(epoch::Arguments),
     Demo(demo::Args),
     Completions(completions::Args),
     /// Print the reference of all verbs as Markdown (docs/reference/cli.md).
@@ -111,13 +108,6 @@ impl Verb {
         match self {
             Self::Demo(_) => true,
             Self::Tokenizer(verb) => verb.has_safe_points(),
-            Self::Epoch(arguments) => matches!(
-                arguments.verb,
-                epoch::Verb::Build { .. }
-                    | epoch::Verb::Explain { .. }
-                    | epoch::Verb::Extend { .. }
-                    | epoch::Verb::Verify { .. }
-            ),
             _ => false,
         }
     }
@@ -311,7 +301,6 @@ fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
         Verb::Report(args) => report::run(&args, session),
         Verb::Sql(args) => sql::run(args, session),
         Verb::Tokenizer(verb) => tokenizer::run(verb, session),
-        Verb::Epoch(arguments) => epoch::run(arguments, session),
         Verb::Demo(args) => demo::run(args, session),
         Verb::Completions(args) => completions::run(args, command()),
         Verb::Reference => completions::reference(command()),
@@ -385,8 +374,6 @@ mod tests {
             "tokenizer extend c t u --grow 10 --out d",
             "tokenizer analyse c t",
             "tokenizer backfill c t",
-            "epoch build c 1 --out d",
-            "epoch verify c d",
         ] {
             assert!(looks(line), "{line}");
         }

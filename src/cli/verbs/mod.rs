@@ -9,6 +9,9 @@ mod dedup;
 mod documents;
 mod duplicates;
 mod duplicates_text;
+mod epoch;
+mod epoch_build;
+mod epoch_stream;
 mod export;
 mod field;
 mod info;
@@ -69,6 +72,16 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<snapshot::SnapshotDiffArgs>(),
     entry::<snapshot::SnapshotRenameArgs>(),
     entry::<snapshot::SnapshotDropArgs>(),
+    entry::<epoch::EpochPlanArgs>(),
+    entry::<epoch::EpochMarkArgs>(),
+    entry::<epoch::EpochListArgs>(),
+    entry::<epoch_build::EpochExplainArgs>(),
+    entry::<epoch_build::EpochBuildArgs>(),
+    entry::<epoch_stream::EpochStreamArgs>(),
+    entry::<epoch_stream::EpochRowArgs>(),
+    entry::<epoch::EpochExtendArgs>(),
+    entry::<epoch::EpochDropArgs>(),
+    entry::<epoch_build::EpochVerifyArgs>(),
     entry::<export::ExportArgs>(),
     entry::<backup::BackupCreateArgs>(),
     entry::<backup::BackupListArgs>(),
@@ -83,6 +96,7 @@ pub static VERBS: &[VerbEntry] = &[
 
 /// What stands above the verbs of a family.
 pub const FAMILIES: &[(&str, &str)] = &[
+    ("epoch", "Plan, explain, stream, build, extend and verify packed, source-mixed epochs"),
     (
         "contamination",
         "Find what of evaluation suites is in a corpus, with evidence; leave it out of epochs",
