@@ -8,8 +8,6 @@
 
 mod bar;
 mod card;
-mod demo;
-mod epoch;
 mod find;
 mod keywords;
 mod limits;
@@ -21,7 +19,6 @@ mod report;
 mod session;
 mod spelling;
 mod stop_signals;
-mod tables;
 mod text_file;
 mod tokenizer_page;
 mod verb;
@@ -29,7 +26,7 @@ mod verb;
 mod verb_tests;
 mod verbs;
 
-use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use session::CommandSession;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -82,43 +79,10 @@ With --json everything is one object a line with a `type`: answers on stdout; on
 /// and handed back as packed, source-mixed epochs. One directory, one process, no server.
 #[derive(Parser)]
 #[command(name = "corpusdb", version, after_help = EXAMPLES, propagate_version = true)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     globals: session::GlobalArgs,
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Subcommand)]
-enum Verb {
-    Epoch(epoch::Arguments),
-    Demo(demo::Args),
-}
-
-impl Verb {
-    /// Whether the verb looks for Ctrl-C itself, to stop where nothing is lost.
-    const fn has_safe_points(&self) -> bool {
-        match self {
-            Self::Demo(_) => true,
-            Self::Epoch(arguments) => matches!(
-                arguments.verb,
-                epoch::Verb::Build { .. }
-                    | epoch::Verb::Explain { .. }
-                    | epoch::Verb::Extend { .. }
-                    | epoch::Verb::Verify { .. }
-            ),
-            _ => false,
-        }
-    }
-}
-
-/// What a verb answers when it did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    /// All is well.
-    Good,
-    /// The answer is bad: exit code 1.
-    Bad,
 }
 
 /// The program: its arguments are those of the process.
@@ -160,7 +124,10 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     let (path, inner) = deepest(&matches);
     match find_verb(&path) {
         Some(row) => run_row(row, &matches, inner, program),
-        None => run_old(&matches, program),
+        None => {
+            output::error(&[format!("`{path}` is no verb")], 2);
+            2
+        }
     }
 }
 
@@ -232,11 +199,7 @@ fn run_row(
         },
         // Rows that nobody wants any more are no failure.
         Err(_) if output::is_stdout_closed() => 0,
-        Err(error) => {
-            let code = exit_code(&error);
-            output::error(&causes(&error), code);
-            code
-        }
+        Err(error) => failed(&error),
     }
 }
 
@@ -280,34 +243,6 @@ fn work(
     }
 }
 
-/// The verbs that are no rows yet.
-fn run_old(matches: &ArgMatches, program: Vec<OsString>) -> u8 {
-    let cli = match Cli::from_arg_matches(matches) {
-        Ok(cli) => cli,
-        Err(error) => return refused(&error),
-    };
-    let session = match CommandSession::new(cli.globals, cli.verb.has_safe_points(), program) {
-        Ok(session) => session,
-        Err(error) => return failed(&error),
-    };
-    match run(cli.verb, &session) {
-        Ok(Outcome::Good) => 0,
-        Ok(Outcome::Bad) => 1,
-        Err(error) => {
-            // What is still drawn would stand in the message.
-            session.progress.end();
-            failed(&error)
-        }
-    }
-}
-
-fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
-    match verb {
-        Verb::Epoch(arguments) => epoch::run(arguments, session),
-        Verb::Demo(args) => demo::run(args, session),
-    }
-}
-
 /// Says what is wrong with the arguments.
 fn refused(error: &clap::Error) -> u8 {
     if output::is_json() {
@@ -320,12 +255,8 @@ fn refused(error: &clap::Error) -> u8 {
     2
 }
 
-/// Says what failed and why; a reader that went away is no failure.
+/// Says what failed and why.
 fn failed(error: &anyhow::Error) -> u8 {
-    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
-    if io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe) {
-        return 0;
-    }
     let code = exit_code(error);
     output::error(&causes(error), code);
     code
@@ -353,33 +284,4 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
 /// The way out that an error of the library names.
 fn hint(error: &anyhow::Error) -> Option<corpusdb::Hint> {
     error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>()?.hint().cloned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `tokenizer encode` went on waiting for its text after a Ctrl-C.
-    #[test]
-    fn rows_that_look_for_ctrl_c_are_left_to_stop_and_no_others() {
-        let stops = |path: &str| find_verb(path).unwrap().stops;
-        let looking =
-            ["tokenizer add", "tokenizer train", "tokenizer extend", "tokenizer analyse", "report"];
-        let others =
-            ["tokenizer encode", "tokenizer decode", "tokenizer check", "tokenizer export", "sql"];
-        assert!(looking.into_iter().all(stops));
-        assert!(!others.into_iter().any(stops));
-    }
-
-    /// `dedup settle --dry-run` left its copy of the corpus behind.
-    #[test]
-    fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
-        let looks = |line: &str| {
-            let words = std::iter::once("corpusdb").chain(line.split(' '));
-            Cli::try_parse_from(words).unwrap().verb.has_safe_points()
-        };
-        for line in ["epoch build c 1 --out d", "epoch verify c d"] {
-            assert!(looks(line), "{line}");
-        }
-    }
 }

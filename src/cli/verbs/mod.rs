@@ -6,9 +6,13 @@ mod contamination;
 mod contamination_evidence;
 mod contamination_review;
 mod dedup;
+mod demo;
 mod documents;
 mod duplicates;
 mod duplicates_text;
+mod epoch;
+mod epoch_build;
+mod epoch_stream;
 mod export;
 pub(super) mod field;
 mod info;
@@ -94,6 +98,16 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<snapshot::SnapshotDiffArgs>(),
     entry::<snapshot::SnapshotRenameArgs>(),
     entry::<snapshot::SnapshotDropArgs>(),
+    entry::<epoch::EpochPlanArgs>(),
+    entry::<epoch::EpochMarkArgs>(),
+    entry::<epoch::EpochListArgs>(),
+    entry::<epoch_build::EpochExplainArgs>(),
+    entry::<epoch_build::EpochBuildArgs>(),
+    entry::<epoch_stream::EpochStreamArgs>(),
+    entry::<epoch_stream::EpochRowArgs>(),
+    entry::<epoch::EpochExtendArgs>(),
+    entry::<epoch::EpochDropArgs>(),
+    entry::<epoch_build::EpochVerifyArgs>(),
     entry::<export::ExportArgs>(),
     entry::<backup::BackupCreateArgs>(),
     entry::<backup::BackupListArgs>(),
@@ -104,12 +118,14 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<check::CheckArgs>(),
     entry::<check::CompactArgs>(),
     entry::<check::MigrateArgs>(),
+    entry::<demo::DemoArgs>(),
     entry::<reference::CompletionsArgs>(),
     entry::<reference::ReferenceArgs>(),
 ];
 
 /// What stands above the verbs of a family.
 pub const FAMILIES: &[(&str, &str)] = &[
+    ("epoch", "Plan, explain, stream, build, extend and verify packed, source-mixed epochs"),
     (
         "contamination",
         "Find what of evaluation suites is in a corpus, with evidence; leave it out of epochs",
