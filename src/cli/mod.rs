@@ -9,7 +9,6 @@
 mod backup;
 mod bar;
 mod bulk_load;
-mod card;
 mod chat;
 mod check;
 mod compact;
@@ -28,7 +27,6 @@ mod ingest;
 mod init;
 mod limits;
 mod migrate;
-mod page;
 mod policy;
 mod print;
 mod purge;
@@ -45,19 +43,11 @@ mod sql;
 mod stats;
 mod tables;
 mod tokenizer;
-mod tokenizer_page;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use setup::CommandSession;
 use std::ffi::OsString;
 use std::process::ExitCode;
-
-/// Reports as pages and files, for the Python package.
-pub mod pages {
-    pub use super::card::{page as data_card, signals_page};
-    pub use super::report::{croissant, named, summary as eu_summary};
-    pub use super::tokenizer_page::page as tokenizer_page;
-}
 
 /// What the command says of a step, for the Python package.
 pub mod words {

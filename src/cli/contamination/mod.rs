@@ -8,6 +8,7 @@ mod told;
 use super::setup::CommandSession;
 use super::{Outcome, find, print};
 use corpusdb::contamination::Rule;
+use corpusdb::pages::precision_sentence;
 use corpusdb::query::{SuiteContamination, SuiteSummary};
 use std::path::{Path, PathBuf};
 
@@ -219,7 +220,7 @@ fn report(found: &[SuiteContamination]) -> anyhow::Result<()> {
             print::line(&format!("  {}: {} documents", source.source, n(source.documents)))?;
         }
         if let Some(precision) = &suite.precision {
-            print::line(&format!("  {}", review::told("by its verdicts", precision)))?;
+            print::line(&format!("  {}", precision_sentence("by its verdicts", precision)))?;
         }
         told::table(&suite.worst)?;
     }

@@ -4,10 +4,10 @@ mod document;
 mod matrix;
 mod summary;
 
-use super::report::{named, write_page};
 use super::setup::{CommandSession, on_disk};
-use super::{Outcome, card, find, print};
+use super::{Outcome, find, print};
 use corpusdb::duplicates::{DiffPart, DuplicatePair, DuplicatesOptions};
+use corpusdb::pages::{self, DuplicatesPage, corpus_title};
 use corpusdb::report::ReportOptions;
 use corpusdb::{Corpus, DocId};
 use std::path::PathBuf;
@@ -83,7 +83,8 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
             let options =
                 ReportOptions { clusters: largest.min(PAGED), ..ReportOptions::default() };
             let (found, stored) = (corpus.report_duplicates(&options)?, corpus.view().documents());
-            write_page(file, &card::duplicates_page(&found, stored, &named(&args.corpus)))?;
+            let page = DuplicatesPage::new(&found, stored, &corpus_title(&args.corpus));
+            pages::write_page(file, &pages::page(&page)?)?;
         }
         let options =
             DuplicatesOptions { largest, source: args.source.clone(), by: args.by.clone() };

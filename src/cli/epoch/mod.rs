@@ -3,11 +3,11 @@
 mod report;
 
 use super::setup::{CommandSession, on_disk};
-use super::{Outcome, card, print};
-use crate::cli::report::{named, write_page};
+use super::{Outcome, print};
 use anyhow::Context as _;
 use corpusdb::epoch::recipe::Column;
 use corpusdb::epoch::{BuildJob, EpochError, Planned, StreamFormat, StreamViews};
+use corpusdb::pages::{self, PlanPage, corpus_title};
 use corpusdb::{Corpus, Recipe};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
@@ -219,7 +219,8 @@ pub(super) fn run(arguments: Arguments, session: &CommandSession) -> anyhow::Res
             let planned = planned(&corpus, &what, session)?;
             let explained = corpus.explain(&planned, &session.context())?;
             if let Some(file) = &html {
-                write_page(file, &card::epoch_page(&explained, &named(&path)))?;
+                let page = PlanPage::new(&explained, &corpus_title(&path));
+                pages::write_page(file, &pages::page(&page)?)?;
             }
             report::explanation(&explained, session)?;
         }

@@ -1,11 +1,11 @@
 //! `corpusdb signals report`: what published rules would remove, rule by rule, and the documents at their thresholds.
 
 use super::set;
+use crate::cli::Outcome;
 use crate::cli::print::{self, number, size};
-use crate::cli::report::{named, write_page};
 use crate::cli::setup::{CommandSession, on_disk};
 use crate::cli::tables::{cut, fitting, value};
-use crate::cli::{Outcome, card};
+use corpusdb::pages::{self, SignalsPage, corpus_title};
 use corpusdb::query::{
     DocumentCounts, QualityExample, QualityOptions, QualityReport, QualityScore, StatsValue,
 };
@@ -51,7 +51,8 @@ pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outco
     let corpus = session.read(&args.corpus)?;
     let report = corpus.signals_report(&options, &session.context())?;
     if let Some(file) = &args.html {
-        write_page(file, &card::signals_page(&report, &named(&args.corpus)))?;
+        let page = SignalsPage::new(&report, &corpus_title(&args.corpus));
+        pages::write_page(file, &pages::page(&page)?)?;
     }
     if session.json {
         print::typed("signals_report", &report)?;

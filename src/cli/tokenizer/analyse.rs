@@ -1,10 +1,10 @@
 //! `corpusdb tokenizer analyse`: what tokenizers make of the corpus, in numbers and as a page.
 
-use crate::cli::report::write_page;
+use crate::cli::print;
 use crate::cli::setup::{CommandSession, bytes, on_disk};
-use crate::cli::{print, tokenizer_page};
 use clap::ValueEnum;
 use corpusdb::curate::{AnalyseOptions, TextGrouping};
+use corpusdb::pages::{self, TokenizerPage, corpus_title};
 use corpusdb::tokenizer::analyse::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
 use std::path::PathBuf;
 
@@ -67,9 +67,8 @@ pub(super) fn run(verb: &Analyse, session: &CommandSession) -> anyhow::Result<()
     };
     let report = corpus.analyse(&verb.names, &options, &session.context())?;
     if let Some(file) = &verb.html {
-        let title = verb.corpus.file_name().unwrap_or(verb.corpus.as_os_str());
-        let page = tokenizer_page::page(&report, &title.to_string_lossy());
-        write_page(file, &page)?;
+        let page = TokenizerPage::new(&report, &corpus_title(&verb.corpus));
+        pages::write_page(file, &pages::page(&page)?)?;
     }
     if session.json {
         return print::typed("tokenizer_analysis", &report);

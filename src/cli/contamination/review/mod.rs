@@ -3,14 +3,13 @@
 mod ask;
 mod columns;
 mod file;
-mod page;
 
 use super::RuleArgs;
-use crate::cli::report::{named, write_page};
 use crate::cli::setup::{CommandSession, on_disk};
 use crate::cli::{Outcome, find, print};
 use corpusdb::contamination::{Precision, SuiteVerdict};
 use corpusdb::curate::{JudgeReport, Judgement};
+use corpusdb::pages::{self, ReviewPage, corpus_title, precision_sentence};
 use corpusdb::query::{ReviewOptions, ReviewPair};
 use corpusdb::{Corpus, DocId};
 use std::io::IsTerminal;
@@ -70,7 +69,8 @@ pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outco
     let pairs = corpus.review(&options)?;
     if let Some(file) = &args.html {
         let estimates = estimates(&corpus, args)?;
-        write_page(file, &page::page(&pairs, &estimates, &named(&args.corpus)))?;
+        let page = ReviewPage::new(&pairs, &estimates, &corpus_title(&args.corpus));
+        pages::write_page(file, &pages::page(&page)?)?;
     }
     if session.json {
         pairs.iter().try_for_each(|pair| print::typed("review_pair", pair))?;
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, session: &CommandSession) -> anyhow::Result<Outco
         });
     }
     for (suite, precision) in estimates(&session.read(&args.corpus)?, args)? {
-        print::line(&told(&suite, &precision))?;
+        print::line(&precision_sentence(&suite, &precision))?;
     }
     Ok(Outcome::Good)
 }
@@ -113,16 +113,6 @@ fn estimates(corpus: &Corpus, args: &Args) -> anyhow::Result<Vec<(String, Precis
     let found = corpus.contamination(args.suite.as_deref(), &args.rule.rule()?, 0)?;
     let judged = found.into_iter().filter_map(|one| Some((one.suite, one.precision?)));
     Ok(judged.collect())
-}
-
-/// One estimate, in words.
-pub(super) fn told(suite: &str, precision: &Precision) -> String {
-    let Precision { accepted, rejected, estimate, low, high, .. } = precision;
-    format!(
-        "{suite}: precision {estimate:.3} (95 % interval {low:.3} to {high:.3}), {} of {} pairs with a verdict were accepted",
-        print::number(*accepted),
-        print::number(accepted + rejected)
-    )
 }
 
 /// Stores one verdict; nothing is held open while somebody thinks.
@@ -167,7 +157,7 @@ fn given(args: &Args, session: &CommandSession) -> anyhow::Result<Outcome> {
         let found = writer.corpus().contamination(args.suite.as_deref(), &args.rule.rule()?, 0)?;
         for suite in found {
             if let Some(precision) = &suite.precision {
-                print::line(&told(&suite.suite, precision))?;
+                print::line(&precision_sentence(&suite.suite, precision))?;
             }
         }
     }
