@@ -372,7 +372,7 @@ impl<'a> ChartFrame<'a> {
         let (before, behind) = x.overhang();
         let left = (y.widest() + GAP + 2.0).max(before);
         let above = if x.opposite.is_some() { 2.0 * (FONT + GAP) } else { 0.0 };
-        let top = FONT + GAP + above;
+        let top = FONT + GAP + 3.0 + above;
         Self { left, right: WIDTH - behind.max(GAP), top, bottom: top + PLOT, x, y }
     }
 
@@ -388,7 +388,7 @@ impl<'a> ChartFrame<'a> {
     fn axes(&self) -> Canvas {
         let Self { left, right, top, bottom, x, y } = *self;
         let mut canvas = Canvas::new(bottom + 2.0 * FONT + 2.0 * GAP);
-        canvas.text((0.0, FONT - 2.0), "start", "", &y.label);
+        canvas.text((0.0, FONT), "start", "", &y.label);
         for (value, mark) in &y.ticks {
             canvas.stroke((left, self.up(*value)), (right, self.up(*value)), "grid");
             canvas.text((left - GAP, self.up(*value) + 5.0), "end", "soft", mark);

@@ -36,6 +36,8 @@ pub(super) struct SizesSection<'a> {
     lost_most: Option<NamedShare>,
     by_source: BarChart,
     languages: Option<LanguagesFigure>,
+    /// Tokenizers whose counts the table has, and the heads of their columns.
+    tokenizers: Vec<&'a str>,
     token_heads: Vec<String>,
 }
 
@@ -79,7 +81,7 @@ impl<'a> SizesSection<'a> {
         let largest = sources.iter().filter(|it| it.name != OTHERS).max_by_key(|it| it.kept.bytes);
         let lost = |part: &SizeShare| show::share(part.all.bytes - part.kept.bytes, part.all.bytes);
         let lost_most = sources.iter().max_by(|a, b| lost(a).total_cmp(&lost(b)));
-        let token_heads = sizes.kept.tokens.keys().take(COUNTED);
+        let tokenizers = sizes.kept.tokens.keys().take(COUNTED).map(String::as_str);
         Self {
             all: &sizes.all,
             kept: &sizes.kept,
@@ -94,7 +96,8 @@ impl<'a> SizesSection<'a> {
                 .map(|it| NamedShare { name: it.name.clone(), share: lost(it) }),
             by_source: size_chart(&sources, bytes, show::size),
             languages: languages(report, &sources),
-            token_heads: token_heads.map(|it| format!("Tokens kept, {}", cut(it))).collect(),
+            token_heads: tokenizers.clone().map(|it| format!("Tokens kept, {}", cut(it))).collect(),
+            tokenizers: tokenizers.collect(),
         }
     }
 }
