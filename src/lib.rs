@@ -63,6 +63,10 @@ pub mod epoch;
 pub mod export;
 pub mod ingest;
 pub mod kernel;
+/// Reports as pages and descriptions, of which the command and the Python package write files; no interface for others.
+#[cfg(feature = "cli")]
+#[doc(hidden)]
+pub mod pages;
 pub mod query;
 pub mod remote;
 pub mod report;

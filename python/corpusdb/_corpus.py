@@ -6,7 +6,6 @@ import html
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from corpusdb import _native
@@ -255,19 +254,15 @@ class Corpus(Planning, Exporting):
 
         `plan` is the number of a stored plan: then what a run gets is told too. Without `texts` no parts of texts are
         shown. `html` writes the card as a page that needs no server, script or other file; `croissant` a description in
-        Croissant, and keeps what was filled in by hand; `eu_summary` writes what the EU's template asks, as Markdown.
+        Croissant, and `eu_summary` what the EU's template asks, as Markdown: what is filled in there by hand stays. A
+        file is written whole or not at all, and a page takes no file of another kind's place.
         """
-        before = None
-        if croissant is not None:
-            before = Path(croissant).read_text(encoding="utf-8") if Path(croissant).exists() else ""
-        told, *texts_of = _native.report(
-            self._handle, plan=plan, texts=texts, domains=domains, page=html is not None, croissant=before,
-            summary=eu_summary is not None,
+        return CorpusReport.from_json(
+            _native.report(
+                self._handle, plan=plan, texts=texts, domains=domains, html=html, croissant=croissant,
+                eu_summary=eu_summary,
+            )
         )
-        for file, text in zip((html, croissant, eu_summary), texts_of, strict=True):
-            if file is not None and text is not None:
-                Path(file).write_text(text, encoding="utf-8")
-        return CorpusReport.from_json(told)
 
     def rejects(self, limit: int = 1000) -> list[Reject]:
         """The first records that could not be read, by source, path and number."""

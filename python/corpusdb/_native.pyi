@@ -333,8 +333,8 @@ def signals(handle: Handle) -> str:
 def signals_preset(set: str, on_text: bool) -> str:
     """What the published filter of a set asks, as one condition."""
 
-def signals_report(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> tuple[str, str | None]:
-    """What published rules would remove, as JSON text, and the page that is asked for."""
+def signals_report(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
+    """What published rules would remove, as JSON text; written as a page, too, to the file that is named."""
 
 def add_signals(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
     """Stores signals as fields; the report as JSON text."""
@@ -382,11 +382,12 @@ def report(
     plan: int | None = None,
     texts: bool = True,
     domains: int = 50,
-    page: bool = False,
-    croissant: str | None = None,
-    summary: bool = False,
-) -> tuple[str, str | None, str | None, str | None]:
-    """The corpus as a data card tells it, as JSON text; and of page, Croissant and summary those that are asked for."""
+    html: str | PathLike[str] | None = None,
+    croissant: str | PathLike[str] | None = None,
+    eu_summary: str | PathLike[str] | None = None,
+) -> str:
+    """The corpus as a data card tells it, as JSON text; written as a page, a Croissant description (where what was filled
+    in stays) and the summary for the EU to the files that are named."""
 
 def rejects(handle: Handle, limit: int) -> tuple[list[dict[str, Any]], int]:
     """The first records that could not be read, and how many there are."""
@@ -537,10 +538,10 @@ def analyse_tokenizers(
     condition: str | None = None,
     sample_bytes: int,
     d_model: int,
-    title: str | None = None,
+    html: str | PathLike[str] | None = None,
     listener: _Listener | None = None,
-) -> tuple[str, str | None]:
-    """What tokenizers make of the corpus, as JSON text, and as a page when a title is given."""
+) -> str:
+    """What tokenizers make of the corpus, as JSON text; written as a page, too, to the file that is named."""
 
 def add_tokenizer(
     handle: Handle,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-from pathlib import Path
 from typing import Literal
 
 from corpusdb import _native
@@ -57,13 +56,10 @@ class Signals(Named[Signal]):
         Nothing is removed.
         """
         settings = {
-            "set": set, "source": source, "condition": where, "examples": examples, "page": html is not None,
+            "set": set, "source": source, "condition": where, "examples": examples, "html": html,
         }
         with listening(progress) as listener:
-            told, page = _native.signals_report(self._handle, settings, listener)
-        if html is not None and page is not None:
-            Path(html).write_text(page, encoding="utf-8")
-        return QualityReport.from_json(told)
+            return QualityReport.from_json(_native.signals_report(self._handle, settings, listener))
 
 
 class WriterSignals(Signals):

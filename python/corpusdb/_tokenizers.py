@@ -212,14 +212,11 @@ class Tokenizers:
         `by` tells figures apart by `language` or `source`; `html` writes a page that needs no server or other file.
         """
         listed = [names] if isinstance(names, str) else list(names)
-        title = None if html is None else "corpus"
         with listening(progress) as listener:
-            report, page = _native.analyse_tokenizers(
+            report = _native.analyse_tokenizers(
                 self._handle, listed, by=by, reference=reference, condition=where,
-                sample_bytes=size(sample_bytes, "sample_bytes"), d_model=d_model, title=title, listener=listener,
+                sample_bytes=size(sample_bytes, "sample_bytes"), d_model=d_model, html=html, listener=listener,
             )
-        if html is not None and page is not None:
-            Path(html).write_text(page, encoding="utf-8")
         return TokenizerAnalysis.from_json(report)
 
     def export(self, name: str, file: str | os.PathLike[str], *, originals: bool = False) -> None:

@@ -1,13 +1,14 @@
 //! The command in the module: `corpusdb` on the path is an entry point into it.
 
-use corpusdb::cli::{main_from, pages};
-use corpusdb::query::QualityReport;
-use corpusdb::report::CorpusReport;
-use corpusdb::tokenizer::analyse::AnalysisReport;
+use crate::error::named;
+use corpusdb::cli::main_from;
+use corpusdb::export::OutputError;
+use corpusdb::pages::{self, Page, PageError};
+use pyo3::exceptions::PyOSError;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::io::Write;
-use std::path::Path;
+use std::path::PathBuf;
 
 /// Runs the command with `arguments`, of which the first is its own name; its exit code.
 #[pyfunction]
@@ -27,31 +28,27 @@ pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
     }))
 }
 
-/// The page of `corpusdb tokenizer analyse --html`.
-pub(crate) fn tokenizer_page(report: &AnalysisReport, title: &str) -> String {
-    pages::tokenizer_page(report, title)
+/// Writes a page where a file is named for it, as the command does: whole or not at all, over no file of another kind.
+pub(crate) fn write_page<P: Page>(
+    py: Python<'_>,
+    file: Option<PathBuf>,
+    page: impl FnOnce() -> P,
+) -> PyResult<()> {
+    let Some(file) = file else { return Ok(()) };
+    let written = || pages::write_page(&file, &pages::page(&page())?);
+    written().map_err(|error| failed(py, error))
 }
 
-/// The page of `corpusdb report -o`.
-pub(crate) fn data_card(report: &CorpusReport) -> String {
-    pages::data_card(report)
-}
-
-/// The page of `corpusdb signals report --html` of the corpus in a directory.
-pub(crate) fn signals_page(report: &QualityReport, corpus: &Path) -> String {
-    pages::signals_page(report, &pages::named(corpus))
-}
-
-/// The file of `corpusdb report --croissant`; an earlier one is empty where there is none.
-pub(crate) fn croissant(py: Python<'_>, report: &CorpusReport, before: &str) -> PyResult<String> {
-    let before = (!before.is_empty()).then_some(before);
-    match pages::croissant(report, before) {
-        Ok(described) => Ok(described.text),
-        Err(error) => Err(crate::error::named(py, "BadInput", &format!("{error:#}"))),
+/// The exception that a page or description ends in which cannot be made or written.
+pub(crate) fn failed(py: Python<'_>, error: PageError) -> PyErr {
+    match error {
+        PageError::Output(OutputError::Io(error)) => {
+            let number = error.source.raw_os_error();
+            PyOSError::new_err((number, format!("{error}: {}", error.source)))
+        }
+        PageError::Output(error @ OutputError::Taken { .. }) => {
+            named(py, "AlreadyExists", &error.to_string())
+        }
+        other => named(py, "BadInput", &other.to_string()),
     }
-}
-
-/// The file of `corpusdb report --eu-summary`.
-pub(crate) fn eu_summary(report: &CorpusReport) -> String {
-    pages::eu_summary(report)
 }

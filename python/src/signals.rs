@@ -1,13 +1,16 @@
 //! Signals: listed, stored, given up, judged, and the published thresholds as conditions.
 
 use crate::blocking::run_detached;
+use crate::command::write_page;
 use crate::corpus::Handle;
 use crate::error::named;
 use crate::words::json;
 use corpusdb::curate::NewSignals;
+use corpusdb::pages::{SignalsPage, corpus_title};
 use corpusdb::query::QualityOptions;
 use corpusdb::signals::{Signal, SignalSet};
 use pyo3::prelude::*;
+use std::path::PathBuf;
 
 fn set_named(py: Python<'_>, name: &str) -> PyResult<SignalSet> {
     SignalSet::from_name(name).ok_or_else(|| {
@@ -49,7 +52,7 @@ pub(crate) fn signals_preset(py: Python<'_>, set: &str, on_text: bool) -> PyResu
     Ok(set_named(py, set)?.condition(on_text))
 }
 
-/// What the command's `signals report` is asked, each by its name there; `page`: whether its page is wanted.
+/// What the command's `signals report` is asked, each by its name there.
 #[derive(FromPyObject)]
 #[pyo3(from_item_all)]
 pub(crate) struct ReportSettings {
@@ -57,10 +60,10 @@ pub(crate) struct ReportSettings {
     source: Option<String>,
     condition: Option<String>,
     examples: u8,
-    page: bool,
+    html: Option<PathBuf>,
 }
 
-/// What published rules would remove, as JSON text, and the page that is asked for.
+/// What published rules would remove, as JSON text; written as a page, too, to the file that is named.
 #[pyfunction]
 #[pyo3(signature = (handle, settings, listener=None))]
 pub(crate) fn signals_report(
@@ -68,8 +71,8 @@ pub(crate) fn signals_report(
     handle: &Handle,
     settings: ReportSettings,
     listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<(String, Option<String>)> {
-    let ReportSettings { set, source, condition, examples, page } = settings;
+) -> PyResult<String> {
+    let ReportSettings { set, source, condition, examples, html } = settings;
     let set = set_named(py, &set)?;
     let corpus = handle.corpus(py)?;
     let options = QualityOptions { set, source, condition, examples: usize::from(examples) };
@@ -77,8 +80,8 @@ pub(crate) fn signals_report(
     let report = run_detached(py, listener.as_ref(), move |context| {
         corpus.signals_report(&options, context)
     })?;
-    let page = page.then(|| crate::command::signals_page(&report, &path));
-    Ok((json(py, &report)?, page))
+    write_page(py, html, || SignalsPage::new(&report, &corpus_title(&path)))?;
+    json(py, &report)
 }
 
 /// The options of the command's `signals add`, each by its name there.

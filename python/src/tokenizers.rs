@@ -1,14 +1,17 @@
 //! Tokenizers of a corpus, for those who read: encode, decode, compare, check, analyse, export.
 
 use crate::blocking::{run_briefly, run_detached};
+use crate::command::write_page;
 use crate::corpus::Handle;
 use crate::words::{json, word};
 use corpusdb::curate::{AnalyseOptions, TextGrouping};
+use corpusdb::pages::{TokenizerPage, corpus_title};
 use corpusdb::tokenizer::Tokenizer;
 use corpusdb::{Corpus, Error};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 type Ids<'py> = Bound<'py, PyArray1<u32>>;
@@ -184,9 +187,9 @@ pub(crate) fn diff_tokenizers(
     json(py, &found)
 }
 
-/// What tokenizers make of the corpus, as JSON text; written as a page too, when a title is given.
+/// What tokenizers make of the corpus, as JSON text; written as a page, too, to the file that is named.
 #[pyfunction]
-#[pyo3(signature = (handle, names, *, by=None, reference=None, condition=None, sample_bytes, d_model, title=None, listener=None))]
+#[pyo3(signature = (handle, names, *, by=None, reference=None, condition=None, sample_bytes, d_model, html=None, listener=None))]
 pub(crate) fn analyse_tokenizers(
     py: Python<'_>,
     handle: &Handle,
@@ -196,9 +199,9 @@ pub(crate) fn analyse_tokenizers(
     condition: Option<String>,
     sample_bytes: u64,
     d_model: u64,
-    title: Option<String>,
+    html: Option<PathBuf>,
     listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<(String, Option<String>)> {
+) -> PyResult<String> {
     let by = match by {
         Some(by) => word::<TextGrouping>(py, "BadInput", "by", &by)?,
         None => TextGrouping::All,
@@ -206,11 +209,12 @@ pub(crate) fn analyse_tokenizers(
     let options =
         AnalyseOptions { condition, reference, by, sample_bytes, embedding_width: d_model };
     let corpus = handle.corpus(py)?;
+    let title = corpus_title(corpus.path());
     let report = run_detached(py, listener.as_ref(), move |context| {
         corpus.analyse(&names, &options, context)
     })?;
-    let page = title.map(|title| crate::command::tokenizer_page(&report, &title));
-    Ok((json(py, &report)?, page))
+    write_page(py, html, || TokenizerPage::new(&report, &title))?;
+    json(py, &report)
 }
 
 /// The bytes of a tokenizer's `tokenizer.json`, or of it as a SentencePiece model.

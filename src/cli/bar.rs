@@ -2,7 +2,8 @@
 //!
 //! What matters most stands first, since a narrow terminal cuts the end of the line.
 
-use super::print::{number, size, talk};
+use super::output::note as talk;
+use corpusdb::show::{number, size};
 use corpusdb::{Progress, ProgressTally};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::Mutex;

@@ -7,20 +7,16 @@
 //! (`pages`).
 
 mod bar;
-mod card;
 mod find;
 mod keywords;
 mod limits;
 mod output;
-mod page;
-mod print;
 mod reference;
 mod report;
 mod session;
 mod spelling;
 mod stop_signals;
 mod text_file;
-mod tokenizer_page;
 mod verb;
 #[cfg(test)]
 mod verb_tests;
@@ -34,13 +30,6 @@ use std::process::ExitCode;
 use verb::{
     AnswerForm, DryRun, HandleKind, OpenHandle, VerbAnswer, VerbCall, VerbEntry, find_verb,
 };
-
-/// Reports as pages and files, for the Python package.
-pub mod pages {
-    pub use super::card::{page as data_card, signals_page};
-    pub use super::report::{croissant, named, summary as eu_summary};
-    pub use super::tokenizer_page::page as tokenizer_page;
-}
 
 /// Rows of the table of verbs, for the Python package: a call by name, its keywords as JSON.
 pub mod rows {

@@ -330,6 +330,7 @@ pub struct VerbEntry {
     /// The schema of its report.
     pub schema: fn(&mut schemars::SchemaGenerator) -> schemars::Schema,
     /// Whether no argument comes to the defaults of the library.
+    #[cfg(test)]
     pub check_defaults: fn() -> Result<(), String>,
 }
 
@@ -352,6 +353,7 @@ pub const fn entry<V: Verb>() -> VerbEntry {
         augment: V::augment_args,
         run: run::<V>,
         schema: schemars::SchemaGenerator::subschema_for::<V::Report>,
+        #[cfg(test)]
         check_defaults: check_defaults::<V::Options>,
     }
 }
@@ -381,6 +383,7 @@ fn run<V: Verb>(
 }
 
 /// What the command makes of no argument is what the library has by default.
+#[cfg(test)]
 fn check_defaults<O: clap::Args + Default + PartialEq + std::fmt::Debug>() -> Result<(), String> {
     // What must be given has no default.
     let command = O::augment_args(Command::new("defaults").no_binary_name(true));

@@ -120,6 +120,10 @@ const LAYERS: &[(&str, &[&str])] = &[
             "report",
         ],
     ),
+    (
+        "pages",
+        &["model", "output", "contamination", "tokenizer", "signals", "query", "epoch", "report"],
+    ),
 ];
 
 /// Files above the layers, which may import all of them.
@@ -152,7 +156,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("memchr", &["src/input/"]),
     ("glob", &["src/input/"]),
     ("flate2", &["src/input/", "src/epoch/", "src/output/"]),
-    ("minijinja", &["src/ingest/chat/"]),
+    ("minijinja", &["src/ingest/chat/", "src/pages/"]),
     ("minijinja_contrib", &["src/ingest/chat/"]),
     (
         "parquet",
@@ -482,6 +486,10 @@ fn public_names(surface: &str) -> BTreeSet<Vec<String>> {
 /// What the command names of the library and programs cannot: the compiler no longer tells the two apart.
 fn private_names(file: &File, public: &BTreeSet<Vec<String>>) -> Vec<String> {
     let is_public = |path: &[String]| {
+        // Behind the feature of the command, and no interface for programs.
+        if path.get(1).is_some_and(|name| name == "pages") {
+            return true;
+        }
         let known = (1..=path.len()).rev().find(|end| public.contains(&path[..*end])).unwrap_or(0);
         // Behind an item stand its own parts; behind a module, nothing but itself or all of it.
         let is_module =

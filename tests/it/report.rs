@@ -364,6 +364,33 @@ fn the_summary_has_the_sections_of_the_template_and_a_tenth_of_the_domains() {
     }
 }
 
+/// What a person has filled in of a summary is theirs: writing it again changes the counts alone.
+#[test]
+fn the_summary_keeps_what_was_filled_in() {
+    let (scratch, corpus) = place();
+    let summary = scratch.arg("summary.md");
+    let write = || {
+        corpusdb(&["report", &corpus, "--eu-summary", &summary]).good();
+        std::fs::read_to_string(&summary).unwrap()
+    };
+    let fresh = write();
+    let source = fresh.lines().find(|line| line.ends_with(" | _to be filled in_ |")).unwrap();
+    let filled = fresh
+        .replace(
+            "* Licensing agreements: _to be filled in_",
+            "* Licensing agreements: two\n  * with A\n  * with B",
+        )
+        .replace(source, &source.replace("_to be filled in_", "2.3"));
+    assert_eq!(filled.lines().count(), fresh.lines().count() + 2);
+    std::fs::write(&summary, &filled).unwrap();
+    assert_eq!(write(), filled);
+    corpusdb(&["snapshot", "create", &corpus, "july"]).good();
+    let commit = |text: &str| text.lines().last().unwrap().to_owned();
+    let again = write();
+    assert_ne!(commit(&again), commit(&filled));
+    assert_eq!(again.replace(&commit(&again), &commit(&filled)), filled);
+}
+
 #[test]
 fn parts_of_the_card_stand_alone() {
     let (scratch, corpus) = place();

@@ -1,6 +1,6 @@
 //! `corpusdb contamination`: suites of evaluation items, and what of them is in a corpus.
 
-use super::contamination_evidence::{ShownEvidence, precision_sentence, print_table};
+use super::contamination_evidence::{ShownEvidence, print_table};
 use crate::cli::find;
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;
@@ -8,6 +8,7 @@ use crate::cli::verb::{ExitStatus, Listed, Listing, NoOptions, Report, Streamed,
 use corpusdb::contamination::{Rule, SuiteFields};
 use corpusdb::curate::SuiteReport;
 use corpusdb::ingest::ReadOptions;
+use corpusdb::pages::precision_sentence;
 use corpusdb::query::{CheckedText, SuiteContamination, SuiteSummary};
 use corpusdb::show::number;
 use corpusdb::{Corpus, CorpusWriter};

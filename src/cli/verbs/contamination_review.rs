@@ -1,16 +1,14 @@
 //! `corpusdb contamination review`: pairs of an item and a document side by side, and what somebody decides about them.
 
-use super::contamination_evidence::precision_sentence;
 use super::review_columns::print_pair;
-use super::review_page;
 use super::review_verdicts;
 use crate::cli::find;
 use crate::cli::output::{self, Output};
-use crate::cli::report::{named, write_page};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{CorpusPath, Report, Verb, VerbCall};
 use corpusdb::contamination::{Precision, SuiteVerdict};
 use corpusdb::curate::{JudgeReport, Judgement};
+use corpusdb::pages::{self, ReviewPage, corpus_title, precision_sentence};
 use corpusdb::query::{ReviewOptions, ReviewPair};
 use corpusdb::{Corpus, DocId};
 use serde::Serialize;
@@ -116,7 +114,8 @@ verdict is accepted, rejected, none (takes it back) or null (leaves it open).";
         let mut estimates = precision_by_suite(&corpus, &self.options)?;
         let mut shown = ShownPairs::All;
         if let Some(file) = &self.html {
-            write_page(file, &review_page::page(&pairs, &estimates, &named(path)))?;
+            let page = ReviewPage::new(&pairs, &estimates, &corpus_title(path));
+            pages::write_page(file, &pages::page(&page)?)?;
             shown = ShownPairs::Count;
         } else if is_asked(call) {
             // Nothing is held open while somebody thinks.

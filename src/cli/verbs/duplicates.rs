@@ -1,16 +1,16 @@
 //! `corpusdb duplicates`: what was removed, and what it matched; in numbers, as a list, or of one document.
 
 use super::duplicates_text::{print_diff, print_document, print_matrix, print_summary};
+use crate::cli::find;
 use crate::cli::output::{self, Output};
-use crate::cli::report::{named, write_page};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{ExitStatus, NoOptions, Report, Verb, VerbCall};
-use crate::cli::{card, find};
 use anyhow::ensure;
 use corpusdb::duplicates::{
     DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesOptions,
     DuplicatesSummary,
 };
+use corpusdb::pages::{self, DuplicatesPage, corpus_title};
 use corpusdb::report::ReportOptions;
 use corpusdb::{Corpus, DocId};
 use serde::Serialize;
@@ -116,7 +116,8 @@ the threshold: a chain leads there. Exit code 1 when no document has the key.";
             let options =
                 ReportOptions { clusters: largest.min(PAGED), ..ReportOptions::default() };
             let (found, stored) = (corpus.report_duplicates(&options)?, corpus.view().documents());
-            write_page(file, &card::duplicates_page(&found, stored, &named(corpus.path())))?;
+            let page = DuplicatesPage::new(&found, stored, &corpus_title(corpus.path()));
+            pages::write_page(file, &pages::page(&page)?)?;
         }
         let options = DuplicatesOptions { largest, source: self.source, by: self.by };
         Ok(DuplicatesAnswer::Summary(Box::new(corpus.duplicates_summary(&options)?)))

@@ -3,14 +3,13 @@
 use super::epoch::{
     EpochShards, RECIPE_OR_PLAN, note_removed, plan_number, planned, read_recipe, refuse_removed,
 };
-use crate::cli::card;
 use crate::cli::output::Output;
-use crate::cli::report::{named, write_page};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Corpus;
 use corpusdb::epoch::{BuildJob, Explanation, Manifest, Planned, Verification};
+use corpusdb::pages::{self, PlanPage, corpus_title};
 use corpusdb::show::{number, size};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -47,7 +46,8 @@ impl Verb for EpochExplainArgs {
         let corpus = self.shards.open(path, call)?;
         let explanation = corpus.explain(&planned(&corpus, &self.what, call)?, &call.context)?;
         if let Some(file) = &self.html {
-            write_page(file, &card::epoch_page(&explanation, &named(path)))?;
+            let page = PlanPage::new(&explanation, &corpus_title(path));
+            pages::write_page(file, &pages::page(&page)?)?;
         }
         Ok(explanation)
     }

@@ -22,7 +22,6 @@ mod reference;
 pub(super) mod remove;
 mod report;
 mod review_columns;
-mod review_page;
 mod review_verdicts;
 mod shell;
 mod shell_editor;

@@ -1,14 +1,12 @@
 //! `corpusdb report`: the corpus as a data card, a page or JSON; described in Croissant; summed up as the EU asks.
 
-use crate::cli::card;
 use crate::cli::output::{self, Output};
-use crate::cli::report::{croissant, summary, write_file, write_page};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Corpus;
+use corpusdb::pages::{self, CardPage};
 use corpusdb::report::{CorpusReport, ReportOptions};
-use corpusdb::text_file::without_byte_order_mark;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -62,7 +60,7 @@ The page has no script and reads nothing: it can be mailed, printed, and put on 
 parts of some documents, as examples of duplicates. Without a file, JSON is printed.
 
 A Croissant description and the EU's summary say what the corpus knows; what only a person knows is named on stderr, or a
-blank. What is filled in of a Croissant file stays when it is written again.";
+blank. What is filled in stays when they are written again.";
     const STOPS: bool = true;
     type On = Corpus;
     type Options = ReportOptions;
@@ -71,7 +69,10 @@ blank. What is filled in of a Croissant file stays when it is written again.";
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<ReportAnswer> {
         let options = ReportOptions { domains_by_text: self.eu_summary.is_some(), ..self.options };
         // What may be refused comes before the work.
-        let before = self.croissant.as_deref().map(read).transpose()?.flatten();
+        let describing = |file: &Path| format!("describing the corpus in {}", file.display());
+        if let Some(file) = &self.croissant {
+            pages::check_croissant(file).with_context(|| describing(file))?;
+        }
         let report = match self.shards.as_slice() {
             [] => corpus.report(&options, &call.context)?,
             shards => {
@@ -80,17 +81,14 @@ blank. What is filled in of a Croissant file stays when it is written again.";
             }
         };
         if let Some(file) = &self.croissant {
-            let described = croissant(&report, before.as_deref())
-                .with_context(|| format!("describing the corpus in {}", file.display()))?;
-            // It was read before: what is filled in by hand stays.
-            write_file(file, described.text.as_bytes())?;
-            note_blanks(file, &described.blanks, call);
+            let blanks = pages::write_croissant(file, &report).with_context(|| describing(file))?;
+            note_blanks(file, &blanks, call);
         }
         if let Some(file) = &self.eu_summary {
-            write_page(file, &summary(&report))?;
+            pages::write_eu_summary(file, &report)?;
         }
         if let Some(file) = &self.html {
-            write_page(file, &card::page(&report))?;
+            pages::write_page(file, &pages::page(&CardPage::new(&report))?)?;
         }
         let files = [&self.html, &self.croissant, &self.eu_summary];
         let is_written = files.iter().any(|file| file.is_some());
@@ -110,15 +108,6 @@ fn note_blanks(file: &Path, blanks: &[(&str, &str)], call: &VerbCall<'_>) {
         file.display(),
         lines.join("\n")
     ));
-}
-
-/// What a file says; none where there is none.
-fn read(file: &Path) -> anyhow::Result<Option<String>> {
-    match std::fs::read_to_string(file) {
-        Ok(text) => Ok(Some(without_byte_order_mark(&text).to_owned())),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
-    }
 }
 
 impl Report for ReportAnswer {

@@ -1,12 +1,11 @@
 //! `corpusdb signals report`: what published rules would remove, rule by rule, and the documents at their thresholds.
 
 use super::stats::value;
-use crate::cli::card;
 use crate::cli::output::{Output, cut};
-use crate::cli::report::{named, write_page};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{Report, Verb, VerbCall};
 use corpusdb::Corpus;
+use corpusdb::pages::{self, SignalsPage, corpus_title};
 use corpusdb::query::{
     DocumentCounts, QualityExample, QualityOptions, QualityReport, QualityScore, StatsValue,
 };
@@ -46,7 +45,8 @@ impl Verb for SignalsReportArgs {
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<QualityReport> {
         let report = corpus.signals_report(&self.options, &call.context)?;
         if let Some(file) = &self.html {
-            write_page(file, &card::signals_page(&report, &named(corpus.path())))?;
+            let page = SignalsPage::new(&report, &corpus_title(corpus.path()));
+            pages::write_page(file, &pages::page(&page)?)?;
         }
         Ok(report)
     }

@@ -1,12 +1,11 @@
 //! `corpusdb tokenizer analyse`: what tokenizers make of the corpus, in numbers and as a page.
 
 use crate::cli::output::Output;
-use crate::cli::report::{named, write_page};
 use crate::cli::session::on_disk;
-use crate::cli::tokenizer_page;
 use crate::cli::verb::{Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::curate::AnalyseOptions;
+use corpusdb::pages::{self, TokenizerPage, corpus_title};
 use corpusdb::show::{decimals, number, percent, size};
 use corpusdb::tokenizer::analyse::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
 use std::path::PathBuf;
@@ -48,7 +47,8 @@ impl Verb for TokenizerAnalyseArgs {
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<AnalysisReport> {
         let report = corpus.analyse(&self.names, &self.options, &call.context)?;
         if let Some(file) = &self.html {
-            write_page(file, &tokenizer_page::page(&report, &named(corpus.path())))?;
+            let page = TokenizerPage::new(&report, &corpus_title(corpus.path()));
+            pages::write_page(file, &pages::page(&page)?)?;
         }
         Ok(report)
     }

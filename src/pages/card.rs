@@ -1,0 +1,422 @@
+//! The data card of a corpus: what it is, how large, what was taken away and why, where it is from, and what a run gets.
+
+use super::chart::{AltText, Chart, ChartAxis, ChartColumn, ChartLine, column_chart, line_chart};
+use super::duplicates::DuplicatesSection;
+use super::figures::{BarChart, PartChart, SpreadFigure, cut, value_text};
+use super::plan::PlanSection;
+use super::sizes::SizesSection;
+use super::{Contents, Page, duplicates, plan};
+use crate::model::show;
+use crate::query::{
+    ColumnStats, CommitInfo, CommitStretch, DomainStats, LengthBin, LengthStats, LossStats,
+    RejectStats, SnapshotInfo, SourceSpread, SuiteContamination,
+};
+use crate::report::{About, CorpusReport, Omitted, SuiteReported};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+/// Domains that are drawn; the table has more.
+const DOMAINS: usize = 20;
+/// Tokenizers whose lengths are drawn.
+const LENGTHS: usize = 3;
+
+/// The data card of a corpus.
+#[derive(Debug, Serialize)]
+pub struct CardPage<'a> {
+    name: String,
+    version: &'static str,
+    contents: Contents,
+    about: &'a About,
+    omitted: &'a [Omitted],
+    sizes: SizesSection<'a>,
+    lengths: Vec<LengthFigure<'a>>,
+    duplicates: Option<DuplicatesSection<'a>>,
+    losses: LossesSection<'a>,
+    numbers: Option<NumbersSection>,
+    contamination: ContaminationSection<'a>,
+    domains: DomainsSection<'a>,
+    history: HistorySection<'a>,
+    plan: Option<PlanSection<'a>>,
+}
+
+impl<'a> CardPage<'a> {
+    /// The card of a report.
+    pub fn new(report: &'a CorpusReport) -> Self {
+        let stored = report.sizes.all.documents;
+        let duplicates = report.duplicates.as_ref().map(|it| DuplicatesSection::new(it, stored));
+        let plan = report.plan.as_ref().map(|plan| PlanSection::new(&plan.epoch, Some(plan)));
+        let (lengths, numbers) = (lengths(report), numbers(report));
+        let contents = [
+            Some(("about", "What this corpus is")),
+            Some(("sizes", "Sizes, before and after")),
+            (!lengths.is_empty()).then_some(("lengths", "Lengths of documents")),
+            duplicates.is_some().then_some(duplicates::TITLE),
+            Some(("losses", "What is not kept, and why")),
+            numbers.is_some().then_some(("numbers", "Declared numbers, by source")),
+            Some(("contamination", "Test items in it")),
+            Some(("domains", "Domains")),
+            Some(("history", "How it came to be")),
+            plan.is_some().then_some(plan::TITLE),
+            Some(("method", "What the figures mean")),
+        ];
+        Self {
+            name: cut(&report.name),
+            version: report.version,
+            contents: Contents(contents.into_iter().flatten().collect()),
+            about: &report.about,
+            omitted: &report.omitted,
+            sizes: SizesSection::new(report),
+            lengths,
+            duplicates,
+            losses: losses(report),
+            numbers,
+            contamination: contamination(report),
+            domains: domains(report),
+            history: history(report),
+            plan,
+        }
+    }
+}
+
+impl Page for CardPage<'_> {
+    const TEMPLATE: &'static str = "card.html";
+
+    fn title(&self) -> String {
+        format!("Data card: {}", self.name)
+    }
+}
+
+// ---- lengths ----
+
+/// How long documents are, in bytes or in tokens of a tokenizer.
+#[derive(Debug, Serialize)]
+struct LengthFigure<'a> {
+    unit: String,
+    /// Half of the kept documents have at most so many, nine of ten are between the next two; absent where none has.
+    half: Option<String>,
+    from: String,
+    to: String,
+    longest: String,
+    all: u64,
+    kept: u64,
+    bins: &'a [LengthBin],
+    chart: Chart,
+}
+
+fn lengths(report: &CorpusReport) -> Vec<LengthFigure<'_>> {
+    let bytes = report.lengths.iter().filter(|it| it.column == "bytes");
+    let tokens = report.lengths.iter().filter(|it| it.column.starts_with("tokens_"));
+    let drawn = bytes.chain(tokens.take(LENGTHS)).filter(|it| !it.bins.is_empty());
+    drawn.map(|it| length_figure(report, it)).collect()
+}
+
+fn length_figure<'a>(report: &CorpusReport, lengths: &'a LengthStats) -> LengthFigure<'a> {
+    let unit = match lengths.column.strip_prefix("tokens_") {
+        Some(tokenizer) => format!("tokens of {}", cut(tokenizer)),
+        None => "bytes".to_owned(),
+    };
+    let spread = report.spreads.columns.iter().find(|it| it.of_kept && it.column == lengths.column);
+    let spread = spread.filter(|spread| spread.count > 0);
+    let [p5, p95, max] = spread.map_or([None; 3], |it| [it.p5, it.p95, it.max]).map(value_text);
+    let sum = |of: fn(&LengthBin) -> u64| lengths.bins.iter().map(of).sum::<u64>();
+    let (all, kept) = (sum(|bin| bin.all), sum(|bin| bin.kept));
+    LengthFigure {
+        half: spread.map(|it| value_text(it.p50)),
+        from: p5,
+        to: p95,
+        longest: max,
+        all,
+        kept,
+        bins: &lengths.bins,
+        chart: length_chart(&unit, &lengths.bins, all, kept),
+        unit,
+    }
+}
+
+fn length_chart(unit: &str, bins: &[LengthBin], all: u64, kept: u64) -> Chart {
+    let most = bins.iter().map(|bin| bin.all).max().unwrap_or(0);
+    let column = |bin: &LengthBin| ChartColumn {
+        mark: show::short(bin.from),
+        described: format!(
+            "{} to {}: {}, {} kept",
+            show::number(bin.from),
+            show::number(bin.to),
+            show::count(bin.all, "document", "documents"),
+            show::number(bin.kept)
+        ),
+        heights: vec![bin.all as f64, bin.kept as f64],
+    };
+    let columns: Vec<ChartColumn> = bins.iter().map(column).collect();
+    let shows = format!("{} columns, each twice as wide as the one before", columns.len());
+    let alt = AltText::new(format!("Documents by length in {unit}"), shows);
+    let series = [("as they came in", all), ("kept", kept)];
+    column_chart(&alt, unit, &ChartAxis::counted(most, "documents"), &series, &columns)
+}
+
+// ---- losses ----
+
+/// What became of the documents of each source, and why records were not read.
+#[derive(Debug, Serialize)]
+struct LossesSection<'a> {
+    documents: u64,
+    kept: u64,
+    /// The most frequent reason not to be kept, and how many documents have it.
+    most: Option<(&'static str, u64)>,
+    kinds: Vec<&'static str>,
+    totals: Vec<u64>,
+    rows: Vec<LossRow>,
+    /// Absent where there are no documents.
+    chart: Option<PartChart>,
+    first_reason: Option<(String, u64)>,
+    reasons: Vec<RejectReason<'a>>,
+    other_reasons: Option<&'a RejectStats>,
+    reasons_left_out: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct LossRow {
+    name: String,
+    documents: u64,
+    counts: Vec<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct RejectReason<'a> {
+    source: &'a str,
+    records: u64,
+    bytes: u64,
+    reason: String,
+}
+
+type LossCountFn = fn(&LossStats) -> u64;
+
+/// What documents can be, in the order in which it is drawn.
+const STANDINGS: [(&str, LossCountFn); 8] = [
+    ("kept", |it| it.kept),
+    ("exact duplicates", |it| it.exact),
+    ("near duplicates", |it| it.near),
+    ("superseded", |it| it.superseded),
+    ("removed", |it| it.removed),
+    ("blocked", |it| it.blocked),
+    ("empty", |it| it.empty),
+    ("purged and others", |it| {
+        let known = [it.kept, it.exact, it.near, it.superseded, it.removed, it.blocked, it.empty];
+        it.documents.saturating_sub(known.iter().sum())
+    }),
+];
+
+fn losses(report: &CorpusReport) -> LossesSection<'_> {
+    let losses = &report.losses;
+    let mut all: Vec<(String, &LossStats)> =
+        losses.shown.iter().map(|it| (cut(&it.source), it)).collect();
+    let others = format!("({} others)", show::number(losses.left_out));
+    all.extend(losses.others.as_ref().map(|it| (others, it)));
+    let sum = |count: LossCountFn| all.iter().map(|(_, it)| count(it)).sum::<u64>();
+    // What no source has is left out.
+    let standings: Vec<(&str, LossCountFn)> =
+        STANDINGS.into_iter().filter(|(_, count)| sum(*count) > 0).collect();
+    let reasons_not_kept = standings.iter().filter(|(name, _)| *name != "kept");
+    let most = reasons_not_kept.map(|(name, count)| (*name, sum(*count))).max_by_key(|it| it.1);
+    let row = |(name, it): &(String, &LossStats)| LossRow {
+        name: name.clone(),
+        documents: it.documents,
+        counts: standings.iter().map(|(_, count)| count(it)).collect(),
+    };
+    let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
+    for it in &report.rejects.shown {
+        *reasons.entry(&it.reason).or_default() += it.records;
+    }
+    let first_reason = reasons.into_iter().max_by_key(|(_, records)| *records);
+    LossesSection {
+        documents: sum(|it| it.documents),
+        kept: sum(|it| it.kept),
+        most,
+        kinds: standings.iter().map(|(name, _)| *name).collect(),
+        totals: standings.iter().map(|(_, count)| sum(*count)).collect(),
+        rows: all.iter().map(row).collect(),
+        chart: (!all.is_empty()).then(|| loss_chart(&all, &standings)),
+        first_reason: first_reason.map(|(text, records)| (reason(text), records)),
+        reasons: report.rejects.shown.iter().map(reject_reason).collect(),
+        other_reasons: report.rejects.others.as_ref(),
+        reasons_left_out: report.rejects.left_out,
+    }
+}
+
+fn loss_chart(all: &[(String, &LossStats)], standings: &[(&str, LossCountFn)]) -> PartChart {
+    let row = |(name, it): &(String, &LossStats)| {
+        let parts = standings.iter().map(|(_, count)| show::share(count(it), it.documents));
+        (name.clone(), parts.collect(), format!("{} kept", show::percent_of(it.kept, it.documents)))
+    };
+    let total = |count: LossCountFn| show::number(all.iter().map(|(_, it)| count(it)).sum());
+    let series = standings.iter().map(|(name, count)| (*name, total(*count)));
+    PartChart::new(series, all.iter().map(row).collect())
+}
+
+fn reject_reason(of: &RejectStats) -> RejectReason<'_> {
+    let RejectStats { source, records, bytes, .. } = of;
+    RejectReason { source, records: *records, bytes: *bytes, reason: reason(&of.reason) }
+}
+
+/// A reason, which may hold words of the input, its end cut off where it is long.
+fn reason(text: &str) -> String {
+    const LONGEST: usize = 300;
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}
+
+// ---- numbers ----
+
+/// How declared numbers are spread, source by source: the scores that documents came with or were given.
+#[derive(Debug, Serialize)]
+struct NumbersSection {
+    columns: Vec<SpreadFigure>,
+    sources_left_out: u64,
+    columns_left_out: u64,
+}
+
+fn numbers(report: &CorpusReport) -> Option<NumbersSection> {
+    let spreads = &report.spreads;
+    let is_declared = |column: &str| report.about.fields.iter().any(|field| field.name == column);
+    let mut declared =
+        spreads.columns.iter().filter(|it| it.of_kept && is_declared(&it.column)).peekable();
+    declared.peek()?;
+    let figure = |column: &ColumnStats| {
+        let sources = spreads.by_source.iter().filter(|it| it.column.column == column.column);
+        let sources: Vec<&SourceSpread> = sources.collect();
+        (!sources.is_empty()).then(|| SpreadFigure::new(column, &sources))
+    };
+    Some(NumbersSection {
+        columns: declared.filter_map(figure).collect(),
+        sources_left_out: spreads.sources_left_out,
+        columns_left_out: spreads.columns_left_out,
+    })
+}
+
+// ---- contamination ----
+
+/// What of evaluation suites is in the corpus.
+#[derive(Debug, Serialize)]
+struct ContaminationSection<'a> {
+    suites: &'a [SuiteReported],
+    left_out: u64,
+    /// Suites of which kept documents have items.
+    tainted: u64,
+    worst: Option<&'a SuiteContamination>,
+    chart: BarChart,
+}
+
+fn contamination(report: &CorpusReport) -> ContaminationSection<'_> {
+    let suites = &report.contamination.suites;
+    let contaminated = |it: &SuiteContamination| show::share(it.contaminated_items, it.items);
+    let worst = suites.iter().map(|it| &it.found);
+    let worst = worst.max_by(|a, b| contaminated(a).total_cmp(&contaminated(b)));
+    let rows = suites.iter().map(|it| {
+        let share = contaminated(&it.found);
+        (it.found.suite.clone(), vec![(share, show::percent(share))])
+    });
+    ContaminationSection {
+        suites,
+        left_out: report.contamination.left_out,
+        tainted: suites.iter().filter(|it| it.found.documents > 0).count() as u64,
+        worst: worst.filter(|it| it.contaminated_items > 0),
+        chart: BarChart::new([], rows.collect()),
+    }
+}
+
+// ---- domains ----
+
+/// The domains of documents whose key is an address.
+#[derive(Debug, Serialize)]
+struct DomainsSection<'a> {
+    documents: u64,
+    bytes: u64,
+    /// How many there are; absent for very many.
+    domains: Option<u64>,
+    top: &'a [DomainStats],
+    is_complete: bool,
+    /// Documents of the ten largest.
+    first_ten: u64,
+    other_documents: u64,
+    other_bytes: u64,
+    chart: BarChart,
+}
+
+fn domains(report: &CorpusReport) -> DomainsSection<'_> {
+    let found = &report.domains;
+    let sum = |of: fn(&DomainStats) -> u64| found.top.iter().map(of).sum::<u64>();
+    let rows = found
+        .top
+        .iter()
+        .take(DOMAINS)
+        .map(|it| (it.domain.clone(), vec![(it.documents as f64, show::number(it.documents))]));
+    DomainsSection {
+        documents: found.documents,
+        bytes: found.bytes,
+        domains: found.domains,
+        top: &found.top,
+        is_complete: found.is_complete,
+        first_ten: found.top.iter().take(10).map(|it| it.documents).sum(),
+        other_documents: found.documents.saturating_sub(sum(|it| it.documents)),
+        other_bytes: found.bytes.saturating_sub(sum(|it| it.bytes)),
+        chart: BarChart::new([("kept documents", show::number(found.documents))], rows.collect()),
+    }
+}
+
+// ---- history ----
+
+/// How the corpus came to be: its commits in their order, and its snapshots.
+#[derive(Debug, Serialize)]
+struct HistorySection<'a> {
+    stretches: &'a [CommitStretch],
+    added: u64,
+    /// Those that were kept when they came.
+    kept_then: u64,
+    ingests: u64,
+    changed: u64,
+    rejected: u64,
+    /// Absent where nothing came in.
+    chart: Option<Chart>,
+    events: &'a [CommitInfo],
+    earlier_events: u64,
+    snapshots: &'a [SnapshotInfo],
+    snapshots_left_out: u64,
+}
+
+fn history(report: &CorpusReport) -> HistorySection<'_> {
+    let timeline = &report.timeline;
+    let sum = |of: fn(&CommitStretch) -> u64| timeline.stretches.iter().map(of).sum::<u64>();
+    let added = sum(|it| it.added);
+    HistorySection {
+        stretches: &timeline.stretches,
+        added,
+        kept_then: sum(|it| it.kept),
+        ingests: sum(|it| it.ingests),
+        changed: sum(|it| it.changed),
+        rejected: sum(|it| it.rejected),
+        chart: (added > 0).then(|| growth_chart(&timeline.stretches, added)),
+        events: &timeline.events,
+        earlier_events: timeline.earlier_events,
+        snapshots: &report.snapshots,
+        snapshots_left_out: report.snapshots_left_out,
+    }
+}
+
+fn growth_chart(stretches: &[CommitStretch], added: u64) -> Chart {
+    let line = |name: &str, count: fn(&CommitStretch) -> u64| {
+        let mut sum = 0;
+        let points = stretches.iter().map(|it| {
+            sum += count(it);
+            (it.last as f64, sum as f64)
+        });
+        let points: Vec<(f64, f64)> = [(0.0, 0.0)].into_iter().chain(points).collect();
+        ChartLine::new(name, points.into_iter())
+    };
+    let lines = [line("came in", |it| it.added), line("kept then", |it| it.kept)];
+    let last = stretches.last().map_or(0, |it| it.last);
+    let (x, y) = (ChartAxis::counted(last, "commit"), ChartAxis::counted(added, "documents"));
+    let shows = "two rising lines over the commits in their order, of documents that came in, and of those of them that \
+                 were kept when they came";
+    line_chart(&AltText::new("Documents by commit", shows), &x, &y, &lines)
+}

@@ -1,0 +1,579 @@
+//! Every chart of a page, as SVG drawn by hand: lines, columns, ranges.
+//!
+//! A chart is [`WIDTH`] units wide and is scaled to the page, down to a phone: nothing of it is cut off there. So that no
+//! text leaves its picture, margins are as wide as the texts in them, marks that would touch are left out, and what is
+//! too long is shortened. The fonts of a reader are not known: [`text_width`] is an upper bound. What colours and lines
+//! mean stands in a legend above, which is HTML and has the totals. Each chart says in words what it shows.
+
+use super::{COLOURS, SafeHtml, escape};
+use crate::model::show;
+use serde::Serialize;
+
+/// Units of a chart from the left to the right.
+const WIDTH: f64 = 480.0;
+/// Units of the area that is drawn on, upwards.
+const PLOT: f64 = 230.0;
+/// The size of texts in units: no style makes them larger.
+pub(super) const FONT: f64 = 15.0;
+/// Units between two texts beside each other, and from a text to what it belongs to.
+const GAP: f64 = 9.0;
+/// Units that a row of the ranges takes.
+const ROW: f64 = 26.0;
+/// Units for the names of ranges, at most.
+const NAMES: f64 = 170.0;
+
+/// A chart: what its colours mean, and the drawing.
+#[derive(Debug, Serialize)]
+pub(super) struct Chart {
+    legend: Vec<LegendEntry>,
+    svg: SafeHtml,
+}
+
+/// What a colour or a kind of line means.
+#[derive(Debug, Serialize)]
+pub(super) struct LegendEntry {
+    pub(super) name: String,
+    /// The total of the series, in words; empty where a sum says nothing.
+    pub(super) total: String,
+    /// Its class in the style sheet.
+    pub(super) class: String,
+}
+
+impl LegendEntry {
+    /// The series in that place.
+    pub(super) fn new(at: usize, name: &str, total: String) -> Self {
+        Self { name: name.to_owned(), total, class: format!("f{}", at % COLOURS) }
+    }
+}
+
+/// What a drawing is called and what it shows, for those who do not see it.
+pub(super) struct AltText {
+    pub(super) title: String,
+    pub(super) shows: String,
+}
+
+impl AltText {
+    pub(super) fn new(title: impl Into<String>, shows: impl Into<String>) -> Self {
+        Self { title: title.into(), shows: shows.into() }
+    }
+}
+
+/// One axis.
+pub(super) struct ChartAxis {
+    /// What it measures, with the unit.
+    label: String,
+    /// Whether its logarithm is drawn.
+    is_log: bool,
+    /// Where it is marked, and with what; ascending, and the same distance apart.
+    ticks: Vec<(f64, String)>,
+    /// What stands on the other side of the chart, and its marks at the same places.
+    opposite: Option<(String, Vec<String>)>,
+    write: Box<dyn Fn(f64) -> String>,
+}
+
+impl ChartAxis {
+    /// A linear axis from 0.
+    pub(super) fn linear(most: f64, label: &str, write: impl Fn(f64) -> String + 'static) -> Self {
+        Self::stepped((most, f64::MIN_POSITIVE), label, write)
+    }
+
+    /// A linear axis of things that are counted, from 0: there is no half of one.
+    pub(super) fn counted(most: u64, label: &str) -> Self {
+        Self::stepped((most as f64, 1.0), label, |value| show::short(value.round() as u64))
+    }
+
+    /// Marks from 0 that are no less than `least` apart.
+    fn stepped(
+        (most, least): (f64, f64),
+        label: &str,
+        write: impl Fn(f64) -> String + 'static,
+    ) -> Self {
+        let rough = (most / 5.0).max(least);
+        let power = 10f64.powf(rough.log10().floor());
+        let step = [1.0, 2.0, 5.0, 10.0]
+            .map(|factor| factor * power)
+            .into_iter()
+            .find(|step| *step >= rough)
+            .unwrap_or(rough);
+        let places = (0..=8).map(|at| f64::from(at) * step);
+        Self::marked(label, places.take_while(|at| *at < most + step * 0.999), write)
+    }
+
+    /// A logarithmic axis: multiples by `factor` of `first` that enclose `low..high`.
+    pub(super) fn logarithmic(
+        (low, high): (f64, f64),
+        (first, factor): (f64, f64),
+        label: &str,
+        write: impl Fn(f64) -> String + 'static,
+    ) -> Self {
+        let steps = |value: f64| (value / first).ln() / factor.ln();
+        let from = (steps(low) + 1e-9).floor();
+        let count = ((steps(high) - 1e-9).ceil() - from).clamp(1.0, 60.0);
+        let steps = (0..=60).map(f64::from).take_while(|at| *at <= count);
+        let axis = Self::marked(label, steps.map(|at| first * factor.powf(from + at)), write);
+        Self { is_log: true, ..axis }
+    }
+
+    /// A linear axis with marks at these places.
+    pub(super) fn marked(
+        label: &str,
+        places: impl Iterator<Item = f64>,
+        write: impl Fn(f64) -> String + 'static,
+    ) -> Self {
+        let ticks = places.map(|at| (at, write(at))).collect();
+        Self {
+            label: label.to_owned(),
+            is_log: false,
+            ticks,
+            opposite: None,
+            write: Box::new(write),
+        }
+    }
+
+    /// The same with marks on the other side of the chart: what each place of this one comes to.
+    pub(super) fn opposite(self, label: &str, write: impl Fn(f64) -> String) -> Self {
+        let marks = self.ticks.iter().map(|(at, _)| write(*at)).collect();
+        Self { opposite: Some((label.to_owned(), marks)), ..self }
+    }
+
+    fn limits(&self) -> (f64, f64) {
+        let first = self.ticks.first().map_or(0.0, |(at, _)| *at);
+        let last = self.ticks.last().map_or(1.0, |(at, _)| *at);
+        (first, if last > first { last } else { first + 1.0 })
+    }
+
+    /// Where a value stands, from 0 to 1.
+    fn place(&self, value: f64) -> f64 {
+        let (low, high) = self.limits();
+        let share = if self.is_log {
+            (value.max(f64::MIN_POSITIVE) / low).ln() / (high / low).ln()
+        } else {
+            (value - low) / (high - low)
+        };
+        share.clamp(0.0, 1.0)
+    }
+
+    /// The widest mark, on either side.
+    fn widest(&self) -> f64 {
+        let opposite = self.opposite.iter().flat_map(|(_, marks)| marks);
+        let marks = self.ticks.iter().map(|(_, mark)| mark).chain(opposite);
+        marks.map(|mark| text_width(mark)).fold(0.0, f64::max)
+    }
+
+    /// Half of the outermost marks to the left and to the right: what they need beyond the ends of the axis.
+    fn overhang(&self) -> (f64, f64) {
+        let opposite =
+            self.opposite.as_ref().map(|(_, marks)| marks.as_slice()).unwrap_or_default();
+        let half = |mark: Option<&String>| mark.map_or(0.0, |mark| text_width(mark) / 2.0);
+        let of =
+            |ticks: Option<&(f64, String)>, other| half(ticks.map(|it| &it.1)).max(half(other));
+        (of(self.ticks.first(), opposite.first()), of(self.ticks.last(), opposite.last()))
+    }
+
+    /// Every how many marks one is written, so that none touches the next, on an axis of that length.
+    fn every(&self, length: f64) -> usize {
+        let apart = length / (self.ticks.len().saturating_sub(1).max(1) as f64);
+        ((self.widest() + GAP) / apart.max(1.0)).ceil().max(1.0) as usize
+    }
+}
+
+/// One line.
+pub(super) struct ChartLine {
+    name: String,
+    points: Vec<(f64, f64)>,
+    marks: Vec<ChartMark>,
+    /// The place of the line that it belongs to: in its colour, dashed, and not in the legend.
+    beside: Option<usize>,
+}
+
+/// A marked point.
+pub(super) struct ChartMark {
+    pub(super) at: (f64, f64),
+    /// A ring, or else a square.
+    pub(super) is_round: bool,
+    pub(super) label: String,
+}
+
+impl ChartLine {
+    pub(super) fn new(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Self {
+        Self { name: name.to_owned(), points: points.collect(), marks: Vec::new(), beside: None }
+    }
+
+    pub(super) fn with_marks(self, marks: Vec<ChartMark>) -> Self {
+        Self { marks, ..self }
+    }
+
+    /// Dashed, in the colour of the line in that place.
+    pub(super) fn beside(self, place: usize) -> Self {
+        Self { beside: Some(place), ..self }
+    }
+
+    pub(super) fn points(&self) -> &[(f64, f64)] {
+        &self.points
+    }
+
+    /// The greatest height of any of the lines.
+    pub(super) fn highest(lines: &[Self]) -> f64 {
+        lines.iter().flat_map(Self::points).map(|point| point.1).fold(0.0, f64::max)
+    }
+
+    /// Where it begins and ends, in words.
+    fn described(&self, x: &ChartAxis, y: &ChartAxis) -> Option<String> {
+        let ends = [self.points.first()?, self.points.last()?];
+        let [from, to] =
+            ends.map(|(at, value)| format!("{} at {}", (y.write)(*value), (x.write)(*at)));
+        Some(format!("{}: from {from} to {to}", self.name))
+    }
+}
+
+/// One place of a chart of columns: what stands below it, what is said of it, and its heights, each within the one
+/// before.
+pub(super) struct ChartColumn {
+    pub(super) mark: String,
+    pub(super) described: String,
+    pub(super) heights: Vec<f64>,
+}
+
+/// A group: its name, what is said of it, and five of its values, ascending: a line from the first to the last, a box
+/// from the second to the fourth, a mark at the third.
+pub(super) struct ChartRange {
+    pub(super) name: String,
+    pub(super) described: String,
+    pub(super) values: [f64; 5],
+}
+
+/// Draws lines. The legend has a name for each, but for those beside another.
+pub(super) fn line_chart(
+    alt: &AltText,
+    x: &ChartAxis,
+    y: &ChartAxis,
+    lines: &[ChartLine],
+) -> Chart {
+    let frame = ChartFrame::new(x, y);
+    let mut canvas = frame.axes();
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| !line.points.is_empty()) {
+        let place = |(x, y): &(f64, f64)| format!("{:.1} {:.1}", frame.across(*x), frame.up(*y));
+        let path: Vec<String> = line.points.iter().map(place).collect();
+        let dash = if line.beside.is_some() || at >= COLOURS { " dash" } else { "" };
+        let colour = line.beside.unwrap_or(at) % COLOURS;
+        canvas.push(&format!("<path class=\"l{colour}{dash}\" d=\"M{}\"/>\n", path.join("L")));
+    }
+    let mut taken = Vec::new();
+    for (at, line) in lines.iter().enumerate() {
+        line.marks.iter().for_each(|mark| canvas.mark(&frame, at % COLOURS, mark, &mut taken));
+    }
+    let named = || lines.iter().enumerate().filter(|(_, line)| line.beside.is_none());
+    let legend = named().map(|(at, line)| {
+        let entry = LegendEntry::new(at, &line.name, String::new());
+        let dash = if at >= COLOURS { " dash" } else { "" };
+        LegendEntry { class: format!("{} line{dash}", entry.class), ..entry }
+    });
+    let ends: Vec<String> = named().filter_map(|(_, line)| line.described(x, y)).collect();
+    Chart { legend: legend.collect(), svg: canvas.finish(alt, &ends.join("; ")) }
+}
+
+/// Draws columns: of each series its name and total; the first of two is pale. `across` says what the places are.
+pub(super) fn column_chart(
+    alt: &AltText,
+    across: &str,
+    y: &ChartAxis,
+    series: &[(&str, u64)],
+    columns: &[ChartColumn],
+) -> Chart {
+    let marks = columns.iter().map(|column| column.mark.clone());
+    let x = ChartAxis {
+        label: across.to_owned(),
+        is_log: false,
+        ticks: (0u32..).map(f64::from).zip(marks).collect(),
+        opposite: None,
+        write: Box::new(|_| String::new()),
+    };
+    let mut frame = ChartFrame::new(&x, y);
+    // A column has a width, its mark stands below the middle.
+    let step = (frame.right - frame.left) / (columns.len().max(1) as f64);
+    let (left, bottom) = (frame.left, frame.bottom);
+    (frame.left, frame.right) = (left + step / 2.0, frame.right - step / 2.0);
+    let mut canvas = frame.axes();
+    let pale = |at: usize| if at == 0 && series.len() > 1 { "pale" } else { "solid" };
+    for (at, column) in columns.iter().enumerate() {
+        let from = left + step * at as f64 + 0.5;
+        canvas.push(&format!("<g><title>{}</title>\n", escape(&column.described)));
+        for (series, height) in column.heights.iter().enumerate() {
+            // What there is can be seen.
+            let tall = if *height > 0.0 { (bottom - frame.up(*height)).max(1.0) } else { 0.0 };
+            canvas.push(&format!(
+                "<rect class=\"{}\" x=\"{from:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"{tall:.1}\"/>\n",
+                pale(series),
+                bottom - tall,
+                (step - 1.0).max(0.5)
+            ));
+        }
+        canvas.push("</g>\n");
+    }
+    let legend = series.iter().enumerate().map(|(at, (name, total))| LegendEntry {
+        name: (*name).to_owned(),
+        total: show::number(*total),
+        class: if pale(at) == "pale" { "pale".to_owned() } else { "f0".to_owned() },
+    });
+    let height = |column: &&ChartColumn| column.heights.first().copied().unwrap_or(0.0);
+    let highest = columns.iter().max_by(|a, b| height(a).total_cmp(&height(b)));
+    let highest = highest.map_or_else(String::new, |it| format!("highest {}", it.described));
+    Chart { legend: legend.collect(), svg: canvas.finish(alt, &highest) }
+}
+
+/// Draws ranges under each other on one axis.
+pub(super) fn range_chart(alt: &AltText, x: &ChartAxis, ranges: &[ChartRange]) -> Chart {
+    let names: Vec<String> = ranges.iter().map(|it| fitted(&it.name, NAMES)).collect();
+    let widest = names.iter().map(|name| text_width(name)).fold(0.0, f64::max);
+    let (before, behind) = x.overhang();
+    let (left, right) = ((widest + 2.0 * GAP).max(before), WIDTH - behind.max(GAP));
+    let bottom = GAP + ROW * ranges.len() as f64;
+    let across = |value: f64| left + x.place(value) * (right - left);
+    let label = if x.label.is_empty() { 0.0 } else { FONT + GAP };
+    let mut canvas = Canvas::new(bottom + FONT + GAP + label);
+    let every = x.every(right - left);
+    for (at, (value, mark)) in x.ticks.iter().enumerate() {
+        canvas.stroke((across(*value), GAP), (across(*value), bottom), "grid");
+        if at.is_multiple_of(every) {
+            canvas.text((across(*value), bottom + FONT + 3.0), "middle", "soft", mark);
+        }
+    }
+    canvas.text(((left + right) / 2.0, bottom + 2.0 * FONT + GAP), "middle", "", &x.label);
+    for (at, (range, name)) in ranges.iter().zip(&names).enumerate() {
+        let middle = GAP + ROW * (at as f64 + 0.5);
+        let [low, first, half, third, high] = range.values.map(across);
+        canvas.push(&format!("<g><title>{}</title>\n", escape(&range.described)));
+        canvas.text((left - GAP, middle + 5.0), "end", "", name);
+        canvas.stroke((low, middle), (high, middle), "reach");
+        canvas.push(&format!(
+            "<rect class=\"pale\" x=\"{first:.1}\" y=\"{:.1}\" width=\"{:.1}\" height=\"12\"/>\n",
+            middle - 6.0,
+            (third - first).max(1.0)
+        ));
+        canvas.stroke((half, middle - 7.0), (half, middle + 7.0), "half-way");
+        canvas.push("</g>\n");
+    }
+    let described: Vec<&str> = ranges.iter().map(|it| it.described.as_str()).collect();
+    Chart { legend: Vec::new(), svg: canvas.finish(alt, &described.join("; ")) }
+}
+
+/// Where the area is that is drawn on, in units of the view box.
+struct ChartFrame<'a> {
+    left: f64,
+    right: f64,
+    top: f64,
+    bottom: f64,
+    x: &'a ChartAxis,
+    y: &'a ChartAxis,
+}
+
+impl<'a> ChartFrame<'a> {
+    fn new(x: &'a ChartAxis, y: &'a ChartAxis) -> Self {
+        let (before, behind) = x.overhang();
+        let left = (y.widest() + GAP + 2.0).max(before);
+        let above = if x.opposite.is_some() { 2.0 * (FONT + GAP) } else { 0.0 };
+        let top = FONT + GAP + 3.0 + above;
+        Self { left, right: WIDTH - behind.max(GAP), top, bottom: top + PLOT, x, y }
+    }
+
+    fn across(&self, value: f64) -> f64 {
+        self.left + self.x.place(value) * (self.right - self.left)
+    }
+
+    fn up(&self, value: f64) -> f64 {
+        self.bottom - self.y.place(value) * (self.bottom - self.top)
+    }
+
+    /// The axes, with what each measures: of y at the top left, where it is read first, of x below.
+    fn axes(&self) -> Canvas {
+        let Self { left, right, top, bottom, x, y } = *self;
+        let mut canvas = Canvas::new(bottom + 2.0 * FONT + 2.0 * GAP);
+        canvas.text((0.0, FONT), "start", "", &y.label);
+        for (value, mark) in &y.ticks {
+            canvas.stroke((left, self.up(*value)), (right, self.up(*value)), "grid");
+            canvas.text((left - GAP, self.up(*value) + 5.0), "end", "soft", mark);
+        }
+        let every = x.every(right - left);
+        for (at, (value, mark)) in
+            x.ticks.iter().enumerate().filter(|(at, _)| at.is_multiple_of(every))
+        {
+            let across = self.across(*value);
+            canvas.stroke((across, bottom), (across, bottom + 5.0), "axis");
+            canvas.text((across, bottom + FONT + 5.0), "middle", "soft", mark);
+            if let Some((_, marks)) = &x.opposite {
+                canvas.stroke((across, top - 5.0), (across, top), "axis");
+                let mark = marks.get(at).map_or("", String::as_str);
+                canvas.text((across, top - GAP), "middle", "soft", mark);
+            }
+        }
+        canvas.stroke((left, bottom), (right, bottom), "axis");
+        let middle = (left + right) / 2.0;
+        canvas.text((middle, bottom + 2.0 * FONT + GAP + 2.0), "middle", "", &x.label);
+        if let Some((label, _)) = &x.opposite {
+            canvas.stroke((left, top), (right, top), "axis");
+            canvas.text((middle, top - FONT - GAP - 5.0), "middle", "", label);
+        }
+        canvas
+    }
+}
+
+/// A drawing under way. Every text goes through [`Canvas::text`], which keeps it within.
+struct Canvas {
+    height: f64,
+    out: String,
+}
+
+impl Canvas {
+    fn new(height: f64) -> Self {
+        Self { height, out: String::new() }
+    }
+
+    fn push(&mut self, svg: &str) {
+        self.out += svg;
+    }
+
+    fn text(&mut self, (x, y): (f64, f64), anchor: &str, class: &str, text: &str) {
+        let text = fitted(text, WIDTH);
+        if text.is_empty() {
+            return;
+        }
+        let width = text_width(&text);
+        // From the left end of the text to the place that is given.
+        let before = match anchor {
+            "start" => 0.0,
+            "end" => width,
+            _ => width / 2.0,
+        };
+        let x = x.clamp(before, before.max(WIDTH - width + before));
+        let class = if class.is_empty() { String::new() } else { format!(" class=\"{class}\"") };
+        self.out += &format!(
+            "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"{anchor}\"{class}>{}</text>\n",
+            escape(&text)
+        );
+    }
+
+    fn stroke(&mut self, (x1, y1): (f64, f64), (x2, y2): (f64, f64), class: &str) {
+        self.out += &format!(
+            "<line x1=\"{x1:.1}\" y1=\"{y1:.1}\" x2=\"{x2:.1}\" y2=\"{y2:.1}\" class=\"{class}\"/>\n"
+        );
+    }
+
+    /// A marked point with its label, on the side of the point where no other label stands yet.
+    fn mark(
+        &mut self,
+        frame: &ChartFrame<'_>,
+        colour: usize,
+        mark: &ChartMark,
+        taken: &mut Vec<(f64, f64, f64)>,
+    ) {
+        let (x, y) = (frame.across(mark.at.0), frame.up(mark.at.1));
+        self.out += &if mark.is_round {
+            format!("<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"5\" class=\"knee l{colour}\"/>\n")
+        } else {
+            let (left, top) = (x - 4.5, y - 4.5);
+            format!(
+                "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"9\" height=\"9\" class=\"knee l{colour}\"/>\n"
+            )
+        };
+        let width = text_width(&mark.label);
+        let places = [
+            (GAP, -GAP),
+            (-GAP - width, 18.0),
+            (-GAP - width, -GAP),
+            (GAP, 18.0),
+            (GAP, -26.0),
+            (GAP, 36.0),
+        ];
+        let fits = |(dx, dy): &(f64, f64)| {
+            let (left, base) = (x + dx, y + dy);
+            let is_free = taken.iter().all(|(from, to, at)| {
+                left > to + GAP || left + width + GAP < *from || (base - at).abs() > FONT
+            });
+            left >= frame.left
+                && left + width <= WIDTH
+                && base - FONT >= frame.top
+                && base <= frame.bottom
+                && is_free
+        };
+        let (dx, dy) = places.iter().find(|place| fits(place)).copied().unwrap_or((GAP, -GAP));
+        taken.push((x + dx, x + dx + width, y + dy));
+        self.text((x + dx, y + dy), "start", &format!("t{colour}"), &mark.label);
+    }
+
+    /// The whole drawing, with what it is called and shows.
+    fn finish(self, alt: &AltText, more: &str) -> SafeHtml {
+        let shows: Vec<&str> =
+            [alt.shows.as_str(), more].into_iter().filter(|it| !it.is_empty()).collect();
+        SafeHtml::new(format!(
+            "<svg viewBox=\"0 0 {WIDTH} {:.0}\" role=\"img\">\n<title>{}</title>\n<desc>{}</desc>\n{}</svg>\n",
+            self.height.ceil(),
+            escape(&alt.title),
+            escape(&shows.join(": ")),
+            self.out
+        ))
+    }
+}
+
+/// An upper bound of the width of a text of [`FONT`] in units, whatever the font: a letter or digit is 0.65 of the size
+/// of the font, a capital 0.8, thin signs 0.42, the widest ASCII letters 1, signs of other scripts 1.1, emoji 1.3.
+pub(super) fn text_width(text: &str) -> f64 {
+    let em = |character: char| match character {
+        'i' | 'j' | 'l' | '.' | ',' | ':' | ';' | '\'' | '|' | '!' | ' ' | '(' | ')' | '['
+        | ']' | '-' => 0.42,
+        'm' | 'w' | 'M' | 'W' | '@' | '%' | '&' | '…' => 1.0,
+        'A'..='Z' | '<' | '>' | '=' | '+' | '~' | '#' | '^' | '–' | '×' | '−' => 0.85,
+        '\u{20}'..='\u{7e}' | '\u{b2}' | '\u{b3}' | '\u{b9}' | '\u{2070}'..='\u{208e}' => 0.65,
+        '\u{1f000}'.. => 1.3,
+        _ => 1.1,
+    };
+    FONT * text.chars().map(em).sum::<f64>()
+}
+
+/// What of a text fits into that width, with dots where something is left out.
+fn fitted(text: &str, width: f64) -> String {
+    if text_width(text) <= width {
+        return text.to_owned();
+    }
+    let mut room = width - text_width("…");
+    let fits = text.chars().take_while(|character| {
+        room -= text_width(character.encode_utf8(&mut [0; 4]));
+        room >= 0.0
+    });
+    fits.chain(['…']).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counts_are_marked_by_different_whole_numbers() {
+        for most in 0..40 {
+            let ChartAxis { ticks, .. } = ChartAxis::counted(most, "");
+            let marks: Vec<&String> = ticks.iter().map(|(_, mark)| mark).collect();
+            assert!(ticks.iter().all(|(at, _)| at.fract() == 0.0), "{most}: {marks:?}");
+            assert!(marks.windows(2).all(|two| two[0] != two[1]), "{most}: {marks:?}");
+            assert!(ticks.len() > 1 || most == 0, "{most}: {marks:?}");
+            assert!(ticks.last().unwrap().0 >= most as f64, "{most}: {marks:?}");
+        }
+    }
+
+    #[test]
+    fn a_name_is_shortened_to_what_fits() {
+        let long = "wide names ".repeat(30);
+        for width in [20.0, 170.0, 480.0] {
+            let text = fitted(&long, width);
+            assert!(text_width(&text) <= width && text.ends_with('…'), "{text}");
+        }
+        assert_eq!(fitted("web", 170.0), "web");
+    }
+
+    #[test]
+    fn marks_of_an_axis_do_not_touch() {
+        let wide =
+            ChartAxis::logarithmic((1.0, 1e12), (1.0, 2.0), "", |value| format!("{value:.0}"));
+        let every = wide.every(400.0);
+        let apart = 400.0 / (wide.ticks.len() - 1) as f64 * every as f64;
+        assert!(apart >= wide.widest() + GAP, "{every}");
+    }
+}

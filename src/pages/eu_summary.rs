@@ -1,0 +1,334 @@
+//! What the EU asks providers of general-purpose models to publish of their training content, as far as a corpus knows
+//! it.
+//!
+//! The template is that of the Commission under Article 53(1)(d) of Regulation (EU) 2024/1689 (July 2025). Its sections
+//! keep their numbers and names; what only the provider knows is a blank with a label. A person goes on with the file:
+//! what was filled in, and what was written below a line, is taken over when the summary is written again.
+
+use super::croissant::{earlier, kept_by};
+use super::figures::cut;
+use super::{PageError, environment, write_page};
+use crate::model::show;
+use crate::query::{DomainStats, Domains, StatsValue};
+use crate::report::{CorpusReport, Sizes};
+use minijinja::context;
+use minijinja::value::Value;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+/// What stands where the store knows nothing.
+const BLANK: &str = "_to be filled in_";
+/// Languages and sources that are listed.
+const LISTED: usize = 50;
+/// How the heads of the two tables and the last line begin.
+const SOURCES: &str = "| source | documents kept | text kept | belongs to |";
+const DOMAINS: &str = "| domain | text | documents |";
+const LAST: &str = "Counted by corpusdb ";
+/// Lines of the template that are not there for every corpus.
+const SOMETIMES: [&str; 1] = ["Latest dates in the documents' own fields"];
+
+#[derive(Serialize)]
+struct EuSummary<'a> {
+    name: String,
+    version: &'static str,
+    commit: String,
+    policy: String,
+    sizes: &'a Sizes,
+    tokens: Option<TokenCount<'a>>,
+    /// Columns of times, with the latest of each.
+    latest: Vec<(&'a str, String)>,
+    languages: Vec<NamedCount<Option<String>>>,
+    sources: Vec<NamedCount<String>>,
+    other_documents: u64,
+    domains: &'a Domains,
+    largest_bytes: u64,
+    removed: u64,
+    purged: u64,
+    blocked: u64,
+    exact: u64,
+    near: u64,
+}
+
+/// The size of the text in tokens, by a plan or by what is kept.
+#[derive(Serialize)]
+struct TokenCount<'a> {
+    range: &'static str,
+    count: u64,
+    plan: Option<String>,
+    tokenizer: &'a str,
+}
+
+#[derive(Serialize)]
+struct NamedCount<T> {
+    name: T,
+    documents: u64,
+    bytes: u64,
+}
+
+/// The summary of a report that has the domains with most text. What a person filled in of `before`, an earlier one,
+/// stays.
+///
+/// # Errors
+/// [`PageError::Template`].
+pub fn eu_summary(report: &CorpusReport, before: Option<&str>) -> Result<String, PageError> {
+    let context = context! {
+        page => Value::from_serialize(view(report)),
+        blank => Value::from_safe_string(BLANK.to_owned()),
+    };
+    let fresh = environment()?.get_template("eu_summary.md")?.render(context)?;
+    Ok(match before {
+        None => fresh,
+        Some(before) => taken_over(&fresh, before),
+    })
+}
+
+/// Writes the summary into a file, whole or not at all. What a person filled in there stays.
+///
+/// # Errors
+/// As [`write_page`] and [`eu_summary`].
+pub fn write_eu_summary(file: &Path, report: &CorpusReport) -> Result<(), PageError> {
+    write_page(file, &eu_summary(report, earlier(file)?.as_deref())?)
+}
+
+fn view(report: &CorpusReport) -> EuSummary<'_> {
+    let count = |standing: &str| {
+        let found = report.about.standings.iter().find(|it| it.standing == standing);
+        found.map_or(0, |it| it.documents)
+    };
+    let mut bytes = BTreeMap::new();
+    for group in &report.sizes.groups.shown {
+        *bytes.entry(group.source.as_str()).or_insert(0_u64) += group.kept.bytes;
+    }
+    let sources = kept_by(report, |group| group.source.clone()).into_iter().take(LISTED);
+    let sources: Vec<NamedCount<String>> = sources
+        .map(|(name, documents)| {
+            let bytes = bytes.get(name.as_str()).copied().unwrap_or(0);
+            NamedCount { name: cut(&name), documents, bytes }
+        })
+        .collect();
+    let listed: u64 = sources.iter().map(|it| it.documents).sum();
+    let languages = kept_by(report, |group| group.language.clone()).into_iter().take(LISTED);
+    let languages = languages.map(|(name, documents)| NamedCount {
+        name: name.map(|name| cut(&name)),
+        documents,
+        bytes: 0,
+    });
+    let latest = report.spreads.columns.iter().filter(|it| it.of_kept);
+    let latest = latest.filter_map(|it| match it.max {
+        Some(max @ StatsValue::Timestamp(_)) => Some((it.column.as_str(), max.to_string())),
+        _ => None,
+    });
+    EuSummary {
+        name: cut(&report.name),
+        version: report.version,
+        commit: report.about.commit.to_string(),
+        policy: report.about.policy.clone(),
+        sizes: &report.sizes,
+        tokens: tokens(report),
+        latest: latest.collect(),
+        languages: languages.collect(),
+        sources,
+        other_documents: report.sizes.kept.documents.saturating_sub(listed),
+        domains: &report.domains,
+        largest_bytes: report.domains.largest.iter().map(|it: &DomainStats| it.bytes).sum(),
+        removed: count("removed"),
+        purged: count("purged"),
+        blocked: count("blocked"),
+        exact: count("exact"),
+        near: count("near"),
+    }
+}
+
+fn tokens(report: &CorpusReport) -> Option<TokenCount<'_>> {
+    let (count, plan, tokenizer) = match (&report.plan, report.sizes.kept.tokens.iter().next()) {
+        (Some(plan), _) => {
+            (plan.epoch.tokens, Some(plan.number.to_string()), plan.epoch.tokenizer.as_str())
+        }
+        (None, Some((name, tokens))) => (*tokens, None, name.as_str()),
+        (None, None) => return None,
+    };
+    // The ranges of the template.
+    let range = match count {
+        0..1_000_000_000 => "less than 1 billion tokens",
+        1_000_000_000..=10_000_000_000_000 => "1 billion to 10 trillion tokens",
+        _ => "more than 10 trillion tokens",
+    };
+    Some(TokenCount { range, count, plan, tokenizer })
+}
+
+/// Words of the corpus within Markdown: on one line, and nothing in them acts.
+pub(super) fn plain(text: &str) -> String {
+    let mut out = String::new();
+    for character in show::one_line(text).chars() {
+        if "\\`*_[]<>|#!&~$".contains(character) {
+            out.push('\\');
+        }
+        out.push(character);
+    }
+    out
+}
+
+/// An item of a summary: the heading that it stands under, and its label; empty for what stands below the heading.
+type ItemName<'a> = (&'a str, &'a str);
+
+/// What an earlier summary says: what was filled in of each item, what was written below it, and to what each source
+/// belongs.
+#[derive(Default)]
+struct EarlierSummary<'a> {
+    filled: BTreeMap<ItemName<'a>, &'a str>,
+    below: BTreeMap<ItemName<'a>, Vec<&'a str>>,
+    belongs: BTreeMap<&'a str, &'a str>,
+}
+
+/// The label of an item and what it says.
+fn item(line: &str) -> Option<(&str, &str)> {
+    line.strip_prefix("* ")?.split_once(": ")
+}
+
+/// The first cell of a row and the last one.
+fn ends(row: &str) -> Option<(&str, &str)> {
+    let cells = row.strip_prefix("| ")?.strip_suffix(" |")?;
+    Some((cells.split(" | ").next()?, cells.rsplit(" | ").next()?))
+}
+
+/// Reads an earlier summary, beside a fresh one, which has the items and sentences that are of the template.
+fn read<'a>(before: &'a str, fresh: &str) -> EarlierSummary<'a> {
+    let labels: BTreeSet<&str> =
+        fresh.lines().filter_map(item).map(|(label, _)| label).chain(SOMETIMES).collect();
+    let sentences: BTreeSet<&str> =
+        fresh.lines().filter(|line| !line.is_empty() && item(line).is_none()).collect();
+    let mut found = EarlierSummary::default();
+    let (mut heading, mut label, mut table) = ("", "", "");
+    for line in before.lines() {
+        if line.starts_with('#') {
+            (heading, label, table) = (line, "", "");
+            continue;
+        }
+        if line == SOURCES || line == DOMAINS {
+            table = line;
+            continue;
+        }
+        if !table.is_empty() && line.starts_with('|') {
+            let belongs = ends(line).filter(|(_, last)| table == SOURCES && *last != BLANK);
+            found.belongs.extend(belongs);
+            continue;
+        }
+        table = "";
+        match item(line).filter(|(label, _)| labels.contains(label)) {
+            Some((of, says)) => {
+                label = of;
+                found.filled.insert((heading, label), says);
+            }
+            None if sentences.contains(line) || line.starts_with(LAST) => {}
+            None => found.below.entry((heading, label)).or_default().push(line),
+        }
+    }
+    for lines in found.below.values_mut() {
+        while lines.last().is_some_and(|line| line.trim().is_empty()) {
+            lines.pop();
+        }
+        let blank = lines.iter().take_while(|line| line.trim().is_empty()).count();
+        lines.drain(..blank);
+    }
+    found.below.retain(|_, lines| !lines.is_empty());
+    found
+}
+
+/// The fresh summary with what a person filled in of an earlier one.
+fn taken_over(fresh: &str, before: &str) -> String {
+    let mut earlier = read(before, fresh);
+    let (mut out, mut heading, mut table) = (String::new(), "", "");
+    for line in fresh.lines() {
+        let mut name = None;
+        if line.starts_with('#') {
+            heading = line;
+            name = Some((heading, ""));
+        } else if line == SOURCES || line == DOMAINS || line.is_empty() {
+            table = line;
+        }
+        match (item(line), ends(line)) {
+            (Some((label, says)), _) => {
+                name = Some((heading, label));
+                let filled = earlier.filled.get(&(heading, label)).filter(|_| says == BLANK);
+                out += &format!("* {label}: {}", filled.unwrap_or(&says));
+            }
+            (None, Some((source, _))) if table == SOURCES => {
+                let belongs = earlier.belongs.get(source).copied();
+                out += &belongs.map_or_else(|| line.to_owned(), |it| line.replace(BLANK, it));
+            }
+            _ => out += line,
+        }
+        out.push('\n');
+        if let Some(lines) = name.and_then(|name| earlier.below.remove(&name)) {
+            if line.starts_with('#') {
+                out.push('\n');
+            }
+            lines.iter().for_each(|line| out += &format!("{line}\n"));
+        }
+    }
+    // What stood below a heading or an item that there is no more.
+    for lines in earlier.below.values() {
+        out.push('\n');
+        lines.iter().for_each(|line| out += &format!("{line}\n"));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRESH: &str = "# Public summary\n\nWhat stands in italics is to be filled in.\n\n## 1. General\n\n\
+        * Provider: _to be filled in_\n* Documents: 12\n* Types: _to be filled in_\n\n## 2. List\n\n\
+        | source | documents kept | text kept | belongs to |\n|---|---:|---:|---|\n| web | 12 | 3.0 kB | _to be filled in_ |\n\
+        | books | 1 | 3 B | _to be filled in_ |\n\nCounted by corpusdb 1 from commit 2 of the corpus `c`.\n";
+
+    #[test]
+    fn what_a_person_filled_in_or_wrote_below_stays_and_counts_are_fresh() {
+        let before = FRESH
+            .replace(
+                "Provider: _to be filled in_",
+                "Provider: Example Ltd\n  Main Street 1\n\n  Dublin",
+            )
+            .replace("Documents: 12", "Documents: 9\n* These are many: really")
+            .replace("| web | 12 | 3.0 kB | _to be filled in_ |", "| web | 9 | 2.0 kB | 2.3 |")
+            .replace(
+                "## 2. List\n",
+                "## 2. List\n\nA sentence of ours.\n\n| set | link |\n|---|---|\n| a | b |\n",
+            )
+            .replace("commit 2", "commit 1");
+        let told = taken_over(FRESH, &before);
+        let expected = FRESH
+            .replace(
+                "Provider: _to be filled in_",
+                "Provider: Example Ltd\n  Main Street 1\n\n  Dublin",
+            )
+            .replace("Documents: 12", "Documents: 12\n* These are many: really")
+            .replace("| 3.0 kB | _to be filled in_ |", "| 3.0 kB | 2.3 |")
+            .replace(
+                "## 2. List\n",
+                "## 2. List\n\nA sentence of ours.\n\n| set | link |\n|---|---|\n| a | b |\n",
+            );
+        assert_eq!(told, expected);
+        // Again and again.
+        assert_eq!(taken_over(FRESH, &told), told);
+        assert_eq!(taken_over(FRESH, FRESH), FRESH);
+    }
+
+    #[test]
+    fn nothing_that_was_written_is_lost_where_its_item_is_gone() {
+        let before =
+            FRESH.replace("# Public summary\n", "# Public summary\n\n## 9. Of ours\n\nwords\n");
+        let told = taken_over(FRESH, &before);
+        assert!(told.starts_with(FRESH) && told.ends_with("\nwords\n"), "{told}");
+    }
+
+    #[test]
+    fn words_of_the_corpus_do_nothing_in_markdown() {
+        assert_eq!(
+            plain("a|b\n<c>`*_[x](y)\u{202e}"),
+            "a\\|b\u{fffd}\\<c\\>\\`\\*\\_\\[x\\](y)\u{fffd}"
+        );
+    }
+}

@@ -1,0 +1,259 @@
+//! What figures of several pages are made of: bars, parts of a whole, shaded tables, and a column by source.
+
+use super::chart::{AltText, Chart, ChartAxis, ChartRange, LegendEntry, range_chart};
+use crate::model::show;
+use crate::query::{ColumnStats, SourceSpread, StatsValue};
+use serde::Serialize;
+
+/// What stands for the groups that are not shown one by one, and for documents without a language.
+pub(super) const OTHERS: &str = "(others)";
+
+/// What stands where there is no value.
+pub(super) const ABSENT: &str = "–";
+
+/// Horizontal bars of some series.
+#[derive(Debug, Serialize)]
+pub(super) struct BarChart {
+    legend: Vec<LegendEntry>,
+    rows: Vec<BarRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct BarRow {
+    name: String,
+    bars: Vec<Bar>,
+}
+
+/// A bar: how much of the width it takes in percent, and what is written behind it.
+#[derive(Debug, Serialize)]
+struct Bar {
+    width: f64,
+    label: String,
+}
+
+impl BarChart {
+    /// Bars: of each row a name, and of each series a length and what is written behind it. The legend has the names
+    /// of the series and their totals, in words; one series needs none.
+    pub(super) fn new<'a>(
+        series: impl IntoIterator<Item = (&'a str, String)>,
+        rows: Vec<(String, Vec<(f64, String)>)>,
+    ) -> Self {
+        // The rest of the width is for what is written behind a bar.
+        const LONGEST: f64 = 80.0;
+        let most =
+            rows.iter().flat_map(|(_, bars)| bars).map(|(value, _)| *value).fold(0.0, f64::max);
+        let width = |value: f64| if most > 0.0 { LONGEST * value / most } else { 0.0 };
+        let row = |(name, bars): (String, Vec<(f64, String)>)| BarRow {
+            name: cut(&name),
+            bars: bars
+                .into_iter()
+                .map(|(value, label)| Bar { width: width(value), label })
+                .collect(),
+        };
+        let series = series.into_iter().enumerate();
+        let mut legend: Vec<LegendEntry> =
+            series.map(|(at, (name, total))| LegendEntry::new(at, name, total)).collect();
+        if legend.len() == 1 && legend.iter().all(|it| it.total.is_empty()) {
+            legend.clear();
+        }
+        Self { legend, rows: rows.into_iter().map(row).collect() }
+    }
+}
+
+/// Bars of parts that make a whole.
+#[derive(Debug, Serialize)]
+pub(super) struct PartChart {
+    legend: Vec<LegendEntry>,
+    rows: Vec<PartRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct PartRow {
+    name: String,
+    /// The class and the width in percent of each part that there is.
+    parts: Vec<(String, f64)>,
+    label: String,
+}
+
+impl PartChart {
+    /// Parts: of each row a name, its parts from 0 to 1 in the order of the series, and what is written behind.
+    pub(super) fn new<'a>(
+        series: impl IntoIterator<Item = (&'a str, String)>,
+        rows: Vec<(String, Vec<f64>, String)>,
+    ) -> Self {
+        const WHOLE: f64 = 72.0;
+        let series = series.into_iter().enumerate();
+        let legend: Vec<LegendEntry> =
+            series.map(|(at, (name, total))| LegendEntry::new(at, name, total)).collect();
+        let row = |(name, parts, label): (String, Vec<f64>, String)| {
+            let parts = legend.iter().zip(parts).filter(|(_, part)| *part > 0.0);
+            let parts = parts.map(|(series, part)| (series.class.clone(), WHOLE * part)).collect();
+            PartRow { name: cut(&name), parts, label }
+        };
+        let rows = rows.into_iter().map(row).collect();
+        Self { legend, rows }
+    }
+}
+
+/// A table of counts whose cells are the darker, the larger their share is.
+#[derive(Debug, Serialize)]
+pub(super) struct HeatTable {
+    pub(super) columns: Vec<String>,
+    pub(super) rows: Vec<HeatRow>,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct HeatRow {
+    pub(super) name: String,
+    pub(super) cells: Vec<HeatCell>,
+    /// Of all cells, those that are not shown too.
+    pub(super) total: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(super) struct HeatCell {
+    pub(super) count: u64,
+    /// How dark it is, in percent.
+    pub(super) shade: f64,
+}
+
+impl HeatCell {
+    /// A count, and what it is shaded as a share of.
+    pub(super) fn new(count: u64, whole: u64) -> Self {
+        Self { count, shade: 60.0 * show::share(count, whole).clamp(0.0, 1.0).sqrt() }
+    }
+}
+
+/// How a column of numbers is spread in some sources.
+#[derive(Debug, Serialize)]
+pub(super) struct SpreadFigure {
+    column: String,
+    documents: u64,
+    nulls: u64,
+    /// The sources whose medians are least and greatest, with these.
+    least: Option<(String, String)>,
+    greatest: Option<(String, String)>,
+    /// Sources nearly all values of which are equal.
+    equal: u64,
+    chart: Option<Chart>,
+    rows: Vec<SpreadRow>,
+}
+
+/// A source: its name, how many documents have a value and how many none; quantiles, mean and spread.
+#[derive(Debug, Serialize)]
+struct SpreadRow {
+    name: String,
+    count: u64,
+    nulls: u64,
+    values: Vec<String>,
+}
+
+impl SpreadFigure {
+    pub(super) fn new(column: &ColumnStats, sources: &[&SourceSpread]) -> Self {
+        let quantiles = |it: &ColumnStats| {
+            let [p5, p25, p50, p75, p95] = [it.p5, it.p25, it.p50, it.p75, it.p95].map(number);
+            Some([p5?, p25?, p50?, p75?, p95?])
+        };
+        let shown = sources.iter().filter_map(|it| Some((*it, quantiles(&it.column)?)));
+        let shown: Vec<(&SourceSpread, [f64; 5])> = shown.collect();
+        let by = |a: &&(&SourceSpread, [f64; 5]), b: &&(&SourceSpread, [f64; 5])| {
+            let [_, _, a, _, _] = a.1;
+            let [_, _, b, _, _] = b.1;
+            a.total_cmp(&b)
+        };
+        let of =
+            |it: &(&SourceSpread, [f64; 5])| (it.0.source.clone(), value_text(it.0.column.p50));
+        Self {
+            column: column.column.clone(),
+            documents: column.count + column.nulls,
+            nulls: column.nulls,
+            least: shown.iter().min_by(by).map(of),
+            greatest: shown.iter().max_by(by).map(of),
+            equal: shown.iter().filter(|(it, _)| it.column.p5 == it.column.p95).count() as u64,
+            chart: (!shown.is_empty()).then(|| spread_chart(column, &shown)),
+            rows: shown.iter().map(|(it, _)| spread_row(it)).collect(),
+        }
+    }
+}
+
+fn spread_row(source: &SourceSpread) -> SpreadRow {
+    let of = &source.column;
+    let values = [of.p5, of.p25, of.p50, of.p75, of.p95, of.mean].map(value_text);
+    let spread = of.spread.map_or_else(|| ABSENT.to_owned(), show::decimals);
+    SpreadRow {
+        name: source.source.clone(),
+        count: of.count,
+        nulls: of.nulls,
+        values: values.into_iter().chain([spread]).collect(),
+    }
+}
+
+fn spread_chart(column: &ColumnStats, shown: &[(&SourceSpread, [f64; 5])]) -> Chart {
+    let range = |(it, values): &(&SourceSpread, [f64; 5])| {
+        let of = &it.column;
+        let described = format!(
+            "{}: median {}, 5 % to 95 % {} to {}, {}",
+            cut(&it.source),
+            value_text(of.p50),
+            value_text(of.p5),
+            value_text(of.p95),
+            show::count(of.count, "value", "values")
+        );
+        ChartRange { name: cut(&it.source), described, values: *values }
+    };
+    let ranges: Vec<ChartRange> = shown.iter().map(range).collect();
+    let alt = AltText::new(format!("{} by source", cut(&column.column)), "");
+    range_chart(&alt, &spread_axis(column, shown), &ranges)
+}
+
+fn spread_axis(column: &ColumnStats, shown: &[(&SourceSpread, [f64; 5])]) -> ChartAxis {
+    let all = || shown.iter().flat_map(|(_, values)| values.iter().copied());
+    let low = all().fold(f64::INFINITY, f64::min);
+    let high = all().fold(f64::NEG_INFINITY, f64::max);
+    let label = cut(&column.column);
+    // Dates are wide: the ends alone.
+    if column.kind == "timestamp" {
+        let day =
+            |value: f64| StatsValue::Timestamp(value as i64).to_string().chars().take(10).collect();
+        return ChartAxis::marked(&label, [low, high].into_iter(), day);
+    }
+    let write = |value: f64| match value.fract() == 0.0 && value >= 10_000.0 {
+        true => show::short(value as u64),
+        false => show::decimals(value),
+    };
+    if low >= 0.0 && low < high / 3.0 {
+        return ChartAxis::linear(high, &label, write);
+    }
+    // Values far from 0: the axis begins where they do.
+    let span = if high > low { high - low } else { low.abs().max(1.0) };
+    let places = (0..=4).map(move |at| low + span * f64::from(at) / 4.0);
+    ChartAxis::marked(&label, places, write)
+}
+
+/// A number, of timestamps the microseconds.
+fn number(value: Option<StatsValue>) -> Option<f64> {
+    match value? {
+        StatsValue::Int(value) | StatsValue::Timestamp(value) => Some(value as f64),
+        StatsValue::Float(value) => Some(value),
+    }
+}
+
+/// A value as people read it.
+pub(super) fn value_text(of: Option<StatsValue>) -> String {
+    match of {
+        None => ABSENT.to_owned(),
+        Some(StatsValue::Float(number)) => show::decimals(number),
+        // Years are no numbers of things.
+        Some(StatsValue::Int(number)) if number >= 10_000 => show::number(number.unsigned_abs()),
+        Some(other) => other.to_string(),
+    }
+}
+
+/// A name, its end cut off where it is long.
+pub(super) fn cut(text: &str) -> String {
+    const LONGEST: usize = 80;
+    match text.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or(text)),
+        None => text.to_owned(),
+    }
+}

@@ -1,0 +1,308 @@
+//! Reports as pages that need nothing else: no server, no script, no other file.
+//!
+//! A page is a view-model, a struct of numbers and names that a pure function makes of a report (`card`, `duplicates`,
+//! `plan`, `signals`, `tokenizer`, `review`), and a template that has the sentences (`templates/`). So the same report
+//! gives the same page, and the view-model is the page as JSON. One layout, one set of macros and one style sheet are
+//! for all of them, and one module draws (`chart`). What comes from a corpus is escaped where it is written out, by
+//! the formatter of the templates, which no template can leave out, and cut where it is long: no page grows with the
+//! corpus. A page is read in light and dark, on paper and on a phone.
+//!
+//! `croissant` and `eu_summary` are descriptions that a person goes on with: what was filled in stays.
+
+mod card;
+mod chart;
+mod croissant;
+mod duplicates;
+mod eu_summary;
+mod figures;
+mod plan;
+mod review;
+mod signals;
+mod sizes;
+#[cfg(test)]
+mod tests;
+mod tokenizer;
+mod vocabulary;
+
+pub use card::CardPage;
+pub use croissant::{CroissantDescription, check_croissant, croissant, write_croissant};
+pub use duplicates::DuplicatesPage;
+pub use eu_summary::{eu_summary, write_eu_summary};
+pub use plan::PlanPage;
+pub use review::{ReviewPage, precision_sentence};
+pub use signals::SignalsPage;
+pub use tokenizer::TokenizerPage;
+
+use crate::model::show;
+use crate::output::{OutputError, OutputFile};
+use figures::cut;
+use minijinja::value::{Value, ValueKind};
+use minijinja::{AutoEscape, Environment, ErrorKind, Output, State, UndefinedBehavior, context};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+/// Colours of series; further ones begin again.
+const COLOURS: usize = 8;
+
+/// Bytes by which a page is known.
+const BEGINNING: usize = 12;
+
+const STYLE: &str = include_str!("templates/style.css");
+const TEMPLATES: [(&str, &str); 9] = [
+    ("layout.html", include_str!("templates/layout.html")),
+    ("macros.html", include_str!("templates/macros.html")),
+    ("card.html", include_str!("templates/card.html")),
+    ("duplicates.html", include_str!("templates/duplicates.html")),
+    ("plan.html", include_str!("templates/plan.html")),
+    ("signals.html", include_str!("templates/signals.html")),
+    ("tokenizer.html", include_str!("templates/tokenizer.html")),
+    ("review.html", include_str!("templates/review.html")),
+    ("eu_summary.md", include_str!("templates/eu_summary.md")),
+];
+
+/// Why a page or a description cannot be made or written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PageError {
+    /// A template does not fit its view-model, which is a fault of corpusdb.
+    #[error("the page cannot be made, a fault of corpusdb: {}", described(.0))]
+    Template(minijinja::Error),
+    /// The description that a person went on with cannot be taken over.
+    #[error("{0}")]
+    Description(String),
+    /// What stands under the name is kept, or nothing can be written there.
+    #[error(transparent)]
+    Output(#[from] OutputError),
+}
+
+impl From<minijinja::Error> for PageError {
+    fn from(error: minijinja::Error) -> Self {
+        Self::Template(error)
+    }
+}
+
+/// An error of a template with the place, and what lies behind it.
+fn described(error: &minijinja::Error) -> String {
+    let mut all = error.to_string();
+    let mut source = std::error::Error::source(error);
+    while let Some(behind) = source {
+        all = format!("{all}: {behind}");
+        source = behind.source();
+    }
+    all
+}
+
+/// A view-model that has a template.
+pub trait Page: Serialize {
+    /// The name of its template.
+    const TEMPLATE: &'static str;
+
+    /// The heading.
+    fn title(&self) -> String;
+}
+
+/// A whole page.
+///
+/// # Errors
+/// [`PageError::Template`].
+pub fn page(page: &impl Page) -> Result<String, PageError> {
+    html(page, true)
+}
+
+/// A page without the frame of a document, for a cell of a notebook or a part of another page: one element, with its
+/// style, which touches nothing outside.
+///
+/// # Errors
+/// [`PageError::Template`].
+pub fn fragment(page: &impl Page) -> Result<String, PageError> {
+    html(page, false)
+}
+
+fn html<P: Page>(page: &P, is_whole: bool) -> Result<String, PageError> {
+    let style = Value::from_safe_string(STYLE.to_owned());
+    let context = context! {
+        page => Value::from_serialize(page),
+        title => page.title(),
+        template => P::TEMPLATE,
+        style,
+        is_whole,
+    };
+    Ok(environment()?.get_template("layout.html")?.render(context)?)
+}
+
+/// Writes a page, whole or not at all. One that was made before is replaced; a file of another kind stays.
+///
+/// # Errors
+/// [`PageError::Output`].
+pub fn write_page(file: &Path, text: &str) -> Result<(), PageError> {
+    let is_page = |path: &Path| {
+        let mut begins = Vec::new();
+        let read = File::open(path);
+        let read = read.and_then(|file| file.take(BEGINNING as u64).read_to_end(&mut begins));
+        read.is_ok() && (begins.is_empty() || text.as_bytes().starts_with(&begins))
+    };
+    let file = OutputFile::judge(file)?.replacing("no page of this kind", is_page)?;
+    Ok(file.write(text.as_bytes())?)
+}
+
+/// What a corpus is called: the name of its directory, also where the path is `.`.
+pub fn corpus_title(corpus: &Path) -> String {
+    let path = std::path::absolute(corpus).unwrap_or_else(|_| corpus.to_path_buf());
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
+}
+
+/// HTML that was made here, of which all that is not ours is escaped.
+#[derive(Clone, Debug, Default)]
+struct SafeHtml(String);
+
+impl SafeHtml {
+    fn new(html: String) -> Self {
+        Self(html)
+    }
+}
+
+impl Serialize for SafeHtml {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Value::from_safe_string(self.0.clone()).serialize(serializer)
+    }
+}
+
+/// The sections of a page in their order: the address of each within the page, and its title.
+#[derive(Clone, Debug, Default)]
+struct Contents(Vec<(&'static str, &'static str)>);
+
+impl Serialize for Contents {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        self.0.iter().try_for_each(|(id, title)| map.serialize_entry(id, title))?;
+        map.end()
+    }
+}
+
+/// The templates with their filters. Nothing that a template forgets is printed as nothing.
+fn environment() -> Result<Environment<'static>, minijinja::Error> {
+    let mut environment = Environment::new();
+    environment.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    environment.set_trim_blocks(true);
+    environment.set_lstrip_blocks(true);
+    environment.set_keep_trailing_newline(true);
+    environment.set_auto_escape_callback(|name| match name.ends_with(".md") {
+        true => AutoEscape::Custom("markdown"),
+        false => AutoEscape::Html,
+    });
+    environment.set_formatter(written);
+    let safe = Value::from_safe_string;
+    environment
+        .add_filter("count", |value: u64, one: &str, many: &str| show::count(value, one, many));
+    environment.add_filter("number", show::number);
+    environment.add_filter("short", show::short);
+    environment.add_filter("size", show::size);
+    environment.add_filter("percent", show::percent);
+    environment.add_filter("decimals", show::decimals);
+    environment.add_filter("fixed", |value: f64, digits: usize| format!("{value:.digits$}"));
+    environment.add_filter("share", |part: u64, whole: u64| show::percent_of(part, whole));
+    environment.add_filter("name", |text: &str| cut(text));
+    environment.add_filter("called", move |text: &str| safe(called(text)));
+    environment.add_filter("lines", move |text: &str| safe(lines(text)));
+    environment.add_filter("visible", move |text: &str| safe(visible(text)));
+    environment.add_filter("capital", |text: &str| capital(text));
+    for (name, source) in TEMPLATES {
+        environment.add_template(name, source)?;
+    }
+    Ok(environment)
+}
+
+/// Writes a value out: text escaped, counts as people read them. What has decimals must say how many.
+fn written(out: &mut Output, state: &State, value: &Value) -> Result<(), minijinja::Error> {
+    let refused =
+        |what: &str| Err(minijinja::Error::new(ErrorKind::BadSerialization, what.to_owned()));
+    match value.kind() {
+        ValueKind::String if value.is_safe() => out.write_str(value.as_str().unwrap_or(""))?,
+        ValueKind::String => {
+            let text = value.as_str().unwrap_or("");
+            out.write_str(&match state.auto_escape() {
+                AutoEscape::Html => escape(text),
+                _ => eu_summary::plain(text),
+            })?;
+        }
+        ValueKind::Number if value.is_integer() => match u64::try_from(value.clone()) {
+            Ok(value) => out.write_str(&show::number(value))?,
+            Err(_) => return refused("a number below zero has no form on a page"),
+        },
+        kind => {
+            return refused(&format!(
+                "a value of kind {kind} needs a filter that says how it is written"
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Text as HTML, in elements and in attributes.
+fn escape(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            _ if is_hidden(character) => out.push('\u{fffd}'),
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// Text of several lines as HTML, for where white space is kept.
+fn lines(text: &str) -> String {
+    let line = |line: &str| line.split('\t').map(escape).collect::<Vec<_>>().join("\t");
+    text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// A name of the corpus within a sentence, as HTML.
+fn called(text: &str) -> String {
+    match text {
+        "" => "<b>(no name)</b>".to_owned(),
+        text => format!("<b>{}</b>", escape(&cut(text))),
+    }
+}
+
+/// Text of a token as HTML in which white space and what has no shape can be seen.
+fn visible(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            ' ' => out.push_str("<u>·</u>"),
+            '\n' => out.push_str("<u>⏎</u>"),
+            '\r' => out.push_str("<u>\\r</u>"),
+            '\t' => out.push_str("<u>⇥</u>"),
+            '\u{a0}' => out.push_str("<u>⍽</u>"),
+            // Joined emoji stay joined.
+            '\u{200d}' | '\u{fe0f}' => out.push(character),
+            _ if is_hidden(character) || character.is_whitespace() => {
+                out.push_str(&format!("<u>U+{:04X}</u>", u32::from(character)));
+            }
+            _ => out.push_str(&escape(&character.to_string())),
+        }
+    }
+    out
+}
+
+/// Controls, marks that change the direction of what follows, and what has no width.
+fn is_hidden(character: char) -> bool {
+    show::acts_on_terminals(character)
+        || matches!(character,
+            '\u{ad}' | '\u{180e}' | '\u{200b}'..='\u{200d}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+            | '\u{fff9}'..='\u{fffb}')
+}
+
+/// A word or sentence with a capital at its beginning.
+fn capital(text: &str) -> String {
+    let mut rest = text.chars();
+    let first = rest.next().into_iter().flat_map(char::to_uppercase);
+    first.collect::<String>() + rest.as_str()
+}

@@ -1,0 +1,173 @@
+//! What a plan makes of a corpus: the mix as asked and as it will be, how full rows are, what is left and what repeats.
+//! A section of the card, and a page of its own.
+
+use super::chart::{AltText, Chart, ChartAxis, ChartLine, line_chart};
+use super::figures::{BarChart, cut};
+use super::{Contents, Page};
+use crate::epoch::{Explanation, MixPoint, SourceExplanation};
+use crate::model::show;
+use crate::report::PlanReport;
+use serde::Serialize;
+
+pub(super) const TITLE: (&str, &str) = ("plan", "What a run gets");
+
+/// Sources that are drawn, those of the mix along the run, and those in the table.
+const DRAWN: usize = 16;
+const LINES: usize = 6;
+const TABLED: usize = 60;
+
+/// What a run gets of a corpus, alone.
+#[derive(Debug, Serialize)]
+pub struct PlanPage<'a> {
+    name: String,
+    contents: Contents,
+    plan: PlanSection<'a>,
+}
+
+impl<'a> PlanPage<'a> {
+    /// Of a corpus called `name`.
+    pub fn new(epoch: &'a Explanation, name: &str) -> Self {
+        let plan = PlanSection::new(epoch, None);
+        Self { name: cut(name), contents: Contents(vec![TITLE]), plan }
+    }
+}
+
+impl Page for PlanPage<'_> {
+    const TEMPLATE: &'static str = "plan.html";
+
+    fn title(&self) -> String {
+        format!("Epoch of {}", self.name)
+    }
+}
+
+/// What a plan makes of a corpus; its number and what was removed since are known of a stored one.
+#[derive(Debug, Serialize)]
+pub(super) struct PlanSection<'a> {
+    number: Option<String>,
+    removed_since: u64,
+    epoch: &'a Explanation,
+    recipe: String,
+    padding: f64,
+    /// The source that is farthest off its share, and how far in percentage points; absent for one source alone.
+    worst: Option<(&'a str, f64)>,
+    shares: BarChart,
+    along: Option<AlongFigure>,
+    filled: BarChart,
+    /// The sources that are gone through more than once.
+    repeated: Vec<&'a SourceExplanation>,
+    unused: u64,
+    /// Tokens of the selected documents, with those at their ends.
+    packed: u64,
+    dropped_documents: u64,
+    largest: Vec<&'a SourceExplanation>,
+    left_out: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct AlongFigure {
+    /// Sources that are asked for at other shares in one stretch than in another.
+    moved: u64,
+    chart: Chart,
+}
+
+impl<'a> PlanSection<'a> {
+    pub(super) fn new(epoch: &'a Explanation, stored: Option<&PlanReport>) -> Self {
+        let sources = &epoch.sources;
+        let off = |it: &&SourceExplanation| 100.0 * (it.achieved_share - it.asked_share).abs();
+        let worst = sources.iter().max_by(|a, b| off(a).total_cmp(&off(b)));
+        let drawn = largest(epoch, DRAWN).into_iter();
+        let filled = drawn
+            .map(|(_, it)| (it.name.clone(), vec![(it.efficiency, show::percent(it.efficiency))]));
+        Self {
+            number: stored.map(|plan| plan.number.to_string()),
+            removed_since: stored.map_or(0, |plan| plan.removed_since),
+            epoch,
+            recipe: shortened(&epoch.recipe),
+            padding: epoch.padding_percent / 100.0,
+            worst: worst.filter(|_| sources.len() > 1).map(|it| (it.name.as_str(), off(&it))),
+            shares: shares(epoch),
+            along: along(epoch),
+            filled: BarChart::new([], filled.collect()),
+            repeated: sources.iter().filter(|it| it.passes > 1.0).collect(),
+            unused: sources.iter().map(|it| it.unused_tokens).sum(),
+            packed: sources.iter().map(|it| it.tokens + it.specials_added).sum(),
+            dropped_documents: sources.iter().map(|it| it.dropped_documents).sum(),
+            largest: largest(epoch, TABLED).into_iter().map(|(_, it)| it).collect(),
+            left_out: sources.len().saturating_sub(TABLED) as u64,
+        }
+    }
+}
+
+fn shortened(recipe: &str) -> String {
+    const LONGEST: usize = 20_000;
+    match recipe.char_indices().nth(LONGEST) {
+        Some((at, _)) => format!("{}\n…", recipe.get(..at).unwrap_or(recipe)),
+        None => recipe.to_owned(),
+    }
+}
+
+/// The largest sources of the epoch, by what it takes of them, with their places.
+fn largest(epoch: &Explanation, most: usize) -> Vec<(usize, &SourceExplanation)> {
+    let mut sources: Vec<(usize, &SourceExplanation)> = epoch.sources.iter().enumerate().collect();
+    sources.sort_by(|a, b| b.1.achieved_share.total_cmp(&a.1.achieved_share).then(a.0.cmp(&b.0)));
+    sources.truncate(most);
+    sources
+}
+
+/// Asked and achieved, source by source.
+fn shares(epoch: &Explanation) -> BarChart {
+    let bar = |share: f64| (share, show::percent(share));
+    let drawn = largest(epoch, DRAWN);
+    let row = |(_, it): &(usize, &SourceExplanation)| {
+        (it.name.clone(), vec![bar(it.asked_share), bar(it.achieved_share)])
+    };
+    let mut rows: Vec<(String, Vec<(f64, String)>)> = drawn.iter().map(row).collect();
+    if epoch.sources.len() > drawn.len() {
+        let rest = |share: fn(&SourceExplanation) -> f64| {
+            bar((1.0 - drawn.iter().map(|(_, it)| share(it)).sum::<f64>()).max(0.0))
+        };
+        let others = format!("({} others)", epoch.sources.len() - drawn.len());
+        rows.push((others, vec![rest(|it| it.asked_share), rest(|it| it.achieved_share)]));
+    }
+    BarChart::new([("asked", String::new()), ("gets", String::new())], rows)
+}
+
+/// The share of each source in the stretches of the run, with what it was due.
+fn along(epoch: &Explanation) -> Option<AlongFigure> {
+    if epoch.along.len() < 3 {
+        return None;
+    }
+    let rows = epoch.along.last().map_or(1, |it| it.row).max(1) as f64;
+    let stretches: Vec<_> = epoch.along.iter().zip(epoch.along.iter().skip(1)).collect();
+    let part = |amounts: fn(&MixPoint) -> &Vec<u64>, source: usize| {
+        stretches.iter().map(move |(from, to)| {
+            let of = |point| amounts(point).get(source).copied().unwrap_or(0);
+            let middle = (from.row as f64 + to.row as f64) / 2.0;
+            let amount = of(to).saturating_sub(of(from));
+            (100.0 * middle / rows, 100.0 * show::share(amount, to.given - from.given))
+        })
+    };
+    let drawn = largest(epoch, LINES);
+    let achieved =
+        drawn.iter().map(|(at, it)| ChartLine::new(&cut(&it.name), part(|it| &it.achieved, *at)));
+    let asked = drawn
+        .iter()
+        .enumerate()
+        .map(|(place, (at, it))| ChartLine::new(&it.name, part(|it| &it.asked, *at)).beside(place));
+    let lines: Vec<ChartLine> = achieved.chain(asked).collect();
+    let most = lines.iter().flat_map(ChartLine::points).map(|point| point.1).fold(1.0, f64::max);
+    let moved = drawn.iter().filter(|(at, _)| {
+        let shares: Vec<f64> = part(|it| &it.asked, *at).map(|point| point.1).collect();
+        let least = shares.iter().copied().fold(f64::INFINITY, f64::min);
+        shares.iter().copied().fold(0.0, f64::max) - least > 1.0
+    });
+    let moved = moved.count() as u64;
+    let whole = |value: f64| format!("{value:.0} %");
+    let x = ChartAxis::linear(100.0, "of the rows of the run", whole);
+    let y = ChartAxis::linear(most, "share of a stretch", whole);
+    let alt = AltText::new(
+        "The mix along the run",
+        "for each source a line of its share in each stretch of the run, and a dashed line of the share that it was due",
+    );
+    Some(AlongFigure { moved, chart: line_chart(&alt, &x, &y, &lines) })
+}

@@ -1,0 +1,391 @@
+//! Pages of corpora and vocabularies that are written to break them: well formed, escaped, alone, and nothing leaves its
+//! picture.
+
+use super::chart::{FONT, text_width};
+use super::{
+    CardPage, DuplicatesPage, Page, PlanPage, TokenizerPage, corpus_title, escape, eu_summary,
+    fragment, page, visible,
+};
+use corpusdb::ingest::{Record, Records};
+use corpusdb::report::{CorpusReport, ReportOptions};
+use corpusdb::tokenizer::analyse::{AnalysisReport, PretokenCounter, Subject, Tally, TextWords};
+use corpusdb::tokenizer::{Tokenizer, from_vocab_and_merges};
+use corpusdb::{
+    Context, Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, Policy, Recipe,
+};
+use std::fmt::Write as _;
+
+const HOSTILE: &str = "</title><script>alert('x')</script>&\"\u{202e}";
+
+// ---- pages, read back ----
+
+/// Reads the page as nested elements; answers what each tag says, with the text that follows it.
+fn tags(page: &str) -> Vec<(String, String)> {
+    let (mut open, mut all) = (Vec::new(), Vec::new());
+    let mut rest = page.strip_prefix("<!doctype html>\n").unwrap_or(page);
+    while let Some(at) = rest.find('<') {
+        let (text, tag) = rest.split_at(at);
+        let is_style = open.last() == Some(&"style");
+        assert!(is_style || !text.contains('>'), "a stray > in {text:?}");
+        if let Some((_, behind)) = all.last_mut() {
+            *behind = text.to_owned();
+        }
+        let end = tag.find('>').expect("the tag ends");
+        let inner = &tag[1..end];
+        rest = &tag[end + 1..];
+        all.push((inner.to_owned(), String::new()));
+        if let Some(name) = inner.strip_prefix('/') {
+            assert_eq!(open.pop(), Some(name), "closed in order");
+            continue;
+        }
+        let name = inner.split([' ', '/']).next().expect("has a name");
+        assert!(name.chars().all(|c| c.is_ascii_alphanumeric()), "a tag called {name:?}");
+        assert_eq!(inner.matches('"').count() % 2, 0, "quotes in {inner:?}");
+        if !inner.ends_with('/') && !["meta", "br"].contains(&name) {
+            open.push(name);
+        }
+    }
+    assert!(open.is_empty(), "left open: {open:?}");
+    all
+}
+
+/// The elements of a page, each with its attributes.
+fn elements(page: &str) -> Vec<String> {
+    let opening = |(tag, _): (String, String)| (!tag.starts_with('/')).then_some(tag);
+    tags(page).into_iter().filter_map(opening).collect()
+}
+
+fn attribute<'a>(tag: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = tag.split_once(&format!(" {name}=\""))?;
+    rest.split_once('"').map(|(value, _)| value)
+}
+
+/// What holds for every page, whatever it shows.
+fn check_page(page: &str) {
+    let tags = tags(page);
+    let elements: Vec<&str> =
+        tags.iter().map(|(tag, _)| tag.as_str()).filter(|tag| !tag.starts_with('/')).collect();
+    let name = |element: &str| element.split(' ').next().unwrap_or("").to_owned();
+    let count = |wanted: &str| elements.iter().filter(|element| name(element) == wanted).count();
+    for element in &elements {
+        let name = name(element);
+        assert!(!["script", "link", "img", "iframe", "object", "base"].contains(&&*name));
+        for attribute in ["src=", "onload", "onclick", "onerror", "url("] {
+            assert!(!element.contains(attribute), "{element}");
+        }
+        // The only addresses are places of the page, which there are.
+        if let Some(address) = attribute(element, "href") {
+            let id = address.strip_prefix('#').expect("a place of the page");
+            let there = format!("section id=\"{id}\"");
+            assert!(elements.iter().any(|element| element.starts_with(&there)), "{id}");
+        }
+    }
+    assert!(!page.contains("@import") && !page.contains("url(") && !page.contains("http"));
+    assert!(!page.contains("NaN") && !page.contains("inf\""));
+    assert_eq!((count("main"), count("h1"), count("style")), (1, 1, 1));
+    // Each drawing has a name and words for those who do not see it, each picture a sentence above it.
+    assert_eq!(page.matches("role=\"img\">\n<title>").count(), count("svg"));
+    assert_eq!((count("desc"), page.matches("<desc></desc>").count()), (count("svg"), 0));
+    assert_eq!(count("figure"), count("figcaption"));
+    assert!(!page.contains("<figcaption></figcaption>"));
+    // What may be wider than the page moves within its own frame.
+    for (at, element) in elements.iter().enumerate().filter(|(_, it)| name(it) == "table") {
+        assert_eq!(elements[at - 1], "div class=\"wide\" tabindex=\"0\"", "{element}");
+    }
+    assert_eq!(leaving(&tags), Vec::<String>::new());
+}
+
+/// Texts of drawings that leave them, by the rule of widths.
+fn leaving(tags: &[(String, String)]) -> Vec<String> {
+    let (mut width, mut height, mut found) = (0.0, 0.0, Vec::new());
+    for (tag, text) in tags {
+        let number = |name: &str| -> f64 { attribute(tag, name).unwrap().parse().unwrap() };
+        if tag.starts_with("svg ") {
+            let sides: Vec<f64> = attribute(tag, "viewBox")
+                .unwrap()
+                .split(' ')
+                .map(|it| it.parse().unwrap())
+                .collect();
+            (width, height) = (sides[2], sides[3]);
+        }
+        if !tag.starts_with("text ") {
+            continue;
+        }
+        let text = ["&amp;", "&lt;", "&gt;", "&quot;", "&#39;"]
+            .iter()
+            .fold(text.clone(), |text, code| text.replace(code, "M"));
+        let (x, y, wide) = (number("x"), number("y"), text_width(&text));
+        let left = match attribute(tag, "text-anchor").unwrap() {
+            "start" => x,
+            "middle" => x - wide / 2.0,
+            "end" => x - wide,
+            other => panic!("{other}"),
+        };
+        let fits = left >= -0.1 && left + wide <= width + 0.1;
+        if !fits || y - 0.8 * FONT < -0.1 || y + 0.25 * FONT > height {
+            found.push(format!("{text:?} at {x} {y} in {width} {height}"));
+        }
+    }
+    found
+}
+
+// ---- a corpus ----
+
+/// Words that no other document has.
+fn words(of: u32) -> String {
+    (0..30).map(|at| format!("w{of}x{at} ")).collect()
+}
+
+/// A corpus with a document of everything that a card tells, its names hostile.
+struct TestCorpus {
+    _directory: tempfile::TempDir,
+    writer: CorpusWriter,
+    plan: u32,
+}
+
+impl TestCorpus {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join(HOSTILE.replace('/', "∕"));
+        let fields =
+            [("score".to_owned(), FieldKind::Float), ("at".to_owned(), FieldKind::Timestamp)];
+        Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.5).unwrap(), &fields).unwrap();
+        let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path).unwrap();
+        for (source, first) in [("web", 0), (HOSTILE, 5)] {
+            let records = Records::new(HOSTILE, (0..30).map(|n| record(first, n)));
+            let options = IngestOptions::new(source);
+            writer.ingest(records, &options, &Context::new()).unwrap();
+        }
+        let file = br#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
+            {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
+        writer.add_tokenizer("words", file, HOSTILE, &Context::new()).unwrap();
+        let recipe = format!(
+            "version = 1\n[[source]]\nname = \"web\"\nweight = 0.5\n[[source]]\nname = '''{HOSTILE}'''\n\
+             weight = 0.5\n[pack]\nkind = \"concat\"\nlength = 8\n"
+        );
+        let (record, _) = writer.plan(&Recipe::parse(&recipe).unwrap(), &Context::new()).unwrap();
+        Self { _directory: directory, plan: record.number, writer }
+    }
+
+    fn report(&self, texts: bool) -> CorpusReport {
+        let options = ReportOptions {
+            plan: Some(self.plan),
+            texts,
+            domains_by_text: true,
+            ..ReportOptions::default()
+        };
+        self.writer.corpus().report(&options, &Context::new()).unwrap()
+    }
+}
+
+/// Every third text is another one with a hostile word more.
+fn record(first: u32, n: u32) -> Record {
+    let more = if n.is_multiple_of(3) { "" } else { HOSTILE };
+    let text = format!("{} {more}", words(first + n / 3));
+    let key = format!("https://{}.example/{n}/{HOSTILE}", if n < 9 { "a" } else { "<b>" });
+    let language = if n.is_multiple_of(2) { "en" } else { HOSTILE };
+    let fields = serde_json::json!({
+        "score": f64::from(n) / 7.0, "language": language, "at": format!("2026-01-{:02}T00:00:00Z", n + 1),
+    });
+    let fields = fields.as_object().cloned().unwrap();
+    fields.into_iter().fold(Record::new(text).with_key(key), |record, (name, value)| {
+        record.with_field(name, value)
+    })
+}
+
+fn card(report: &CorpusReport) -> String {
+    page(&CardPage::new(report)).unwrap()
+}
+
+#[test]
+fn the_card_is_well_formed_and_needs_nothing_from_outside() {
+    let corpus = TestCorpus::new();
+    let page = card(&corpus.report(true));
+    // Keys of documents are addresses, which are shown.
+    check_page(&page.replace("https://", ""));
+    let elements = elements(&page);
+    let count =
+        |wanted: &str| elements.iter().filter(|it| it.split(' ').next() == Some(wanted)).count();
+    assert_eq!((count("html"), count("nav")), (1, 1));
+    assert_eq!((count("section"), count("a")), (11, 11));
+    assert!(count("svg") >= 7);
+}
+
+#[test]
+fn what_comes_from_the_corpus_cannot_become_html() {
+    let corpus = TestCorpus::new();
+    let report = corpus.report(true);
+    let shown = serde_json::to_string(&report).unwrap();
+    let page = card(&report);
+    for (part, least) in [("<script", 0), ("</title><", 0), ("\u{202e}", 0), ("&lt;script&gt;", 12)]
+    {
+        let found = page.matches(part).count();
+        assert!(if least == 0 { found == 0 } else { found >= least }, "{part}: {found}");
+    }
+    // It was there to be escaped: in names, keys, languages and texts.
+    assert!(shown.matches("<script>").count() >= 12);
+    assert!(page.contains("<ins>") && page.contains("class=\"diff\""));
+    // Nothing is escaped twice.
+    assert!(!page.contains("&amp;lt;") && !page.contains("&amp;amp;"));
+    let summary = eu_summary(&report, None).unwrap();
+    assert!(!summary.contains("<script") && summary.contains("\\<script\\>"), "{summary}");
+    assert!(summary.contains("`at` goes up to 2026-01-30"), "{summary}");
+}
+
+#[test]
+fn without_texts_no_text_is_shown() {
+    let corpus = TestCorpus::new();
+    let report = corpus.report(false);
+    let (shown, page) = (serde_json::to_string(&report).unwrap(), card(&report));
+    for place in [&shown, &page] {
+        assert!(!place.contains("x29"), "{place}");
+    }
+    assert!(page.contains("documents around") && !page.contains("class=\"diff\""));
+    let with = corpus.report(true);
+    assert!(serde_json::to_string(&with).unwrap().contains("x29"));
+}
+
+#[test]
+fn the_card_is_the_same_each_time() {
+    let corpus = TestCorpus::new();
+    assert_eq!(card(&corpus.report(true)), card(&corpus.report(true)));
+}
+
+#[test]
+fn a_corpus_of_nothing_has_a_card_too() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("empty");
+    Corpus::init(&path, &Policy::new(DedupMode::Exact, 1.0).unwrap(), &[]).unwrap();
+    let corpus = Corpus::options().memory(64 << 20).open(&path).unwrap();
+    let report = corpus.report(&ReportOptions::default(), &Context::new()).unwrap();
+    let page = card(&report);
+    check_page(&page);
+    assert!(page.contains("Nothing has come in yet.") && page.contains("No duplicate was found."));
+}
+
+#[test]
+fn parts_of_the_card_are_pages_and_any_page_is_one_element_without_its_frame() {
+    let corpus = TestCorpus::new();
+    let report = corpus.report(true);
+    let (found, plan) = (report.duplicates.as_ref().unwrap(), report.plan.as_ref().unwrap());
+    let duplicates = DuplicatesPage::new(found, report.sizes.all.documents, HOSTILE);
+    let plan = PlanPage::new(&plan.epoch, HOSTILE);
+    for whole in [page(&duplicates).unwrap(), page(&plan).unwrap()] {
+        check_page(&whole.replace("https://", ""));
+    }
+    let part = fragment(&duplicates).unwrap();
+    let outermost: Vec<String> = elements(&part);
+    assert!(part.starts_with("<div class=\"corpusdb\">") && part.trim_end().ends_with("</div>"));
+    assert!(
+        outermost
+            .iter()
+            .all(|it| !["html", "head", "body", "title"].contains(&it.as_str()) || it == "title")
+    );
+    // All that the style says is of that element.
+    let style = &part[part.find("<style>").unwrap() + 7..part.find("</style>").unwrap()];
+    let mut depth = 0;
+    for line in style.lines().filter(|line| !line.is_empty()) {
+        assert!(depth > 0 || line == ".corpusdb {", "{line}");
+        depth += line.matches('{').count() as i64 - line.matches('}').count() as i64;
+    }
+    assert_eq!(depth, 0);
+    assert!(
+        page(&duplicates)
+            .unwrap()
+            .contains(&part[part.find("<main>").unwrap()..part.find("</main>").unwrap()])
+    );
+    assert_eq!(duplicates.title(), format!("Duplicates: {HOSTILE}"));
+    // The view-model is the page as JSON.
+    let json = serde_json::to_value(CardPage::new(&report)).unwrap();
+    assert_eq!(json["sizes"]["kept"]["documents"], report.sizes.kept.documents);
+    assert_eq!(json["contents"]["plan"], "What a run gets");
+}
+
+// ---- tokenizers ----
+
+/// A byte-level tokenizer, one of whose tokens is hostile, and a report on it under hostile names.
+fn analysis(groups: &[&str]) -> AnalysisReport {
+    const HOSTILE: &str = "<script>alert('x')</script>&\"";
+    let mut tokens: Vec<String> = (33..=126u8).map(|byte| char::from(byte).to_string()).collect();
+    tokens.extend(
+        (0xa1..=0xacu32)
+            .chain(0xae..=0xff)
+            .chain(0x100..=0x143)
+            .filter_map(|code| char::from_u32(code).map(String::from)),
+    );
+    assert_eq!(tokens.len(), 256);
+    let mut merges = "#version: 0.2\n".to_owned();
+    let mut sofar = String::new();
+    for character in HOSTILE.chars() {
+        if !sofar.is_empty() {
+            writeln!(merges, "{sofar} {character}").unwrap();
+        }
+        sofar.push(character);
+        tokens.push(sofar.clone());
+    }
+    writeln!(merges, "t h").unwrap();
+    tokens.push("th".to_owned());
+    tokens.dedup();
+    let vocab: serde_json::Map<String, serde_json::Value> =
+        tokens.into_iter().zip((0..).map(serde_json::Value::from)).collect();
+    let vocab = serde_json::to_vec(&vocab).unwrap();
+    let json = from_vocab_and_merges(&vocab, merges.as_bytes()).unwrap();
+    let tokenizer = Tokenizer::load(&json, &[]).unwrap();
+    let subject = Subject::new(&tokenizer, &json).unwrap();
+    let mut tally = Tally::new(&subject, groups.len());
+    let mut counter = PretokenCounter::new(&json, groups.len(), 1000).unwrap();
+    for (group, name) in groups.iter().enumerate() {
+        let text = format!("the {name} th\u{202e}e {HOSTILE} naïve 世界\n").repeat(group + 1);
+        let mut ids = Vec::new();
+        tokenizer.encoder().encode(&text, &mut ids).unwrap();
+        tally.feed(group, &TextWords::new(&text).unwrap(), &ids).unwrap();
+        counter.feed(group, &text).unwrap();
+    }
+    let names: Vec<String> = groups.iter().map(|name| (*name).to_owned()).collect();
+    let curve = subject.curve(&names, &counter.finish(), 64, &Context::new()).unwrap();
+    let first = tally.finish(HOSTILE, &names, curve).unwrap();
+    let second = tally.finish("second", &names, Err(format!("because of {HOSTILE}"))).unwrap();
+    AnalysisReport::new("source", HOSTILE, (9, 99), vec![first, second])
+}
+
+#[test]
+fn the_page_of_tokenizers_is_well_formed_and_needs_nothing_from_outside() {
+    for groups in [&["all"][..], &["web", HOSTILE, "a\nb"]] {
+        let page = page(&TokenizerPage::new(&analysis(groups), HOSTILE)).unwrap();
+        check_page(&page);
+        let elements = elements(&page);
+        let count =
+            |name: &str| elements.iter().filter(|e| e.split(' ').next() == Some(name)).count();
+        assert_eq!((count("html"), count("head"), count("body")), (1, 1, 1));
+        assert_eq!(count("section"), if groups.len() > 1 { 6 } else { 5 });
+        assert!(count("svg") >= 5);
+    }
+}
+
+#[test]
+fn what_comes_from_texts_and_vocabularies_is_escaped() {
+    let page = page(&TokenizerPage::new(&analysis(&["web", HOSTILE]), HOSTILE)).unwrap();
+    assert!(!page.contains("<script"));
+    assert!(page.contains("&lt;script&gt;"));
+    // A mark that turns the direction of the text would turn the page.
+    assert!(!page.contains('\u{202e}'));
+    assert_eq!(escape("<a b='\"&\u{1}\u{202e}>"), "&lt;a b=&#39;&quot;&amp;\u{fffd}\u{fffd}&gt;");
+    assert_eq!(visible(" a\n<\t\u{200b}"), "<u>·</u>a<u>⏎</u>&lt;<u>⇥</u><u>U+200B</u>");
+}
+
+#[test]
+fn the_page_of_tokenizers_is_the_same_each_time_and_titled_by_its_argument() {
+    let report = analysis(&["web", "books"]);
+    let made = page(&TokenizerPage::new(&report, "crawl")).unwrap();
+    assert_eq!(made, page(&TokenizerPage::new(&report, "crawl")).unwrap());
+    assert!(made.contains("<h1>Tokenizers on crawl</h1>"), "{made}");
+}
+
+#[test]
+fn a_corpus_is_called_by_its_directory_also_from_within() {
+    let here = std::env::current_dir().unwrap();
+    let name = here.file_name().unwrap().to_str().unwrap();
+    assert_eq!(corpus_title(".".as_ref()), name);
+    assert_eq!(corpus_title("data/crawl/".as_ref()), "crawl");
+    assert_eq!(corpus_title("/".as_ref()), "/");
+}

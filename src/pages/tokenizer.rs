@@ -1,0 +1,455 @@
+//! Tokenizers measured on a corpus, as a page: side by side, by group, against the size of the vocabulary, how ids are
+//! used, and cases.
+
+use super::chart::{AltText, Chart, ChartAxis, ChartLine, ChartMark, line_chart};
+use super::figures::{ABSENT, BarChart, cut};
+use super::vocabulary::{VocabularySection, series};
+use super::{Contents, Page};
+use crate::model::show;
+use crate::tokenizer::Piece;
+use crate::tokenizer::analyse::{
+    AnalysisReport, Case, CaseKind, DigitRun, GroupMetrics, Knee, TokenizerAnalysis,
+    VocabularyCurve,
+};
+use serde::Serialize;
+use std::cmp::Ordering;
+
+const CONTENTS: [(&str, &str); 6] = [
+    ("summary", "Side by side"),
+    ("groups", "By group"),
+    ("curve", "Sequence length against vocabulary size"),
+    ("vocabulary", "The vocabulary"),
+    ("cases", "Cases"),
+    ("method", "What the figures mean"),
+];
+
+/// Groups drawn as bars, and as lines; the table has them all.
+const DRAWN: usize = 40;
+const LINES: usize = 8;
+
+/// Tokenizers measured on a corpus.
+#[derive(Debug, Serialize)]
+pub struct TokenizerPage<'a> {
+    name: String,
+    contents: Contents,
+    report: &'a AnalysisReport,
+    /// The tokenizers.
+    names: Vec<String>,
+    summary: Vec<SummaryRow>,
+    groups: Option<GroupsSection>,
+    curves: CurvesSection<'a>,
+    vocabulary: VocabularySection<'a>,
+    cases: CasesSection<'a>,
+    /// Documents whose tokens could not be placed in the text.
+    unplaced: u64,
+}
+
+impl<'a> TokenizerPage<'a> {
+    /// On a corpus called `name`.
+    pub fn new(report: &'a AnalysisReport, name: &str) -> Self {
+        let tokenizers = &report.tokenizers;
+        let groups = groups(report);
+        let by = match report.grouped_by.as_str() {
+            "language" => "By language",
+            "source" => "By source",
+            _ => "By group",
+        };
+        let contents = CONTENTS.into_iter().filter(|(id, _)| *id != "groups" || groups.is_some());
+        let contents = contents.map(|(id, title)| (id, if id == "groups" { by } else { title }));
+        Self {
+            name: cut(name),
+            contents: Contents(contents.collect()),
+            report,
+            names: tokenizers.iter().map(|it| cut(&it.name)).collect(),
+            summary: summary(report),
+            groups,
+            curves: curves(report),
+            vocabulary: VocabularySection::new(report),
+            cases: cases(report),
+            unplaced: tokenizers.iter().map(|it| it.total.counts.unplaced_documents).sum(),
+        }
+    }
+}
+
+impl Page for TokenizerPage<'_> {
+    const TEMPLATE: &'static str = "tokenizer.html";
+
+    fn title(&self) -> String {
+        format!("Tokenizers on {}", self.name)
+    }
+}
+
+// ---- side by side ----
+
+/// What is said of each tokenizer.
+#[derive(Debug, Serialize)]
+struct SummaryRow {
+    label: &'static str,
+    cells: Vec<String>,
+}
+
+type SummaryCell = fn(&TokenizerAnalysis) -> String;
+
+const SUMMARY: [(&str, SummaryCell); 21] = [
+    ("Model", |it| it.model.clone()),
+    ("Ids", |it| show::number(it.ids)),
+    ("Tokens of the sample", |it| show::number(it.total.counts.tokens)),
+    ("Relative length", |it| shown(it.total.relative_length, three)),
+    ("Bytes a token", |it| three(it.total.bytes_per_token)),
+    ("Characters a token", |it| three(it.total.characters_per_token)),
+    ("Fertility (tokens a word)", |it| shown(it.total.fertility, three)),
+    ("Words in one token", |it| shown(it.total.single_token_word_share, show::percent)),
+    ("Words cut", |it| shown(it.total.continued_word_share, show::percent)),
+    ("Gini over groups, by bytes", |it| shown(it.gini_bytes, three)),
+    ("Gini over groups, by characters", |it| shown(it.gini_characters, three)),
+    ("Dearest group against cheapest", |it| {
+        let dearest = it.groups.iter().map(|group| group.parity).fold(1.0, f64::max);
+        shown((it.groups.len() > 1).then_some(dearest), times)
+    }),
+    ("Rényi efficiency (α = 2.5)", |it| three(it.vocabulary_use.renyi_efficiency)),
+    ("Shannon efficiency", |it| three(it.vocabulary_use.shannon_efficiency)),
+    ("Entropy, bits a token", |it| three(it.vocabulary_use.entropy_bits)),
+    ("Ids used", |it| show::number(it.vocabulary_use.used_ids)),
+    ("Ids never used", |it| of_ids(it, it.vocabulary_use.unused_ids)),
+    ("Ids used less than 10 times", |it| of_ids(it, it.vocabulary_use.rare_ids)),
+    ("Ids that cover 50 / 90 / 99 %", |it| {
+        let covered = it.vocabulary_use.covered.iter().map(|share| show::number(share.ids));
+        covered.collect::<Vec<_>>().join(" / ")
+    }),
+    ("Ids that no text reaches", |it| {
+        show::number(it.reach.iter().filter(|row| !row.reached).map(|row| row.ids).sum())
+    }),
+    ("Knee of the size, of its price", |it| {
+        let Some(curve) = &it.curve else { return ABSENT.to_owned() };
+        let size = |knee: Option<Knee>| {
+            knee.map_or_else(|| ABSENT.to_owned(), |knee| show::number(knee.vocab_size))
+        };
+        format!("{} / {}", size(curve.knee), size(curve.price_knee))
+    }),
+];
+
+fn summary(report: &AnalysisReport) -> Vec<SummaryRow> {
+    let row = |(label, cell): (&'static str, SummaryCell)| SummaryRow {
+        label,
+        cells: report.tokenizers.iter().map(cell).collect(),
+    };
+    let rows = SUMMARY.into_iter().map(row);
+    // A row that says nothing of any of them is left out.
+    rows.filter(|row| row.cells.iter().any(|cell| cell != ABSENT)).collect()
+}
+
+fn shown(value: Option<f64>, write: fn(f64) -> String) -> String {
+    value.map_or_else(|| ABSENT.to_owned(), write)
+}
+
+fn two(value: f64) -> String {
+    format!("{value:.2}")
+}
+
+fn three(value: f64) -> String {
+    format!("{value:.3}")
+}
+
+fn times(value: f64) -> String {
+    format!("{value:.2}×")
+}
+
+fn of_ids(analysis: &TokenizerAnalysis, part: u64) -> String {
+    format!("{} ({})", show::number(part), show::percent_of(part, analysis.ids))
+}
+
+// ---- by group ----
+
+/// Languages or sources.
+#[derive(Debug, Serialize)]
+struct GroupsSection {
+    drawn: u64,
+    left_out: u64,
+    bytes_per_token: BarChart,
+    parity: BarChart,
+    fertility: BarChart,
+    single_token_words: BarChart,
+    rows: Vec<GroupRow>,
+}
+
+#[derive(Debug, Serialize)]
+struct GroupRow {
+    name: String,
+    documents: u64,
+    bytes: u64,
+    /// Of each tokenizer, where it has the group.
+    tokenizers: Vec<Option<GroupCells>>,
+}
+
+#[derive(Debug, Serialize)]
+struct GroupCells {
+    tokens: u64,
+    bytes_per_token: f64,
+    characters_per_token: f64,
+}
+
+/// One measure of a group.
+type GroupMeasure = fn(&GroupMetrics) -> Option<f64>;
+
+fn groups(report: &AnalysisReport) -> Option<GroupsSection> {
+    let first = report.tokenizers.first().filter(|first| first.groups.len() > 1)?;
+    let drawn = first.groups.get(..DRAWN.min(first.groups.len()))?;
+    // Each is ordered by what it draws, the best group first: by the first tokenizer, which is the reference.
+    let draw = |measure: GroupMeasure, write: fn(f64) -> String, is_less_better: bool| {
+        let mut rows: Vec<(Option<f64>, (String, Vec<(f64, String)>))> = drawn
+            .iter()
+            .map(|group| {
+                let of_each = report.tokenizers.iter().map(|it| {
+                    let value = same_group(it, group).and_then(measure);
+                    (value.unwrap_or(0.0), shown(value, write))
+                });
+                (measure(group), (cut(&group.name), of_each.collect()))
+            })
+            .collect();
+        rows.sort_by(|(a, _), (b, _)| match (a, b) {
+            (Some(a), Some(b)) if is_less_better => a.total_cmp(b),
+            (Some(a), Some(b)) => b.total_cmp(a),
+            // Groups of which nothing is known come last.
+            (Some(_), None) => Ordering::Less,
+            (None, Some(_)) => Ordering::Greater,
+            (None, None) => Ordering::Equal,
+        });
+        BarChart::new(series(report), rows.into_iter().map(|(_, row)| row).collect())
+    };
+    Some(GroupsSection {
+        drawn: drawn.len() as u64,
+        left_out: (first.groups.len() - drawn.len()) as u64,
+        bytes_per_token: draw(|group| Some(group.bytes_per_token), two, false),
+        parity: draw(|group| Some(group.parity), times, true),
+        fertility: draw(|group| group.fertility, two, true),
+        single_token_words: draw(|group| group.single_token_word_share, show::percent, false),
+        rows: first.groups.iter().map(|group| group_row(report, group)).collect(),
+    })
+}
+
+fn same_group<'a>(of: &'a TokenizerAnalysis, group: &GroupMetrics) -> Option<&'a GroupMetrics> {
+    of.groups.iter().find(|other| other.name == group.name)
+}
+
+fn group_row(report: &AnalysisReport, group: &GroupMetrics) -> GroupRow {
+    let cells = |it: &TokenizerAnalysis| {
+        let same = same_group(it, group)?;
+        Some(GroupCells {
+            tokens: same.counts.tokens,
+            bytes_per_token: same.bytes_per_token,
+            characters_per_token: same.characters_per_token,
+        })
+    };
+    GroupRow {
+        name: group.name.clone(),
+        documents: group.counts.documents,
+        bytes: group.counts.bytes,
+        tokenizers: report.tokenizers.iter().map(cells).collect(),
+    }
+}
+
+// ---- the curve ----
+
+/// Sequence length against the size of the vocabulary, all together and one by one.
+#[derive(Debug, Serialize)]
+struct CurvesSection<'a> {
+    together: Option<Chart>,
+    each: Vec<CurveFigure<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct CurveFigure<'a> {
+    name: &'a str,
+    curve: &'a VocabularyCurve,
+    by_group: Option<Chart>,
+    /// Groups that are not drawn.
+    groups_left_out: u64,
+}
+
+fn curves(report: &AnalysisReport) -> CurvesSection<'_> {
+    let curves = report.tokenizers.iter();
+    let curves: Vec<(&str, &VocabularyCurve)> =
+        curves.filter_map(|it| Some((it.name.as_str(), it.curve.as_ref()?))).collect();
+    let each = curves.iter().map(|(name, curve)| CurveFigure {
+        name,
+        curve,
+        by_group: (curve.groups.len() > 1).then(|| curve_by_group(name, curve)),
+        groups_left_out: curve.groups.len().saturating_sub(LINES) as u64,
+    });
+    CurvesSection { each: each.collect(), together: curves_together(&curves) }
+}
+
+fn curves_together(curves: &[(&str, &VocabularyCurve)]) -> Option<Chart> {
+    let (_, first) = curves.first()?;
+    let lines: Vec<ChartLine> = curves
+        .iter()
+        .map(|(name, curve)| {
+            let bytes = curve.bytes.iter().sum();
+            let place = |size: u64, tokens| (size as f64, 1000.0 * show::share(tokens, bytes));
+            let points = curve.points.iter().map(|point| place(point.vocab_size, point.tokens));
+            let knees = [(curve.knee, true), (curve.price_knee, false)];
+            let marks = knees.into_iter().filter_map(|(knee, is_round)| {
+                let knee = knee?;
+                let label = show::number(knee.vocab_size);
+                Some(ChartMark { at: place(knee.vocab_size, knee.tokens), is_round, label })
+            });
+            ChartLine::new(&cut(name), points).with_marks(marks.collect())
+        })
+        .collect();
+    let x = sizes(curves.iter().map(|(_, curve)| *curve), first.embedding_width);
+    let alt = AltText::new(
+        "Tokens of 1,000 bytes of text, by the size of the vocabulary",
+        "a falling line for each tokenizer, with its knees",
+    );
+    Some(line_chart(&alt, &x, &token_axis(&lines), &lines))
+}
+
+fn curve_by_group(name: &str, curve: &VocabularyCurve) -> Chart {
+    let mut groups: Vec<((usize, &String), &u64)> =
+        curve.groups.iter().enumerate().zip(&curve.bytes).collect();
+    groups.sort_by_key(|(_, bytes)| std::cmp::Reverse(**bytes));
+    let line = |((at, group), bytes): ((usize, &String), &u64)| {
+        let points = curve.points.iter().filter_map(|point| {
+            let tokens = *point.by_group.get(at)?;
+            Some((point.vocab_size as f64, 1000.0 * show::share(tokens, *bytes)))
+        });
+        ChartLine::new(&cut(group), points)
+    };
+    let lines: Vec<ChartLine> = groups.into_iter().take(LINES).map(line).collect();
+    let x = sizes(std::iter::once(curve), curve.embedding_width);
+    let alt = AltText::new(format!("{}, by group", cut(name)), "a falling line for each group");
+    line_chart(&alt, &x, &token_axis(&lines), &lines)
+}
+
+fn sizes<'a>(curves: impl Iterator<Item = &'a VocabularyCurve> + Clone, width: u64) -> ChartAxis {
+    let points = || curves.clone().flat_map(|curve| &curve.points);
+    let low = points().map(|point| point.vocab_size).min().unwrap_or(1).max(1);
+    let high = points().map(|point| point.vocab_size).max().unwrap_or(2);
+    let write = |size: f64| {
+        let size = size.round() as u64;
+        if size >= 1024 { format!("{}k", size / 1024) } else { size.to_string() }
+    };
+    let (low, high) = (low as f64, high as f64);
+    let label = "ids in the vocabulary (k = 1,024)";
+    let axis = ChartAxis::logarithmic((low, high), (1024.0, 2.0), label, write);
+    axis.opposite("parameters of the embedding, tied", |size| {
+        show::short(size.round() as u64 * width)
+    })
+}
+
+fn token_axis(lines: &[ChartLine]) -> ChartAxis {
+    ChartAxis::linear(ChartLine::highest(lines), "tokens of 1,000 bytes", |value| {
+        show::number(value.round() as u64)
+    })
+}
+
+// ---- cases ----
+
+/// Digits, indentation, white space and telling strings, cut.
+#[derive(Debug, Serialize)]
+struct CasesSection<'a> {
+    digits: Chart,
+    spaces: Chart,
+    tables: Vec<CaseTable<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct CaseTable<'a> {
+    title: &'static str,
+    rows: Vec<CaseRow<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct CaseRow<'a> {
+    label: String,
+    /// Of each tokenizer.
+    cells: Vec<CaseCell<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct CaseCell<'a> {
+    pieces: &'a [Piece],
+    /// How many, where that is said.
+    tokens: Option<u64>,
+}
+
+/// Indentations whose pieces are drawn.
+const INDENTATIONS: [&str; 8] =
+    ["1 space", "2 spaces", "4 spaces", "8 spaces", "16 spaces", "32 spaces", "1 tab", "4 tabs"];
+
+fn cases(report: &AnalysisReport) -> CasesSection<'_> {
+    let is_shown = |case: &Case| {
+        case.kind == CaseKind::Indentation && INDENTATIONS.contains(&case.what.as_str())
+    };
+    CasesSection {
+        digits: case_chart(report, "digits in the run", |it| {
+            it.digits.iter().map(|run| (run.digits as f64, run.mean_tokens)).collect()
+        }),
+        spaces: case_chart(report, "spaces", |it| {
+            let spaces =
+                |case: &&Case| case.kind == CaseKind::Indentation && case.what.contains("space");
+            let cases = it.cases.iter().filter(spaces);
+            (1u32..).zip(cases).map(|(n, case)| (f64::from(n), case.tokens as f64)).collect()
+        }),
+        tables: vec![
+            case_table("Digits", report, digit_cells),
+            case_table("Indentation", report, |it| case_cells(it, is_shown)),
+            case_table("White space", report, |it| {
+                case_cells(it, |case| case.kind == CaseKind::Whitespace)
+            }),
+            case_table("Texts", report, |it| case_cells(it, |case| case.kind == CaseKind::Text)),
+        ],
+    }
+}
+
+fn digit_cells(of: &TokenizerAnalysis) -> Vec<(String, CaseCell<'_>)> {
+    let cells = of.digits.iter().map(|run: &DigitRun| {
+        let cell = CaseCell { pieces: &run.example, tokens: None };
+        (show::count(run.digits, "digit", "digits"), cell)
+    });
+    cells.collect()
+}
+
+fn case_cells(
+    of: &TokenizerAnalysis,
+    is_shown: impl Fn(&Case) -> bool,
+) -> Vec<(String, CaseCell<'_>)> {
+    let cases = of.cases.iter().filter(|case| is_shown(case));
+    let cells = cases.map(|case| {
+        let tokens = Some(case.tokens);
+        (case.what.clone(), CaseCell { pieces: &case.pieces, tokens })
+    });
+    cells.collect()
+}
+
+/// A row a case, a column a tokenizer; all have the same cases in the same order.
+fn case_table<'a>(
+    title: &'static str,
+    report: &'a AnalysisReport,
+    cells: impl Fn(&'a TokenizerAnalysis) -> Vec<(String, CaseCell<'a>)>,
+) -> CaseTable<'a> {
+    let mut rows: Vec<CaseRow<'a>> = Vec::new();
+    for analysis in &report.tokenizers {
+        for (at, (label, cell)) in cells(analysis).into_iter().enumerate() {
+            match rows.get_mut(at) {
+                Some(row) => row.cells.push(cell),
+                None => rows.push(CaseRow { label, cells: vec![cell] }),
+            }
+        }
+    }
+    CaseTable { title, rows }
+}
+
+fn case_chart(
+    report: &AnalysisReport,
+    label: &str,
+    points: impl Fn(&TokenizerAnalysis) -> Vec<(f64, f64)>,
+) -> Chart {
+    let line = |it: &TokenizerAnalysis| ChartLine::new(&cut(&it.name), points(it).into_iter());
+    let lines: Vec<ChartLine> = report.tokenizers.iter().map(line).collect();
+    let widest = lines.iter().flat_map(ChartLine::points).map(|point| point.0).fold(1.0, f64::max);
+    let whole = |value: f64| format!("{value:.0}");
+    let x = ChartAxis::linear(widest, label, whole);
+    let y = ChartAxis::linear(ChartLine::highest(&lines).max(1.0), "tokens", show::decimals);
+    line_chart(&AltText::new(format!("Tokens by {label}"), ""), &x, &y, &lines)
+}
