@@ -128,6 +128,7 @@ pub use roaring;
 pub use corpus::{Backups, Corpus, CorpusOptions, CorpusWriter};
 pub use epoch::Recipe;
 pub use ingest::{IngestOptions, IngestReport};
+pub use model::near_names;
 pub use model::show;
 pub use model::text_file;
 pub use model::{
@@ -135,4 +136,4 @@ pub use model::{
     Interrupted, IoError, NamedKind, NoProgress, Policy, Progress, ProgressTally, is_panic_caught,
     parse_bytes, parse_share,
 };
-pub use workflow::{LostDocument, RepairReport, SalvageReport, ShownBy};
+pub use workflow::{Dependents, LostDocument, RepairReport, SalvageReport};

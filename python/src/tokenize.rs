@@ -4,15 +4,14 @@ use crate::corpus::Handle;
 use crate::error::{named, raise};
 use crate::tokenizer_json;
 use crate::words::{json, one_of, word};
-use corpusdb::curate::{ExtensionRecord, ExtensionSource, TextGrouping, TrainingTexts};
+use corpusdb::Error;
+use corpusdb::curate::{ExtensionSource, TextGrouping, TrainingTexts};
 use corpusdb::tokenizer::{
     Given, GrowthOptions, NewTokenizer, Pattern, TermForms, TermOptions, TokenizerError,
     TrainOptions, convert,
 };
-use corpusdb::{Context, CorpusWriter, Error};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use serde_json::Value;
 
 const BAD: &str = "BadTokenizer";
 
@@ -52,24 +51,9 @@ pub(crate) fn add_tokenizer(
             originals: &converted.originals,
             ..NewTokenizer::default()
         };
-        enter(writer, &new, backfill, context)
+        told::record(&writer.register_and_encode(&new, backfill, context)?)
     })?;
     json(py, &told)
-}
-
-/// Registers a tokenizer, and encodes what is stored unless that is left for later.
-fn enter(
-    writer: &mut CorpusWriter,
-    new: &NewTokenizer<'_>,
-    backfill: bool,
-    context: &Context<'_>,
-) -> Result<Value, Error> {
-    let record = writer.register(new)?;
-    if !backfill {
-        return Ok(tokenizer_json::record(&record, None));
-    }
-    let added = writer.backfill(new.name, context)?;
-    Ok(tokenizer_json::record(&added.record, Some(&added)))
 }
 
 /// Trains a tokenizer on the kept documents, registers it and encodes what is stored; record and decisions as JSON
@@ -95,23 +79,8 @@ pub(crate) fn train_tokenizer(
     let grouping = word::<TextGrouping>(py, BAD, "by", by)?;
     let on = TrainingTexts { condition, grouping, sample_bytes };
     let (told, decisions) = handle.write(py, listener.as_ref(), |writer, context| {
-        let trained = writer.train_tokenizer(&options, &on, context)?;
-        let kind = serde_json::to_value(options.model).map_err(TokenizerError::Write)?;
-        let lineage = format!(
-            "{}, {} ids, trained at commit {}",
-            kind.as_str().unwrap_or_default(),
-            trained.decisions.report.vocab_size,
-            writer.view().commit()
-        );
-        let decisions = serde_json::to_vec(&trained.decisions).map_err(TokenizerError::Write)?;
-        let new = NewTokenizer {
-            name: &name,
-            json: &trained.json,
-            lineage: &lineage,
-            decisions: Some(&decisions),
-            ..NewTokenizer::default()
-        };
-        Ok((enter(writer, &new, backfill, context)?, trained.decisions))
+        let trained = writer.train_and_register(&name, &options, &on, backfill, context)?;
+        Ok((told::record(&trained.tokenizer)?, trained.decisions))
     })?;
     Ok((json(py, &told)?, json(py, &decisions)?))
 }
@@ -153,30 +122,9 @@ pub(crate) fn extend_tokenizer<'py>(
     let forms = one_of(py, BAD, "forms", &settings.forms, &forms)?;
     let (told, extension) = handle.write(py, listener.as_ref(), |writer, context| {
         let by = settings.by(forms);
-        let extension = match by {
-            ExtensionSource::Terms(options) => {
-                let terms = settings.terms.as_deref().unwrap_or_default();
-                writer.extend_by_terms(&base, terms, options)?
-            }
-            ExtensionSource::Growth(options, condition) => {
-                writer.extend_by_growth(&base, options, condition, context)?
-            }
-        };
-        if extension.adds_nothing() {
-            return Ok((None, extension));
-        }
-        let decided = ExtensionRecord::of(&base, by, &extension, writer.view().commit().0);
-        let decisions = serde_json::to_vec(&decided).map_err(TokenizerError::Write)?;
-        let lineage = decided.lineage();
-        let new = NewTokenizer {
-            name: &name,
-            json: &extension.json,
-            lineage: &lineage,
-            decisions: Some(&decisions),
-            base: Some(&base),
-            ..NewTokenizer::default()
-        };
-        Ok((Some(enter(writer, &new, backfill, context)?), extension))
+        let extended = writer.extend_and_register(&base, &name, by, backfill, context)?;
+        let told = extended.tokenizer.as_ref().map(told::record).transpose()?;
+        Ok((told, extended.extension))
     })?;
     let raised = |error| raise(py, Error::from(TokenizerError::from(error)));
     let lines = extension.map.json_lines().map_err(raised)?;
@@ -193,7 +141,9 @@ pub(crate) fn extend_tokenizer<'py>(
 impl ExtendSettings {
     fn by(&self, forms: TermForms) -> ExtensionSource<'_> {
         let Some(new_tokens) = self.grow else {
-            return ExtensionSource::Terms(TermOptions { forms, added_tokens: self.added_tokens });
+            let terms = self.terms.as_deref().unwrap_or_default();
+            let options = TermOptions { forms, added_tokens: self.added_tokens };
+            return ExtensionSource::Terms(terms, options);
         };
         let (min_frequency, max_token_length) = (self.min_frequency, self.max_token_length);
         let options = GrowthOptions { new_tokens, min_frequency, max_token_length };
@@ -211,8 +161,7 @@ pub(crate) fn backfill_tokenizer(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let told = handle.write(py, listener.as_ref(), |writer, context| {
-        let added = writer.backfill(&name, context)?;
-        Ok(tokenizer_json::record(&added.record, Some(&added)))
+        tokenizer_json::record(&writer.backfill(&name, context)?)
     })?;
     json(py, &told)
 }

@@ -2,7 +2,6 @@
 
 use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
-use crate::tokenizer_json;
 use crate::words::{json, word};
 use corpusdb::curate::{AnalyseOptions, TextGrouping};
 use corpusdb::tokenizer::Tokenizer;
@@ -158,16 +157,8 @@ fn names(corpus: &Corpus) -> Vec<String> {
 #[pyfunction]
 pub(crate) fn tokenizer_record(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
-    let told = run_briefly(py, move || {
-        let (id, record) = corpus.tokenizer_record(&name)?;
-        let decisions = corpus.view().tokenizer_decisions(id).map_err(Error::from)?;
-        let base = record.base.and_then(|base| {
-            let found = corpus.view().tokenizers().find(|(id, _)| id.0 == base);
-            found.map(|(_, base)| base.name.clone())
-        });
-        Ok(tokenizer_json::everything(record, base.as_deref(), decisions.as_deref()))
-    })?;
-    json(py, &told)
+    let details = run_briefly(py, move || corpus.tokenizer_details(&name))?;
+    json(py, &details)
 }
 
 /// Whether a tokenizer's ids can be trusted, as JSON text.

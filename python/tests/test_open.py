@@ -306,3 +306,19 @@ def test_more_tables_than_the_soft_limit_of_open_files_are_opened(tmp_path: Path
         pytest.skip("open files are not to be seen here")
     answer = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert answer.stdout == "3\n", answer.stderr
+
+
+def test_an_error_is_of_the_class_of_its_kind_and_names_keywords(tmp_path: Path) -> None:
+    with pytest.raises(corpusdb.NotFound, match="is not a corpus"):
+        corpusdb.open(tmp_path / "nowhere")
+    with corpusdb.create(tmp_path / "c") as db:
+        with pytest.raises(corpusdb.Locked) as locked:
+            corpusdb.open(tmp_path / "c", mode="w")
+        assert locked.value.holder and locked.value.holder in str(locked.value)
+        with pytest.raises(corpusdb.BadQuery, match="no column"):
+            db.count("qualty > 1")
+        with pytest.raises(corpusdb.BadInput) as refused:
+            db.ingest([{"id": "a"}], source="web", id_field="id", on_error="fail")
+        # Flags are of the command.
+        assert "--" not in str(refused.value), str(refused.value)
+        assert (refused.value.record, refused.value.byte) != (None, None)

@@ -4,6 +4,8 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use corpusdb::dedup::KeepOrder;
 use corpusdb::ingest::{JoinBy, JoinColumn};
+use corpusdb::near_names::nearest;
+use corpusdb::tokenizer::Pattern;
 use corpusdb::{FieldKind, NamedKind};
 use serde_json::{Map, Value};
 use std::any::TypeId;
@@ -29,15 +31,21 @@ pub enum ValueKind {
     Pair(char),
 }
 
+/// The type that a parser makes, and its kind.
+type KindRow = (fn() -> TypeId, ValueKind);
+
 /// What a parser makes, and its kind. A type that stands here once works in all faces; one that does not is an error of
 /// the tests.
-const KINDS: [(fn() -> TypeId, ValueKind); 17] = [
+const KINDS: &[KindRow] = &[
     (TypeId::of::<String>, ValueKind::Text),
     (TypeId::of::<PathBuf>, ValueKind::Path),
     (TypeId::of::<KeepOrder>, ValueKind::Text),
     (TypeId::of::<NamedKind>, ValueKind::Pair(':')),
     (TypeId::of::<(String, String)>, ValueKind::Pair('=')),
     (TypeId::of::<(String, Value)>, ValueKind::Pair('=')),
+    (TypeId::of::<(String, u32)>, ValueKind::Pair('=')),
+    (TypeId::of::<(String, f64)>, ValueKind::Pair('=')),
+    (TypeId::of::<Pattern>, ValueKind::Text),
     (TypeId::of::<FieldKind>, ValueKind::Text),
     (TypeId::of::<JoinBy>, ValueKind::Text),
     (TypeId::of::<JoinColumn>, ValueKind::Pair('=')),
@@ -51,9 +59,6 @@ const KINDS: [(fn() -> TypeId, ValueKind); 17] = [
     (TypeId::of::<f32>, ValueKind::Number),
     (TypeId::of::<f64>, ValueKind::Number),
 ];
-
-/// The least likeness from which one name is taken for another one mistyped.
-const NEAR: f64 = 0.8;
 
 /// The kind of an argument.
 ///
@@ -150,13 +155,6 @@ fn text(path: &str, value: &Value, kind: ValueKind) -> anyhow::Result<String> {
 
 fn misfit(path: &str, expected: &str, value: &Value) -> anyhow::Error {
     anyhow::anyhow!("{path}: expected {expected}, got {value}")
-}
-
-/// The known name that a name is most like, if it is like one at all.
-pub fn nearest<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let near = known.map(|known| (strsim::jaro_winkler(name, known), known));
-    let near = near.filter(|(likeness, _)| *likeness > NEAR);
-    near.max_by(|a, b| a.0.total_cmp(&b.0)).map(|(_, known)| known)
 }
 
 /// A keyword that no option has.

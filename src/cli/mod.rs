@@ -3,35 +3,30 @@
 //! stdout is data, stderr is talk. Exit codes: 0 done; 1 done, but the answer is bad (faults found,
 //! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.
 //!
-//! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages and
-//! words (`pages`, `words`).
+//! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages
+//! (`pages`).
 
 mod bar;
 mod card;
-mod completions;
-mod demo;
-mod epoch;
 mod find;
 mod keywords;
 mod limits;
 mod output;
 mod page;
 mod print;
+mod reference;
 mod report;
 mod session;
 mod spelling;
-mod sql;
 mod stop_signals;
-mod tables;
 mod text_file;
-mod tokenizer;
 mod tokenizer_page;
 mod verb;
 #[cfg(test)]
 mod verb_tests;
 mod verbs;
 
-use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use session::CommandSession;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -56,11 +51,6 @@ pub mod rows {
     pub use super::verbs::field::FieldSetSettings;
     pub use super::verbs::ingest::IngestSettings;
     pub use super::verbs::remove::RemovalArgs;
-}
-
-/// What the command says of a step, for the Python package.
-pub mod words {
-    pub use super::tokenizer::told;
 }
 
 const EXAMPLES: &str = "\
@@ -89,52 +79,10 @@ With --json everything is one object a line with a `type`: answers on stdout; on
 /// and handed back as packed, source-mixed epochs. One directory, one process, no server.
 #[derive(Parser)]
 #[command(name = "corpusdb", version, after_help = EXAMPLES, propagate_version = true)]
+#[command(subcommand_required = true, arg_required_else_help = true)]
 struct Cli {
     #[command(flatten)]
     globals: session::GlobalArgs,
-    #[command(subcommand)]
-    verb: Verb,
-}
-
-#[derive(Subcommand)]
-enum Verb {
-    Report(report::Args),
-    Sql(sql::Args),
-    #[command(subcommand)]
-    Tokenizer(tokenizer::Verb),
-    Epoch(epoch::Arguments),
-    Demo(demo::Args),
-    Completions(completions::Args),
-    /// Print the reference of all verbs as Markdown (docs/reference/cli.md).
-    #[command(hide = true)]
-    Reference,
-}
-
-impl Verb {
-    /// Whether the verb looks for Ctrl-C itself, to stop where nothing is lost.
-    const fn has_safe_points(&self) -> bool {
-        match self {
-            Self::Demo(_) => true,
-            Self::Tokenizer(verb) => verb.has_safe_points(),
-            Self::Epoch(arguments) => matches!(
-                arguments.verb,
-                epoch::Verb::Build { .. }
-                    | epoch::Verb::Explain { .. }
-                    | epoch::Verb::Extend { .. }
-                    | epoch::Verb::Verify { .. }
-            ),
-            _ => false,
-        }
-    }
-}
-
-/// What a verb answers when it did not fail.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    /// All is well.
-    Good,
-    /// The answer is bad: exit code 1.
-    Bad,
 }
 
 /// The program: its arguments are those of the process.
@@ -176,7 +124,10 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     let (path, inner) = deepest(&matches);
     match find_verb(&path) {
         Some(row) => run_row(row, &matches, inner, program),
-        None => run_old(&matches, program),
+        None => {
+            output::error(&[format!("`{path}` is no verb")], 2);
+            2
+        }
     }
 }
 
@@ -248,11 +199,7 @@ fn run_row(
         },
         // Rows that nobody wants any more are no failure.
         Err(_) if output::is_stdout_closed() => 0,
-        Err(error) => {
-            let code = exit_code(&error);
-            output::error(&causes(&error), code);
-            code
-        }
+        Err(error) => failed(&error),
     }
 }
 
@@ -296,39 +243,6 @@ fn work(
     }
 }
 
-/// The verbs that are no rows yet.
-fn run_old(matches: &ArgMatches, program: Vec<OsString>) -> u8 {
-    let cli = match Cli::from_arg_matches(matches) {
-        Ok(cli) => cli,
-        Err(error) => return refused(&error),
-    };
-    let session = match CommandSession::new(cli.globals, cli.verb.has_safe_points(), program) {
-        Ok(session) => session,
-        Err(error) => return failed(&error),
-    };
-    match run(cli.verb, &session) {
-        Ok(Outcome::Good) => 0,
-        Ok(Outcome::Bad) => 1,
-        Err(error) => {
-            // What is still drawn would stand in the message.
-            session.progress.end();
-            failed(&error)
-        }
-    }
-}
-
-fn run(verb: Verb, session: &CommandSession) -> anyhow::Result<Outcome> {
-    match verb {
-        Verb::Report(args) => report::run(&args, session),
-        Verb::Sql(args) => sql::run(args, session),
-        Verb::Tokenizer(verb) => tokenizer::run(verb, session),
-        Verb::Epoch(arguments) => epoch::run(arguments, session),
-        Verb::Demo(args) => demo::run(args, session),
-        Verb::Completions(args) => completions::run(args, command()),
-        Verb::Reference => completions::reference(command()),
-    }
-}
-
 /// Says what is wrong with the arguments.
 fn refused(error: &clap::Error) -> u8 {
     if output::is_json() {
@@ -341,23 +255,17 @@ fn refused(error: &clap::Error) -> u8 {
     2
 }
 
-/// Says what failed and why; a reader that went away is no failure.
+/// Says what failed and why.
 fn failed(error: &anyhow::Error) -> u8 {
-    let io = error.chain().find_map(|cause| cause.downcast_ref::<std::io::Error>());
-    if io.is_some_and(|io| io.kind() == std::io::ErrorKind::BrokenPipe) {
-        return 0;
-    }
     let code = exit_code(error);
     output::error(&causes(error), code);
     code
 }
 
-/// 130 for a stop that was asked for, else 2.
+/// That of the kind of the library's error; 2 for one of the command.
 fn exit_code(error: &anyhow::Error) -> u8 {
-    let interrupted = error.chain().any(|cause| {
-        cause.downcast_ref::<corpusdb::Error>().is_some_and(corpusdb::Error::is_interrupt)
-    });
-    if interrupted { 130 } else { 2 }
+    let known = error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>());
+    known.map_or(2, |error| error.kind().exit_status())
 }
 
 /// What an error says, from what was attempted to the last cause, with the way out.
@@ -376,40 +284,4 @@ fn causes(error: &anyhow::Error) -> Vec<String> {
 /// The way out that an error of the library names.
 fn hint(error: &anyhow::Error) -> Option<corpusdb::Hint> {
     error.chain().find_map(|cause| cause.downcast_ref::<corpusdb::Error>()?.hint().cloned())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// `tokenizer encode` went on waiting for its text after a Ctrl-C, and `dedup settle --dry-run` left its
-    /// copy of the corpus behind.
-    #[test]
-    fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
-        let looks = |line: &str| {
-            let words = std::iter::once("corpusdb").chain(line.split(' '));
-            Cli::try_parse_from(words).unwrap().verb.has_safe_points()
-        };
-        for line in [
-            "tokenizer add c t tokenizer.json",
-            "tokenizer train c t --model bpe --vocab-size 300",
-            "tokenizer extend c t u --grow 10 --out d",
-            "tokenizer analyse c t",
-            "tokenizer backfill c t",
-            "epoch build c 1 --out d",
-            "epoch verify c d",
-        ] {
-            assert!(looks(line), "{line}");
-        }
-        for line in [
-            "sql c -",
-            "tokenizer encode c t",
-            "tokenizer decode c t",
-            "tokenizer check c t",
-            "tokenizer diff c t u",
-            "tokenizer export c t f",
-        ] {
-            assert!(!looks(line), "{line}");
-        }
-    }
 }

@@ -2,10 +2,9 @@
 
 use super::output;
 pub(super) use super::output::{note as talk, width};
-use corpusdb::curate::RefusedTexts;
 pub(super) use corpusdb::show::{number, size};
 use serde::Serialize;
-use std::io::{IsTerminal, Write};
+use std::io::Write;
 
 /// Prints one JSON object on a line of stdout.
 pub(super) fn json<T: Serialize>(value: &T) -> anyhow::Result<()> {
@@ -26,30 +25,9 @@ pub(super) fn typed<T: Serialize>(name: &'static str, value: &T) -> anyhow::Resu
     json(&Typed { r#type: name, value })
 }
 
-/// Prints what a verb did as one JSON object: the verb as its `type`, the fields of `report`, and whether nothing was
-/// changed because the verb was only tried.
-pub(super) fn report<T: Serialize>(
-    verb: &'static str,
-    report: &T,
-    dry_run: bool,
-) -> anyhow::Result<()> {
-    #[derive(Serialize)]
-    struct Tried<'a, T> {
-        #[serde(flatten)]
-        report: &'a T,
-        dry_run: bool,
-    }
-    typed(verb, &Tried { report, dry_run })
-}
-
 /// Prints a line of data on stdout.
 pub(super) fn line(text: &str) -> anyhow::Result<()> {
     Ok(writeln!(output::stdout(), "{text}")?)
-}
-
-/// Whether what is printed on stdout may have colours.
-pub(super) fn has_colours() -> bool {
-    std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none()
 }
 
 /// A table: first column to the left, the others to the right.
@@ -70,14 +48,4 @@ pub(super) fn table(head: &[&str], rows: &[Vec<String>]) -> anyhow::Result<()> {
         print(row)?;
     }
     Ok(())
-}
-
-/// Says that documents have no ids of a tokenizer, when some have none.
-pub(super) fn refused(tokenizer: &str, refused: &RefusedTexts) -> anyhow::Result<()> {
-    let Some(first) = refused.first else { return Ok(()) };
-    line(&format!(
-        "    {} documents have no tokens: {tokenizer} cannot encode them; the first is document {first}: {}",
-        number(refused.documents),
-        refused.why
-    ))
 }

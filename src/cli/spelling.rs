@@ -2,13 +2,16 @@
 //!
 //! Texts of options, which hold no names of users, have an option by its field (`` `id_field` ``) and a verb by its path
 //! (`` `dedup settle` ``). Messages, which quote names of users in backticks, have them in forms that are no such names:
-//! `` `id_field=` `` or `--id-field`, and `` `corpusdb dedup settle` ``. The command spells all of them `--id-field` and
-//! `` `corpusdb dedup settle` ``, Python `id_field=` and `` `Writer.settle()` ``.
+//! `` `id_field=` ``, with a value `` `chat=messages` ``, and `` `corpusdb dedup settle` ``. Where messages are stored, as
+//! reasons of rejects are, they have `--id-field`. The command spells them `--id-field`, `--chat messages` and
+//! `` `corpusdb dedup settle` ``, Python `` `id_field=` ``, `` `chat="messages"` `` and `` `Writer.settle()` ``.
 
 use super::verb::find_verb;
 use super::verbs::VERBS;
 use clap::Command;
 use clap::builder::StyledStr;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 /// Who reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,23 +61,48 @@ pub fn spell_message(text: &str, face: Face) -> String {
     spelt
 }
 
-/// `` `id_field=` `` for the command, `` `corpusdb dedup settle` `` for Python.
+/// An option, with a value or without one; for Python a verb, too.
 fn spell_marked(name: &str, face: Face) -> Option<String> {
-    match face {
-        Face::Command => {
-            let field = name.strip_suffix('=')?;
-            let is_field = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            let is_one = !field.is_empty() && field.chars().all(is_field);
-            is_one.then(|| format!("--{}", field.replace('_', "-")))
-        }
-        Face::Python => {
-            let path = name.strip_prefix("corpusdb ")?;
-            // `corpusdb check CORPUS --salvage NEW`: the verb is what stands before the first argument.
-            let words: Vec<&str> = path.split(' ').collect();
-            let verb = [2, 1].iter().find_map(|many| find_verb(&words.get(..*many)?.join(" ")))?;
-            (!verb.python.is_empty()).then(|| format!("`{}()`", verb.python))
-        }
+    if let Some((field, value)) = name.split_once('=')
+        && let Some(takes_value) = OPTIONS.get(field)
+    {
+        return Some(spell_option(field, value, *takes_value, face));
     }
+    let path = name.strip_prefix("corpusdb ").filter(|_| face == Face::Python)?;
+    // `corpusdb check CORPUS --salvage NEW`: the verb is what stands before the first argument.
+    let words: Vec<&str> = path.split(' ').collect();
+    let verb = [2, 1].iter().find_map(|many| find_verb(&words.get(..*many)?.join(" ")))?;
+    (!verb.python.is_empty()).then(|| format!("`{}()`", verb.python))
+}
+
+fn spell_option(field: &str, value: &str, takes_value: bool, face: Face) -> String {
+    let flag = field.replace('_', "-");
+    match (face, value) {
+        (Face::Command, "" | "true") => format!("--{flag}"),
+        (Face::Command, "false") => format!("--no-{flag}"),
+        (Face::Command, value) => format!("--{flag} {value}"),
+        (Face::Python, "") if takes_value => format!("`{field}=`"),
+        (Face::Python, "" | "true") => format!("`{field}=True`"),
+        (Face::Python, "false") => format!("`{field}=False`"),
+        (Face::Python, value) if value.bytes().all(|byte| byte.is_ascii_digit()) => {
+            format!("`{field}={value}`")
+        }
+        (Face::Python, value) => format!("`{field}=\"{value}\"`"),
+    }
+}
+
+/// The options of all verbs, and whether they take values: what users quote may have an equals sign in it, too.
+static OPTIONS: LazyLock<BTreeMap<String, bool>> = LazyLock::new(|| {
+    let mut found = BTreeMap::new();
+    options_of(&super::command(), &mut found);
+    found
+});
+
+fn options_of(command: &Command, found: &mut BTreeMap<String, bool>) {
+    for arg in command.get_arguments() {
+        *found.entry(arg.get_id().to_string()).or_default() |= arg.get_action().takes_values();
+    }
+    command.get_subcommands().for_each(|verb| options_of(verb, found));
 }
 
 /// `--text-field body` as `text_field="body"`, where it is an option of a verb; what only looks like one stays.

@@ -2,7 +2,7 @@
 
 use super::keywords;
 use super::spelling::{Face, spell, spell_message, spell_name};
-use super::verb::{PreparedVerb, VerbError};
+use super::verb::{PreparedVerb, VerbError, find_verb};
 use super::verbs::{FAMILIES, VERBS};
 use clap::Command;
 use std::collections::BTreeSet;
@@ -55,6 +55,31 @@ fn the_command_is_well_formed_and_every_family_is_said() {
     let said: BTreeSet<&str> = FAMILIES.iter().map(|(name, _)| *name).collect();
     let needed: BTreeSet<&str> = families.into_iter().filter(|family| !is_verb(family)).collect();
     assert_eq!(said, needed);
+}
+
+/// `epoch plan` was ended there and then by the first Ctrl-C, and left the snapshot that it had made.
+#[test]
+fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
+    let stops = |path: &str| find_verb(path).unwrap_or_else(|| panic!("{path}")).stops;
+    for path in [
+        "epoch plan",
+        "epoch mark",
+        "epoch explain",
+        "epoch build",
+        "epoch extend",
+        "epoch verify",
+        "backup create",
+        "backup restore",
+        "signals add",
+        "signals report",
+        "contamination add",
+        "contamination check",
+    ] {
+        assert!(stops(path), "{path}");
+    }
+    for path in ["epoch stream", "epoch row", "epoch list", "snapshot diff", "backup list"] {
+        assert!(!stops(path), "{path}");
+    }
 }
 
 /// A flag in a text is right at the shell alone, and a name that nothing has is right nowhere.
@@ -110,6 +135,11 @@ fn a_message_is_spelt_as_the_face_has_it() {
             "give --shard-bytes, or a directory",
             "give `shard_bytes=`, or a directory",
         ),
+        ("`chat=messages`, then", "--chat messages, then", "`chat=\"messages\"`, then"),
+        ("with `quotes=false`", "with --no-quotes", "with `quotes=False`"),
+        ("or `memory=5000`", "or --memory 5000", "or `memory=5000`"),
+        ("no source `memory`", "no source `memory`", "no source `memory`"),
+        ("`a=b` is no size", "`a=b` is no size", "`a=b` is no size"),
         (
             "no text; name one with --text-field",
             "no text; name one with --text-field",

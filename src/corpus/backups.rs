@@ -74,8 +74,9 @@ impl Backups {
     /// backups is not written again; after an error or an interrupt these are whole.
     ///
     /// # Errors
-    /// [`Error::Store`]: no corpus, lost commits, a place that holds other things, somebody who drops backups there, what
-    /// the disk refuses; [`Error::Remote`]; [`Error::Interrupted`].
+    /// [`StoreError`](crate::store::StoreError): no corpus, lost commits, a place that holds other things, somebody
+    /// who drops backups there, what
+    /// the disk refuses; [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn create(
         &self,
         corpus: impl AsRef<Path>,
@@ -87,7 +88,8 @@ impl Backups {
     /// The backups, in order of their commits.
     ///
     /// # Errors
-    /// [`Error::Store`] when there are none, or a manifest is damaged; [`Error::Remote`]; [`Error::Interrupted`].
+    /// [`StoreError`](crate::store::StoreError) when there are none, or a manifest is damaged;
+    /// [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn list(&self, context: &Context<'_>) -> Result<Vec<BackupRecord>, Error> {
         self.with(context, backup::list_backups)
     }
@@ -95,18 +97,21 @@ impl Backups {
     /// Reads every byte of every backup; what is wrong is in the answer, by backup and file.
     ///
     /// # Errors
-    /// [`Error::Store`] when there are none, or the directory cannot be read; [`Error::Remote`];
-    /// [`Error::Interrupted`].
+    /// [`StoreError`](crate::store::StoreError) when there are none, or the directory cannot be read;
+    /// [`RemoteError`](crate::remote::RemoteError);
+    /// [`Interrupted`](crate::Interrupted).
     pub fn verify(&self, context: &Context<'_>) -> Result<VerifyBackupsReport, Error> {
         self.with(context, |place| backup::verify_backups(place, context))
     }
 
-    /// Makes a corpus at `target`, a path on disk, of the backup of `commit`, or of the newest: whole or not at all, with
+    /// Makes a corpus at `target`, a path on disk, of the backup of `commit`, or of the newest: whole or not at all,
+    /// with
     /// every byte compared on the way. It has the same digest, and an identity of its own.
     ///
     /// # Errors
-    /// [`Error::Store`]: something stands at `target`, no such backup, a file that is damaged, which is named;
-    /// [`Error::Remote`]; [`Error::Interrupted`].
+    /// [`StoreError`](crate::store::StoreError): something stands at `target`, no such backup, a file that is
+    /// damaged, which is named;
+    /// [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn restore(
         &self,
         target: impl AsRef<Path>,
@@ -126,8 +131,10 @@ impl Backups {
     /// Drops the backup of a commit, and the files that no other one has.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is none, somebody adds or drops others, or the disk refuses; [`Error::Remote`];
-    /// [`Error::Interrupted`]: then the backup is gone, and what is left of its files goes with the next one.
+    /// [`StoreError`](crate::store::StoreError) when there is none, somebody adds or drops others, or the disk
+    /// refuses; [`RemoteError`](crate::remote::RemoteError);
+    /// [`Interrupted`](crate::Interrupted): then the backup is gone, and what is left of its files goes with the next
+    /// one.
     pub fn drop_backup(
         &self,
         commit: u64,
@@ -140,7 +147,8 @@ impl Backups {
     /// backups: how many. Only when none of them lives. A directory has none: its lock goes with its process.
     ///
     /// # Errors
-    /// [`Error::Store`] when there are no backups; [`Error::Remote`]; [`Error::Interrupted`].
+    /// [`StoreError`](crate::store::StoreError) when there are no backups;
+    /// [`RemoteError`](crate::remote::RemoteError); [`Interrupted`](crate::Interrupted).
     pub fn unlock(&self, context: &Context<'_>) -> Result<u64, Error> {
         self.with(context, backup::unlock_backups)
     }

@@ -12,7 +12,8 @@ impl CorpusWriter {
     /// the disk of the corpus.
     ///
     /// # Errors
-    /// [`Error::Store`] when the corpus has documents, the tokenizer does not exist or the disk refuses.
+    /// [`StoreError`](crate::store::StoreError) when the corpus has documents, the tokenizer does not exist or the
+    /// disk refuses.
     pub fn generate(
         &mut self,
         tokenizer: &str,

@@ -42,8 +42,10 @@ impl Corpus {
     /// Makes a new corpus at `path`, which must be absent or an empty directory.
     ///
     /// # Errors
-    /// [`Error::Store`] when the directory is in use, or a field's name is taken or malformed, or the
-    /// keep order needs a field that is not declared as a number; [`Error::Policy`] when settings do not
+    /// [`StoreError`](crate::store::StoreError) when the directory is in use, or a field's name is taken or
+    /// malformed, or the
+    /// keep order needs a field that is not declared as a number; [`PolicyError`](crate::dedup::PolicyError) when
+    /// settings do not
     /// go together.
     pub fn init(
         path: impl AsRef<Path>,
@@ -64,7 +66,7 @@ impl Corpus {
     /// Opens the corpus at `path` for reading, as [`CorpusOptions::open`] does with all defaults.
     ///
     /// # Errors
-    /// [`Error::Store`]: no corpus, another format, lost commits, corruption.
+    /// [`StoreError`](crate::store::StoreError): no corpus, another format, lost commits, corruption.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Self::options().open(path)
     }
@@ -85,7 +87,7 @@ impl Corpus {
     /// one file.
     ///
     /// # Errors
-    /// [`Error::Store`] when that cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when that cannot be read.
     pub fn is_current(&self) -> Result<bool, Error> {
         Ok(store::last_commit(&self.path)?.is_none_or(|last| last == self.view.commit().0))
     }
@@ -93,7 +95,7 @@ impl Corpus {
     /// The stored plans.
     ///
     /// # Errors
-    /// [`Error::Store`] when they cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when they cannot be read.
     pub fn epochs(&self) -> Result<Vec<EpochRecord>, Error> {
         Ok(self.view.epochs()?)
     }
@@ -101,7 +103,7 @@ impl Corpus {
     /// The first `limit` records that could not be read, by source, path and number.
     ///
     /// # Errors
-    /// [`Error::Store`] when rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn rejects(&self, limit: usize) -> Result<RejectIter<'_>, Error> {
         Ok(self.view.rejects(limit)?)
     }
@@ -109,7 +111,7 @@ impl Corpus {
     /// One hash over what the corpus means; equal for equal input, however it was split or interrupted.
     ///
     /// # Errors
-    /// [`Error::Store`] when a row cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when a row cannot be read.
     pub fn digest(&self, context: &Context<'_>) -> Result<String, Error> {
         let answer = store::digest(&self.view, context)?;
         context.progress.end();
@@ -143,8 +145,8 @@ impl CorpusWriter {
     /// Opens the corpus at `path` for writing, as [`CorpusOptions::open_writer`] does with all defaults.
     ///
     /// # Errors
-    /// [`Error::Store`]: no corpus, a newer format, another writer, lost commits, corruption;
-    /// [`Error::Policy`]: sketches that this release does not make.
+    /// [`StoreError`](crate::store::StoreError): no corpus, a newer format, another writer, lost commits, corruption;
+    /// [`PolicyError`](crate::dedup::PolicyError): sketches that this release does not make.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, Error> {
         Corpus::options().open_writer(path)
     }
@@ -178,7 +180,7 @@ impl CorpusWriter {
     /// that this writer gave out may be alive.
     ///
     /// # Errors
-    /// [`Error::Store`] when it cannot be opened; then the lock is free.
+    /// [`StoreError`](crate::store::StoreError) when it cannot be opened; then the lock is free.
     pub fn reopen(self) -> Result<Self, Error> {
         let Self { path, writer, others, memory, threads } = self;
         let writer = writer.reopen(threads)?;
@@ -188,7 +190,7 @@ impl CorpusWriter {
     /// A throw-away copy of what is committed, to try things on; this writer keeps its lock.
     ///
     /// # Errors
-    /// [`Error::Store`]: what the file system and RocksDB say.
+    /// [`StoreError`](crate::store::StoreError): what the file system and RocksDB say.
     pub fn dry_run_copy(&mut self) -> Result<DryRunCorpus, Error> {
         Ok(self.writer.dry_run_copy()?)
     }
@@ -196,7 +198,7 @@ impl CorpusWriter {
     /// Names this moment, durably.
     ///
     /// # Errors
-    /// [`Error::Store`] when the name is taken or malformed.
+    /// [`StoreError`](crate::store::StoreError) when the name is taken or malformed.
     pub fn create_snapshot(&mut self, name: &str) -> Result<SnapshotRecord, Error> {
         Ok(self.writer.create_snapshot(name)?)
     }
@@ -204,7 +206,8 @@ impl CorpusWriter {
     /// Gives a snapshot another name.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is no such snapshot, a stored plan draws from it, or the new name is taken or
+    /// [`StoreError`](crate::store::StoreError) when there is no such snapshot, a stored plan draws from it, or the
+    /// new name is taken or
     /// malformed.
     pub fn rename_snapshot(&mut self, old: &str, new: &str) -> Result<SnapshotRecord, Error> {
         Ok(self.writer.rename_snapshot(old, new)?)
@@ -216,7 +219,7 @@ impl CorpusWriter {
     /// while there are any.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is no such snapshot, or plans draw from it.
+    /// [`StoreError`](crate::store::StoreError) when there is no such snapshot, or plans draw from it.
     pub fn drop_snapshot(
         &mut self,
         name: &str,
@@ -229,7 +232,7 @@ impl CorpusWriter {
     /// interrupt, which is heard between pieces of some 256 MiB of tables: those before stay compact.
     ///
     /// # Errors
-    /// [`Error::Store`] when the disk refuses, or for an interrupt.
+    /// [`StoreError`](crate::store::StoreError) when the disk refuses, or for an interrupt.
     pub fn compact(&mut self, context: &Context<'_>) -> Result<(), Error> {
         let context = self.within(context);
         // The tables that a family is rewritten from go when the new ones are there.

@@ -33,7 +33,7 @@ pub struct Corpora {
 pub enum ShardError {
     /// A plan, or a document of one, that needs more corpora than are open.
     #[error(
-        "the plan draws from {needed} corpora, and {open} of them {} open: name those beside the first one with --shards, in the order in which it was planned",
+        "the plan draws from {needed} corpora, and {open} of them {} open: name those beside the first one with `shards=`, in the order in which it was planned",
         if *open == 1 { "is" } else { "are" }
     )]
     TooFew {
@@ -375,7 +375,7 @@ impl Corpus {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Epoch`] when one corpus is named twice.
+    /// [`EpochError`](crate::epoch::EpochError) when one corpus is named twice.
     pub fn with_shards(mut self, others: Vec<Self>) -> Result<Self, Error> {
         self.memory += memory_beside(&self.path, &others)?;
         self.others = others.into();
@@ -391,7 +391,8 @@ impl Corpus {
     /// The key shown for a document of an epoch, in whichever of these corpora it is.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when its corpus is not among these; [`Error::Store`] when there is no such document.
+    /// [`EpochError`](crate::epoch::EpochError) when its corpus is not among these;
+    /// [`StoreError`](crate::store::StoreError) when there is no such document.
     pub fn key_of(&self, document: DocId) -> Result<String, Error> {
         let (view, inside) = self.corpora().find(document)?;
         Ok(view.display_key(inside, &view.expect_header(inside)?)?)
@@ -403,7 +404,7 @@ impl CorpusWriter {
     /// corpus.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when one corpus is named twice.
+    /// [`EpochError`](crate::epoch::EpochError) when one corpus is named twice.
     pub fn with_shards(mut self, others: Vec<Corpus>) -> Result<Self, Error> {
         self.memory += memory_beside(&self.path, &others)?;
         self.others = others.into();

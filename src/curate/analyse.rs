@@ -23,18 +23,31 @@ const PIECE: usize = 512;
 const ROUND: usize = 32;
 
 /// What is asked of an analysis.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct AnalyseOptions {
-    /// Kept documents of this SQL condition; none: all kept ones.
+    /// A SQL boolean expression over the table documents: only kept documents for which it holds.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
+    )]
     pub condition: Option<String>,
-    /// The tokenizer that lengths are relative to; none: the first.
+    /// The tokenizer that lengths are relative to. By default the first.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub reference: Option<String>,
     /// What the figures are told apart by.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t = TextGrouping::All))]
     pub by: TextGrouping,
-    /// Bytes of text looked at, at most: whole documents, drawn by a hash of their ids. One document
-    /// is always looked at.
+    /// Bytes of text looked at, at most.
+    ///
+    /// Whole documents, drawn by a hash of their ids; one is always looked at.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = crate::model::parse_bytes))]
     pub sample_bytes: u64,
     /// Width of a row of the embedding, for the price of the vocabulary.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "d_model", long = "d-model", value_name = "N", default_value_t = 4096)
+    )]
     pub embedding_width: u64,
 }
 
@@ -56,11 +69,13 @@ impl AnalyseOptions {
         self.reference.as_deref().or(first).unwrap_or_default()
     }
 }
+
 impl Corpus {
     /// What tokenizers make of kept documents, by language or source; lengths are relative to those of one of them.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Query`] when the condition is wrong; [`Error::Curate`]
+    /// [`TokenizerError::Unknown`]; [`QueryError`](crate::query::QueryError) when the condition is wrong;
+    /// [`CurateError`](crate::curate::CurateError)
     /// when nothing is selected.
     pub fn analyse(
         &self,

@@ -81,7 +81,8 @@ impl CorpusWriter {
     /// rejected counts as contaminated nowhere.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is no such suite; [`Error::Curate`] for an item or a document that there is not, or
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite;
+    /// [`CurateError`](crate::curate::CurateError) for an item or a document that there is not, or
     /// that have nothing in common.
     pub fn judge(&mut self, judgements: &[Judgement]) -> Result<JudgeReport, Error> {
         Ok(judge(self.store(), judgements)?)
@@ -90,7 +91,7 @@ impl CorpusWriter {
     /// Forgets a suite, what stored texts have of it, and what was decided about that.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is no such suite.
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite.
     pub fn drop_suite(&mut self, name: &str) -> Result<(), Error> {
         Ok(drop_suite(self.store(), name)?)
     }

@@ -51,18 +51,6 @@ impl BackfillReport {
     }
 }
 
-/// A tokenizer that was registered or backfilled, and what it encoded.
-#[derive(Clone, Debug)]
-pub struct AddTokenizerReport {
-    /// The record as it is now.
-    pub record: TokenizerRecord,
-    /// Counts of the documents that it encoded.
-    pub done: BackfillReport,
-    /// What the templates of stored conversations set turns apart with that is ordinary text to it, each with
-    /// how many tokens it becomes.
-    pub ordinary_markers: Vec<(String, usize)>,
-}
-
 /// The stored ids of the base of an extended tokenizer, and which of them still hold.
 pub struct BaseIds {
     base: TokenizerId,

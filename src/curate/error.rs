@@ -1,6 +1,7 @@
 //! What can go wrong with changes of mind.
 
 use crate::decide::DecideError;
+use crate::model::near_names::meant;
 use crate::model::{DocId, Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::OutputError;
 use crate::query::QueryError;
@@ -174,27 +175,24 @@ impl CurateError {
             Self::OtherSketches { .. } => Hint::text(
                 "what sketches are made with is fixed when a corpus is made: make a new corpus and ingest again",
             ),
+            Self::NoSource { name, names } => return meant(name, names.iter().map(String::as_str)),
             Self::NoRedo => Hint::text("decide again").with_command("corpusdb dedup redo"),
             Self::Reason { .. } => Hint::text("name the document that says more"),
             Self::Shown { .. } => Hint::text(
-                "force purges them all the same: the snapshots lose them, the plans cannot be opened any more, and words that quote them are redacted",
-            )
-            .with_command("--force"),
+                "`force=` purges them all the same: the snapshots lose them, the plans cannot be opened any more, and words that quote them are redacted",
+            ),
             Self::Purged { .. } => Hint::text("select others (`standing = 'removed'`)"),
             Self::OtherLineage { .. } => Hint::text(
                 "register its file under another name and backfill, or go on with the older release",
             ),
             Self::InUse { .. } | Self::FieldInUse { .. } => {
-                Hint::text("force drops it all the same").with_command("--force")
+                Hint::text("`force=` drops it all the same")
             }
-            Self::NothingToTrainOn => {
-                Hint::text("ingest some, or widen the condition").with_command("--where")
-            }
+            Self::NothingToTrainOn => Hint::text("ingest some, or widen the condition (`where=`)"),
             Self::NothingToAnalyse => Hint::text("select others, or ingest some first"),
             Self::Suites { bytes, .. } => {
                 let enough = bytes.saturating_mul(8);
-                Hint::text(format!("give {enough} bytes of memory or more, or drop a suite"))
-                    .with_command(format!("--memory {enough}"))
+                Hint::text(format!("give `memory={enough}` bytes or more, or drop a suite"))
             }
             _ => return None,
         })

@@ -108,7 +108,8 @@ impl CorpusWriter {
     /// from the last commit on; the same call goes on where an interrupt stopped.
     ///
     /// # Errors
-    /// [`Error::Curate`] when the name is taken, or after an interrupt: what was committed before it stays.
+    /// [`CurateError`](crate::curate::CurateError) when the name is taken, or after an interrupt: what was committed
+    /// before it stays.
     pub fn add_field(
         &mut self,
         field: &NewField,
@@ -121,7 +122,8 @@ impl CorpusWriter {
     /// Stores the values of a SQL expression over `documents` as a field, declaring it when it is not.
     ///
     /// # Errors
-    /// [`Error::Query`] for an expression that cannot be planned; [`Error::Curate`] for one that is not the same each
+    /// [`QueryError`](crate::query::QueryError) for an expression that cannot be planned;
+    /// [`CurateError`](crate::curate::CurateError) for one that is not the same each
     /// time, or after an interrupt: what was committed before it stays, and the same call goes on.
     pub fn compute_field(
         &mut self,
@@ -494,7 +496,7 @@ fn kind(
         (None, Some(kind)) => Ok(kind),
         (None, None) => kind_of(view, &new.expression).map_err(select)?.ok_or_else(|| {
             CurateError::Field(
-                "the values of the expression are of no type that a field has; say which: `--type keyword`, int, float, bool or timestamp".to_owned(),
+                "the values of the expression are of no type that a field has; say which: `type=keyword`, int, float, bool or timestamp".to_owned(),
             )
         }),
     }

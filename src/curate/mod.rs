@@ -63,18 +63,20 @@ mod sample;
 mod settle;
 mod signals;
 mod standing_rules;
+mod tokenizer_reports;
 mod tokenizers;
 mod tokens;
 mod train;
 
-pub(crate) use self::tokenizers::{drop_tokenizer, find, load, load_all, load_to_write, prove};
+pub(crate) use self::tokenizers::{
+    check_new_name, drop_tokenizer, find, load, load_all, load_to_write, prove,
+};
 pub use crate::decide::{BlockReach, DecideError, DecisionCounts, LoadedTokenizer, RefusedTexts};
 pub use analyse::AnalyseOptions;
 pub(crate) use check::check;
 pub use contaminate::{JudgeReport, Judgement, SuiteReport};
 pub(crate) use contaminate::{add_suite, load_seeds, search_stored};
 pub(crate) use encode::encode_stored;
-pub use encode::{AddTokenizerReport, BackfillReport};
 pub use erase::{
     Certificate, Finding, PurgeReport, PurgeSelection, SearchedFamily, SearchedFile, SharedTrace,
 };
@@ -91,6 +93,10 @@ pub use settle::SettleReport;
 pub(crate) use signals::drop_signals;
 pub use signals::{NewSignals, SignalsReport};
 pub(crate) use standing_rules::StandingRules;
+pub use tokenizer_reports::{
+    ExtendedTokenizer, TokenizerDescription, TokenizerDetails, TokenizerOriginal, TokenizerReport,
+    TrainedTokenizer,
+};
 pub(crate) use tokens::token_ends;
 pub use tokens::{ShownToken, ShownTokens};
 pub use train::{ExtensionRecord, ExtensionSource, TrainingRecord, TrainingResult, TrainingTexts};

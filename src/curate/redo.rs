@@ -82,8 +82,10 @@ impl CorpusWriter {
     /// says what would change. Goes on where an interrupted call stopped.
     ///
     /// # Errors
-    /// [`Error::Curate`] when the policy wants other sketches than the stored ones, [`Error::Policy`]
-    /// when its settings do not go together, [`Error::Store`] when it ranks by a field that is not
+    /// [`CurateError`](crate::curate::CurateError) when the policy wants other sketches than the stored ones,
+    /// [`PolicyError`](crate::dedup::PolicyError)
+    /// when its settings do not go together, [`StoreError`](crate::store::StoreError) when it ranks by a field that
+    /// is not
     /// declared as a number.
     pub fn redo(&mut self, policy: &Policy, context: &Context<'_>) -> Result<RedoReport, Error> {
         policy.check()?;
@@ -98,11 +100,12 @@ impl CorpusWriter {
         Ok(redo(self.store(), &loaded, policy, &context)?)
     }
 
-    /// Makes the outcome of [`CorpusWriter::redo`] current. After an interrupt the same call goes on, and what was decided
+    /// Makes the outcome of [`CorpusWriter::redo`] current. After an interrupt the same call goes on, and what was
+    /// decided
     /// before is in force until it is through.
     ///
     /// # Errors
-    /// [`Error::Curate`] when none is finished under this policy, or for an interrupt.
+    /// [`CurateError`](crate::curate::CurateError) when none is finished under this policy, or for an interrupt.
     pub fn switch(&mut self, policy: &Policy, context: &Context<'_>) -> Result<(), Error> {
         let context = self.within(context);
         Ok(switch(self.store(), policy, &context)?)
@@ -170,7 +173,8 @@ pub fn redo(
 /// written before that, in commits of its own.
 ///
 /// # Errors
-/// [`CurateError::NoRedo`] when none is finished under this policy; [`CurateError::Interrupted`]: the same call goes on.
+/// [`CurateError::NoRedo`] when none is finished under this policy; [`CurateError::Interrupted`]: the same call goes
+/// on.
 /// Until it is through the decisions before are in force or, while fingerprints are written, nothing else is.
 pub fn switch(
     writer: &mut StoreWriter,

@@ -15,7 +15,8 @@ const CHUNK: usize = 1 << 20;
 pub struct RejectSelection {
     /// Those of this source.
     pub source: Option<String>,
-    /// Those of the file of this path, or of the files in this directory; as [`Corpus::rejects`](crate::Corpus::rejects)
+    /// Those of the file of this path, or of the files in this directory; as
+    /// [`Corpus::rejects`](crate::Corpus::rejects)
     /// tells paths.
     pub path: Option<String>,
 }
@@ -56,7 +57,7 @@ impl CorpusWriter {
     /// when these are read again.
     ///
     /// # Errors
-    /// [`Error::Curate`]: among them [`CurateError::NoSource`](CurateError::NoSource).
+    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::NoSource`](CurateError::NoSource).
     pub fn drop_rejects(
         &mut self,
         selection: &RejectSelection,

@@ -38,7 +38,8 @@ pub struct RemovalReport {
     pub blocked: u64,
     /// Documents that are kept now and were not: the restored ones, and others whose witness went.
     pub kept_again: u64,
-    /// On a removal, copies of its documents that stand: those that are kept in their place, and the duplicates of these.
+    /// On a removal, copies of its documents that stand: those that are kept in their place, and the duplicates of
+    /// these.
     /// None when what is similar is blocked.
     pub copies: u64,
     /// On `restore`, of the restored ones: a purge that was stopped would have erased them, and goes on without them.
@@ -128,7 +129,7 @@ impl CorpusWriter {
     /// stands for equal texts and equal keys. Its reason, condition and time are kept with its commits.
     ///
     /// # Errors
-    /// [`Error::Curate`]; what was committed before it stays.
+    /// [`CurateError`](crate::curate::CurateError); what was committed before it stays.
     pub fn remove(
         &mut self,
         selection: &RoaringTreemap,
@@ -144,7 +145,7 @@ impl CorpusWriter {
     /// Takes removals back.
     ///
     /// # Errors
-    /// [`Error::Curate`]; what was committed before it stays.
+    /// [`CurateError`](crate::curate::CurateError); what was committed before it stays.
     pub fn restore(
         &mut self,
         selection: &RoaringTreemap,

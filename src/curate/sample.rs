@@ -53,7 +53,7 @@ impl DocumentSample {
 
 /// What counts are told apart by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum TextGrouping {
     /// Nothing: all documents are one group.

@@ -40,7 +40,7 @@ impl CorpusWriter {
     /// the same call goes on with what is left.
     ///
     /// # Errors
-    /// [`Error::Curate`]; what was committed before it stays.
+    /// [`CurateError`](crate::curate::CurateError); what was committed before it stays.
     pub fn settle(&mut self, context: &Context<'_>) -> Result<SettleReport, Error> {
         let loaded = load_to_write(self.store())?;
         let context = self.within(context);

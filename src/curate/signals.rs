@@ -47,7 +47,8 @@ impl CorpusWriter {
     /// on. They are seen from the last commit on; the same call goes on where an interrupt stopped.
     ///
     /// # Errors
-    /// [`Error::Curate`] when a field of the name is something else, or after an interrupt: what was committed before
+    /// [`CurateError`](crate::curate::CurateError) when a field of the name is something else, or after an interrupt:
+    /// what was committed before
     /// it stays.
     pub fn add_signals(
         &mut self,

@@ -7,7 +7,7 @@ use crate::corpus::{Corpus, CorpusWriter};
 use crate::decide::LoadedTokenizer;
 use crate::model::{DocId, Error, TokenizerId};
 use crate::store::{
-    CommitRecord, OriginalFile, StoreWriter, TokenizerFiles, TokenizerRecord, View,
+    CommitRecord, OriginalFile, StoreError, StoreWriter, TokenizerFiles, TokenizerRecord, View,
     check_column_name,
 };
 use crate::tokenizer::{
@@ -15,11 +15,12 @@ use crate::tokenizer::{
     TokenizerError, VocabularyDiff,
 };
 use std::sync::Arc;
+
 impl Corpus {
     /// The tokenizer of that name, or the first, with its encoder.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when its file is damaged.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when its file is damaged.
     pub fn tokenizer(&self, name: Option<&str>) -> Result<LoadedTokenizer, Error> {
         Ok(load(self.view(), name)?)
     }
@@ -35,7 +36,7 @@ impl Corpus {
     /// The bytes of a tokenizer's `tokenizer.json`.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Store`] when it cannot be read.
+    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when it cannot be read.
     pub fn tokenizer_json(&self, name: &str) -> Result<Vec<u8>, Error> {
         Ok(self.view().tokenizer_file(find(self.view(), name)?.0)?)
     }
@@ -43,7 +44,7 @@ impl Corpus {
     /// The files that a tokenizer was registered with, by name; its `tokenizer.json` when that is all.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Store`] when one cannot be read.
+    /// [`TokenizerError::Unknown`]; [`StoreError`](crate::store::StoreError) when one cannot be read.
     pub fn tokenizer_originals(&self, name: &str) -> Result<Vec<(String, Vec<u8>)>, Error> {
         let (id, record) = find(self.view(), name)?;
         let files = self.view().tokenizer_originals(id, record)?;
@@ -56,7 +57,8 @@ impl Corpus {
     /// A tokenizer as the bytes of a SentencePiece model.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when no such model can do what it does.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when no such model can do
+    /// what it does.
     pub fn sentencepiece_model(&self, name: &str) -> Result<Vec<u8>, Error> {
         Ok(tokenizer::to_sentencepiece(&self.tokenizer_json(name)?)?)
     }
@@ -64,7 +66,7 @@ impl Corpus {
     /// What differs between two tokenizers.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when a file is damaged.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when a file is damaged.
     pub fn diff_tokenizers(&self, a: &str, b: &str) -> Result<VocabularyDiff, Error> {
         Ok(tokenizer::diff(&self.tokenizer_json(a)?, &self.tokenizer_json(b)?)?)
     }
@@ -72,7 +74,7 @@ impl Corpus {
     /// The tokens of a text. With `specials`, special tokens spelled in it are special tokens.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when the text is refused.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when the text is refused.
     pub fn encode(
         &self,
         tokenizer: Option<&str>,
@@ -86,7 +88,8 @@ impl Corpus {
     /// The text of ids, special tokens spelled out.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when an id is not in the vocabulary.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when an id is not in the
+    /// vocabulary.
     pub fn decode(&self, tokenizer: Option<&str>, ids: &[u32]) -> Result<String, Error> {
         let loaded = self.tokenizer(tokenizer)?;
         let vocab_size = loaded.tokenizer.vocab_size();
@@ -116,8 +119,9 @@ impl CorpusWriter {
     /// the same name is registered once.
     ///
     /// # Errors
-    /// [`Error::Tokenizer`] when the file is no tokenizer or one that has no ids for some texts,
-    /// [`Error::Store`] when the name is taken by another.
+    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is no tokenizer or one that has no ids for
+    /// some texts,
+    /// [`StoreError`](crate::store::StoreError) when the name is taken by another.
     pub fn register(&mut self, new: &NewTokenizer<'_>) -> Result<TokenizerRecord, Error> {
         Ok(register(self.store(), new)?)
     }
@@ -125,7 +129,7 @@ impl CorpusWriter {
     /// A registered tokenizer extended so that terms are single tokens; not registered yet.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Tokenizer`] when it cannot be extended.
+    /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when it cannot be extended.
     pub fn extend_by_terms(
         &self,
         base: &str,
@@ -248,6 +252,25 @@ pub fn register(
     batch.add_tokenizer(&record, parts)?;
     batch.commit(&about(new.name))?;
     Ok(record)
+}
+
+/// Refuses a name before hours of work for it: one that no tokenizer can have, or that of another one. By what decided
+/// the tokenizer of that name `is_same` says whether it may be the one that is about to be made: after an interrupt it
+/// is.
+///
+/// # Errors
+/// [`CurateError::Store`].
+pub fn check_new_name(
+    view: &View,
+    name: &str,
+    is_same: impl FnOnce(&[u8]) -> bool,
+) -> Result<(), CurateError> {
+    check_column_name(name)?;
+    let Some((id, _)) = view.tokenizer_named(name) else { return Ok(()) };
+    match view.tokenizer_decisions(id)? {
+        Some(decisions) if is_same(&decisions) => Ok(()),
+        _ => Err(StoreError::tokenizer_taken(name).into()),
+    }
 }
 
 /// Proves that a tokenizer whose ids another reference library made gives the same ids here, and notes it.

@@ -41,7 +41,7 @@ impl Corpus {
     /// tokenizer of the corpus is meant.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when it was never encoded.
+    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError) when it was never encoded.
     pub fn tokens_of(
         &self,
         document: DocId,

@@ -22,13 +22,19 @@ const PIECE: usize = 256;
 
 /// The texts that a tokenizer is trained on.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::Args))]
 pub struct TrainingTexts {
-    /// Kept documents of this SQL condition; none: all kept ones.
+    /// A SQL boolean expression over the table documents: only kept documents for which it holds.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
+    )]
     pub condition: Option<String>,
     /// What `alpha`, `weights` and the report tell apart.
+    #[cfg_attr(feature = "cli", arg(id = "by", long = "by", value_enum, default_value_t))]
     pub grouping: TextGrouping,
-    /// A uniform sample of about so many bytes; none: all.
+    /// Bytes of text of a uniform sample, about. By default all documents are taken.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = crate::model::parse_bytes))]
     pub sample_bytes: Option<u64>,
 }
 
@@ -72,11 +78,20 @@ pub struct TrainingResult {
     pub decisions: TrainingRecord,
 }
 
+impl TrainingRecord {
+    /// Where the tokenizer came from, in a line.
+    #[must_use]
+    pub fn lineage(&self) -> String {
+        let (kind, ids) = (self.options.model.name(), self.report.vocab_size);
+        format!("{kind}, {ids} ids, trained at commit {}", self.commit)
+    }
+}
+
 /// What a tokenizer is extended by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExtensionSource<'a> {
     /// Terms that become tokens.
-    Terms(TermOptions),
+    Terms(&'a [String], TermOptions),
     /// Byte-pair training that goes on, on the kept documents of a SQL condition, or on all of them.
     Growth(GrowthOptions, Option<&'a str>),
 }
@@ -120,7 +135,7 @@ impl ExtensionRecord {
     #[must_use]
     pub fn of(base: &str, by: ExtensionSource<'_>, extension: &Extension, commit: u64) -> Self {
         let (growth, condition, added_tokens) = match by {
-            ExtensionSource::Terms(options) => (None, None, options.added_tokens),
+            ExtensionSource::Terms(_, options) => (None, None, options.added_tokens),
             ExtensionSource::Growth(options, condition) => (Some(options), condition, false),
         };
         Self {
@@ -147,11 +162,12 @@ impl ExtensionRecord {
         format!("{} {how}, {} new ids", self.base, self.new_ids)
     }
 }
+
 impl CorpusWriter {
     /// Trains a tokenizer; not registered yet.
     ///
     /// # Errors
-    /// [`Error::Curate`] when there is nothing to train on or the options cannot be had.
+    /// [`CurateError`](crate::curate::CurateError) when there is nothing to train on or the options cannot be had.
     pub fn train_tokenizer(
         &self,
         options: &TrainOptions,
@@ -167,7 +183,8 @@ impl CorpusWriter {
     /// A registered BPE that goes on training on the kept documents of a condition; not registered yet.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when it is no BPE or there is nothing to train on.
+    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError) when it is no BPE or there is nothing
+    /// to train on.
     pub fn extend_by_growth(
         &self,
         base: &str,

@@ -1,6 +1,7 @@
 //! What can go wrong on the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
 use crate::corpus::ShardError;
+use crate::model::near_names::{listed, meant};
 use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
@@ -135,7 +136,7 @@ pub enum EpochError {
         instead: String,
     },
     /// Another build makes the same folder.
-    #[error("{} is being made by another build; wait for it, or give another --out", path.display())]
+    #[error("{} is being made by another build; wait for it, or give another `out=`", path.display())]
     BuildUnderWay {
         /// The folder.
         path: PathBuf,
@@ -156,7 +157,7 @@ pub enum EpochError {
     /// A world that the rows of a batch do not divide among.
     #[error(
         "batches of {rows} rows do not divide evenly among {world} ranks, and ranks that have unequal work wait for each other or hang; \
-         use a world that divides {rows}, make batch.rows a multiple of {world}, or allow it (--uneven)"
+         use a world that divides {rows}, make batch.rows a multiple of {world}, or allow it (`uneven=`)"
     )]
     Uneven {
         /// Rows of a batch.
@@ -236,13 +237,13 @@ pub enum EpochError {
     #[error("epoch plan: {0}")]
     Plan(String),
     /// The folder to write to is taken.
-    #[error("{} exists and is not an empty directory; give another --out, or remove it first", path.display())]
+    #[error("{} exists and is not an empty directory; give another `out=`, or remove it first", path.display())]
     OutputExists {
         /// The folder.
         path: PathBuf,
     },
     /// The folder to write to cannot be made by a rename.
-    #[error("{} has no name of its own to be made under; give --out the path of a new directory", path.display())]
+    #[error("{} has no name of its own to be made under; give `out=` the path of a new directory", path.display())]
     OutputUnnamed {
         /// The path given, such as `.`.
         path: PathBuf,
@@ -337,6 +338,7 @@ impl EpochError {
             Self::Select(error) => error.hint(),
             Self::Io(error) => error.hint(),
             Self::InShard { error, .. } => error.hint(),
+            Self::Unknown { name, known, .. } => meant(name, listed(known)),
             Self::NotEncoded { .. } => Some(
                 Hint::text("encode the corpus, then plan a new snapshot")
                     .with_command("corpusdb tokenizer add"),

@@ -4,30 +4,21 @@ use super::{BuildJob, Epoch, Explanation, Manifest, Planned, Verification};
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::epoch;
 use crate::model::{Context, Error};
-use crate::store::EpochRecord;
 use std::path::Path;
 
 impl Corpus {
     /// A stored plan with what it pins.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when there is no such plan or it is damaged.
+    /// [`EpochError`](crate::epoch::EpochError) when there is no such plan or it is damaged.
     pub fn stored_plan(&self, number: u32) -> Result<Planned, Error> {
         Ok(epoch::stored_plan(self.view(), number)?)
-    }
-
-    /// The stored plans whose recipes name a field.
-    ///
-    /// # Errors
-    /// [`Error::Store`] when they cannot be read.
-    pub fn plans_naming(&self, field: &str) -> Result<Vec<EpochRecord>, Error> {
-        Ok(epoch::plans_naming(self.view(), field)?)
     }
 
     /// What an epoch of a plan will be.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when lengths cannot be read.
+    /// [`EpochError`](crate::epoch::EpochError) when lengths cannot be read.
     pub fn explain(&self, planned: &Planned, context: &Context<'_>) -> Result<Explanation, Error> {
         Ok(epoch::explain(self.corpora(), planned, context.interrupt)?)
     }
@@ -36,7 +27,7 @@ impl Corpus {
     /// one is trained on and another held out. None where it has no holdout, or its snapshot was dropped.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when lineages cannot be read.
+    /// [`EpochError`](crate::epoch::EpochError) when lineages cannot be read.
     pub fn undecided(&self, planned: &Planned) -> Result<Option<u64>, Error> {
         Ok(epoch::undecided(self.corpora(), &planned.plan)?)
     }
@@ -45,7 +36,7 @@ impl Corpus {
     /// all the same, unless the recipe says `exclude_removed`.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when rows cannot be read.
+    /// [`EpochError`](crate::epoch::EpochError) when rows cannot be read.
     pub fn removed_since(&self, planned: &Planned) -> Result<u64, Error> {
         Ok(epoch::removed_since(self.corpora(), planned)?)
     }
@@ -53,7 +44,8 @@ impl Corpus {
     /// Opens epoch number `epoch` of a plan: its rows and batches, any of them and in order.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when `max_repeats` does not reach that far, or the store is not the plan's.
+    /// [`EpochError`](crate::epoch::EpochError) when `max_repeats` does not reach that far, or the store is not the
+    /// plan's.
     pub fn epoch(
         &self,
         planned: &Planned,
@@ -66,7 +58,7 @@ impl Corpus {
     /// Writes epoch number `epoch` of a plan to the directory `out`.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when `out` is in use, or ids cannot be read or written.
+    /// [`EpochError`](crate::epoch::EpochError) when `out` is in use, or ids cannot be read or written.
     pub fn build(
         &self,
         planned: &Planned,
@@ -83,7 +75,8 @@ impl Corpus {
     /// Reads a written epoch back and checks it against its plan and the store.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when the store cannot be read; what is wrong with the files is in the answer.
+    /// [`EpochError`](crate::epoch::EpochError) when the store cannot be read; what is wrong with the files is in the
+    /// answer.
     pub fn verify(
         &self,
         planned: &Planned,
@@ -105,7 +98,8 @@ impl CorpusWriter {
     /// theirs.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when there is no such plan, it has fewer epochs, or it does not fit the corpus any more.
+    /// [`EpochError`](crate::epoch::EpochError) when there is no such plan, it has fewer epochs, or it does not fit
+    /// the corpus any more.
     pub fn mark_epochs(
         &mut self,
         number: u32,
@@ -121,7 +115,7 @@ impl CorpusWriter {
     /// any more. Its number is not given again.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when there is no such plan, or another plan goes on from it.
+    /// [`EpochError`](crate::epoch::EpochError) when there is no such plan, or another plan goes on from it.
     pub fn drop_plan(&mut self, number: u32) -> Result<(), Error> {
         Ok(epoch::drop_plan(self.store(), number)?)
     }

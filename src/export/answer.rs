@@ -90,7 +90,7 @@ impl Form {
         let (told, framed) = ending(name);
         match options.format.or(told) {
             None => Err(ExportError::Options(format!(
-                "{name} does not tell a form by its ending: name it .parquet, .arrow, .csv or .jsonl (the last two also with .gz or .zst behind), or say --format"
+                "{name} does not tell a form by its ending: name it .parquet, .arrow, .csv or .jsonl (the last two also with .gz or .zst behind), or say `format=`"
             ))),
             Some(ExportFormat::Text) => Err(ExportError::Options(
                 "text is of documents, not of the rows of a statement: there is parquet, arrow, csv and jsonl".to_owned(),

@@ -11,7 +11,8 @@ impl Corpus {
     /// goes on behind the last finished file, and ends in the same bytes.
     ///
     /// # Errors
-    /// [`Error::Export`] when the output is taken, options do not go together, or something cannot be read or written.
+    /// [`ExportError`](crate::export::ExportError) when the output is taken, options do not go together, or something
+    /// cannot be read or written.
     pub fn export(
         &self,
         options: &ExportOptions,
@@ -27,7 +28,8 @@ impl Corpus {
     /// Writes documents to a stream, as JSON lines, CSV, text or an Arrow stream; how many is the answer.
     ///
     /// # Errors
-    /// [`Error::Export`] when options do not go together, the stream refuses, or something cannot be read.
+    /// [`ExportError`](crate::export::ExportError) when options do not go together, the stream refuses, or something
+    /// cannot be read.
     pub fn export_stream(
         &self,
         options: &ExportOptions,
@@ -43,7 +45,7 @@ impl Corpus {
     /// How many documents an export would write, and how long their texts are.
     ///
     /// # Errors
-    /// [`Error::Export`] when the condition is wrong.
+    /// [`ExportError`](crate::export::ExportError) when the condition is wrong.
     pub fn export_estimate(&self, options: &ExportOptions) -> Result<ExportEstimate, Error> {
         Ok(export::estimate(self.view(), options)?)
     }

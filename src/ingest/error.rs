@@ -176,14 +176,14 @@ impl IngestError {
             Self::Decide(error) => return error.hint(),
             Self::Tokenizer(error) => return error.hint(),
             Self::Rejected { .. } => {
-                Hint::text("mend it, or have bad records set aside").with_command("--on-error reject")
+                Hint::text("mend it, or have bad records set aside (`on_error=reject`)")
             }
-            Self::Refused { .. } => Hint::text("have it stored without ids of that tokenizer")
-                .with_command("--on-error reject"),
+            Self::Refused { .. } => {
+                Hint::text("have it stored without ids of that tokenizer (`on_error=reject`)")
+            }
             Self::UnknownMarker { .. } => Hint::text(
-                "use the template of this tokenizer, register one that has it as a special token, or take it as text",
-            )
-            .with_command("--template-markers text"),
+                "use the template of this tokenizer, register one that has it as a special token, or take it as text (`template_markers=text`)",
+            ),
             Self::Signal { .. } => Hint::text("use the release that stored it, or drop the field")
                 .with_command("corpusdb field drop"),
             _ => return None,

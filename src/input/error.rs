@@ -74,7 +74,7 @@ pub enum ReadError {
         what: String,
     },
     /// A table with a quote that is never closed, so that no row behind it can be told.
-    #[error("{}: a quote that opens on line {line} is not closed before the end of the file; close it, or read quotes as any other character with --no-quotes; what came before was read", path.display())]
+    #[error("{}: a quote that opens on line {line} is not closed before the end of the file; close it, or read quotes as any other character with `quotes=false`; what came before was read", path.display())]
     OpenQuote {
         /// The file.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum ReadError {
         what: String,
     },
     /// A record batch of an Arrow file that would not fit into memory.
-    #[error("{}: the record batch that begins with row {row} has {bytes} bytes, and {limit} may be held; give more with --memory, or write the file anew in smaller batches (`max_chunksize`, `chunksize`)", path.display())]
+    #[error("{}: the record batch that begins with row {row} has {bytes} bytes, and {limit} may be held; give more with `memory=`, or write the file anew in smaller batches (`max_chunksize`, `chunksize`)", path.display())]
     Batch {
         /// The file.
         path: PathBuf,
@@ -212,28 +212,28 @@ pub(super) fn way_to_text(found: &str) -> String {
     let has = |name: &str| found.contains(&format!("`{name}`"));
     let of_chat = |option: &str| {
         format!(
-            "they look like conversations: ingest them with {option}, or name a text with --text-field"
+            "they look like conversations: ingest them with {option}, or name a text with `text_field=`"
         )
     };
     if has("messages") {
-        of_chat("--chat messages")
+        of_chat("`chat=messages`")
     } else if has("conversations") {
         of_chat(
-            "--chat sharegpt (--chat messages --text-field conversations where turns have `role` and `content`)",
+            "`chat=sharegpt` (`chat=messages` with `text_field=conversations` where turns have `role` and `content`)",
         )
     } else if has("conversation") {
         of_chat(
-            "--chat messages --text-field conversation (--chat sharegpt where turns have `from` and `value`)",
+            "`chat=messages` with `text_field=conversation` (`chat=sharegpt` where turns have `from` and `value`)",
         )
     } else if has("chosen") && has("rejected") {
-        "they look like preferences, of which one answer can be the text: ingest them with --chat messages --text-field chosen where `chosen` is a whole conversation, with --chat prompt-completion --map completion=chosen where it is the answer to `prompt`, or with --text-field chosen as plain text; the other fields are kept"
+        "they look like preferences, of which one answer can be the text: ingest them with `chat=messages` and `text_field=chosen` where `chosen` is a whole conversation, with `chat=prompt-completion` and `map=completion=chosen` where it is the answer to `prompt`, or with `text_field=chosen` as plain text; the other fields are kept"
             .to_owned()
     } else if has("prompt") && has("completion") {
-        of_chat("--chat prompt-completion")
+        of_chat("`chat=prompt-completion`")
     } else if has("instruction") && has("output") {
-        of_chat("--chat alpaca")
+        of_chat("`chat=alpaca`")
     } else {
-        "name one with --text-field".to_owned()
+        "name one with `text_field=`".to_owned()
     }
 }
 

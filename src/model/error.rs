@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Interrupted,
     /// A corpus, document, source, tokenizer, snapshot, plan or file that there is not.
     NotFound,
+    /// No stored document has that key.
+    KeyNotFound,
     /// A row, batch, rank or epoch beyond the last.
     OutOfRange,
     /// What is to be made is there already.
@@ -49,9 +51,10 @@ pub enum ErrorKind {
 
 impl ErrorKind {
     /// All of them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 17] = [
         Self::Interrupted,
         Self::NotFound,
+        Self::KeyNotFound,
         Self::OutOfRange,
         Self::AlreadyExists,
         Self::Locked,
@@ -75,6 +78,7 @@ impl ErrorKind {
         match self {
             Self::Interrupted => "Interrupted",
             Self::NotFound => "NotFound",
+            Self::KeyNotFound => "KeyNotFound",
             Self::OutOfRange => "OutOfRange",
             Self::AlreadyExists => "AlreadyExists",
             Self::Locked => "Locked",

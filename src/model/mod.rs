@@ -10,6 +10,7 @@ mod id;
 mod identity;
 mod json;
 mod json_number;
+pub mod near_names;
 mod panic;
 mod percent;
 mod policy;

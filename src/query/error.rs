@@ -1,6 +1,7 @@
 //! What can go wrong in a query: the user's words, the store, the engine.
 
 use crate::model::DocId;
+use crate::model::near_names::{listed, meant, nearest};
 use crate::model::{Error, ErrorKind, Hint, Interrupted, from_lower};
 use crate::store::StoreError;
 use arrow::error::ArrowError;
@@ -36,7 +37,7 @@ pub enum QueryError {
     },
     /// A suite that does not fit into memory.
     #[error(
-        "evidence of suite `{suite}` takes some {bytes} bytes in memory, and there are {most} for it: raise --memory to {} or more",
+        "evidence of suite `{suite}` takes some {bytes} bytes in memory, and there are {most} for it: raise `memory=` to {} or more",
         bytes.saturating_mul(4)
     )]
     Suites {
@@ -253,6 +254,9 @@ impl QueryError {
         match self {
             Self::Store(error) => error.hint(),
             Self::Sketch { .. } | Self::Metadata { .. } => Some(Hint::deep_check()),
+            Self::NoTable { name, known }
+            | Self::NoColumn { name, known }
+            | Self::NoSource { name, known } => meant(name, listed(known)),
             Self::SameNames { .. } => Some(Hint::text("tell them apart with AS")),
             Self::NotLooked => {
                 let text = "make a corpus in mode witness and ingest into it";
@@ -289,9 +293,9 @@ impl From<QueryError> for Error {
             | QueryError::Run { .. } => ErrorKind::BadQuery,
             QueryError::NoTable { .. }
             | QueryError::NoColumn { .. }
-            | QueryError::NoKey { .. }
             | QueryError::NoDocument { .. }
             | QueryError::NoSource { .. } => ErrorKind::NotFound,
+            QueryError::NoKey { .. } => ErrorKind::KeyNotFound,
             QueryError::Fixed { .. } => ErrorKind::BadPolicy,
             QueryError::Sketch { .. } | QueryError::Metadata { .. } => ErrorKind::Corrupt,
             _ => ErrorKind::Failed,
@@ -374,16 +378,18 @@ pub(super) fn words(error: &DataFusionError) -> String {
             return format!("no column `{name}`");
         };
         let known: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
+        let near = nearest(name, known.iter().copied());
+        let near = near.map_or_else(String::new, |near| format!(" did you mean `{near}`?"));
         return format!(
-            "no column `{name}`; there are {} (a name with capitals needs double quotes)",
+            "no column `{name}`;{near} there are {} (a name with capitals needs double quotes)",
             known.join(", ")
         );
     }
     let text = match error.find_root() {
         DataFusionError::Plan(text) | DataFusionError::Execution(text) => text.clone(),
-        DataFusionError::ResourcesExhausted(text) if text.contains("--memory") => text.clone(),
+        DataFusionError::ResourcesExhausted(text) if text.contains("`memory=`") => text.clone(),
         DataFusionError::ResourcesExhausted(text) => format!(
-            "it needs more memory than there is for queries, a quarter of --memory, and cannot spill all of it to disk; give more, or select less ({text})"
+            "it needs more memory than there is for queries, a quarter of `memory=`, and cannot spill all of it to disk; give more, or select less ({text})"
         ),
         DataFusionError::SQL(inner, _) => {
             inner.to_string().trim_start_matches("sql parser error: ").to_owned()

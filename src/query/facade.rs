@@ -21,13 +21,14 @@ impl Corpus {
     /// Policy, counts, sources, tokenizers, fields, commits, snapshots and epochs.
     ///
     /// # Errors
-    /// [`Error::Query`] when a record cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when a record cannot be read.
     pub fn info(&self) -> Result<Info, Error> {
         Ok(query::info(self.view())?)
     }
 
     /// Documents, bytes and tokens by source and language, quantiles of lengths and declared numbers, why documents are
-    /// not kept and records not read. Exact; no text is read. With a snapshot it is about all that was stored when that was
+    /// not kept and records not read. Exact; no text is read. With a snapshot it is about all that was stored when
+    /// that was
     /// made, and kept where it keeps them.
     ///
     /// ```
@@ -52,16 +53,17 @@ impl Corpus {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn stats(&self, filter: impl Into<DocumentFilter>) -> Result<Stats, Error> {
         Ok(query::stats(self.view(), &filter.into())?)
     }
 
-    /// How many documents a filter means; all stored ones by default. Of a condition alone no document is looked at where
+    /// How many documents a filter means; all stored ones by default. Of a condition alone no document is looked at
+    /// where
     /// the indexes can answer.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn count(&self, filter: impl Into<DocumentFilter>) -> Result<u64, Error> {
         Ok(filter.into().count(self.view())?)
     }
@@ -69,7 +71,7 @@ impl Corpus {
     /// The ids of the documents that a filter means; of all stored ones by default.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn select(&self, filter: impl Into<DocumentFilter>) -> Result<RoaringTreemap, Error> {
         Ok(filter.into().select(self.view())?)
     }
@@ -78,7 +80,7 @@ impl Corpus {
     /// documents it is null, which it leaves out.
     ///
     /// # Errors
-    /// [`Error::Query`] when the expression is wrong.
+    /// [`QueryError`](crate::query::QueryError) when the expression is wrong.
     pub fn selection(&self, condition: &str) -> Result<Selection, Error> {
         Ok(query::selection(self.view(), condition)?)
     }
@@ -109,8 +111,9 @@ impl Corpus {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Query`] when the statement is wrong or no query, for a snapshot that there is not, with those that there
-    /// are, and for a file that cannot be read. After a stop [`Error::Interrupted`], as a row would come.
+    /// [`QueryError`](crate::query::QueryError) when the statement is wrong or no query, for a snapshot that there is not,
+    /// with those that there are, and for a file that cannot be read; after a stop
+    /// [`Interrupted`](crate::ErrorKind::Interrupted), as a row would come.
     pub fn sql(&self, query: impl Into<SqlQuery>) -> Result<Rows, Error> {
         Ok(query::sql(self.view(), query)?)
     }
@@ -118,7 +121,7 @@ impl Corpus {
     /// The tables, columns and functions that statements can name, and the words of the language.
     ///
     /// # Errors
-    /// [`Error::Query`] when the engine gives no session.
+    /// [`QueryError`](crate::query::QueryError) when the engine gives no session.
     pub fn sql_names(&self) -> Result<SqlNames, Error> {
         Ok(query::names(self.view())?)
     }
@@ -126,7 +129,7 @@ impl Corpus {
     /// Everything known about each document that a filter means, ascending by id; about all stored ones by default.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn documents(
         &self,
         filter: impl Into<DocumentFilter>,
@@ -137,7 +140,7 @@ impl Corpus {
     /// `n` of the documents that a filter means, uniform without replacement; a function of these, n and seed.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition, source or snapshot that cannot be used.
+    /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.
     pub fn sample(
         &self,
         filter: impl Into<DocumentFilter>,
@@ -150,7 +153,7 @@ impl Corpus {
     /// Everything known about one document.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document.
     pub fn show(&self, document: DocId) -> Result<Shown, Error> {
         Ok(query::show(self.view(), document)?)
     }
@@ -158,7 +161,7 @@ impl Corpus {
     /// The documents that had a key, newest last.
     ///
     /// # Errors
-    /// [`Error::Query`] when rows cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when rows cannot be read.
     pub fn find_key(&self, key: &str) -> Result<Vec<DocId>, Error> {
         Ok(query::find_key(self.view(), key)?)
     }
@@ -166,7 +169,7 @@ impl Corpus {
     /// The declared fields: what each holds, how many documents have it, where its values are from.
     ///
     /// # Errors
-    /// [`Error::Query`] when a column cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when a column cannot be read.
     pub fn fields(&self) -> Result<Vec<FieldSummary>, Error> {
         Ok(query::fields(self.view())?)
     }
@@ -174,7 +177,7 @@ impl Corpus {
     /// Every signal that can be stored, and what of it this corpus has.
     ///
     /// # Errors
-    /// [`Error::Query`] when a column cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when a column cannot be read.
     pub fn signals(&self) -> Result<Vec<SignalSummary>, Error> {
         Ok(query::signals(self.view())?)
     }
@@ -184,7 +187,8 @@ impl Corpus {
     /// is read, once. It holds some 40 kB a score and source, and the scores of 4,096 documents. Nothing is removed.
     ///
     /// # Errors
-    /// [`Error::Query`] for a condition or source that cannot be used, when rows cannot be read, or after the stop.
+    /// [`QueryError`](crate::query::QueryError) for a condition or source that cannot be used, when rows cannot be
+    /// read, or after the stop.
     pub fn signals_report(
         &self,
         options: &QualityOptions,
@@ -199,7 +203,7 @@ impl Corpus {
     /// Removed duplicates with what they matched, ascending by id; of one document, its witness or its members.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document.
     pub fn duplicates(&self, document: Option<DocId>) -> Result<Duplicates<'_>, Error> {
         Ok(query::duplicates(self.view(), document)?)
     }
@@ -207,7 +211,7 @@ impl Corpus {
     /// The duplicates that `options` ask for in numbers.
     ///
     /// # Errors
-    /// [`Error::Query`] for a source or field that there is not, or when rows cannot be read.
+    /// [`QueryError`](crate::query::QueryError) for a source or field that there is not, or when rows cannot be read.
     pub fn duplicates_summary(
         &self,
         options: &DuplicatesOptions,
@@ -220,7 +224,8 @@ impl Corpus {
     /// `published:month`. Of all documents, or of those of one source. No document is read.
     ///
     /// # Errors
-    /// [`Error::Query`] for a source or field that there is not, for more than 1,000 groups, or when rows cannot be
+    /// [`QueryError`](crate::query::QueryError) for a source or field that there is not, for more than 1,000 groups,
+    /// or when rows cannot be
     /// read.
     pub fn duplicates_matrix(
         &self,
@@ -234,7 +239,7 @@ impl Corpus {
     /// texts: of a removed document with its witness, of a kept one with every member listed.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document.
     pub fn document_duplicates(
         &self,
         document: DocId,
@@ -247,7 +252,7 @@ impl Corpus {
     /// The stored documents most similar to a text or a document; nothing is ingested.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document or source, or nothing to look for or in.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document or source, or nothing to look for or in.
     pub fn similar(
         &self,
         to: SimilarTo<'_>,
@@ -260,7 +265,7 @@ impl Corpus {
     /// What the dedup policy comes to, or another one that the stored sketches serve.
     ///
     /// # Errors
-    /// [`Error::Query`] when `other` needs other sketches.
+    /// [`QueryError`](crate::query::QueryError) when `other` needs other sketches.
     pub fn explain_dedup(&self, other: Option<&Policy>) -> Result<DedupExplanation, Error> {
         Ok(query::explain_dedup(self.view(), other)?)
     }
@@ -268,7 +273,7 @@ impl Corpus {
     /// The texts of two documents, word by word.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document.
     pub fn diff(&self, a: DocId, b: DocId) -> Result<Vec<DiffPart>, Error> {
         Ok(query::diff(self.view(), a, b)?)
     }
@@ -279,7 +284,7 @@ impl Corpus {
     /// The suites of the corpus, by name.
     ///
     /// # Errors
-    /// [`Error::Query`] when a record cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when a record cannot be read.
     pub fn suites(&self) -> Result<Vec<SuiteSummary>, Error> {
         Ok(evidence::suites(self.view())?)
     }
@@ -287,7 +292,7 @@ impl Corpus {
     /// The item of a suite with that id; the first, where several have it.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is no such suite, or rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite, or rows cannot be read.
     pub fn suite_item(&self, suite: &str, id: &str) -> Result<Option<SuiteItem>, Error> {
         let (suite, _) = self.view().expect_suite(suite)?;
         for item in self.view().suite_items(suite)? {
@@ -302,7 +307,8 @@ impl Corpus {
     /// How much of each suite, or of the one named, is in the corpus by a rule, with at most `limit` examples of each.
     ///
     /// # Errors
-    /// [`Error::Store`] when there is no such suite; [`Error::Query`] when rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when there is no such suite; [`QueryError`](crate::query::QueryError)
+    /// when rows cannot be read.
     pub fn contamination(
         &self,
         suite: Option<&str>,
@@ -328,7 +334,7 @@ impl Corpus {
     /// What a document has of all suites, worst first, with what stands in it.
     ///
     /// # Errors
-    /// [`Error::Query`] when there is no such document, or rows cannot be read.
+    /// [`QueryError`](crate::query::QueryError) when there is no such document, or rows cannot be read.
     pub fn document_evidence(
         &self,
         document: DocId,
@@ -352,7 +358,7 @@ impl Corpus {
     /// What the snapshot of that name holds, by source, and the stored plans that draw from it.
     ///
     /// # Errors
-    /// [`Error::Query`] for a snapshot that there is not.
+    /// [`QueryError`](crate::query::QueryError) for a snapshot that there is not.
     pub fn show_snapshot(&self, name: &str) -> Result<SnapshotDetails, Error> {
         Ok(query::show_snapshot(self.view(), name)?)
     }
@@ -362,7 +368,8 @@ impl Corpus {
     /// so, it is the present moment. Only documents that differ are read.
     ///
     /// # Errors
-    /// [`Error::Query`] for a snapshot or field that there is not, a field with more than 1,000 values, or a `to`
+    /// [`QueryError`](crate::query::QueryError) for a snapshot or field that there is not, a field with more than
+    /// 1,000 values, or a `to`
     /// that is the earlier moment.
     pub fn snapshot_diff(
         &self,
@@ -376,7 +383,7 @@ impl Corpus {
     /// Each document that [`Corpus::snapshot_diff`] counts, ascending by id.
     ///
     /// # Errors
-    /// [`Error::Query`] for a snapshot that there is not, or a `to` that is the earlier moment.
+    /// [`QueryError`](crate::query::QueryError) for a snapshot that there is not, or a `to` that is the earlier moment.
     pub fn snapshot_changes(
         &self,
         from: &str,

@@ -318,7 +318,7 @@ impl RemoteWriter {
         };
         if self.started >= MOST {
             let why = format!(
-                "it has more than {MOST} parts of {} bytes: cut it with --shard-bytes, or give more --memory",
+                "it has more than {MOST} parts of {} bytes: cut it with `shard_bytes=`, or give more `memory=`",
                 self.part
             );
             return Err(RemoteError::Failed { address: self.object.address.clone(), why });

@@ -84,7 +84,8 @@ impl Corpus {
     /// are read, the keys of kept documents, and the texts of two documents for each cluster shown.
     ///
     /// # Errors
-    /// [`Error::Epoch`] for a plan that there is not, or that does not fit the corpus any more; [`Error::Query`] when
+    /// [`EpochError`](crate::epoch::EpochError) for a plan that there is not, or that does not fit the corpus any
+    /// more; [`QueryError`](crate::query::QueryError) when
     /// rows cannot be read, or after the stop.
     pub fn report(
         &self,
@@ -99,7 +100,8 @@ impl Corpus {
     /// What dedup took away, as [`Corpus::report`] tells it: the same part alone.
     ///
     /// # Errors
-    /// [`Error::Query`] for sources by the thousand that have duplicates of each other, or when rows cannot be read.
+    /// [`QueryError`](crate::query::QueryError) for sources by the thousand that have duplicates of each other, or
+    /// when rows cannot be read.
     pub fn report_duplicates(&self, options: &ReportOptions) -> Result<DuplicatesReport, Error> {
         Ok(duplicates(self.view(), options)?)
     }

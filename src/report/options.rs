@@ -2,18 +2,25 @@
 
 /// What a report tells, and how much of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct ReportOptions {
-    /// The stored plan whose first epoch is told.
+    /// The number of a stored plan: the report says too what its first epoch gives.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub plan: Option<u32>,
-    /// Whether parts of texts are shown, as examples of duplicates.
+    /// Whether parts of texts are shown, as examples of duplicates. By default they are.
+    #[cfg_attr(feature = "cli", arg(id = "texts", long = "no-texts", action = clap::ArgAction::SetFalse))]
     pub texts: bool,
     /// Sources between which duplicates are told, and whose numbers are spread out.
+    #[cfg_attr(feature = "cli", arg(skip = 12_usize))]
     pub sources: usize,
     /// Largest clusters.
+    #[cfg_attr(feature = "cli", arg(skip = 6_usize))]
     pub clusters: usize,
-    /// Domains.
+    /// Domains that are named.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 50, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000)))]
     pub domains: usize,
     /// Whether the tenth of the domains with most text is told too.
+    #[cfg_attr(feature = "cli", arg(skip))]
     pub domains_by_text: bool,
 }
 

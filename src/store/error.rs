@@ -1,5 +1,6 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
+use crate::model::near_names::{listed as listed_names, meant};
 use crate::model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, system_way_out};
 use std::path::PathBuf;
 
@@ -268,6 +269,11 @@ const WAYS_OUT: [(&str, &str); 3] = [
 const RESTORE: &str = "restore a backup, or ingest again into a new corpus; a copy that was made file by file beside a writer is none: `backup create` takes one";
 
 impl StoreError {
+    /// That a tokenizer of that name is registered, and another one is not.
+    pub(crate) fn tokenizer_taken(name: &str) -> Self {
+        Self::Name(format!("tokenizer `{name}` exists already; choose another name"))
+    }
+
     /// The way out, where there is one to name.
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
@@ -279,6 +285,7 @@ impl StoreError {
                 "it holds other things: name another directory, or make a corpus in a new one",
             )
             .with_command("corpusdb init NEW"),
+            Self::NoSnapshot { name, known } => return meant(name, listed_names(known)),
             Self::HalfMade { .. } => Hint::text("remove the directory, then make it again"),
             Self::NewerFormat { .. } => Hint::text("use that release or a newer one"),
             Self::OlderFormat { path, .. } => Hint::text("migrate it")

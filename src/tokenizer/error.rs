@@ -1,5 +1,6 @@
 //! What can go wrong with a tokenizer.
 
+use crate::model::near_names::{listed, meant};
 use crate::model::{Error, ErrorKind, Hint};
 
 /// What [`TokenizerError::Panicked`] was doing when it is the text that it refuses.
@@ -186,8 +187,10 @@ impl TokenizerError {
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
         match self {
-            Self::Unknown { .. } => {
-                Some(Hint::text("add it").with_command("corpusdb tokenizer add"))
+            Self::Unknown { name, known } => {
+                let known = known.trim_start_matches("there is ");
+                let add = || Hint::text("add it").with_command("corpusdb tokenizer add");
+                Some(meant(name, listed(known)).unwrap_or_else(add))
             }
             _ => None,
         }

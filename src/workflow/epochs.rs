@@ -12,7 +12,7 @@ impl Corpus {
     /// Plans an epoch without storing it: against the recipe's snapshot, or else this moment.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when the recipe cannot be met.
+    /// [`EpochError`](crate::epoch::EpochError) when the recipe cannot be met.
     pub fn plan(&self, recipe: &Recipe, context: &Context<'_>) -> Result<Planned, Error> {
         plan_at(self.corpora(), recipe, None, &self.within(context))
     }
@@ -23,7 +23,7 @@ impl CorpusWriter {
     /// pins one of this moment. The same plan is stored once: planning it again answers the stored one.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when the recipe cannot be met.
+    /// [`EpochError`](crate::epoch::EpochError) when the recipe cannot be met.
     pub fn plan(
         &mut self,
         recipe: &Recipe,
@@ -36,7 +36,8 @@ impl CorpusWriter {
     /// makes them.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when the recipe cannot be met or has fewer epochs; a plan that is new is then not stored.
+    /// [`EpochError`](crate::epoch::EpochError) when the recipe cannot be met or has fewer epochs; a plan that is new
+    /// is then not stored.
     pub fn plan_epochs(
         &mut self,
         recipe: &Recipe,
@@ -56,7 +57,7 @@ impl CorpusWriter {
     /// nothing that was not is lost. Without a recipe, that of the parent is taken, of this moment.
     ///
     /// # Errors
-    /// [`Error::Epoch`] when there is no such plan or row, or the recipe cannot be met.
+    /// [`EpochError`](crate::epoch::EpochError) when there is no such plan or row, or the recipe cannot be met.
     pub fn extend(
         &mut self,
         parent: u32,
@@ -81,7 +82,8 @@ impl CorpusWriter {
         })
     }
 
-    /// Plans with the snapshot of this moment where a recipe names none. One that was made for a plan that cannot be had
+    /// Plans with the snapshot of this moment where a recipe names none. One that was made for a plan that cannot be
+    /// had
     /// goes again.
     fn with_snapshot<T>(
         &mut self,

@@ -19,7 +19,8 @@ impl Corpus {
     /// is told of every text.
     ///
     /// # Errors
-    /// [`Error::Ingest`] for a file or record that cannot be read; [`Error::Query`] when rows cannot be read.
+    /// [`IngestError`](crate::ingest::IngestError) for a file or record that cannot be read;
+    /// [`QueryError`](crate::query::QueryError) when rows cannot be read.
     pub fn check_contamination(
         &self,
         paths: &[String],
@@ -53,7 +54,8 @@ impl Corpus {
 
 impl CorpusWriter {
     /// Ingests files, or records that the program has, which take the same pipeline, batches, decisions and report as a
-    /// file of them; [`Inputs`] says what there may be. Every tokenizer of the corpus encodes what is kept. After an error
+    /// file of them; [`Inputs`] says what there may be. Every tokenizer of the corpus encodes what is kept. After an
+    /// error
     /// or an interrupt what was committed stays: hand the same over again, and what is stored is passed over.
     ///
     /// ```
@@ -73,9 +75,10 @@ impl CorpusWriter {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Ingest`]: among them the error of an iterator, as
-    /// [`ReadError::Records`](crate::ingest::ReadError::Records); [`Error::Tokenizer`] for one of
-    /// [`IngestOptions::tokenizers`] that the corpus has not. What was committed before it stays.
+    /// [`IngestError`](crate::ingest::IngestError): among them the error of an iterator, as
+    /// [`ReadError::Records`](crate::ingest::ReadError::Records);
+    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown) for one of [`IngestOptions::tokenizers`] that
+    /// the corpus has not. What was committed before it stays.
     pub fn ingest<'m>(
         &mut self,
         inputs: impl Into<Inputs<'m>>,
@@ -104,7 +107,7 @@ impl CorpusWriter {
     /// load supersedes goes, and what follows is decided. After an interrupt the same again goes on.
     ///
     /// # Errors
-    /// [`Error::Ingest`]; what was committed before it stays.
+    /// [`IngestError`](crate::ingest::IngestError); what was committed before it stays.
     pub fn bulk_load(
         &mut self,
         directory: &str,
@@ -133,11 +136,12 @@ impl CorpusWriter {
         Ok((loaded, seeds))
     }
 
-    /// Sets declared fields of the documents that the records of some files, or records that the program has, name by id
+    /// Sets declared fields of the documents that the records of some files, or records that the program has, name by
+    /// id
     /// or key. Columns and postings follow, in commits of bounded size; the same again changes nothing.
     ///
     /// # Errors
-    /// [`Error::Ingest`], as [`CorpusWriter::ingest`]; what was committed before it stays, and the same call goes on.
+    /// As [`CorpusWriter::ingest`]; what was committed before it stays, and the same call goes on.
     pub fn set_field<'m>(
         &mut self,
         inputs: impl Into<Inputs<'m>>,
@@ -188,8 +192,10 @@ impl CorpusWriter {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Ingest`] for a file or record that is no item; [`Error::Store`] when another suite has the name;
-    /// [`Error::Curate`] when it does not fit into memory, or after an interrupt: what was committed before it stays.
+    /// [`IngestError`](crate::ingest::IngestError) for a file or record that is no item;
+    /// [`StoreError`](crate::store::StoreError) when another suite has the name;
+    /// [`CurateError`](crate::curate::CurateError) when it does not fit into memory, or after an interrupt: what was
+    /// committed before it stays.
     pub fn add_suite(
         &mut self,
         name: &str,

@@ -16,12 +16,13 @@ use std::path::Path;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct ShownBy {
+pub struct Dependents {
     /// Names of snapshots, and how many of the documents each one shows as kept.
     pub snapshots: Vec<(String, u64)>,
     /// Numbers of stored plans, and how many of the documents each one draws.
     pub plans: Vec<(u32, u64)>,
-    /// What quotes a text or a key of one: expressions of fields, recipes of plans, records of how tokenizers were made.
+    /// What quotes a text or a key of one: expressions of fields, recipes of plans, records of how tokenizers were
+    /// made.
     pub quoted_by: Vec<String>,
 }
 
@@ -68,10 +69,10 @@ impl Corpus {
     /// The snapshots and stored plans that show any of these documents: what a purge of them takes something from.
     ///
     /// # Errors
-    /// [`Error::Store`] or [`Error::Epoch`] when they cannot be read.
-    pub fn shown_by(&self, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
+    /// [`StoreError`](crate::store::StoreError) or [`EpochError`](crate::epoch::EpochError) when they cannot be read.
+    pub fn shown_by(&self, documents: &RoaringTreemap) -> Result<Dependents, Error> {
         let quoted_by = curate::quoting(self.view(), documents, self.memory())?;
-        Ok(ShownBy { quoted_by, ..shown_by(self.view(), documents)? })
+        Ok(Dependents { quoted_by, ..shown_by(self.view(), documents)? })
     }
 }
 
@@ -81,11 +82,12 @@ impl CorpusWriter {
     /// reaches nothing. A purge that was stopped is finished first, whatever is selected: nothing needs to be.
     ///
     /// Snapshots lose the documents, plans that draw them cannot be opened any more, and words in use that quote them are
-    /// redacted ([`ShownBy`]): refused while there are any, unless `force`. Call [`CorpusWriter::reopen`] afterwards:
+    /// redacted ([`Dependents`]): refused while there are any, unless `force`. Call [`CorpusWriter::reopen`] afterwards:
     /// until then RocksDB's list of files may have single values of fields.
     ///
     /// # Errors
-    /// [`Error::Curate`]: among them [`CurateError::Shown`]. What was committed before it stays, and the same call goes
+    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::Shown`]. What was committed before it
+    /// stays, and the same call goes
     /// on from there.
     pub fn purge(
         &mut self,
@@ -97,7 +99,7 @@ impl CorpusWriter {
         let PurgeSelection { documents, purged_before } = selection.into();
         let selection = &documents;
         let purged = self.view().documents_standing(Standing::Purged)?;
-        let ShownBy { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
+        let Dependents { snapshots, plans, .. } = shown_by(self.view(), &(selection - purged))?;
         if !force {
             let quoted_by = curate::quoting(self.view(), selection, self.memory())?;
             if !(snapshots.is_empty() && plans.is_empty() && quoted_by.is_empty()) {
@@ -117,7 +119,7 @@ impl CorpusWriter {
     /// Refused while the recipe of a stored plan names it, unless `force`. Answers those plans: they stay as they are.
     ///
     /// # Errors
-    /// [`Error::Curate`] when there is no such field, or something depends on it.
+    /// [`CurateError`](crate::curate::CurateError) when there is no such field, or something depends on it.
     pub fn drop_field(
         &mut self,
         name: &str,
@@ -135,7 +137,7 @@ impl CorpusWriter {
     /// stay as they are. Refused while the recipe of a stored plan names one, unless `force`. Answers those plans.
     ///
     /// # Errors
-    /// [`Error::Curate`] when one is not stored, or something depends on it.
+    /// [`CurateError`](crate::curate::CurateError) when one is not stored, or something depends on it.
     pub fn drop_signals(
         &mut self,
         signals: &[Signal],
@@ -159,7 +161,8 @@ impl CorpusWriter {
     /// Proves what was purged of the corpus, ever: every row is read through the database, unpacked, and every file of
     /// the directory as it lies there, and searched for runs of the texts, keys, fields and token ids. Who writes is
     /// alone, so no file changes meanwhile. Writes the certificate to `file`, with every purged document; `time`
-    /// (microseconds since 1970) goes into it. A purge must have been followed by [`CorpusWriter::reopen`], or by another
+    /// (microseconds since 1970) goes into it. A purge must have been followed by [`CorpusWriter::reopen`], or by
+    /// another
     /// opening.
     ///
     /// # Errors
@@ -183,8 +186,9 @@ impl CorpusWriter {
 }
 
 /// Snapshots and plans alone.
-fn shown_by(view: &View, documents: &RoaringTreemap) -> Result<ShownBy, Error> {
-    let mut shown = ShownBy { plans: epoch::plans_drawing(view, documents)?, ..ShownBy::default() };
+fn shown_by(view: &View, documents: &RoaringTreemap) -> Result<Dependents, Error> {
+    let mut shown =
+        Dependents { plans: epoch::plans_drawing(view, documents)?, ..Dependents::default() };
     for snapshot in view.snapshots()? {
         let kept = view.snapshot_kept(&snapshot.name)?.intersection_len(documents);
         if kept > 0 {

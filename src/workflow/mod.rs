@@ -23,6 +23,6 @@ mod tokenizers;
 #[cfg(test)]
 mod version_tests;
 
-pub use maintenance::ShownBy;
+pub use maintenance::Dependents;
 pub use repair::RepairReport;
 pub use salvage::{LostDocument, SalvageReport};

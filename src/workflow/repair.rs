@@ -33,8 +33,10 @@ impl RepairReport {
 }
 
 impl CorpusOptions {
-    /// Makes again what is damaged of the corpus at `path` and follows from other rows: columns, terms, bitmaps, indexes
-    /// of buckets, texts and keys, sketches, members, n-grams, evidence, token ids, counters. A damaged block of these is
+    /// Makes again what is damaged of the corpus at `path` and follows from other rows: columns, terms, bitmaps,
+    /// indexes
+    /// of buckets, texts and keys, sketches, members, n-grams, evidence, token ids, counters. A damaged block of
+    /// these is
     /// never read again. Needs to be the only writer; where it is stopped nobody else opens the corpus until the same
     /// call has gone on and ended.
     ///
@@ -51,8 +53,9 @@ impl CorpusOptions {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Store`]: no corpus, another writer, an older format, lost commits, what the disk refuses;
-    /// [`Error::Interrupted`]. What is beyond repair is in the report.
+    /// [`StoreError`](crate::store::StoreError): no corpus, another writer, an older format, lost commits, what the
+    /// disk refuses;
+    /// [`Interrupted`](crate::Interrupted). What is beyond repair is in the report.
     pub fn repair(
         self,
         path: impl AsRef<Path>,

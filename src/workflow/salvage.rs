@@ -61,8 +61,9 @@ impl CorpusOptions {
     /// again. What cannot be read is listed.
     ///
     /// # Errors
-    /// [`Error::Store`]: no corpus, lost commits, damage to what all else needs (policy, sources), a target that is
-    /// taken; [`Error::Ingest`]; [`Error::Interrupted`].
+    /// [`StoreError`](crate::store::StoreError): no corpus, lost commits, damage to what all else needs (policy,
+    /// sources), a target that is
+    /// taken; [`IngestError`](crate::ingest::IngestError); [`Interrupted`](crate::Interrupted).
     pub fn salvage(
         self,
         path: impl AsRef<Path>,

@@ -1,19 +1,25 @@
-//! The tokenizers of a corpus encode what is stored, and are given up with the plans that need them.
+//! The tokenizers of a corpus are registered, trained and extended, encode what is stored, and are given up with the
+//! plans that need them.
 
 use crate::corpus::CorpusWriter;
-use crate::curate::{self, AddTokenizerReport};
+use crate::curate::{
+    self, ExtendedTokenizer, ExtensionRecord, ExtensionSource, TokenizerReport, TrainedTokenizer,
+    TrainingRecord, TrainingResult, TrainingTexts,
+};
 use crate::decide::LoadedTokenizer;
 use crate::epoch;
 use crate::ingest;
 use crate::model::{Context, Error};
 use crate::store::TokenizerRecord;
-use crate::tokenizer::NewTokenizer;
+use crate::tokenizer::{NewTokenizer, TokenizerError, TrainOptions};
+use serde_json::Value;
 
 impl CorpusWriter {
     /// Registers a tokenizer under `name` and encodes all kept documents; see [`CorpusWriter::register`].
     ///
     /// # Errors
-    /// [`Error::Tokenizer`] when the file is no tokenizer, [`Error::Store`] when the name is taken.
+    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is no tokenizer,
+    /// [`StoreError`](crate::store::StoreError) when the name is taken.
     pub fn add_tokenizer(
         &mut self,
         name: &str,
@@ -23,19 +29,113 @@ impl CorpusWriter {
     ) -> Result<(TokenizerRecord, u64), Error> {
         let new = NewTokenizer { name, json, lineage, ..NewTokenizer::default() };
         self.register(&new)?;
-        let AddTokenizerReport { record, done, .. } = self.backfill(name, context)?;
-        Ok((record, done.tokens))
+        let encoded = self.backfill(name, context)?;
+        let (_, record) = curate::find(self.view(), name)?;
+        Ok((record.clone(), encoded.encoded_tokens.unwrap_or(0)))
+    }
+
+    /// Registers a tokenizer; with `backfill` the kept documents are encoded, else [`CorpusWriter::backfill`] or the next
+    /// ingest does it.
+    ///
+    /// # Errors
+    /// As [`CorpusWriter::register`] and [`CorpusWriter::backfill`].
+    pub fn register_and_encode(
+        &mut self,
+        new: &NewTokenizer<'_>,
+        backfill: bool,
+        context: &Context<'_>,
+    ) -> Result<TokenizerReport, Error> {
+        let record = self.register(new)?;
+        match backfill {
+            true => self.backfill(new.name, context),
+            false => Ok(TokenizerReport::of(&record)),
+        }
+    }
+
+    /// Trains a tokenizer on kept documents and registers it with all that decided it; with `backfill` the kept documents
+    /// are encoded. After an interrupt the same call goes on.
+    ///
+    /// # Errors
+    /// [`Error::Store`], before the work, when no tokenizer can have the name or another one has it; as
+    /// [`CorpusWriter::train_tokenizer`] and [`CorpusWriter::register_and_encode`].
+    pub fn train_and_register(
+        &mut self,
+        name: &str,
+        options: &TrainOptions,
+        on: &TrainingTexts,
+        backfill: bool,
+        context: &Context<'_>,
+    ) -> Result<TrainedTokenizer, Error> {
+        curate::check_new_name(self.view(), name, |decisions| {
+            let trained = serde_json::from_slice::<TrainingRecord>(decisions);
+            trained.is_ok_and(|trained| trained.options == *options && trained.on == *on)
+        })?;
+        let TrainingResult { json, decisions } = self.train_tokenizer(options, on, context)?;
+        let (lineage, stored) =
+            (decisions.lineage(), serde_json::to_vec(&decisions).map_err(TokenizerError::Write)?);
+        let new = NewTokenizer {
+            name,
+            json: &json,
+            lineage: &lineage,
+            decisions: Some(&stored),
+            ..NewTokenizer::default()
+        };
+        let tokenizer = self.register_and_encode(&new, backfill, context)?;
+        Ok(TrainedTokenizer { tokenizer, decisions })
+    }
+
+    /// Extends a tokenizer and registers the result under `name`, unless nothing is new; with `backfill` the kept
+    /// documents are encoded. After an interrupt the same call goes on.
+    ///
+    /// # Errors
+    /// [`TokenizerError::Unknown`]; [`Error::Store`], before the work, when no tokenizer can have the name or another one
+    /// has it; [`Error::Tokenizer`] and [`Error::Curate`] when it cannot be extended so.
+    pub fn extend_and_register(
+        &mut self,
+        base: &str,
+        name: &str,
+        by: ExtensionSource<'_>,
+        backfill: bool,
+        context: &Context<'_>,
+    ) -> Result<ExtendedTokenizer, Error> {
+        curate::check_new_name(self.view(), name, |decisions| {
+            let extended = serde_json::from_slice::<Value>(decisions).unwrap_or_default();
+            let has = |key, value| extended.get(key).and_then(Value::as_str) == Some(value);
+            has("kind", "extended") && has("base", base)
+        })?;
+        let extension = match by {
+            ExtensionSource::Terms(terms, options) => self.extend_by_terms(base, terms, options)?,
+            ExtensionSource::Growth(options, condition) => {
+                self.extend_by_growth(base, options, condition, context)?
+            }
+        };
+        if extension.adds_nothing() {
+            return Ok(ExtendedTokenizer { tokenizer: None, extension });
+        }
+        let decided = ExtensionRecord::of(base, by, &extension, self.view().commit().0);
+        let (lineage, stored) =
+            (decided.lineage(), serde_json::to_vec(&decided).map_err(TokenizerError::Write)?);
+        let new = NewTokenizer {
+            name,
+            json: &extension.json,
+            lineage: &lineage,
+            decisions: Some(&stored),
+            base: Some(base),
+            ..NewTokenizer::default()
+        };
+        let tokenizer = Some(self.register_and_encode(&new, backfill, context)?);
+        Ok(ExtendedTokenizer { tokenizer, extension })
     }
 
     /// Encodes the kept documents that a tokenizer has not encoded. Goes on where an interrupt stopped.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Curate`], what was committed before it stays.
+    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError), what was committed before it stays.
     pub fn backfill(
         &mut self,
         name: &str,
         context: &Context<'_>,
-    ) -> Result<AddTokenizerReport, Error> {
+    ) -> Result<TokenizerReport, Error> {
         let loaded = curate::load(self.view(), Some(name))?;
         curate::prove(self.store(), &loaded)?;
         let ordinary_markers = ingest::markers_read_as_text(self.view(), &loaded)?;
@@ -45,14 +145,14 @@ impl CorpusWriter {
         self.store().flush_if_long()?;
         context.progress.end();
         let (_, record) = curate::find(self.view(), name)?;
-        Ok(AddTokenizerReport { record: record.clone(), done, ordinary_markers })
+        Ok(TokenizerReport::encoded(record, done, ordinary_markers))
     }
 
     /// Forgets a tokenizer with all its ids. Refused while a stored plan is by it, or ids of it came with
     /// records, unless `force`; such plans cannot be opened afterwards. Answers their numbers.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`Error::Curate`] when something depends on it.
+    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError) when something depends on it.
     pub fn drop_tokenizer(&mut self, name: &str, force: bool) -> Result<Vec<u32>, Error> {
         let (_, record) = curate::find(self.view(), name)?;
         let plans = epoch::plans_by(self.view(), name, record.hash)?;

@@ -1,5 +1,6 @@
 //! The command as a shell meets it: exit codes, help, completions, JSON, sizes, pipes.
 
+use crate::schema::assert_fits;
 use crate::support::{
     Scratch, command, corpusdb, crawl, ingest, init, interrupt, lines, repository,
 };
@@ -237,6 +238,7 @@ fn json_is_one_object_a_line_with_its_type() {
         assert!(!values.is_empty(), "{ran}");
         for value in &values {
             assert_eq!(value["type"], *kind, "{ran}");
+            assert_fits(arguments, value);
         }
         assert_eq!(ran.stderr, "", "JSON leaves nothing to say");
     }

@@ -172,6 +172,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("rustyline", &["src/cli/"]),
     ("rlimit", &["src/corpus/"]),
     ("rustix", &["src/model/"]),
+    ("strsim", &["src/model/"]),
     ("signal_hook", &["src/cli/"]),
     ("anyhow", &["src/cli/", "src/main.rs"]),
 ];
@@ -712,7 +713,7 @@ fn an_import_upwards_is_seen() {
         ("src/epoch/x.rs", "use crate::query::{QueryError, Printer};"),
         ("src/model/x.rs", "use crate::Error;"),
         ("src/corpus/x.rs", "use crate::query::info;"),
-        ("src/epoch/x.rs", "use crate::workflow::ShownBy;"),
+        ("src/epoch/x.rs", "use crate::workflow::Dependents;"),
         ("src/newcomer/x.rs", ""),
         ("migrations/x.rs", "use crate::query::info;"),
         ("src/cli/x.rs", "use crate::store::View;"),

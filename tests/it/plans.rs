@@ -2,9 +2,14 @@
 
 use crate::epochs::{Place, SPECIALS, same_files};
 use crate::shards;
-use crate::support::{Page, Random, Scratch, copy, corpusdb, ingest, lines, prose, repository};
+use crate::support::{
+    Page, Random, Scratch, StopAt, StopWhen, copy, corpusdb, ingest, lines, prose, repository,
+    writer,
+};
+use corpusdb::Recipe;
 use serde_json::Value;
 use std::collections::BTreeSet;
+use std::path::Path;
 
 fn plans(place: &Place) -> usize {
     let listed = corpusdb(&["epoch", "list", &place.corpus, "--json"]).good();
@@ -22,6 +27,29 @@ fn a_build_into_a_directory_in_use_leaves_no_plan() {
     assert_eq!(plans(&place), 0);
     place.build(SPECIALS, "out", &[]);
     assert_eq!(plans(&place), 1);
+}
+
+/// The first Ctrl-C ended `epoch plan` there and then, and the snapshot that it had made stayed.
+#[test]
+fn planning_that_is_stopped_leaves_neither_plan_nor_snapshot() {
+    let place = Place::holding(60);
+    let recipe = Recipe::parse(SPECIALS).unwrap();
+    let snapshots =
+        || corpusdb(&["snapshot", "list", &place.corpus, "--json"]).good().json_lines().len();
+    let mut stopped = 0;
+    for at in 0.. {
+        let stop = StopAt::new(StopWhen::Told(at));
+        let mut open = writer(Path::new(&place.corpus));
+        let planned = open.plan_epochs(&recipe, 2, &stop.context());
+        drop(open);
+        let Err(error) = planned else { break };
+        assert!(error.is_interrupt(), "step {at}: {error}");
+        assert_eq!((plans(&place), snapshots()), (0, 0), "step {at}");
+        stopped += 1;
+    }
+    // Before each of three sources twice, at least.
+    assert!(stopped >= 6, "{stopped}");
+    assert_eq!((plans(&place), snapshots()), (1, 1));
 }
 
 /// A snapshot was made for a plan that could not be had, and stayed; the reason did not say that the field is null.

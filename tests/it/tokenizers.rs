@@ -1,13 +1,14 @@
 //! Tokenizers as things of their own: their files, registering without encoding, dropping, asking.
 
 use crate::support::{
-    MEMORY, Page, Ran, Scratch, corpusdb, corpusdb_reading, crawl, digest, ingest, init, lines,
-    sound,
+    MEMORY, Page, Ran, Scratch, command, corpusdb, corpusdb_reading, crawl, digest, ingest, init,
+    lines, sound,
 };
 use crate::tokens::ids_as_reference;
 use corpusdb::{Corpus, DocId};
 use serde_json::{Value, json};
 use std::path::Path;
+use std::process::Stdio;
 
 pub struct Place {
     pub scratch: Scratch,
@@ -435,6 +436,108 @@ fn an_extension_by_nothing_registers_and_writes_nothing_and_says_so() {
     let new = place.scratch.write("new.txt", "a\nCOVID-19\nzyxwvu\n");
     place.tokenizer("extend", &["base", "longer", "--terms", &new, "--out", &out]).good();
     assert!(Path::new(&out).join("tokenizer.json").exists());
+}
+
+/// The groups were printed before what is stored was encoded, and an extension made its directory before it was
+/// registered: who closed standard output got exit code 0, and half of the work.
+#[test]
+fn who_closes_standard_output_gets_the_whole_work() {
+    let place = Place::new(&crawl(81, 60, true));
+    let closed = |verb: &str, more: &[&str]| {
+        let arguments = [&["tokenizer", verb, &place.corpus], more].concat();
+        let mut child =
+            command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        drop(child.stdout.take());
+        let ran = child.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!((ran.status.code(), said.as_str()), (Some(0), ""), "{verb}");
+    };
+    let out = place.scratch.arg("longer");
+    closed("train", &["own", "--vocab-size", "400"]);
+    closed("extend", &["own", "longer", "--term", "zyxwvu", "--out", &out]);
+    let listed = place.tokenizer("list", &["--json"]).good().json_lines();
+    let listed: Vec<_> = listed.iter().map(|one| (&one["name"], &one["complete"])).collect();
+    assert_eq!(listed, [(&json!("own"), &json!(true)), (&json!("longer"), &json!(true))]);
+    for name in ["tokenizer.json", "embedding_map.jsonl", "embedding_map.safetensors"] {
+        assert!(Path::new(&out).join(name).exists(), "{name}");
+    }
+    // Of bad answers the exit code is bad, too.
+    let mut child =
+        command(&["tokenizer", "extend", &place.corpus, "own", "x", "--term", "COVID-19"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+    drop(child.stdout.take());
+    assert_eq!(child.wait().unwrap().code(), Some(1));
+    sound(&place.corpus);
+}
+
+/// A name that another tokenizer had was refused after the whole training.
+#[test]
+fn a_name_is_looked_at_before_the_work_and_what_was_interrupted_is_run_again() {
+    let place = Place::new(&crawl(82, 60, true));
+    place.train("own", &["--vocab-size", "400", "--no-backfill"]);
+    // Training would find nothing to train on.
+    let taken = ["own", "--vocab-size", "400", "--where", "false"];
+    place.tokenizer("train", &taken).fails(&["`own` exists already"]);
+    place.tokenizer("train", &["a b", "--where", "false"]).fails(&["\"a b\"", "must be letters"]);
+    let missing = ["own", "own", "--term", "zyxwvu"];
+    place.tokenizer("extend", &missing).fails(&["`own` exists already"]);
+    // As after an interrupt.
+    let again = place.train("own", &["--vocab-size", "400"]);
+    assert_eq!(again["complete"], true);
+    assert_eq!(again["decisions"]["options"]["vocab_size"], 400);
+    let extend = |more: &[&str]| {
+        let all = [&["own", "longer", "--term", "zyxwvu", "--json"], more].concat();
+        place.tokenizer("extend", &all).good().json_lines()[1]["complete"].clone()
+    };
+    let out = place.scratch.arg("longer");
+    assert_eq!(extend(&["--no-backfill"]), false);
+    assert_eq!(extend(&["--out", &out]), true);
+    assert!(Path::new(&out).join("embedding_map.jsonl").exists());
+    // What cannot be written is refused before the work, too.
+    let nowhere = place.scratch.arg("nowhere/else");
+    place
+        .tokenizer("extend", &["own", "y", "--term", "zyxwvu", "--out", &nowhere])
+        .fails(&["is no directory"]);
+    assert_eq!(place.tokenizer("list", &["--json"]).good().json_lines().len(), 2);
+}
+
+#[test]
+fn weights_and_tokens_are_given_one_by_one_or_in_files() {
+    let place = Place::new(&crawl(83, 60, true));
+    let weights = place.scratch.write("weights.json", "{\"web\": 3.0, \"books\": 0.5}");
+    let seeds = place.scratch.write("seeds.txt", "zyxwvut\n");
+    let fixed = ["--vocab-size", "420", "--by", "source", "--no-backfill"];
+    let more = ["--weights", &weights, "--weight", "web=2", "--seed-tokens", &seeds];
+    let seed = ["--seed-token", "-antidis"];
+    let trained = place.train("own", &[&fixed[..], &more, &seed].concat());
+    let options = &trained["decisions"]["options"];
+    assert_eq!(options["weights"], json!({ "web": 2.0, "books": 0.5 }));
+    assert_eq!(options["seed_tokens"], json!(["zyxwvut", "-antidis"]));
+    let bad = ["t", "--weight", "web"];
+    place.tokenizer("train", &bad).fails(&["--weight", "`web` is not GROUP=FACTOR"]);
+    place.tokenizer("train", &["t", "--weight", "web=much"]).fails(&["`much`", "not a number"]);
+    place.tokenizer("train", &["t", "--weight", "web=-1"]).fails(&["weights"]);
+}
+
+/// It printed nothing.
+#[test]
+fn an_exported_tokenizer_is_reported() {
+    let place = Place::new(&crawl(84, 60, true));
+    place.train("own", &["--vocab-size", "400", "--no-backfill"]);
+    let to = place.scratch.arg("own.json");
+    let told = place.tokenizer("export", &["own", &to, "--json"]).good().json();
+    let bytes = std::fs::read(&to).unwrap();
+    assert_eq!(told["type"], "tokenizer_export");
+    assert_eq!((&told["to"], &told["bytes"]), (&json!(to), &json!(bytes.len())));
+    // To standard output it is the file and nothing else.
+    let printed = place.tokenizer("export", &["own", "-"]).good().stdout;
+    assert_eq!(printed.as_bytes(), bytes);
+    let files = place.scratch.arg("files");
+    place.tokenizer("export", &["own", &files, "--originals"]).good();
+    assert_eq!(std::fs::read(Path::new(&files).join("tokenizer.json")).unwrap(), bytes);
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! `corpusdb contamination`: suites of evaluation items, and what of them is in a corpus.
 
-use super::contamination_evidence::{ShownEvidence, print_table};
-use super::contamination_review::precision_sentence;
+use super::contamination_evidence::{ShownEvidence, precision_sentence, print_table};
 use crate::cli::find;
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;

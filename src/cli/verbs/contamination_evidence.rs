@@ -2,9 +2,9 @@
 
 use crate::cli::output::Output;
 use corpusdb::Corpus;
-use corpusdb::contamination::SuitePart;
+use corpusdb::contamination::{Precision, SuitePart};
 use corpusdb::query::ItemEvidence;
-use corpusdb::show::one_line;
+use corpusdb::show::{number, one_line};
 use serde::Serialize;
 
 /// Characters of an item or a quotation that are shown.
@@ -52,6 +52,16 @@ impl ShownEvidence {
             out.line(format!("  bytes {start} to {end}: {}", shown(quote)));
         }
     }
+}
+
+/// How often the rule is right, in words.
+pub(super) fn precision_sentence(suite: &str, precision: &Precision) -> String {
+    let Precision { accepted, rejected, estimate, low, high, .. } = precision;
+    format!(
+        "{suite}: precision {estimate:.3} (95 % interval {low:.3} to {high:.3}), {} of {} pairs with a verdict were accepted",
+        number(*accepted),
+        number(accepted + rejected)
+    )
 }
 
 /// One after another, a line each.

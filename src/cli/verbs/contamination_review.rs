@@ -1,5 +1,6 @@
 //! `corpusdb contamination review`: pairs of an item and a document side by side, and what somebody decides about them.
 
+use super::contamination_evidence::precision_sentence;
 use super::review_columns::print_pair;
 use super::review_page;
 use super::review_verdicts;
@@ -11,7 +12,6 @@ use crate::cli::verb::{CorpusPath, Report, Verb, VerbCall};
 use corpusdb::contamination::{Precision, SuiteVerdict};
 use corpusdb::curate::{JudgeReport, Judgement};
 use corpusdb::query::{ReviewOptions, ReviewPair};
-use corpusdb::show::number;
 use corpusdb::{Corpus, DocId};
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal};
@@ -171,16 +171,6 @@ fn precision_by_suite(
     let found = corpus.contamination(options.suite.as_deref(), &options.rule, 0)?;
     let judged = found.into_iter().filter_map(|one| Some((one.suite, one.precision?)));
     Ok(judged.collect())
-}
-
-/// An estimate, in words.
-pub(super) fn precision_sentence(suite: &str, precision: &Precision) -> String {
-    let Precision { accepted, rejected, estimate, low, high, .. } = precision;
-    format!(
-        "{suite}: precision {estimate:.3} (95 % interval {low:.3} to {high:.3}), {} of {} pairs with a verdict were accepted",
-        number(*accepted),
-        number(accepted + rejected)
-    )
 }
 
 /// Stores one verdict.

@@ -79,7 +79,7 @@ goes on behind the last finished file.";
         if self.to == Path::new("-") {
             anyhow::ensure!(
                 call.session.is_some(),
-                "`to`: standard output is for the command; give a path"
+                "`to=`: standard output is for the command; give a path"
             );
             let mut out = BufWriter::with_capacity(1 << 20, output::stdout());
             corpus.export_stream(&self.options, &mut out, &call.context)?;

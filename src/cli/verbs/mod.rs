@@ -6,23 +6,37 @@ mod contamination;
 mod contamination_evidence;
 mod contamination_review;
 mod dedup;
+mod demo;
 mod documents;
 mod duplicates;
 mod duplicates_text;
+mod epoch;
+mod epoch_build;
+mod epoch_stream;
 mod export;
 pub(super) mod field;
 mod info;
 pub(super) mod ingest;
 mod init;
+mod reference;
 pub(super) mod remove;
+mod report;
 mod review_columns;
 mod review_page;
 mod review_verdicts;
+mod shell;
+mod shell_editor;
+mod shell_input;
 mod signals;
 mod signals_report;
 mod similar;
 mod snapshot;
+mod sql;
+mod sql_answer;
 mod stats;
+mod tokenizer;
+mod tokenizer_analyse;
+mod tokenizer_train;
 
 use super::verb::{VerbEntry, entry};
 
@@ -35,7 +49,9 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<documents::RejectsDropArgs>(),
     entry::<info::InfoArgs>(),
     entry::<stats::StatsArgs>(),
+    entry::<report::ReportArgs>(),
     entry::<documents::CountArgs>(),
+    entry::<sql::SqlArgs>(),
     entry::<documents::SampleArgs>(),
     entry::<documents::ShowArgs>(),
     entry::<duplicates::DuplicatesArgs>(),
@@ -46,6 +62,19 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<remove::RemoveArgs>(),
     entry::<remove::PurgeArgs>(),
     entry::<remove::RestoreArgs>(),
+    entry::<tokenizer::TokenizerAddArgs>(),
+    entry::<tokenizer_train::TokenizerTrainArgs>(),
+    entry::<tokenizer_train::TokenizerExtendArgs>(),
+    entry::<tokenizer::TokenizerDiffArgs>(),
+    entry::<tokenizer_analyse::TokenizerAnalyseArgs>(),
+    entry::<tokenizer::TokenizerCheckArgs>(),
+    entry::<tokenizer::TokenizerExportArgs>(),
+    entry::<tokenizer::TokenizerBackfillArgs>(),
+    entry::<tokenizer::TokenizerDropArgs>(),
+    entry::<tokenizer::TokenizerListArgs>(),
+    entry::<tokenizer::TokenizerShowArgs>(),
+    entry::<tokenizer::TokenizerEncodeArgs>(),
+    entry::<tokenizer::TokenizerDecodeArgs>(),
     entry::<field::FieldAddArgs>(),
     entry::<field::FieldSetArgs>(),
     entry::<field::FieldComputeArgs>(),
@@ -69,6 +98,16 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<snapshot::SnapshotDiffArgs>(),
     entry::<snapshot::SnapshotRenameArgs>(),
     entry::<snapshot::SnapshotDropArgs>(),
+    entry::<epoch::EpochPlanArgs>(),
+    entry::<epoch::EpochMarkArgs>(),
+    entry::<epoch::EpochListArgs>(),
+    entry::<epoch_build::EpochExplainArgs>(),
+    entry::<epoch_build::EpochBuildArgs>(),
+    entry::<epoch_stream::EpochStreamArgs>(),
+    entry::<epoch_stream::EpochRowArgs>(),
+    entry::<epoch::EpochExtendArgs>(),
+    entry::<epoch::EpochDropArgs>(),
+    entry::<epoch_build::EpochVerifyArgs>(),
     entry::<export::ExportArgs>(),
     entry::<backup::BackupCreateArgs>(),
     entry::<backup::BackupListArgs>(),
@@ -79,10 +118,14 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<check::CheckArgs>(),
     entry::<check::CompactArgs>(),
     entry::<check::MigrateArgs>(),
+    entry::<demo::DemoArgs>(),
+    entry::<reference::CompletionsArgs>(),
+    entry::<reference::ReferenceArgs>(),
 ];
 
 /// What stands above the verbs of a family.
 pub const FAMILIES: &[(&str, &str)] = &[
+    ("epoch", "Plan, explain, stream, build, extend and verify packed, source-mixed epochs"),
     (
         "contamination",
         "Find what of evaluation suites is in a corpus, with evidence; leave it out of epochs",
@@ -98,4 +141,5 @@ pub const FAMILIES: &[(&str, &str)] = &[
         "field",
         "Declare fields at any time, and give them values: from the metadata, from outside, from a SQL expression",
     ),
+    ("tokenizer", "Register, train, extend, analyse, ask and drop tokenizers"),
 ];

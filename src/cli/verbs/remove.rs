@@ -9,7 +9,7 @@ use corpusdb::curate::{
 };
 use corpusdb::query::Selection;
 use corpusdb::show::{number, size};
-use corpusdb::{Corpus, CorpusWriter, DocId, ShownBy};
+use corpusdb::{Corpus, CorpusWriter, Dependents, DocId};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
@@ -269,7 +269,7 @@ pub(super) struct PurgeAnswer {
     #[serde(skip_serializing_if = "Option::is_none")]
     selection: Option<Selection>,
     /// What showed the documents before.
-    shown_by: ShownBy,
+    shown_by: Dependents,
     /// What the search came to.
     #[serde(skip_serializing_if = "Option::is_none")]
     proof: Option<ProofSummary>,
@@ -376,7 +376,7 @@ fn unended(corpus: &Corpus) -> anyhow::Result<Option<String>> {
     }))
 }
 
-fn note_shown(shown_by: &ShownBy, call: &VerbCall<'_>) {
+fn note_shown(shown_by: &Dependents, call: &VerbCall<'_>) {
     for (name, documents) in &shown_by.snapshots {
         call.note(&format!("snapshot `{name}` keeps {} of these documents", number(*documents)));
     }

@@ -1,6 +1,6 @@
 //! Pairs as a page: items to the left, documents to the right, what both have marked.
 
-use super::contamination_review::precision_sentence;
+use super::contamination_evidence::precision_sentence;
 use crate::cli::page::document;
 use crate::cli::page::html::{cut, escape, lines, name};
 use corpusdb::contamination::{Excerpt, Precision};

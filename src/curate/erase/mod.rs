@@ -141,7 +141,7 @@ impl Corpus {
     /// asked for, unless they are restored.
     ///
     /// # Errors
-    /// [`Error::Store`] when rows cannot be read.
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn unended_purge(&self) -> Result<RoaringTreemap, Error> {
         let view = self.view();
         let Some(unended) = view.unended_purge()? else { return Ok(RoaringTreemap::new()) };
@@ -152,7 +152,8 @@ impl Corpus {
     /// error.
     ///
     /// # Errors
-    /// [`Error::Query`] for a key that no document has or had; [`Error::Store`] when rows cannot be read.
+    /// [`QueryError`](crate::query::QueryError) for a key that no document has or had;
+    /// [`StoreError`](crate::store::StoreError) when rows cannot be read.
     pub fn keys_to_purge<'k>(
         &self,
         keys: impl IntoIterator<Item = &'k str>,

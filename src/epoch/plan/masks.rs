@@ -173,7 +173,7 @@ pub(in crate::epoch) fn check_given(
     given: &Output,
     documents: impl FnOnce() -> RoaringTreemap,
 ) -> Result<(), EpochError> {
-    let views = Named { whole: "views", among: "among the views (--views)" };
+    let views = Named { whole: "views", among: "among the views (`views=`)" };
     check_output(corpora, tokenizer, given, &views, documents)
 }
 

@@ -153,6 +153,7 @@ fn continued(
     context.progress.begin("lengths", Some(selections.len() as u64));
     let (mut sources, mut opened, mut pinned) = (Vec::new(), Vec::new(), Vec::new());
     for (at, (_, selection)) in selections.iter().enumerate() {
+        context.interrupt.check()?;
         let Some(of) = recipe.sources.get_mut(at) else { continue };
         let mut anew = remainder.is_none();
         if let Some(remainder) = remainder {
@@ -236,6 +237,7 @@ fn select_sources(
     let origins = origins::origins(corpora, recipe, against.moment)?;
     let names: Vec<String> = recipe.sources.iter().map(|source| source.name.clone()).collect();
     for (source, from) in recipe.sources.iter().zip(&origins) {
+        context.interrupt.check()?;
         let (selection, counts) =
             select::of_source(corpora, recipe, source, &from.ids, tokenizer, &base)?;
         draws_from.insert(source.name.clone(), from.found.clone());
@@ -300,7 +302,7 @@ fn check_memory(
     let rows: u64 = selections.iter().map(|(_, selection)| selection.len()).sum();
     if in_memory && rows.saturating_mul(EXACT_ROW_BYTES) > memory {
         return Err(EpochError::Recipe(format!(
-            "length_grouped.exact and window hold all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave them out, or raise --memory"
+            "length_grouped.exact and window hold all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave them out, or raise `memory=`"
         )));
     }
     Ok(())

@@ -5,7 +5,11 @@ use serde::{Deserialize, Serialize};
 /// A column that follows from a row's ids, its segments and what documents say is trained on. In the
 /// order of their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "cli",
+    derive(schemars::JsonSchema, clap::ValueEnum),
+    value(rename_all = "snake_case")
+)]
 #[serde(rename_all = "snake_case")]
 pub enum Column {
     /// 1 on tokens, 0 on pads.

@@ -41,8 +41,23 @@ pub(super) use special::special_ids;
 
 use crate::epoch::error::EpochError;
 pub use crate::epoch::mix::Ramp;
+use crate::model::near_names::nearest;
 use crate::model::text_file::without_byte_order_mark;
 use crate::query::resolved;
+
+/// The words of the parser, with the key or word that was meant by one that is not known:
+/// "unknown field `lenght`, expected one of `kind`, `length`".
+fn with_near_name(words: &str) -> String {
+    let near = words.lines().find_map(|line| {
+        let (before, known) = line.split_once("`, expected ")?;
+        let (_, name) = before.rsplit_once('`')?;
+        nearest(name, known.split('`').skip(1).step_by(2))
+    });
+    match near {
+        Some(near) => format!("{words}; did you mean `{near}`?"),
+        None => words.to_owned(),
+    }
+}
 
 impl Recipe {
     /// Reads a recipe.
@@ -52,7 +67,7 @@ impl Recipe {
     /// the parser knows them), [`EpochError::NotBuilt`] when it asks for what this release lacks.
     pub fn parse(text: &str) -> Result<Self, EpochError> {
         let mut recipe: Self = toml::from_str(without_byte_order_mark(text))
-            .map_err(|error| EpochError::Recipe(error.to_string().trim_end().to_owned()))?;
+            .map_err(|error| EpochError::Recipe(with_near_name(error.to_string().trim_end())))?;
         recipe.select.min_tokens = recipe.select.min_tokens.max(1);
         if let Some(condition) = &mut recipe.select.condition {
             *condition = resolved(condition, false).map_err(EpochError::Recipe)?;

@@ -108,7 +108,7 @@ pub(super) fn strftime_now(day: Option<CalendarDay>, format: &str) -> Result<Str
             day.format(format)
         }
         None => Err(invalid(
-            "the template asks for today's date; name a day with --chat-date".to_owned(),
+            "the template asks for today's date; name a day with `chat_date=`".to_owned(),
         )),
     }
 }

@@ -188,7 +188,7 @@ fn shard(shards: &[u64], all: u64, asked: Option<u32>) -> Result<(String, u64), 
     match (asked, shards) {
         (None, []) => Ok(("documents".to_owned(), all)),
         (None, _) => Err(format!(
-            "the load is in {} shards, one for each corpus: say which one this corpus takes, from 0 to {last} (--shard)",
+            "the load is in {} shards, one for each corpus: say which one this corpus takes, from 0 to {last} (`shard=`)",
             shards.len()
         )),
         (Some(asked), []) => Err(format!("the load is not in shards, and has no shard {asked}")),

@@ -339,7 +339,7 @@ pub fn check_keep_order(keep: &KeepOrder, fields: &[FieldDeclaration]) -> Result
         None => "is not declared",
     };
     Err(StoreError::Name(format!(
-        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as one: `--field {name}:float` or `--field {name}:int` at `init`, `corpusdb field add` later"
+        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as one: `field={name}:float` or `field={name}:int` at `corpusdb init`, `corpusdb field add` later"
     )))
 }
 

@@ -271,7 +271,7 @@ impl StoreWriter {
         let record = self.view().expect_snapshot(name)?;
         let plans = self.view().plans_from(name)?;
         if !force && !plans.is_empty() {
-            let way_out = "they pin their documents and can be built without it; `--force` drops it all the same";
+            let way_out = "they pin their documents and can be built without it; `force=` drops it all the same";
             return Err(StoreError::Drawn { name: name.to_owned(), plans, way_out });
         }
         let generation = record.generation;

@@ -187,10 +187,7 @@ impl CommitBatch<'_> {
         parts: TokenizerFiles<'_>,
     ) -> Result<TokenizerId, StoreError> {
         if self.view().tokenizer_named(&record.name).is_some() {
-            return Err(StoreError::Name(format!(
-                "tokenizer `{}` exists already; choose another name",
-                record.name
-            )));
+            return Err(StoreError::tokenizer_taken(&record.name));
         }
         let id = self
             .next_tokenizer(MOST)

@@ -5,6 +5,7 @@ use crate::tokenizer::error::TokenizerError;
 
 /// Where a term is to be one token. Where a model spells both alike, they are one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum TermForms {
     /// Behind a space and elsewhere: two tokens in most models.
     #[default]
@@ -78,7 +79,7 @@ fn word_behind(base: &Base, before: &str, text: &str) -> Result<Spelled, Tokeniz
     let pieces: Vec<String> = alone.iter().map(|word| format!("`{word}`")).collect();
     let reason = format!(
         "the pre-tokenizer splits it into {}, and no token of the model reaches over such a border; \
-         as an added token it can be one (--added-tokens)",
+         as an added token it can be one (`added_tokens=`)",
         pieces.join(" ")
     );
     Ok(Err(NoWord { text: text.to_owned(), reason, is_split: true }))

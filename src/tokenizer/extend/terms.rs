@@ -17,11 +17,16 @@ use std::collections::BTreeMap;
 
 /// How terms are added.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct TermOptions {
-    /// The forms of each term.
+    /// Where a term is one token.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub forms: TermForms,
-    /// Whether a term that the pre-tokenizer splits becomes an added token, which is looked for in a text before
-    /// anything else is done to it, also inside words. Else it is refused.
+    /// Whether a term that the pre-tokenizer splits (COVID-19 in GPT-2) becomes an added token.
+    ///
+    /// That is looked for in a text before anything else is done to it, also inside words. Without this such a term is
+    /// refused.
+    #[cfg_attr(feature = "cli", arg(long))]
     pub added_tokens: bool,
 }
 

@@ -34,7 +34,7 @@ impl Form {
                 "a SentencePiece model; give it as one (on the command line, by a name that ends in .model)"
             }
             Self::Tiktoken => {
-                "a tiktoken rank file; give it as one, with its split pattern (on the command line, with --pattern)"
+                "a tiktoken rank file; give it as one, with its split pattern (`pattern=`)"
             }
             Self::Compressed => "compressed; unpack it first",
             Self::Page => "a web page; download the file itself",

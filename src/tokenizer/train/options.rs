@@ -6,7 +6,11 @@ use std::collections::BTreeMap;
 
 /// The kind of model that is trained.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(
+    feature = "cli",
+    derive(schemars::JsonSchema, clap::ValueEnum),
+    value(rename_all = "lower")
+)]
 #[serde(rename_all = "lowercase")]
 pub enum ModelKind {
     /// Byte-pair encoding: on bytes, or on characters with `byte_fallback`.
@@ -18,15 +22,28 @@ pub enum ModelKind {
     Unigram,
 }
 
+impl ModelKind {
+    /// The word used on the command line and in what is stored.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Bpe => "bpe",
+            Self::WordPiece => "wordpiece",
+            Self::Unigram => "unigram",
+        }
+    }
+}
+
 /// How numbers are split before the model sees them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Digits {
     /// Every digit by itself.
     Single,
     /// Groups of up to three, from the left.
     #[serde(rename = "groups-of-3")]
+    #[cfg_attr(feature = "cli", value(name = "groups-of-3"))]
     GroupsOf3,
     /// As the split pattern has it.
     #[default]
@@ -35,7 +52,7 @@ pub enum Digits {
 
 /// The Unicode normal form that texts are brought to first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum Normalizer {
     /// Canonical composition.
@@ -49,47 +66,78 @@ pub enum Normalizer {
 
 /// What is asked of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::Args))]
 #[serde(default)]
 pub struct TrainOptions {
     /// The kind of model.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub model: ModelKind,
-    /// Tokens to end with, all counted: special and reserved ones, bytes, characters. A small corpus
-    /// may give fewer.
+    /// Tokens to end with: special and reserved ones, bytes and characters counted.
+    ///
+    /// A small corpus may give fewer.
+    #[cfg_attr(feature = "cli", arg(long, default_value_t = 32_768, value_name = "N"))]
     pub vocab_size: u32,
-    /// For BPE: characters, not bytes, are the symbols, spaces are `▁`, and a character out of the
-    /// vocabulary falls back to its bytes, as SentencePiece has it. For Unigram: the fall-back.
+    /// Whether the symbols of a BPE are characters, not bytes, and rare ones fall back to their bytes.
+    ///
+    /// As SentencePiece has it: spaces are `▁`. For a Unigram: whether rare characters fall back to bytes.
+    #[cfg_attr(feature = "cli", arg(long))]
     pub byte_fallback: bool,
-    /// For BPE: characters are the symbols, the last one of a word has `</w>` behind it, and a word is what stands
-    /// between white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
+    /// Whether the symbols of a BPE are characters, with `</w>` behind the last one of a word.
+    ///
+    /// A word is what stands between white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
+    #[cfg_attr(feature = "cli", arg(long, conflicts_with_all = ["byte_fallback", "pattern"]))]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub end_of_word: bool,
     /// How numbers are split.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub digits: Digits,
-    /// Unused special tokens `<|reserved_0|>`, `<|reserved_1|>`, .. after the special ones.
+    /// Unused special tokens behind the others: `<|reserved_0|>`, `<|reserved_1|>` and on.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 0))]
     pub reserve: u32,
-    /// Special tokens, given the first ids in this order. WordPiece needs `[UNK]`, the models with
-    /// `▁` need `<unk>`: put first unless named here.
+    /// Special tokens, which get the first ids in this order.
+    ///
+    /// WordPiece needs `[UNK]`, a Unigram and a BPE on characters need `<unk>`: it comes first unless it is named here.
+    #[cfg_attr(
+        feature = "cli",
+        arg(
+            id = "specials",
+            long = "special",
+            value_name = "TOKEN",
+            default_value = "<|endoftext|>"
+        )
+    )]
     pub specials: Vec<String>,
-    /// What splits texts, for byte-level BPE alone; GPT-2's if not given.
+    /// The split pattern of byte-level BPE: gpt2, cl100k, llama3, o200k, qwen2, tekken, or a regular expression. By
+    /// default gpt2.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME|REGEX", value_parser = Pattern::parse))]
     pub pattern: Option<Pattern>,
-    /// The normal form.
+    /// The Unicode normal form that texts are brought to first.
+    #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub normalizer: Normalizer,
-    /// Share of the characters of the corpus that the vocabulary must have as tokens; the rarest
-    /// beyond are left out. 0.9995 if not given. Byte-level BPE has them all as bytes.
+    /// Share of the characters that become tokens; the rarest beyond are left out. By default 0.9995.
+    ///
+    /// Byte-level BPE has them all as bytes.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE"))]
     pub character_coverage: Option<f64>,
     /// The least count of a pair that becomes a token (BPE, WordPiece), after weighting.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 2))]
     pub min_frequency: u64,
-    /// The trainer's bound on the symbols of a token: bytes for byte-level BPE, else characters. Of
-    /// BPE and WordPiece every token beyond the first merges is shorter; a Unigram's is at most as
-    /// long, and 16 if not given.
+    /// The longest token, in symbols of the model: bytes of a byte-level BPE, else characters.
+    ///
+    /// Every token of BPE and WordPiece beyond the first merges is shorter; one of a Unigram is at most as long, by
+    /// default 16.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub max_token_length: Option<u32>,
-    /// Exponent that evens out groups: one with the share p of all bytes counts as if it had
-    /// p^alpha / sum of p^alpha. 1 leaves the counts as they are, 0 makes all groups equal.
+    /// Evens groups out: one with the share p of all bytes counts as if it had p^A.
+    ///
+    /// 1 leaves the counts as they are, 0 makes all groups equal.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "A", default_value_t = 1.0))]
     pub alpha: f64,
     /// Factors on the counts of groups, by name, after `alpha`; 1 where not named, 0 leaves it out.
+    #[cfg_attr(feature = "cli", arg(skip))]
     pub weights: BTreeMap<String, f64>,
     /// Texts that must be one token each.
+    #[cfg_attr(feature = "cli", arg(skip))]
     pub seed_tokens: Vec<String>,
 }
 

@@ -19,23 +19,36 @@ use std::sync::Arc;
 
 /// A format of batches in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum StreamFormat {
-    /// The Arrow IPC stream format: a record batch for each global batch, the columns of Parquet shards and
-    /// before them `row` and `batch`. A batch without rows is a record batch without rows.
+    /// The Arrow IPC stream format, a record batch for each global batch
+    ///
+    /// The columns of Parquet shards and before them `row` and `batch`. A batch without rows is a record batch without
+    /// rows.
     Arrow,
-    /// A row a line: `row`, `batch`, and the keys of `jsonl` shards. A batch without rows is a line whose
-    /// `row` is null and whose lists are empty.
+    /// A row a line
+    ///
+    /// `row`, `batch`, and the keys of `jsonl` shards. A batch without rows is a line whose `row` is null and whose
+    /// lists are empty.
     Jsonl,
 }
 
 /// What batches in a stream are written with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct StreamViews {
-    /// The columns beside ids and segments; none: those of `output.columns`, or those that the format has. Those
-    /// that lose what documents say is trained on are refused, unless the recipe has `output.ignore_loss`.
+    /// What rows have beside their ids and segments. By default output.columns of the recipe, or what the format has.
+    ///
+    /// Those that lose what documents say is trained on are refused, unless the recipe has output.ignore_loss.
+    #[cfg_attr(
+        feature = "cli",
+        arg(id = "views", long = "views", value_name = "VIEWS", value_delimiter = ',', value_enum)
+    )]
     pub columns: Option<Vec<Column>>,
-    /// One record or line a batch instead, without pads: `batch`, `rows`, `width`, `indices`, `cu_seqlens`,
-    /// `max_seqlen`, `input_ids` and the columns asked for, all of which are aligned with the ids.
+    /// One record or line a batch, without pads: its ids end to end, indices, cu_seqlens, max_seqlen, and the `views`.
+    ///
+    /// These must be aligned with the ids.
+    #[cfg_attr(feature = "cli", arg(id = "unpad", long = "unpad"))]
     pub unpadded: bool,
 }
 

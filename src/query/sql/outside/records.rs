@@ -313,7 +313,7 @@ impl<'f> FileRows<'f> {
             }
             ReadItem::Reject(reject) => match reject.reason {
                 RejectReason::TooLong { bytes, .. } => {
-                    format!("{bytes} bytes are more than may be held of a row (--memory)")
+                    format!("{bytes} bytes are more than may be held of a row (`memory=`)")
                 }
                 other => other.to_string(),
             },

@@ -1,7 +1,7 @@
 //! `corpusdb demo`: puts a script and the texts that the command carries into a directory, and runs the script.
 
-use super::Outcome;
-use super::session::{CommandSession, on_disk};
+use crate::cli::session::{CommandSession, on_disk};
+use crate::cli::verb::{ExitStatus, NoOptions, Streamed, Verb, VerbCall};
 use anyhow::{Context as _, bail};
 use corpusdb::{Corpus, Error, ErrorKind, Interrupted};
 use std::collections::BTreeMap;
@@ -11,39 +11,48 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The story, as commands.
-const SCRIPT: &str = include_str!("../../examples/demo/demo.sh");
+const SCRIPT: &str = include_str!("../../../examples/demo/demo.sh");
 /// The texts, a record a line behind the name of its file and a tab; later versions are in the second crawl.
-const TEXTS: &[u8] = include_bytes!("../../examples/demo/texts.zst");
+const TEXTS: &[u8] = include_bytes!("../../../examples/demo/texts.zst");
 
 const MARKER: &str = ".corpusdb-demo";
 const MARK: &str =
     "Made by `corpusdb demo`, which replaces what it made here when it is run again.\n";
 
-/// Show the whole path on real text: the sources of the crates that cargo unpacked for the project here,
-/// PATHs of yours, or, with neither, a text in many languages that the command carries
+/// Show the whole path on real text: sources of crates that cargo unpacked here, files of yours, or a text that is carried.
 ///
-/// It is a script of the shell, `demo.sh` in its directory: read it, and copy from it.
+/// It is a script of the shell, demo.sh in its directory: read it, and copy from it.
 #[derive(clap::Args)]
-#[command(after_help = "\
-Examples:
-  corpusdb demo
-  corpusdb demo pages.jsonl.zst notes/ --dir /tmp/demo
-
-Takes about a minute, and leaves the corpus in place to play with.
-Exit code 1 when the written epoch does not verify.")]
-pub(super) struct Args {
-    /// Files, directories or patterns to use instead; each becomes a source
+pub(super) struct DemoArgs {
+    /// Files, directories or patterns to use instead; each becomes a source.
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
-    /// The field with the text in the files given [default: the first of text, content, raw_content, document, body]
+    /// The field with the text in the files given. By default the first of text, content, raw_content, document, body.
     #[arg(long, value_name = "FIELD", requires = "paths")]
     text_field: Option<String>,
-    /// Where everything goes; an earlier demo there is replaced
+    /// Where everything goes; an earlier demo there is replaced.
     #[arg(long, value_name = "DIR", default_value = "corpusdb-demo", value_parser = on_disk())]
     dir: PathBuf,
 }
 
-pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcome> {
+impl Verb for DemoArgs {
+    const PATH: &str = "demo";
+    const EXAMPLES: &[&str] =
+        &["corpusdb demo", "corpusdb demo pages.jsonl.zst notes/ --dir /tmp/demo"];
+    const NOTES: &str = "\
+Takes about a minute, and leaves the corpus in place to play with.
+Exit code 1 when the written epoch does not verify.";
+    const STOPS: bool = true;
+    type On = ();
+    type Options = NoOptions;
+    type Report = Streamed;
+
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+        Ok(run(self, call.session()?)?.into())
+    }
+}
+
+fn run(args: DemoArgs, session: &CommandSession) -> anyhow::Result<ExitStatus> {
     enter(&args.dir, session)?;
     let script = args.dir.join("demo.sh");
     std::fs::write(&script, SCRIPT).with_context(|| format!("writing {}", script.display()))?;
@@ -62,8 +71,8 @@ pub(super) fn run(args: Args, session: &CommandSession) -> anyhow::Result<Outcom
         _ => anyhow::Error::new(error).context("running sh"),
     })?;
     match ended.code() {
-        Some(0) => Ok(Outcome::Good),
-        Some(1) => Ok(Outcome::Bad),
+        Some(0) => Ok(ExitStatus::Done),
+        Some(1) => Ok(ExitStatus::BadAnswer),
         Some(130) | None => Err(Error::from(Interrupted::default()).into()),
         Some(code) => bail!("{} ended with exit status {code}", script.display()),
     }

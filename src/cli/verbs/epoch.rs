@@ -1,0 +1,408 @@
+//! `corpusdb epoch plan`, `mark`, `list`, `extend` and `drop`: the plans of epochs, which are stored.
+
+use crate::cli::output::Output;
+use crate::cli::text_file::read_text;
+use crate::cli::verb::{CorpusPath, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use anyhow::Context as _;
+use corpusdb::epoch::{Plan, Planned};
+use corpusdb::show::number;
+use corpusdb::store::EpochRecord;
+use corpusdb::{Corpus, CorpusWriter, Recipe};
+use serde::Serialize;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+
+/// What RECIPE and PLAN are, below the examples.
+pub(super) const RECIPE_OR_PLAN: &str = "RECIPE is a TOML file (docs/reference/recipe.md); PLAN is the number that `corpusdb epoch plan` prints.";
+
+/// Corpora that epochs draw from together.
+#[derive(clap::Args)]
+pub(super) struct EpochShards {
+    /// Corpora whose documents epochs draw from beside those of `corpus`, which has the plans; the order counts.
+    ///
+    /// At a shell they come last, or each in a flag of its own with = before it.
+    #[arg(long, value_name = "DIR", num_args = 1..)]
+    shards: Vec<PathBuf>,
+}
+
+impl EpochShards {
+    /// Opens all of them.
+    pub(super) fn open(&self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Corpus> {
+        Ok(call.options.open_with(path, &self.shards)?)
+    }
+
+    /// Opens the first one for writing, and waits for another writer to end.
+    pub(super) fn open_writer(
+        &self,
+        path: &Path,
+        call: &VerbCall<'_>,
+    ) -> anyhow::Result<CorpusWriter> {
+        call.session()?.write_soon_with(path, &self.shards)
+    }
+}
+
+/// A recipe of a file.
+pub(super) fn read_recipe(path: &Path) -> anyhow::Result<Recipe> {
+    let text = read_text(path).context("the recipe")?;
+    Recipe::parse(&text).map_err(corpusdb::Error::from).with_context(|| path.display().to_string())
+}
+
+/// The number of a stored plan; else it is the path of a recipe.
+pub(super) fn plan_number(what: &str) -> Option<u32> {
+    what.parse().ok()
+}
+
+/// A stored plan, or the plan of a recipe, which is not stored.
+pub(super) fn planned(corpus: &Corpus, what: &str, call: &VerbCall<'_>) -> anyhow::Result<Planned> {
+    match plan_number(what) {
+        Some(number) => Ok(corpus.stored_plan(number)?),
+        None => Ok(corpus.plan(&read_recipe(Path::new(what))?, &call.context)?),
+    }
+}
+
+/// Says when a plan draws documents that were removed since its snapshot.
+pub(super) fn note_removed(
+    corpus: &Corpus,
+    planned: &Planned,
+    call: &VerbCall<'_>,
+) -> anyhow::Result<()> {
+    let removed = corpus.removed_since(planned)?;
+    if removed > 0 {
+        call.note(&format!(
+            "the plan draws {} documents that were removed since snapshot `{}`: `exclude_removed = true` under [select] leaves them out, `strict=` refuses such a plan",
+            number(removed),
+            planned.plan.snapshot.name
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses a plan that draws documents that were removed since its snapshot.
+pub(super) fn refuse_removed(corpus: &Corpus, planned: &Planned) -> anyhow::Result<()> {
+    let removed = corpus.removed_since(planned)?;
+    anyhow::ensure!(
+        removed == 0,
+        "the plan draws {} documents that were removed since snapshot `{}`: `exclude_removed = true` under [select] leaves them out; nothing was planned",
+        number(removed),
+        planned.plan.snapshot.name
+    );
+    Ok(())
+}
+
+/// Compute and store a plan; without a snapshot in the recipe, one of this moment is made and pinned.
+#[derive(clap::Args)]
+pub(super) struct EpochPlanArgs {
+    /// The recipe.
+    recipe: PathBuf,
+    /// Along how many epochs marks are stored, as `epoch mark` stores them.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    epochs: u64,
+    /// Refuse a plan that draws documents that were removed since its snapshot.
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    shards: EpochShards,
+}
+
+/// A plan that is stored.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct PlanReport {
+    /// Its number.
+    number: u32,
+    /// blake3 of the plan, in hexadecimal.
+    hash: String,
+    /// The plan.
+    plan: Plan,
+    /// Documents that are on neither side of its holdout, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undecided_documents: Option<u64>,
+}
+
+impl PlanReport {
+    fn of(record: &EpochRecord, planned: Planned, corpus: &Corpus) -> anyhow::Result<Self> {
+        let undecided_documents = match planned.plan.recipe.select.holdout {
+            Some(_) => corpus.undecided(&planned)?,
+            None => None,
+        };
+        let (number, hash) = (record.number, hexadecimal(&record.hash));
+        Ok(Self { number, hash, plan: planned.plan, undecided_documents })
+    }
+}
+
+impl Verb for EpochPlanArgs {
+    const PATH: &str = "epoch plan";
+    const PYTHON: &str = "Corpus.plan";
+    const PYTHON_BY_HAND: &[&str] = &["recipe", "epochs", "strict", "shards"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb epoch plan crawl recipe.toml",
+        "corpusdb epoch plan crawl-0 recipe.toml --shards crawl-1 crawl-2 crawl-3",
+    ];
+    const NOTES: &str = "RECIPE is a TOML file (docs/reference/recipe.md).";
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = PlanReport;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PlanReport> {
+        let recipe = read_recipe(&self.recipe)?;
+        if self.strict {
+            let corpus = self.shards.open(path, call)?;
+            refuse_removed(&corpus, &corpus.plan(&recipe, &call.context)?)?;
+        }
+        let mut writer = self.shards.open_writer(path, call)?;
+        let (record, planned) = writer.plan_epochs(&recipe, self.epochs, &call.context)?;
+        drop(writer);
+        let corpus = self.shards.open(path, call)?;
+        note_removed(&corpus, &planned, call)?;
+        PlanReport::of(&record, planned, &corpus)
+    }
+}
+
+impl Report for PlanReport {
+    const TYPE: &'static str = "plan";
+
+    fn print(&self, out: &mut Output) {
+        let Self { number: plan_number, hash, plan, undecided_documents } = self;
+        out.line(format!(
+            "plan {plan_number}: {} {} an epoch from {} sources, snapshot {}, hash {hash}",
+            number(plan.budget),
+            plan.recipe.mix.unit.name(),
+            plan.sources.len(),
+            plan.snapshot.name
+        ));
+        if let Some(undecided) = undecided_documents {
+            out.line(format!("holdout: {} documents are on neither side", number(*undecided)));
+        }
+    }
+}
+
+/// Store marks along the first epochs of a plan: one that has them is opened without a walk over its rows.
+#[derive(clap::Args)]
+pub(super) struct EpochMarkArgs {
+    /// Number of the plan.
+    plan: u32,
+    /// Along how many epochs, those included that have them.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    epochs: u64,
+    #[command(flatten)]
+    shards: EpochShards,
+}
+
+/// Marks that were stored.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct MarkReport {
+    /// Number of the plan.
+    number: u32,
+    /// How many of its first epochs have marks.
+    epochs: u64,
+    /// How many of these had none before.
+    marked: u64,
+}
+
+impl Verb for EpochMarkArgs {
+    const PATH: &str = "epoch mark";
+    const PYTHON: &str = "Corpus.plan";
+    const PYTHON_BY_HAND: &[&str] = &["plan", "epochs", "shards"];
+    const EXAMPLES: &[&str] = &["corpusdb epoch mark crawl 1 --epochs 4"];
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = MarkReport;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<MarkReport> {
+        let Self { plan: number, epochs, shards } = self;
+        let mut writer = shards.open_writer(path, call)?;
+        let marked = writer.mark_epochs(number, epochs, &call.context)?;
+        Ok(MarkReport { number, epochs, marked })
+    }
+}
+
+impl Report for MarkReport {
+    const TYPE: &'static str = "plan_marked";
+
+    fn print(&self, out: &mut Output) {
+        let (plan, epochs, marked) = (self.number, number(self.epochs), number(self.marked));
+        out.line(format!(
+            "plan {plan}: the first {epochs} epochs open without a walk; marks of {marked} are new"
+        ));
+    }
+}
+
+/// List the stored plans.
+#[derive(clap::Args)]
+pub(super) struct EpochListArgs {}
+
+/// A stored plan in a list.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct PlanRow {
+    /// Its number.
+    number: u32,
+    /// blake3 of the plan, in hexadecimal.
+    hash: String,
+    /// The snapshot that it draws from.
+    snapshot: String,
+    /// Size of one epoch, in the unit of the mix.
+    budget: Option<u64>,
+    /// Tokens that a row holds.
+    capacity: Option<u64>,
+    /// blake3 of the plan that it goes on from.
+    parent: Option<String>,
+    /// How documents are packed into rows.
+    pack: Option<String>,
+    /// The order of rows.
+    order: Option<String>,
+    #[serde(skip)]
+    sources: usize,
+}
+
+impl PlanRow {
+    /// Fields of the plan as it was written: also of one that this release cannot use.
+    fn of(record: EpochRecord) -> anyhow::Result<Self> {
+        let plan: Value = serde_json::from_str(&record.plan)
+            .with_context(|| format!("plan {} is damaged", record.number))?;
+        let count = |path: &str| plan.pointer(path).and_then(Value::as_u64);
+        let word = |path: &str| plan.pointer(path).and_then(Value::as_str).map(str::to_owned);
+        Ok(Self {
+            number: record.number,
+            hash: hexadecimal(&record.hash),
+            snapshot: record.snapshot,
+            budget: count("/budget"),
+            capacity: count("/capacity"),
+            parent: word("/parent/plan"),
+            pack: word("/recipe/pack/kind"),
+            order: word("/recipe/order/kind"),
+            sources: plan.pointer("/sources").and_then(Value::as_array).map_or(0, Vec::len),
+        })
+    }
+}
+
+impl Verb for EpochListArgs {
+    const PATH: &str = "epoch list";
+    const PYTHON: &str = "Corpus.plans";
+    const EXAMPLES: &[&str] = &["corpusdb epoch list crawl", "corpusdb epoch list crawl --json"];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = Listing<PlanRow>;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<PlanRow>> {
+        let rows = corpus.epochs()?.into_iter().map(PlanRow::of);
+        Ok(Listing(rows.collect::<anyhow::Result<_>>()?))
+    }
+}
+
+impl Listed for PlanRow {
+    const TYPE: &'static str = "plan";
+
+    fn print_all(plans: &[Self], out: &mut Output) {
+        if plans.is_empty() {
+            return out.note("there is no plan; `corpusdb epoch plan` makes one");
+        }
+        let short = |hash: &str| hash.chars().take(12).collect::<String>();
+        let word = |word: &Option<String>| word.clone().unwrap_or_else(|| "-".to_owned());
+        let count = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), number);
+        let row = |plan: &Self| {
+            vec![
+                plan.number.to_string(),
+                short(&plan.hash),
+                plan.snapshot.clone(),
+                plan.sources.to_string(),
+                count(plan.budget),
+                count(plan.capacity),
+                word(&plan.pack),
+                word(&plan.order),
+                short(&word(&plan.parent)),
+            ]
+        };
+        let rows: Vec<Vec<String>> = plans.iter().map(row).collect();
+        out.table(
+            &["plan", "hash", "snapshot", "sources", "budget", "row", "pack", "order", "parent"],
+            &rows,
+        );
+    }
+}
+
+fn hexadecimal(hash: &[u8]) -> String {
+    hash.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Plan what a plan has left, with new documents, weights or length: no repeat, no loss.
+#[derive(clap::Args)]
+pub(super) struct EpochExtendArgs {
+    /// Number of the plan to go on from.
+    plan: u32,
+    /// A recipe for the rest. By default that of the plan.
+    recipe: Option<PathBuf>,
+    /// Rows consumed: batches given times their rows, from the beginning of the epoch on.
+    #[arg(long, value_name = "ROW")]
+    consumed: u64,
+    /// The epoch that `consumed` counts from; rows beyond its end are of the epochs after it.
+    #[arg(long, default_value_t = 0, value_name = "E")]
+    epoch: u64,
+    #[command(flatten)]
+    shards: EpochShards,
+}
+
+impl Verb for EpochExtendArgs {
+    const PATH: &str = "epoch extend";
+    const PYTHON: &str = "Plan.extend";
+    const PYTHON_BY_HAND: &[&str] = &["plan", "recipe", "consumed", "epoch", "shards"];
+    const EXAMPLES: &[&str] = &["corpusdb epoch extend crawl 1 --consumed 614400 new-weights.toml"];
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = PlanReport;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PlanReport> {
+        let recipe = self.recipe.as_deref().map(read_recipe).transpose()?;
+        let reader = self.shards.open(path, call)?;
+        let parent = reader.stored_plan(self.plan)?;
+        let next_row = reader.epoch(&parent, self.epoch, &call.context)?;
+        let next_row = next_row.run_row_after(self.consumed, &call.context);
+        let next_row = next_row.map_err(corpusdb::Error::from)?;
+        drop(reader);
+        let mut writer = self.shards.open_writer(path, call)?;
+        let (record, planned) =
+            writer.extend(self.plan, next_row, recipe.as_ref(), &call.context)?;
+        drop(writer);
+        PlanReport::of(&record, planned, &self.shards.open(path, call)?)
+    }
+}
+
+/// Forget a plan; refused while another one goes on from it.
+#[derive(clap::Args)]
+pub(super) struct EpochDropArgs {
+    /// Number of the plan.
+    plan: u32,
+}
+
+/// A plan that was forgotten.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct PlanDropReport {
+    /// Its number.
+    number: u32,
+}
+
+impl Verb for EpochDropArgs {
+    const PATH: &str = "epoch drop";
+    const PYTHON: &str = "Plan.drop";
+    const PYTHON_BY_HAND: &[&str] = &["plan"];
+    const EXAMPLES: &[&str] = &["corpusdb epoch drop crawl 1"];
+    const STOPS: bool = false;
+    const WAITS: bool = true;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = PlanDropReport;
+
+    fn run(self, writer: &mut CorpusWriter, _: &VerbCall<'_>) -> anyhow::Result<PlanDropReport> {
+        writer.drop_plan(self.plan)?;
+        Ok(PlanDropReport { number: self.plan })
+    }
+}
+
+impl Report for PlanDropReport {
+    const TYPE: &'static str = "plan_dropped";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("plan {} is forgotten", self.number));
+    }
+}

@@ -1,0 +1,243 @@
+//! `corpusdb epoch explain`, `build` and `verify`: what an epoch will be, its files, and whether they are right.
+
+use super::epoch::{
+    EpochShards, RECIPE_OR_PLAN, note_removed, plan_number, planned, read_recipe, refuse_removed,
+};
+use crate::cli::card;
+use crate::cli::output::Output;
+use crate::cli::report::{named, write_page};
+use crate::cli::session::on_disk;
+use crate::cli::verb::{CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
+use anyhow::Context as _;
+use corpusdb::Corpus;
+use corpusdb::epoch::{BuildJob, Explanation, Manifest, Planned, Verification};
+use corpusdb::show::{number, size};
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+/// Say what an epoch will be, and what every setting came to; writes nothing.
+#[derive(clap::Args)]
+pub(super) struct EpochExplainArgs {
+    /// A recipe or the number of a plan.
+    #[arg(value_name = "RECIPE|PLAN")]
+    what: String,
+    /// Write a page that needs no server, script or other file.
+    #[arg(long, value_name = "FILE", value_parser = on_disk())]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    shards: EpochShards,
+}
+
+impl Verb for EpochExplainArgs {
+    const PATH: &str = "epoch explain";
+    const PYTHON: &str = "Plan.explain";
+    const PYTHON_BY_HAND: &[&str] = &["what", "html", "shards"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb epoch explain crawl recipe.toml",
+        "corpusdb epoch explain crawl 1 --html plan.html",
+    ];
+    const NOTES: &str = RECIPE_OR_PLAN;
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = Explanation;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Explanation> {
+        let corpus = self.shards.open(path, call)?;
+        let explanation = corpus.explain(&planned(&corpus, &self.what, call)?, &call.context)?;
+        if let Some(file) = &self.html {
+            write_page(file, &card::epoch_page(&explanation, &named(path)))?;
+        }
+        Ok(explanation)
+    }
+}
+
+impl Report for Explanation {
+    const TYPE: &'static str = "explanation";
+
+    fn print(&self, out: &mut Output) {
+        out.line(self.to_string().trim_end());
+        out.line(format!("\nevery setting:\n{}", self.recipe.trim_end()));
+    }
+}
+
+/// Write the shards and manifest.json of an epoch to a new directory.
+#[derive(clap::Args)]
+pub(super) struct EpochBuildArgs {
+    /// A recipe (it is planned first) or the number of a plan.
+    #[arg(value_name = "RECIPE|PLAN")]
+    what: String,
+    /// The directory to make.
+    #[arg(long, value_name = "DIR", value_parser = on_disk())]
+    out: PathBuf,
+    /// Which epoch of the plan.
+    #[arg(long, default_value_t = 0, value_name = "E")]
+    epoch: u64,
+    /// Refuse a plan that draws documents that were removed since its snapshot.
+    #[arg(long)]
+    strict: bool,
+    #[command(flatten)]
+    shards: EpochShards,
+}
+
+/// An epoch that was written.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct BuildReport {
+    /// The directory.
+    out: String,
+    /// Seconds that it took.
+    seconds: f64,
+    /// Bytes of its files.
+    bytes: u64,
+    /// Millions of bytes a second.
+    mb_per_second: f64,
+    /// Its manifest.
+    manifest: Manifest,
+}
+
+impl Verb for EpochBuildArgs {
+    const PATH: &str = "epoch build";
+    const PYTHON: &str = "Plan.build";
+    const PYTHON_BY_HAND: &[&str] = &["what", "out", "epoch", "strict", "shards"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb epoch build crawl 1 --out epoch-0",
+        "corpusdb epoch build crawl recipe.toml --out epoch-0 --strict",
+    ];
+    const NOTES: &str = RECIPE_OR_PLAN;
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = BuildReport;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<BuildReport> {
+        let job = BuildJob { epoch: self.epoch, out: &self.out };
+        // Before the recipe is planned: what is refused leaves no plan behind.
+        job.refuse_taken().map_err(corpusdb::Error::from)?;
+        if self.strict {
+            let corpus = self.shards.open(path, call)?;
+            refuse_removed(&corpus, &planned(&corpus, &self.what, call)?)?;
+        }
+        let planned = self.stored_plan(path, call)?;
+        let corpus = self.shards.open(path, call)?;
+        note_removed(&corpus, &planned, call)?;
+        let started = Instant::now();
+        let manifest = corpus.build(&planned, &job, &call.context)?;
+        let seconds = started.elapsed().as_secs_f64();
+        let bytes: u64 = manifest.files.iter().map(|file| file.bytes).sum();
+        let mb_per_second = bytes as f64 / seconds.max(1e-9) / 1e6;
+        let out = self.out.to_string_lossy().into_owned();
+        Ok(BuildReport { out, seconds, bytes, mb_per_second, manifest })
+    }
+}
+
+impl EpochBuildArgs {
+    /// A stored plan, or the plan of a recipe, which is stored.
+    fn stored_plan(&self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Planned> {
+        match plan_number(&self.what) {
+            Some(number) => Ok(self.shards.open(path, call)?.stored_plan(number)?),
+            None => {
+                let recipe = read_recipe(Path::new(&self.what))?;
+                let mut writer = self.shards.open_writer(path, call)?;
+                Ok(writer.plan_epochs(&recipe, 1, &call.context)?.1)
+            }
+        }
+    }
+}
+
+impl Report for BuildReport {
+    const TYPE: &'static str = "build";
+
+    fn print(&self, out: &mut Output) {
+        let Self { out: directory, seconds, bytes, mb_per_second, manifest } = self;
+        out.line(format!(
+            "{directory}: {} rows, {} tokens, {} of them full, {} files, {} in {seconds:.1} s ({mb_per_second:.0} MB/s)",
+            number(manifest.totals.rows),
+            number(manifest.totals.tokens),
+            fine_percent(manifest.totals.efficiency),
+            manifest.files.len(),
+            size(*bytes)
+        ));
+        let rows = manifest.sources.iter().map(|source| {
+            vec![
+                source.name.clone(),
+                number(source.documents),
+                number(source.rows),
+                number(source.tokens),
+                fine_percent(source.asked_share),
+                fine_percent(source.achieved_share),
+                number(source.unused_tokens),
+            ]
+        });
+        out.table(
+            &["source", "documents", "rows", "tokens", "asked", "achieved", "unused"],
+            &rows.collect::<Vec<_>>(),
+        );
+    }
+}
+
+/// To three decimals: an achieved share differs from the asked one by less than a row.
+fn fine_percent(share: f64) -> String {
+    format!("{:.3} %", share * 100.0)
+}
+
+/// Read a written epoch back and check it against its plan and the corpus.
+#[derive(clap::Args)]
+pub(super) struct EpochVerifyArgs {
+    /// What `epoch build` wrote.
+    directory: PathBuf,
+    #[command(flatten)]
+    shards: EpochShards,
+}
+
+impl Verb for EpochVerifyArgs {
+    const PATH: &str = "epoch verify";
+    const PYTHON: &str = "Plan.verify";
+    const PYTHON_BY_HAND: &[&str] = &["directory", "shards"];
+    const EXAMPLES: &[&str] = &["corpusdb epoch verify crawl epoch-0"];
+    const NOTES: &str = "Exit code 1 when a check fails.";
+    const STOPS: bool = true;
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = Verification;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<Verification> {
+        let corpus = self.shards.open(path, call)?;
+        let planned = plan_of_manifest(&corpus, &self.directory)?;
+        Ok(corpus.verify(&planned, &self.directory, &call.context)?)
+    }
+}
+
+/// The stored plan that the manifest in a directory names.
+fn plan_of_manifest(corpus: &Corpus, directory: &Path) -> anyhow::Result<Planned> {
+    let path = directory.join("manifest.json");
+    let text =
+        std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
+    let manifest: serde_json::Value =
+        serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+    let hash = manifest.get("plan").and_then(|hash| hash.as_str()).unwrap_or_default();
+    let info = corpus.info()?;
+    let Some(epoch) = info.epochs.iter().find(|epoch| epoch.hash == hash) else {
+        anyhow::bail!(
+            "{} names plan {hash}, which this corpus does not have; was it built from another corpus?",
+            path.display()
+        );
+    };
+    Ok(corpus.stored_plan(epoch.number)?)
+}
+
+impl Report for Verification {
+    const TYPE: &'static str = "verification";
+
+    fn print(&self, out: &mut Output) {
+        for check in &self.checks {
+            let word = if check.passed { "ok" } else { "FAILED" };
+            out.line(format!("{word:6} {:14} {}", check.name, check.detail));
+        }
+        out.line(if self.passed() { "verified" } else { "verification failed" });
+    }
+
+    fn status(&self) -> ExitStatus {
+        if self.passed() { ExitStatus::Done } else { ExitStatus::BadAnswer }
+    }
+}

@@ -1,0 +1,137 @@
+//! `corpusdb report`: the corpus as a data card, a page or JSON; described in Croissant; summed up as the EU asks.
+
+use crate::cli::card;
+use crate::cli::output::{self, Output};
+use crate::cli::report::{croissant, summary, write_file, write_page};
+use crate::cli::session::on_disk;
+use crate::cli::verb::{Report, Verb, VerbCall};
+use anyhow::Context as _;
+use corpusdb::Corpus;
+use corpusdb::report::{CorpusReport, ReportOptions};
+use corpusdb::text_file::without_byte_order_mark;
+use serde::Serialize;
+use std::path::{Path, PathBuf};
+
+/// Make the data card of a corpus: one page that needs nothing else, or the same figures as JSON.
+///
+/// Sizes by source and language before and after dedup, lengths, duplicates with examples, what is not kept and why,
+/// declared numbers by source, test items that are in it, domains of keys that are addresses, commits and snapshots;
+/// with a plan, what a run gets. Everything is counted from the store, exactly; the same commit gives the same page.
+#[derive(clap::Args)]
+pub(super) struct ReportArgs {
+    /// The page that is written. By default none, and the figures are printed as JSON.
+    #[arg(id = "html", short, long = "output", value_name = "FILE", value_parser = on_disk())]
+    html: Option<PathBuf>,
+    /// Write a description in Croissant 1.0 with what is known for responsible use (RAI).
+    ///
+    /// What is filled in there already stays.
+    #[arg(long, value_name = "FILE", value_parser = on_disk())]
+    croissant: Option<PathBuf>,
+    /// Write what the template of the EU for the summary of training content asks, as Markdown.
+    #[arg(long, value_name = "FILE", value_parser = on_disk())]
+    eu_summary: Option<PathBuf>,
+    /// The corpora that the plan draws from beside this one, in its order; nothing else is told of them.
+    #[arg(long, value_name = "DIR", num_args = 1.., requires = "plan")]
+    shards: Vec<PathBuf>,
+    #[command(flatten)]
+    options: ReportOptions,
+}
+
+/// The figures of a data card.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct ReportAnswer {
+    #[serde(flatten)]
+    report: Box<CorpusReport>,
+    /// Whether a file has them.
+    #[serde(skip)]
+    is_written: bool,
+}
+
+impl Verb for ReportArgs {
+    const PATH: &str = "report";
+    const PYTHON: &str = "Corpus.report";
+    const PYTHON_BY_HAND: &[&str] = &["shards"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb report crawl -o card.html",
+        "corpusdb report crawl --plan 1 -o card.html",
+        "corpusdb report crawl --json | jq .sizes.kept",
+        "corpusdb report crawl --croissant croissant.json --eu-summary summary.md",
+    ];
+    const NOTES: &str = "\
+The page has no script and reads nothing: it can be mailed, printed, and put on any server. Without --no-texts it shows
+parts of some documents, as examples of duplicates. Without a file, JSON is printed.
+
+A Croissant description and the EU's summary say what the corpus knows; what only a person knows is named on stderr, or a
+blank. What is filled in of a Croissant file stays when it is written again.";
+    const STOPS: bool = true;
+    type On = Corpus;
+    type Options = ReportOptions;
+    type Report = ReportAnswer;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<ReportAnswer> {
+        let options = ReportOptions { domains_by_text: self.eu_summary.is_some(), ..self.options };
+        // What may be refused comes before the work.
+        let before = self.croissant.as_deref().map(read).transpose()?.flatten();
+        let report = match self.shards.as_slice() {
+            [] => corpus.report(&options, &call.context)?,
+            shards => {
+                let together = call.options.open_with(corpus.path(), shards)?;
+                together.report(&options, &call.context)?
+            }
+        };
+        if let Some(file) = &self.croissant {
+            let described = croissant(&report, before.as_deref())
+                .with_context(|| format!("describing the corpus in {}", file.display()))?;
+            // It was read before: what is filled in by hand stays.
+            write_file(file, described.text.as_bytes())?;
+            note_blanks(file, &described.blanks, call);
+        }
+        if let Some(file) = &self.eu_summary {
+            write_page(file, &summary(&report))?;
+        }
+        if let Some(file) = &self.html {
+            write_page(file, &card::page(&report))?;
+        }
+        let files = [&self.html, &self.croissant, &self.eu_summary];
+        let is_written = files.iter().any(|file| file.is_some());
+        Ok(ReportAnswer { report: Box::new(report), is_written })
+    }
+}
+
+/// Says what only a person knows.
+fn note_blanks(file: &Path, blanks: &[(&str, &str)], call: &VerbCall<'_>) {
+    if blanks.is_empty() {
+        return;
+    }
+    let lines: Vec<String> =
+        blanks.iter().map(|(name, what)| format!("  {name}: {what}")).collect();
+    call.note(&format!(
+        "not known, to be filled in by hand in {} (it stays there):\n{}",
+        file.display(),
+        lines.join("\n")
+    ));
+}
+
+/// What a file says; none where there is none.
+fn read(file: &Path) -> anyhow::Result<Option<String>> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(Some(without_byte_order_mark(&text).to_owned())),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("reading {}", file.display())),
+    }
+}
+
+impl Report for ReportAnswer {
+    const TYPE: &'static str = "report";
+
+    fn print(&self, out: &mut Output) {
+        if self.is_written {
+            return;
+        }
+        // The figures are for programs: people have the page.
+        match output::json_of(Self::TYPE, self, None) {
+            Ok(json) => out.text(&json),
+            Err(error) => out.line(error.to_string()),
+        }
+    }
+}

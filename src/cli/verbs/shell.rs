@@ -1,0 +1,203 @@
+//! The shell of `corpusdb sql`: reads statements and commands line by line, runs them, and stays open whatever becomes of
+//! them.
+
+use super::shell_editor::{LineEditor, ShellInput, quoted};
+use super::shell_input::{COMMANDS, ShellCommand, ShellStep, step};
+use super::sql_answer::{AnswerFile, AnswerFormat, StatementScope, print_answer};
+use crate::cli::causes;
+use crate::cli::output::{self, Output};
+use crate::cli::session::CommandSession;
+use corpusdb::query::{Format, SqlQuery};
+use corpusdb::show::number;
+use corpusdb::{Context, Corpus};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+const PROMPT: &str = "corpusdb> ";
+
+/// Runs the shell until it is left.
+pub(super) fn run(
+    path: &Path,
+    query: SqlQuery,
+    mode: Format,
+    session: &CommandSession,
+) -> anyhow::Result<()> {
+    let corpus = session.read(path)?;
+    let mut lines = LineEditor::open(&corpus)?;
+    let (documents, kept) =
+        (corpus.count(None)?, corpus.view().kept().map_err(corpusdb::Error::from)?);
+    output::note(&format!(
+        "corpusdb {}: {}, {} documents, {} kept\nStatements end with `;`. `.help` lists commands, Ctrl-C cancels a statement, Ctrl-D leaves.",
+        env!("CARGO_PKG_VERSION"),
+        path.display(),
+        number(documents),
+        number(kept.len()),
+    ));
+    let path = path.to_path_buf();
+    let mut shell = SqlShell { path, corpus, query, session, mode, timer: false, output: None };
+    loop {
+        let typed = match lines.read(PROMPT)? {
+            ShellInput::Text(typed) => typed,
+            ShellInput::Cleared => continue,
+            ShellInput::End => return Ok(()),
+        };
+        match step(&typed) {
+            // An end of input within a statement.
+            ShellStep::Nothing | ShellStep::Incomplete => {}
+            ShellStep::Wrong(why) => output::note(&format!("error: {why}")),
+            ShellStep::Command(ShellCommand::Quit) => return Ok(()),
+            ShellStep::Command(command) => shell.obey(command),
+            ShellStep::Statements(statements) => {
+                shell.reopen_if_changed(&mut lines);
+                // Those behind one that failed were meant to follow on it.
+                let _ = statements.iter().try_for_each(|it| shell.run_statement(&it.text));
+            }
+        }
+    }
+}
+
+/// What the next statement meets.
+struct SqlShell<'a> {
+    path: PathBuf,
+    corpus: Corpus,
+    query: SqlQuery,
+    session: &'a CommandSession,
+    mode: Format,
+    timer: bool,
+    /// The file that the next answer goes to.
+    output: Option<AnswerFile>,
+}
+
+/// A statement that failed, of which all was said.
+struct StatementFailure;
+
+impl SqlShell<'_> {
+    /// Opens the corpus again where a writer has committed since.
+    fn reopen_if_changed(&mut self, lines: &mut LineEditor) {
+        let looked = match self.corpus.is_current() {
+            Ok(true) => return,
+            Ok(false) => self.session.read(&self.path),
+            Err(error) => Err(error.into()),
+        };
+        match looked {
+            Ok(corpus) => {
+                lines.name(&corpus);
+                self.corpus = corpus;
+            }
+            Err(error) => output::note(&format!(
+                "note: this is the corpus as of commit {}, since it cannot be opened again: {}",
+                self.corpus.view().commit(),
+                causes(&error).join(": ")
+            )),
+        }
+    }
+
+    /// Runs a statement; Ctrl-C cancels it, and a second one ends the command.
+    fn run_statement(&mut self, statement: &str) -> Result<(), StatementFailure> {
+        let (interrupt, started) = (self.session.listen(), Instant::now());
+        let output = self.output.take();
+        let context = self.session.context().with_interrupt(&interrupt);
+        let answered = match &output {
+            Some(to) => self.write(to, statement, &context).map(|()| None),
+            None => self.show(statement, &context).map(Some),
+        };
+        self.session.listen_no_more();
+        self.session.progress.end();
+        let seconds = started.elapsed().as_secs_f64();
+        match answered {
+            Ok(rows) => {
+                let rows = rows.map_or(String::new(), |rows| format!("{} rows, ", number(rows)));
+                if self.timer {
+                    output::note(&format!("({rows}{seconds:.3} s)"));
+                }
+                Ok(())
+            }
+            Err(error) => {
+                // What went wrong is mended and asked again, into the same file.
+                self.output = output;
+                match interrupt.is_raised() {
+                    true => output::note("cancelled"),
+                    false => output::note(&format!("error: {}", causes(&error).join(": "))),
+                }
+                Err(StatementFailure)
+            }
+        }
+    }
+
+    fn scope(&self) -> StatementScope<'_> {
+        StatementScope { corpus: &self.corpus, query: &self.query }
+    }
+
+    /// Writes the answer to a statement to a file, and says so.
+    fn write(&self, to: &AnswerFile, statement: &str, context: &Context<'_>) -> anyhow::Result<()> {
+        let report = to.write(self.scope(), statement, context)?;
+        let text = match self.session.json {
+            true => output::json_of("sql", &report, None)? + "\n",
+            false => {
+                let mut out = Output::new(false);
+                report.print(&mut out);
+                out.into_parts().0
+            }
+        };
+        Ok(output::print(&text)?)
+    }
+
+    fn show(&self, statement: &str, context: &Context<'_>) -> anyhow::Result<u64> {
+        let mut out = BufWriter::new(output::stdout());
+        let printed = print_answer(self.scope(), statement, self.mode, &mut out, context);
+        out.flush()?;
+        let printed = printed?;
+        if printed.is_cut {
+            output::note("values that end in … are cut; `.mode line` shows them whole");
+        }
+        Ok(printed.rows)
+    }
+
+    fn obey(&mut self, command: ShellCommand) {
+        match command {
+            ShellCommand::Quit => {}
+            ShellCommand::Help => {
+                let wide = COMMANDS.iter().map(|it| it.usage.len()).max().unwrap_or(0);
+                for it in &COMMANDS {
+                    output::note(&format!("{:<wide$}  {}", it.usage, it.help));
+                }
+            }
+            ShellCommand::Mode(None) => output::note(&format!("mode is {}", self.mode.name())),
+            ShellCommand::Mode(Some(mode)) => self.mode = mode,
+            ShellCommand::Timer(on) => self.timer = on,
+            ShellCommand::Tables => drop(self.run_statement("SHOW TABLES")),
+            ShellCommand::Schema(Some(table)) => {
+                drop(self.run_statement(&format!("DESCRIBE {}", quoted(&table))));
+            }
+            ShellCommand::Schema(None) => self.schemas(),
+            ShellCommand::Output(None) => {
+                self.output = None;
+                output::note("answers are printed");
+            }
+            ShellCommand::Output(Some((to, force))) => {
+                // Where the ending tells nothing the mode does.
+                let format = match (to.extension(), self.mode) {
+                    (None, Format::Csv) => Some(AnswerFormat::Csv),
+                    (None, Format::Json) => Some(AnswerFormat::Jsonl),
+                    _ => None,
+                };
+                output::note(&format!("the next answer goes to {}", to.display()));
+                self.output = Some(AnswerFile { to, force, format });
+            }
+        }
+    }
+
+    fn schemas(&mut self) {
+        let names = match self.corpus.sql_names() {
+            Ok(names) => names,
+            Err(error) => return output::note(&format!("error: {error}")),
+        };
+        for table in names.tables {
+            output::note(&table.name);
+            if self.run_statement(&format!("DESCRIBE {}", quoted(&table.name))).is_err() {
+                break;
+            }
+        }
+    }
+}

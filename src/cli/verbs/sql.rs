@@ -1,0 +1,247 @@
+//! `corpusdb sql`: statements over the corpus, from the arguments, a file or standard input; on a terminal, a shell.
+
+use super::shell;
+use super::sql_answer::{AnswerFile, AnswerFormat, SqlFileReport, StatementScope, print_answer};
+use crate::cli::output::{self, Output};
+use crate::cli::verb::{CorpusPath, NoOptions, Report, Verb, VerbCall};
+use anyhow::Context as _;
+use corpusdb::Context;
+use corpusdb::query::{Format, Script, ScriptEnd, ScriptStatement, SqlQuery};
+use corpusdb::text_file::decode_text;
+use serde::Serialize;
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// Bytes of a script.
+const MOST: u64 = 64 << 20;
+
+/// Ask with SQL: documents, duplicates, sources, commits, epochs, rejects, tokenizers, snapshots.
+///
+/// Without a statement, on a terminal, it is a shell: it keeps a history, completes names, and .help lists its commands.
+#[derive(clap::Args)]
+pub(super) struct SqlArgs {
+    /// A statement, or several separated by semicolons; - stands for standard input.
+    #[arg(conflicts_with = "file")]
+    statement: Option<String>,
+    /// Read the statements from a file; - stands for standard input.
+    #[arg(short, long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// Write the answer to a file, also in a store (s3://, gs://, az://): .parquet, .arrow, .csv or .jsonl.
+    ///
+    /// The last two also with .gz or .zst behind.
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Replace the file of `output`.
+    #[arg(long, requires = "output")]
+    force: bool,
+    /// How the answer is printed or written. By default as a table; in a file as its ending says.
+    #[arg(long, value_enum)]
+    format: Option<AnswerFormat>,
+    /// Only documents that this snapshot keeps stand in the table documents; its columns are today's, kept too.
+    #[arg(long, value_name = "NAME")]
+    snapshot: Option<String>,
+}
+
+/// What statements came to.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum SqlAnswer {
+    /// The answer to one is in a file.
+    Written(SqlFileReport),
+    /// The rows went to standard output.
+    Streamed {},
+}
+
+impl Verb for SqlArgs {
+    const PATH: &str = "sql";
+    const PYTHON: &str = "Corpus.sql";
+    const EXAMPLES: &[&str] = &[
+        "corpusdb sql crawl \"SELECT source, sum(tokens) FROM documents WHERE kept GROUP BY source\"",
+        "corpusdb sql crawl \"SELECT key, jaccard FROM documents WHERE dup_of = 42\" --format csv",
+        "corpusdb sql crawl \"SELECT * FROM documents WHERE id = 42\" --format line",
+        "corpusdb sql crawl \"SELECT key, bytes FROM documents WHERE kept\" -o kept.parquet",
+        "corpusdb sql crawl 'DESCRIBE documents; SELECT count(*) FROM documents'",
+        "corpusdb sql crawl -f report.sql",
+        "corpusdb sql crawl \"SELECT meta ->> 'a.b' AS b, count(*) FROM documents GROUP BY b\"",
+        "corpusdb sql crawl \"SELECT key, score FROM documents JOIN read_csv('s.csv') USING (key)\"",
+        "corpusdb sql crawl --snapshot june \"SELECT count(*) FROM documents\"",
+    ];
+    const NOTES: &str = "\
+The statements of a file or of standard input are run one after another until one fails; the error names its line and
+column. -o writes the answer to one statement: complete, or not at all.
+
+docs/reference/sql.md lists every table and column.";
+    type On = CorpusPath;
+    type Options = NoOptions;
+    type Report = SqlAnswer;
+
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<SqlAnswer> {
+        let session = call.session()?;
+        // Whoever runs the command may read its files.
+        let mut query = SqlQuery::default().files(true);
+        if let Some(snapshot) = self.snapshot {
+            query = query.snapshot(snapshot);
+        }
+        let source = match (self.statement, self.file) {
+            (Some(dash), _) if dash == "-" => ScriptSource::Stdin,
+            (Some(text), _) => ScriptSource::Argument(text),
+            (_, Some(dash)) if dash.as_os_str() == "-" => ScriptSource::Stdin,
+            (_, Some(file)) => ScriptSource::File(file),
+            _ if !std::io::stdin().is_terminal() => ScriptSource::Stdin,
+            _ if std::io::stdout().is_terminal() && self.output.is_none() => {
+                let format = AnswerFormat::printed(self.format, session.json)?;
+                shell::run(path, query, format, session)?;
+                return Ok(SqlAnswer::Streamed {});
+            }
+            _ => anyhow::bail!(
+                "no statement: give one behind the corpus, or a file of them with `file=`; the shell needs a terminal to print on"
+            ),
+        };
+        let script = source.read()?;
+        let corpus = session.read(path)?;
+        let scope = StatementScope { corpus: &corpus, query: &query };
+        match self.output {
+            Some(to) => {
+                let to = AnswerFile { to, force: self.force, format: self.format };
+                let interrupt = session.listen();
+                let context = session.context().with_interrupt(&interrupt);
+                Ok(SqlAnswer::Written(script.write(scope, &to, &context)?))
+            }
+            None => {
+                let format = AnswerFormat::printed(self.format, session.json)?;
+                if script.print(scope, format)? {
+                    call.note(
+                        "values that end in … are cut; `format=` line, csv or json prints them whole",
+                    );
+                }
+                Ok(SqlAnswer::Streamed {})
+            }
+        }
+    }
+}
+
+impl Report for SqlAnswer {
+    const TYPE: &'static str = "sql";
+
+    fn print(&self, out: &mut Output) {
+        match self {
+            Self::Written(report) => report.print(out),
+            Self::Streamed {} => {}
+        }
+    }
+
+    fn is_streamed(&self) -> bool {
+        matches!(self, Self::Streamed {})
+    }
+}
+
+/// Where statements come from.
+enum ScriptSource {
+    Argument(String),
+    File(PathBuf),
+    Stdin,
+}
+
+/// Statements, at least one.
+struct ScriptFile {
+    /// What stands before the place of a statement in a message.
+    name: String,
+    statements: Vec<ScriptStatement>,
+}
+
+impl ScriptSource {
+    /// Cuts what is there into statements.
+    fn read(self) -> anyhow::Result<ScriptFile> {
+        let (name, text) = match self {
+            Self::Argument(text) => return argument(text),
+            Self::File(path) => {
+                let name = path.display().to_string();
+                let file = File::open(&path).with_context(|| format!("opening {name}"))?;
+                let text = read(file, &name)?;
+                (format!("{name}: "), text)
+            }
+            Self::Stdin => {
+                let name = "standard input".to_owned();
+                let text = read(std::io::stdin().lock(), &name)?;
+                (format!("{name}: "), text)
+            }
+        };
+        let statements = cut(&name, &text)?;
+        anyhow::ensure!(!statements.is_empty(), "{name}there is no statement");
+        Ok(ScriptFile { name, statements })
+    }
+}
+
+/// The statements of an argument. What is not several the engine refuses itself, in its own words.
+fn argument(text: String) -> anyhow::Result<ScriptFile> {
+    let is_alone = Script::read(&text).statements.len() < 2;
+    let statements = if is_alone { vec![ScriptStatement::alone(text)] } else { cut("", &text)? };
+    Ok(ScriptFile { name: String::new(), statements })
+}
+
+fn cut(name: &str, text: &str) -> anyhow::Result<Vec<ScriptStatement>> {
+    let script = Script::read(text);
+    if let ScriptEnd::Unclosed(fault) | ScriptEnd::Fault(fault) = &script.end {
+        anyhow::bail!("{name}line {}, column {}: {}", fault.line, fault.column, fault.why);
+    }
+    Ok(script.statements)
+}
+
+fn read(from: impl Read, name: &str) -> anyhow::Result<String> {
+    let mut bytes = Vec::new();
+    from.take(MOST + 1).read_to_end(&mut bytes).with_context(|| format!("reading {name}"))?;
+    anyhow::ensure!(bytes.len() as u64 <= MOST, "{name} has more than {MOST} bytes of SQL: cut it");
+    Ok(decode_text(name, bytes)?)
+}
+
+impl ScriptFile {
+    /// Prints the answers one after another, until a statement fails. Whether a value is not whole.
+    fn print(&self, scope: StatementScope<'_>, format: Format) -> anyhow::Result<bool> {
+        let mut out = BufWriter::new(output::stdout());
+        let mut is_cut = false;
+        for (at, statement) in self.statements.iter().enumerate() {
+            if at > 0 && matches!(format, Format::Table | Format::Line | Format::Markdown) {
+                out.write_all(b"\n")?;
+            }
+            let printed = print_answer(scope, &statement.text, format, &mut out, &Context::new());
+            // What was printed stands before what failed.
+            let printed = match printed {
+                Ok(printed) => printed,
+                Err(error) => {
+                    out.flush()?;
+                    return Err(self.placed(error, statement));
+                }
+            };
+            is_cut |= printed.is_cut;
+        }
+        out.flush()?;
+        Ok(is_cut)
+    }
+
+    /// Writes the answer of the only statement to a file.
+    fn write(
+        &self,
+        scope: StatementScope<'_>,
+        to: &AnswerFile,
+        context: &Context<'_>,
+    ) -> anyhow::Result<SqlFileReport> {
+        // Every statement that is run has rows for an answer, also DESCRIBE and SHOW.
+        let [statement] = self.statements.as_slice() else {
+            anyhow::bail!(
+                "`output=` writes the answer to one statement, and there are {}: run them one by one, each with a file of its own",
+                self.statements.len()
+            );
+        };
+        to.write(scope, &statement.text, context).map_err(|error| self.placed(error, statement))
+    }
+
+    /// The error with the place of the statement, where that is not plain.
+    fn placed(&self, error: anyhow::Error, statement: &ScriptStatement) -> anyhow::Error {
+        if self.name.is_empty() && self.statements.len() == 1 {
+            return error;
+        }
+        let ScriptStatement { line, column, .. } = statement;
+        error.context(format!("{}line {line}, column {column}", self.name))
+    }
+}

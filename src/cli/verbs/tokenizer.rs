@@ -1,0 +1,686 @@
+//! `corpusdb tokenizer`: registered, encoded by, asked, compared, checked, written to files and given up.
+
+use super::ingest::print_refused;
+use crate::cli::output::{self, Output};
+use crate::cli::report::write_file;
+use crate::cli::session::on_disk;
+use crate::cli::verb::{ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use anyhow::Context as _;
+use corpusdb::curate::{TokenizerDetails, TokenizerReport};
+use corpusdb::show::{number, size};
+use corpusdb::tokenizer::{
+    Given, NewTokenizer, Piece, TokenizerCheck, Verdict, VocabularyDiff, convert,
+};
+use corpusdb::{Corpus, CorpusWriter};
+use serde::Serialize;
+use serde_json::Value;
+use std::io::{Read, Write as _};
+use std::path::{Path, PathBuf};
+
+/// Register a tokenizer and encode what is stored.
+#[derive(clap::Args)]
+pub(super) struct TokenizerAddArgs {
+    /// The name it gets.
+    name: String,
+    /// A tokenizer.json (of tokenizers 0.x or 1.0), a SentencePiece .model, or, with `pattern`, a tiktoken rank file.
+    #[arg(required_unless_present_all = ["vocab", "merges"])]
+    file: Option<PathBuf>,
+    /// The vocab.json of GPT-2.
+    #[arg(long, value_name = "FILE", requires = "merges", conflicts_with = "file")]
+    vocab: Option<PathBuf>,
+    /// The merges.txt of GPT-2.
+    #[arg(long, value_name = "FILE", requires = "vocab", conflicts_with = "file")]
+    merges: Option<PathBuf>,
+    /// The split pattern of a tiktoken rank file, which does not hold it.
+    ///
+    /// One of gpt2, cl100k, llama3, o200k, qwen2 and tekken, or a regular expression.
+    #[arg(long, value_name = "NAME|REGEX", requires = "file")]
+    pattern: Option<String>,
+    /// A special token of a tiktoken rank file.
+    #[arg(id = "specials", long = "special", value_name = "TOKEN=ID", requires = "pattern", value_parser = parse_special)]
+    specials: Vec<(String, u32)>,
+    /// Whether what is stored is encoded. By default it is; else `tokenizer backfill`, or the next ingest, does it.
+    #[arg(id = "backfill", long = "no-backfill", action = clap::ArgAction::SetFalse)]
+    backfill: bool,
+}
+
+impl Verb for TokenizerAddArgs {
+    const PATH: &str = "tokenizer add";
+    const PYTHON: &str = "Tokenizers.add";
+    const PYTHON_BY_HAND: &[&str] = &["name", "file"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb tokenizer add crawl llama tokenizer.json",
+        "corpusdb tokenizer add crawl gpt2 --vocab vocab.json --merges merges.txt",
+        "corpusdb tokenizer add crawl t5 spiece.model",
+        "corpusdb tokenizer add crawl gpt4 cl100k_base.tiktoken --pattern cl100k \\\n      --special '<|endoftext|>=100257'",
+    ];
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = TokenizerReport;
+
+    fn run(
+        self,
+        writer: &mut CorpusWriter,
+        call: &VerbCall<'_>,
+    ) -> anyhow::Result<TokenizerReport> {
+        let (converted, lineage) = match (&self.file, &self.vocab, &self.merges) {
+            (Some(file), _, _) => {
+                let bytes = read(file)?;
+                let given = match &self.pattern {
+                    Some(pattern) => {
+                        Given::Tiktoken { ranks: &bytes, pattern, specials: &self.specials }
+                    }
+                    None if file.extension().is_some_and(|end| end == "model") => {
+                        Given::SentencePiece(&bytes)
+                    }
+                    None => Given::TokenizerJson(&bytes),
+                };
+                let converted = convert(given).map_err(corpusdb::Error::from);
+                (converted.with_context(|| file.display().to_string())?, file.display().to_string())
+            }
+            (None, Some(vocab), Some(merges)) => {
+                let lineage = format!("{} and {}", vocab.display(), merges.display());
+                let (vocab, merges) = (read(vocab)?, read(merges)?);
+                let given = Given::VocabAndMerges { vocab: &vocab, merges: &merges };
+                (convert(given).map_err(corpusdb::Error::from)?, lineage)
+            }
+            _ => anyhow::bail!("give a file, or `vocab=` and `merges=`"),
+        };
+        let new = NewTokenizer {
+            name: &self.name,
+            json: &converted.json,
+            lineage: &lineage,
+            originals: &converted.originals,
+            ..NewTokenizer::default()
+        };
+        let report = writer.register_and_encode(&new, self.backfill, &call.context)?;
+        note_markers(&report, call);
+        Ok(report)
+    }
+}
+
+fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
+    std::fs::read(path).with_context(|| format!("reading {}", path.display()))
+}
+
+fn parse_special(text: &str) -> Result<(String, u32), String> {
+    let (token, id) = text
+        .rsplit_once('=')
+        .filter(|(token, _)| !token.is_empty())
+        .ok_or_else(|| format!("`{text}` is not TOKEN=ID"))?;
+    let id = id.parse().map_err(|_| format!("`{id}` in `{text}` is not an id"))?;
+    Ok((token.to_owned(), id))
+}
+
+/// Says what of the templates of stored conversations the tokenizer reads as ordinary text.
+pub(super) fn note_markers(report: &TokenizerReport, call: &VerbCall<'_>) {
+    for (marker, tokens) in &report.ordinary_markers {
+        call.note(&format!(
+            "note: {} reads `{marker}` of a stored chat template as {tokens} ordinary tokens: turns cannot be told from what is said in them",
+            report.tokenizer.name
+        ));
+    }
+}
+
+impl Report for TokenizerReport {
+    const TYPE: &'static str = "tokenizer";
+
+    fn print(&self, out: &mut Output) {
+        print_tokenizer(self, out);
+    }
+}
+
+impl Listed for TokenizerReport {
+    const TYPE: &'static str = "tokenizer";
+
+    fn print_all(all: &[Self], out: &mut Output) {
+        all.iter().for_each(|one| print_tokenizer(one, out));
+    }
+}
+
+/// A line about a tokenizer, and what was encoded with it.
+pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
+    let of = &report.tokenizer;
+    let encoded = report.encoded_tokens.map_or(String::new(), |tokens| {
+        let encoded = number(report.encoded_documents.unwrap_or(0));
+        let tokens = number(tokens);
+        match report.copied_documents.unwrap_or(0) {
+            0 => format!(", encoded {tokens} tokens"),
+            copied => format!(
+                ", {tokens} tokens: {encoded} documents encoded, {} taken over",
+                number(copied)
+            ),
+        }
+    });
+    let state = match of.complete {
+        true => "",
+        false => "; not all is encoded: `corpusdb tokenizer backfill` goes on",
+    };
+    out.line(format!(
+        "{}: {} ids, encoder {}{encoded}{state} ({})",
+        of.name, of.vocab_size, of.backend, of.lineage
+    ));
+    for (special, documents) in report.special_tokens_in_text.iter().flatten() {
+        out.line(format!("  {} documents spell {special}: encoded as text", number(*documents)));
+    }
+    if let Some(refused) = &report.refused {
+        print_refused(&of.name, refused, out);
+    }
+}
+
+/// Encode what a registered tokenizer has not encoded yet; goes on where an interrupt stopped.
+#[derive(clap::Args)]
+pub(super) struct TokenizerBackfillArgs {
+    /// The tokenizer.
+    name: String,
+}
+
+impl Verb for TokenizerBackfillArgs {
+    const PATH: &str = "tokenizer backfill";
+    const PYTHON: &str = "Tokenizers.backfill";
+    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const EXAMPLES: &[&str] = &["corpusdb tokenizer backfill crawl llama"];
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = TokenizerReport;
+
+    fn run(
+        self,
+        writer: &mut CorpusWriter,
+        call: &VerbCall<'_>,
+    ) -> anyhow::Result<TokenizerReport> {
+        let report = writer.backfill(&self.name, &call.context)?;
+        note_markers(&report, call);
+        Ok(report)
+    }
+}
+
+/// Forget a tokenizer with all its ids; refused while a stored plan is by it.
+#[derive(clap::Args)]
+pub(super) struct TokenizerDropArgs {
+    /// The tokenizer.
+    name: String,
+    /// Also when plans depend on it (they cannot be opened afterwards) or ids of it came with records.
+    #[arg(long)]
+    force: bool,
+}
+
+/// A tokenizer that was given up.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct TokenizerDropReport {
+    /// The tokenizer.
+    name: String,
+    /// Stored plans that cannot be opened any more.
+    broken_plans: Vec<u32>,
+}
+
+impl Verb for TokenizerDropArgs {
+    const PATH: &str = "tokenizer drop";
+    const PYTHON: &str = "Tokenizers.drop";
+    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const EXAMPLES: &[&str] = &["corpusdb tokenizer drop crawl old"];
+    const STOPS: bool = false;
+    type On = CorpusWriter;
+    type Options = NoOptions;
+    type Report = TokenizerDropReport;
+
+    fn run(
+        self,
+        writer: &mut CorpusWriter,
+        _: &VerbCall<'_>,
+    ) -> anyhow::Result<TokenizerDropReport> {
+        let broken_plans = writer.drop_tokenizer(&self.name, self.force)?;
+        Ok(TokenizerDropReport { name: self.name, broken_plans })
+    }
+}
+
+impl Report for TokenizerDropReport {
+    const TYPE: &'static str = "dropped";
+
+    fn print(&self, out: &mut Output) {
+        let plans: Vec<String> = self.broken_plans.iter().map(u32::to_string).collect();
+        let broken = match plans.as_slice() {
+            [] => String::new(),
+            plans => format!("; plans {} cannot be opened any more", plans.join(", ")),
+        };
+        out.line(format!("dropped {}{broken}", self.name));
+    }
+}
+
+/// List tokenizers.
+#[derive(clap::Args)]
+pub(super) struct TokenizerListArgs {}
+
+impl Verb for TokenizerListArgs {
+    const PATH: &str = "tokenizer list";
+    const EXAMPLES: &[&str] = &["corpusdb tokenizer list crawl"];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = Listing<TokenizerReport>;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<TokenizerReport>> {
+        Ok(Listing(corpus.tokenizer_reports()))
+    }
+}
+
+/// Show where a tokenizer came from: record, files, and every decision of its training.
+#[derive(clap::Args)]
+pub(super) struct TokenizerShowArgs {
+    /// The tokenizer.
+    name: String,
+}
+
+impl Verb for TokenizerShowArgs {
+    const PATH: &str = "tokenizer show";
+    const PYTHON: &str = "Tokenizers.show";
+    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const EXAMPLES: &[&str] = &["corpusdb tokenizer show crawl own-32k"];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = TokenizerDetails;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<TokenizerDetails> {
+        Ok(corpus.tokenizer_details(&self.name)?)
+    }
+}
+
+impl Report for TokenizerDetails {
+    const TYPE: &'static str = "tokenizer";
+
+    fn print(&self, out: &mut Output) {
+        // Decisions are shown as they were stored, whatever release did.
+        match serde_json::to_value(self) {
+            Ok(value) => print_outline(&value, 0, out),
+            Err(error) => out.line(error.to_string()),
+        }
+    }
+}
+
+/// A value as an indented outline.
+fn print_outline(value: &Value, depth: usize, out: &mut Output) {
+    let indent = "  ".repeat(depth);
+    let is_nested = |value: &Value| match value {
+        Value::Object(map) => !map.is_empty(),
+        Value::Array(all) => all.iter().any(Value::is_object),
+        _ => false,
+    };
+    match value {
+        Value::Object(map) => {
+            for (key, value) in map {
+                let key = key.replace('_', " ");
+                if is_nested(value) {
+                    out.line(format!("{indent}{key}"));
+                    print_outline(value, depth + 1, out);
+                } else {
+                    out.line(format!("{indent}{key}: {}", plain(value)));
+                }
+            }
+        }
+        Value::Array(all) => {
+            for value in all {
+                match value {
+                    Value::Object(map) => {
+                        let member = |(key, value): (&String, &Value)| {
+                            format!("{} {}", key.replace('_', " "), plain(value))
+                        };
+                        let row: Vec<String> = map.iter().map(member).collect();
+                        out.line(format!("{indent}{}", row.join(", ")));
+                    }
+                    value => out.line(format!("{indent}{}", plain(value))),
+                }
+            }
+        }
+        value => out.line(format!("{indent}{}", plain(value))),
+    }
+}
+
+fn plain(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(all) => all.iter().map(plain).collect::<Vec<_>>().join(" "),
+        value => value.to_string(),
+    }
+}
+
+/// Compare two tokenizers: ids kept, moved, removed and added.
+#[derive(clap::Args)]
+pub(super) struct TokenizerDiffArgs {
+    /// The one before.
+    a: String,
+    /// The one after.
+    b: String,
+}
+
+impl Verb for TokenizerDiffArgs {
+    const PATH: &str = "tokenizer diff";
+    const PYTHON: &str = "Tokenizers.diff";
+    const PYTHON_BY_HAND: &[&str] = &["a", "b"];
+    const EXAMPLES: &[&str] = &["corpusdb tokenizer diff crawl gpt2 gpt2-med"];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = VocabularyDiff;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<VocabularyDiff> {
+        Ok(corpus.diff_tokenizers(&self.a, &self.b)?)
+    }
+}
+
+impl Report for VocabularyDiff {
+    const TYPE: &'static str = "tokenizer_diff";
+
+    fn print(&self, out: &mut Output) {
+        const MOST: usize = 10;
+        let rows = [
+            ("kept", self.kept),
+            ("moved", self.moved.len() as u64),
+            ("removed", self.removed.len() as u64),
+            ("added", self.added.len() as u64),
+            ("merges kept", self.merges_kept),
+            ("merges removed", self.merges_removed),
+            ("merges added", self.merges_added),
+        ];
+        let rows = rows.map(|(name, count)| vec![name.to_owned(), number(count)]);
+        out.table(&["ids", "count"], &rows);
+        for (token, from, to) in self.moved.iter().take(MOST) {
+            out.line(format!("moved {token:?}: {from} -> {to}"));
+        }
+        for (token, id) in self.removed.iter().take(MOST) {
+            out.line(format!("removed {token:?}: {id}"));
+        }
+        for (token, id) in self.added.iter().take(MOST) {
+            out.line(format!("added {token:?}: {id}"));
+        }
+        out.line(match self.keeps_old_ids {
+            true => "every old id keeps its token: ids of the first are ids of the second",
+            false => {
+                "old ids do not keep their tokens: ids of the first mean nothing to the second"
+            }
+        });
+    }
+}
+
+/// Check tokenizers: both encoders, stored ids, and a table of odd texts.
+#[derive(clap::Args)]
+pub(super) struct TokenizerCheckArgs {
+    /// The tokenizer. By default all.
+    name: Option<String>,
+}
+
+/// Whether the ids of some tokenizers can be trusted.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(transparent)]
+pub(super) struct TokenizerChecks(Vec<CheckedTokenizer>);
+
+/// Whether the ids of a tokenizer can be trusted.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct CheckedTokenizer {
+    /// The tokenizer.
+    name: String,
+    /// Whether no case is at fault and stored ids are those of the texts.
+    good: bool,
+    /// A document whose stored ids are not the ones of its text.
+    other_ids: Option<u64>,
+    /// Both encoders, and what the tokenizer does with odd texts.
+    check: TokenizerCheck,
+}
+
+impl Verb for TokenizerCheckArgs {
+    const PATH: &str = "tokenizer check";
+    const PYTHON: &str = "Tokenizers.check";
+    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const EXAMPLES: &[&str] =
+        &["corpusdb tokenizer check crawl", "corpusdb tokenizer check crawl llama --json"];
+    const NOTES: &str =
+        "Exit code 1 when a case is at fault or a stored id is not the one that its text has.";
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = TokenizerChecks;
+
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<TokenizerChecks> {
+        let names = match self.name {
+            Some(name) => vec![name],
+            None => corpus.view().tokenizers().map(|(_, record)| record.name.clone()).collect(),
+        };
+        let checked = names.into_iter().map(|name| {
+            let (check, other) = corpus.check_tokenizer(&name)?;
+            let good = check.is_good() && other.is_none();
+            let other_ids = other.map(|document| document.0);
+            Ok(CheckedTokenizer { name, good, other_ids, check })
+        });
+        Ok(TokenizerChecks(checked.collect::<anyhow::Result<_>>()?))
+    }
+}
+
+impl Report for TokenizerChecks {
+    const TYPE: &'static str = "tokenizer_check";
+
+    fn print(&self, out: &mut Output) {
+        self.0.iter().for_each(|checked| print_check(checked, out));
+    }
+
+    fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
+        self.0.iter().map(|one| Ok(output::json_of(Self::TYPE, one, None)? + "\n")).collect()
+    }
+
+    fn status(&self) -> ExitStatus {
+        let is_good = self.0.iter().all(|checked| checked.good);
+        if is_good { ExitStatus::Done } else { ExitStatus::BadAnswer }
+    }
+}
+
+fn print_check(checked: &CheckedTokenizer, out: &mut Output) {
+    let CheckedTokenizer { name, other_ids, check, .. } = checked;
+    let reason = check.reason.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+    out.line(format!("{name}: {} ids, {} encoder{reason}", check.vocab_size, check.backend));
+    for case in &check.cases {
+        let verdict = match case.verdict {
+            Verdict::Ok => "ok",
+            Verdict::Notice => "notice",
+            Verdict::Fault => "FAULT",
+        };
+        out.line(format!("  {verdict:<6}  {}: {}", case.name, case.what));
+    }
+    match other_ids {
+        Some(document) => out.line(format!(
+            "  FAULT   stored ids: those of document {document} are not the ones that its text has"
+        )),
+        None => {
+            out.line("  ok      stored ids: those of a sample are the ones that the texts have")
+        }
+    }
+}
+
+/// Write a tokenizer to a file: tokenizer.json, or a SentencePiece .model.
+///
+/// A name that ends in .model gives a SentencePiece model of a BPE on characters or a Unigram; any other name its
+/// tokenizer.json; - prints that.
+#[derive(clap::Args)]
+pub(super) struct TokenizerExportArgs {
+    /// The tokenizer.
+    name: String,
+    /// The file to write.
+    #[arg(value_parser = on_disk())]
+    file: PathBuf,
+    /// Write the files that it was registered with, verbatim, to the new directory `file`.
+    #[arg(long)]
+    originals: bool,
+}
+
+/// A tokenizer that was written to files.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct TokenizerExportReport {
+    /// The tokenizer.
+    name: String,
+    /// The file, or the directory.
+    to: String,
+    /// Bytes that were written.
+    bytes: u64,
+    /// Whether the file went to standard output.
+    #[serde(skip)]
+    is_streamed: bool,
+}
+
+impl Verb for TokenizerExportArgs {
+    const PATH: &str = "tokenizer export";
+    const PYTHON: &str = "Tokenizers.export";
+    const PYTHON_BY_HAND: &[&str] = &["name", "file"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb tokenizer export crawl own-32k tokenizer.json",
+        "corpusdb tokenizer export crawl multi multi.model",
+        "corpusdb tokenizer export crawl gpt2 files/ --originals",
+    ];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = TokenizerExportReport;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<TokenizerExportReport> {
+        let (file, mut is_streamed) = (&self.file, false);
+        let bytes = if self.originals {
+            let files = corpus.tokenizer_originals(&self.name)?;
+            std::fs::create_dir(file)
+                .with_context(|| format!("making the new directory {}", file.display()))?;
+            for (name, bytes) in &files {
+                write_file(&file.join(name), bytes)?;
+            }
+            files.iter().map(|(_, bytes)| bytes.len()).sum()
+        } else if file.extension().is_some_and(|end| end == "model") {
+            let model = corpus.sentencepiece_model(&self.name)?;
+            write_file(file, &model)?;
+            model.len()
+        } else {
+            let json = corpus.tokenizer_json(&self.name)?;
+            is_streamed = file == Path::new("-") && call.session.is_some();
+            match is_streamed {
+                true => output::stdout().write_all(&json)?,
+                false => write_file(file, &json)?,
+            }
+            json.len()
+        };
+        let to = file.to_string_lossy().into_owned();
+        Ok(TokenizerExportReport { name: self.name, to, bytes: bytes as u64, is_streamed })
+    }
+}
+
+impl Report for TokenizerExportReport {
+    const TYPE: &'static str = "tokenizer_export";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("{}: {}", self.to, size(self.bytes)));
+    }
+
+    fn is_streamed(&self) -> bool {
+        self.is_streamed
+    }
+}
+
+/// Show the tokens of a text: ids and pieces.
+#[derive(clap::Args)]
+pub(super) struct TokenizerEncodeArgs {
+    /// The tokenizer.
+    name: String,
+    /// The text. By default that of standard input.
+    #[arg(long, allow_hyphen_values = true)]
+    text: Option<String>,
+    /// Whether special tokens spelled in the text are special tokens, not text.
+    #[arg(long)]
+    specials: bool,
+}
+
+/// Show the text of ids, piece by piece.
+#[derive(clap::Args)]
+pub(super) struct TokenizerDecodeArgs {
+    /// The tokenizer.
+    name: String,
+    /// The ids.
+    #[arg(value_name = "ID")]
+    ids: Vec<u32>,
+    /// The ids in one text, with spaces or commas between them. By default that of standard input.
+    #[arg(long, conflicts_with = "ids", value_name = "IDS")]
+    text: Option<String>,
+}
+
+/// A text and its tokens.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct TokenizedText {
+    /// The tokenizer.
+    tokenizer: String,
+    /// The text.
+    text: String,
+    /// Its tokens, each with what it stands for.
+    tokens: Vec<Piece>,
+}
+
+impl Verb for TokenizerEncodeArgs {
+    const PATH: &str = "tokenizer encode";
+    const PYTHON: &str = "Tokenizers.pieces";
+    const PYTHON_BY_HAND: &[&str] = &["name", "text"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb tokenizer encode crawl gpt2 --text 'Hello, world'",
+        "corpusdb tokenizer encode crawl gpt2 --json < page.txt",
+    ];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = TokenizedText;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<TokenizedText> {
+        let text = text_or_stdin(self.text, call)?;
+        let tokens = corpus.encode(Some(&self.name), &text, self.specials)?;
+        Ok(TokenizedText { tokenizer: self.name, text, tokens })
+    }
+}
+
+impl Verb for TokenizerDecodeArgs {
+    const PATH: &str = "tokenizer decode";
+    const PYTHON: &str = "Tokenizers.decode";
+    const PYTHON_BY_HAND: &[&str] = &["name", "ids"];
+    const EXAMPLES: &[&str] = &["corpusdb tokenizer decode crawl gpt2 15496 11 995"];
+    type On = Corpus;
+    type Options = NoOptions;
+    type Report = TokenizedText;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<TokenizedText> {
+        let ids = match self.ids.is_empty() {
+            true => parse_ids(&text_or_stdin(self.text, call)?)?,
+            false => self.ids,
+        };
+        let text = corpus.decode(Some(&self.name), &ids)?;
+        let loaded = corpus.tokenizer(Some(&self.name))?;
+        let piece = |id: u32| -> anyhow::Result<Piece> {
+            let text = loaded.tokenizer.decode(&[id]).map_err(corpusdb::Error::from)?;
+            Ok(Piece { id, text })
+        };
+        let tokens = ids.iter().map(|id| piece(*id)).collect::<Result<_, _>>()?;
+        Ok(TokenizedText { tokenizer: self.name, text, tokens })
+    }
+}
+
+impl Report for TokenizedText {
+    const TYPE: &'static str = "tokens";
+
+    fn print(&self, out: &mut Output) {
+        let row = |piece: &Piece| vec![piece.id.to_string(), format!("{:?}", piece.text)];
+        out.table(&["id", "piece"], &self.tokens.iter().map(row).collect::<Vec<_>>());
+        let (tokens, bytes) = (self.tokens.len(), self.text.len());
+        out.line(format!("{tokens} tokens, {bytes} bytes: {:?}", self.text));
+    }
+}
+
+/// What was given, or what standard input has.
+fn text_or_stdin(text: Option<String>, call: &VerbCall<'_>) -> anyhow::Result<String> {
+    if let Some(text) = text {
+        return Ok(text);
+    }
+    anyhow::ensure!(call.session.is_some(), "give `text=`: standard input is for the command");
+    let mut read = String::new();
+    std::io::stdin().read_to_string(&mut read).context("reading standard input")?;
+    Ok(read)
+}
+
+fn parse_ids(text: &str) -> anyhow::Result<Vec<u32>> {
+    let words = text.split(|c: char| c.is_whitespace() || matches!(c, ',' | '[' | ']'));
+    words
+        .filter(|word| !word.is_empty())
+        .map(|word| word.parse().with_context(|| format!("`{word}` is not an id")))
+        .collect()
+}

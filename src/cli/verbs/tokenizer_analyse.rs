@@ -1,0 +1,180 @@
+//! `corpusdb tokenizer analyse`: what tokenizers make of the corpus, in numbers and as a page.
+
+use crate::cli::output::Output;
+use crate::cli::report::{named, write_page};
+use crate::cli::session::on_disk;
+use crate::cli::tokenizer_page;
+use crate::cli::verb::{Report, Verb, VerbCall};
+use corpusdb::Corpus;
+use corpusdb::curate::AnalyseOptions;
+use corpusdb::show::{decimals, number, percent, size};
+use corpusdb::tokenizer::analyse::{AnalysisReport, GroupMetrics, TokenizerAnalysis};
+use std::path::PathBuf;
+
+/// Rows of a table of groups.
+const MOST_GROUPS: usize = 12;
+
+/// Analyse tokenizers on the corpus: compression, fertility, parity, vocabulary use, the price of its size.
+///
+/// Measured on a uniform sample of the kept documents. The curve of sequence length against vocabulary size is exact
+/// for the texts looked at and needs one tokenizer, trained once at the largest size: BPE and WordPiece are cut to
+/// every size, of a Unigram smaller ones are trained on the sample, which takes about as long as its training did.
+#[derive(clap::Args)]
+pub(super) struct TokenizerAnalyseArgs {
+    /// The tokenizers.
+    #[arg(required = true, value_name = "NAME")]
+    names: Vec<String>,
+    /// Write a page that needs no server, script or other file.
+    #[arg(long, value_name = "FILE", value_parser = on_disk())]
+    html: Option<PathBuf>,
+    #[command(flatten)]
+    options: AnalyseOptions,
+}
+
+impl Verb for TokenizerAnalyseArgs {
+    const PATH: &str = "tokenizer analyse";
+    const PYTHON: &str = "Tokenizers.analyse";
+    const PYTHON_BY_HAND: &[&str] = &["names"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb tokenizer analyse crawl gpt2 own-32k --by language",
+        "corpusdb tokenizer analyse crawl own-32k --by source --html own-32k.html",
+        "corpusdb tokenizer analyse crawl own-32k --json | jq .tokenizers[0].curve.knee",
+    ];
+    const STOPS: bool = true;
+    type On = Corpus;
+    type Options = AnalyseOptions;
+    type Report = AnalysisReport;
+
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<AnalysisReport> {
+        let report = corpus.analyse(&self.names, &self.options, &call.context)?;
+        if let Some(file) = &self.html {
+            write_page(file, &tokenizer_page::page(&report, &named(corpus.path())))?;
+        }
+        Ok(report)
+    }
+}
+
+impl Report for AnalysisReport {
+    const TYPE: &'static str = "tokenizer_analysis";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!(
+            "{} of {} documents, {} of {}",
+            number(self.documents),
+            number(self.selected_documents),
+            size(self.bytes),
+            size(self.selected_bytes)
+        ));
+        let row = |analysis: &TokenizerAnalysis| cells(&analysis.name, &analysis.total);
+        let relative = format!("length / {}", self.reference);
+        let mut head = head("tokenizer");
+        head.push(&relative);
+        out.table(&head, &self.tokenizers.iter().map(row).collect::<Vec<_>>());
+        for analysis in &self.tokenizers {
+            out.line("");
+            print_tokenizer(analysis, out);
+            print_curve(analysis, out);
+            if self.grouped_by != "all" {
+                print_groups(analysis, out);
+            }
+        }
+    }
+}
+
+/// The names of the columns that every table of figures has.
+fn head(first: &str) -> Vec<&str> {
+    vec![first, "tokens", "bytes/token", "chars/token", "fertility", "one-token words"]
+}
+
+fn cells(name: &str, metrics: &GroupMetrics) -> Vec<String> {
+    let optional = |value: Option<f64>| value.map_or("-".to_owned(), decimals);
+    vec![
+        name.to_owned(),
+        number(metrics.counts.tokens),
+        decimals(metrics.bytes_per_token),
+        decimals(metrics.characters_per_token),
+        optional(metrics.fertility),
+        metrics.single_token_word_share.map_or("-".to_owned(), percent),
+        optional(metrics.relative_length),
+    ]
+}
+
+/// What is used of the vocabulary.
+fn print_tokenizer(analysis: &TokenizerAnalysis, out: &mut Output) {
+    let usage = &analysis.vocabulary_use;
+    out.line(format!(
+        "{}: {}, {} ids, {} unused in the sample, {} used fewer than 10 times",
+        analysis.name,
+        analysis.model,
+        number(analysis.ids),
+        number(usage.unused_ids),
+        number(usage.rare_ids),
+    ));
+    let covered: Vec<String> = usage
+        .covered
+        .iter()
+        .map(|share| format!("{} ids give {} %", number(share.ids), share.percent))
+        .collect();
+    out.line(format!(
+        "Renyi efficiency {}, Shannon {}; {} of all tokens",
+        decimals(usage.renyi_efficiency),
+        decimals(usage.shannon_efficiency),
+        covered.join(", ")
+    ));
+}
+
+/// The groups with most text.
+fn print_groups(analysis: &TokenizerAnalysis, out: &mut Output) {
+    let row = |group: &GroupMetrics| {
+        let mut row = cells(&group.name, group);
+        row.push(decimals(group.parity));
+        row
+    };
+    let rows: Vec<Vec<String>> = analysis.groups.iter().take(MOST_GROUPS).map(row).collect();
+    let mut head = head("group");
+    head.extend(["length", "parity"]);
+    out.table(&head, &rows);
+    let more = analysis.groups.len().saturating_sub(MOST_GROUPS);
+    if more > 0 {
+        out.line(format!("and {} more: `--json` has them", number(more as u64)));
+    }
+    if let Some(gini) = analysis.gini_bytes {
+        out.line(format!("Gini of tokens a byte over the groups: {}", decimals(gini)));
+    }
+}
+
+/// Sequence length and price at some vocabulary sizes, and the knee.
+fn print_curve(analysis: &TokenizerAnalysis, out: &mut Output) {
+    let Some(curve) = &analysis.curve else {
+        if let Some(why) = &analysis.no_curve {
+            out.line(format!("no curve: {why}"));
+        }
+        return;
+    };
+    let rows: Vec<Vec<String>> = curve
+        .prices
+        .iter()
+        .map(|price| {
+            vec![
+                number(price.vocab_size),
+                number(price.tokens),
+                decimals(price.bytes_per_token),
+                decimals(price.length_ratio),
+                price.next_thousand.map_or("-".to_owned(), percent),
+                number(price.parameters_tied),
+                number(price.parameters_untied),
+            ]
+        })
+        .collect();
+    let head =
+        ["ids", "tokens", "bytes/token", "length", "next 1,000 save", "parameters", "untied"];
+    out.table(&head, &rows);
+    if let (Some(knee), Some(price)) = (&curve.knee, &curve.price_knee) {
+        out.line(format!(
+            "knee at {} ids over the logarithm of the size, at {} over the size itself, which is what is paid for (embedding width {})",
+            number(knee.vocab_size),
+            number(price.vocab_size),
+            number(curve.embedding_width)
+        ));
+    }
+}

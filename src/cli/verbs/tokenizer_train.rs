@@ -1,0 +1,475 @@
+//! `corpusdb tokenizer train` and `extend`: a tokenizer learnt from what is stored, or a longer one made of another.
+
+use super::tokenizer::{note_markers, print_tokenizer};
+use crate::cli::output::{self, Output};
+use crate::cli::report::write_file;
+use crate::cli::session::on_disk;
+use crate::cli::text_file::read_text;
+use crate::cli::verb::{ExitStatus, Report, Verb, VerbCall};
+use anyhow::Context as _;
+use corpusdb::CorpusWriter;
+use corpusdb::curate::{
+    ExtensionSource, TokenizerReport, TrainedTokenizer, TrainingRecord, TrainingTexts,
+};
+use corpusdb::show::{decimals, number, probability, size};
+use corpusdb::tokenizer::{
+    Extension, GrowthOptions, Outcome, TermCounts, TermOptions, TermReport, TokenizerError,
+    TrainOptions,
+};
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Rows of a table of groups.
+const MOST_GROUPS: usize = 12;
+
+/// Train a tokenizer on the kept documents, register it and encode what is stored.
+///
+/// Equal to the stock trainer of the library tokenizers on the same texts, unless counts are weighed or too large for it.
+/// The same corpus and options give the same file. After an interrupt run the same command again.
+#[derive(clap::Args)]
+pub(super) struct TokenizerTrainArgs {
+    /// The name it gets.
+    name: String,
+    /// Factor on the counts of a group, after `alpha`; 0 leaves it out.
+    #[arg(id = "weights", long = "weight", value_name = "GROUP=FACTOR", value_parser = parse_weight)]
+    weights: Vec<(String, f64)>,
+    /// A file with a JSON object of such factors; `weights` comes after it.
+    #[arg(id = "weights_file", long = "weights", value_name = "FILE")]
+    weights_file: Option<PathBuf>,
+    /// A text that must be one token.
+    #[arg(
+        id = "seed_tokens",
+        long = "seed-token",
+        value_name = "TEXT",
+        allow_hyphen_values = true
+    )]
+    seed_tokens: Vec<String>,
+    /// A file of such texts, one a line.
+    #[arg(id = "seed_tokens_file", long = "seed-tokens", value_name = "FILE")]
+    seed_tokens_file: Option<PathBuf>,
+    /// Whether what is stored is encoded. By default it is; else `tokenizer backfill`, or the next ingest, does it.
+    #[arg(id = "backfill", long = "no-backfill", action = clap::ArgAction::SetFalse)]
+    backfill: bool,
+    #[command(flatten)]
+    training: TrainingChoice,
+}
+
+/// What is trained, and on what.
+#[derive(clap::Args, Debug, Default, PartialEq)]
+pub(super) struct TrainingChoice {
+    #[command(flatten)]
+    texts: TrainingTexts,
+    #[command(flatten)]
+    options: TrainOptions,
+}
+
+impl Verb for TokenizerTrainArgs {
+    const PATH: &str = "tokenizer train";
+    const PYTHON: &str = "Tokenizers.train";
+    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb tokenizer train crawl own-32k --vocab-size 32768 --pattern llama3",
+        "corpusdb tokenizer train crawl multi --model unigram --byte-fallback --by language --alpha 0.3",
+        "corpusdb tokenizer train crawl code --where \"source = 'code'\" --digits single --reserve 64",
+    ];
+    type On = CorpusWriter;
+    type Options = TrainingChoice;
+    type Report = TrainedTokenizer;
+
+    fn run(
+        self,
+        writer: &mut CorpusWriter,
+        call: &VerbCall<'_>,
+    ) -> anyhow::Result<TrainedTokenizer> {
+        let TrainingChoice { texts, mut options } = self.training;
+        if let Some(file) = &self.weights_file {
+            let weights: BTreeMap<String, f64> = serde_json::from_str(&read_text(file)?)
+                .with_context(|| {
+                    format!(
+                        "{}: not a JSON object of numbers, such as {{\"de\": 2.0}}",
+                        file.display()
+                    )
+                })?;
+            options.weights = weights;
+        }
+        options.weights.extend(self.weights);
+        if let Some(file) = &self.seed_tokens_file {
+            options.seed_tokens = lines(&read_text(file)?).map(str::to_owned).collect();
+        }
+        options.seed_tokens.extend(self.seed_tokens);
+        let trained = writer.train_and_register(
+            &self.name,
+            &options,
+            &texts,
+            self.backfill,
+            &call.context,
+        )?;
+        note_markers(&trained.tokenizer, call);
+        Ok(trained)
+    }
+}
+
+fn parse_weight(text: &str) -> Result<(String, f64), String> {
+    let (group, factor) =
+        text.rsplit_once('=').ok_or_else(|| format!("`{text}` is not GROUP=FACTOR"))?;
+    let factor = factor.parse().map_err(|_| format!("`{factor}` in `{text}` is not a number"))?;
+    Ok((group.to_owned(), factor))
+}
+
+/// The lines of a text that are not empty.
+fn lines(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().filter(|line| !line.is_empty())
+}
+
+impl Report for TrainedTokenizer {
+    const TYPE: &'static str = "tokenizer";
+
+    fn print(&self, out: &mut Output) {
+        print_groups(&self.decisions, out);
+        print_tokenizer(&self.tokenizer, out);
+    }
+}
+
+/// Coverage and compression of the groups, the largest first.
+fn print_groups(decisions: &TrainingRecord, out: &mut Output) {
+    let mut groups: Vec<_> =
+        decisions.report.groups.iter().zip(&decisions.bytes_per_token).collect();
+    groups.sort_by_key(|(group, _)| std::cmp::Reverse(group.mass.bytes));
+    let rows: Vec<Vec<String>> = groups
+        .iter()
+        .take(MOST_GROUPS)
+        .map(|(group, bytes_per_token)| {
+            vec![
+                group.name.clone(),
+                size(group.mass.bytes),
+                decimals(group.weight),
+                probability(group.character_coverage),
+                bytes_per_token.map_or("-".to_owned(), decimals),
+            ]
+        })
+        .collect();
+    out.table(&["group", "text", "weight", "characters covered", "bytes a token"], &rows);
+    let more = groups.len().saturating_sub(MOST_GROUPS);
+    if more > 0 {
+        out.line(format!("and {} more: `corpusdb tokenizer show`", number(more as u64)));
+    }
+}
+
+/// Extend a tokenizer: old ids stay, new ones follow.
+///
+/// Registers the extended tokenizer, encodes what is stored (documents without a new token take over the ids of the
+/// base), and writes tokenizer.json, embedding_map.jsonl and embedding_map.safetensors. Where nothing is new it says so,
+/// and registers and writes nothing: exit code 0 if every term is a token already, 1 if none could become one. After an
+/// interrupt run the same command again.
+#[derive(clap::Args)]
+pub(super) struct TokenizerExtendArgs {
+    /// The tokenizer to extend.
+    base: String,
+    /// The name of the extended one.
+    name: String,
+    /// A term that becomes one token.
+    #[arg(
+        id = "terms",
+        long = "term",
+        value_name = "TEXT",
+        required_unless_present_any = ["terms_file", "grow"],
+        allow_hyphen_values = true
+    )]
+    terms: Vec<String>,
+    /// A file of such terms, one a line.
+    #[arg(id = "terms_file", long = "terms", value_name = "FILE")]
+    terms_file: Option<PathBuf>,
+    /// Go on with byte-pair training for so many new ids (BPE only).
+    #[arg(
+        long,
+        value_name = "N",
+        conflicts_with_all = ["terms", "terms_file", "forms", "added_tokens"]
+    )]
+    grow: Option<u32>,
+    /// Grow on the documents of this SQL condition. By default on all kept ones.
+    #[arg(
+        id = "where",
+        long = "where",
+        value_name = "SQL",
+        requires = "grow",
+        allow_hyphen_values = true
+    )]
+    condition: Option<String>,
+    /// The least count of a pair that becomes a token.
+    #[arg(long, value_name = "N", default_value_t = 2, requires = "grow")]
+    min_frequency: u64,
+    /// The longest new token, in symbols of the model: bytes of a byte-level BPE.
+    #[arg(long, value_name = "N", requires = "grow")]
+    max_token_length: Option<usize>,
+    /// A new directory for tokenizer.json and the map of new embeddings. By default nothing is written.
+    #[arg(long, value_name = "DIR", value_parser = on_disk())]
+    out: Option<PathBuf>,
+    /// Whether what is stored is encoded. By default it is; else `tokenizer backfill`, or the next ingest, does it.
+    #[arg(id = "backfill", long = "no-backfill", action = clap::ArgAction::SetFalse)]
+    backfill: bool,
+    #[command(flatten)]
+    options: TermOptions,
+}
+
+/// What became of an extension: in JSON a line of the terms, where there are some, and a line of the tokenizer.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum TokenizerExtendAnswer {
+    /// It is registered.
+    Extended(Box<ExtendReport>),
+    /// Nothing was new, so that nothing was registered.
+    NothingAdded(NothingAdded),
+}
+
+/// A tokenizer that extends another one.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct ExtendReport {
+    /// What became of each term: a line of its own in JSON.
+    #[serde(skip)]
+    terms: Vec<TermReport>,
+    /// The tokenizer.
+    #[serde(flatten)]
+    tokenizer: TokenizerReport,
+}
+
+/// An extension that came to nothing.
+#[derive(Serialize, schemars::JsonSchema)]
+pub(super) struct NothingAdded {
+    /// What became of each term: a line of its own in JSON.
+    #[serde(skip)]
+    terms: Vec<TermReport>,
+    /// The tokenizer that was to be extended.
+    base: String,
+    /// The name that was not registered.
+    name: String,
+    /// The directory that was not made.
+    #[serde(skip)]
+    out: Option<PathBuf>,
+}
+
+impl Verb for TokenizerExtendArgs {
+    const PATH: &str = "tokenizer extend";
+    const PYTHON: &str = "Tokenizers.extend";
+    const PYTHON_BY_HAND: &[&str] = &["base", "name"];
+    const EXAMPLES: &[&str] = &[
+        "corpusdb tokenizer extend crawl gpt2 gpt2-med --terms terms.txt --out gpt2-med",
+        "corpusdb tokenizer extend crawl gpt2 gpt2-cov --terms terms.txt --added-tokens --out gpt2-cov",
+        "corpusdb tokenizer extend crawl gpt2 gpt2-code --grow 4000 \\\n      --where \"source = 'code'\" --out gpt2-code",
+    ];
+    type On = CorpusWriter;
+    type Options = TermOptions;
+    type Report = TokenizerExtendAnswer;
+
+    fn run(
+        self,
+        writer: &mut CorpusWriter,
+        call: &VerbCall<'_>,
+    ) -> anyhow::Result<TokenizerExtendAnswer> {
+        // What may be refused comes before the work.
+        let out = self.out.as_deref().map(NewDirectory::judge).transpose()?;
+        let terms = self.terms()?;
+        let by = match self.grow {
+            None => ExtensionSource::Terms(&terms, self.options),
+            Some(new_tokens) => {
+                let (min_frequency, max_token_length) = (self.min_frequency, self.max_token_length);
+                let options = GrowthOptions { new_tokens, min_frequency, max_token_length };
+                ExtensionSource::Growth(options, self.condition.as_deref())
+            }
+        };
+        let extended =
+            writer.extend_and_register(&self.base, &self.name, by, self.backfill, &call.context)?;
+        let terms = extended.extension.terms.clone();
+        let Some(tokenizer) = extended.tokenizer else {
+            let (base, name, out) = (self.base, self.name, self.out);
+            return Ok(TokenizerExtendAnswer::NothingAdded(NothingAdded {
+                terms,
+                base,
+                name,
+                out,
+            }));
+        };
+        // Last: what is run again after an interrupt finds no directory of the name.
+        if let Some(out) = out {
+            out.write(&files(&extended.extension)?)?;
+        }
+        note_markers(&tokenizer, call);
+        Ok(TokenizerExtendAnswer::Extended(Box::new(ExtendReport { terms, tokenizer })))
+    }
+}
+
+impl TokenizerExtendArgs {
+    /// The terms of the arguments and of the file; none where it is to grow.
+    fn terms(&self) -> anyhow::Result<Vec<String>> {
+        let mut terms = self.terms.clone();
+        if let Some(file) = &self.terms_file {
+            let text = read_text(file)?;
+            let of_file = lines(&text).map(str::trim).filter(|line| !line.is_empty());
+            let before = terms.len();
+            terms.extend(of_file.map(str::to_owned));
+            anyhow::ensure!(
+                terms.len() > before,
+                "{} holds no term; write one a line",
+                file.display()
+            );
+        }
+        Ok(terms)
+    }
+}
+
+/// The files by which a new embedding is made.
+fn files(extension: &Extension) -> anyhow::Result<[(&'static str, Vec<u8>); 3]> {
+    let failed = |error| corpusdb::Error::from(TokenizerError::from(error));
+    let lines = extension.map.json_lines().map_err(failed)?;
+    let tensors = extension.map.safetensors().map_err(failed)?;
+    Ok([
+        ("tokenizer.json", extension.json.clone()),
+        ("embedding_map.jsonl", lines.into_bytes()),
+        ("embedding_map.safetensors", tensors),
+    ])
+}
+
+/// A directory that is made with its files, or not at all.
+struct NewDirectory<'a> {
+    path: &'a Path,
+    partial: PathBuf,
+}
+
+impl<'a> NewDirectory<'a> {
+    /// Refuses what cannot be made.
+    fn judge(path: &'a Path) -> anyhow::Result<Self> {
+        let shown = path.display();
+        anyhow::ensure!(
+            std::fs::symlink_metadata(path).is_err(),
+            "{shown} exists already; name a new directory"
+        );
+        let name =
+            path.file_name().with_context(|| format!("{shown} is no name of a directory"))?;
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+        let parent = parent.unwrap_or(Path::new("."));
+        anyhow::ensure!(
+            parent.is_dir(),
+            "{shown} cannot be made: {} is no directory",
+            parent.display()
+        );
+        let mut hidden = std::ffi::OsString::from(".");
+        hidden.push(name);
+        hidden.push(format!(".partial-{}", std::process::id()));
+        Ok(Self { path, partial: parent.join(hidden) })
+    }
+
+    /// Makes it.
+    fn write(&self, files: &[(&str, Vec<u8>)]) -> anyhow::Result<()> {
+        let written = self.write_partial(files).and_then(|()| {
+            std::fs::rename(&self.partial, self.path)
+                .with_context(|| format!("making the new directory {}", self.path.display()))
+        });
+        if written.is_err() {
+            let _ = std::fs::remove_dir_all(&self.partial);
+        }
+        written
+    }
+
+    fn write_partial(&self, files: &[(&str, Vec<u8>)]) -> anyhow::Result<()> {
+        std::fs::create_dir(&self.partial)
+            .with_context(|| format!("making the new directory {}", self.path.display()))?;
+        files.iter().try_for_each(|(name, bytes)| write_file(&self.partial.join(name), bytes))
+    }
+}
+
+impl Report for TokenizerExtendAnswer {
+    const TYPE: &'static str = "tokenizer";
+
+    fn print(&self, out: &mut Output) {
+        match self {
+            Self::Extended(report) => {
+                print_terms(&report.terms, out);
+                print_tokenizer(&report.tokenizer, out);
+            }
+            Self::NothingAdded(report) => {
+                print_terms(&report.terms, out);
+                out.line(report.sentence());
+            }
+        }
+    }
+
+    fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
+        #[derive(Serialize)]
+        struct TermLine<'a> {
+            terms: &'a [TermReport],
+        }
+        let (terms, line) = match self {
+            Self::Extended(report) => {
+                (&report.terms, output::json_of("tokenizer", &report.tokenizer, None)?)
+            }
+            Self::NothingAdded(report) => {
+                (&report.terms, output::json_of("nothing_added", report, None)?)
+            }
+        };
+        let mut lines = match terms.is_empty() {
+            true => String::new(),
+            false => output::json_of("terms", &TermLine { terms }, None)? + "\n",
+        };
+        lines.push_str(&line);
+        Ok(lines + "\n")
+    }
+
+    fn status(&self) -> ExitStatus {
+        match self {
+            Self::Extended(_) => ExitStatus::Done,
+            Self::NothingAdded(report) => {
+                let counts = TermCounts::of(&report.terms);
+                match counts.forms_existed > 0 && counts.forms_refused == 0 {
+                    true => ExitStatus::Done,
+                    false => ExitStatus::BadAnswer,
+                }
+            }
+        }
+    }
+}
+
+impl NothingAdded {
+    /// Why nothing is registered or written, and what to use.
+    fn sentence(&self) -> String {
+        let Self { terms, base, name, out } = self;
+        let why = match (terms.is_empty(), TermCounts::of(terms).forms_refused) {
+            (true, _) => "no pair is frequent enough to become a token".to_owned(),
+            (false, 0) => format!("every term is a token of {base} already"),
+            (false, _) => format!("no term is a new token of {base}"),
+        };
+        let made =
+            out.as_ref().map_or(String::new(), |out| format!(" and {} not made", out.display()));
+        format!("nothing to add: {why}; {name} is not registered{made}: use {base}")
+    }
+}
+
+/// Refused terms one by one, the others as a count.
+fn print_terms(terms: &[TermReport], out: &mut Output) {
+    if terms.is_empty() {
+        return;
+    }
+    for term in terms {
+        for form in &term.forms {
+            match &form.outcome {
+                Outcome::Refused { reason } => {
+                    out.note(format!("`{}` is not added: {reason}", term.term));
+                }
+                Outcome::Matched { id } => out.line(format!(
+                    "`{}` is the added token {id}: looked for before the text is split, also inside words",
+                    form.form
+                )),
+                _ => {}
+            }
+        }
+    }
+    let TermCounts { forms_added, forms_added_tokens, forms_existed, forms_refused, .. } =
+        TermCounts::of(terms);
+    let matched = match forms_added_tokens {
+        0 => String::new(),
+        matched => format!(" {matched} added tokens,"),
+    };
+    out.line(format!(
+        "{} terms: {forms_added} forms became tokens of the model,{matched} {forms_existed} were tokens, {forms_refused} cannot be one",
+        terms.len()
+    ));
+}
