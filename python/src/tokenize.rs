@@ -51,7 +51,7 @@ pub(crate) fn add_tokenizer(
             originals: &converted.originals,
             ..NewTokenizer::default()
         };
-        told::record(&writer.register_and_encode(&new, backfill, context)?)
+        tokenizer_json::record(&writer.register_and_encode(&new, backfill, context)?)
     })?;
     json(py, &told)
 }
@@ -80,7 +80,7 @@ pub(crate) fn train_tokenizer(
     let on = TrainingTexts { condition, grouping, sample_bytes };
     let (told, decisions) = handle.write(py, listener.as_ref(), |writer, context| {
         let trained = writer.train_and_register(&name, &options, &on, backfill, context)?;
-        Ok((told::record(&trained.tokenizer)?, trained.decisions))
+        Ok((tokenizer_json::record(&trained.tokenizer)?, trained.decisions))
     })?;
     Ok((json(py, &told)?, json(py, &decisions)?))
 }
@@ -123,7 +123,7 @@ pub(crate) fn extend_tokenizer<'py>(
     let (told, extension) = handle.write(py, listener.as_ref(), |writer, context| {
         let by = settings.by(forms);
         let extended = writer.extend_and_register(&base, &name, by, backfill, context)?;
-        let told = extended.tokenizer.as_ref().map(told::record).transpose()?;
+        let told = extended.tokenizer.as_ref().map(tokenizer_json::record).transpose()?;
         Ok((told, extended.extension))
     })?;
     let raised = |error| raise(py, Error::from(TokenizerError::from(error)));
