@@ -19,7 +19,6 @@ __all__ = [
     "RowReader",
     "RowStream",
     "Rows",
-    "add_signals",
     "add_suite",
     "add_tokenizer",
     "analyse_tokenizers",
@@ -32,7 +31,6 @@ __all__ = [
     "contamination",
     "create",
     "create_backup",
-    "create_snapshot",
     "diff",
     "diff_snapshots",
     "diff_tokenizers",
@@ -41,7 +39,6 @@ __all__ = [
     "document_evidence",
     "drop_backup",
     "drop_plan",
-    "drop_signals",
     "drop_snapshot",
     "drop_suite",
     "drop_tokenizer",
@@ -78,7 +75,6 @@ __all__ = [
     "redo",
     "rejects",
     "remove",
-    "rename_snapshot",
     "repair",
     "report",
     "restore",
@@ -89,15 +85,12 @@ __all__ = [
     "select",
     "set_field",
     "show",
-    "show_snapshot",
     "shown_tokens",
-    "signals",
     "signals_preset",
     "signals_report",
     "signature_version",
     "similar",
     "snapshot_changes",
-    "snapshots",
     "sql",
     "standings_digest",
     "stored_plan",
@@ -327,20 +320,11 @@ def check_contamination(
 ) -> str:
     """What the texts of some files have of the suites: those with evidence, as JSON text."""
 
-def signals(handle: Handle) -> str:
-    """The signals that can be stored, and what of each the corpus has, as JSON text."""
-
 def signals_preset(set: str, on_text: bool) -> str:
     """What the published filter of a set asks, as one condition."""
 
 def signals_report(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
     """What published rules would remove, as JSON text; written as a page, too, to the file that is named."""
-
-def add_signals(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
-    """Stores signals as fields; the report as JSON text."""
-
-def drop_signals(handle: Handle, names: Sequence[str], force: bool, listener: _Listener | None = None) -> list[int]:
-    """Gives stored signals up; the numbers of the stored plans whose recipes name one."""
 
 def sql(
     handle: Handle,
@@ -454,20 +438,8 @@ def drop_backup(directory: str, commit: int, listener: object | None = None) -> 
 def unlock_backups(directory: str) -> int:
     """Clears the marks of killed processes in a store: how many."""
 
-def create_snapshot(handle: Handle, name: str) -> str:
-    """Names the present moment; its record as JSON text."""
-
-def rename_snapshot(handle: Handle, old: str, new: str) -> str:
-    """Gives a snapshot another name; its record as JSON text."""
-
 def drop_snapshot(handle: Handle, name: str, force: bool) -> str:
     """Forgets a snapshot; what it was, and the plans that draw from it, as JSON text."""
-
-def snapshots(handle: Handle) -> str:
-    """The snapshots, as JSON text."""
-
-def show_snapshot(handle: Handle, name: str) -> str:
-    """What a snapshot holds, as JSON text."""
 
 def diff_snapshots(handle: Handle, earlier: str, later: str | None = None, by: str | None = None) -> str:
     """What changed from one moment to a later one, or to now, as JSON text."""

@@ -559,6 +559,8 @@ class Reject(Report):
 class Snapshot(Report):
     """A durable name of a moment."""
 
+    _absent = {"purged": 0}
+
     name: str
     commit: int
     documents: int

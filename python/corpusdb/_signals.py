@@ -7,6 +7,7 @@ import os
 from typing import Literal
 
 from corpusdb import _native
+from corpusdb._call import call
 from corpusdb._named import Named
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._reports import QualityReport, Signal, SignalsReport
@@ -37,7 +38,7 @@ class Signals(Named[Signal]):
 
     def list(self) -> list[Signal]:
         """All of them: the set and function of each, whether it is stored, how many documents have a value."""
-        return [Signal(signal) for signal in json.loads(_native.signals(self._handle))]
+        return [Signal(json.loads(line)) for line in call("signals list", self._handle).splitlines()]
 
     def report(
         self,
@@ -78,9 +79,10 @@ class WriterSignals(Signals):
         One pass over the texts, in commits of at most `batch_rows` documents; after an interrupt the same call goes on.
         What is stored already stays as it is.
         """
-        settings = {"signals": list(names), "set": set, "batch_rows": batch_rows, "dry_run": dry_run}
-        with listening(progress) as listener:
-            return SignalsReport.from_json(_native.add_signals(self._handle, settings, listener))
+        return SignalsReport.from_json(call(
+            "signals add", self._handle, progress=progress, signals=names, set=set, batch_rows=batch_rows,
+            dry_run=dry_run,
+        ))
 
     def drop(
         self, *names: str, set: SignalSet | None = None, force: bool = False, progress: ProgressOption = None
@@ -90,8 +92,7 @@ class WriterSignals(Signals):
         Of a set, those that are stored. Refused while the recipe of a stored plan names one, unless `force`; answers the
         numbers of those plans.
         """
-        if set is not None:
-            given = [it.name for it in self if it.documents is not None and (set == "all" or it.set == set)]
-            names = (*names, *(name for name in given if name not in names))
-        with listening(progress) as listener:
-            return _native.drop_signals(self._handle, list(names), force, listener)
+        dropped = json.loads(
+            call("signals drop", self._handle, progress=progress, signals=names, set=set, force=force)
+        )
+        return [plan["plan"] for plan in dropped["plans"]]

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from corpusdb import _native
+from corpusdb._call import call
 from corpusdb._named import Named
 from corpusdb._reports import DroppedSnapshot, Snapshot, SnapshotDetails, SnapshotDiff
 
@@ -45,11 +46,11 @@ class Snapshots(Named[Snapshot]):
 
     def list(self) -> list[Snapshot]:
         """All of them."""
-        return [Snapshot(record) for record in json.loads(_native.snapshots(self._handle))]
+        return [Snapshot(json.loads(line)) for line in call("snapshot list", self._handle).splitlines()]
 
     def show(self, name: str) -> SnapshotDetails:
         """What a snapshot keeps of every source, and the stored plans that draw from it."""
-        return SnapshotDetails.from_json(_native.show_snapshot(self._handle, name))
+        return SnapshotDetails.from_json(call("snapshot show", self._handle, name=name))
 
     def diff(self, earlier: str, later: str | None = None, *, by: str = "source") -> SnapshotDiff:
         """What changed from a snapshot to a later one, or to now: added, kept again, removed and why, in all and by group.
@@ -69,11 +70,11 @@ class WriterSnapshots(Snapshots):
 
     def create(self, name: str) -> Snapshot:
         """Names the present moment, durably."""
-        return Snapshot.from_json(_native.create_snapshot(self._handle, name))
+        return Snapshot.from_json(call("snapshot create", self._handle, name=name))
 
     def rename(self, old: str, new: str) -> Snapshot:
         """Gives a snapshot another name; refused while a stored plan draws from it."""
-        return Snapshot.from_json(_native.rename_snapshot(self._handle, old, new))
+        return Snapshot.from_json(call("snapshot rename", self._handle, old=old, new=new))
 
     def drop(self, name: str, *, force: bool = False) -> DroppedSnapshot:
         """Forgets a snapshot; no document and no token goes with it.

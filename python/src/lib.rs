@@ -88,12 +88,9 @@ mod native {
     #[pymodule_export]
     use crate::rows::{PyRows, RowReader, sql};
     #[pymodule_export]
-    use crate::signals::{add_signals, drop_signals, signals, signals_preset, signals_report};
+    use crate::signals::{signals_preset, signals_report};
     #[pymodule_export]
-    use crate::snapshots::{
-        ChangeIter, create_snapshot, diff_snapshots, drop_snapshot, rename_snapshot, show_snapshot,
-        snapshot_changes, snapshots,
-    };
+    use crate::snapshots::{ChangeIter, diff_snapshots, drop_snapshot, snapshot_changes};
     #[pymodule_export]
     use crate::stream::RowStream;
     #[pymodule_export]

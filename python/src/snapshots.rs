@@ -1,6 +1,6 @@
 //! Durable names of moments: made, shown, compared, renamed and dropped.
 
-use crate::blocking::{run_briefly, run_detached};
+use crate::blocking::run_detached;
 use crate::corpus::Handle;
 use crate::loan::Loan;
 use crate::process::ProcessOwned;
@@ -40,25 +40,6 @@ pub(crate) struct ChangeIter {
     walk: ProcessOwned<Loan<ChangeWalk>>,
 }
 
-/// Names the present moment; its record as JSON text.
-#[pyfunction]
-pub(crate) fn create_snapshot(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
-    let record = handle.write(py, None, |writer, _| writer.create_snapshot(&name))?;
-    json(py, &snapshot(&record))
-}
-
-/// Gives a snapshot another name; its record as JSON text.
-#[pyfunction]
-pub(crate) fn rename_snapshot(
-    py: Python<'_>,
-    handle: &Handle,
-    old: String,
-    new: String,
-) -> PyResult<String> {
-    let record = handle.write(py, None, |writer, _| writer.rename_snapshot(&old, &new))?;
-    json(py, &snapshot(&record))
-}
-
 /// Forgets a snapshot; what it was, and the plans that draw from it, as JSON text.
 #[pyfunction]
 pub(crate) fn drop_snapshot(
@@ -74,22 +55,6 @@ pub(crate) fn drop_snapshot(
         told.insert("plans".to_owned(), plans.into());
     }
     json(py, &told)
-}
-
-/// The snapshots, as JSON text.
-#[pyfunction]
-pub(crate) fn snapshots(py: Python<'_>, handle: &Handle) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let found = run_briefly(py, move || Ok(corpus.view().snapshots()?))?;
-    json(py, &found.iter().map(snapshot).collect::<Vec<_>>())
-}
-
-/// What a snapshot holds, as JSON text.
-#[pyfunction]
-pub(crate) fn show_snapshot(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let found = run_detached(py, None, move |_| corpus.show_snapshot(&name))?;
-    json(py, &found)
 }
 
 /// What changed from one moment to a later one, or to now, as JSON text.

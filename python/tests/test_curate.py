@@ -311,7 +311,7 @@ def test_signals_are_stored_fed_listed_and_dropped(filled: corpusdb.Writer, tmp_
     assert "Signals of" in (tmp_path / "signals.html").read_text()
     with pytest.raises(corpusdb.BadName, match="unknown set of signals `c5`"):
         filled.signals.report("c5")  # type: ignore[arg-type]
-    with pytest.raises(corpusdb.BadName, match="unknown signal `wordcount`"):
+    with pytest.raises(corpusdb.BadInput, match="wordcount.*did you mean `word_count`"):
         filled.signals.add("wordcount")
     assert filled.signals.drop("word_count", set="c4") == []
     assert {signal.state for signal in filled.signals} == {"absent"}
