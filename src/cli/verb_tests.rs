@@ -1,11 +1,99 @@
 //! What every row of the table keeps: kinds of values, defaults, texts that name what there is.
 
 use super::keywords;
+use super::output::Output;
+use super::reference;
 use super::spelling::{Face, spell, spell_message, spell_name};
-use super::verb::{PreparedVerb, VerbError, find_verb};
+use super::verb::{OpenHandle, PreparedVerb, Report, Verb, VerbCall, VerbError, find_verb};
 use super::verbs::{FAMILIES, VERBS};
 use clap::Command;
 use std::collections::BTreeSet;
+
+/// Look at a probe that only the tests have.
+#[derive(clap::Args, Debug, Default, PartialEq)]
+pub(super) struct ProbeArgs {
+    /// How deep the probe goes.
+    #[arg(long, default_value_t)]
+    depth: u32,
+}
+
+/// What the probe came to.
+#[derive(serde::Serialize, schemars::JsonSchema)]
+pub(super) struct ProbeReport {
+    /// Its depth.
+    depth: u32,
+}
+
+impl Verb for ProbeArgs {
+    const PATH: &str = "dedup probe";
+    const PYTHON: &str = "Corpus.probe";
+    const EXAMPLES: &[&str] = &["corpusdb dedup probe"];
+    type On = ();
+    type Options = Self;
+    type Report = ProbeReport;
+
+    fn run(self, (): (), _: &VerbCall<'_>) -> anyhow::Result<ProbeReport> {
+        Ok(ProbeReport { depth: self.depth })
+    }
+}
+
+impl Report for ProbeReport {
+    const TYPE: &'static str = "probe";
+
+    fn print(&self, out: &mut Output) {
+        out.line(format!("depth {}", self.depth));
+    }
+}
+
+/// One field in a struct, and one verb with its row: help, completions, the reference, JSON, its schema, and Python's
+/// keyword, type and text follow. Nothing else in the tree names either.
+#[test]
+fn a_field_and_a_row_are_all_that_an_option_and_a_verb_take() {
+    let mut help = super::command();
+    let help = help.find_subcommand_mut("dedup").unwrap().render_long_help().to_string();
+    assert!(help.contains("probe    Look at a probe that only the tests have"), "{help}");
+    let mut script = Vec::new();
+    clap_complete::generate(
+        clap_complete::Shell::Bash,
+        &mut super::command(),
+        "corpusdb",
+        &mut script,
+    );
+    let script = String::from_utf8(script).unwrap();
+    let page = reference::markdown(super::command());
+    for shown in ["--test-only-bytes", "probe"] {
+        assert!(script.contains(shown) && page.contains(shown), "{shown}");
+    }
+    let schema = reference::schema();
+    assert!(schema["verbs"]["dedup probe"].is_object());
+    assert_eq!(schema["$defs"]["ProbeReport"]["properties"]["depth"]["description"], "Its depth.");
+    let options = reference::python_options().unwrap();
+    let of_export =
+        options.split("class ExportOptions(").nth(1).unwrap().split("\nclass ").next().unwrap();
+    assert!(
+        of_export.contains(
+            "    test_only_bytes: int | str | None\n    \"\"\"A field of the tests alone"
+        ),
+        "{of_export}"
+    );
+    let of_probe = options.split("class DedupProbeOptions(").nth(1).unwrap();
+    assert!(
+        of_probe.contains("    depth: int | None\n    \"\"\"How deep the probe goes.\"\"\""),
+        "{of_probe}"
+    );
+    assert!(reference::python_reports().unwrap().contains("class ProbeReport(Report):"));
+    // Both faces parse by the same row.
+    let note = |_: &str| {};
+    let call = VerbCall::new(corpusdb::Context::new(), corpusdb::Corpus::options(), false, &note);
+    let answer = PreparedVerb::of("dedup probe", r#"{"depth": 3}"#).unwrap();
+    assert_eq!(
+        answer.run(OpenHandle::Nothing, &call).unwrap().text,
+        "{\"type\":\"probe\",\"depth\":3}\n"
+    );
+    assert!(PreparedVerb::of("export", r#"{"to": "x", "test_only_bytes": "4KiB"}"#).is_ok());
+    let line = ["corpusdb", "dedup", "probe", "--depth", "x"];
+    assert!(super::command().try_get_matches_from(line).is_err());
+}
 
 /// Names in backticks that are no option and no verb: signs, files, words of values and of SQL.
 const OTHER_NAMES: &[&str] = &[

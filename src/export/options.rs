@@ -146,6 +146,10 @@ pub struct ExportOptions {
     /// What stands behind each text of the text format. By default a line break.
     #[cfg_attr(feature = "cli", arg(long, value_name = "TEXT", allow_hyphen_values = true))]
     pub separator: Option<String>,
+    /// A field of the tests alone: no other line of the tree names it, and every face has it.
+    #[cfg(test)]
+    #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = crate::model::parse_bytes))]
+    pub test_only_bytes: Option<u64>,
 }
 
 /// Where an export goes.

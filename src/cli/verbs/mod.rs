@@ -120,6 +120,8 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<demo::DemoArgs>(),
     entry::<reference::CompletionsArgs>(),
     entry::<reference::ReferenceArgs>(),
+    #[cfg(test)]
+    entry::<super::verb_tests::ProbeArgs>(),
 ];
 
 /// What stands above the verbs of a family.
