@@ -329,6 +329,7 @@ fn branch_name(name: &str, number: usize, branch: &Value) -> String {
             format!("{name}{}", members.keys().map(|key| camel(key)).collect::<String>())
         }
         (None, Some(_)) => format!("{name}{number}"),
+        (None, None) if is_empty_object(branch) => format!("{name}{number}"),
         (None, None) => name.to_owned(),
     }
 }

@@ -114,6 +114,7 @@ const OTHER_NAMES: &[&str] = &[
     "prompt",
     "completion",
     "found with",
+    "▁",
 ];
 
 #[test]
@@ -227,7 +228,7 @@ fn a_message_is_spelt_as_the_face_has_it() {
         ("with `quotes=false`", "with --no-quotes", "with `quotes=False`"),
         ("or `memory=5000`", "or --memory 5000", "or `memory=5000`"),
         ("no source `memory`", "no source `memory`", "no source `memory`"),
-        ("`a=b` is no size", "`a=b` is no size", "`a=b` is no size"),
+        ("`x=b` is no size", "`x=b` is no size", "`x=b` is no size"),
         (
             "no text; name one with --text-field",
             "no text; name one with --text-field",

@@ -230,13 +230,13 @@ fn a_table_without_a_text_is_refused_unless_its_column_is_named() {
     let input = dir.write("a.csv", "id,title\n1,one\n");
     let items = read(&input);
     let why = rejected(&items[0]).reason.to_string();
-    assert!(why.contains("among `id`, `title`") && why.contains("--text-field"), "{why}");
+    assert!(why.contains("among `id`, `title`") && why.contains("`text_field=`"), "{why}");
     assert_eq!(items.len(), 1);
     let named = ReadOptions { text_field: Some("title".into()), ..ReadOptions::default() };
     assert_eq!(texts(&read_with(&input, &named)), ["one"]);
     let list = dir.write("a.json", "[{\"id\":1}]");
     let why = rejected(&read(&list)[0]).reason.to_string();
-    assert!(why.contains("among `id`") && why.contains("--text-field"), "{why}");
+    assert!(why.contains("among `id`") && why.contains("`text_field=`"), "{why}");
     let insists = |format| ReadOptions { format, ..ReadOptions::default() };
     for (input, format) in [(&input, InputFormat::Csv), (&list, InputFormat::Json)] {
         let mut reader = InputReader::open(input, &insists(format)).expect("opens");

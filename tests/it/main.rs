@@ -38,6 +38,7 @@ mod fields;
 mod foreign;
 mod formats;
 mod formats_out;
+mod help_examples;
 mod how_to;
 mod incoming;
 mod ingest;

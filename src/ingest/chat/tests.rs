@@ -207,7 +207,9 @@ fn values_are_written_as_python_writes_them() {
         write("{{ raise_exception('no') }}", tools.clone()).unwrap_err().contains("refuses it: no")
     );
     assert!(
-        write("{{ strftime_now('%d %b %Y') }}", tools.clone()).unwrap_err().contains("--chat-date")
+        write("{{ strftime_now('%d %b %Y') }}", tools.clone())
+            .unwrap_err()
+            .contains("`chat_date=`")
     );
     assert!(ChatTemplate::new("{% for %}").is_err());
     let mut dated = template("{{ strftime_now('%d %b %Y') }}");
