@@ -1,5 +1,6 @@
 //! Documents as users name them: by id, by key or by a condition.
 
+use super::session::parse_document;
 use super::verb::VerbCall;
 use anyhow::ensure;
 use corpusdb::query::Selection;
@@ -11,7 +12,7 @@ use roaring::RoaringTreemap;
 #[derive(clap::Args)]
 pub(super) struct DocumentArgs {
     /// Ids or keys of documents.
-    #[arg(required_unless_present = "where", value_name = "ID|KEY", allow_hyphen_values = true)]
+    #[arg(required_unless_present = "where", value_name = "ID|KEY", value_parser = parse_document)]
     pub(super) documents: Vec<String>,
     /// All documents of a SQL condition.
     #[arg(

@@ -101,7 +101,7 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     if words.any(|argument| argument == "--json") {
         output::talk_json();
     }
-    let matches = match command().try_get_matches_from(arguments) {
+    let matches = match command().try_get_matches_from(session::escape_names(arguments)) {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => return refused(&error),
         Err(help) => {
@@ -129,10 +129,7 @@ fn command() -> Command {
             None => root.subcommand(verb),
             Some((family, _)) => {
                 if root.find_subcommand(family).is_none() {
-                    let text = verbs::FAMILIES.iter().find(|(name, _)| *name == family);
-                    let text = text.map_or("", |(_, text)| *text);
-                    let made = Command::new(family).about(text).subcommand_required(true);
-                    root = root.subcommand(made.arg_required_else_help(true));
+                    root = root.subcommand(family_command(family));
                 }
                 // `rejects` does something by itself, too.
                 let works = find_verb(family).is_some();
@@ -144,6 +141,17 @@ fn command() -> Command {
         };
     }
     root
+}
+
+/// What leads to the verbs of a family, with the first example of each.
+fn family_command(family: &'static str) -> Command {
+    let text = verbs::FAMILIES.iter().find(|(name, _)| *name == family);
+    let text = text.map_or("", |(_, text)| *text);
+    let rows = verbs::VERBS.iter().filter(|row| row.path.split(' ').next() == Some(family));
+    let examples = rows.filter_map(|row| row.examples.first());
+    let examples: String = examples.map(|line| format!("\n  {line}")).collect();
+    let made = Command::new(family).about(text).after_help(format!("Examples:{examples}"));
+    made.subcommand_required(true).arg_required_else_help(true)
 }
 
 /// The verb that was typed, and its arguments.

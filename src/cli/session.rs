@@ -198,6 +198,23 @@ pub(super) fn stores() -> ObjectStores {
     ObjectStores::new(std::env::vars_os().filter_map(text))
 }
 
+/// Stands before a word that is no flag, though it begins with a hyphen.
+const ESCAPE: char = '\u{2}';
+
+/// Words that name what an input without keys gave, `-:0@5` of standard input, and are no flags.
+pub(super) fn escape_names(arguments: &[OsString]) -> Vec<OsString> {
+    let escaped = |word: &OsString| match word.to_str() {
+        Some(text) if text.starts_with("-:") => OsString::from(format!("{ESCAPE}{text}")),
+        _ => word.clone(),
+    };
+    arguments.iter().map(escaped).collect()
+}
+
+/// The id or key of a document, as it was typed.
+pub(super) fn parse_document(text: &str) -> Result<String, std::convert::Infallible> {
+    Ok(text.strip_prefix(ESCAPE).unwrap_or(text).to_owned())
+}
+
 /// Takes the path of what is made on disk: the address of a store would become a directory named `s3:`.
 pub(super) fn on_disk() -> impl TypedValueParser<Value = PathBuf> {
     PathOnDisk

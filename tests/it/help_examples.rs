@@ -119,8 +119,9 @@ fn must(at: &Path, line: &str) {
 fn pages(random: &mut Random) -> Vec<Page> {
     let mut pages: Vec<Page> = (0..80)
         .map(|at| {
+            let language = ["en", "de"][at % 2];
             let fields = json!({
-                "lang": ["en", "de"][at % 2], "date": format!("2025-0{}-11", 1 + at % 9), "quality": at as f64 / 80.0,
+                "lang": language, "date": format!("2025-0{}-11", 1 + at % 9), "quality": at as f64 / 80.0,
                 "scores": {"edu": at % 5}, "url": format!("https://example.org/{at}"), "month": at % 12,
                 "published": format!("2025-0{}-11T10:00:00Z", 1 + at % 9),
             });

@@ -2,6 +2,7 @@
 
 use crate::cli::find;
 use crate::cli::output::{self, Output, Paint};
+use crate::cli::session::parse_document;
 use crate::cli::verb::{DryRun, ExitStatus, NoOptions, Report, Streamed, Verb, VerbCall};
 use corpusdb::curate::{DropRejectsReport, RejectSelection, ShownTokens};
 use corpusdb::query::{DocumentFilter, Shown};
@@ -137,7 +138,7 @@ pub(super) struct ShowArgs {
         value_name = "ID|KEY",
         required_unless_present = "key",
         conflicts_with = "key",
-        allow_hyphen_values = true
+        value_parser = parse_document
     )]
     document: Option<String>,
     /// Its key, also one made of digits.

@@ -3,7 +3,7 @@
 use super::duplicates_text::{print_diff, print_document, print_matrix, print_summary};
 use crate::cli::find;
 use crate::cli::output::{self, Output};
-use crate::cli::session::on_disk;
+use crate::cli::session::{on_disk, parse_document};
 use crate::cli::verb::{ExitStatus, NoOptions, Report, Verb, VerbCall};
 use anyhow::ensure;
 use corpusdb::duplicates::{
@@ -27,7 +27,7 @@ const PAGED: usize = 100;
 #[derive(clap::Args)]
 pub(super) struct DuplicatesArgs {
     /// One document, by id or key: what it matched; of a kept one, what it removed.
-    #[arg(value_name = "ID|KEY", allow_hyphen_values = true)]
+    #[arg(value_name = "ID|KEY", value_parser = parse_document)]
     document: Option<String>,
     /// One document by its key, also one made of digits.
     #[arg(long, conflicts_with_all = ["document", "list"], allow_hyphen_values = true)]

@@ -84,7 +84,7 @@ pub(super) struct FieldComputeArgs {
     /// The field.
     name: String,
     /// A SQL expression over the columns of the table documents.
-    #[arg(value_name = "SQL", allow_hyphen_values = true)]
+    #[arg(value_name = "SQL")]
     expression: String,
     /// The type of the field. By default as declared, or that of the expression.
     #[arg(long = "type", id = "type", value_name = "TYPE")]

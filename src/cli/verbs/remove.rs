@@ -2,7 +2,7 @@
 
 use crate::cli::find::{self, DocumentArgs};
 use crate::cli::output::Output;
-use crate::cli::session::{now, on_disk};
+use crate::cli::session::{now, on_disk, parse_document};
 use crate::cli::verb::{CorpusPath, DryRun, ExitStatus, NoOptions, Report, Verb, VerbCall};
 use corpusdb::curate::{
     BlockReach, Certificate, PurgeReport, PurgeSelection, RemovalReport, RemovalRequest,
@@ -236,7 +236,7 @@ fn print_change(is_removal: bool, report: &RemovalReport, out: &mut Output) {
 #[derive(clap::Args)]
 pub(super) struct PurgeArgs {
     /// Ids or keys of documents; none: finish what was stopped.
-    #[arg(value_name = "ID|KEY", allow_hyphen_values = true)]
+    #[arg(value_name = "ID|KEY", value_parser = parse_document)]
     documents: Vec<String>,
     /// All documents of a SQL condition.
     #[arg(

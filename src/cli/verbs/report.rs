@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(super) struct ReportArgs {
     /// The page that is written. By default none, and the figures are printed as JSON.
-    #[arg(id = "html", short, long = "output", value_name = "FILE", value_parser = on_disk())]
+    #[arg(id = "html", short = 'o', long = "output", value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
     /// Write a description in Croissant 1.0 with what is known for responsible use (RAI).
     ///

@@ -2,6 +2,7 @@
 
 use crate::cli::find;
 use crate::cli::output::Output;
+use crate::cli::session::parse_document;
 use crate::cli::verb::{ExitStatus, NoOptions, Report, Verb, VerbCall};
 use anyhow::{Context as _, ensure};
 use corpusdb::Corpus;
@@ -20,7 +21,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args)]
 pub(super) struct SimilarArgs {
     /// A stored document, by id or key; `-` reads a text from standard input.
-    #[arg(value_name = "ID|KEY|-", conflicts_with_all = ["key", "text", "file"], allow_hyphen_values = true)]
+    #[arg(value_name = "ID|KEY|-", conflicts_with_all = ["key", "text", "file"], value_parser = parse_document)]
     document: Option<String>,
     /// A stored document by its key, also one made of digits.
     #[arg(long, conflicts_with_all = ["text", "file"], allow_hyphen_values = true)]
