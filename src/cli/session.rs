@@ -28,7 +28,7 @@ pub(super) struct GlobalArgs {
     #[arg(long, global = true)]
     no_progress: bool,
     /// Memory for caches and batches, such as 512MB or 4GiB [default: a quarter of the machine's, or of the container's limit]
-    #[arg(long, global = true, value_name = "BYTES", value_parser = bytes)]
+    #[arg(long, global = true, value_name = "BYTES", value_parser = memory)]
     memory: Option<u64>,
     /// Threads [default: one a core]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -198,6 +198,17 @@ pub(super) fn stores() -> ObjectStores {
     ObjectStores::new(std::env::vars_os().filter_map(text))
 }
 
+/// The least memory that a corpus works with: caches, batches and the engine's own.
+const LEAST_MEMORY: u64 = 16 << 20;
+
+/// Reads how much memory is taken.
+fn memory(text: &str) -> Result<u64, String> {
+    match corpusdb::parse_bytes(text)? {
+        bytes if bytes < LEAST_MEMORY => Err("a corpus needs at least 16MiB".to_owned()),
+        bytes => Ok(bytes),
+    }
+}
+
 /// Stands before a word that is no flag, though it begins with a hyphen.
 const ESCAPE: char = '\u{2}';
 
@@ -242,5 +253,3 @@ impl TypedValueParser for PathOnDisk {
         Err(clap::Error::raw(clap::error::ErrorKind::ValueValidation, why).with_cmd(command))
     }
 }
-
-pub(super) use corpusdb::parse_bytes as bytes;

@@ -286,7 +286,7 @@ fn keywords_that_do_not_fit_are_refused_by_their_names() {
     assert_eq!(export(r#"{"to": "x", "all": "yes"}"#), "all: expected True or False, got \"yes\"");
     assert_eq!(
         export(r#"{"to": "x", "shard_bytes": "5 parsecs"}"#),
-        "`shard_bytes`: unknown unit `parsecs`; write kB, MB, GB, TB, KiB, MiB, GiB or TiB"
+        "`shard_bytes`: unknown unit `parsecs` of `5 parsecs`; write kB, MB, GB, TB, KiB, MiB, GiB or TiB"
     );
     assert!(export(r#"{"to": "x", "format": "parquett"}"#).ends_with("did you mean `parquet`?"));
     assert_eq!(export("{}"), "`to` is needed");

@@ -31,11 +31,13 @@ pub fn parse_bytes(text: &str) -> Result<u64, String> {
     let end = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());
     let (digits, unit) = text.split_at(end);
     let no_size = || format!("`{text}` is not a size; write 64MB or 2GiB");
-    let unit = unit.trim().to_ascii_lowercase();
-    let Some((_, factor)) = UNITS.iter().find(|(name, _)| *name == unit) else {
+    let unit = unit.trim();
+    let Some((_, factor)) = UNITS.iter().find(|(name, _)| name.eq_ignore_ascii_case(unit)) else {
         return Err(match digits {
             "" => no_size(),
-            _ => format!("unknown unit `{unit}`; write kB, MB, GB, TB, KiB, MiB, GiB or TiB"),
+            _ => format!(
+                "unknown unit `{unit}` of `{text}`; write kB, MB, GB, TB, KiB, MiB, GiB or TiB"
+            ),
         });
     };
     let (whole, part) = digits.split_once('.').unwrap_or((digits, ""));
@@ -109,7 +111,7 @@ mod tests {
         for text in ["", "MB", ".5GB", "1.GB", "1.2.3", "-1", "1e9", "x"] {
             assert!(read(text).is_err(), "{text}");
         }
-        assert!(read("5 parsecs").unwrap_err().contains("unknown unit `parsecs`"));
+        assert!(read("5 parsecs").unwrap_err().contains("unknown unit `parsecs` of `5 parsecs`"));
         assert!(read("99999999999GiB").unwrap_err().contains("2^64"));
         assert!(read("99999999999999999999").unwrap_err().contains("2^64"));
     }

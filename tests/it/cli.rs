@@ -173,12 +173,16 @@ fn sizes_have_units() {
         memory(size).good();
     }
     memory("12XB").fails(&["12XB", "XB", "GiB"]);
-    memory("12TB").fails(&["TB", "GiB"]);
-    for size in ["MB", "1.5GB", "-5MB", "", "ten"] {
+    memory("0.1TB").good();
+    memory("0.5GB").good();
+    for size in ["MB", ".5GB", "1.GB", "-5MB", "", "ten"] {
         assert_eq!(memory(size).code, Some(2), "{size}");
     }
     memory("99999999999GiB").fails(&["more than 2^64 bytes"]);
-    memory("99999999999999999999").fails(&["is not a size"]);
+    memory("99999999999999999999").fails(&["more than 2^64 bytes"]);
+    // Too little to work with is said, and not found out.
+    memory("1").fails(&["at least 16MiB"]);
+    memory("15MiB").fails(&["at least 16MiB"]);
     // The same words everywhere.
     let file = place.scratch.write("b.jsonl", lines(&crawl(62, 5, false)));
     let ingest = ["ingest", &place.corpus, &file, "--source", "web"];
