@@ -291,6 +291,9 @@ impl Output {
         let names: usize = (0..named).map(wide).sum();
         let mut at = named;
         while at < head.len() {
+            if at > named {
+                self.line("");
+            }
             let mut shown: Vec<usize> = (0..named).collect();
             let mut taken = names;
             while at < head.len()
@@ -426,7 +429,7 @@ mod tests {
             ["name", "first column", "second column", "third column"].map(str::to_owned).into();
         out.wide_table(&head, &[["x", "1", "2", "3"].map(str::to_owned).into()], 1, 0);
         let text = out.into_parts().0;
-        assert_eq!(text.lines().count(), 4, "{text}");
+        assert_eq!(text.lines().count(), 5, "{text}");
         assert_eq!(text.lines().filter(|line| line.starts_with("  name")).count(), 2, "{text}");
     }
 

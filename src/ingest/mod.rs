@@ -57,6 +57,7 @@ mod options;
 mod pipeline;
 mod pretokenized;
 mod reader;
+mod record_form;
 mod reject_tally;
 mod report;
 mod settlement;
@@ -68,8 +69,7 @@ pub use crate::input::{
 };
 pub use alarm_words::misfit_words;
 pub use chat::{
-    ChatOptions, ChatShape, ChatTemplate, RecordFormOptions, SpecialInContent, TemplateError,
-    TemplateMarkers,
+    ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateError, TemplateMarkers,
 };
 pub(crate) use converter::markers_read_as_text;
 pub use error::IngestError;
@@ -83,5 +83,6 @@ pub use options::{
 };
 pub(crate) use pipeline::{IngestResources, ingest};
 pub(crate) use reader::expand_inputs;
+pub use record_form::RecordFormOptions;
 pub use report::{Alarm, AlarmPair, CrowdedPair, FieldMisfits, IngestReport, StageSeconds};
 pub(crate) use suite_reader::{each_text, read_suite};

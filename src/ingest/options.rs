@@ -71,7 +71,10 @@ pub struct IngestOptions {
     #[cfg_attr(feature = "cli", arg(long))]
     pub reread: bool,
     /// Write one JSON line a record to this file: key, id, standing, kind, witness, similarity.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "FILE"))]
+    #[cfg_attr(
+        feature = "cli",
+        arg(long, value_name = "FILE", value_parser = crate::model::parse_disk_path)
+    )]
     pub decisions: Option<PathBuf>,
     /// Stop before the batch with which more than this share of the documents would be removed as duplicates.
     ///

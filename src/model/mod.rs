@@ -66,9 +66,9 @@ pub use suite::{
 pub(crate) use timestamp::timestamp_of_text;
 pub use timestamp::{TimeUnit, shown_timestamp};
 pub use values::NamedKind;
-#[cfg(feature = "cli")]
-pub(crate) use values::parse_pair;
 pub use values::{parse_bytes, parse_share};
+#[cfg(feature = "cli")]
+pub(crate) use values::{parse_disk_path, parse_pair};
 
 /// How many cases a random search of the unit tests takes: `few`, as many times as `CORPUSDB_SEEDS` says
 /// (`make soak SEEDS=25`).

@@ -1,6 +1,7 @@
 //! Checked values of options: text in, text out, the same in every face.
 
 use super::FieldKind;
+use std::path::PathBuf;
 use std::str::FromStr;
 
 const UNITS: [(&str, u64); 14] = [
@@ -65,6 +66,19 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
     match (0.0..=1.0).contains(&share) {
         true => Ok(share),
         false => Err(format!("{text} is not between 0 and 1")),
+    }
+}
+
+/// Reads the path of what is made on disk: an address of a store would become a directory named `s3:`.
+///
+/// # Errors
+/// In words, for an address; it is not repeated, for it may have secrets.
+pub fn parse_disk_path(text: &str) -> Result<PathBuf, String> {
+    match text.split_once("://") {
+        Some((scheme, _)) => Err(format!(
+            "{scheme}:// is an address, and this is made on disk: give a path, and copy it from there"
+        )),
+        None => Ok(PathBuf::from(text)),
     }
 }
 

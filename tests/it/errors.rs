@@ -42,9 +42,10 @@ fn an_error_says_what_and_where_its_way_out_stands_beside_it_and_its_origin_is_t
     assert!(met.origin::<StoreError>().is_some(), "{met}");
     // What the system said is behind it.
     init(&scratch.arg("corpus"), &[]);
+    scratch.write("nowhere", "a file");
     let target = scratch.arg("nowhere/of/it.jsonl");
     let ran =
-        corpusdb(&["export", &scratch.arg("corpus"), "--to", &target]).fails(&["No such file"]);
+        corpusdb(&["export", &scratch.arg("corpus"), "--to", &target]).fails(&["Not a directory"]);
     assert!(ran.stderr.contains("nowhere"), "{}", ran.stderr);
     let corpus = Corpus::open(scratch.path("corpus")).unwrap();
     let error = corpus.count("nothing_like_it > 1").unwrap_err();

@@ -173,7 +173,7 @@ fn world(scratch: &Scratch) {
     let template =
         "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}";
     file("Qwen3/tokenizer_config.json", &json!({"chat_template": template}).to_string());
-    let recipe = "seed = 1\n[tokenizer]\nname = \"gpt2\"\n[pack]\nlength = 64\n[batch]\nrows = 2\n[[source]]\nname = \"web\"\n";
+    let recipe = "version = 1\nseed = 1\n[tokenizer]\nname = \"gpt2\"\n[pack]\nlength = 64\n[batch]\nrows = 2\n[[source]]\nname = \"web\"\n";
     file("recipe.toml", recipe);
     file("new-weights.toml", recipe);
     scratch.write("stubs/jq", "#!/bin/sh\ncat\n");

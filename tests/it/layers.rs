@@ -152,7 +152,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("tokio", &["src/query/", "src/remote/"]),
     ("futures", &["src/query/", "src/remote/"]),
     ("async_trait", &["src/query/", "src/remote/"]),
-    ("unicode_width", &["src/query/"]),
+    ("unicode_width", &["src/query/", "src/cli/"]),
     ("memchr", &["src/input/"]),
     ("glob", &["src/input/"]),
     ("flate2", &["src/input/", "src/epoch/", "src/output/"]),
@@ -751,7 +751,7 @@ fn a_group_a_stranger_and_a_silent_file_are_seen() {
         "use rocksdb::DB;",
         "fn f() -> ::rocksdb::DB {}",
         "type A = rocksdb::DB;",
-        "use clap;\nuse clap::Args;",
+        "use anyhow;\nuse anyhow::Context;",
     ] {
         assert_eq!(strangers(&file("src/query/a.rs", text)).len(), 1, "{text}");
     }

@@ -753,7 +753,7 @@ fn a_corpus_is_explained_and_what_another_threshold_would_cost() {
         corpusdb(&[&["dedup", "explain", &place.corpus], &flag[..]].concat()).fails(&[
             flag[0],
             "sketches are made",
-            "leave the corpus out",
+            "without a corpus",
         ]);
     }
     let exact = place.scratch.arg("exact");

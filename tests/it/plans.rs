@@ -33,7 +33,7 @@ fn a_build_into_a_directory_in_use_leaves_no_plan() {
 #[test]
 fn planning_that_is_stopped_leaves_neither_plan_nor_snapshot() {
     let place = Place::holding(60);
-    let recipe = Recipe::parse(SPECIALS).unwrap();
+    let recipe = Recipe::parse(&format!("version = 1\n{SPECIALS}")).unwrap();
     let snapshots =
         || corpusdb(&["snapshot", "list", &place.corpus, "--json"]).good().json_lines().len();
     let mut stopped = 0;

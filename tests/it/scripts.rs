@@ -72,7 +72,7 @@ fn what_fails_is_told_with_its_place_behind_what_was_answered() {
     assert_eq!(ran.stdout, "");
     ran.fails(&["open.sql: line 2, column 8: Unterminated string literal"]);
     let bytes = scratch.write("bytes.sql", b"SELECT 1; \xff");
-    corpusdb(&["sql", &corpus, "-f", &bytes]).fails(&["bytes.sql is not UTF-8 at byte 10"]);
+    corpusdb(&["sql", &corpus, "-f", &bytes]).fails(&["bytes.sql is not UTF-8 text at byte 10"]);
     let none = scratch.write("none.sql", "-- nothing;\n");
     corpusdb(&["sql", &corpus, "-f", &none]).fails(&["none.sql: there is no statement"]);
     corpusdb(&["sql", &corpus, "-f", &scratch.arg("absent.sql")]).fails(&["opening", "absent.sql"]);
@@ -172,7 +172,7 @@ fn an_output_is_whole_or_absent_and_nothing_is_covered() {
         corpusdb(&[&["sql", &corpus, "SELECT 1 AS a", "-o", &unknown], more].concat())
             .fails(&[words]);
     }
-    corpusdb(&["sql", &corpus, "SELECT 1", "--format", "parquet"]).fails(&["-o FILE"]);
+    corpusdb(&["sql", &corpus, "SELECT 1", "--format", "parquet"]).fails(&["--output FILE"]);
     assert_eq!(left(), ["a.jsonl", "corpus", "out.csv"]);
 }
 

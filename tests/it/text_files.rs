@@ -72,7 +72,7 @@ fn recipes_lists_and_texts_behind_a_mark_are_read() {
     let extend =
         ["tokenizer", "extend", &corpus, "own", "longer", "--terms", &terms, "--out", &out];
     corpusdb(&[&extend[..], &["--forms", "bare", "--no-backfill"]].concat()).good();
-    let encoded = ["tokenizer", "encode", &corpus, "--tokenizer", "longer", "zyzzyva", "--json"];
+    let encoded = ["tokenizer", "encode", &corpus, "longer", "--text", "zyzzyva", "--json"];
     assert_eq!(corpusdb(&encoded).good().json()["tokens"].as_array().unwrap().len(), 1);
     // As an ingest reads a file of text.
     let page = crawl(7, 40, true).into_iter().next().unwrap();

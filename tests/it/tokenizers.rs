@@ -507,6 +507,8 @@ fn a_name_is_looked_at_before_the_work_and_what_was_interrupted_is_run_again() {
 #[test]
 fn weights_and_tokens_are_given_one_by_one_or_in_files() {
     let place = Place::new(&crawl(83, 60, true));
+    let books = place.scratch.write("books.jsonl", lines(&crawl(183, 20, true)));
+    ingest(&place.corpus, &[&books], &["--source", "books"]);
     let weights = place.scratch.write("weights.json", "{\"web\": 3.0, \"books\": 0.5}");
     let seeds = place.scratch.write("seeds.txt", "zyxwvut\n");
     let fixed = ["--vocab-size", "420", "--by", "source", "--no-backfill"];

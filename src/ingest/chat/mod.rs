@@ -1,6 +1,6 @@
 //! Conversations to text: the records people fine-tune on, a model's chat template, and what is trained.
 //!
-//! * `arguments` what a user asks for, `options` what a caller says, and special tokens that a record would smuggle in
+//! * `options` what a caller says, and special tokens that a record would smuggle in
 //! * `conversation` the fields of a record as turns: messages, ShareGPT, Alpaca, prompt and completion
 //! * `template` a chat template, the values it may name, as transformers renders it, and what it sets turns apart with
 //! * `values` values as Python has them, read from JSON and written; `functions` what templates call
@@ -8,7 +8,6 @@
 //! * `sandbox` values in bounds, whatever a template makes of them; `rewrite` the syntax tree that calls it
 //! * `budget` what one record may cost a template
 
-mod arguments;
 mod budget;
 mod conversation;
 mod functions;
@@ -23,7 +22,6 @@ mod template;
 mod tests;
 mod values;
 
-pub use arguments::RecordFormOptions;
 pub use options::{ChatOptions, ChatShape, SpecialInContent, TemplateMarkers};
 pub(super) use renderer::{ChatRenderer, RenderedChat};
 pub use template::{ChatTemplate, TemplateError};

@@ -7,6 +7,8 @@ use super::predicate::{Predicate, Translator};
 use super::schema::DocumentColumns;
 use super::{nesting, parser, runtime, session, statement};
 use crate::model::BLOCK_SIZE;
+use crate::model::near_names::nearest;
+use crate::model::text_file::without_byte_order_mark;
 use crate::query::error::{QueryError, shown, unknown_column, words};
 use crate::signals::Signal;
 use crate::store::View;
@@ -44,6 +46,7 @@ pub(in crate::query) fn select_with(
     expression: &str,
     values: &SqlParameters,
 ) -> Result<RoaringTreemap, QueryError> {
+    let expression = without_byte_order_mark(expression);
     let state = session::session(view)?;
     let plan = runtime::block_on(plan(view, &state, "id", (expression, expression), values))?;
     let Some(predicate) = indexed(view, &plan) else {
@@ -93,6 +96,7 @@ pub(in crate::query) fn count_with(
     expression: &str,
     values: &SqlParameters,
 ) -> Result<u64, QueryError> {
+    let expression = without_byte_order_mark(expression);
     count_of(view, expression, expression, values)
 }
 
@@ -101,6 +105,7 @@ pub(in crate::query) fn count_with(
 /// # Errors
 /// As [`select`].
 pub fn count_nulls(view: &View, expression: &str) -> Result<u64, QueryError> {
+    let expression = without_byte_order_mark(expression);
     // Line breaks: the expression may end in a comment.
     let condition = format!("(\n{expression}\n) IS NULL");
     count_of(view, expression, &condition, &SqlParameters::default())
@@ -174,7 +179,9 @@ pub(in crate::query) fn unusable(
             signal.expression
         ),
         Some((name, None)) => format!(
-            "`{name}` is not a column (one with capitals needs double quotes, text needs single ones)"
+            "`{name}` is not a column{} (one with capitals needs double quotes, text needs single ones)",
+            nearest(name, columns.split(", "))
+                .map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
         ),
         None => words(error),
     };

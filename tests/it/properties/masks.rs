@@ -260,7 +260,7 @@ fn streams_whose_views_lose_masks_or_weights_are_refused_as_builds_are() {
                     assert_eq!(error.is_empty(), refused.is_none(), "{what}: {error}");
                     let why = refused.unwrap_or_default();
                     let out = if refused.is_some() { "output.ignore_loss = true" } else { "" };
-                    let place = if refused.is_some() { "among the views (--views)" } else { "" };
+                    let place = if refused.is_some() { "among the views (`views=`)" } else { "" };
                     for word in [why, out, place] {
                         assert!(error.contains(word), "{what}: {error}");
                     }

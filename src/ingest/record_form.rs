@@ -1,8 +1,8 @@
 //! Records that are no text in themselves, as a user asks for them: conversations with a template on disk, and token ids.
 
-use super::options::{ChatOptions, ChatShape, SpecialInContent, TemplateMarkers};
-use super::template::ChatTemplate;
-use crate::ingest::{IngestError, RecordForm};
+use super::chat::{ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateMarkers};
+use super::error::IngestError;
+use super::options::RecordForm;
 use serde_json::Value;
 use std::path::PathBuf;
 use std::sync::Arc;
