@@ -10,6 +10,12 @@ __all__ = ["main"]
 
 def main() -> NoReturn:
     """Runs the command with the arguments of this process, and ends it with the command's exit code."""
+    import signal
+
     from corpusdb import _native
 
+    # The command listens to Ctrl-C itself. Python's own handler would be called beside it, and raise KeyboardInterrupt when
+    # the command has ended.
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_native.main(["corpusdb", *sys.argv[1:]]))

@@ -388,7 +388,8 @@ class Corpus(Planning, Exporting):
             "plans": [str(plan.number) for plan in info.epochs],
         }
         lines = [f"  {name:<10}  {_listed(names)}" for name, names in parts.items() if names]
-        next_calls = self._next if info.documents else 'next: open it with mode="w" and call .ingest(...)'
+        empty = "next: .ingest(...)" if self._mode == "w" else 'next: open it with mode="w" and call .ingest(...)'
+        next_calls = self._next if info.documents else empty
         return "\n".join([head, *lines, f"  {next_calls}"])
 
     def _repr_html_(self) -> str:

@@ -41,7 +41,7 @@ def test_documents_are_removed_and_restored(filled: corpusdb.Writer) -> None:
             filled.remove(which)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="give documents"):
         filled.remove()
-    with pytest.raises(corpusdb.BadInput, match="block: unknown word"):
+    with pytest.raises(corpusdb.BadInput, match="is not one of exact, normalised, similar"):
         filled.remove(5, block="all")
 
 

@@ -311,7 +311,8 @@ def test_more_tables_than_the_soft_limit_of_open_files_are_opened(tmp_path: Path
 def test_an_error_is_of_the_class_of_its_kind_and_names_keywords(tmp_path: Path) -> None:
     with pytest.raises(corpusdb.NotFound, match="is not a corpus"):
         corpusdb.open(tmp_path / "nowhere")
-    with corpusdb.create(tmp_path / "c") as db:
+    corpusdb.create(tmp_path / "c").close()
+    with corpusdb.open(tmp_path / "c", mode="w") as db:
         with pytest.raises(corpusdb.Locked) as locked:
             corpusdb.open(tmp_path / "c", mode="w")
         assert locked.value.holder and locked.value.holder in str(locked.value)

@@ -51,6 +51,7 @@ def test_a_terminal_shows_one_line_and_gets_it_back(monkeypatch: pytest.MonkeyPa
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "60")
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setattr(_progress._Bar, "_pause", 0.0)
     listen()
     lines = terminal.getvalue().split("\r\x1b[2K")

@@ -220,6 +220,7 @@ impl From<IngestError> for Error {
             | IngestError::Template(_)
             | IngestError::Load(_)
             | IngestError::Join(_)
+            | IngestError::Options(_)
             | IngestError::Suite(_) => {}
             _ => kind = ErrorKind::Failed,
         }

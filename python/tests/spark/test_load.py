@@ -288,7 +288,7 @@ def test_a_load_for_another_policy_and_a_frame_with_reserved_columns_are_refused
     with corpusdb.open(tmp_path / "other", mode="w") as w:
         with pytest.raises(BadInput, match=r"policy .*threshold 0\.7.* and the corpus has .*threshold 0\.8"):
             w.bulk_load(tmp_path / "load")
-        with pytest.raises(ValueError, match="'sample' or 'all'"):
+        with pytest.raises(ValueError, match="'sample', 'all'"):
             w.bulk_load(tmp_path / "load", check="some")  # type: ignore[arg-type]
     with corpusdb.open(tmp_path / "same", mode="w") as w:
         with pytest.raises(BadInput, match="tokenizer `own` 00, and the corpus has none of that name"):
