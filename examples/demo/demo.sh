@@ -176,7 +176,7 @@ run sql "$CORPUS" "SELECT witness, count(*) AS copies FROM duplicates WHERE kind
 ORDER BY copies DESC, witness LIMIT 3"
 say; say '  Where near duplicates differ: [-what only the kept one has-], {+what only the removed one has+}.'
 # A difference that fits a screen says most.
-NEAR=$(value "SELECT r.id FROM duplicates r JOIN documents d ON d.id = r.id WHERE r.kind = 'near' AND jaccard < 1 \
+NEAR=$(value "SELECT r.id FROM duplicates r JOIN documents d ON d.id = r.id WHERE r.kind = 'near' AND r.jaccard < 1 \
 ORDER BY d.bytes, r.id LIMIT 3")
 for document in $NEAR; do run duplicates "$CORPUS" "$document" --diff; done
 
