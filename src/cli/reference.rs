@@ -200,7 +200,8 @@ impl PythonClasses<'_> {
         }
         let required = schema.get("required").and_then(Value::as_array);
         for (member, one) in members {
-            if PYTHON_KEYWORDS.contains(&member.as_str()) {
+            // What is no name in Python is read by its key.
+            if PYTHON_KEYWORDS.contains(&member.as_str()) || member.contains('-') {
                 continue;
             }
             let kind = self.type_of(&format!("{name}{}", camel(member)), one)?;

@@ -141,6 +141,7 @@ fn world(scratch: &Scratch) {
     let (text, other) = (&pages[42].text, &pages[8].text);
     let file = |name: &str, text: &str| scratch.write(&format!("w/{name}"), text);
     file("page.txt", text);
+    file("code.txt", "fn main() {\n    println!(\"hello, stored world\");\n    let mut number = 5;\n    number += 7;\n}\n");
     file("pages.jsonl", &lines(&pages));
     file("sentences.txt", "One sentence of some words.\nAnother sentence of other words.\n");
     file("reviews.csv", &format!("review,stars\n\"{text}\",5\n"));
@@ -156,8 +157,8 @@ fn world(scratch: &Scratch) {
     file("terms.txt", "photosynthesis\nelectroencephalography\n");
     file("notes/one.txt", text);
     let item = |at: usize| match at {
-        17 => json!({"question": text, "answer": "5"}),
-        3 => json!({"question": other, "answer": "7"}),
+        17 => json!({"id": "gsm8k-test:17", "question": text, "answer": "5"}),
+        3 => json!({"id": "gsm8k-test:3", "question": other, "answer": "7"}),
         at => {
             json!({"question": format!("how many apples has the {at}th of the children in this small village"), "answer": "9"})
         }
@@ -173,7 +174,7 @@ fn world(scratch: &Scratch) {
     let template =
         "{% for m in messages %}{% generation %}{{ m.content }}{% endgeneration %}{% endfor %}";
     file("Qwen3/tokenizer_config.json", &json!({"chat_template": template}).to_string());
-    let recipe = "version = 1\nseed = 1\n[tokenizer]\nname = \"gpt2\"\n[pack]\nlength = 64\n[batch]\nrows = 2\n[[source]]\nname = \"web\"\n";
+    let recipe = "version = 1\nseed = 1\n[tokenizer]\nname = \"gpt2\"\n[pack]\nlength = 64\n[batch]\nrows = 2\n[[source]]\nname = \"web\"\nmax_repeats = 8\n";
     file("recipe.toml", recipe);
     file("new-weights.toml", recipe);
     scratch.write("stubs/jq", "#!/bin/sh\ncat\n");
@@ -182,10 +183,10 @@ fn world(scratch: &Scratch) {
     file("cl100k_base.tiktoken", &ranks);
     let at = scratch.path("w");
     for line in [
-        "chmod +x ../stubs/*; gzip -c < pages.jsonl > old.gz; mkdir -p dump mmlu pages files",
+        "chmod +x ../stubs/*; gzip -c < pages.jsonl > old.gz; mkdir -p dump mmlu pages",
         "corpusdb init crawl --field url:keyword --field quality:float --field published:timestamp --field month:int --field perplexity:float --field toxicity:float",
         "corpusdb ingest crawl pages.jsonl --source web --id-field id --map language=lang",
-        "corpusdb ingest crawl page.txt --source code --format text",
+        "corpusdb ingest crawl code.txt --source code --format text",
         "for s in june july v1; do corpusdb snapshot create crawl $s; done",
         "corpusdb tokenizer train crawl own-32k --vocab-size 500 && corpusdb tokenizer export crawl own-32k tokenizer.json",
         "corpusdb tokenizer add crawl gpt2 tokenizer.json",
@@ -205,7 +206,7 @@ fn world(scratch: &Scratch) {
         "cp pages.jsonl.zst new-pages.jsonl.zst; cp pages.jsonl.zst pages/1.jsonl.zst; cp pages.jsonl new.jsonl",
         "corpusdb init sft && corpusdb tokenizer add sft gpt2 tokenizer.json",
         "corpusdb init chats && corpusdb tokenizer add chats qwen tokenizer.json && corpusdb ingest chats pages.jsonl --source web --id-field id",
-        "for c in 0 1 2 3; do corpusdb init crawl-$c && corpusdb tokenizer add crawl-$c gpt2 tokenizer.json && corpusdb ingest crawl-$c pages.jsonl --source web --id-field id; done",
+        "for c in 0 1 2 3; do corpusdb init crawl-$c && corpusdb tokenizer add crawl-$c gpt2 tokenizer.json && sed -n \"$((c * 20 + 1)),$((c * 20 + 20))p\" pages.jsonl > part.jsonl \&\& corpusdb ingest crawl-$c part.jsonl --source web --id-field id; done",
     ] {
         must(&at, line);
     }

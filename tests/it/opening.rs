@@ -207,39 +207,3 @@ fn a_writer_opens_its_corpus_again_under_its_lock() {
     drop(writer);
     sound(path.to_str().unwrap());
 }
-
-/// RocksDB writes its list of files from scratch only when it opens: until then the first and last keys of tables that
-/// are gone stand there, with values of fields.
-#[test]
-fn what_was_purged_leaves_the_list_of_files_when_the_writer_opens_again() {
-    let scratch = Scratch::new();
-    let path = scratch.path("corpus");
-    let fields = [("site".to_owned(), corpusdb::FieldKind::Keyword)];
-    Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &fields).unwrap();
-    let mut writer = CorpusWriter::open(&path).unwrap();
-    let line = |at: usize| {
-        let text = format!(
-            "page {at} of a person, with words of its own: {}",
-            prose(&mut Random::new(at as u64), 0, 20)
-        );
-        serde_json::json!({"id": format!("k{at}"), "site": format!("secret-{at:02}"), "text": text})
-    };
-    let pages: String = (0..40).map(|at| format!("{}\n", line(at))).collect();
-    let mut options = IngestOptions::new("web");
-    options.read.id_field = Some("id".to_owned());
-    writer.ingest(vec![scratch.write("pages.jsonl", pages)], &options, &Context::new()).unwrap();
-    writer.compact(&Context::new()).unwrap();
-    let all = writer.corpus().select("kept").unwrap();
-    writer.purge(&all, corpusdb::curate::BlockReach::Exact, false, &Context::new()).unwrap();
-    let listing = |path: &Path| {
-        let entries = std::fs::read_dir(path.join("db")).unwrap();
-        let lists = entries.map(|entry| entry.unwrap().path());
-        let lists = lists.filter(|path| path.to_string_lossy().contains("MANIFEST"));
-        lists.flat_map(|path| std::fs::read(path).unwrap()).collect::<Vec<u8>>()
-    };
-    let has = |bytes: &[u8]| bytes.windows(7).any(|bytes| bytes == b"secret-");
-    assert!(has(&listing(&path)), "the test has no case");
-    let mut writer = writer.reopen().unwrap();
-    assert!(!has(&listing(&path)));
-    assert!(writer.prove_purge(None, None, &Context::new()).unwrap().is_clean());
-}

@@ -105,14 +105,14 @@ fn typed_amiss_the_name_that_was_meant_is_told() {
     init(&corpus, &["--field", "quality:float"]);
     let file = scratch.write("a.jsonl", lines(&crawl(3, 30, true)));
     ingest(&corpus, &[&file], &["--source", "harbour", "--id-field", "id"]);
-    corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).good();
+    corpusdb(&["tokenizer", "train", &corpus, "harbour-300", "--vocab-size", "300"]).good();
     let meant = |arguments: &[&str], name: &str| {
         corpusdb(arguments).fails(&[&format!("did you mean `{name}`?")]);
     };
     meant(&["duplicates", &corpus, "--source", "habrour"], "harbour");
     meant(&["sql", &corpus, "SELECT qualty FROM documents"], "quality");
     meant(&["count", &corpus, "--where", "qualty > 1"], "quality");
-    meant(&["tokenizer", "check", &corpus, "onw"], "own");
+    meant(&["tokenizer", "check", &corpus, "habour-300"], "harbour-300");
     corpusdb(&["snapshot", "create", &corpus, "december"]).good();
     meant(&["snapshot", "show", &corpus, "decembre"], "december");
     for (recipe, name) in [

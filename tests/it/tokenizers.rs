@@ -513,11 +513,11 @@ fn weights_and_tokens_are_given_one_by_one_or_in_files() {
     let seeds = place.scratch.write("seeds.txt", "zyxwvut\n");
     let fixed = ["--vocab-size", "420", "--by", "source", "--no-backfill"];
     let more = ["--weights", &weights, "--weight", "web=2", "--seed-tokens", &seeds];
-    let seed = ["--seed-token", "-antidis"];
+    let seed = ["--seed-token", "antidis"];
     let trained = place.train("own", &[&fixed[..], &more, &seed].concat());
     let options = &trained["decisions"]["options"];
     assert_eq!(options["weights"], json!({ "web": 2.0, "books": 0.5 }));
-    assert_eq!(options["seed_tokens"], json!(["zyxwvut", "-antidis"]));
+    assert_eq!(options["seed_tokens"], json!(["zyxwvut", "antidis"]));
     let bad = ["t", "--weight", "web"];
     place.tokenizer("train", &bad).fails(&["--weight", "`web` is not GROUP=FACTOR"]);
     place.tokenizer("train", &["t", "--weight", "web=much"]).fails(&["`much`", "not a number"]);
