@@ -141,7 +141,10 @@ fn world(scratch: &Scratch) {
     let (text, other) = (&pages[42].text, &pages[8].text);
     let file = |name: &str, text: &str| scratch.write(&format!("w/{name}"), text);
     file("page.txt", text);
-    file("code.txt", "fn main() {\n    println!(\"hello, stored world\");\n    let mut number = 5;\n    number += 7;\n}\n");
+    file(
+        "code.txt",
+        "fn main() {\n    println!(\"hello, stored world\");\n    let mut number = 5;\n    number += 7;\n}\n",
+    );
     file("pages.jsonl", &lines(&pages));
     file("sentences.txt", "One sentence of some words.\nAnother sentence of other words.\n");
     file("reviews.csv", &format!("review,stars\n\"{text}\",5\n"));
@@ -206,7 +209,7 @@ fn world(scratch: &Scratch) {
         "cp pages.jsonl.zst new-pages.jsonl.zst; cp pages.jsonl.zst pages/1.jsonl.zst; cp pages.jsonl new.jsonl",
         "corpusdb init sft && corpusdb tokenizer add sft gpt2 tokenizer.json",
         "corpusdb init chats && corpusdb tokenizer add chats qwen tokenizer.json && corpusdb ingest chats pages.jsonl --source web --id-field id",
-        "for c in 0 1 2 3; do corpusdb init crawl-$c && corpusdb tokenizer add crawl-$c gpt2 tokenizer.json && sed -n \"$((c * 20 + 1)),$((c * 20 + 20))p\" pages.jsonl > part.jsonl \&\& corpusdb ingest crawl-$c part.jsonl --source web --id-field id; done",
+        "for c in 0 1 2 3; do corpusdb init crawl-$c && corpusdb tokenizer add crawl-$c gpt2 tokenizer.json && sed -n \"$((c * 20 + 1)),$((c * 20 + 20))p\" pages.jsonl > part.jsonl && corpusdb ingest crawl-$c part.jsonl --source web --id-field id; done",
     ] {
         must(&at, line);
     }
