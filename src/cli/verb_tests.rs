@@ -115,6 +115,7 @@ const OTHER_NAMES: &[&str] = &[
     "completion",
     "found with",
     "▁",
+    "</w>",
 ];
 
 #[test]
