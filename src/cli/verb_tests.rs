@@ -116,6 +116,10 @@ const OTHER_NAMES: &[&str] = &[
     "found with",
     "▁",
     "</w>",
+    "<|reserved_0|>",
+    "<|reserved_1|>",
+    "[UNK]",
+    "<unk>",
 ];
 
 #[test]
@@ -175,6 +179,7 @@ fn whoever_looks_for_ctrl_c_is_left_to_stop_and_nobody_else() {
 /// A flag in a text is right at the shell alone, and a name that nothing has is right nowhere.
 #[test]
 fn texts_name_options_by_their_fields_and_verbs_by_their_paths() {
+    let mut unknown = Vec::new();
     for row in VERBS {
         let command = row.arguments();
         let mut texts: Vec<(String, String)> = Vec::new();
@@ -196,10 +201,13 @@ fn texts_name_options_by_their_fields_and_verbs_by_their_paths() {
                 let is_known = spell_name(quoted, Face::Command, &command).is_some()
                     || matches!(quoted, "corpus" | "dry_run")
                     || OTHER_NAMES.contains(&quoted);
-                assert!(is_known, "{name}: `{quoted}`");
+                if !is_known {
+                    unknown.push(format!("{name}: `{quoted}`"));
+                }
             }
         }
     }
+    assert!(unknown.is_empty(), "{unknown:#?}");
 }
 
 #[test]
