@@ -316,10 +316,11 @@ def test_an_error_is_of_the_class_of_its_kind_and_names_keywords(tmp_path: Path)
         with pytest.raises(corpusdb.Locked) as locked:
             corpusdb.open(tmp_path / "c", mode="w")
         assert locked.value.holder and locked.value.holder in str(locked.value)
-        with pytest.raises(corpusdb.BadQuery, match="no column"):
+        with pytest.raises(corpusdb.BadQuery, match="is not a column"):
             db.count("qualty > 1")
         with pytest.raises(corpusdb.BadInput) as refused:
-            db.ingest([{"id": "a"}], source="web", id_field="id", on_error="fail")
+            records = [{"id": "a", "text": "one"}, {"id": "b", "text": None}]
+            db.ingest(records, source="web", id_field="id", on_error="fail")
         # Flags are of the command.
         assert "--" not in str(refused.value), str(refused.value)
-        assert (refused.value.record, refused.value.byte) != (None, None)
+        assert (refused.value.file, refused.value.record) == ("records", 1)
