@@ -248,7 +248,7 @@ fn print_document(shown: &Shown, out: &mut Output) {
             blocker.id, blocker.key, blocker.by
         ));
     }
-    if let Some(cluster) = &shown.cluster {
+    if let Some(cluster) = shown.cluster.as_ref().filter(|cluster| cluster.size > 1) {
         let members: Vec<String> = cluster.members.iter().map(u64::to_string).collect();
         out.line(format!(
             "  cluster {} of {} documents: {}",
