@@ -24,20 +24,7 @@ pub enum Face {
 
 /// Writes each name in backticks as the face has it; what is no name of the verb's options, nor of a verb, stays.
 pub fn spell(text: &str, face: Face, command: &Command) -> String {
-    let mut parts = text.split('`');
-    let mut spelt = parts.next().unwrap_or_default().to_owned();
-    while let Some(name) = parts.next() {
-        let Some(behind) = parts.next() else {
-            // No pair: the backtick is a character of the text.
-            return spelt + "`" + name;
-        };
-        match spell_name(name, face, command) {
-            Some(known) => spelt.push_str(&known),
-            None => spelt.extend(["`", name, "`"]),
-        }
-        spelt.push_str(behind);
-    }
-    spelt
+    spell_quoted(text, |name| spell_name(name, face, command))
 }
 
 /// Writes the options and verbs that a message names as the face has them; all else stays.
@@ -46,13 +33,19 @@ pub fn spell_message(text: &str, face: Face) -> String {
         Face::Command => text.to_owned(),
         Face::Python => flags_as_keywords(text),
     };
+    spell_quoted(&text, |name| spell_marked(name, face))
+}
+
+/// Writes what stands in backticks as `spell` has it, without them; what that does not know stays as it is.
+fn spell_quoted(text: &str, spell: impl Fn(&str) -> Option<String>) -> String {
     let mut parts = text.split('`');
     let mut spelt = parts.next().unwrap_or_default().to_owned();
     while let Some(name) = parts.next() {
         let Some(behind) = parts.next() else {
+            // No pair: the backtick is a character of the text.
             return spelt + "`" + name;
         };
-        match spell_marked(name, face) {
+        match spell(name) {
             Some(known) => spelt.push_str(&known),
             None => spelt.extend(["`", name, "`"]),
         }
@@ -117,19 +110,18 @@ fn flags_as_keywords(text: &str) -> String {
         let end = name.find(|c: char| !(c.is_ascii_lowercase() || c == '-')).unwrap_or(name.len());
         let (name, behind) = name.split_at(end);
         out.push_str(before);
-        match option_named(name).filter(|_| is_begin && from.starts_with(&format!("--{name}"))) {
+        let option = PYTHON_OPTIONS.get(name).filter(|_| is_begin);
+        match option.filter(|_| from.starts_with(&format!("--{name}"))) {
             None => {
                 let taken = from.len() - behind.len();
                 out.push_str(from.get(..taken).unwrap_or_default());
             }
             Some((id, takes_value)) => {
-                out.push_str(&format!("{id}={}", value(behind, takes_value)))
+                out.push_str(&format!("{id}={}", value(behind, *takes_value)))
             }
         }
         rest = behind;
-        if let Some((_, true)) = option_named(name)
-            && is_begin
-        {
+        if let Some((_, true)) = option {
             rest = behind_value(behind);
         }
     }
@@ -168,17 +160,19 @@ fn word(behind: &str) -> Option<&str> {
     (!word.is_empty() && !OF_SENTENCES.contains(&word)).then_some(word)
 }
 
-/// The id of an option of some verb by its flag, and whether it takes a value.
-fn option_named(long: &str) -> Option<(String, bool)> {
-    if long == "memory" || long == "threads" {
-        return Some((long.to_owned(), true));
+/// The options of verbs that Python has, by their flags: the id, and whether it takes a value.
+static PYTHON_OPTIONS: LazyLock<BTreeMap<String, (String, bool)>> = LazyLock::new(|| {
+    let globals = ["memory", "threads"].map(|name| (name.to_owned(), (name.to_owned(), true)));
+    let mut found = BTreeMap::from(globals);
+    for row in VERBS.iter().filter(|row| !row.python.is_empty()) {
+        for arg in row.arguments().get_arguments() {
+            let Some(long) = arg.get_long() else { continue };
+            let option = (arg.get_id().to_string(), arg.get_action().takes_values());
+            found.entry(long.to_owned()).or_insert(option);
+        }
     }
-    VERBS.iter().filter(|row| !row.python.is_empty()).find_map(|row| {
-        let command = row.arguments();
-        let arg = command.get_arguments().find(|arg| arg.get_long() == Some(long))?;
-        Some((arg.get_id().to_string(), arg.get_action().takes_values()))
-    })
-}
+    found
+});
 
 /// A name as the face has it, if it is an option of this verb or a verb.
 pub fn spell_name(name: &str, face: Face, command: &Command) -> Option<String> {
@@ -202,18 +196,27 @@ fn value_name(arg: &clap::Arg) -> String {
     named.unwrap_or_else(|| arg.get_id().as_str().to_uppercase())
 }
 
-/// All texts of a command, spelt.
+/// All texts of a command, spelt. Only those with names in them are written again: every start does this for all verbs.
 pub fn spell_command(command: Command, face: Face) -> Command {
     let names = command.clone();
-    let spelt = |text: &StyledStr| StyledStr::from(spell(&text.to_string(), face, &names));
-    let command = command.mut_args(|arg| {
-        let (help, long_help) =
-            (arg.get_help().map(spelt).unwrap_or_default(), arg.get_long_help().map(spelt));
-        let arg = arg.help(help);
-        if let Some(help) = long_help { arg.long_help(help) } else { arg }
+    let spelt = |text: Option<&StyledStr>| {
+        let text = text?.ansi().to_string();
+        text.contains('`').then(|| StyledStr::from(spell(&text, face, &names)))
+    };
+    let command = command.mut_args(|mut arg| {
+        if let Some(help) = spelt(arg.get_help()) {
+            arg = arg.help(help);
+        }
+        match spelt(arg.get_long_help()) {
+            Some(help) => arg.long_help(help),
+            None => arg,
+        }
     });
-    let command = command.about(names.get_about().map(spelt).unwrap_or_default());
-    match names.get_long_about().map(spelt) {
+    let command = match spelt(names.get_about()) {
+        Some(about) => command.about(about),
+        None => command,
+    };
+    match spelt(names.get_long_about()) {
         Some(about) => command.long_about(about),
         None => command,
     }
