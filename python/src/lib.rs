@@ -31,7 +31,6 @@ mod signals;
 mod snapshots;
 mod stream;
 mod tokenize;
-mod tokenizer_json;
 mod tokenizers;
 mod value;
 mod words;

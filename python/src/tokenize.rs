@@ -2,16 +2,16 @@
 
 use crate::corpus::Handle;
 use crate::error::{named, raise};
-use crate::tokenizer_json;
 use crate::words::{json, one_of, word};
 use corpusdb::Error;
-use corpusdb::curate::{ExtensionSource, TextGrouping, TrainingTexts};
+use corpusdb::curate::{ExtensionSource, TextGrouping, TokenizerReport, TrainingTexts};
 use corpusdb::tokenizer::{
     Given, GrowthOptions, NewTokenizer, Pattern, TermForms, TermOptions, TokenizerError,
     TrainOptions, convert,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+use serde_json::Value;
 
 const BAD: &str = "BadTokenizer";
 
@@ -51,7 +51,7 @@ pub(crate) fn add_tokenizer(
             originals: &converted.originals,
             ..NewTokenizer::default()
         };
-        tokenizer_json::record(&writer.register_and_encode(&new, backfill, context)?)
+        record(&writer.register_and_encode(&new, backfill, context)?)
     })?;
     json(py, &told)
 }
@@ -80,7 +80,7 @@ pub(crate) fn train_tokenizer(
     let on = TrainingTexts { condition, grouping, sample_bytes };
     let (told, decisions) = handle.write(py, listener.as_ref(), |writer, context| {
         let trained = writer.train_and_register(&name, &options, &on, backfill, context)?;
-        Ok((tokenizer_json::record(&trained.tokenizer)?, trained.decisions))
+        Ok((record(&trained.tokenizer)?, trained.decisions))
     })?;
     Ok((json(py, &told)?, json(py, &decisions)?))
 }
@@ -123,7 +123,7 @@ pub(crate) fn extend_tokenizer<'py>(
     let (told, extension) = handle.write(py, listener.as_ref(), |writer, context| {
         let by = settings.by(forms);
         let extended = writer.extend_and_register(&base, &name, by, backfill, context)?;
-        let told = extended.tokenizer.as_ref().map(tokenizer_json::record).transpose()?;
+        let told = extended.tokenizer.as_ref().map(record).transpose()?;
         Ok((told, extended.extension))
     })?;
     let raised = |error| raise(py, Error::from(TokenizerError::from(error)));
@@ -161,7 +161,7 @@ pub(crate) fn backfill_tokenizer(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let told = handle.write(py, listener.as_ref(), |writer, context| {
-        tokenizer_json::record(&writer.backfill(&name, context)?)
+        record(&writer.backfill(&name, context)?)
     })?;
     json(py, &told)
 }
@@ -175,4 +175,15 @@ pub(crate) fn drop_tokenizer(
     force: bool,
 ) -> PyResult<Vec<u32>> {
     handle.write(py, None, |writer, _| writer.drop_tokenizer(&name, force))
+}
+
+/// A tokenizer, and what was just encoded: an object in which nothing is absent.
+fn record(report: &TokenizerReport) -> Result<Value, Error> {
+    let mut told = serde_json::to_value(report).map_err(TokenizerError::Write)?;
+    if let Value::Object(members) = &mut told {
+        members.entry("refused").or_insert(Value::Null);
+        let markers = report.encoded_tokens.map(|_| &report.ordinary_markers);
+        members.insert("ordinary_markers".to_owned(), serde_json::json!(markers));
+    }
+    Ok(told)
 }

@@ -7,16 +7,15 @@
 //! (`pages`).
 
 mod bar;
+mod files;
 mod find;
 mod keywords;
 mod limits;
 mod output;
 mod reference;
-mod report;
 mod session;
 mod spelling;
 mod stop_signals;
-mod text_file;
 mod verb;
 #[cfg(test)]
 mod verb_tests;

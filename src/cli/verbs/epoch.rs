@@ -1,7 +1,7 @@
 //! `corpusdb epoch plan`, `mark`, `list`, `extend` and `drop`: the plans of epochs, which are stored.
 
+use crate::cli::files::read_text;
 use crate::cli::output::Output;
-use crate::cli::text_file::read_text;
 use crate::cli::verb::{CorpusPath, Listed, Listing, NoOptions, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::epoch::{Plan, Planned};

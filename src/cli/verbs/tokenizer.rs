@@ -1,8 +1,8 @@
 //! `corpusdb tokenizer`: registered, encoded by, asked, compared, checked, written to files and given up.
 
 use super::ingest::print_refused;
+use crate::cli::files::{read_bytes, write_file};
 use crate::cli::output::{self, Output};
-use crate::cli::report::write_file;
 use crate::cli::session::on_disk;
 use crate::cli::verb::{ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall};
 use anyhow::Context as _;
@@ -65,7 +65,7 @@ impl Verb for TokenizerAddArgs {
     ) -> anyhow::Result<TokenizerReport> {
         let (converted, lineage) = match (&self.file, &self.vocab, &self.merges) {
             (Some(file), _, _) => {
-                let bytes = read(file)?;
+                let bytes = read_bytes(file)?;
                 let given = match &self.pattern {
                     Some(pattern) => {
                         Given::Tiktoken { ranks: &bytes, pattern, specials: &self.specials }
@@ -80,7 +80,7 @@ impl Verb for TokenizerAddArgs {
             }
             (None, Some(vocab), Some(merges)) => {
                 let lineage = format!("{} and {}", vocab.display(), merges.display());
-                let (vocab, merges) = (read(vocab)?, read(merges)?);
+                let (vocab, merges) = (read_bytes(vocab)?, read_bytes(merges)?);
                 let given = Given::VocabAndMerges { vocab: &vocab, merges: &merges };
                 (convert(given).map_err(corpusdb::Error::from)?, lineage)
             }
@@ -97,10 +97,6 @@ impl Verb for TokenizerAddArgs {
         note_markers(&report, call);
         Ok(report)
     }
-}
-
-fn read(path: &Path) -> anyhow::Result<Vec<u8>> {
-    std::fs::read(path).with_context(|| format!("reading {}", path.display()))
 }
 
 fn parse_special(text: &str) -> Result<(String, u32), String> {

@@ -1,10 +1,9 @@
 //! `corpusdb tokenizer train` and `extend`: a tokenizer learnt from what is stored, or a longer one made of another.
 
 use super::tokenizer::{note_markers, print_tokenizer};
+use crate::cli::files::{read_text, write_file};
 use crate::cli::output::{self, Output};
-use crate::cli::report::write_file;
 use crate::cli::session::on_disk;
-use crate::cli::text_file::read_text;
 use crate::cli::verb::{ExitStatus, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::CorpusWriter;
