@@ -182,7 +182,10 @@ bench-fields: build ## Measure scores from outside for every document, killed an
 surface: ## Write tests/surface.txt anew: what programs can name of the library
 	CORPUSDB_WRITE_SURFACE=1 $(TESTED) cargo test $(AS_TESTS) --test it -- the_public_surface
 
-docs: build python ## Write the references of the command and of Python, and the picture of docs/ARCHITECTURE.md, anew
+docs: build ## Write the references and what of the package follows from the verbs, and the picture of docs/ARCHITECTURE.md
 	$(CORPUSDB) reference > docs/reference/cli.md
+	$(CORPUSDB) reference python-options > python/corpusdb/_options.py
+	$(CORPUSDB) reference python-reports > python/corpusdb/_reports.py
+	$(MAKE) python
 	"$(VENV)/bin/python" -P scripts/python_reference.py > docs/reference/python.md
 	python3 scripts/draw.py docs/explanation/architecture.txt

@@ -4,11 +4,12 @@
 Usage: scripts/python_reference.py > docs/reference/python.md, with the package installed.
 """
 
+import ast
 import inspect
 import textwrap
 
 import corpusdb
-from corpusdb import errors, kernel
+from corpusdb import _reports, errors, kernel
 
 COLUMNS = 118
 
@@ -96,6 +97,31 @@ def of_class(name, what):
             yield prose(getattr(what, member)) + "\n"
 
 
+def report_fields():
+    """By class of `_reports.py`, its fields: name, type, text."""
+    found = {}
+    for part in ast.parse(inspect.getsource(_reports)).body:
+        if isinstance(part, ast.ClassDef):
+            fields = found[part.name] = []
+            for one, behind in zip(part.body, [*part.body[1:], None]):
+                if isinstance(one, ast.AnnAssign):
+                    says = behind.value.value if isinstance(behind, ast.Expr) else ""
+                    fields.append((one.target.id, ast.unparse(one.annotation), " ".join(says.split())))
+    return found
+
+
+def of_report(name, what, fields):
+    """A report as a table of its fields."""
+    yield f"### {name}\n"
+    yield prose(what) + "\n"
+    rows = fields.get(name) or [(field, kind, "") for field, kind in inspect.get_annotations(what).items()]
+    yield "| field | type | |\n|---|---|---|"
+    for field, kind, says in rows:
+        kind = kind.replace("|", "\\|")
+        yield f"| `{field}` | `{kind}` | {says.replace('|', chr(92) + '|')} |"
+    yield ""
+
+
 def main():
     print(HEAD)
     print("## Functions\n")
@@ -104,10 +130,18 @@ def main():
         what = getattr(corpusdb, name)
         if inspect.isfunction(what) or inspect.isbuiltin(what):
             print(f"```python\ncorpusdb.{signature(name, what)}\n```\n\n{prose(what)}\n")
-    for name in names:
+    classes = [name for name in names if inspect.isclass(getattr(corpusdb, name))]
+    reports = [name for name in classes if name in corpusdb.reports.__all__]
+    for name in classes:
         what = getattr(corpusdb, name)
-        if inspect.isclass(what) and not issubclass(what, Exception):
+        if name not in reports and not issubclass(what, Exception):
             print("\n".join(of_class(name, what)))
+    print("## Reports\n")
+    print("What calls answer; these and all others are in `corpusdb.reports`. A field that the library leaves out is\n"
+          "empty: `None`, `[]`, `{}`, 0 or `False`, as its type says.\n")
+    fields = report_fields()
+    for name in reports:
+        print("\n".join(of_report(name, getattr(corpusdb, name), fields)))
     print("## Kernel\n")
     print(prose(kernel).split("\n\n", 1)[0] + "\n\n" + prose(kernel).split("\n\n")[1] + "\n")
     for name in kernel.__all__:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import os
 
-from corpusdb import _native
-from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import Backup, BackupReport, BackupsCheck, DroppedBackup
+from corpusdb._call import call
+from corpusdb._progress import ProgressOption
+from corpusdb.reports import Backup, BackupReport, DropBackupReport, VerifyBackupsReport
 
 __all__ = ["Backups"]
 
@@ -22,35 +22,38 @@ class Backups:
 
     def create(self, corpus: str | os.PathLike[str], *, progress: ProgressOption = None) -> BackupReport:
         """Takes a backup of the last commit. Files that earlier backups have are not written again."""
-        with listening(progress) as listener:
-            return BackupReport.from_json(_native.create_backup(self._directory, os.fspath(corpus), listener))
+        return BackupReport.from_json(
+            call("backup create", path=os.fspath(corpus), progress=progress, directory=self._directory)
+        )
 
     def list(self) -> list[Backup]:
         """The backups, in order of their commits."""
-        return [Backup(record) for record in json.loads(_native.list_backups(self._directory))]
+        return Backup.each(call("backup list", directory=self._directory))
 
-    def verify(self, *, progress: ProgressOption = None) -> BackupsCheck:
+    def verify(self, *, progress: ProgressOption = None) -> VerifyBackupsReport:
         """Reads every byte of every backup; what is damaged is in the answer, by backup and file."""
-        with listening(progress) as listener:
-            return BackupsCheck.from_json(_native.verify_backups(self._directory, listener))
+        return VerifyBackupsReport.from_json(call("backup verify", progress=progress, directory=self._directory))
 
     def restore(
         self, target: str | os.PathLike[str], commit: int | None = None, *, progress: ProgressOption = None
     ) -> Backup:
         """Makes a corpus at `target` of the backup of a commit, or of the newest: whole or not at all."""
-        with listening(progress) as listener:
-            return Backup.from_json(_native.restore_backup(self._directory, os.fspath(target), commit, listener))
+        return Backup.from_json(
+            call("backup restore", progress=progress, directory=self._directory, target=target, id=commit)
+        )
 
-    def drop(self, commit: int, *, progress: ProgressOption = None) -> DroppedBackup:
+    def drop(self, commit: int, *, progress: ProgressOption = None) -> DropBackupReport:
         """Drops the backup of a commit, and the files that no other one has."""
-        with listening(progress) as listener:
-            return DroppedBackup.from_json(_native.drop_backup(self._directory, commit, listener))
+        return DropBackupReport.from_json(
+            call("backup drop", progress=progress, directory=self._directory, id=commit)
+        )
 
     def unlock(self) -> int:
         """Clears the marks that processes left in a store which were killed while they added or dropped backups: how
         many. Only when none of them lives; a directory has none.
         """
-        return _native.unlock_backups(self._directory)
+        marks: int = json.loads(call("backup unlock", directory=self._directory))["marks"]
+        return marks
 
     def __repr__(self) -> str:
         return f"corpusdb.Backups({self._directory!r})\n  next: .create(corpus), .list(), .verify(), .restore(target)"

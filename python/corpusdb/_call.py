@@ -1,18 +1,22 @@
-"""Verbs of the command, called by their names: keywords in, the report out."""
+"""Verbs of the command, called by their names: keywords in, the report out; and the keywords of methods spelt out."""
 
 from __future__ import annotations
 
+import difflib
+import functools
+import inspect
 import json
 import logging
 import os
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 from corpusdb import _native
-from corpusdb._native import one_line
-from corpusdb._progress import ProgressOption, listening
+from corpusdb._progress import ProgressOption, listening, safe_lines
 
-__all__ = ["call", "keyword_json"]
+__all__ = ["call", "expand_keywords", "keyword_json", "no_option"]
+
+Method = TypeVar("Method", bound=Callable[..., Any])
 
 logger = logging.getLogger("corpusdb")
 
@@ -35,7 +39,7 @@ def call(
             verb, keyword_json(**keywords), handle, path=path, threads=threads, listener=listener
         )
     for note in notes:
-        logger.warning(one_line(note))
+        logger.warning(safe_lines(note))
     return report
 
 
@@ -57,3 +61,45 @@ def _plain(value: Any, place: str) -> Any:
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
         return [_plain(one, f"{place}[{at}]") for at, one in enumerate(value)]
     raise TypeError(f"{place}: no option has a value of type {type(value).__name__}")
+
+
+def expand_keywords(options: type[Any]) -> Callable[[Method], Method]:
+    """Spells the keys of a `TypedDict` out in a method that takes them as its `**`: in its signature, each `None` where
+    absent, and in its text.
+
+    A keyword that is none of them is refused with the nearest one.
+    """
+
+    def expand(method: Method) -> Method:
+        found = inspect.signature(method)
+        own = [one for one in found.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+        first = next((at for at, one in enumerate(own) if one.kind is inspect.Parameter.KEYWORD_ONLY), len(own))
+        named = [
+            inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind.__forward_arg__)
+            for name, kind in inspect.get_annotations(options).items()
+        ]
+        signature = found.replace(parameters=[*own[:first], *named, *own[first:]])
+
+        @functools.wraps(method)
+        def checked(*positional: Any, **given: Any) -> Any:
+            for name in given:
+                if name not in signature.parameters:
+                    raise TypeError(f"{method.__name__}(): {no_option(name, signature.parameters)}")
+            try:
+                signature.bind(*positional, **given)
+            except TypeError as error:
+                raise TypeError(f"{method.__name__}() {error}") from None
+            return method(*positional, **given)
+
+        vars(checked)["__signature__"] = signature
+        _, _, texts = inspect.cleandoc(options.__doc__ or "").partition("\n\n")
+        checked.__doc__ = f"{inspect.cleandoc(method.__doc__ or '')}\n\n{texts}"
+        return cast(Method, checked)
+
+    return expand
+
+
+def no_option(name: str, known: Iterable[str]) -> str:
+    """That there is no such option, with the one that was most likely meant."""
+    near = difflib.get_close_matches(name, known, n=1)
+    return f"no option `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")

@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import html
 import json
+import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
 from corpusdb import _native
-from corpusdb._call import call
+from corpusdb._call import call, expand_keywords
 from corpusdb._contamination import Contamination
 from corpusdb._document import Document
 from corpusdb._duplicates import Duplicates
 from corpusdb._export import Exporting
 from corpusdb._fields import Fields
-from corpusdb._keywords import spelt_out
 from corpusdb._native import one_line
+from corpusdb._options import DedupExplainOptions, ReportOptions, SimilarOptions
 from corpusdb._plan import Planning
-from corpusdb._policy import Decision, policy_settings
 from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import (
+from corpusdb._signals import Signals
+from corpusdb._snapshots import Snapshots
+from corpusdb._table import Table
+from corpusdb._tokenizers import Tokenizer, Tokenizers
+from corpusdb.errors import CorpusError, KeyNotFound, NotFound
+from corpusdb.reports import (
     CheckReport,
     CorpusReport,
     DedupExplanation,
@@ -31,12 +36,6 @@ from corpusdb._reports import (
     SimilarReport,
     Stats,
 )
-from corpusdb._sizes import optional_size
-from corpusdb._signals import Signals
-from corpusdb._snapshots import Snapshots
-from corpusdb._table import Table
-from corpusdb._tokenizers import Tokenizer, Tokenizers
-from corpusdb.errors import CorpusError, KeyNotFound, NotFound
 
 if TYPE_CHECKING:
     import numpy as np
@@ -76,7 +75,7 @@ class Corpus(Planning, Exporting):
     ) -> None:
         self._path = os.fspath(path)
         self._shards = _shard_paths(shards)
-        self._memory = optional_size(memory, "memory")
+        self._memory = memory
         self._threads = threads
         self._handle = _native.Handle(
             self._path, write=self._mode == "w", memory=self._memory, threads=threads, shards=self._shards
@@ -166,9 +165,7 @@ class Corpus(Planning, Exporting):
 
     def document(self, document: int) -> Document:
         """The document of that id, with everything that is known of it."""
-        if document < 0:
-            raise NotFound(f"no document {document}: ids begin at 0")
-        (shown,) = _native.show(self._handle, [document])
+        (shown,) = _native.show(self._handle, [_id(document)])
         return Document.from_json(shown)
 
     def documents(self, where: str | None = None, parameters: Parameters = None) -> Iterator[Document]:
@@ -217,11 +214,11 @@ class Corpus(Planning, Exporting):
 
     def tokens(self, document: int, tokenizer: str | None = None) -> NDArray[np.uint32]:
         """The stored token ids of a document, by that tokenizer or the first one."""
-        return _native.tokens(self._handle, document, tokenizer)
+        return _native.tokens(self._handle, _id(document), tokenizer)
 
     def shown_tokens(self, document: int, tokenizer: str | None = None) -> list[dict[str, Any]]:
         """The tokens of a document: `id`, `text`, whether it is `trained` on, and its `weight` in the loss."""
-        shown: list[dict[str, Any]] = json.loads(_native.shown_tokens(self._handle, document, tokenizer))["tokens"]
+        shown: list[dict[str, Any]] = json.loads(_native.shown_tokens(self._handle, _id(document), tokenizer))["tokens"]
         return shown
 
     def info(self) -> Info:
@@ -239,30 +236,15 @@ class Corpus(Planning, Exporting):
         """
         return Stats.from_json(call("stats", self._handle, where=where, source=source, snapshot=snapshot))
 
-    def report(
-        self,
-        *,
-        plan: int | None = None,
-        texts: bool = True,
-        domains: int = 50,
-        html: str | os.PathLike[str] | None = None,
-        croissant: str | os.PathLike[str] | None = None,
-        eu_summary: str | os.PathLike[str] | None = None,
-    ) -> CorpusReport:
+    @expand_keywords(ReportOptions)
+    def report(self, *, progress: ProgressOption = None, **options: Unpack[ReportOptions]) -> CorpusReport:
         """The corpus as a data card tells it: sizes before and after dedup, lengths, duplicates with examples, what is
         not kept and why, declared numbers by source, domains, commits and snapshots.
 
-        `plan` is the number of a stored plan: then what a run gets is told too. Without `texts` no parts of texts are
-        shown. `html` writes the card as a page that needs no server, script or other file; `croissant` a description in
-        Croissant, and `eu_summary` what the EU's template asks, as Markdown: what is filled in there by hand stays. A
-        file is written whole or not at all, and a page takes no file of another kind's place.
+        A file is written whole or not at all, and a page takes no file of another kind's place. What is filled in by hand
+        in a description stays.
         """
-        return CorpusReport.from_json(
-            _native.report(
-                self._handle, plan=plan, texts=texts, domains=domains, html=html, croissant=croissant,
-                eu_summary=eu_summary,
-            )
-        )
+        return CorpusReport.from_json(call("report", self._handle, progress=progress, **options))
 
     def rejects(self, limit: int = 1000) -> list[Reject]:
         """The first records that could not be read, by source, path and number."""
@@ -272,7 +254,7 @@ class Corpus(Planning, Exporting):
 
     def duplicates(self, document: int | None = None, *, source: str | None = None) -> Duplicates:
         """Removed duplicates with what they matched: all, of one document, or of what was removed from a source."""
-        return Duplicates(self, _native.duplicates(self._handle, document, source))
+        return Duplicates(self, _native.duplicates(self._handle, None if document is None else _id(document), source))
 
     def duplicates_summary(
         self, *, largest: int = 10, source: str | None = None, by: str | Sequence[str] | None = None
@@ -282,7 +264,9 @@ class Corpus(Planning, Exporting):
         `by` counts by a field in the place of the source, or by several; a timestamp may have a unit behind it, as in
         `published:month`.
         """
-        return DuplicatesSummary.from_json(_native.duplicates_summary(self._handle, largest, _names(by), source))
+        return DuplicatesSummary.from_json(
+            call("duplicates", self._handle, limit=largest, source=source, by=_names(by) or None)
+        )
 
     def duplicates_matrix(self, by: str | Sequence[str] = "source", *, source: str | None = None) -> Table:
         """How many documents of each group were removed, and which group their witnesses are in.
@@ -296,25 +280,26 @@ class Corpus(Planning, Exporting):
 
     def document_duplicates(self, document: int, *, limit: int = 20, diff: bool = False) -> DocumentDuplicates:
         """A document among its duplicates: its witness or what it removed, the bands they share, its cluster."""
-        return DocumentDuplicates.from_json(_native.document_duplicates(self._handle, document, limit, diff))
+        return DocumentDuplicates.from_json(
+            call("duplicates", self._handle, document=f"id:{_id(document)}", limit=limit, diff=diff)
+        )
 
-    def similar(self, to: str | int, k: int = 10, *, all: bool = False, source: str | None = None) -> SimilarReport:
-        """The stored documents most similar to a text, or to the document of an id; nothing is ingested.
-
-        `all` finds removed documents too; `source` finds those of one source.
-        """
-        text, document = (to, None) if isinstance(to, str) else (None, to)
-        found = _native.similar(self._handle, text=text, document=document, k=k, all=all, source=source)
-        return SimilarReport.from_json(found)
+    @expand_keywords(SimilarOptions)
+    def similar(self, to: str | int, k: int = 10, **options: Unpack[SimilarOptions]) -> SimilarReport:
+        """The stored documents most similar to a text, or to the document of an id; nothing is ingested."""
+        text, document = (to, None) if isinstance(to, str) else (None, f"id:{_id(to)}")
+        return SimilarReport.from_json(
+            call("similar", self._handle, text=text, document=document, k=k, **options)
+        )
 
     def diff(self, a: int, b: int) -> list[tuple[str, str]]:
         """The texts of two documents, word by word: parts of kind `same`, `removed` (only in the first) or `added`."""
-        return [(part["part"], part["text"]) for part in json.loads(_native.diff(self._handle, a, b))]
+        return [(part["part"], part["text"]) for part in json.loads(_native.diff(self._handle, _id(a), _id(b)))]
 
-    @spelt_out(Decision)
-    def explain_dedup(self, **settings: Unpack[Decision]) -> DedupExplanation:
+    @expand_keywords(DedupExplainOptions)
+    def explain_dedup(self, **options: Unpack[DedupExplainOptions]) -> DedupExplanation:
         """What the policy comes to in this corpus, measured; or what another one would change. Nothing is written."""
-        return DedupExplanation.from_json(_native.explain_dedup(policy_settings(settings), self._handle))
+        return DedupExplanation.from_json(call("dedup explain", self._handle, **options))
 
     # Tokenizers, fields, snapshots, checks -----------------------------------------------------------------------------
 
@@ -411,6 +396,18 @@ class Corpus(Planning, Exporting):
         )
 
 
+def _id(document: int) -> int:
+    """An id, or why it is none."""
+    try:
+        number = operator.index(document)
+    except TypeError:
+        key = f", not a key: corpus[{document!r}] finds the document of one" if isinstance(document, str) else ""
+        raise TypeError(f"document: expected an id (a number){key}, got {type(document).__name__}") from None
+    if number < 0:
+        raise NotFound(f"no document {number}: ids begin at 0")
+    return number
+
+
 def _shard_paths(shards: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
     if isinstance(shards, str | os.PathLike):
         raise ValueError(f"shards is a list of directories; [{os.fspath(shards)!r}] is one")
@@ -418,7 +415,7 @@ def _shard_paths(shards: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
 
 
 def _reopen(
-    kind: type[Corpus], path: str, memory: int | None, threads: int | None, shards: tuple[str, ...] = ()
+    kind: type[Corpus], path: str, memory: int | str | None, threads: int | None, shards: tuple[str, ...] = ()
 ) -> Corpus:
     return kind(path, memory=memory, threads=threads, shards=shards)
 

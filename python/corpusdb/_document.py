@@ -7,83 +7,16 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from corpusdb._native import one_line
-from corpusdb._report import Report
+from corpusdb.reports import Shown
 
-__all__ = ["Cluster", "Document", "Match"]
-
-
-class Match(Report):
-    """The document that explains why another one is not kept."""
-
-    #: How the two relate: `exact`, `near` or `superseded`.
-    kind: str
-    #: Id, key and source of the witness, or of the successor.
-    witness: int
-    witness_key: str
-    witness_source: str
-    #: Exact Jaccard similarity; none for a successor.
-    jaccard: float | None
-    #: Share of this document's shingles that the witness has, and of the witness's that this one has.
-    containment_removed: float | None
-    containment_witness: float | None
+__all__ = ["Document"]
 
 
-class Cluster(Report):
-    """A witness and the documents it removed."""
-
-    #: The witness, which names the cluster.
-    id: int
-    #: Documents, the witness included.
-    size: int
-    #: The first 20 removed ones.
-    members: list[int]
-
-
-class Document(Report, Mapping[str, Any]):
+class Document(Shown, Mapping[str, Any]):
     """A stored document: `.text`, `.key`, `.standing` and what else is known of it are attributes.
 
     As a mapping it gives the fields that it came with, the declared ones included: `document["url"]`, `dict(document)`.
     """
-
-    _classes = {"match": Match, "cluster": Cluster}
-
-    _absent = {"blocked_by": [], "chat_template": None}
-
-    #: Its number, given in the order of commits and never again.
-    id: int
-    #: The key it was ingested with; without one, the file and the number of its record.
-    key: str
-    #: The source it belongs to.
-    source: str
-    #: The file it was read from, and the records before it there.
-    path: str | None
-    number: int
-    #: The commit that added it.
-    commit: int
-    #: Length of its text: UTF-8 bytes, characters, words after normalisation.
-    bytes: int
-    chars: int
-    words: int
-    #: `kept`, or why it is not: `exact`, `near`, `superseded`, `removed`, `purged`, `blocked`, `empty`.
-    standing: str
-    #: The document that explains why it is not kept.
-    match: Match | None
-    #: The removed documents that keep it out, when it is blocked: the first 20.
-    blocked_by: list[Report]
-    #: The chat template that wrote its text, if one did.
-    chat_template: Report | None
-    #: Its cluster; none for a document that is neither kept nor a duplicate.
-    cluster: Cluster | None
-    #: Tokens of each tokenizer; none where it was never encoded.
-    tokens: dict[str, int | None]
-    #: Its language, when known.
-    language: str | None
-    #: Values of declared fields; none where it has none.
-    fields: dict[str, Any]
-    #: The other fields, as they were read.
-    metadata: dict[str, Any]
-    #: Its text.
-    text: str
 
     @property
     def is_kept(self) -> bool:

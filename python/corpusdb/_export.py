@@ -4,45 +4,15 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from typing import Unpack
 
 from corpusdb import _native
-from corpusdb._call import call
+from corpusdb._call import call, expand_keywords
+from corpusdb._options import ExportOptions
 from corpusdb._progress import ProgressOption
-from corpusdb._report import Report
+from corpusdb.reports import Export
 
-__all__ = ["Export", "ExportedFile", "Exporting"]
-
-
-class ExportedFile(Report):
-    """A file of an export."""
-
-    _absent = {"partition": {}}
-
-    name: str
-    bytes: int
-    rows: int
-    blake3: str
-    #: The values that its directory stands for, by column; none: documents without a value.
-    partition: dict[str, str | None]
-
-
-class Export(Report):
-    """What an export wrote, as its manifest says."""
-
-    _classes = {"files": ExportedFile}
-
-    #: Rows and bytes of all files.
-    rows: int
-    bytes: int
-    #: The commit that the corpus stood at.
-    commit: int
-    format: str
-    compression: str
-    #: Each with `name` and `type`.
-    columns: list[Report]
-    #: Every file, in the order in which they were written.
-    files: list[ExportedFile]
+__all__ = ["Exporting"]
 
 
 class Exporting:
@@ -50,47 +20,32 @@ class Exporting:
 
     _handle: _native.Handle
 
+    @expand_keywords(ExportOptions)
     def export(
         self,
         to: str | os.PathLike[str],
         where: str | None = None,
         *,
-        format: str | None = None,
-        columns: str | Iterable[str] | None = None,
-        compression: str | None = None,
-        shard_bytes: int | str | None = None,
-        partition_by: str | Iterable[str] = (),
-        all: bool = False,
-        snapshot: str | None = None,
-        duplicates: bool = False,
-        separator: str | None = None,
         force: bool = False,
         threads: int | None = None,
         progress: ProgressOption = None,
+        **options: Unpack[ExportOptions],
     ) -> Export:
         """Writes kept documents to a file or a directory of files; the manifest is the answer.
 
         `where` narrows them down by a SQL condition. The name says the form (`.jsonl`, `.parquet`, `.arrow`, `.csv`,
-        `.txt`; with `.zst` or `.gz` behind lines), or `format` does. With `partition_by` or `shard_bytes`, or under a name
-        without an ending, a directory is made. The other options are those of `corpusdb export`.
+        `.txt`; with `.zst` or `.gz` behind lines), or `format` does. With `partition_by` or `shard_bytes`, or under a
+        name without an ending, a directory is made.
 
         The output appears when it is whole. An export that was stopped goes on behind the files that it had finished. The
         same corpus and options give the same bytes. Raises `corpusdb.AlreadyExists` unless told to `force`.
         """
         return Export.from_json(call(
-            "export", self._handle, progress=progress, threads=threads, to=to, where=where, format=format,
-            columns=_several(columns), compression=compression, shard_bytes=shard_bytes,
-            partition_by=_several(partition_by), all=all, snapshot=snapshot, duplicates=duplicates,
-            separator=separator, force=force,
+            "export", self._handle, progress=progress, threads=threads, to=to, where=where, force=force, **options
         ))
 
     def export_size(
-        self,
-        where: str | None = None,
-        *,
-        all: bool = False,
-        snapshot: str | None = None,
-        duplicates: bool = False,
+        self, where: str | None = None, *, all: bool = False, snapshot: str | None = None, duplicates: bool = False
     ) -> tuple[int, int]:
         """Documents that `export` would write, and bytes of their texts; nothing is written."""
         estimate = json.loads(call(
@@ -98,8 +53,3 @@ class Exporting:
             dry_run=True,
         ))
         return estimate["documents"], estimate["text_bytes"]
-
-
-def _several(names: str | Iterable[str] | None) -> list[str] | None:
-    """One name, or several; None where nothing is said."""
-    return [names] if isinstance(names, str) else None if names is None else list(names)

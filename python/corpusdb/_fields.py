@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -11,7 +10,7 @@ from corpusdb._call import call, keyword_json
 from corpusdb._ingest import Input, told_apart
 from corpusdb._named import Named
 from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import Field, FieldReport, JoinReport
+from corpusdb.reports import Field, FieldDropReport, FieldReport, JoinReport
 
 __all__ = ["FieldKind", "Fields", "WriterFields", "kind_name"]
 
@@ -39,7 +38,7 @@ class Fields(Named[Field]):
 
     def list(self) -> list[Field]:
         """All of them: the type of each, how many documents have a value, and where the values are from."""
-        return [Field(json.loads(line)) for line in call("field list", self._handle).splitlines()]
+        return Field.each(call("field list", self._handle))
 
 
 class WriterFields(Fields):
@@ -132,11 +131,12 @@ class WriterFields(Fields):
             type=None if kind is None else kind_name(kind), batch_rows=batch_rows, dry_run=dry_run,
         ))
 
-    def drop(self, name: str, *, force: bool = False, progress: ProgressOption = None) -> Sequence[int]:
+    def drop(self, name: str, *, force: bool = False, progress: ProgressOption = None) -> FieldDropReport:
         """Gives a field up; the metadata of documents stay as they are. `add` brings it back.
 
-        Refused while the recipe of a stored plan names it, unless `force`; the numbers of these plans, which stay as they
-        are.
+        Refused while the recipe of a stored plan names it, unless `force`: those plans are in the answer, and stay as
+        they are.
         """
-        dropped = json.loads(call("field drop", self._handle, progress=progress, name=name, force=force))
-        return [plan["plan"] for plan in dropped["plans"]]
+        return FieldDropReport.from_json(
+            call("field drop", self._handle, progress=progress, name=name, force=force)
+        )

@@ -19,36 +19,14 @@ __all__ = [
     "RowReader",
     "RowStream",
     "Rows",
-    "add_suite",
-    "add_tokenizer",
-    "analyse_tokenizers",
-    "backfill_tokenizer",
     "call",
     "check",
-    "check_contamination",
-    "check_tokenizer",
-    "compact",
-    "contamination",
-    "create",
-    "create_backup",
     "diff",
-    "diff_snapshots",
-    "diff_tokenizers",
     "digest",
-    "document_duplicates",
-    "document_evidence",
-    "drop_backup",
-    "drop_plan",
-    "drop_snapshot",
-    "drop_suite",
-    "drop_tokenizer",
     "duplicates",
     "duplicates_matrix",
-    "duplicates_summary",
     "encoder",
-    "explain_dedup",
     "extend_plan",
-    "extend_tokenizer",
     "find_key",
     "ingest",
     "is_forked",
@@ -61,7 +39,6 @@ __all__ = [
     "kernel_near",
     "kernel_similar",
     "kernel_verify",
-    "list_backups",
     "load_encoder",
     "main",
     "mark_epochs",
@@ -72,46 +49,30 @@ __all__ = [
     "policy_words",
     "prove_purge",
     "purge",
-    "redo",
+    "refuse_forked",
     "rejects",
     "remove",
-    "repair",
-    "report",
     "restore",
-    "restore_backup",
     "review",
-    "salvage",
     "sample",
     "select",
     "set_field",
     "show",
     "shown_tokens",
-    "signals_preset",
-    "signals_report",
     "signature_version",
-    "similar",
     "snapshot_changes",
     "sql",
     "standings_digest",
     "stored_plan",
     "stored_plans",
-    "suite_evidence",
-    "suites",
-    "tokenizer_file",
     "tokenizer_names",
-    "tokenizer_originals",
-    "tokenizer_record",
     "tokens",
-    "train_tokenizer",
-    "unlock_backups",
-    "verify_backups",
     "version",
     "wait_for_reads",
 ]
 
 _Tally: TypeAlias = tuple[int, int, int, int, int]
 _Listener: TypeAlias = Callable[[str, int, int | None, _Tally | None, list[str]], object]
-_Settings: TypeAlias = Mapping[str, Any]
 _Values: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
 _Pair: TypeAlias = tuple[int, str, str, int, str, str, str, float, float, float]
 _Changed: TypeAlias = tuple[int, str, str, str, str | None, int | None, str | None, int | None]
@@ -125,7 +86,7 @@ class Handle:
         path: str | PathLike[str],
         *,
         write: bool,
-        memory: int | None = None,
+        memory: int | str | None = None,
         threads: int | None = None,
         shards: Sequence[str] = ...,
     ) -> Handle: ...
@@ -261,9 +222,6 @@ def call(
 ) -> tuple[str, list[str]]:
     """Calls a verb by its path: its report as JSON text, and notes for a person."""
 
-def create(path: str | PathLike[str], settings: str, fields: Sequence[tuple[str, str]]) -> str:
-    """Makes an empty corpus; the policy in words."""
-
 def ingest(
     handle: Handle, given: object, name: str, keywords: str, dry_run: bool, listener: _Listener | None = None
 ) -> tuple[str, list[str]]:
@@ -279,52 +237,11 @@ def set_field(
     """Sets a declared field of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name`
     in errors; the report as JSON text."""
 
-def suites(handle: Handle) -> str:
-    """The suites, as JSON text."""
-
-def add_suite(
-    handle: Handle,
-    name: str,
-    files: list[str],
-    fields: tuple[str | None, str | None, str | None],
-    listener: _Listener | None = None,
-) -> str:
-    """Stores a suite and searches stored texts for it; the report as JSON text."""
-
-def drop_suite(handle: Handle, name: str) -> None:
-    """Forgets a suite, and what stored texts have of it."""
-
-def contamination(handle: Handle, name: str | None, thresholds: _Settings, limit: int) -> str:
-    """How much of each suite is in the corpus, as JSON text."""
-
-def review(
-    handle: Handle, name: str | None, thresholds: _Settings, limit: int, shown: tuple[bool, int | None]
-) -> str:
-    """Pairs of an item and a document, side by side, as JSON text: also those that have a verdict, or drawn by chance."""
+def review(handle: Handle, name: str | None, keywords: str) -> str:
+    """Pairs of an item and a document, side by side, by keywords of the command's options; a line of JSON each."""
 
 def judge(handle: Handle, judgements: list[tuple[str, str, int, str | None]]) -> str:
     """Stores what somebody decided: suite, item, document and verdict; the report as JSON text."""
-
-def suite_evidence(handle: Handle, name: str, thresholds: _Settings, limit: int) -> str:
-    """The evidence of a suite, worst first, as JSON text."""
-
-def document_evidence(handle: Handle, document: int, thresholds: _Settings) -> str:
-    """What a document has of all suites, as JSON text."""
-
-def check_contamination(
-    handle: Handle,
-    files: list[str],
-    fields: tuple[str | None, str | None],
-    thresholds: _Settings,
-    listener: _Listener | None = None,
-) -> str:
-    """What the texts of some files have of the suites: those with evidence, as JSON text."""
-
-def signals_preset(set: str, on_text: bool) -> str:
-    """What the published filter of a set asks, as one condition."""
-
-def signals_report(handle: Handle, settings: _Settings, listener: _Listener | None = None) -> str:
-    """What published rules would remove, as JSON text; written as a page, too, to the file that is named."""
 
 def sql(
     handle: Handle,
@@ -360,18 +277,8 @@ def tokens(handle: Handle, document: int, tokenizer: str | None = None) -> NDArr
 def shown_tokens(handle: Handle, document: int, tokenizer: str | None = None) -> str:
     """The tokens of a document with their texts and what they count in the loss, as JSON text."""
 
-def report(
-    handle: Handle,
-    *,
-    plan: int | None = None,
-    texts: bool = True,
-    domains: int = 50,
-    html: str | PathLike[str] | None = None,
-    croissant: str | PathLike[str] | None = None,
-    eu_summary: str | PathLike[str] | None = None,
-) -> str:
-    """The corpus as a data card tells it, as JSON text; written as a page, a Croissant description (where what was filled
-    in stays) and the summary for the EU to the files that are named."""
+def refuse_forked() -> None:
+    """Raises `corpusdb.Forked` in the child of a process that used this module."""
 
 def rejects(handle: Handle, limit: int) -> tuple[list[dict[str, Any]], int]:
     """The first records that could not be read, and how many there are."""
@@ -382,28 +289,8 @@ def duplicates(handle: Handle, document: int | None = None, source: str | None =
 def duplicates_matrix(handle: Handle, by: list[str], source: str | None = None) -> Rows:
     """How many documents of each group were removed, and which group their witnesses are in: the pairs of groups."""
 
-def duplicates_summary(handle: Handle, largest: int, by: list[str], source: str | None = None) -> str:
-    """All duplicates in numbers, as JSON text."""
-
-def document_duplicates(handle: Handle, document: int, limit: int, diff: bool) -> str:
-    """A document among its duplicates, as JSON text."""
-
-def similar(
-    handle: Handle,
-    *,
-    text: str | None = None,
-    document: int | None = None,
-    k: int,
-    all: bool,
-    source: str | None = None,
-) -> str:
-    """The stored documents most similar to a text or a document, as JSON text."""
-
 def diff(handle: Handle, a: int, b: int) -> str:
     """The texts of two documents, word by word, as JSON text."""
-
-def explain_dedup(settings: str, handle: Handle | None = None) -> str:
-    """What a policy finds, stores and costs, as JSON text; measured in a corpus when one is given."""
 
 def check(handle: Handle, depth: str, listener: _Listener | None = None) -> str:
     """What is not as it must be, as JSON text; `depth` is `quick`, `full` or `deep`."""
@@ -411,44 +298,8 @@ def check(handle: Handle, depth: str, listener: _Listener | None = None) -> str:
 def digest(handle: Handle, listener: _Listener | None = None) -> str:
     """One hash over what the corpus means."""
 
-def compact(handle: Handle, listener: _Listener | None = None) -> tuple[int, int]:
-    """Rewrites the files into their most compact form; bytes in tables before and after."""
-
-def repair(path: str, listener: object | None = None) -> str:
-    """Makes again what is damaged and follows from other rows; the report as JSON text."""
-
-def salvage(path: str, target: str, listener: object | None = None) -> str:
-    """Copies what is whole of a damaged corpus into a new one; the report as JSON text."""
-
-def create_backup(directory: str, corpus: str, listener: object | None = None) -> str:
-    """Takes a backup of the last commit; its report as JSON text."""
-
-def list_backups(directory: str) -> str:
-    """The backups of a directory as JSON text."""
-
-def verify_backups(directory: str, listener: object | None = None) -> str:
-    """Reads every byte of all backups; the report as JSON text."""
-
-def restore_backup(directory: str, target: str, commit: int | None = None, listener: object | None = None) -> str:
-    """Makes a corpus of a backup, which is answered as JSON text."""
-
-def drop_backup(directory: str, commit: int, listener: object | None = None) -> str:
-    """Drops a backup; the report as JSON text."""
-
-def unlock_backups(directory: str) -> int:
-    """Clears the marks of killed processes in a store: how many."""
-
-def drop_snapshot(handle: Handle, name: str, force: bool) -> str:
-    """Forgets a snapshot; what it was, and the plans that draw from it, as JSON text."""
-
-def diff_snapshots(handle: Handle, earlier: str, later: str | None = None, by: str | None = None) -> str:
-    """What changed from one moment to a later one, or to now, as JSON text."""
-
 def snapshot_changes(handle: Handle, earlier: str, later: str | None = None) -> Changes:
     """Each document that changed from one moment to a later one, or to now."""
-
-def redo(handle: Handle, settings: str, dry_run: bool, listener: _Listener | None = None) -> str:
-    """Decides every document again under another policy, and makes that current; the report as JSON text."""
 
 def remove(
     handle: Handle,
@@ -485,81 +336,6 @@ def pieces(handle: Handle, name: str | None, text: str, specials: bool) -> str:
 
 def tokenizer_names(handle: Handle) -> list[str]:
     """Names of the tokenizers, in the order they were registered."""
-
-def tokenizer_record(handle: Handle, name: str) -> str:
-    """Everything known of a tokenizer, as JSON text."""
-
-def tokenizer_file(handle: Handle, name: str, sentencepiece: bool) -> bytes:
-    """The bytes of a tokenizer's `tokenizer.json`, or of it as a SentencePiece model."""
-
-def tokenizer_originals(handle: Handle, name: str) -> list[tuple[str, bytes]]:
-    """The files that a tokenizer was registered with."""
-
-def check_tokenizer(handle: Handle, name: str) -> str:
-    """Whether a tokenizer's ids can be trusted, as JSON text."""
-
-def diff_tokenizers(handle: Handle, a: str, b: str) -> str:
-    """What differs between two tokenizers, as JSON text."""
-
-def analyse_tokenizers(
-    handle: Handle,
-    names: Sequence[str],
-    *,
-    by: str | None = None,
-    reference: str | None = None,
-    condition: str | None = None,
-    sample_bytes: int,
-    d_model: int,
-    html: str | PathLike[str] | None = None,
-    listener: _Listener | None = None,
-) -> str:
-    """What tokenizers make of the corpus, as JSON text; written as a page, too, to the file that is named."""
-
-def add_tokenizer(
-    handle: Handle,
-    name: str,
-    kind: str,
-    bytes: bytes,
-    lineage: str,
-    *,
-    merges: bytes | None = None,
-    pattern: str | None = None,
-    specials: Sequence[tuple[str, int]] = ...,
-    backfill: bool = True,
-    listener: _Listener | None = None,
-) -> str:
-    """Registers a tokenizer given as the bytes of its files, and encodes what is stored; its record as JSON text."""
-
-def train_tokenizer(
-    handle: Handle,
-    name: str,
-    options: str,
-    *,
-    pattern: str | None = None,
-    condition: str | None = None,
-    by: str,
-    sample_bytes: int | None = None,
-    backfill: bool = True,
-    listener: _Listener | None = None,
-) -> tuple[str, str]:
-    """Trains a tokenizer, registers it and encodes what is stored; record and decisions as JSON text."""
-
-def extend_tokenizer(
-    handle: Handle,
-    base: str,
-    name: str,
-    settings: _Settings,
-    *,
-    backfill: bool = True,
-    listener: _Listener | None = None,
-) -> tuple[str | None, str, list[tuple[str, bytes]]]:
-    """Extends a tokenizer: its record (none when nothing is new), the terms as JSON text, and files."""
-
-def backfill_tokenizer(handle: Handle, name: str, listener: _Listener | None = None) -> str:
-    """Encodes what a registered tokenizer has not encoded; its record as JSON text."""
-
-def drop_tokenizer(handle: Handle, name: str, force: bool) -> list[int]:
-    """Forgets a tokenizer with all its ids; the numbers of plans that cannot be opened any more."""
 
 @final
 class Plan:
@@ -603,7 +379,6 @@ def extend_plan(
     recipe: str | None = None,
     listener: _Listener | None = None,
 ) -> Plan: ...
-def drop_plan(handle: Handle, number: int) -> None: ...
 @final
 class Reader:
     def __new__(

@@ -7,25 +7,25 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, Unpack, overload
 
 from corpusdb import _native
+from corpusdb._call import call, expand_keywords
 from corpusdb._corpus import Corpus
 from corpusdb._fields import FieldKind, kind_name
-from corpusdb._keywords import spelt_out
-from corpusdb._policy import PolicySettings, policy_settings
-from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import DedupExplanation, RepairReport, SalvageReport
+from corpusdb._options import DedupExplainOptions, InitOptions
+from corpusdb._progress import ProgressOption
 from corpusdb._writer import Writer
+from corpusdb.reports import DedupExplanation, RepairReport, SalvageReport
 
 __all__ = ["create", "explain_dedup", "open", "repair", "salvage"]
 
 
-@spelt_out(PolicySettings)
+@expand_keywords(InitOptions)
 def create(
     path: str | os.PathLike[str],
     *,
     fields: Mapping[str, FieldKind] | None = None,
     memory: int | str | None = None,
     threads: int | None = None,
-    **settings: Unpack[PolicySettings],
+    **options: Unpack[InitOptions],
 ) -> Corpus:
     """Makes an empty corpus at `path`, which must be absent or an empty directory, and opens it for reading.
 
@@ -36,10 +36,11 @@ def create(
     flags of `corpusdb init`. `fields` declares the fields of the records that are indexed: `fields={"quality": float,
     "domain": "keyword"}`; `Writer.fields.add` declares further ones.
 
-    Raises `corpusdb.AlreadyExists`, `corpusdb.BadPolicy`, `corpusdb.BadName`.
+    Raises `corpusdb.AlreadyExists`, `corpusdb.BadInput` for a value that an option cannot have, `corpusdb.BadPolicy` for
+    options that do not go together, `corpusdb.BadName`.
     """
-    declared = [(name, kind_name(kind)) for name, kind in (fields or {}).items()]
-    _native.create(os.fspath(path), policy_settings(settings), declared)
+    _native.refuse_forked()
+    call("init", corpus=path, fields={name: kind_name(kind) for name, kind in (fields or {}).items()}, **options)
     return Corpus(path, memory=memory, threads=threads)
 
 
@@ -86,10 +87,10 @@ def open(
     raise ValueError(f'mode {mode!r} is neither "r" (read) nor "w" (write)')
 
 
-@spelt_out(PolicySettings)
-def explain_dedup(**settings: Unpack[PolicySettings]) -> DedupExplanation:
-    """What a dedup policy finds, stores and costs, before it is chosen: the settings are those of `create`."""
-    return DedupExplanation.from_json(_native.explain_dedup(policy_settings(settings)))
+@expand_keywords(DedupExplainOptions)
+def explain_dedup(**options: Unpack[DedupExplainOptions]) -> DedupExplanation:
+    """What a dedup policy finds, stores and costs, before it is chosen: the options are those of `create`."""
+    return DedupExplanation.from_json(call("dedup explain", **options))
 
 
 def repair(path: str | os.PathLike[str], *, progress: ProgressOption = None) -> RepairReport:
@@ -99,8 +100,7 @@ def repair(path: str | os.PathLike[str], *, progress: ProgressOption = None) -> 
 
     Raises `corpusdb.Locked` when somebody writes.
     """
-    with listening(progress) as listener:
-        return RepairReport.from_json(_native.repair(os.fspath(path), listener))
+    return RepairReport.from_json(call("check", path=path, progress=progress, repair=True))
 
 
 def salvage(
@@ -111,5 +111,4 @@ def salvage(
 
     Raises `corpusdb.AlreadyExists` where something stands at `target`.
     """
-    with listening(progress) as listener:
-        return SalvageReport.from_json(_native.salvage(os.fspath(path), os.fspath(target), listener))
+    return SalvageReport.from_json(call("check", path=path, progress=progress, salvage=target))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import inspect
 import json
 import os
@@ -12,57 +11,22 @@ from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec
 
 from corpusdb import _native
 from corpusdb._batch import Batch
+from corpusdb._call import call
 from corpusdb._native import one_line
 from corpusdb._loader import MEMORY, Loader, as_torch
 from corpusdb._progress import ProgressOption, listening
 from corpusdb._recipe import RecipeLike, recipe_text
-from corpusdb._report import Report
 from corpusdb.errors import CorpusError, NotFound, ReadOnly, Stale
+from corpusdb.reports import Explanation, Manifest, Verification
 
 if TYPE_CHECKING:
     import datasets
 
     from corpusdb._torch import EpochBatches, EpochRows
 
-__all__ = ["Explanation", "Manifest", "Plan", "Planning", "Verification"]
+__all__ = ["Plan", "Planning"]
 
 Options = ParamSpec("Options")
-
-
-class Explanation(Report):
-    """What an epoch will be. Printed, it is what `corpusdb epoch explain` prints."""
-
-    def __init__(self, text: str, values: Mapping[str, Any]) -> None:
-        super().__init__(values)
-        self._text = text
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as plain values."""
-        return {name: value for name, value in super().to_dict().items() if name != "_text"}
-
-    def __str__(self) -> str:
-        return self._text
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self._text)}</pre>"
-
-
-class Manifest(Report):
-    """What a build wrote: plan, snapshot, epoch, sources, totals, and every file with its hash."""
-
-
-class Verification(Report):
-    """The verdict on a written epoch: `checks`, `rows`, `tokens`. True if every check passed."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether every check passed."""
-        return all(check.passed for check in self.checks)
-
-    def __bool__(self) -> bool:
-        return self.passed
 
 
 def _with_options_of(
@@ -137,7 +101,7 @@ class Plan:
     def explain(self) -> Explanation:
         """What epoch 0 will be: rows, tokens, shares, losses, padding, steps. Writes nothing."""
         text, values = self._planned().explain(self._opened())
-        return Explanation(text, json.loads(values))
+        return Explanation(json.loads(values), text)
 
     # ---- files ----
 
@@ -231,7 +195,7 @@ class Plan:
 
     def drop(self) -> None:
         """Forgets the plan. What was built of it cannot be verified any more."""
-        _native.drop_plan(self._opened(), self._stored())
+        call("epoch drop", self._opened(), plan=self._stored())
 
     # ---- training ----
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from corpusdb._native import one_line
 
-__all__ = ["Progress", "ProgressOption", "listening"]
+__all__ = ["Progress", "ProgressOption", "listening", "safe_lines"]
 
 logger = logging.getLogger("corpusdb")
 
@@ -55,7 +55,7 @@ def listening(progress: ProgressOption) -> Iterator[_Listener]:
         for note in notes:
             if drawing is not None:
                 drawing.clear()
-            logger.warning(one_line(note))
+            logger.warning(safe_lines(note))
         if tell is not None:
             tell(Progress(stage, done, total, tally))
 
@@ -181,3 +181,8 @@ def _duration(seconds: float) -> str:
         return f"{seconds:.0f} s"
     minutes, seconds = divmod(int(seconds), 60)
     return f"{minutes} min {seconds} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def safe_lines(text: str) -> str:
+    """A text that a terminal shows and does not obey; its line breaks stay."""
+    return "\n".join(one_line(line) for line in text.split("\n"))

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+import types
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
 from corpusdb._native import one_line
 
-__all__ = ["Report", "by_name"]
+__all__ = ["Report"]
 
-#: Fields that are maps by names of users (tokenizers, fields, suites, columns): whatever the names are, these stay dicts.
-_BY_NAME = frozenset({
-    "decisions", "fields", "metadata", "misfits", "partition", "passed", "refused", "special_tokens_in_text", "tokens",
-    "weights",
-})
 #: How wide a report is that is shown on one line, and what is shown of a long one: lines, and columns of each.
 _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
 
-
-def by_name(value: Any) -> Any:
-    """A map by names of users, with everything in it, as it is."""
-    return value
+#: Makes the value of a field of what is in the JSON.
+_Maker = Callable[[Any], Any]
 
 
 class Report:
@@ -31,26 +25,28 @@ class Report:
     `to_dict()` gives them as plain values.
     """
 
-    #: The classes of nested reports, by field; others are plain `Report`, and `by_name` leaves a map as it is.
-    _classes: ClassVar[Mapping[str, Any]] = {}
-    #: What fields are that the library leaves out when there is nothing to say.
-    _absent: ClassVar[Mapping[str, Any]] = {}
-
     def __init__(self, fields: Mapping[str, Any]) -> None:
-        absent = {name: value for name, value in self._absent.items() if name not in fields}
-        for name, value in {**fields, **absent}.items():
-            if name != "type":
-                is_map = name in _BY_NAME and isinstance(value, dict)
-                setattr(self, name, value if is_map else _made(value, self._classes.get(name, Report)))
+        kinds = _kinds(type(self))
+        for name, value in fields.items():
+            kind = kinds.get(name)
+            setattr(self, name, value if kind is None else kind[0](value))
+        for name, (_, empty) in kinds.items():
+            if name not in fields:
+                # The library leaves out what is empty.
+                setattr(self, name, empty())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """A report of JSON text."""
-        return cls(json.loads(text))
+        """A report of JSON text, an object whose `type` says which report it is."""
+        fields = json.loads(text)
+        if "type" not in _kinds(cls):
+            fields.pop("type", None)
+        return cls(fields)
 
-    if TYPE_CHECKING:
-
-        def __getattr__(self, name: str) -> Any: ...
+    @classmethod
+    def each(cls, lines: str) -> list[Self]:
+        """Reports of lines of JSON."""
+        return [cls.from_json(line) for line in lines.splitlines()]
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""
@@ -76,7 +72,7 @@ class Report:
             lines = [*lines[: _LINES - 1], f"… {left} more fields: to_dict() has all"]
         cut = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
         kind = type(self).__name__
-        return "\n  ".join([kind, *cut]) + f"\nhelp(corpusdb.{kind}) says what each is; to_dict() gives plain values"
+        return "\n  ".join([kind, *cut]) + f"\nhelp(corpusdb.reports.{kind}) says what each is; to_dict() gives plain values"
 
     def _repr_html_(self) -> str:
         rows = "".join(
@@ -87,22 +83,80 @@ class Report:
         return f"<table>{rows}</table>"
 
 
-def _made(value: Any, kind: Any) -> Any:
-    if kind is by_name:
-        return value
-    if isinstance(value, dict):
-        # What is no name of an attribute is a name of a user's.
-        return kind(value) if all(name.isidentifier() for name in value) else dict(value)
-    if isinstance(value, list):
-        return [_made(item, kind) for item in value]
+#: By class, once it was asked for.
+_KINDS: dict[type, dict[str, tuple[_Maker, Callable[[], Any]]]] = {}
+
+
+def _kinds(kind: type) -> dict[str, tuple[_Maker, Callable[[], Any]]]:
+    """By field, what makes its value, and what it is where the library left it out: as its annotation says."""
+    found = _KINDS.get(kind)
+    if found is None:
+        hints = {name: hint for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
+        found = _KINDS[kind] = {name: (_maker(hint), _empty(hint)) for name, hint in hints.items()}
+    return found
+
+
+def _as_it_is(value: Any) -> Any:
     return value
+
+
+def _maker(hint: Any) -> _Maker:
+    """What makes a value of a type; `_as_it_is` where nothing in it is a report."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if isinstance(hint, type) and issubclass(hint, Report):
+        return lambda value: hint(value) if isinstance(value, dict) else value
+    if origin is list:
+        one = _maker(parts[0])
+        return _as_it_is if one is _as_it_is else lambda value: [one(item) for item in value]
+    if origin is tuple:
+        each = [_maker(part) for part in parts]
+        return lambda value: tuple(one(item) for one, item in zip(each, value, strict=True))
+    if origin is dict:
+        of_one = _maker(parts[1])
+        return _as_it_is if of_one is _as_it_is else lambda value: {key: of_one(item) for key, item in value.items()}
+    if origin in (Union, types.UnionType):
+        return _maker_of_union(parts)
+    return _as_it_is
+
+
+def _maker_of_union(parts: tuple[Any, ...]) -> _Maker:
+    reports = [part for part in parts if isinstance(part, type) and issubclass(part, Report)]
+    others = [one for one in map(_maker, (part for part in parts if part not in reports)) if one is not _as_it_is]
+    if not reports and not others:
+        return _as_it_is
+
+    def make(value: Any) -> Any:
+        if isinstance(value, dict) and reports:
+            return max(reports, key=lambda kind: _fit(kind, value))(value)
+        return others[0](value) if others and isinstance(value, list) else value
+
+    return make
+
+
+def _fit(kind: type[Report], value: Mapping[str, Any]) -> tuple[int, int]:
+    """How well an object fits a class: by the words that tell branches apart, then by the fields that it has."""
+    words = [
+        (name, get_args(hint)) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal
+    ]
+    right = sum(1 if value.get(name) in allowed else -1 for name, allowed in words)
+    return right, -len(set(_kinds(kind)) ^ set(value))
+
+
+def _empty(hint: Any) -> Callable[[], Any]:
+    kind = get_origin(hint) or hint
+    if kind in (list, dict, int, bool):
+        made: Callable[[], Any] = kind
+        return made
+    return lambda: None
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Report):
         return value.to_dict()
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_plain(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
     return value
 
 

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
-from typing import Literal
+from typing import Literal, Unpack
 
-from corpusdb import _native
-from corpusdb._call import call
+from corpusdb._call import call, expand_keywords
 from corpusdb._named import Named
-from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import QualityReport, Signal, SignalsReport
+from corpusdb._options import SignalsReportOptions
+from corpusdb._progress import ProgressOption
+from corpusdb.reports import QualityReport, Signal, SignalsDropReport, SignalsReport
 
 __all__ = ["SignalSet", "Signals", "WriterSignals", "preset"]
 
@@ -24,7 +23,8 @@ def preset(name: SignalSet, *, on_text: bool = False) -> str:
     Over the fields that `signals.add` stores; with `on_text` over the texts, for which nothing need be stored. Within a
     condition, `preset('gopher')` and `preset('gopher', 'text')` stand for the same.
     """
-    return _native.signals_preset(name, on_text)
+    condition: str = json.loads(call("signals show", set=name, on_text=on_text))["where"]
+    return condition
 
 
 class Signals(Named[Signal]):
@@ -38,29 +38,25 @@ class Signals(Named[Signal]):
 
     def list(self) -> list[Signal]:
         """All of them: the set and function of each, whether it is stored, how many documents have a value."""
-        return [Signal(json.loads(line)) for line in call("signals list", self._handle).splitlines()]
+        return Signal.each(call("signals list", self._handle))
 
+    @expand_keywords(SignalsReportOptions)
     def report(
         self,
         set: SignalSet = "all",
         *,
-        source: str | None = None,
         where: str | None = None,
-        examples: int = 2,
-        html: str | os.PathLike[str] | None = None,
         progress: ProgressOption = None,
+        **options: Unpack[SignalsReportOptions],
     ) -> QualityReport:
         """What published rules would remove of the kept documents: how each score is spread by source, what each rule
-        would remove alone and what no other one removes, and `examples` on either side of each threshold.
+        would remove alone and what no other one removes, and examples on either side of each threshold.
 
-        Scores that are stored are read of their columns, the others are found in the texts. `html` writes a page too.
-        Nothing is removed.
+        Scores that are stored are read of their columns, the others are found in the texts. Nothing is removed.
         """
-        settings = {
-            "set": set, "source": source, "condition": where, "examples": examples, "html": html,
-        }
-        with listening(progress) as listener:
-            return QualityReport.from_json(_native.signals_report(self._handle, settings, listener))
+        return QualityReport.from_json(
+            call("signals report", self._handle, progress=progress, set=set, where=where, **options)
+        )
 
 
 class WriterSignals(Signals):
@@ -70,7 +66,7 @@ class WriterSignals(Signals):
         self,
         *names: str,
         set: SignalSet | None = None,
-        batch_rows: int = 8192,
+        batch_rows: int | None = None,
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> SignalsReport:
@@ -86,13 +82,12 @@ class WriterSignals(Signals):
 
     def drop(
         self, *names: str, set: SignalSet | None = None, force: bool = False, progress: ProgressOption = None
-    ) -> list[int]:
+    ) -> SignalsDropReport:
         """Gives stored signals up; the metadata of documents stay as they are.
 
-        Of a set, those that are stored. Refused while the recipe of a stored plan names one, unless `force`; answers the
-        numbers of those plans.
+        Of a set, those that are stored. Refused while the recipe of a stored plan names one, unless `force`: those plans
+        are in the answer, and stay as they are.
         """
-        dropped = json.loads(
+        return SignalsDropReport.from_json(
             call("signals drop", self._handle, progress=progress, signals=names, set=set, force=force)
         )
-        return [plan["plan"] for plan in dropped["plans"]]

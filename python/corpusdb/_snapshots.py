@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from corpusdb import _native
 from corpusdb._call import call
 from corpusdb._named import Named
-from corpusdb._reports import DroppedSnapshot, Snapshot, SnapshotDetails, SnapshotDiff
+from corpusdb.reports import GroupChanges, Snapshot, SnapshotDetails, SnapshotDiff, SnapshotDropReport
 
 __all__ = ["ChangedDocument", "Snapshots", "WriterSnapshots"]
 
@@ -46,7 +46,7 @@ class Snapshots(Named[Snapshot]):
 
     def list(self) -> list[Snapshot]:
         """All of them."""
-        return [Snapshot(json.loads(line)) for line in call("snapshot list", self._handle).splitlines()]
+        return Snapshot.each(call("snapshot list", self._handle))
 
     def show(self, name: str) -> SnapshotDetails:
         """What a snapshot keeps of every source, and the stored plans that draw from it."""
@@ -58,7 +58,10 @@ class Snapshots(Named[Snapshot]):
         `by` counts by a declared field that is no float, or by `language`, in the place of the source; values of fields are
         today's.
         """
-        return SnapshotDiff.from_json(_native.diff_snapshots(self._handle, earlier, later, by))
+        in_all, *groups = call("snapshot diff", self._handle, earlier=earlier, later=later, by=by).splitlines()
+        diff = json.loads(in_all)
+        del diff["type"]
+        return SnapshotDiff({**diff, "groups": [GroupChanges.from_json(group).to_dict() for group in groups]})
 
     def changes(self, earlier: str, later: str | None = None) -> Iterator[ChangedDocument]:
         """Each document that `diff` counts, ascending by id, read as they are asked for."""
@@ -76,13 +79,13 @@ class WriterSnapshots(Snapshots):
         """Gives a snapshot another name; refused while a stored plan draws from it."""
         return Snapshot.from_json(call("snapshot rename", self._handle, old=old, new=new))
 
-    def drop(self, name: str, *, force: bool = False) -> DroppedSnapshot:
+    def drop(self, name: str, *, force: bool = False) -> SnapshotDropReport:
         """Forgets a snapshot; no document and no token goes with it.
 
         Refused while stored plans draw from it, unless `force`: these pin their documents and give the same rows as
         before, but no recipe can name the snapshot any more.
         """
-        return DroppedSnapshot.from_json(_native.drop_snapshot(self._handle, name, force))
+        return SnapshotDropReport.from_json(call("snapshot drop", self._handle, name=name, force=force))
 
 
 def _changed(changes: _native.Changes) -> Iterator[ChangedDocument]:

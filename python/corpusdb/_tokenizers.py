@@ -4,84 +4,37 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Unpack
 
 from corpusdb import _native
+from corpusdb._call import call, expand_keywords
 from corpusdb._native import one_line
-from corpusdb._progress import ProgressOption, listening
-from corpusdb._report import Report
-from corpusdb._sizes import optional_size, size
-from corpusdb.errors import AlreadyExists, BadTokenizer, CorpusError
+from corpusdb._options import (
+    TokenizerAddOptions,
+    TokenizerAnalyseOptions,
+    TokenizerExtendOptions,
+    TokenizerTrainOptions,
+)
+from corpusdb._progress import ProgressOption
+from corpusdb.errors import CorpusError
+from corpusdb.reports import (
+    AnalysisReport,
+    ExtendReport,
+    NothingAdded,
+    TokenizerCheckReport,
+    TokenizerDetails,
+    TokenizerDropReport,
+    TokenizerReport,
+    TrainedTokenizer,
+    VocabularyDiff,
+)
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import ArrayLike, NDArray
 
-__all__ = [
-    "Tokenizer", "TokenizerAnalysis", "TokenizerCheck", "TokenizerDiff", "TokenizerRecord", "Tokenizers",
-    "WriterTokenizers",
-]
-
-
-class TokenizerRecord(Report):
-    """What is stored about a tokenizer, and of a call that encoded with it, what was encoded."""
-
-    name: str
-    #: One more than its largest id.
-    vocab_size: int
-    #: blake3 of its `tokenizer.json`, in hexadecimal.
-    hash: str
-    #: Where it came from.
-    lineage: str
-    #: The encoder that is used, and the library it was compared with.
-    backend: str
-    reference: str
-    #: The files it was registered with.
-    originals: list[Report]
-    #: Whether all kept documents have ids of it.
-    complete: bool
-
-
-class TokenizerCheck(Report):
-    """Whether a tokenizer's ids can be trusted; true when they can."""
-
-    #: Whether no case is at fault and stored ids are those of the texts.
-    good: bool
-    #: A document whose stored ids are not the ones of its text.
-    other_ids: int | None
-    check: Report
-
-    def __bool__(self) -> bool:
-        return self.good
-
-
-class TokenizerDiff(Report):
-    """What differs between two tokenizers."""
-
-    kept: int
-    moved: list[list[Any]]
-    removed: list[list[Any]]
-    added: list[list[Any]]
-    merges_kept: int
-    merges_removed: int
-    merges_added: int
-    merges_in_order: bool
-    #: Whether every old id keeps its token.
-    keeps_old_ids: bool
-
-
-class TokenizerAnalysis(Report):
-    """What tokenizers make of the corpus."""
-
-    grouped_by: str
-    reference: str
-    selected_documents: int
-    selected_bytes: int
-    documents: int
-    bytes: int
-    tokenizers: list[Report]
+__all__ = ["Tokenizer", "Tokenizers", "WriterTokenizers"]
 
 
 class Tokenizer:
@@ -183,55 +136,41 @@ class Tokenizers:
         """The tokens of a text: each id with what it stands for."""
         return [(piece["id"], piece["text"]) for piece in json.loads(_native.pieces(self._handle, name, text, specials))]
 
-    def show(self, name: str) -> TokenizerRecord:
+    def show(self, name: str) -> TokenizerDetails:
         """Everything known of a tokenizer, with every decision of its training."""
-        return TokenizerRecord.from_json(_native.tokenizer_record(self._handle, name))
+        return TokenizerDetails.from_json(call("tokenizer show", self._handle, name=name))
 
-    def check(self, name: str) -> TokenizerCheck:
+    def check(self, name: str) -> TokenizerCheckReport:
         """Compares both encoders, and stored ids with those of the texts, and goes through what trips tokenizers."""
-        return TokenizerCheck.from_json(_native.check_tokenizer(self._handle, name))
+        return TokenizerCheckReport.from_json(call("tokenizer check", self._handle, name=name))
 
-    def diff(self, a: str, b: str) -> TokenizerDiff:
+    def diff(self, a: str, b: str) -> VocabularyDiff:
         """Which ids are kept, moved, removed and added between two tokenizers."""
-        return TokenizerDiff.from_json(_native.diff_tokenizers(self._handle, a, b))
+        return VocabularyDiff.from_json(call("tokenizer diff", self._handle, a=a, b=b))
 
+    @expand_keywords(TokenizerAnalyseOptions)
     def analyse(
         self,
         names: str | Iterable[str],
         *,
-        by: str | None = None,
-        reference: str | None = None,
-        where: str | None = None,
-        sample_bytes: int | str = "64MiB",
-        d_model: int = 4096,
-        html: str | os.PathLike[str] | None = None,
         progress: ProgressOption = None,
-    ) -> TokenizerAnalysis:
-        """Measures tokenizers on the corpus: compression, fertility, parity, use and price of the vocabulary.
-
-        `by` tells figures apart by `language` or `source`; `html` writes a page that needs no server or other file.
-        """
-        listed = [names] if isinstance(names, str) else list(names)
-        with listening(progress) as listener:
-            report = _native.analyse_tokenizers(
-                self._handle, listed, by=by, reference=reference, condition=where,
-                sample_bytes=size(sample_bytes, "sample_bytes"), d_model=d_model, html=html, listener=listener,
-            )
-        return TokenizerAnalysis.from_json(report)
+        **options: Unpack[TokenizerAnalyseOptions],
+    ) -> AnalysisReport:
+        """Measures tokenizers on the corpus: compression, fertility, parity, use and price of the vocabulary."""
+        return AnalysisReport.from_json(
+            call("tokenizer analyse", self._handle, progress=progress, names=names, **options)
+        )
 
     def export(self, name: str, file: str | os.PathLike[str], *, originals: bool = False) -> None:
         """Writes a tokenizer: a SentencePiece model where the name ends in `.model`, else its `tokenizer.json`.
 
         With `originals`, the files that it was registered with, to the new directory `file`.
         """
-        path = Path(file)
-        if originals:
-            files = _native.tokenizer_originals(self._handle, name)
-            path.mkdir()
-            for file_name, content in files:
-                (path / file_name).write_bytes(content)
-        else:
-            path.write_bytes(_native.tokenizer_file(self._handle, name, path.suffix == ".model"))
+        call("tokenizer export", self._handle, name=name, file=file, originals=originals)
+
+    def list(self) -> list[TokenizerReport]:
+        """What is stored about each."""
+        return TokenizerReport.each(call("tokenizer list", self._handle))
 
 
 class WriterTokenizers(Tokenizers):
@@ -239,141 +178,56 @@ class WriterTokenizers(Tokenizers):
 
     _next = "next: .add(name, file), .train(name), .extend(base, name), .drop(name), tokenizers[\"NAME\"].encode(text)"
 
+    @expand_keywords(TokenizerAddOptions)
     def add(
         self,
         name: str,
         file: str | os.PathLike[str] | None = None,
         *,
-        vocab: str | os.PathLike[str] | None = None,
-        merges: str | os.PathLike[str] | None = None,
-        pattern: str | None = None,
-        specials: Mapping[str, int] | None = None,
-        backfill: bool = True,
         progress: ProgressOption = None,
-    ) -> TokenizerRecord:
+        **options: Unpack[TokenizerAddOptions],
+    ) -> TokenizerReport:
         """Registers a tokenizer and encodes what is stored.
 
-        `file` is a `tokenizer.json`, a SentencePiece `.model`, or with `pattern` a tiktoken rank file (`pattern` is gpt2,
-        cl100k, llama3, o200k, qwen2, tekken or a regular expression; `specials` are its special tokens with their ids).
-        GPT-2's two files are given as `vocab` and `merges`. With `backfill=False` it is only registered.
+        `file` is a `tokenizer.json`, a SentencePiece `.model`, or with `pattern` a tiktoken rank file. GPT-2's two files
+        are given as `vocab` and `merges`. With `backfill=False` it is only registered.
         """
-        kind, content, more = "json", b"", None
-        if file is not None and vocab is None and merges is None:
-            content, lineage = Path(file).read_bytes(), os.fspath(file)
-            if pattern is not None:
-                kind = "tiktoken"
-            elif Path(file).suffix == ".model":
-                kind = "sentencepiece"
-        elif file is None and vocab is not None and merges is not None:
-            kind, content, more = "vocab", Path(vocab).read_bytes(), Path(merges).read_bytes()
-            lineage = f"{os.fspath(vocab)} and {os.fspath(merges)}"
-        else:
-            raise TypeError("give a file, or vocab= and merges=")
-        if specials and pattern is None:
-            raise TypeError("specials= goes with pattern=: other files name their special tokens themselves")
-        with listening(progress) as listener:
-            told = _native.add_tokenizer(
-                self._handle, name, kind, content, lineage, merges=more, pattern=pattern,
-                specials=list((specials or {}).items()), backfill=backfill, listener=listener,
-            )
-        return TokenizerRecord.from_json(told)
+        return TokenizerReport.from_json(
+            call("tokenizer add", self._handle, progress=progress, name=name, file=file, **options)
+        )
 
+    @expand_keywords(TokenizerTrainOptions)
     def train(
-        self,
-        name: str,
-        *,
-        model: str = "bpe",
-        vocab_size: int = 32_768,
-        where: str | None = None,
-        by: str = "language",
-        alpha: float = 1.0,
-        weights: Mapping[str, float] | None = None,
-        byte_fallback: bool = False,
-        end_of_word: bool = False,
-        digits: str = "keep",
-        reserve: int = 0,
-        specials: Sequence[str] = ("<|endoftext|>",),
-        pattern: str | None = None,
-        normalizer: str = "none",
-        character_coverage: float | None = None,
-        sample_bytes: int | str | None = None,
-        min_frequency: int = 2,
-        max_token_length: int | None = None,
-        seed_tokens: Sequence[str] = (),
-        backfill: bool = True,
-        progress: ProgressOption = None,
-    ) -> TokenizerRecord:
+        self, name: str, *, progress: ProgressOption = None, **options: Unpack[TokenizerTrainOptions]
+    ) -> TrainedTokenizer:
         """Trains a tokenizer on the kept documents, registers it and encodes what is stored.
 
-        The same corpus and options give the same file. The options are those of `corpusdb tokenizer train`.
+        The same corpus and options give the same file.
         """
-        options = {
-            "model": model, "vocab_size": vocab_size, "byte_fallback": byte_fallback, "end_of_word": end_of_word,
-            "digits": digits, "reserve": reserve, "specials": list(specials), "normalizer": normalizer,
-            "character_coverage": character_coverage, "min_frequency": min_frequency,
-            "max_token_length": max_token_length, "alpha": alpha, "weights": dict(weights or {}),
-            "seed_tokens": list(seed_tokens),
-        }
-        with listening(progress) as listener:
-            told, decisions = _native.train_tokenizer(
-                self._handle, name, json.dumps(options), pattern=pattern, condition=where, by=by,
-                sample_bytes=optional_size(sample_bytes, "sample_bytes"), backfill=backfill, listener=listener,
-            )
-        return TokenizerRecord({**json.loads(told), "decisions": json.loads(decisions)})
+        return TrainedTokenizer.from_json(
+            call("tokenizer train", self._handle, progress=progress, name=name, **options)
+        )
 
+    @expand_keywords(TokenizerExtendOptions)
     def extend(
-        self,
-        base: str,
-        name: str,
-        *,
-        terms: Sequence[str] | None = None,
-        forms: str = "both",
-        added_tokens: bool = False,
-        grow: int | None = None,
-        where: str | None = None,
-        min_frequency: int = 2,
-        max_token_length: int | None = None,
-        out: str | os.PathLike[str] | None = None,
-        backfill: bool = True,
-        progress: ProgressOption = None,
-    ) -> TokenizerRecord | None:
+        self, base: str, name: str, *, progress: ProgressOption = None, **options: Unpack[TokenizerExtendOptions]
+    ) -> ExtendReport | NothingAdded:
         """Extends a tokenizer: old ids stay, new ones follow; by `terms`, or by `grow` more ids of BPE training.
 
-        `forms` says where a term is one token: `both`, `after-space` or `bare`. `added_tokens` makes added tokens of
-        terms that the pre-tokenizer splits. `out` is a new directory for `tokenizer.json` and the maps that start the new
-        embedding rows. None comes back, and nothing is registered or written, where nothing is new.
+        `out` is a new directory for `tokenizer.json` and the maps that start the new embedding rows. Where nothing is
+        new, `NothingAdded` comes back, and nothing is registered or written.
         """
-        if (terms is None) == (grow is None):
-            raise TypeError("give terms= or grow=")
-        if terms is not None and not terms:
-            raise BadTokenizer("terms: there is no term in it")
-        directory = None if out is None else Path(out)
-        if directory is not None and directory.exists():
-            raise AlreadyExists(f"{directory} exists already; name a new directory")
-        settings = {
-            "terms": None if terms is None else list(terms), "forms": forms, "added_tokens": added_tokens,
-            "grow": grow, "condition": where, "min_frequency": min_frequency, "max_token_length": max_token_length,
-        }
-        with listening(progress) as listener:
-            told, told_terms, files = _native.extend_tokenizer(
-                self._handle, base, name, settings, backfill=backfill, listener=listener
-            )
-        if told is None:
-            return None
-        if directory is not None:
-            directory.mkdir()
-            for file_name, content in files:
-                (directory / file_name).write_bytes(content)
-        return TokenizerRecord({**json.loads(told), "terms": json.loads(told_terms)})
+        answer = json.loads(call("tokenizer extend", self._handle, progress=progress, base=base, name=name, **options))
+        kind = NothingAdded if answer.pop("type") == "nothing_added" else ExtendReport
+        return kind(answer)
 
-    def backfill(self, name: str, *, progress: ProgressOption = None) -> TokenizerRecord:
+    def backfill(self, name: str, *, progress: ProgressOption = None) -> TokenizerReport:
         """Encodes what a registered tokenizer has not encoded yet; goes on where an interrupt stopped."""
-        with listening(progress) as listener:
-            return TokenizerRecord.from_json(_native.backfill_tokenizer(self._handle, name, listener))
+        return TokenizerReport.from_json(call("tokenizer backfill", self._handle, progress=progress, name=name))
 
-    def drop(self, name: str, *, force: bool = False) -> list[int]:
-        """Forgets a tokenizer with all its ids; the numbers of plans that cannot be opened any more.
+    def drop(self, name: str, *, force: bool = False) -> TokenizerDropReport:
+        """Forgets a tokenizer with all its ids; the answer has the numbers of plans that cannot be opened any more.
 
         Refused while a stored plan is by it or ids of it came with records, unless `force`.
         """
-        return _native.drop_tokenizer(self._handle, name, force)
+        return TokenizerDropReport.from_json(call("tokenizer drop", self._handle, name=name, force=force))

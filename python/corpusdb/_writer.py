@@ -2,35 +2,36 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import operator
 import os
 import time
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 from corpusdb import _native
-from corpusdb._call import call, keyword_json
+from corpusdb._call import call, expand_keywords, keyword_json
 from corpusdb._contamination import WriterContamination
 from corpusdb._corpus import Corpus
 from corpusdb._dedup import Dedup
 from corpusdb._fields import WriterFields
 from corpusdb._ingest import Input, told_apart
 from corpusdb._native import one_line
-from corpusdb._progress import ProgressOption, listening
-from corpusdb._reports import (
-    DropRejectsReport,
-    IngestReport,
-    LoadReport,
-    PurgeCertificate,
-    PurgeReport,
-    RemovalReport,
-)
+from corpusdb._options import BulkLoadOptions, IngestOptions
+from corpusdb._progress import ProgressOption, listening, safe_lines
 from corpusdb._signals import WriterSignals
 from corpusdb._snapshots import WriterSnapshots
 from corpusdb._tokenizers import WriterTokenizers
 from corpusdb.errors import KeyNotFound, NotFound
+from corpusdb.reports import (
+    Certificate,
+    CompactReport,
+    DropRejectsReport,
+    IngestReport,
+    LoadReport,
+    PurgeReport,
+    RemovalReport,
+)
 
 if TYPE_CHECKING:
     import numpy as np
@@ -56,47 +57,16 @@ class Writer(Corpus):
     def __reduce__(self) -> tuple[Any, ...]:
         raise TypeError("a corpus open for writing cannot be pickled: one process writes; open it for reading elsewhere")
 
+    @expand_keywords(IngestOptions)
     def ingest(
         self,
         data: Input,
         *,
         source: str,
-        source_from: str | None = None,
-        id_field: str | None = None,
-        text_field: str | None = None,
-        meta_field: str | None = None,
-        drop_fields: str | Iterable[str] = (),
-        map: Mapping[str, str] | None = None,
-        format: str = "auto",
-        text_by: str = "file",
-        delimiter: str | None = None,
-        quotes: bool = True,
-        comment: str | None = None,
         name: str = "records",
-        chat: str | None = None,
-        chat_template: str | os.PathLike[str] | None = None,
-        chat_template_name: str | None = None,
-        chat_set: Mapping[str, Any] | None = None,
-        chat_date: str | None = None,
-        special_in_content: str | None = None,
-        template_markers: str | None = None,
-        pretokenized: str | None = None,
-        tokenizer: str | Iterable[str] = (),
-        where: str | None = None,
-        on_error: str = "reject",
-        on_damaged_file: str = "skip",
-        exclude: str | Iterable[str] = (),
-        max_doc_bytes: int | str = "64MiB",
-        max_key_bytes: int | str = "8KiB",
-        max_meta_bytes: int | str = "16MiB",
-        batch_bytes: int | str | None = None,
-        reread: bool = False,
         dry_run: bool = False,
-        decisions: str | os.PathLike[str] | None = None,
-        max_removed: float | None = None,
-        max_rejected: float | None = None,
-        max_cluster: int = 1000,
         progress: ProgressOption = None,
+        **options: Unpack[IngestOptions],
     ) -> IngestReport:
         """Ingests documents; what is there already is recognised, exact and near duplicates are removed.
 
@@ -113,39 +83,25 @@ class Writer(Corpus):
         fields under other names, ours first: `{"text": "body", "language": "lang"}`. `name` stands where the path of a
         file would for what is in no file: give the same one when the same records come again. With `where` only records
         come in for which this SQL condition is true, over their fields as they are kept and over `key`, `source`, `text`,
-        `bytes`, `chars` and `meta`: `"score > 0.5 AND lang = 'de'"`. The other options are
-        those of `corpusdb ingest`.
+        `bytes`, `chars` and `meta`: `"score > 0.5 AND lang = 'de'"`.
 
         Raises `corpusdb.BadInput` for what cannot be read; what was committed before stays.
         """
-        keywords = keyword_json(
-            source=source, source_from=source_from, id_field=id_field, text_field=text_field, meta_field=meta_field,
-            drop_fields=_several(drop_fields), map=map, format=format, text_by=text_by, delimiter=delimiter,
-            quotes=quotes, comment=comment, chat=chat, chat_template=chat_template,
-            chat_template_name=chat_template_name,
-            chat_set=None if chat_set is None else {key: json.dumps(value) for key, value in chat_set.items()},
-            chat_date=chat_date, special_in_content=special_in_content, template_markers=template_markers,
-            pretokenized=pretokenized, tokenizer=_several(tokenizer), where=where, on_error=on_error,
-            on_damaged_file=on_damaged_file, exclude=_several(exclude), max_doc_bytes=max_doc_bytes,
-            max_key_bytes=max_key_bytes, max_meta_bytes=max_meta_bytes, batch_bytes=batch_bytes, reread=reread,
-            decisions=decisions, max_removed=max_removed, max_rejected=max_rejected, max_cluster=max_cluster,
-        )
         given = told_apart(data)
         with listening(progress) as listener:
-            told, alarms = _native.ingest(self._handle, given, name, keywords, dry_run, listener)
+            told, alarms = _native.ingest(self._handle, given, name, keyword_json(source=source, **options), dry_run, listener)
         for alarm in alarms:
-            logger.warning("alarm of the ingest of %s: %s", one_line(source), one_line(alarm))
+            logger.warning("alarm of the ingest of %s: %s", one_line(source), safe_lines(alarm))
         return IngestReport.from_json(told)
 
+    @expand_keywords(BulkLoadOptions)
     def bulk_load(
         self,
         directory: str | os.PathLike[str],
         *,
         check: Literal["sample", "all"] = "sample",
-        shard: int | None = None,
-        batch_bytes: int | str | None = None,
-        dry_run: bool = False,
         progress: ProgressOption = None,
+        **options: Unpack[BulkLoadOptions],
     ) -> LoadReport:
         """Brings in documents with the decisions that `corpusdb.spark` made about them, without deciding again.
 
@@ -161,11 +117,9 @@ class Writer(Corpus):
         """
         if check not in ("sample", "all"):
             raise ValueError(f"check: {check!r} is not one of 'sample', 'all'")
-        report = LoadReport.from_json(call(
-            "bulk-load", self._handle, progress=progress, directory=directory, check=check == "all", shard=shard,
-            batch_bytes=batch_bytes, dry_run=dry_run,
+        return LoadReport.from_json(call(
+            "bulk-load", self._handle, progress=progress, directory=directory, check=check == "all", **options
         ))
-        return report
 
     @overload
     def remove(
@@ -261,7 +215,7 @@ class Writer(Corpus):
 
     def prove(
         self, file: str | os.PathLike[str] | None = None, *, progress: ProgressOption = None
-    ) -> PurgeCertificate:
+    ) -> Certificate:
         """Searches every row and every file of the corpus for all that was ever purged; true when nothing is left.
 
         `file` is written as the certificate: JSON, with every purged document by its number.
@@ -269,7 +223,7 @@ class Writer(Corpus):
         path = None if file is None else os.fspath(file)
         with listening(progress) as listener:
             found = _native.prove_purge(self._handle, path, time.time_ns() // 1000, listener)
-        return PurgeCertificate.from_json(found)
+        return Certificate.from_json(found)
 
     def restore(
         self,
@@ -366,13 +320,12 @@ class Writer(Corpus):
         """The snapshots of the corpus; `create` names the present moment, `rename` and `drop` take names away."""
         return WriterSnapshots(self._handle)
 
-    def compact(self, *, progress: ProgressOption = None) -> tuple[int, int]:
-        """Rewrites the files into their most compact form; bytes in tables before and after.
+    def compact(self, *, progress: ProgressOption = None) -> CompactReport:
+        """Rewrites the files into their most compact form; the bytes in tables before and after are in the answer.
 
         Ctrl-C stops it between pieces of some 256 MiB: nothing is lost, and what was compacted stays so.
         """
-        with listening(progress) as listener:
-            return _native.compact(self._handle, listener)
+        return CompactReport.from_json(call("compact", self._handle, progress=progress))
 
 
 def _several(names: str | Iterable[str]) -> list[str]:

@@ -1,8 +1,9 @@
 """The decisions of a corpus as pure functions over Arrow: for engines that spread documents over many machines.
 
-Each function takes anything that is an Arrow stream (a record batch or table of pyarrow, polars, duckdb) and answers an
-Arrow record batch: `pyarrow.record_batch(answer)`. Nothing is kept between calls, each runs on one thread without the
-interpreter's lock, and what they decide is what an ingest of the same documents decides.
+`import corpusdb.kernel` brings it in. Each function takes anything that is an Arrow stream (a record batch or table of
+pyarrow, polars, duckdb) and answers an Arrow record batch: `pyarrow.record_batch(answer)`. Nothing is kept between
+calls, each runs on one thread without the interpreter's lock, and what they decide is what an ingest of the same
+documents decides.
 
     prints = kernel.fingerprint(batch, {"profile": "web"}, order="number")
     # bring together what shares a band, and of each pair the two texts
@@ -17,7 +18,8 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from corpusdb import _native
-from corpusdb._policy import PolicySettings, policy_settings
+from corpusdb._call import keyword_json
+from corpusdb._options import InitOptions
 from corpusdb._tokenizers import Tokenizer
 
 __all__ = ["close", "components", "decide", "encode", "fingerprint", "load_tokenizer", "near", "similar", "verify"]
@@ -37,7 +39,7 @@ class Batch(Protocol):
 
 def fingerprint(
     batches: Stream,
-    policy: PolicySettings | None = None,
+    policy: InitOptions | None = None,
     *,
     text: str = "text",
     key: str | None = None,
@@ -60,7 +62,7 @@ def fingerprint(
     return answer
 
 
-def close(pairs: Stream, policy: PolicySettings | None = None) -> Batch:
+def close(pairs: Stream, policy: InitOptions | None = None) -> Batch:
     """The rows whose `left_sketch` and `right_sketch` are close enough for their texts to be compared.
 
     Other columns come along; the sketches do not.
@@ -69,7 +71,7 @@ def close(pairs: Stream, policy: PolicySettings | None = None) -> Batch:
     return answer
 
 
-def near(members: Stream, policy: PolicySettings | None = None, *, most: int) -> Batch:
+def near(members: Stream, policy: InitOptions | None = None, *, most: int) -> Batch:
     """The close pairs of crowded buckets, without all pairs being named.
 
     Columns of `members`: `bucket`, `rank`, `sketch`, and, where something is known already, `live` (whether the document
@@ -82,7 +84,7 @@ def near(members: Stream, policy: PolicySettings | None = None, *, most: int) ->
     return answer
 
 
-def similar(members: Stream, policy: PolicySettings | None = None, *, most: int) -> Batch:
+def similar(members: Stream, policy: InitOptions | None = None, *, most: int) -> Batch:
     """The similar pairs of crowded buckets, by their texts: where `near` would name very many pairs, few of them similar.
 
     Columns of `members`: those of `near`, and `text`. Rows are those of `near` whose texts reach the threshold, with the
@@ -93,7 +95,7 @@ def similar(members: Stream, policy: PolicySettings | None = None, *, most: int)
     return answer
 
 
-def verify(pairs: Stream, policy: PolicySettings | None = None) -> Batch:
+def verify(pairs: Stream, policy: InitOptions | None = None) -> Batch:
     """The exact overlap of the texts `left_text` and `right_text` of each row.
 
     Columns: the others that were given, `shared`, `left_shingles`, `right_shingles`, `jaccard` and `similar` (whether the
@@ -109,7 +111,7 @@ def components(pairs: Stream) -> Batch:
     return answer
 
 
-def decide(members: Stream, edges: Stream, policy: PolicySettings | None = None) -> Batch:
+def decide(members: Stream, edges: Stream, policy: InitOptions | None = None) -> Batch:
     """What stays of documents whose similarities are known, one row a member and in their order.
 
     `members` are rows of `fingerprint` made with `order`, whole components of them. `edges` has `left`, `right`, `shared`,
@@ -140,5 +142,5 @@ def encode(batches: Stream, tokenizer: Tokenizer, *, text: str = "text") -> Batc
     return answer
 
 
-def _settings(policy: PolicySettings | None) -> str:
-    return policy_settings(policy if policy is not None else {})
+def _settings(policy: InitOptions | None) -> str:
+    return keyword_json(**(policy or {}))

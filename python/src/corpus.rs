@@ -7,7 +7,7 @@ use crate::parameters::parameters;
 use crate::process::{ProcessOwned, refuse_forked};
 use crate::words::tried;
 use corpusdb::query::DocumentFilter;
-use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, Error};
+use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter, Error, parse_bytes};
 use pyo3::prelude::*;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -47,9 +47,28 @@ pub(crate) struct Handle {
     open: ProcessOwned<Arc<OpenCorpus>>,
 }
 
+/// Bytes: a number of them, or a text with a unit.
+#[derive(FromPyObject)]
+enum MemorySize {
+    Number(i64),
+    Text(String),
+}
+
+impl MemorySize {
+    fn bytes(&self, py: Python<'_>) -> PyResult<u64> {
+        let found = match self {
+            Self::Number(number) => u64::try_from(*number).map_err(|_| {
+                format!("`{number}` is not a size; write a number of bytes from 0 on")
+            }),
+            Self::Text(text) => parse_bytes(text),
+        };
+        found.map_err(|why| named(py, "BadInput", &format!("`memory=`: {why}")))
+    }
+}
+
 #[pymethods]
 impl Handle {
-    /// Opens the corpus at `path`, with those of `shards` beside it; `memory` in bytes, for all of them, and `threads`
+    /// Opens the corpus at `path`, with those of `shards` beside it; `memory` as a number of bytes or as text, for all of them, and `threads`
     /// as the library's options have them.
     #[new]
     #[pyo3(signature = (path, *, write, memory=None, threads=None, shards=Vec::new()))]
@@ -57,13 +76,13 @@ impl Handle {
         py: Python<'_>,
         path: PathBuf,
         write: bool,
-        memory: Option<u64>,
+        memory: Option<MemorySize>,
         threads: Option<usize>,
         shards: Vec<PathBuf>,
     ) -> PyResult<Self> {
         let mut options = Corpus::options();
         if let Some(memory) = memory {
-            options = options.memory(memory);
+            options = options.memory(memory.bytes(py)?);
         }
         if let Some(threads) = threads {
             options = options.threads(threads);

@@ -3,9 +3,7 @@
 use crate::blocking::{run_briefly, run_detached};
 use crate::call::raise_any;
 use crate::corpus::Handle;
-use crate::policy::PolicyKeywords;
 use crate::words::{json, one_of, tried};
-use corpusdb::Error;
 use corpusdb::cli::rows::{RemovalArgs, options_of};
 use corpusdb::curate::{PurgeSelection, RemovalRequest};
 use corpusdb::roaring::RoaringTreemap;
@@ -111,45 +109,6 @@ pub(crate) fn restore(
     let selection: RoaringTreemap = documents.into_iter().collect();
     handle.report(py, listener.as_ref(), dry_run, |writer, context| {
         writer.restore(&selection, context)
-    })
-}
-
-/// Decides every document again under another policy, and makes that current; the report as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, settings, dry_run, listener=None))]
-pub(crate) fn redo(
-    py: Python<'_>,
-    handle: &Handle,
-    settings: PolicyKeywords,
-    dry_run: bool,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let current = handle.corpus(py)?.view().policy().clone();
-    let policy = settings.other_than(py, &current)?.unwrap_or(current);
-    handle.report(py, listener.as_ref(), dry_run, |writer, context| {
-        let report = writer.redo(&policy, context)?;
-        if !dry_run {
-            writer.switch(&policy, context)?;
-        }
-        Ok(report)
-    })
-}
-
-/// Rewrites the files into their most compact form; bytes in tables before and after.
-#[pyfunction]
-#[pyo3(signature = (handle, listener=None))]
-pub(crate) fn compact(
-    py: Python<'_>,
-    handle: &Handle,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<(u64, u64)> {
-    handle.write(py, listener.as_ref(), |writer, context| {
-        let size = |writer: &corpusdb::CorpusWriter| -> Result<u64, Error> {
-            Ok(writer.view().disk_usage()?.iter().map(|(_, bytes)| bytes).sum())
-        };
-        let before = size(writer)?;
-        writer.compact(context)?;
-        Ok((before, size(writer)?))
     })
 }
 

@@ -1,18 +1,15 @@
 //! Documents: selected, drawn, shown, by id and key, with their tokens; what is in a corpus.
 
 use crate::blocking::{run_briefly, run_detached};
-use crate::command::{failed, write_page};
+
 use crate::corpus::Handle;
 use crate::parameters::parameters;
 use crate::words::json;
-use corpusdb::pages::{self, CardPage};
 use corpusdb::query::DocumentFilter;
-use corpusdb::report::ReportOptions;
 use corpusdb::{DocId, Error};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::path::PathBuf;
 
 /// Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps.
 #[pyfunction]
@@ -113,43 +110,6 @@ pub(crate) fn shown_tokens(
     let corpus = handle.corpus(py)?;
     let shown = run_briefly(py, move || corpus.tokens_of(DocId(document), tokenizer.as_deref()))?;
     json(py, &shown)
-}
-
-/// The corpus as a data card tells it, as JSON text; written as a page, a Croissant description (where what was filled
-/// in stays) and the summary for the EU to the files that are named.
-#[pyfunction]
-#[pyo3(signature = (handle, *, plan=None, texts=true, domains=50, html=None, croissant=None, eu_summary=None))]
-pub(crate) fn report(
-    py: Python<'_>,
-    handle: &Handle,
-    plan: Option<u32>,
-    texts: bool,
-    domains: u16,
-    html: Option<PathBuf>,
-    croissant: Option<PathBuf>,
-    eu_summary: Option<PathBuf>,
-) -> PyResult<String> {
-    // What may be refused comes before the work.
-    if let Some(file) = &croissant {
-        pages::check_croissant(file).map_err(|error| failed(py, error))?;
-    }
-    let corpus = handle.corpus(py)?;
-    let options = ReportOptions {
-        plan,
-        texts,
-        domains: domains.into(),
-        domains_by_text: eu_summary.is_some(),
-        ..ReportOptions::default()
-    };
-    let report = run_detached(py, None, move |context| corpus.report(&options, context))?;
-    write_page(py, html, || CardPage::new(&report))?;
-    if let Some(file) = &croissant {
-        pages::write_croissant(file, &report).map_err(|error| failed(py, error))?;
-    }
-    if let Some(file) = &eu_summary {
-        pages::write_eu_summary(file, &report).map_err(|error| failed(py, error))?;
-    }
-    json(py, &report)
 }
 
 /// The first records that could not be read, and how many there are.

@@ -4,13 +4,10 @@ use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
 use crate::error::named;
 use crate::loan::Loan;
-use crate::policy::PolicyKeywords;
 use crate::process::ProcessOwned;
 use crate::rows::PyRows;
 use crate::words::json;
-use corpusdb::duplicates::{
-    Duplicates, DuplicatesOptions, SimilarOptions, SimilarTo, explain_policy,
-};
+use corpusdb::duplicates::Duplicates;
 use corpusdb::query::QueryError;
 use corpusdb::{Corpus, DocId};
 use pyo3::prelude::*;
@@ -101,22 +98,6 @@ impl DuplicateIter {
     }
 }
 
-/// All duplicates in numbers, as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, largest, by, source=None))]
-pub(crate) fn duplicates_summary(
-    py: Python<'_>,
-    handle: &Handle,
-    largest: usize,
-    by: Vec<String>,
-    source: Option<String>,
-) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let options = DuplicatesOptions { largest, source, by };
-    let found = run_detached(py, None, move |_| corpus.duplicates_summary(&options))?;
-    json(py, &found)
-}
-
 /// How many documents of each group were removed, and which group their witnesses are in: the pairs of groups.
 #[pyfunction]
 #[pyo3(signature = (handle, by, source=None))]
@@ -133,66 +114,10 @@ pub(crate) fn duplicates_matrix(
     Ok(PyRows::of(batch))
 }
 
-/// A document among its duplicates, as JSON text.
-#[pyfunction]
-pub(crate) fn document_duplicates(
-    py: Python<'_>,
-    handle: &Handle,
-    document: u64,
-    limit: u64,
-    diff: bool,
-) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let found =
-        run_detached(py, None, move |_| corpus.document_duplicates(DocId(document), limit, diff))?;
-    json(py, &found)
-}
-
-/// The stored documents most similar to a text or a document, as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, *, text=None, document=None, k, all, source=None))]
-pub(crate) fn similar(
-    py: Python<'_>,
-    handle: &Handle,
-    text: Option<String>,
-    document: Option<u64>,
-    k: usize,
-    all: bool,
-    source: Option<String>,
-) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let options = SimilarOptions { k, all, source };
-    let found = run_detached(py, None, move |_| {
-        let to = match (&text, document) {
-            (Some(text), _) => SimilarTo::Text(text),
-            (None, document) => SimilarTo::Document(DocId(document.unwrap_or(u64::MAX))),
-        };
-        corpus.similar(to, &options)
-    })?;
-    json(py, &found)
-}
-
 /// The texts of two documents, word by word, as JSON text.
 #[pyfunction]
 pub(crate) fn diff(py: Python<'_>, handle: &Handle, a: u64, b: u64) -> PyResult<String> {
     let corpus = handle.corpus(py)?;
     let parts = run_briefly(py, move || corpus.diff(DocId(a), DocId(b)))?;
     json(py, &parts)
-}
-
-/// What a policy finds, stores and costs, as JSON text; measured in a corpus when one is given.
-#[pyfunction]
-#[pyo3(signature = (settings, handle=None))]
-pub(crate) fn explain_dedup(
-    py: Python<'_>,
-    settings: PolicyKeywords,
-    handle: Option<&Handle>,
-) -> PyResult<String> {
-    let Some(handle) = handle else {
-        return json(py, &explain_policy(&settings.policy(py)?));
-    };
-    let corpus = handle.corpus(py)?;
-    let other = settings.other_than(py, corpus.view().policy())?;
-    let found = run_detached(py, None, move |_| corpus.explain_dedup(other.as_ref()))?;
-    json(py, &found)
 }

@@ -1,11 +1,14 @@
 //! Errors of the library as exceptions of `corpusdb.errors`, by their kinds.
 
 use corpusdb::cli::rows::{Face, spell_message};
+use corpusdb::export::OutputError;
+use corpusdb::pages::PageError;
 use corpusdb::{Error, ErrorKind};
-use pyo3::exceptions::{PyKeyboardInterrupt, PyRuntimeError};
+use pyo3::exceptions::{PyKeyboardInterrupt, PyOSError, PyRuntimeError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::error::Error as _;
+use std::io;
 
 /// The exception of that class of `corpusdb.errors`, with that message.
 pub(crate) fn named(py: Python<'_>, class: &str, message: &str) -> PyErr {
@@ -38,6 +41,9 @@ pub(crate) fn raise(py: Python<'_>, error: impl Into<Error>) -> PyErr {
     if let Some(own) = python(&error) {
         return own.clone_ref(py);
     }
+    if let Some(number) = system_error(&error) {
+        return PyOSError::new_err((number, words(&error)));
+    }
     let class = match error.kind() {
         ErrorKind::Interrupted => return PyKeyboardInterrupt::new_err(words(&error)),
         ErrorKind::Failed => "CorpusError",
@@ -56,6 +62,17 @@ pub(crate) fn raise(py: Python<'_>, error: impl Into<Error>) -> PyErr {
             .filter_map(|(name, number)| Some((name, (*number)?)))
             .try_for_each(|(name, number)| fields.set_item(name, number))
     })
+}
+
+/// The number of what the system refused to do to a file that a caller named: such an exception is Python's own.
+fn system_error(error: &Error) -> Option<i32> {
+    if let Some(found) = error.origin::<io::Error>() {
+        return found.raw_os_error();
+    }
+    match error.origin::<PageError>()? {
+        PageError::Output(OutputError::Io(found)) => found.source.raw_os_error(),
+        _ => None,
+    }
 }
 
 fn python(error: &Error) -> Option<&PyErr> {

@@ -2,25 +2,12 @@
 
 use crate::call::raise_any;
 use crate::corpus::Handle;
-use crate::error::named;
 use crate::ingest::{PyInput, with_input};
 use crate::words::tried;
 use corpusdb::cli::rows::{FieldSetSettings, options_of};
 use corpusdb::ingest::Inputs;
-use corpusdb::{Context, CorpusWriter, FieldKind};
+use corpusdb::{Context, CorpusWriter};
 use pyo3::prelude::*;
-
-/// The kind of that name.
-///
-/// # Errors
-/// `BadName`, with those that there are.
-pub(crate) fn kind_named(py: Python<'_>, field: &str, kind: &str) -> PyResult<FieldKind> {
-    kind.parse().map_err(|_: String| {
-        let known = FieldKind::ALL.map(FieldKind::name).join(", ");
-        let why = format!("field `{field}`: unknown kind `{kind}`; there are {known}");
-        named(py, "BadName", &why)
-    })
-}
 
 /// Sets declared fields of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name`
 /// in errors, by the keywords of the command's options; the report as JSON text.

@@ -4,7 +4,6 @@
 //! and never dropped (`process`); errors of the library become those of `corpusdb.errors` (`error`). `corpus` is what
 //! is opened; what is asked of it is a function that takes it, one file a topic.
 
-mod backups;
 mod blocking;
 mod call;
 mod cells;
@@ -25,12 +24,9 @@ mod parameters;
 mod plan;
 mod policy;
 mod process;
-mod repair;
 mod rows;
-mod signals;
 mod snapshots;
 mod stream;
-mod tokenize;
 mod tokenizers;
 mod value;
 mod words;
@@ -38,31 +34,21 @@ mod words;
 #[pyo3::pymodule(name = "_native")]
 mod native {
     #[pymodule_export]
-    use crate::backups::{
-        create_backup, drop_backup, list_backups, restore_backup, unlock_backups, verify_backups,
-    };
-    #[pymodule_export]
     use crate::blocking::wait_for_reads;
     #[pymodule_export]
     use crate::call::call;
     #[pymodule_export]
     use crate::command::main;
     #[pymodule_export]
-    use crate::contamination::{
-        add_suite, check_contamination, contamination, document_evidence, drop_suite, judge,
-        review, suite_evidence, suites,
-    };
+    use crate::contamination::{judge, review};
     #[pymodule_export]
     use crate::corpus::Handle;
     #[pymodule_export]
-    use crate::curate::{check, compact, digest, prove_purge, purge, redo, remove, restore};
+    use crate::curate::{check, digest, prove_purge, purge, remove, restore};
     #[pymodule_export]
-    use crate::documents::{find_key, rejects, report, sample, select, show, shown_tokens, tokens};
+    use crate::documents::{find_key, rejects, sample, select, show, shown_tokens, tokens};
     #[pymodule_export]
-    use crate::duplicates::{
-        DuplicateIter, diff, document_duplicates, duplicates, duplicates_matrix,
-        duplicates_summary, explain_dedup, similar,
-    };
+    use crate::duplicates::{DuplicateIter, diff, duplicates, duplicates_matrix};
     #[pymodule_export]
     use crate::fields::set_field;
     #[pymodule_export]
@@ -75,32 +61,21 @@ mod native {
     #[pymodule_export]
     use crate::loader::{Batches, Origin, Reader};
     #[pymodule_export]
-    use crate::plan::{
-        PyPlan, drop_plan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans,
-    };
+    use crate::plan::{PyPlan, extend_plan, mark_epochs, plan_recipe, stored_plan, stored_plans};
     #[pymodule_export]
     use crate::policy::policy_json;
     #[pymodule_export]
-    use crate::policy::{create, policy_words};
+    use crate::policy::policy_words;
     #[pymodule_export]
-    use crate::repair::{repair, salvage};
+    use crate::process::refuse_forked;
     #[pymodule_export]
     use crate::rows::{PyRows, RowReader, sql};
     #[pymodule_export]
-    use crate::signals::{signals_preset, signals_report};
-    #[pymodule_export]
-    use crate::snapshots::{ChangeIter, diff_snapshots, drop_snapshot, snapshot_changes};
+    use crate::snapshots::{ChangeIter, snapshot_changes};
     #[pymodule_export]
     use crate::stream::RowStream;
     #[pymodule_export]
-    use crate::tokenize::{
-        add_tokenizer, backfill_tokenizer, drop_tokenizer, extend_tokenizer, train_tokenizer,
-    };
-    #[pymodule_export]
-    use crate::tokenizers::{
-        PyEncoder, analyse_tokenizers, check_tokenizer, diff_tokenizers, encoder, pieces,
-        tokenizer_file, tokenizer_names, tokenizer_originals, tokenizer_record,
-    };
+    use crate::tokenizers::{PyEncoder, encoder, pieces, tokenizer_names};
     #[pymodule_export]
     use crate::words::one_line;
     use pyo3::prelude::*;

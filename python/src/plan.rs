@@ -182,12 +182,6 @@ pub(crate) fn extend_plan(
     Ok(PyPlan::new(planned, Some(record.number)))
 }
 
-/// Forgets a stored plan.
-#[pyfunction]
-pub(crate) fn drop_plan(py: Python<'_>, handle: &Handle, number: u32) -> PyResult<()> {
-    handle.write(py, None, |writer, _| writer.drop_plan(number))
-}
-
 fn parse(py: Python<'_>, recipe: &str) -> PyResult<Recipe> {
     Recipe::parse(recipe).map_err(|error: EpochError| raise(py, error))
 }

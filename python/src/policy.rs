@@ -1,13 +1,11 @@
 //! Settings of dedup: a profile with overrides.
 
 use crate::error::{named, raise};
-use crate::fields::kind_named;
 use crate::words::json;
+use corpusdb::Policy;
 use corpusdb::cli::rows::{Face, VerbError, options_of, spell_message};
 use corpusdb::dedup::{PolicyError, PolicySettings};
-use corpusdb::{Corpus, Policy};
 use pyo3::prelude::*;
-use std::path::PathBuf;
 
 /// The options of the command that choose a policy, as a JSON object by their names.
 #[derive(FromPyObject)]
@@ -21,14 +19,6 @@ impl PolicyKeywords {
     /// `corpusdb.BadPolicy`.
     pub(crate) fn policy(&self, py: Python<'_>) -> PyResult<Policy> {
         self.settings(py)?.policy().map_err(|error| raise_policy(py, error))
-    }
-
-    /// A corpus's policy with what may be otherwise in it; none when nothing is asked to be.
-    ///
-    /// # Errors
-    /// `corpusdb.BadPolicy`.
-    pub(crate) fn other_than(&self, py: Python<'_>, current: &Policy) -> PyResult<Option<Policy>> {
-        self.settings(py)?.other_than(current).map_err(|error| raise_policy(py, error))
     }
 
     fn settings(&self, py: Python<'_>) -> PyResult<PolicySettings> {
@@ -53,25 +43,6 @@ pub(crate) fn policy_words(
 ) -> PyResult<(&'static str, String, &'static str)> {
     let policy = settings.policy(py)?;
     Ok((policy.mode.name(), policy.keep.to_string(), policy.scope.name()))
-}
-
-/// Makes an empty corpus; the policy in words.
-#[pyfunction]
-pub(crate) fn create(
-    py: Python<'_>,
-    path: PathBuf,
-    settings: PolicyKeywords,
-    fields: Vec<(String, String)>,
-) -> PyResult<String> {
-    crate::process::refuse_forked(py)?;
-    let policy = settings.policy(py)?;
-    let declared = |(name, kind): (String, String)| {
-        let kind = kind_named(py, &name, &kind)?;
-        Ok((name, kind))
-    };
-    let declared = fields.into_iter().map(declared).collect::<PyResult<Vec<_>>>()?;
-    crate::blocking::run_briefly(py, || Corpus::init(&path, &policy, &declared))?;
-    Ok(policy.to_string())
 }
 
 /// A whole policy as JSON, as a load says it.

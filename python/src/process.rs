@@ -1,7 +1,6 @@
 //! What belongs to one process. After a fork the child has a copy of every handle and none of its threads: it is told
 //! so by name, and the copy is never dropped, since dropping would wait for threads that are not there.
 
-use corpusdb::remote::ObjectStores;
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -11,14 +10,6 @@ static FIRST: OnceLock<u32> = OnceLock::new();
 
 /// The pool of a child, with the process that it is of.
 static OWN: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
-
-/// How objects of stores are reached: as the environment of the process says now.
-pub(crate) fn stores() -> ObjectStores {
-    let text = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
-        Some((name.into_string().ok()?, value.into_string().ok()?))
-    };
-    ObjectStores::new(std::env::vars_os().filter_map(text))
-}
 
 /// Whether this process is a fork of one that had used this module.
 pub(crate) fn is_forked() -> bool {
@@ -55,6 +46,7 @@ fn own_pool() -> Option<Arc<ThreadPool>> {
 ///
 /// # Errors
 /// `corpusdb.Forked`.
+#[pyfunction]
 pub(crate) fn refuse_forked(py: Python<'_>) -> PyResult<()> {
     if !is_forked() {
         return Ok(());

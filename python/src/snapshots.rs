@@ -4,13 +4,10 @@ use crate::blocking::run_detached;
 use crate::corpus::Handle;
 use crate::loan::Loan;
 use crate::process::ProcessOwned;
-use crate::words::json;
 use corpusdb::Corpus;
 use corpusdb::query::{ChangedDocuments, QueryError};
-use corpusdb::store::SnapshotRecord;
 use pyo3::prelude::*;
 use self_cell::self_cell;
-use serde_json::{Value, json as object};
 use std::sync::Arc;
 
 self_cell!(
@@ -38,40 +35,6 @@ type Changed = (
 #[pyclass(frozen, module = "corpusdb._native", name = "Changes")]
 pub(crate) struct ChangeIter {
     walk: ProcessOwned<Loan<ChangeWalk>>,
-}
-
-/// Forgets a snapshot; what it was, and the plans that draw from it, as JSON text.
-#[pyfunction]
-pub(crate) fn drop_snapshot(
-    py: Python<'_>,
-    handle: &Handle,
-    name: String,
-    force: bool,
-) -> PyResult<String> {
-    let dropped = handle.write(py, None, |writer, _| writer.drop_snapshot(&name, force))?;
-    let (record, plans) = dropped;
-    let mut told = snapshot(&record);
-    if let Some(told) = told.as_object_mut() {
-        told.insert("plans".to_owned(), plans.into());
-    }
-    json(py, &told)
-}
-
-/// What changed from one moment to a later one, or to now, as JSON text.
-#[pyfunction]
-#[pyo3(signature = (handle, earlier, later=None, by=None))]
-pub(crate) fn diff_snapshots(
-    py: Python<'_>,
-    handle: &Handle,
-    earlier: String,
-    later: Option<String>,
-    by: Option<String>,
-) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let found = run_detached(py, None, move |_| {
-        corpus.snapshot_diff(&earlier, later.as_deref(), by.as_deref())
-    })?;
-    json(py, &found)
 }
 
 /// Each document that changed from one moment to a later one, or to now.
@@ -124,11 +87,4 @@ impl ChangeIter {
         place.put_back((!changes.is_empty()).then_some(walk));
         Ok(changes)
     }
-}
-
-fn snapshot(record: &SnapshotRecord) -> Value {
-    object!({
-        "name": record.name, "commit": record.commit, "documents": record.documents, "kept": record.kept,
-        "purged": record.purged,
-    })
 }

@@ -1,17 +1,12 @@
 //! Tokenizers of a corpus, for those who read: encode, decode, compare, check, analyse, export.
 
 use crate::blocking::{run_briefly, run_detached};
-use crate::command::write_page;
 use crate::corpus::Handle;
-use crate::words::{json, word};
-use corpusdb::curate::{AnalyseOptions, TextGrouping};
-use corpusdb::pages::{TokenizerPage, corpus_title};
+use crate::words::json;
 use corpusdb::tokenizer::Tokenizer;
 use corpusdb::{Corpus, Error};
 use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use std::path::PathBuf;
 use std::sync::Arc;
 
 type Ids<'py> = Bound<'py, PyArray1<u32>>;
@@ -154,92 +149,4 @@ pub(crate) fn tokenizer_names(py: Python<'_>, handle: &Handle) -> PyResult<Vec<S
 
 fn names(corpus: &Corpus) -> Vec<String> {
     corpus.view().tokenizers().map(|(_, record)| record.name.clone()).collect()
-}
-
-/// Everything known of a tokenizer, as JSON text.
-#[pyfunction]
-pub(crate) fn tokenizer_record(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let details = run_briefly(py, move || corpus.tokenizer_details(&name))?;
-    json(py, &details)
-}
-
-/// Whether a tokenizer's ids can be trusted, as JSON text.
-#[pyfunction]
-pub(crate) fn check_tokenizer(py: Python<'_>, handle: &Handle, name: String) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let (check, other) = run_detached(py, None, move |_| corpus.check_tokenizer(&name))?;
-    let good = check.is_good() && other.is_none();
-    let other = other.map(|document| document.0);
-    json(py, &serde_json::json!({ "good": good, "other_ids": other, "check": check }))
-}
-
-/// What differs between two tokenizers, as JSON text.
-#[pyfunction]
-pub(crate) fn diff_tokenizers(
-    py: Python<'_>,
-    handle: &Handle,
-    a: String,
-    b: String,
-) -> PyResult<String> {
-    let corpus = handle.corpus(py)?;
-    let found = run_detached(py, None, move |_| corpus.diff_tokenizers(&a, &b))?;
-    json(py, &found)
-}
-
-/// What tokenizers make of the corpus, as JSON text; written as a page, too, to the file that is named.
-#[pyfunction]
-#[pyo3(signature = (handle, names, *, by=None, reference=None, condition=None, sample_bytes, d_model, html=None, listener=None))]
-pub(crate) fn analyse_tokenizers(
-    py: Python<'_>,
-    handle: &Handle,
-    names: Vec<String>,
-    by: Option<String>,
-    reference: Option<String>,
-    condition: Option<String>,
-    sample_bytes: u64,
-    d_model: u64,
-    html: Option<PathBuf>,
-    listener: Option<Bound<'_, PyAny>>,
-) -> PyResult<String> {
-    let by = match by {
-        Some(by) => word::<TextGrouping>(py, "BadInput", "by", &by)?,
-        None => TextGrouping::All,
-    };
-    let options =
-        AnalyseOptions { condition, reference, by, sample_bytes, embedding_width: d_model };
-    let corpus = handle.corpus(py)?;
-    let title = corpus_title(corpus.path());
-    let report = run_detached(py, listener.as_ref(), move |context| {
-        corpus.analyse(&names, &options, context)
-    })?;
-    write_page(py, html, || TokenizerPage::new(&report, &title))?;
-    json(py, &report)
-}
-
-/// The bytes of a tokenizer's `tokenizer.json`, or of it as a SentencePiece model.
-#[pyfunction]
-pub(crate) fn tokenizer_file<'py>(
-    py: Python<'py>,
-    handle: &Handle,
-    name: String,
-    sentencepiece: bool,
-) -> PyResult<Bound<'py, PyBytes>> {
-    let corpus = handle.corpus(py)?;
-    let bytes = run_briefly(py, move || {
-        if sentencepiece { corpus.sentencepiece_model(&name) } else { corpus.tokenizer_json(&name) }
-    })?;
-    Ok(PyBytes::new(py, &bytes))
-}
-
-/// The files that a tokenizer was registered with.
-#[pyfunction]
-pub(crate) fn tokenizer_originals<'py>(
-    py: Python<'py>,
-    handle: &Handle,
-    name: String,
-) -> PyResult<Vec<(String, Bound<'py, PyBytes>)>> {
-    let corpus = handle.corpus(py)?;
-    let files = run_briefly(py, move || corpus.tokenizer_originals(&name))?;
-    Ok(files.into_iter().map(|(name, bytes)| (name, PyBytes::new(py, &bytes))).collect())
 }

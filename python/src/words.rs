@@ -3,22 +3,6 @@
 use crate::error::named;
 use pyo3::prelude::*;
 use serde::Serialize;
-use serde::de::value::{Error, StrDeserializer};
-use serde::de::{DeserializeOwned, IntoDeserializer};
-
-/// The value that a word stands for.
-///
-/// # Errors
-/// The exception of class `class` that names the words there are.
-pub(crate) fn word<T: DeserializeOwned>(
-    py: Python<'_>,
-    class: &str,
-    name: &str,
-    word: &str,
-) -> PyResult<T> {
-    let from: StrDeserializer<'_, Error> = word.into_deserializer();
-    T::deserialize(from).map_err(|error| named(py, class, &format!("{name}: {error}")))
-}
 
 /// One of a few words that no type of the library reads.
 ///

@@ -195,7 +195,7 @@ def test_fields_are_added_set_computed_listed_and_dropped(filled: corpusdb.Write
         "edu": "float", "when": "timestamp", "good": "bool", "size": "int",
     }
     assert filled.fields["size"].expression == "chars + bytes" and filled.fields["good"].documents == 1
-    assert filled.fields.drop("size") == []
+    assert filled.fields.drop("size").plans == []
     with pytest.raises(corpusdb.NotFound, match="no field `size`"):
         filled.fields["size"]
     with pytest.raises(corpusdb.BadInput, match="is declared already"):
@@ -284,7 +284,7 @@ def test_snapshots_are_renamed_and_dropped(filled: corpusdb.Writer) -> None:
 def test_a_corpus_is_compacted(filled: corpusdb.Writer) -> None:
     before = filled.digest()
     sizes = filled.compact()
-    assert len(sizes) == 2 and filled.digest() == before
+    assert sizes.before > 0 and sizes.after > 0 and filled.digest() == before
 
 
 def test_signals_are_stored_fed_listed_and_dropped(filled: corpusdb.Writer, tmp_path: Path) -> None:
@@ -309,9 +309,9 @@ def test_signals_are_stored_fed_listed_and_dropped(filled: corpusdb.Writer, tmp_
         ("c4_line_fraction", "stored"), ("c4_sentence_count", "stored"),
     ]
     assert "Signals of" in (tmp_path / "signals.html").read_text()
-    with pytest.raises(corpusdb.BadName, match="unknown set of signals `c5`"):
+    with pytest.raises(corpusdb.BadInput, match="`set`: \"c5\" is not one of gopher, c4"):
         filled.signals.report("c5")  # type: ignore[arg-type]
     with pytest.raises(corpusdb.BadInput, match="wordcount.*did you mean `word_count`"):
         filled.signals.add("wordcount")
-    assert filled.signals.drop("word_count", set="c4") == []
+    assert filled.signals.drop("word_count", set="c4").plans == []
     assert {signal.state for signal in filled.signals} == {"absent"}

@@ -36,20 +36,20 @@ def test_a_corpus_is_made_with_its_policy_and_fields(tmp_path: Path) -> None:
 
 
 def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
-    for settings, words in [
-        ({"profile": "wbe"}, "`profile`: \"wbe\" is not one of web, code"),
-        ({"mode": "near"}, "`mode`: \"near\" is not one of witness"),
-        ({"threshold": 80.0}, "for 80 percent write 0.8"),
-        ({"bands": 3}, "`rows` is needed"),
-        ({"bands": 300, "rows": 4}, "300 bands of 4 rows"),
-        ({"keep": "newest"}, "`newest` is no keep order"),
-        ({"keep": "source-priority:a,a"}, "named twice"),
-        ({"hashes": 128}, "the sketch of profile web has 256 hashes"),
+    for settings, kind, words in [
+        ({"profile": "wbe"}, corpusdb.BadInput, "`profile`: \"wbe\" is not one of web, code"),
+        ({"mode": "near"}, corpusdb.BadInput, "`mode`: \"near\" is not one of witness"),
+        ({"threshold": 80.0}, corpusdb.BadPolicy, "for 80 percent write 0.8"),
+        ({"bands": 3}, corpusdb.BadInput, "`rows` is needed"),
+        ({"bands": 300, "rows": 4}, corpusdb.BadPolicy, "300 bands of 4 rows"),
+        ({"keep": "newest"}, corpusdb.BadInput, "`newest` is no keep order"),
+        ({"keep": "source-priority:a,a"}, corpusdb.BadInput, "named twice"),
+        ({"hashes": 128}, corpusdb.BadPolicy, "the sketch of profile web has 256 hashes"),
     ]:
-        with pytest.raises(corpusdb.BadPolicy, match=words):
+        with pytest.raises(kind, match=words):
             corpusdb.create(tmp_path / "c", **settings)  # type: ignore[arg-type]
         assert not (tmp_path / "c").exists()
-    with pytest.raises(corpusdb.BadName, match="unknown kind `text`"):
+    with pytest.raises(corpusdb.BadInput, match="`fields`.*text"):
         corpusdb.create(tmp_path / "c", fields={"title": "text"})  # type: ignore[dict-item]
 
 
@@ -207,7 +207,7 @@ def test_a_corpus_is_shown_with_what_to_ask_next(db: corpusdb.Corpus, tmp_path: 
         (db.fields, "site                  keyword, 40 documents have a value"), (db.tokenizers, "own"),
         (db.tokenizer("own"), "next: .encode(text)"), (db.snapshots, "commit"), (db.signals, "absent"),
         (db.contamination, "no suite"), (db.duplicates(), "for pair in duplicates"), (db.info(), "to_dict() gives"),
-        (db.stats(), "help(corpusdb.Stats)"), (db.sql("SELECT id FROM documents"), "the first 20 rows"),
+        (db.stats(), "help(corpusdb.reports.Stats)"), (db.sql("SELECT id FROM documents"), "the first 20 rows"),
     ]:
         text = repr(thing)
         assert words in text and len(text.splitlines()) <= 45, text
@@ -243,6 +243,11 @@ def test_a_corpus_is_gone_through_counted_and_looked_up(db: corpusdb.Corpus) -> 
     assert [document.id for document in documents] == sorted(document.id for document in documents)
     assert "https://a.example/3" in db and "copy-0" in db and 43 in db
     assert "nothing" not in db and 44 not in db and None not in db
+    for asked in (db.document, db.document_duplicates, db.tokens):
+        with pytest.raises(TypeError, match="expected an id.*not a key: corpus\\['copy-0'\\] finds"):
+            asked("copy-0")  # type: ignore[operator]
+    with pytest.raises(corpusdb.NotFound, match="ids begin at 0"):
+        db.document(-1)
 
 
 def test_a_corpus_is_shown_with_its_counts(db: corpusdb.Corpus) -> None:
@@ -254,7 +259,7 @@ def test_a_corpus_is_shown_with_its_counts(db: corpusdb.Corpus) -> None:
 def test_sizes_are_written_as_people_do(crawl_path: Path) -> None:
     for memory in (64_000_000, "64MB", "64 MiB", "1g"):
         corpusdb.open(crawl_path, memory=memory, threads=1).close()
-    with pytest.raises(ValueError, match="memory: 'much' is not a size"):
+    with pytest.raises(ValueError, match="`memory=`: `much` is not a size"):
         corpusdb.open(crawl_path, memory="much")
 
 
@@ -273,8 +278,10 @@ def test_keywords_that_calls_share_are_in_the_signature_of_each(tmp_path: Path) 
     whole = keywords(corpusdb.explain_dedup)
     assert whole[:7] == ["profile", "mode", "threshold", "bands", "rows", "keep", "scope"] and len(whole) == 11
     assert keywords(corpusdb.create) == [*whole, "fields", "memory", "threads"]
-    assert keywords(corpusdb.Corpus.explain_dedup) == whole[1:8]
+    assert keywords(corpusdb.Corpus.explain_dedup) == whole
     assert keywords(Dedup.redo) == [*whole[1:8], "dry_run", "progress"]
+    for name in whole[1:8]:
+        assert f"* `{name}`: " in (Dedup.redo.__doc__ or ""), name
     assert keywords(corpusdb.Plan.loader) == keywords(corpusdb.Loader) and "world" in keywords(corpusdb.Loader)
     with pytest.raises(TypeError, match=r"create\(\): no option `treshold`; did you mean `threshold`\?"):
         corpusdb.create(tmp_path / "c", treshold=0.7)  # type: ignore[call-arg]

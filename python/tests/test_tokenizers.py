@@ -39,7 +39,7 @@ def test_tokenizers_are_listed_and_asked_by_name(db: corpusdb.Corpus) -> None:
     assert known.decode("own", known.encode("own", "river")) == "river"
     assert "".join(text for _, text in known.pieces("own", "quiet river")) == "quiet river"
     record = known.show("own")
-    assert record.decisions["options"]["vocab_size"] == 400 and record.complete
+    assert record.decisions.options.vocab_size == 400 and record.complete
     with pytest.raises(corpusdb.NotFound, match="own"):
         db.tokenizer("other")
     assert "own" in repr(known)
@@ -74,9 +74,9 @@ def test_what_is_no_tokenizer_is_refused(w: corpusdb.Writer, tmp_path: Path) -> 
         w.tokenizers.add("bad", tmp_path / "bad.json")
     with pytest.raises(FileNotFoundError):
         w.tokenizers.add("bad", tmp_path / "none.json")
-    with pytest.raises(TypeError, match="give a file, or vocab"):
+    with pytest.raises(corpusdb.BadInput, match="`file` is needed|`vocab`"):
         w.tokenizers.add("bad")
-    with pytest.raises(TypeError, match="goes with pattern"):
+    with pytest.raises(corpusdb.BadInput, match="`pattern` is needed"):
         w.tokenizers.add("bad", tmp_path / "bad.json", specials={"a": 1})
     with pytest.raises(corpusdb.BadName):
         w.tokenizers.add("a name/of", corpora_tokenizer(tmp_path))
@@ -86,7 +86,7 @@ def test_what_is_no_tokenizer_is_refused(w: corpusdb.Writer, tmp_path: Path) -> 
 def test_a_tokenizer_is_trained_extended_compared_and_dropped(w: corpusdb.Writer, tmp_path: Path) -> None:
     w.ingest(corpora.pages(30), source="web")
     first = w.tokenizers.train("first", vocab_size=300, specials=["<|end|>"], reserve=2)
-    assert first.complete and first.decisions["options"]["reserve"] == 2
+    assert first.complete and first.decisions.options.reserve == 2
     second = w.tokenizers.train("second", vocab_size=300, specials=["<|end|>"], reserve=2, backfill=False)
     assert second.hash == first.hash and not second.complete
     unigram = w.tokenizers.train("unigram", model="unigram", vocab_size=400, byte_fallback=True, by="source", alpha=0.5)
@@ -96,34 +96,35 @@ def test_a_tokenizer_is_trained_extended_compared_and_dropped(w: corpusdb.Writer
     assert w.tokens(0, "piece").tolist() == w.tokens(0, "unigram").tolist()
 
     extended = w.tokenizers.extend("first", "more", terms=["zyzzyva", "quokka"], out=tmp_path / "more")
-    assert extended is not None and extended.copied_documents == 30
+    assert isinstance(extended, corpusdb.reports.ExtendReport) and extended.copied_documents == 30
+    assert [term.term for term in extended.terms] == ["zyzzyva", "quokka"]
     assert sorted(p.name for p in (tmp_path / "more").iterdir()) == [
         "embedding_map.jsonl", "embedding_map.safetensors", "tokenizer.json",
     ]
     assert len(w.tokenizer("more").encode("zyzzyva")) == 1
-    assert w.tokenizers.extend("more", "same", terms=["quokka"], out=tmp_path / "none") is None
+    assert not w.tokenizers.extend("more", "same", terms=["quokka"], out=tmp_path / "none")
     assert not (tmp_path / "none").exists()
     with pytest.raises(corpusdb.AlreadyExists):
         w.tokenizers.extend("first", "again", terms=["x"], out=tmp_path / "more")
     grown = w.tokenizers.extend("first", "grown", grow=20, where="id < 10")
-    assert grown is not None and grown.vocab_size > first.vocab_size
+    assert isinstance(grown, corpusdb.reports.ExtendReport) and grown.vocab_size > first.vocab_size
     decisions = w.tokenizers.show("grown").decisions
-    assert [decisions[name] for name in ("kind", "base", "grow", "where", "min_frequency")] == [
+    assert isinstance(decisions, corpusdb.reports.ExtensionRecord) and decisions.base_hash == first.hash
+    assert (decisions.kind, decisions.base, decisions.grow, decisions.where, decisions.min_frequency) == (
         "extended", "first", 20, "id < 10", 2,
-    ]
-    assert decisions["base_hash"] == first.hash
+    )
     diff = w.tokenizers.diff("first", "more")
     assert diff.keeps_old_ids and diff.kept == first.vocab_size and len(diff.added) > 0
-    assert w.tokenizers.drop("second") == []
+    assert w.tokenizers.drop("second").broken_plans == []
     assert "second" not in w.tokenizers
 
     with pytest.raises(corpusdb.BadTokenizer):
         w.tokenizers.train("small", vocab_size=10)
-    with pytest.raises(corpusdb.BadTokenizer, match="unknown variant"):
+    with pytest.raises(corpusdb.BadInput, match="`model`: \"lstm\" is not one of bpe"):
         w.tokenizers.train("other", model="lstm")
     with pytest.raises(corpusdb.NotFound):
         w.tokenizers.train("none", where="id > 1000")
-    with pytest.raises(TypeError, match="give terms= or grow="):
+    with pytest.raises(corpusdb.BadInput, match="`terms`"):
         w.tokenizers.extend("first", "x")
 
 

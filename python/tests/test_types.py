@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +31,22 @@ def mypy(arguments: list[str], settings: str, place: Path) -> subprocess.Complet
 def test_the_package_is_strictly_typed(tmp_path: Path) -> None:
     done = mypy(["mypy", "--config-file", "mypy.ini", "-p", "corpusdb"], "strict = true\n", tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_verb_says_which_call_it_is() -> None:
+    """Messages name calls by the rows of the command's table: `Writer.tokenizers.add` is a method of a property's class."""
+    printed = subprocess.run(
+        [sys.executable, "-m", "corpusdb", "reference", "schema"], capture_output=True, text=True, check=True
+    ).stdout
+    calls = json.loads(printed)["python"]
+    assert calls["tokenizer add"] == "Writer.tokenizers.add" and len(calls) > 60
+    for verb, call in calls.items():
+        found: Any = corpusdb
+        for part in call.split("."):
+            found = getattr(found, part)
+            if isinstance(found, property):
+                found = vars(sys.modules[found.fget.__module__])[found.fget.__annotations__["return"]]
+        assert callable(found), (verb, call)
 
 
 def test_the_stub_is_what_the_native_module_is(tmp_path: Path) -> None:

@@ -2,16 +2,16 @@
 
 use super::session::parse_document;
 use super::verb::VerbCall;
-use anyhow::ensure;
-use corpusdb::query::Selection;
+use anyhow::{bail, ensure};
+use corpusdb::query::{QueryError, Selection};
 use corpusdb::show::number;
-use corpusdb::{Corpus, DocId};
+use corpusdb::{Corpus, DocId, Error};
 use roaring::RoaringTreemap;
 
 /// Documents of a request: by ids and keys, or by a condition.
 #[derive(clap::Args)]
 pub(super) struct DocumentArgs {
-    /// Ids or keys of documents.
+    /// Ids or keys of documents: digits are an id, `key:5` is the key 5, `id:5` always the id.
     #[arg(required_unless_present = "where", value_name = "ID|KEY", value_parser = parse_document)]
     pub(super) documents: Vec<String>,
     /// All documents of a SQL condition.
@@ -38,7 +38,8 @@ impl DocumentArgs {
         }
         let mut found = RoaringTreemap::new();
         for document in &self.documents {
-            let named = documents(corpus, Some(document), None, call.note)?;
+            let name = DocumentName::unambiguous(corpus, document)?;
+            let named = name.documents(corpus, call.note)?;
             ensure!(!named.is_empty(), "nothing was changed: `{document}` is no document");
             found.extend(named.iter().map(|id| id.0));
         }
@@ -46,33 +47,84 @@ impl DocumentArgs {
     }
 }
 
-/// The documents of an id or key; none, and a note, when none has the key. What is a number is an id.
+/// How a user names a document.
+pub(super) enum DocumentName<'a> {
+    /// By its number: `id:5`, or digits alone.
+    Id(u64),
+    /// By its key: `key:5`, or what is no number.
+    Key(&'a str),
+}
+
+impl<'a> DocumentName<'a> {
+    /// What a text names.
+    pub(super) fn of(text: &'a str) -> Self {
+        let number = text.strip_prefix("id:").unwrap_or(text).parse();
+        match (number, text.strip_prefix("key:")) {
+            (Ok(id), _) => Self::Id(id),
+            (_, Some(key)) => Self::Key(key),
+            _ => Self::Key(text),
+        }
+    }
+
+    /// As [`of`](Self::of), for what cannot be taken back: refuses a text that is also the key of a document as it stands.
+    pub(super) fn unambiguous(corpus: &Corpus, text: &'a str) -> anyhow::Result<Self> {
+        let name = Self::of(text);
+        let literal = match name {
+            Self::Key(key) => key == text,
+            Self::Id(_) => false,
+        };
+        if !literal && !corpus.find_key(text)?.is_empty() {
+            let other = match name {
+                Self::Id(id) => format!("`id:{id}`"),
+                Self::Key(_) => format!("`{text}` without `key:`"),
+            };
+            bail!(
+                "nothing was changed: `{text}` is also the key of a document: write {other} or `key:{text}`"
+            );
+        }
+        Ok(name)
+    }
+
+    /// The documents; none, and a note, when none has the key.
+    ///
+    /// # Errors
+    /// That there is no such id.
+    pub(super) fn documents(
+        &self,
+        corpus: &Corpus,
+        note: &dyn Fn(&str),
+    ) -> anyhow::Result<Vec<DocId>> {
+        match *self {
+            Self::Id(id) => {
+                let (document, documents) = (DocId(id), corpus.view().documents());
+                if id >= documents {
+                    return Err(Error::from(QueryError::NoDocument { document, documents }).into());
+                }
+                Ok(vec![document])
+            }
+            Self::Key(key) => {
+                let found = corpus.find_key(key)?;
+                if found.is_empty() {
+                    note(&format!("no document has the key {key}"));
+                }
+                Ok(found)
+            }
+        }
+    }
+}
+
+/// The documents of an id or key; none, and a note, when none has the key.
 pub(super) fn documents(
     corpus: &Corpus,
     id_or_key: Option<&str>,
     key: Option<&str>,
     note: &dyn Fn(&str),
 ) -> anyhow::Result<Vec<DocId>> {
-    let key = match (id_or_key, key) {
-        (Some(text), _) => match text.parse::<u64>() {
-            Ok(id) => {
-                let documents = corpus.view().documents();
-                ensure!(
-                    id < documents,
-                    "no document {id}: the corpus holds ids 0 to below {documents}; for a key made of digits give `key=` {id}, or `where=` \"key = '{id}'\" where a verb has it"
-                );
-                return Ok(vec![DocId(id)]);
-            }
-            Err(_) => text,
-        },
-        (None, Some(key)) => key,
-        (None, None) => return Ok(Vec::new()),
-    };
-    let found = corpus.find_key(key)?;
-    if found.is_empty() {
-        note(&format!("no document has the key {key}"));
+    match (id_or_key, key) {
+        (Some(text), _) => DocumentName::of(text).documents(corpus, note),
+        (None, Some(key)) => DocumentName::Key(key).documents(corpus, note),
+        (None, None) => Ok(Vec::new()),
     }
-    Ok(found)
 }
 
 /// What a condition takes, said before anything is done to it.

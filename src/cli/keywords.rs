@@ -105,9 +105,10 @@ pub fn matches(command: Command, given: &Map<String, Value>) -> anyhow::Result<A
         }
         for (path, value) in values(key, value, arg, kind) {
             let text = text(&path, &value, kind)?;
-            match arg.get_long() {
-                Some(long) => flags.push(format!("--{long}={text}")),
-                None => positional.push(text),
+            match (arg.get_long(), arg.get_short()) {
+                (Some(long), _) => flags.push(format!("--{long}={text}")),
+                (None, Some(short)) => flags.push(format!("-{short}={text}")),
+                (None, None) => positional.push(text),
             }
         }
     }
@@ -206,9 +207,11 @@ fn refused(error: &clap::Error, command: &Command) -> anyhow::Error {
 /// `--shard-bytes <BYTES>` -> `` `shard_bytes` ``.
 fn field(shown: &str, command: &Command) -> String {
     let long = shown.strip_prefix("--").and_then(|name| name.split([' ', '=']).next());
+    // One that is needed at times is shown as `<FILE>`, and shows itself as `[FILE]`.
+    let bare = |text: &str| text.trim_matches(['<', '>', '[', ']', '.']).to_owned();
     let is_it = |arg: &&Arg| match long {
         Some(long) => arg.get_long() == Some(long),
-        None => arg.to_string() == shown,
+        None => bare(&arg.to_string()) == bare(shown),
     };
     let arg = command.get_arguments().find(is_it);
     arg.map_or(shown.to_owned(), |arg| format!("`{}`", arg.get_id()))

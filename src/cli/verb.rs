@@ -10,9 +10,12 @@ use super::session::CommandSession;
 use super::spelling::{Face, spell_command};
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
+use corpusdb::export::OutputError;
+use corpusdb::pages::PageError;
 use corpusdb::{Context, Corpus, CorpusOptions, CorpusWriter};
 use serde::Serialize;
 use serde_json::{Map, Value};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// How the command ends where it did not fail.
@@ -166,6 +169,9 @@ impl<'a> VerbCall<'a> {
     }
 }
 
+/// [`Verb::PYTHON_BY_HAND`] of a verb that has a method with other parameters than the command's.
+pub const ALL_BY_HAND: &[&str] = &["*"];
+
 /// One verb: its arguments are the type that implements it.
 pub trait Verb: clap::Args + Sized + 'static {
     /// As it is typed: `export`, `dedup redo`.
@@ -236,6 +242,7 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
 /// What a verb answers that lists things: in JSON a line each.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub struct Listing<T>(pub Vec<T>);
 
 /// A thing that is listed.
@@ -261,6 +268,7 @@ impl<T: Listed> Report for Listing<T> {
 
 /// The answer of a verb whose rows went to standard output while it worked.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(inline)]
 pub struct Streamed {
     #[serde(skip)]
     status: ExitStatus,
@@ -486,14 +494,34 @@ pub enum VerbError {
 
 impl From<anyhow::Error> for VerbError {
     fn from(error: anyhow::Error) -> Self {
-        match error.downcast::<corpusdb::Error>() {
-            Ok(error) => Self::Library(error),
-            Err(error) => {
-                let causes: Vec<String> = error.chain().map(ToString::to_string).collect();
-                Self::Arguments(causes.join(": "))
-            }
+        // What was attempted stands before the error of the library; in others all causes are words.
+        let words: Vec<String> = error
+            .chain()
+            .take_while(|cause| !is_of_library(*cause))
+            .map(ToString::to_string)
+            .collect();
+        match of_library(error) {
+            Ok(error) if words.is_empty() => Self::Library(error),
+            Ok(error) => Self::Library(error.attempting(words.join(": "))),
+            Err(_) => Self::Arguments(words.join(": ")),
         }
     }
+}
+
+fn is_of_library(cause: &(dyn std::error::Error + 'static)) -> bool {
+    cause.is::<corpusdb::Error>()
+        || cause.is::<PageError>()
+        || cause.is::<OutputError>()
+        || cause.is::<io::Error>()
+}
+
+/// The error as one of the library, where it is one, or of a file that the verb itself read or wrote.
+fn of_library(error: anyhow::Error) -> Result<corpusdb::Error, anyhow::Error> {
+    error
+        .downcast::<corpusdb::Error>()
+        .or_else(|error| error.downcast::<PageError>().map(Into::into))
+        .or_else(|error| error.downcast::<OutputError>().map(|error| PageError::from(error).into()))
+        .or_else(|error| error.downcast::<io::Error>().map(Into::into))
 }
 
 impl PreparedVerb {

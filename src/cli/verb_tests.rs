@@ -70,17 +70,16 @@ fn a_field_and_a_row_are_all_that_an_option_and_a_verb_take() {
     let options = reference::python_options().unwrap();
     let of_export =
         options.split("class ExportOptions(").nth(1).unwrap().split("\nclass ").next().unwrap();
-    assert!(
-        of_export.contains(
-            "    test_only_bytes: int | str | None\n    \"\"\"A field of the tests alone"
-        ),
-        "{of_export}"
-    );
+    for line in [
+        "    * `test_only_bytes`: A field of the tests alone",
+        "    test_only_bytes: int | str | None",
+    ] {
+        assert!(of_export.contains(line), "{of_export}");
+    }
     let of_probe = options.split("class DedupProbeOptions(").nth(1).unwrap();
-    assert!(
-        of_probe.contains("    depth: int | None\n    \"\"\"How deep the probe goes.\"\"\""),
-        "{of_probe}"
-    );
+    for line in ["    * `depth`: How deep the probe goes.", "    depth: int | None"] {
+        assert!(of_probe.contains(line), "{of_probe}");
+    }
     assert!(reference::python_reports().unwrap().contains("class ProbeReport(Report):"));
     // Both faces parse by the same row.
     let note = |_: &str| {};
@@ -115,6 +114,8 @@ const OTHER_NAMES: &[&str] = &[
     "completion",
     "found with",
     "▁",
+    "id:5",
+    "key:5",
     "</w>",
     "<|reserved_0|>",
     "<|reserved_1|>",
@@ -220,7 +221,7 @@ fn a_name_is_spelt_as_the_face_has_it() {
     );
     assert_eq!(
         spell(text, Face::Python, &command),
-        "give `id_field=`, `paths=` or `Writer.settle()`, and `this`"
+        "give `id_field=`, `paths=` or `Writer.dedup.settle()`, and `this`"
     );
     assert_eq!(spell("an odd ` sign", Face::Command, &Command::new("x")), "an odd ` sign");
 }
@@ -323,6 +324,7 @@ fn keywords_come_to_the_arguments_of_the_command() {
             "ingest",
             r#"{"paths": "a", "source": "s", "chat": "auto", "chat_template": "t", "chat_set": {"n": 5, "x": false}}"#,
         ),
+        ("similar", r#"{"k": 3, "text": "five words that are here"}"#),
         (
             "init",
             r#"{"corpus": "c", "fields": {"quality": "float"}, "keep": "field:quality", "threshold": 0.7}"#,

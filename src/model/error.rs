@@ -129,13 +129,15 @@ pub struct Error {
     kind: ErrorKind,
     hint: Option<Hint>,
     details: Option<Box<ErrorDetails>>,
+    /// What was attempted, where the message does not say it.
+    attempt: Option<String>,
     error: Box<dyn StdError + Send + Sync>,
 }
 
 impl Error {
     /// The error of a room, of that kind.
     pub(crate) fn new(kind: ErrorKind, error: impl StdError + Send + Sync + 'static) -> Self {
-        Self { kind, hint: None, details: None, error: Box::new(error) }
+        Self { kind, hint: None, details: None, attempt: None, error: Box::new(error) }
     }
 
     /// The same with the way out.
@@ -146,6 +148,12 @@ impl Error {
     /// The same with what it is about.
     pub(crate) fn with_details(self, details: ErrorDetails) -> Self {
         Self { details: Some(Box::new(details)), ..self }
+    }
+
+    /// The same with what was attempted, which stands before its message.
+    #[must_use]
+    pub(crate) fn attempting(self, attempt: String) -> Self {
+        Self { attempt: Some(attempt), ..self }
     }
 
     /// What kind of trouble it is.
@@ -191,6 +199,9 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(attempt) = &self.attempt {
+            write!(f, "{attempt}: ")?;
+        }
         self.error.fmt(f)
     }
 }
@@ -204,6 +215,19 @@ impl StdError for Error {
 impl From<Interrupted> for Error {
     fn from(stop: Interrupted) -> Self {
         Self::new(ErrorKind::Interrupted, stop)
+    }
+}
+
+impl From<io::Error> for Error {
+    /// Of a file that a caller named; the room's own files are an [`IoError`] each.
+    fn from(error: io::Error) -> Self {
+        let kind = match error.kind() {
+            io::ErrorKind::NotFound => ErrorKind::NotFound,
+            io::ErrorKind::AlreadyExists => ErrorKind::AlreadyExists,
+            _ => ErrorKind::Failed,
+        };
+        let hint = system_way_out(&error.to_string());
+        Self::new(kind, error).with_hint(hint)
     }
 }
 

@@ -33,7 +33,7 @@ pub use review::{ReviewPage, precision_sentence};
 pub use signals::SignalsPage;
 pub use tokenizer::TokenizerPage;
 
-use crate::model::show;
+use crate::model::{Error, show};
 use crate::output::{OutputError, OutputFile};
 use figures::cut;
 use minijinja::value::{Value, ValueKind};
@@ -80,6 +80,22 @@ pub enum PageError {
 impl From<minijinja::Error> for PageError {
     fn from(error: minijinja::Error) -> Self {
         Self::Template(error)
+    }
+}
+
+impl From<PageError> for Error {
+    fn from(error: PageError) -> Self {
+        use crate::model::ErrorKind;
+        let kind = match &error {
+            PageError::Template(_) | PageError::Output(OutputError::Io(_)) => ErrorKind::Failed,
+            PageError::Output(OutputError::Taken { .. }) => ErrorKind::AlreadyExists,
+            PageError::Description(_) | PageError::Output(_) => ErrorKind::BadInput,
+        };
+        let hint = match &error {
+            PageError::Output(OutputError::Io(io)) => io.hint(),
+            _ => None,
+        };
+        Self::new(kind, error).with_hint(hint)
     }
 }
 

@@ -257,6 +257,9 @@ impl QueryError {
             Self::NoTable { name, known }
             | Self::NoColumn { name, known }
             | Self::NoSource { name, known } => meant(name, listed(known)),
+            Self::NoDocument { document, .. } => {
+                Some(Hint::text(format!("a key made of digits is written `key:{document}`")))
+            }
             Self::SameNames { .. } => Some(Hint::text("tell them apart with AS")),
             Self::NotLooked => {
                 let text = "make a corpus in mode witness and ingest into it";

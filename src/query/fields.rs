@@ -13,6 +13,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
+#[cfg_attr(feature = "cli", schemars(rename = "Field"))]
 pub struct FieldSummary {
     /// Its name.
     pub name: String,

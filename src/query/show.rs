@@ -116,6 +116,7 @@ pub struct ShownTemplate {
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
+#[cfg_attr(feature = "cli", schemars(rename = "Match"))]
 pub struct ShownMatch {
     /// How the two relate: `exact`, `near` or `superseded`.
     pub kind: &'static str,

@@ -10,6 +10,7 @@ use serde::Serialize;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
+#[cfg_attr(feature = "cli", schemars(rename = "Signal"))]
 pub struct SignalSummary {
     /// Its name, which is that of its field.
     pub name: &'static str,

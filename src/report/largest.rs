@@ -6,6 +6,7 @@ use serde::Serialize;
 /// The largest of some things, largest first, and what the others come to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", schemars(rename = "Largest{T}"))]
 #[non_exhaustive]
 pub struct Largest<T> {
     /// The largest.

@@ -27,6 +27,7 @@ pub enum Verdict {
 /// One case of the table.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", schemars(rename = "TextCase"))]
 pub struct Case {
     /// What was tried.
     pub name: &'static str,

@@ -142,6 +142,31 @@ fn exit_codes_say_how_it_went() {
 }
 
 #[test]
+fn digits_name_an_id_and_key_digits_a_key() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    corpusdb(&["init", &corpus]).good();
+    let page = |key: usize| {
+        let words: String = (0..30).map(|word| format!(" word{}", key * 31 + word)).collect();
+        serde_json::json!({ "n": if key == 2 { "id:0".into() } else { key.to_string() }, "text": words })
+    };
+    // Document 0 has the key 1, document 1 the key `id:0`.
+    let pages = scratch.write("pages.jsonl", format!("{}\n{}\n", page(1), page(2)));
+    corpusdb(&["ingest", &corpus, &pages, "--source", "web", "--id-field", "n"]).good();
+    let shown = |name: &str| corpusdb(&["show", &corpus, name, "--json"]).good().json()["id"].clone();
+    assert_eq!([shown("1"), shown("id:1"), shown("key:1")], [1, 1, 0]);
+    assert_eq!([shown("id:0"), shown("key:id:0")], [0, 1]);
+    corpusdb(&["show", &corpus, "7"]).fails(&["ids 0 to below 2", "`key:7`"]);
+    // What cannot be taken back asks which one is meant.
+    for verb in ["remove", "purge", "restore"] {
+        let run = |name: &str| corpusdb(&[verb, &corpus, name, "--dry-run", "--json"]);
+        run("1").fails(&["nothing was changed", "`1` is also the key", "`id:1` or `key:1`"]);
+        run("id:0").fails(&["`id:0` is also the key", "`key:id:0`"]);
+        run("key:1").good();
+    }
+}
+
+#[test]
 fn wrong_settings_say_what_would_do() {
     let place = Place::new(10);
     let fresh = place.scratch.arg("fresh");

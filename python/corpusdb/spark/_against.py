@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from corpusdb._policy import PolicySettings
+from corpusdb._options import InitOptions
 from corpusdb.spark import _answer, _tasks
 from corpusdb.spark._job import PRINTS, Job
 from corpusdb.spark._run import begun, decisions, prints_of, selected
@@ -48,7 +48,7 @@ class Compared:
 def against(
     stored: DataFrame,
     df: DataFrame,
-    policy: PolicySettings | None = None,
+    policy: InitOptions | None = None,
     *,
     order: str,
     source: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from corpusdb._policy import PolicySettings
+from corpusdb._options import InitOptions
 from corpusdb.spark import _tasks
 from corpusdb.spark._job import EDGES, PAIRS, Job
 from corpusdb.spark._schema import filled
@@ -83,7 +83,7 @@ def other_pairs(members: DataFrame, state: DataFrame, is_transitive: bool) -> Da
     return pairs.select("left", "right").distinct()
 
 
-def close_pairs(pairs: DataFrame, leaders: DataFrame, policy: PolicySettings) -> DataFrame:
+def close_pairs(pairs: DataFrame, leaders: DataFrame, policy: InitOptions) -> DataFrame:
     """The pairs whose sketches are close enough for their texts to be compared."""
     sketches = leaders.where("sketch IS NOT NULL")
     pairs = pairs.join(sketches.selectExpr("rank AS left", "sketch AS left_sketch"), "left")
@@ -119,7 +119,7 @@ def seats(members: DataFrame, leaders: DataFrame, state: DataFrame, job: Job) ->
     return found.select("bucket", "rank", "sketch", "live", "bound", "cluster")
 
 
-def crowded_pairs(found: DataFrame, policy: PolicySettings, most: int, parts: int) -> DataFrame:
+def crowded_pairs(found: DataFrame, policy: InitOptions, most: int, parts: int) -> DataFrame:
     """The close pairs of the first `most` live members of each crowded bucket, and, without a right side, who is open."""
     return found.repartition(parts, "bucket").mapInArrow(_tasks.near(policy, most), PAIRS)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from corpusdb._policy import PolicySettings
+from corpusdb._options import InitOptions
 from corpusdb.spark import _answer
 from corpusdb.spark._job import PRINTS
 from corpusdb.spark._run import begun, decisions, prints_of, selected
@@ -32,7 +32,7 @@ class Deduplicated:
 
 def dedup(
     df: DataFrame,
-    policy: PolicySettings | None = None,
+    policy: InitOptions | None = None,
     *,
     order: str,
     checkpoint: str,

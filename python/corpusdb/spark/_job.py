@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from corpusdb._policy import PolicySettings
+from corpusdb._options import InitOptions
 
 __all__ = ["EDGES", "PAIRS", "PRINTS", "VERIFIED", "Job"]
 
@@ -25,7 +25,7 @@ VERIFIED = f"{EDGES}, similar boolean"
 class Job:
     """The settings of a job."""
 
-    policy: PolicySettings
+    policy: InitOptions
     mode: str
     keep: str
     task_rows: int

@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from corpusdb._policy import PolicySettings, policy_settings
+from corpusdb._call import keyword_json
+from corpusdb._options import InitOptions
 from corpusdb.spark._against import Compared
 from corpusdb.spark._dedup import Deduplicated
 from corpusdb.spark._run import text_and_key
@@ -39,7 +40,7 @@ DECISIONS = (
 def write_load(
     df: DataFrame,
     done: Deduplicated | Compared,
-    policy: PolicySettings | None,
+    policy: InitOptions | None,
     directory: str | os.PathLike[str],
     *,
     order: str,
@@ -78,7 +79,7 @@ def write_load(
 
     if shards is not None and not 1 <= shards <= MOST_SHARDS:
         raise BadInput(f"{shards} shards are none: their number is from 1 to {MOST_SHARDS}")
-    made = _native.policy_json(policy_settings(policy if policy is not None else {}))
+    made = _native.policy_json(keyword_json(**(policy or {})))
     settings: dict[str, Any] = json.loads(made)
     changed = 0
     if isinstance(done, Compared):

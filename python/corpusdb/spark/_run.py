@@ -6,7 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any, cast
 
 from corpusdb import _native
-from corpusdb._policy import PolicySettings, policy_settings
+from corpusdb._call import keyword_json
+from corpusdb._options import InitOptions
 from corpusdb.spark import _answer, _tasks
 from corpusdb.spark._job import PRINTS, Job
 from corpusdb.spark._outcomes import outcomes_of
@@ -20,12 +21,12 @@ __all__ = ["begun", "decisions", "prints_of", "selected", "text_and_key"]
 
 
 def begun(
-    df: DataFrame, policy: PolicySettings | None, checkpoint: str, task_rows: int, source: str | None, *, of: str
+    df: DataFrame, policy: InitOptions | None, checkpoint: str, task_rows: int, source: str | None, *, of: str
 ) -> tuple[Stages, Job]:
     """The stages of a job, and what its parts know."""
     from corpusdb.errors import BadPolicy
 
-    asked = policy_settings(policy if policy is not None else {})
+    asked = keyword_json(**(policy or {}))
     settings: dict[str, Any] = json.loads(asked)
     mode, keep, scope = _native.policy_words(asked)
     if scope == "per-source" and source is None:
@@ -33,7 +34,7 @@ def begun(
     # The same name of a profile means newer words in a later release: what it made is not taken for ours.
     made = {"normaliser": json.loads(_native.policy_json(asked))["normaliser"], "signature_version": _native.signature_version()}
     stages = Stages(df.sparkSession, checkpoint, {**settings, **made, "job": of, "stages": 2})
-    return stages, Job(cast(PolicySettings, settings), mode, keep, task_rows, _partitions(df))
+    return stages, Job(cast(InitOptions, settings), mode, keep, task_rows, _partitions(df))
 
 
 def selected(df: DataFrame, job: Job, *, text: str, key: str | None, source: str | None, order: str) -> DataFrame:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from corpusdb._policy import PolicySettings
+from corpusdb._options import InitOptions
 
 __all__ = ["BAND", "Task", "bands", "close", "components", "decide", "encode", "fingerprint", "near", "similar", "standings", "verify"]
 
@@ -52,7 +52,7 @@ def _whole(function: str, *given: Any, **named: Any) -> Task:
     return task
 
 
-def fingerprint(policy: PolicySettings, names: dict[str, Any]) -> Task:
+def fingerprint(policy: InitOptions, names: dict[str, Any]) -> Task:
     """Texts to what is compared of them."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -123,7 +123,7 @@ def bands() -> Task:
     return task
 
 
-def close(policy: PolicySettings) -> Task:
+def close(policy: InitOptions) -> Task:
     """Pairs with their sketches to those that are close enough for their texts to be compared."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -135,17 +135,17 @@ def close(policy: PolicySettings) -> Task:
     return task
 
 
-def near(policy: PolicySettings, most: int) -> Task:
+def near(policy: InitOptions, most: int) -> Task:
     """Members of crowded buckets, whole buckets of them, to close pairs and to what is open."""
     return _whole("near", policy, most=most)
 
 
-def similar(policy: PolicySettings, most: int) -> Task:
+def similar(policy: InitOptions, most: int) -> Task:
     """Members of crowded buckets with their texts, whole buckets of them, to edges and to what is open."""
     return _whole("similar", policy, most=most)
 
 
-def verify(policy: PolicySettings) -> Task:
+def verify(policy: InitOptions) -> Task:
     """Pairs with their texts to exact overlaps."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -162,7 +162,7 @@ def components() -> Task:
     return _whole("components")
 
 
-def decide(policy: PolicySettings) -> Task:
+def decide(policy: InitOptions) -> Task:
     """Whole components, rows of members and rows of edges (those with a right side), to what became of the members."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

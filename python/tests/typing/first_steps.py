@@ -24,7 +24,7 @@ def make(path: Path) -> None:
         assert_type(w.remove(["key", 3], reason="asked for"), corpusdb.RemovalReport)
         assert_type(w.remove(3, purge=True), corpusdb.PurgeReport)
         assert_type(w.purge("key", dry_run=True), corpusdb.PurgeReport)
-        assert_type(w.prove("proof.json"), corpusdb.PurgeCertificate)
+        assert_type(w.prove("proof.json"), corpusdb.Certificate)
         assert_type(w.dedup.redo(threshold=0.7, dry_run=True), corpusdb.RedoReport)
         assert_type(w.snapshots.create("june"), corpusdb.Snapshot)
         assert_type(w.tokenizers.train("own", vocab_size=4096).name, str)

@@ -28,6 +28,7 @@ pub(super) struct BackupCreateArgs {
 
 /// A backup that was taken.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "BackupReport")]
 pub(super) struct BackupTaken {
     #[serde(flatten)]
     report: BackupReport,
@@ -80,6 +81,7 @@ pub(super) struct BackupListArgs {
 
 /// A backup: the commit that names it, and what it has.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Backup")]
 pub(super) struct BackupRow {
     /// The commit that it ends with.
     commit: u64,

@@ -1,7 +1,7 @@
 //! `corpusdb check`, `compact` and `migrate`: is everything as it must be, and the files of the store.
 
 use crate::cli::output::{self, Output};
-use crate::cli::verb::{CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
 use corpusdb::show::{number, size};
 use corpusdb::store::{CheckDepth, CheckFault};
 use corpusdb::{CorpusWriter, RepairReport, SalvageReport};
@@ -71,6 +71,7 @@ pub(super) struct DigestReport {
 impl Verb for CheckArgs {
     const PATH: &str = "check";
     const PYTHON: &str = "Corpus.check";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb check crawl",
         "corpusdb check crawl --deep",
@@ -224,21 +225,18 @@ impl Verb for CompactArgs {
     const PATH: &str = "compact";
     const PYTHON: &str = "Writer.compact";
     const EXAMPLES: &[&str] = &["corpusdb compact crawl"];
-    const STOPS: bool = true;
-    type On = CorpusPath;
+    type On = CorpusWriter;
     type Options = NoOptions;
     type Report = CompactReport;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<CompactReport> {
-        let size = || -> anyhow::Result<u64> {
-            let usage = call.options.open(path)?.view().disk_usage();
-            Ok(usage.map_err(corpusdb::Error::from)?.iter().map(|(_, bytes)| bytes).sum())
+    fn run(self, writer: &mut CorpusWriter, call: &VerbCall<'_>) -> anyhow::Result<CompactReport> {
+        let size = |writer: &CorpusWriter| -> anyhow::Result<u64> {
+            let usage = writer.view().disk_usage().map_err(corpusdb::Error::from)?;
+            Ok(usage.iter().map(|(_, bytes)| bytes).sum())
         };
-        let before = size()?;
-        let mut writer = call.options.open_writer(path)?;
+        let before = size(writer)?;
         writer.compact(&call.context)?;
-        drop(writer);
-        Ok(CompactReport { before, after: size()? })
+        Ok(CompactReport { before, after: size(writer)? })
     }
 }
 
@@ -270,7 +268,6 @@ pub(super) struct MigrateReport {
 
 impl Verb for MigrateArgs {
     const PATH: &str = "migrate";
-    const PYTHON: &str = "migrate";
     const EXAMPLES: &[&str] = &["corpusdb migrate crawl"];
     const STOPS: bool = false;
     type On = CorpusWriter;

@@ -4,7 +4,7 @@ use super::contamination_evidence::{ShownEvidence, print_table};
 use crate::cli::find;
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;
-use crate::cli::verb::{ExitStatus, Listed, Listing, NoOptions, Report, Streamed, Verb, VerbCall};
+use crate::cli::verb::{ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall};
 use corpusdb::contamination::{Rule, SuiteFields};
 use corpusdb::curate::SuiteReport;
 use corpusdb::ingest::ReadOptions;
@@ -38,7 +38,7 @@ pub(super) struct ContaminationAddArgs {
 
 impl Verb for ContaminationAddArgs {
     const PATH: &str = "contamination add";
-    const PYTHON: &str = "Contamination.add";
+    const PYTHON: &str = "Writer.contamination.add";
     const PYTHON_BY_HAND: &[&str] = &["name", "files"];
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination add crawl gsm8k gsm8k-test.jsonl",
@@ -98,7 +98,7 @@ pub(super) struct ContaminationCheckArgs {
 
 impl Verb for ContaminationCheckArgs {
     const PATH: &str = "contamination check";
-    const PYTHON: &str = "Contamination.check";
+    const PYTHON: &str = "Corpus.contamination.check";
     const PYTHON_BY_HAND: &[&str] = &["files"];
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination check crawl new-pages.jsonl.zst",
@@ -108,20 +108,30 @@ impl Verb for ContaminationCheckArgs {
     const STOPS: bool = true;
     type On = Corpus;
     type Options = Rule;
-    type Report = Streamed;
+    type Report = ContaminationAnswer;
 
-    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<Streamed> {
+    fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<ContaminationAnswer> {
         anyhow::ensure!(
             !corpus.suites()?.is_empty(),
             "there is no suite to check against; `corpusdb contamination add` adds one"
         );
-        let is_json = call.session()?.json;
         let read = ReadOptions {
             text_field: self.text_field,
             id_field: self.id_field,
             stores: stores(),
             ..ReadOptions::default()
         };
+        let Some(session) = call.session else {
+            let mut found = Vec::new();
+            let mut each = |checked: &CheckedText| {
+                if !checked.evidence.is_empty() {
+                    found.push(checked.clone());
+                }
+            };
+            corpus.check_contamination(&self.files, &read, &self.rule, &mut each, &call.context)?;
+            return Ok(ContaminationAnswer::Texts(found));
+        };
+        let is_json = session.json;
         let mut written = Ok(());
         let mut each = |checked: &CheckedText| {
             if written.is_ok() && !checked.evidence.is_empty() {
@@ -143,10 +153,53 @@ impl Verb for ContaminationCheckArgs {
             Err(error) if !is_closed_pipe(&error) => return Err(error),
             _ => {}
         }
-        Ok(match counts.contaminated {
-            0 => ExitStatus::Done.into(),
-            _ => ExitStatus::BadAnswer.into(),
+        Ok(ContaminationAnswer::Streamed {
+            status: match counts.contaminated {
+                0 => ExitStatus::Done,
+                _ => ExitStatus::BadAnswer,
+            },
         })
+    }
+}
+
+/// What texts have of the suites.
+#[derive(Serialize, schemars::JsonSchema)]
+#[serde(untagged)]
+pub(super) enum ContaminationAnswer {
+    /// Those that have anything.
+    Texts(Vec<CheckedText>),
+    /// They went to standard output.
+    Streamed {
+        /// How the command ends.
+        #[serde(skip)]
+        status: ExitStatus,
+    },
+}
+
+impl Report for ContaminationAnswer {
+    const TYPE: &'static str = "checked";
+
+    fn print(&self, _: &mut Output) {}
+
+    fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
+        match self {
+            Self::Texts(texts) => texts
+                .iter()
+                .map(|text| Ok(output::json_of(Self::TYPE, text, None)? + "\n"))
+                .collect(),
+            Self::Streamed { .. } => Ok(String::new()),
+        }
+    }
+
+    fn status(&self) -> ExitStatus {
+        match self {
+            Self::Texts(_) => ExitStatus::Done,
+            Self::Streamed { status } => *status,
+        }
+    }
+
+    fn is_streamed(&self) -> bool {
+        matches!(self, Self::Streamed { .. })
     }
 }
 
@@ -179,7 +232,7 @@ pub(super) struct ContaminationListArgs {}
 
 impl Verb for ContaminationListArgs {
     const PATH: &str = "contamination list";
-    const PYTHON: &str = "Contamination.list";
+    const PYTHON: &str = "Corpus.contamination.list";
     const EXAMPLES: &[&str] =
         &["corpusdb contamination list crawl", "corpusdb contamination list crawl --json"];
     type On = Corpus;
@@ -228,11 +281,12 @@ pub(super) struct ContaminationShowArgs {
 /// Evidence of a suite or of a document.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub(super) struct EvidenceAnswer(Vec<ShownEvidence>);
 
 impl Verb for ContaminationShowArgs {
     const PATH: &str = "contamination show";
-    const PYTHON: &str = "Contamination.show";
+    const PYTHON: &str = "Corpus.contamination.show";
     const PYTHON_BY_HAND: &[&str] = &["what"];
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination show crawl gsm8k --limit 3",
@@ -293,7 +347,7 @@ pub(super) struct SuiteDropReport {
 
 impl Verb for ContaminationDropArgs {
     const PATH: &str = "contamination drop";
-    const PYTHON: &str = "Contamination.drop";
+    const PYTHON: &str = "Writer.contamination.drop";
     const PYTHON_BY_HAND: &[&str] = &["name"];
     const EXAMPLES: &[&str] = &["corpusdb contamination drop crawl gsm8k"];
     const STOPS: bool = false;
@@ -333,7 +387,7 @@ pub(super) struct ContaminationReportArgs {
 
 impl Verb for ContaminationReportArgs {
     const PATH: &str = "contamination report";
-    const PYTHON: &str = "Contamination.report";
+    const PYTHON: &str = "Corpus.contamination.report";
     const PYTHON_BY_HAND: &[&str] = &["name"];
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination report crawl",

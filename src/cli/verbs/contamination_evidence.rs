@@ -12,6 +12,7 @@ const SHOWN: usize = 400;
 
 /// Evidence with the text of its item.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Evidence")]
 pub(super) struct ShownEvidence {
     #[serde(flatten)]
     evidence: ItemEvidence,

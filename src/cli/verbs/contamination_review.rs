@@ -52,6 +52,7 @@ pub(super) enum ReviewAnswer {
 
 /// Verdicts that were stored, and what they say of the rule.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "JudgeReport")]
 pub(super) struct JudgedPairs {
     #[serde(flatten)]
     report: JudgeReport,
@@ -88,8 +89,8 @@ enum ShownPairs {
 
 impl Verb for ContaminationReviewArgs {
     const PATH: &str = "contamination review";
-    const PYTHON: &str = "Contamination.review";
-    const PYTHON_BY_HAND: &[&str] = &["suite", "accept", "reject", "verdicts"];
+    const PYTHON: &str = "Corpus.contamination.review";
+    const PYTHON_BY_HAND: &[&str] = &["suite", "accept", "reject", "verdicts", "html"];
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination review crawl gsm8k",
         "corpusdb contamination review crawl --sample 1 --limit 50 --html review.html",

@@ -21,7 +21,7 @@ pub(super) struct DedupRedoArgs {
 
 impl Verb for DedupRedoArgs {
     const PATH: &str = "dedup redo";
-    const PYTHON: &str = "Writer.redo";
+    const PYTHON: &str = "Writer.dedup.redo";
     const EXAMPLES: &[&str] = &[
         "corpusdb dedup redo crawl --threshold 0.7 --dry-run",
         "corpusdb dedup redo crawl --threshold 0.7",
@@ -90,7 +90,8 @@ pub(super) struct DedupSettleArgs {}
 
 impl Verb for DedupSettleArgs {
     const PATH: &str = "dedup settle";
-    const PYTHON: &str = "Writer.settle";
+    const PYTHON: &str = "Writer.dedup.settle";
+    const PYTHON_BY_HAND: &[&str] = &["dry_run"];
     const EXAMPLES: &[&str] = &[
         "corpusdb dedup settle crawl --memory 16GB",
         "corpusdb dedup settle crawl --dry-run",

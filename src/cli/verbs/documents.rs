@@ -3,7 +3,9 @@
 use crate::cli::find;
 use crate::cli::output::{self, Output, Paint};
 use crate::cli::session::parse_document;
-use crate::cli::verb::{DryRun, ExitStatus, NoOptions, Report, Streamed, Verb, VerbCall};
+use crate::cli::verb::{
+    ALL_BY_HAND, DryRun, ExitStatus, NoOptions, Report, Streamed, Verb, VerbCall,
+};
 use corpusdb::curate::{DropRejectsReport, RejectSelection, ShownTokens};
 use corpusdb::query::{DocumentFilter, Shown};
 use corpusdb::show::{number, one_line, size};
@@ -43,6 +45,7 @@ pub(super) struct CountReport {
 impl Verb for CountArgs {
     const PATH: &str = "count";
     const PYTHON: &str = "Corpus.count";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb count crawl",
         "corpusdb count crawl --where \"kept AND language = 'en' AND tokens > 1000\"",
@@ -88,6 +91,7 @@ pub(super) struct SampleArgs {
 impl Verb for SampleArgs {
     const PATH: &str = "sample";
     const PYTHON: &str = "Corpus.sample";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb sample crawl -n 3 --where \"kept AND source = 'web'\"",
         "corpusdb sample crawl -n 1000 --seed 7 --json > sample.jsonl",
@@ -165,6 +169,7 @@ pub(super) enum ShowAnswer {
 impl Verb for ShowArgs {
     const PATH: &str = "show";
     const PYTHON: &str = "Corpus.document";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb show crawl 42",
         "corpusdb show crawl https://example.org/page",
@@ -341,6 +346,7 @@ struct RejectLine<'a> {
 impl Verb for RejectsArgs {
     const PATH: &str = "rejects";
     const PYTHON: &str = "Corpus.rejects";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] =
         &["corpusdb rejects crawl", "corpusdb rejects crawl --json | jq -r .raw"];
     type On = Corpus;
@@ -402,6 +408,7 @@ pub(super) struct RejectsDropArgs {
 impl Verb for RejectsDropArgs {
     const PATH: &str = "rejects drop";
     const PYTHON: &str = "Writer.drop_rejects";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb rejects drop crawl --dry-run",
         "corpusdb rejects drop crawl --source web",

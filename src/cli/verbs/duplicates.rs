@@ -4,7 +4,7 @@ use super::duplicates_text::{print_diff, print_document, print_matrix, print_sum
 use crate::cli::find;
 use crate::cli::output::{self, Output};
 use crate::cli::session::{on_disk, parse_document};
-use crate::cli::verb::{ExitStatus, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ALL_BY_HAND, ExitStatus, NoOptions, Report, Verb, VerbCall};
 use anyhow::ensure;
 use corpusdb::duplicates::{
     DiffPart, DocumentDuplicates, DuplicatePair, DuplicatesMatrix, DuplicatesOptions,
@@ -76,6 +76,7 @@ pub(super) enum DuplicatesAnswer {
 impl Verb for DuplicatesArgs {
     const PATH: &str = "duplicates";
     const PYTHON: &str = "Corpus.duplicates";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb duplicates crawl",
         "corpusdb duplicates crawl --list --limit 20",

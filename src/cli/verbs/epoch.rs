@@ -2,7 +2,9 @@
 
 use crate::cli::files::read_text;
 use crate::cli::output::Output;
-use crate::cli::verb::{CorpusPath, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{
+    ALL_BY_HAND, CorpusPath, Listed, Listing, NoOptions, Report, Verb, VerbCall,
+};
 use anyhow::Context as _;
 use corpusdb::epoch::{Plan, Planned};
 use corpusdb::show::number;
@@ -106,6 +108,7 @@ pub(super) struct EpochPlanArgs {
 
 /// A plan that is stored.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "StoredPlan")]
 pub(super) struct PlanReport {
     /// Its number.
     number: u32,
@@ -132,7 +135,7 @@ impl PlanReport {
 impl Verb for EpochPlanArgs {
     const PATH: &str = "epoch plan";
     const PYTHON: &str = "Corpus.plan";
-    const PYTHON_BY_HAND: &[&str] = &["recipe", "epochs", "strict", "shards"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch plan crawl recipe.toml",
         "corpusdb epoch plan crawl-0 recipe.toml --shards crawl-1 crawl-2 crawl-3",
@@ -202,7 +205,7 @@ pub(super) struct MarkReport {
 impl Verb for EpochMarkArgs {
     const PATH: &str = "epoch mark";
     const PYTHON: &str = "Corpus.plan";
-    const PYTHON_BY_HAND: &[&str] = &["plan", "epochs", "shards"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &["corpusdb epoch mark crawl 1 --epochs 4"];
     const STOPS: bool = true;
     type On = CorpusPath;
@@ -345,7 +348,7 @@ pub(super) struct EpochExtendArgs {
 impl Verb for EpochExtendArgs {
     const PATH: &str = "epoch extend";
     const PYTHON: &str = "Plan.extend";
-    const PYTHON_BY_HAND: &[&str] = &["plan", "recipe", "consumed", "epoch", "shards"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &["corpusdb epoch extend crawl 1 --consumed 614400 new-weights.toml"];
     const STOPS: bool = true;
     type On = CorpusPath;

@@ -5,7 +5,7 @@ use super::epoch::{
 };
 use crate::cli::output::Output;
 use crate::cli::session::on_disk;
-use crate::cli::verb::{CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Corpus;
 use corpusdb::epoch::{BuildJob, Explanation, Manifest, Planned, Verification};
@@ -31,7 +31,7 @@ pub(super) struct EpochExplainArgs {
 impl Verb for EpochExplainArgs {
     const PATH: &str = "epoch explain";
     const PYTHON: &str = "Plan.explain";
-    const PYTHON_BY_HAND: &[&str] = &["what", "html", "shards"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch explain crawl recipe.toml",
         "corpusdb epoch explain crawl 1 --html plan.html",
@@ -99,7 +99,7 @@ pub(super) struct BuildReport {
 impl Verb for EpochBuildArgs {
     const PATH: &str = "epoch build";
     const PYTHON: &str = "Plan.build";
-    const PYTHON_BY_HAND: &[&str] = &["what", "out", "epoch", "strict", "shards"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch build crawl 1 --out epoch-0",
         "corpusdb epoch build crawl recipe.toml --out epoch-0 --strict",
@@ -193,7 +193,7 @@ pub(super) struct EpochVerifyArgs {
 impl Verb for EpochVerifyArgs {
     const PATH: &str = "epoch verify";
     const PYTHON: &str = "Plan.verify";
-    const PYTHON_BY_HAND: &[&str] = &["directory", "shards"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &["corpusdb epoch verify crawl epoch-0"];
     const NOTES: &str = "Exit code 1 when a check fails.";
     const STOPS: bool = true;

@@ -2,7 +2,9 @@
 
 use super::epoch::{EpochShards, RECIPE_OR_PLAN, planned};
 use crate::cli::output::{self, Output};
-use crate::cli::verb::{CorpusPath, ExitStatus, NoOptions, Report, Streamed, Verb, VerbCall};
+use crate::cli::verb::{
+    ALL_BY_HAND, CorpusPath, ExitStatus, NoOptions, Report, Streamed, Verb, VerbCall,
+};
 use corpusdb::Corpus;
 use corpusdb::epoch::{Corpora, EpochError, EpochRow, StreamFormat, StreamOptions, StreamViews};
 use serde::Serialize;
@@ -52,19 +54,7 @@ pub(super) struct EpochStreamArgs {
 impl Verb for EpochStreamArgs {
     const PATH: &str = "epoch stream";
     const PYTHON: &str = "Plan.loader";
-    const PYTHON_BY_HAND: &[&str] = &[
-        "what",
-        "epoch",
-        "rank",
-        "world",
-        "from_batch",
-        "uneven",
-        "batches",
-        "format",
-        "shards",
-        "views",
-        "unpad",
-    ];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb epoch stream crawl 1 | head -1",
         "corpusdb epoch stream crawl 1 --rank 0 --world 8 --from-batch 1200 --format arrow > batches.arrow",
@@ -160,7 +150,7 @@ pub(super) struct RowSegment {
 impl Verb for EpochRowArgs {
     const PATH: &str = "epoch row";
     const PYTHON: &str = "Plan.row";
-    const PYTHON_BY_HAND: &[&str] = &["what", "row", "epoch", "shards"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &["corpusdb epoch row crawl 1 4711"];
     const NOTES: &str = RECIPE_OR_PLAN;
     type On = CorpusPath;

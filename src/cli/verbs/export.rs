@@ -40,6 +40,7 @@ pub(super) enum ExportAnswer {
 
 /// An export that was written: its manifest, where it is, and how long it took.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Export")]
 pub(super) struct WrittenExport {
     #[serde(flatten)]
     manifest: ExportManifest,

@@ -3,7 +3,9 @@
 use super::ingest::print_misfits;
 use crate::cli::output::Output;
 use crate::cli::session::stores;
-use crate::cli::verb::{DryRun, ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{
+    ALL_BY_HAND, DryRun, ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall,
+};
 use corpusdb::curate::{ComputedField, FieldReport, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, JoinReport, ReadOptions, misfit_words};
 use corpusdb::query::{FieldSummary, MisfitExample};
@@ -38,12 +40,13 @@ pub(super) struct FieldAddArgs {
 /// A field that was added.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub(super) struct FieldAdded(FieldReport);
 
 impl Verb for FieldAddArgs {
     const PATH: &str = "field add";
-    const PYTHON: &str = "Fields.add";
-    const PYTHON_BY_HAND: &[&str] = &["field"];
+    const PYTHON: &str = "Writer.fields.add";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb field add crawl quality:float",
         "corpusdb field add crawl score:float --from-meta scores.edu",
@@ -97,12 +100,13 @@ pub(super) struct FieldComputeArgs {
 /// A field that was computed.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub(super) struct FieldComputed(FieldReport);
 
 impl Verb for FieldComputeArgs {
     const PATH: &str = "field compute";
-    const PYTHON: &str = "Fields.compute";
-    const PYTHON_BY_HAND: &[&str] = &["name", "expression"];
+    const PYTHON: &str = "Writer.fields.compute";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb field compute crawl density '1.0 * tokens / chars'",
         "corpusdb field compute crawl site \"split_part(key, '/', 3)\"",
@@ -257,8 +261,8 @@ impl FieldSetSettings {
 
 impl Verb for FieldSetArgs {
     const PATH: &str = "field set";
-    const PYTHON: &str = "Fields.set";
-    const PYTHON_BY_HAND: &[&str] = &["field", "from"];
+    const PYTHON: &str = "Writer.fields.set";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb field set crawl --from scores.parquet --on id --columns perplexity,toxicity",
         "corpusdb field set crawl --from scores.parquet --on key=url --columns quality=score --source web",
@@ -356,8 +360,8 @@ impl From<EpochRecord> for PlanNaming {
 
 impl Verb for FieldDropArgs {
     const PATH: &str = "field drop";
-    const PYTHON: &str = "Fields.drop";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: &str = "Writer.fields.drop";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &["corpusdb field drop crawl quality"];
     type On = CorpusWriter;
     type Options = NoOptions;
@@ -393,7 +397,7 @@ pub(super) struct FieldListArgs {}
 
 impl Verb for FieldListArgs {
     const PATH: &str = "field list";
-    const PYTHON: &str = "Corpus.fields";
+    const PYTHON: &str = "Corpus.fields.list";
     const EXAMPLES: &[&str] = &["corpusdb field list crawl", "corpusdb field list crawl --json"];
     type On = Corpus;
     type Options = NoOptions;

@@ -14,6 +14,7 @@ pub(super) struct InfoArgs {}
 
 /// What is in a corpus.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Info")]
 pub(super) struct InfoAnswer {
     #[serde(flatten)]
     info: Info,

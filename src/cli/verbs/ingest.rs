@@ -70,6 +70,7 @@ impl IngestSettings {
 
 /// What an ingest did, and whether its alarms are failures.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "IngestReport")]
 pub(in crate::cli) struct IngestAnswer {
     #[serde(flatten)]
     report: IngestReport,
@@ -80,7 +81,7 @@ pub(in crate::cli) struct IngestAnswer {
 impl Verb for IngestArgs {
     const PATH: &str = "ingest";
     const PYTHON: &str = "Writer.ingest";
-    const PYTHON_BY_HAND: &[&str] = &["paths", "strict", "dry_run"];
+    const PYTHON_BY_HAND: &[&str] = &["paths", "strict", "dry_run", "source"];
     const EXAMPLES: &[&str] = &[
         "corpusdb ingest crawl pages.jsonl.zst --source web",
         "corpusdb ingest crawl 'dump/*.parquet' --source books --text-field body --id-field isbn",
@@ -148,7 +149,7 @@ pub(in crate::cli) struct BulkLoadArgs {
 impl Verb for BulkLoadArgs {
     const PATH: &str = "bulk-load";
     const PYTHON: &str = "Writer.bulk_load";
-    const PYTHON_BY_HAND: &[&str] = &["directory"];
+    const PYTHON_BY_HAND: &[&str] = &["directory", "check"];
     const EXAMPLES: &[&str] = &[
         "corpusdb bulk-load crawl s3://crawl/load-2026",
         "corpusdb bulk-load crawl load-2026 --check",

@@ -34,7 +34,7 @@ pub(super) struct InitReport {
 
 impl Verb for InitArgs {
     const PATH: &str = "init";
-    const PYTHON: &str = "init";
+    const PYTHON: &str = "create";
     const PYTHON_BY_HAND: &[&str] = &["corpus", "fields"];
     const EXAMPLES: &[&str] = &[
         "corpusdb init crawl",

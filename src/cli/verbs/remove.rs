@@ -1,9 +1,11 @@
 //! `corpusdb remove`, `restore` and `purge`: documents that the user does not want, taking that back, and erasing them.
 
-use crate::cli::find::{self, DocumentArgs};
+use crate::cli::find::{self, DocumentArgs, DocumentName};
 use crate::cli::output::Output;
 use crate::cli::session::{now, on_disk, parse_document};
-use crate::cli::verb::{CorpusPath, DryRun, ExitStatus, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{
+    ALL_BY_HAND, CorpusPath, DryRun, ExitStatus, NoOptions, Report, Verb, VerbCall,
+};
 use corpusdb::curate::{
     BlockReach, Certificate, PurgeReport, PurgeSelection, RemovalReport, RemovalRequest,
 };
@@ -78,6 +80,7 @@ pub(super) enum RemoveAnswer {
 
 /// What was changed, and what the condition took.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "RemovalReport")]
 pub(super) struct ChangedDocuments {
     #[serde(flatten)]
     report: RemovalReport,
@@ -89,7 +92,7 @@ pub(super) struct ChangedDocuments {
 impl Verb for RemoveArgs {
     const PATH: &str = "remove";
     const PYTHON: &str = "Writer.remove";
-    const PYTHON_BY_HAND: &[&str] = &["documents", "where"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb remove crawl 17 42",
         "corpusdb remove crawl https://example.org/page --reason \"asked for by its author\"",
@@ -154,12 +157,13 @@ pub(super) struct RestoreArgs {
 /// Removals that were taken back.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub(super) struct RestoredDocuments(ChangedDocuments);
 
 impl Verb for RestoreArgs {
     const PATH: &str = "restore";
     const PYTHON: &str = "Writer.restore";
-    const PYTHON_BY_HAND: &[&str] = &["documents", "where"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb restore crawl 17",
         "corpusdb restore crawl --where \"standing = 'removed' AND source = 'web'\"",
@@ -235,7 +239,7 @@ fn print_change(is_removal: bool, report: &RemovalReport, out: &mut Output) {
 /// it was stopped, also without any document named.
 #[derive(clap::Args)]
 pub(super) struct PurgeArgs {
-    /// Ids or keys of documents; none: finish what was stopped.
+    /// Ids or keys of documents (digits are an id, `key:5` is the key 5); none: finish what was stopped.
     #[arg(value_name = "ID|KEY", value_parser = parse_document)]
     documents: Vec<String>,
     /// All documents of a SQL condition.
@@ -262,6 +266,7 @@ pub(super) struct PurgeArgs {
 
 /// What was erased, and what showed the documents before.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "PurgeReport")]
 pub(super) struct PurgeAnswer {
     #[serde(flatten)]
     report: PurgeReport,
@@ -292,7 +297,7 @@ struct ProofSummary {
 impl Verb for PurgeArgs {
     const PATH: &str = "purge";
     const PYTHON: &str = "Writer.purge";
-    const PYTHON_BY_HAND: &[&str] = &["documents", "where"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb purge crawl https://example.org/page --reason \"request 2026-117\" --prove proof.json",
         "corpusdb purge crawl --where \"standing = 'removed' AND source = 'web'\" --force",
@@ -345,13 +350,15 @@ impl PurgeArgs {
             let selection = find::selection(corpus, condition, call)?;
             return Ok((selection.documents.clone().into(), Some(selection)));
         }
-        let (ids, keys): (Vec<_>, Vec<_>) =
-            self.documents.iter().partition(|document| document.parse::<u64>().is_ok());
-        let mut found = corpus.keys_to_purge(keys.iter().map(|key| key.as_str()))?;
-        for id in ids {
-            let named = find::documents(corpus, Some(id.as_str()), None, call.note)?;
-            found.documents.extend(named.iter().map(|id| id.0));
+        let (mut ids, mut keys) = (Vec::new(), Vec::new());
+        for document in &self.documents {
+            match DocumentName::unambiguous(corpus, document)? {
+                DocumentName::Key(key) => keys.push(key),
+                id => ids.extend(id.documents(corpus, call.note)?),
+            }
         }
+        let mut found = corpus.keys_to_purge(keys.into_iter())?;
+        found.documents.extend(ids.iter().map(|id| id.0));
         Ok((found, None))
     }
 }

@@ -37,6 +37,7 @@ pub(super) struct ReportArgs {
 
 /// The figures of a data card.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "CorpusReport")]
 pub(super) struct ReportAnswer {
     #[serde(flatten)]
     report: Box<CorpusReport>,

@@ -2,7 +2,7 @@
 
 use super::field::PlanNaming;
 use crate::cli::output::Output;
-use crate::cli::verb::{DryRun, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ALL_BY_HAND, DryRun, Listed, Listing, NoOptions, Report, Verb, VerbCall};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use corpusdb::curate::{NewField, NewSignals, SignalsReport};
 use corpusdb::query::SignalSummary;
@@ -63,8 +63,8 @@ pub(super) struct SignalsAddArgs {
 
 impl Verb for SignalsAddArgs {
     const PATH: &str = "signals add";
-    const PYTHON: &str = "Signals.add";
-    const PYTHON_BY_HAND: &[&str] = &["signals", "set", "dry_run"];
+    const PYTHON: &str = "Writer.signals.add";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb signals add crawl --set gopher",
         "corpusdb signals add crawl --set all",
@@ -104,7 +104,7 @@ pub(super) struct SignalsListArgs {}
 
 impl Verb for SignalsListArgs {
     const PATH: &str = "signals list";
-    const PYTHON: &str = "Signals.list";
+    const PYTHON: &str = "Corpus.signals.list";
     const EXAMPLES: &[&str] =
         &["corpusdb signals list crawl", "corpusdb signals list crawl --json"];
     type On = Corpus;
@@ -208,8 +208,8 @@ pub(super) struct SignalsDropReport {
 
 impl Verb for SignalsDropArgs {
     const PATH: &str = "signals drop";
-    const PYTHON: &str = "Signals.drop";
-    const PYTHON_BY_HAND: &[&str] = &["signals", "set"];
+    const PYTHON: &str = "Writer.signals.drop";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] =
         &["corpusdb signals drop crawl word_count", "corpusdb signals drop crawl --set gopher"];
     type On = CorpusWriter;

@@ -28,7 +28,7 @@ pub(super) struct SignalsReportArgs {
 
 impl Verb for SignalsReportArgs {
     const PATH: &str = "signals report";
-    const PYTHON: &str = "Signals.report";
+    const PYTHON: &str = "Corpus.signals.report";
     const PYTHON_BY_HAND: &[&str] = &["set", "where"];
     const EXAMPLES: &[&str] = &[
         "corpusdb signals report crawl --set gopher",

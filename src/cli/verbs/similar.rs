@@ -45,6 +45,7 @@ pub(super) struct SimilarArgs {
 
 /// Documents similar to a text; nothing where the named document is not there.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "SimilarReport")]
 pub(super) struct SimilarAnswer {
     #[serde(flatten)]
     report: Option<SimilarReport>,
@@ -56,6 +57,7 @@ pub(super) struct SimilarAnswer {
 impl Verb for SimilarArgs {
     const PATH: &str = "similar";
     const PYTHON: &str = "Corpus.similar";
+    const PYTHON_BY_HAND: &[&str] = &["document", "key", "text", "file", "k"];
     const EXAMPLES: &[&str] = &[
         "corpusdb similar crawl 42",
         "corpusdb similar crawl --file page.txt -k 3",

@@ -1,7 +1,7 @@
 //! `corpusdb snapshot`: durable names for moments, what they hold, and what changed between them.
 
 use crate::cli::output::{self, Output};
-use crate::cli::verb::{Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ALL_BY_HAND, Listed, Listing, NoOptions, Report, Verb, VerbCall};
 use corpusdb::query::{
     ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges, SnapshotDetails, SnapshotDiff,
     SnapshotMoment,
@@ -22,6 +22,7 @@ pub(super) struct SnapshotCreateArgs {
 
 /// A snapshot: its name, and the moment that it stands for.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "Snapshot")]
 pub(super) struct SnapshotRow {
     /// The name.
     name: String,
@@ -50,7 +51,7 @@ impl From<SnapshotRecord> for SnapshotRow {
 
 impl Verb for SnapshotCreateArgs {
     const PATH: &str = "snapshot create";
-    const PYTHON: &str = "Snapshots.create";
+    const PYTHON: &str = "Writer.snapshots.create";
     const PYTHON_BY_HAND: &[&str] = &["name"];
     const EXAMPLES: &[&str] = &["corpusdb snapshot create crawl june"];
     const STOPS: bool = false;
@@ -83,7 +84,7 @@ pub(super) struct SnapshotListArgs {}
 
 impl Verb for SnapshotListArgs {
     const PATH: &str = "snapshot list";
-    const PYTHON: &str = "Snapshots.list";
+    const PYTHON: &str = "Corpus.snapshots.list";
     const EXAMPLES: &[&str] =
         &["corpusdb snapshot list crawl", "corpusdb snapshot list crawl --json"];
     type On = Corpus;
@@ -116,7 +117,7 @@ pub(super) struct SnapshotShowArgs {
 
 impl Verb for SnapshotShowArgs {
     const PATH: &str = "snapshot show";
-    const PYTHON: &str = "Snapshots.show";
+    const PYTHON: &str = "Corpus.snapshots.show";
     const PYTHON_BY_HAND: &[&str] = &["name"];
     const EXAMPLES: &[&str] = &["corpusdb snapshot show crawl june"];
     type On = Corpus;
@@ -188,7 +189,7 @@ struct ChangesInAll<'a> {
 
 impl Verb for SnapshotDiffArgs {
     const PATH: &str = "snapshot diff";
-    const PYTHON: &str = "Snapshots.diff";
+    const PYTHON: &str = "Corpus.snapshots.diff";
     const PYTHON_BY_HAND: &[&str] = &["earlier", "later", "by", "list"];
     const EXAMPLES: &[&str] = &[
         "corpusdb snapshot diff crawl june",
@@ -363,7 +364,7 @@ pub(super) struct SnapshotRenameArgs {
 
 impl Verb for SnapshotRenameArgs {
     const PATH: &str = "snapshot rename";
-    const PYTHON: &str = "Snapshots.rename";
+    const PYTHON: &str = "Writer.snapshots.rename";
     const PYTHON_BY_HAND: &[&str] = &["old", "new"];
     const EXAMPLES: &[&str] = &["corpusdb snapshot rename crawl june 2025-06"];
     const STOPS: bool = false;
@@ -402,8 +403,8 @@ pub(super) struct SnapshotDropReport {
 
 impl Verb for SnapshotDropArgs {
     const PATH: &str = "snapshot drop";
-    const PYTHON: &str = "Snapshots.drop";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: &str = "Writer.snapshots.drop";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &["corpusdb snapshot drop crawl 2025-06"];
     const STOPS: bool = false;
     const WAITS: bool = true;

@@ -3,7 +3,7 @@
 use super::shell;
 use super::sql_answer::{AnswerFile, AnswerFormat, SqlFileReport, StatementScope, print_answer};
 use crate::cli::output::{self, Output};
-use crate::cli::verb::{CorpusPath, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ALL_BY_HAND, CorpusPath, NoOptions, Report, Verb, VerbCall};
 use anyhow::Context as _;
 use corpusdb::Context;
 use corpusdb::query::{Format, Script, ScriptEnd, ScriptStatement, SqlQuery};
@@ -56,6 +56,7 @@ pub(super) enum SqlAnswer {
 impl Verb for SqlArgs {
     const PATH: &str = "sql";
     const PYTHON: &str = "Corpus.sql";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb sql crawl \"SELECT source, sum(tokens) FROM documents WHERE kept GROUP BY source\"",
         "corpusdb sql crawl \"SELECT key, jaccard FROM documents WHERE dup_of = 42\" --format csv",

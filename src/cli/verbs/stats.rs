@@ -1,7 +1,7 @@
 //! `corpusdb stats`: the corpus in numbers.
 
 use crate::cli::output::{Output, cut};
-use crate::cli::verb::{Report, Verb, VerbCall};
+use crate::cli::verb::{ALL_BY_HAND, Report, Verb, VerbCall};
 use corpusdb::Corpus;
 use corpusdb::query::{
     ColumnStats, DocumentCounts, DocumentFilter, GroupStats, LossStats, MisfitStats, RejectStats,
@@ -19,7 +19,7 @@ pub(super) struct StatsArgs {
 impl Verb for StatsArgs {
     const PATH: &str = "stats";
     const PYTHON: &str = "Corpus.stats";
-    const PYTHON_BY_HAND: &[&str] = &["where"];
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb stats crawl",
         "corpusdb stats crawl --where \"language = 'en' AND quality > 0.5\"",

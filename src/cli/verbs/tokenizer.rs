@@ -4,7 +4,9 @@ use super::ingest::print_refused;
 use crate::cli::files::{read_bytes, write_file};
 use crate::cli::output::{self, Output};
 use crate::cli::session::on_disk;
-use crate::cli::verb::{ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{
+    ALL_BY_HAND, ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall,
+};
 use anyhow::Context as _;
 use corpusdb::curate::{TokenizerDetails, TokenizerReport};
 use corpusdb::show::{number, size};
@@ -46,7 +48,7 @@ pub(super) struct TokenizerAddArgs {
 
 impl Verb for TokenizerAddArgs {
     const PATH: &str = "tokenizer add";
-    const PYTHON: &str = "Tokenizers.add";
+    const PYTHON: &str = "Writer.tokenizers.add";
     const PYTHON_BY_HAND: &[&str] = &["name", "file"];
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer add crawl llama tokenizer.json",
@@ -173,7 +175,7 @@ pub(super) struct TokenizerBackfillArgs {
 
 impl Verb for TokenizerBackfillArgs {
     const PATH: &str = "tokenizer backfill";
-    const PYTHON: &str = "Tokenizers.backfill";
+    const PYTHON: &str = "Writer.tokenizers.backfill";
     const PYTHON_BY_HAND: &[&str] = &["name"];
     const EXAMPLES: &[&str] = &["corpusdb tokenizer backfill crawl llama"];
     type On = CorpusWriter;
@@ -212,8 +214,8 @@ pub(super) struct TokenizerDropReport {
 
 impl Verb for TokenizerDropArgs {
     const PATH: &str = "tokenizer drop";
-    const PYTHON: &str = "Tokenizers.drop";
-    const PYTHON_BY_HAND: &[&str] = &["name"];
+    const PYTHON: &str = "Writer.tokenizers.drop";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &["corpusdb tokenizer drop crawl old"];
     const STOPS: bool = false;
     type On = CorpusWriter;
@@ -249,6 +251,7 @@ pub(super) struct TokenizerListArgs {}
 
 impl Verb for TokenizerListArgs {
     const PATH: &str = "tokenizer list";
+    const PYTHON: &str = "Corpus.tokenizers.list";
     const EXAMPLES: &[&str] = &["corpusdb tokenizer list crawl"];
     type On = Corpus;
     type Options = NoOptions;
@@ -268,7 +271,7 @@ pub(super) struct TokenizerShowArgs {
 
 impl Verb for TokenizerShowArgs {
     const PATH: &str = "tokenizer show";
-    const PYTHON: &str = "Tokenizers.show";
+    const PYTHON: &str = "Corpus.tokenizers.show";
     const PYTHON_BY_HAND: &[&str] = &["name"];
     const EXAMPLES: &[&str] = &["corpusdb tokenizer show crawl own-32k"];
     type On = Corpus;
@@ -350,7 +353,7 @@ pub(super) struct TokenizerDiffArgs {
 
 impl Verb for TokenizerDiffArgs {
     const PATH: &str = "tokenizer diff";
-    const PYTHON: &str = "Tokenizers.diff";
+    const PYTHON: &str = "Corpus.tokenizers.diff";
     const PYTHON_BY_HAND: &[&str] = &["a", "b"];
     const EXAMPLES: &[&str] = &["corpusdb tokenizer diff crawl gpt2 gpt2-med"];
     type On = Corpus;
@@ -406,10 +409,12 @@ pub(super) struct TokenizerCheckArgs {
 /// Whether the ids of some tokenizers can be trusted.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
+#[schemars(inline)]
 pub(super) struct TokenizerChecks(Vec<CheckedTokenizer>);
 
 /// Whether the ids of a tokenizer can be trusted.
 #[derive(Serialize, schemars::JsonSchema)]
+#[schemars(rename = "TokenizerCheckReport")]
 pub(super) struct CheckedTokenizer {
     /// The tokenizer.
     name: String,
@@ -423,7 +428,7 @@ pub(super) struct CheckedTokenizer {
 
 impl Verb for TokenizerCheckArgs {
     const PATH: &str = "tokenizer check";
-    const PYTHON: &str = "Tokenizers.check";
+    const PYTHON: &str = "Corpus.tokenizers.check";
     const PYTHON_BY_HAND: &[&str] = &["name"];
     const EXAMPLES: &[&str] =
         &["corpusdb tokenizer check crawl", "corpusdb tokenizer check crawl llama --json"];
@@ -519,8 +524,8 @@ pub(super) struct TokenizerExportReport {
 
 impl Verb for TokenizerExportArgs {
     const PATH: &str = "tokenizer export";
-    const PYTHON: &str = "Tokenizers.export";
-    const PYTHON_BY_HAND: &[&str] = &["name", "file"];
+    const PYTHON: &str = "Corpus.tokenizers.export";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer export crawl own-32k tokenizer.json",
         "corpusdb tokenizer export crawl multi multi.model",
@@ -609,8 +614,8 @@ pub(super) struct TokenizedText {
 
 impl Verb for TokenizerEncodeArgs {
     const PATH: &str = "tokenizer encode";
-    const PYTHON: &str = "Tokenizers.pieces";
-    const PYTHON_BY_HAND: &[&str] = &["name", "text"];
+    const PYTHON: &str = "Corpus.tokenizers.encode";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer encode crawl gpt2 --text 'Hello, world'",
         "corpusdb tokenizer encode crawl gpt2 --json < page.txt",
@@ -628,8 +633,8 @@ impl Verb for TokenizerEncodeArgs {
 
 impl Verb for TokenizerDecodeArgs {
     const PATH: &str = "tokenizer decode";
-    const PYTHON: &str = "Tokenizers.decode";
-    const PYTHON_BY_HAND: &[&str] = &["name", "ids"];
+    const PYTHON: &str = "Corpus.tokenizers.decode";
+    const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &["corpusdb tokenizer decode crawl gpt2 15496 11 995"];
     type On = Corpus;
     type Options = NoOptions;

@@ -32,7 +32,7 @@ pub(super) struct TokenizerAnalyseArgs {
 
 impl Verb for TokenizerAnalyseArgs {
     const PATH: &str = "tokenizer analyse";
-    const PYTHON: &str = "Tokenizers.analyse";
+    const PYTHON: &str = "Corpus.tokenizers.analyse";
     const PYTHON_BY_HAND: &[&str] = &["names"];
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer analyse crawl gpt2 own-32k --by language",

@@ -10,6 +10,7 @@ use corpusdb::CorpusWriter;
 use corpusdb::curate::{
     ExtensionSource, TokenizerReport, TrainedTokenizer, TrainingRecord, TrainingTexts,
 };
+use corpusdb::export::ExportError;
 use corpusdb::show::{decimals, number, probability, size};
 use corpusdb::tokenizer::{
     Extension, GrowthOptions, Outcome, TermCounts, TermOptions, TermReport, TokenizerError,
@@ -65,7 +66,7 @@ pub(super) struct TrainingChoice {
 
 impl Verb for TokenizerTrainArgs {
     const PATH: &str = "tokenizer train";
-    const PYTHON: &str = "Tokenizers.train";
+    const PYTHON: &str = "Writer.tokenizers.train";
     const PYTHON_BY_HAND: &[&str] = &["name"];
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer train crawl own-32k --vocab-size 32768 --pattern llama3",
@@ -211,7 +212,7 @@ pub(super) struct TokenizerExtendArgs {
     options: TermOptions,
 }
 
-/// What became of an extension: in JSON a line of the terms, where there are some, and a line of the tokenizer.
+/// What became of an extension.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub(super) enum TokenizerExtendAnswer {
@@ -224,19 +225,17 @@ pub(super) enum TokenizerExtendAnswer {
 /// A tokenizer that extends another one.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct ExtendReport {
-    /// What became of each term: a line of its own in JSON.
-    #[serde(skip)]
-    terms: Vec<TermReport>,
     /// The tokenizer.
     #[serde(flatten)]
     tokenizer: TokenizerReport,
+    /// What became of each term.
+    terms: Vec<TermReport>,
 }
 
 /// An extension that came to nothing.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct NothingAdded {
-    /// What became of each term: a line of its own in JSON.
-    #[serde(skip)]
+    /// What became of each term.
     terms: Vec<TermReport>,
     /// The tokenizer that was to be extended.
     base: String,
@@ -249,7 +248,7 @@ pub(super) struct NothingAdded {
 
 impl Verb for TokenizerExtendArgs {
     const PATH: &str = "tokenizer extend";
-    const PYTHON: &str = "Tokenizers.extend";
+    const PYTHON: &str = "Writer.tokenizers.extend";
     const PYTHON_BY_HAND: &[&str] = &["base", "name"];
     const EXAMPLES: &[&str] = &[
         "corpusdb tokenizer extend crawl gpt2 gpt2-med --terms terms.txt --out gpt2-med",
@@ -338,10 +337,10 @@ impl<'a> NewDirectory<'a> {
     /// Refuses what cannot be made.
     fn judge(path: &'a Path) -> anyhow::Result<Self> {
         let shown = path.display();
-        anyhow::ensure!(
-            std::fs::symlink_metadata(path).is_err(),
-            "{shown} exists already; name a new directory"
-        );
+        if std::fs::symlink_metadata(path).is_ok() {
+            let (path, instead) = (path.to_path_buf(), "name a new directory");
+            return Err(corpusdb::Error::from(ExportError::Exists { path, instead }).into());
+        }
         let name =
             path.file_name().with_context(|| format!("{shown} is no name of a directory"))?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -393,24 +392,11 @@ impl Report for TokenizerExtendAnswer {
     }
 
     fn json(&self, _: Option<bool>) -> serde_json::Result<String> {
-        #[derive(Serialize)]
-        struct TermLine<'a> {
-            terms: &'a [TermReport],
-        }
-        let (terms, line) = match self {
-            Self::Extended(report) => {
-                (&report.terms, output::json_of("tokenizer", &report.tokenizer, None)?)
-            }
-            Self::NothingAdded(report) => {
-                (&report.terms, output::json_of("nothing_added", report, None)?)
-            }
+        let line = match self {
+            Self::Extended(report) => output::json_of(Self::TYPE, report, None)?,
+            Self::NothingAdded(report) => output::json_of("nothing_added", report, None)?,
         };
-        let mut lines = match terms.is_empty() {
-            true => String::new(),
-            false => output::json_of("terms", &TermLine { terms }, None)? + "\n",
-        };
-        lines.push_str(&line);
-        Ok(lines + "\n")
+        Ok(line + "\n")
     }
 
     fn status(&self) -> ExitStatus {

@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
+#[cfg_attr(feature = "cli", schemars(rename = "Suite"))]
 pub struct SuiteSummary {
     /// Its name.
     pub suite: String,

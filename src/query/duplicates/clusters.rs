@@ -53,6 +53,7 @@ pub struct DocumentDuplicates {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
+#[cfg_attr(feature = "cli", schemars(rename = "Cluster"))]
 pub struct ClusterMembers {
     /// The witness, which names the cluster.
     pub id: u64,

@@ -52,6 +52,7 @@ pub enum CheckDepth {
 /// Something that is not as it must be.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", schemars(rename = "Fault"))]
 pub struct CheckFault {
     /// Where: a family, or `journal`.
     pub place: String,

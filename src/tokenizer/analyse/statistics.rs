@@ -59,6 +59,7 @@ pub struct RankedCount {
 /// Ids and tokens of one length.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "cli", schemars(rename = "TokenLengthBin"))]
 pub struct LengthBin {
     /// Bytes of text.
     pub bytes: u64,
