@@ -56,15 +56,14 @@ Examples:
 Exit codes: 0 done; 1 done, but the answer is bad; 2 failed; 130 interrupted (run the same command
 again).
 
-With --json everything is one object a line with a `type`: answers on stdout; on stderr a `note`
-(`message`), or what failed as an `error` (`message`, `causes` from the nearest to the first,
-`exit_code`).";
+With --json every line is an object with a `type`: answers on stdout, a `note` (`message`) or an `error`
+(`message`, `causes` from the nearest to the first, `exit_code`) on stderr.";
 
 /// An embedded database for language-model training corpora.
 ///
-/// Pour documents in; exact and near duplicates are removed against everything already held, each
-/// with the name of the document it matched; what is left is tokenized, indexed, queried with SQL,
-/// and handed back as packed, source-mixed epochs. One directory, one process, no server.
+/// Ingest documents. corpusdb removes exact and near duplicates against everything stored, and names the document that
+/// each one matched. It tokenizes and indexes the kept documents, answers SQL about them, and writes them as packed,
+/// source-mixed epochs. One directory, one process, no server.
 #[derive(Parser)]
 #[command(name = "corpusdb", version, after_help = EXAMPLES, propagate_version = true)]
 #[command(subcommand_required = true, arg_required_else_help = true)]

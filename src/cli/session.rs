@@ -21,7 +21,7 @@ const LOCK_PAUSE: Duration = Duration::from_millis(100);
 #[derive(clap::Args)]
 #[command(next_help_heading = "Options of every verb")]
 pub(super) struct GlobalArgs {
-    /// Print JSON instead of text, where the verb reads or reports
+    /// Print JSON instead of text, for verbs that read or report
     #[arg(long, global = true)]
     json: bool,
     /// Draw no progress bars
@@ -30,7 +30,7 @@ pub(super) struct GlobalArgs {
     /// Memory for caches and batches, such as 512MB or 4GiB [default: a quarter of the machine's, or of the container's limit]
     #[arg(long, global = true, value_name = "BYTES", value_parser = memory)]
     memory: Option<u64>,
-    /// Threads [default: one a core]
+    /// Number of threads [default: one per core]
     #[arg(long, global = true, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     threads: Option<u16>,
 }

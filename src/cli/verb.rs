@@ -449,9 +449,9 @@ impl VerbEntry {
         let help = match self.dry_run {
             DryRun::No => return command,
             DryRun::Copy => {
-                "Say what would change, and change nothing: works on a copy that is removed"
+                "Show what would change, and change nothing: the verb works on a temporary copy"
             }
-            DryRun::Looks => "Say what would be done, and do nothing",
+            DryRun::Looks => "Estimate what would be written, and write nothing",
         };
         // The heading of the last struct would go on.
         let dry_run = Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue);

@@ -7,15 +7,15 @@ use serde_json::{Map, Value};
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct SuiteFields {
-    /// The field that has what is asked. By default the first of question, prompt and problem.
+    /// The field with the question. By default the first of question, prompt and problem.
     ///
-    /// Members within one another have dots between them.
+    /// Nested members are separated by dots.
     #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
     pub question: Option<String>,
-    /// The field that has the answer. By default the first of answer, canonical_solution, solution and answers.
+    /// The field with the answer. By default the first of answer, canonical_solution, solution and answers.
     #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
     pub answer: Option<String>,
-    /// The field that has the text that the question is about. By default the first of passage and context.
+    /// The field with the text that the question is about. By default the first of passage and context.
     #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
     pub passage: Option<String>,
 }

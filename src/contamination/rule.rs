@@ -8,20 +8,20 @@ use super::{SEED, SHORT, SuitePart, VERDICT};
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct Rule {
-    /// The least score: the weighted share of a question or an answer that stands in the document.
+    /// Lowest score: the weighted share of a question or an answer that the document has.
     #[cfg_attr(feature = "cli", arg(long, value_name = "0..1", default_value_t = Self::default().score, value_parser = crate::model::parse_share))]
     pub score: f64,
-    /// The least tokens of it that do, within runs of 8, or of 5 to 7 at one distance.
+    /// Fewest tokens of it that the document has in runs of 8, or of 5 to 7 with the same offset.
     ///
-    /// Of a short question the whole is needed, with its answer near it.
+    /// Of a short question the document must have all tokens, and the answer near them.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().tokens))]
     pub tokens: u32,
-    /// N-grams that so many kept documents have count for nothing, where `common_sources` is reached too.
+    /// Ignore n-grams found in at least N kept documents that come from at least `common_sources` sources.
     ///
     /// Equal texts count once.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().common_documents, value_parser = clap::value_parser!(u32).range(1..)))]
     pub common_documents: u32,
-    /// The least sources of these documents for n-grams to count for nothing.
+    /// Sources that must have an n-gram of `common_documents` before it is ignored.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().common_sources, value_parser = clap::value_parser!(u32).range(1..=8)))]
     pub common_sources: u32,
 }

@@ -26,24 +26,24 @@ const ROUND: usize = 32;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct AnalyseOptions {
-    /// A SQL boolean expression over the table documents: only kept documents for which it holds.
+    /// Only kept documents for which this SQL condition over the table documents is true.
     #[cfg_attr(
         feature = "cli",
         arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
     )]
     pub condition: Option<String>,
-    /// The tokenizer that lengths are relative to. By default the first.
+    /// The tokenizer that lengths are compared with. By default the first.
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub reference: Option<String>,
-    /// What the figures are told apart by.
+    /// The groups of the figures.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t = TextGrouping::All))]
     pub by: TextGrouping,
-    /// Bytes of text looked at, at most.
+    /// Size of the sample, in bytes of text.
     ///
-    /// Whole documents, drawn by a hash of their ids; one is always looked at.
+    /// Whole documents, drawn by a hash of their ids; at least one.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = crate::model::parse_bytes))]
     pub sample_bytes: u64,
-    /// Width of a row of the embedding, for the price of the vocabulary.
+    /// Width of the embedding (d_model), for the cost of the vocabulary.
     #[cfg_attr(
         feature = "cli",
         arg(id = "d_model", long = "d-model", value_name = "N", default_value_t = 4096)

@@ -13,7 +13,7 @@ const CHUNK: usize = 1 << 20;
 /// Which rejected records are meant: all, unless it says more.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RejectSelection {
-    /// Those of this source.
+    /// Only rejects of this source.
     pub source: Option<String>,
     /// Those of the file of this path, or of the files in this directory; as
     /// [`Corpus::rejects`](crate::Corpus::rejects)

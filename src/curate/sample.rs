@@ -56,9 +56,9 @@ impl DocumentSample {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
 pub enum TextGrouping {
-    /// Nothing: all documents are one group.
+    /// All documents are one group.
     All,
-    /// The `language` of the records.
+    /// One group for each `language` of the records.
     #[default]
     Language,
     /// One group for each source.

@@ -24,16 +24,16 @@ const PIECE: usize = 256;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::Args))]
 pub struct TrainingTexts {
-    /// A SQL boolean expression over the table documents: only kept documents for which it holds.
+    /// Only kept documents for which this SQL condition over the table documents is true.
     #[cfg_attr(
         feature = "cli",
         arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
     )]
     pub condition: Option<String>,
-    /// What `alpha`, `weights` and the report tell apart.
+    /// The groups for `alpha`, `weights` and the report.
     #[cfg_attr(feature = "cli", arg(id = "by", long = "by", value_enum, default_value_t))]
     pub grouping: TextGrouping,
-    /// Bytes of text of a uniform sample, about. By default all documents are taken.
+    /// Train on a uniform sample of about this many bytes of text. By default on all documents.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = crate::model::parse_bytes))]
     pub sample_bytes: Option<u64>,
 }

@@ -17,13 +17,13 @@ const REMEMBERED: usize = 256;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum BlockReach {
-    /// Not at all: the same may come in again
+    /// Nothing: the same texts and keys may be ingested again
     #[cfg_attr(feature = "cli", value(skip))]
     Nothing,
     /// Equal texts, and new content under the same keys
     #[default]
     Exact,
-    /// Also texts that are equal but for case, spacing and punctuation
+    /// Also texts that differ only in case, spacing and punctuation
     Normalised,
     /// Also texts whose similarity reaches the threshold of the policy: takedowns
     Similar,

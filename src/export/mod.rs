@@ -1,7 +1,7 @@
 //! The way out of documents: kept documents, or those of a condition, as files that other programs read.
 //!
 //! Use it to hand texts on: to a filter, to another tool, to another corpus. [`Corpus::export`](crate::Corpus::export)
-//! writes a file or a directory of shards, complete or not at all; after an interrupt the same call goes on behind the
+//! writes a file or a directory of shards, complete or not at all; after an interrupt the same call continues after the
 //! last finished file. The bytes are a function of the corpus at its commit and of the options: neither of threads nor
 //! of memory. What trainers read, rows of token ids, is written by [`epoch`](crate::epoch).
 //!

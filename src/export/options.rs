@@ -15,7 +15,7 @@ pub enum ExportFormat {
     Arrow,
     /// Comma-separated with a header line (RFC 4180)
     Csv,
-    /// Texts alone, each with a separator behind it
+    /// Texts only, each followed by the separator
     Text,
 }
 
@@ -59,7 +59,7 @@ impl ExportFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ExportCompression {
-    /// Not at all
+    /// No compression
     None,
     /// Zstandard: the whole file, or pages of Parquet
     Zstd,
@@ -107,43 +107,43 @@ impl ExportCompression {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct ExportOptions {
-    /// A SQL boolean expression over the table documents, which narrows the kept ones down.
+    /// Only the kept documents for which this SQL condition over the table documents is true.
     #[cfg_attr(
         feature = "cli",
         arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
     )]
     pub condition: Option<String>,
-    /// Documents of any standing, not only kept ones.
+    /// Write documents of any standing, not only kept ones.
     #[cfg_attr(feature = "cli", arg(long))]
     pub all: bool,
-    /// The documents that this snapshot has as kept, instead of those kept now.
+    /// The documents that this snapshot keeps, instead of those kept now.
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub snapshot: Option<String>,
-    /// Pairs instead of documents: removed duplicates beside their witnesses; `where` is on the removed ones.
+    /// Write pairs instead of documents: removed duplicates beside their witnesses; `where` selects the removed ones.
     #[cfg_attr(feature = "cli", arg(long))]
     pub duplicates: bool,
-    /// The form of the files. By default the ending of the name says it: .jsonl, .parquet, .arrow, .csv, .txt.
+    /// The format of the files. By default the ending of the name decides: .jsonl, .parquet, .arrow, .csv, .txt.
     #[cfg_attr(feature = "cli", arg(long, value_enum, value_name = "FORMAT"))]
     pub format: Option<ExportFormat>,
     /// Columns of the table documents, in this order. By default key, source, text and all fields.
     ///
-    /// The column meta is all fields of a record as JSON; `meta.*` is each of them at top level, for jsonl.
+    /// The column meta has all fields of a record as JSON; `meta.*` writes each of them at top level (jsonl only).
     #[cfg_attr(feature = "cli", arg(long, value_delimiter = ',', value_name = "NAMES"))]
     pub columns: Option<Vec<String>>,
-    /// How files are compressed. By default the ending of the name says it (.zst, .gz); Parquet has zstd.
+    /// The compression of the files. By default the ending of the name decides (.zst, .gz); for Parquet zstd.
     ///
-    /// Parquet may have snappy and lz4, too.
+    /// Only Parquet may have snappy and lz4.
     #[cfg_attr(feature = "cli", arg(long, value_enum, value_name = "NAME"))]
     pub compression: Option<ExportCompression>,
-    /// Size at which a file of a directory ends. By default 256 MiB.
+    /// Size at which a file of a directory is closed and the next one begins. By default 256 MiB.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", value_parser = crate::model::parse_bytes))]
     pub shard_bytes: Option<u64>,
-    /// Columns whose values part the files into directories, as Hive has them.
+    /// Columns by whose values files are partitioned into directories, as in Hive.
     ///
-    /// Their names and values are in the names of the directories, and not in the files.
+    /// Their names and values are in the names of the directories, not in the files.
     #[cfg_attr(feature = "cli", arg(long, value_delimiter = ',', value_name = "NAMES"))]
     pub partition_by: Vec<String>,
-    /// What stands behind each text of the text format. By default a line break.
+    /// The text after each document, for the text format. By default a line break.
     #[cfg_attr(feature = "cli", arg(long, value_name = "TEXT", allow_hyphen_values = true))]
     pub separator: Option<String>,
     /// A field of the tests alone: no other line of the tree names it, and every face has it.

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum OnError {
-    /// Set it aside with reason, position and raw bytes (`rejects` lists them), and go on
+    /// Store it as a reject, with reason, position and raw bytes (`rejects` lists them), and continue
     #[default]
     Reject,
     /// Stop there; what came before is committed
@@ -36,8 +36,8 @@ pub enum RecordForm {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum OnDamagedFile {
-    /// Store what stands before the damage, name the file, and read the files behind it; where no file could be read to
-    /// its end, the ingest fails
+    /// Store the records before the damage, report the file, and continue with the next one; if no file could be read
+    /// to its end, the ingest fails
     #[default]
     Skip,
     /// Stop there
@@ -53,9 +53,9 @@ pub struct IngestOptions {
     pub source: String,
     /// A SQL condition: only records for which it is true come in.
     ///
-    /// It is over the fields of a record as they are kept (absent ones are null), and over key, source, text, bytes,
-    /// chars and meta (all fields as JSON). Other records are counted and stored nowhere. With another condition a file
-    /// is read from its start; what is stored stays.
+    /// Its columns are the fields of a record as stored (absent ones are null), and key, source, text, bytes, chars and
+    /// meta (all fields as JSON). Other records are counted, not stored. A changed condition reads a file from its
+    /// start again; stored documents stay.
     #[cfg_attr(
         feature = "cli",
         arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
@@ -64,10 +64,10 @@ pub struct IngestOptions {
     /// What to do with a record that cannot be read.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub on_error: OnError,
-    /// What to do with a file that is cut off, damaged, or without records of the kind that is read.
+    /// What to do with a file that is truncated, damaged, or has no records of the expected form.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub on_damaged_file: OnDamagedFile,
-    /// Read files from their start also when size and time say that they have not changed.
+    /// Read files from their start even if size and time are unchanged.
     #[cfg_attr(feature = "cli", arg(long))]
     pub reread: bool,
     /// Write one JSON line a record to this file: key, id, standing, kind, witness, similarity.
@@ -76,15 +76,14 @@ pub struct IngestOptions {
         arg(long, value_name = "FILE", value_parser = crate::model::parse_disk_path)
     )]
     pub decisions: Option<PathBuf>,
-    /// Stop before the batch with which more than this share of the documents would be removed as duplicates.
+    /// Stop before a batch that raises the share of documents removed as duplicates above this.
     ///
-    /// It holds from 10,000 documents on; a share over 0.5 is reported in any case.
+    /// Checked from 10,000 documents on; a share above 0.5 always raises an alarm.
     #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = crate::model::parse_share))]
     pub max_removed: Option<f64>,
-    /// Stop before the batch with which more than this share of the records would be rejected.
+    /// Stop before a batch that raises the share of rejected records above this.
     ///
-    /// It holds from 1,000 records on, or when all are read; a share over 0.1 of 100 records or more is reported in any
-    /// case.
+    /// Checked from 1,000 records on, and at the end; a share above 0.1 of at least 100 records always raises an alarm.
     #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE", value_parser = crate::model::parse_share))]
     pub max_rejected: Option<f64>,
     /// Raise an alarm when a cluster has more documents than this.
@@ -99,7 +98,7 @@ pub struct IngestOptions {
     /// What kind of records they hold.
     #[cfg_attr(feature = "cli", arg(skip))]
     pub form: RecordForm,
-    /// A tokenizer that must be registered; all registered ones encode what is kept.
+    /// Require that this tokenizer is registered; all registered ones encode the kept documents.
     #[cfg_attr(feature = "cli", arg(id = "tokenizer", long = "tokenizer", value_name = "NAME"))]
     pub tokenizers: Vec<String>,
 }

@@ -15,7 +15,7 @@ use std::sync::Arc;
     command(next_help_heading = "Conversations and token ids")
 )]
 pub struct RecordFormOptions {
-    /// Records are conversations: their text is what the chat template writes of them.
+    /// Records are conversations; the chat template writes their text.
     ///
     /// Only the assistant's turns are trained on.
     #[cfg_attr(
@@ -26,7 +26,7 @@ pub struct RecordFormOptions {
     /// The chat template: a .jinja file, a tokenizer_config.json, or the directory of a tokenizer.
     #[cfg_attr(feature = "cli", arg(long, value_name = "PATH", requires = "chat"))]
     pub chat_template: Option<PathBuf>,
-    /// Which of several templates of a tokenizer_config.json. By default the one named default.
+    /// The template to use of a tokenizer_config.json with several. By default the one named default.
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME", requires = "chat_template"))]
     pub chat_template_name: Option<String>,
     /// A value that the template may name, as JSON or as text: bos_token=, enable_thinking=false.
@@ -35,7 +35,7 @@ pub struct RecordFormOptions {
         arg(long, value_name = "NAME=VALUE", requires = "chat_template", value_parser = parse_variable)
     )]
     pub chat_set: Vec<(String, Value)>,
-    /// The day that a template is told which asks for today's, as 2024-07-26.
+    /// The day that `strftime_now` of the template returns, such as 2024-07-26.
     #[cfg_attr(feature = "cli", arg(long, value_name = "DAY", requires = "chat_template"))]
     pub chat_date: Option<String>,
     /// What to do with a message that spells a special token.
@@ -44,15 +44,15 @@ pub struct RecordFormOptions {
         arg(long, value_enum, value_name = "WHAT", default_value_t, requires = "chat")
     )]
     pub special_in_content: SpecialInContent,
-    /// What to do when a registered tokenizer has what sets turns apart (<|im_start|>) not as one token.
+    /// What to do when a registered tokenizer has no single token for a turn marker of the template (<|im_start|>).
     #[cfg_attr(
         feature = "cli",
         arg(long, value_enum, value_name = "WHAT", default_value_t, requires = "chat_template")
     )]
     pub template_markers: TemplateMarkers,
-    /// Records hold token ids of this registered tokenizer, which are stored as they are.
+    /// Records hold token ids of this registered tokenizer, which are stored unchanged.
     ///
-    /// They stand in input_ids, perhaps with labels: what is -100 there is not trained on.
+    /// The ids are in the field input_ids; tokens whose labels are -100 are not trained on.
     #[cfg_attr(
         feature = "cli",
         arg(long, value_name = "TOKENIZER", conflicts_with = "meta_field")

@@ -15,23 +15,23 @@ pub enum InputFormat {
     Auto,
     /// One JSON object a line
     Jsonl,
-    /// JSON objects in an array, or one behind the other over any number of lines
+    /// JSON objects in an array, or one after the other, over any number of lines
     Json,
-    /// Values between commas, or what the delimiter is, below a row of names
+    /// Values separated by commas, or by the delimiter, below a header row
     Csv,
-    /// Values between tabs below a row of names
+    /// Values separated by tabs, below a header row
     Tsv,
-    /// A web archive (WARC, WET); one record a text in it
+    /// A web archive (WARC, WET); one record for each text
     Warc,
     /// An Arrow file (Feather) or stream; one record a row
     Arrow,
     /// Parquet; one record a row
     Parquet,
-    /// A file is a document, or a part of it is
+    /// Plain text; a file is one document, or several
     Text,
 }
 
-/// What is a document of a plain text.
+/// What becomes one document of a plain text file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum TextUnit {
@@ -40,7 +40,7 @@ pub enum TextUnit {
     File,
     /// Every line that is not blank
     Line,
-    /// Lines without a blank one between them
+    /// Each block of lines between blank lines
     Paragraph,
 }
 
@@ -48,13 +48,14 @@ pub enum TextUnit {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct CsvOptions {
-    /// What stands between the values of a table: one ASCII character, or tab. By default the row of names says it.
+    /// The character between the values of a table: one ASCII character, or tab. By default it is found from the header
+    /// row.
     #[cfg_attr(feature = "cli", arg(long, value_name = "CHARACTER", value_parser = CsvOptions::parse_delimiter))]
     pub delimiter: Option<u8>,
-    /// What rows of a table begin with that say nothing, such as #.
+    /// Skip rows of a table that begin with this character, such as #.
     #[cfg_attr(feature = "cli", arg(long, value_name = "CHARACTER", value_parser = CsvOptions::parse_delimiter))]
     pub comment: Option<u8>,
-    /// Whether a double quote at the start of a value opens one that may hold delimiters and line ends. By default it does.
+    /// Whether values in double quotes may contain delimiters and line ends. By default they may.
     #[cfg_attr(feature = "cli", arg(long = "no-quotes", action = clap::ArgAction::SetFalse))]
     pub quotes: bool,
     /// Whether a value without quotes that is spelled as a number is one, and an empty one null; else all are texts.
@@ -92,7 +93,7 @@ impl CsvOptions {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "How inputs are read"))]
 pub struct ReadOptions {
-    /// The field in which a record names its source; `source` is that of records that name none.
+    /// The field with the source of a record; records without it get `source`.
     #[cfg_attr(
         feature = "cli",
         arg(id = "source_from", long = "source-from", value_name = "FIELD")
@@ -100,7 +101,7 @@ pub struct ReadOptions {
     pub source_field: Option<String>,
     /// Fields under other names, as OURS=THEIRS.
     ///
-    /// text, id and source say which fields these are; any other name is given to the field.
+    /// text=FIELD, id=FIELD and source=FIELD say which fields have these; any other pair renames a field.
     #[cfg_attr(
         feature = "cli",
         arg(id = "map", long = "map", value_name = "OURS=THEIRS,...", value_delimiter = ',', value_parser = crate::model::parse_pair)
@@ -109,7 +110,7 @@ pub struct ReadOptions {
     /// How files are read.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub format: InputFormat,
-    /// What is a document of a plain text.
+    /// What becomes one document of a plain text file.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub text_by: TextUnit,
     /// How rows of separated values are taken apart.
@@ -121,13 +122,13 @@ pub struct ReadOptions {
     /// The field that identifies a record: new content under the same id supersedes the old.
     #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
     pub id_field: Option<String>,
-    /// The field that holds all others as a JSON object, as `export` writes them: those in it are kept, and no others.
+    /// The field with the metadata as a JSON object, as `export` writes it; fields outside it are not kept.
     #[cfg_attr(feature = "cli", arg(long, value_name = "FIELD"))]
     pub meta_field: Option<String>,
-    /// Fields that are not kept.
+    /// Fields to leave out.
     #[cfg_attr(feature = "cli", arg(long, value_name = "FIELDS", value_delimiter = ','))]
     pub drop_fields: Vec<String>,
-    /// Files of directories that are left: patterns of their names, or of their paths below the directory.
+    /// Files of directories to leave out: patterns of their names, or of their paths below the directory.
     #[cfg_attr(feature = "cli", arg(long, value_name = "PATTERN"))]
     pub exclude: Vec<String>,
     /// Longest text accepted, in bytes; a line may be four times as long.
@@ -136,7 +137,7 @@ pub struct ReadOptions {
     /// Longest key accepted, in bytes.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "8KiB", value_parser = crate::model::parse_bytes))]
     pub max_key_bytes: u64,
-    /// Longest other fields accepted, of one record together, in bytes as JSON.
+    /// Longest metadata accepted (all other fields of a record together), in bytes of JSON.
     #[cfg_attr(feature = "cli", arg(long, value_name = "BYTES", default_value = "16MiB", value_parser = crate::model::parse_bytes))]
     pub max_meta_bytes: u64,
     /// Records stay whole: no field is the text, which is made of their fields later. A line may then be four times as

@@ -17,9 +17,9 @@ pub const SIGNATURE_VERSION: u32 = 1;
 pub enum DedupMode {
     /// Equal and similar texts are removed, each with a kept witness that is verified
     Witness,
-    /// Of documents connected by verified pairs one is kept: a chain of small changes is one cluster
+    /// Verified pairs form clusters, and one document of each is kept: a chain of small changes is one cluster
     Components,
-    /// Of documents connected by shared bands one is kept, unverified: published pipelines
+    /// Shared bands form clusters without verification, and one document of each is kept, as in published pipelines
     Lsh,
     /// Equal raw bytes only
     Exact,
@@ -70,7 +70,7 @@ pub enum Normaliser {
         feature = "cli",
         value(
             name = "web@1",
-            help = "The words of earlier releases: lower case; punctuation and space dropped"
+            help = "The word rules of earlier releases: lower case; punctuation and space dropped"
         )
     )]
     Web,
@@ -83,7 +83,7 @@ pub enum Normaliser {
         value(
             name = "web",
             alias = "web@2",
-            help = "Words; case, punctuation, space, unseen characters and kinds of apostrophes make no difference"
+            help = "Words; ignores case, punctuation, space, invisible characters and kinds of apostrophes"
         )
     )]
     Web2,
@@ -94,7 +94,7 @@ pub enum Normaliser {
     /// too, as it is: the BigCode article.
     #[cfg_attr(
         feature = "cli",
-        value(help = "Runs of ASCII letters, digits and underscores, as they are")
+        value(help = "Runs of ASCII letters, digits and underscores, unchanged")
     )]
     Bigcode,
     /// Lower case, numbers as `0`, punctuation as space, marks dropped, words between spaces: datatrove.
@@ -241,10 +241,10 @@ impl fmt::Display for KeepOrder {
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum DedupScope {
-    /// All with all
+    /// All documents
     #[default]
     Global,
-    /// Those of one source with each other
+    /// Only documents of the same source
     PerSource,
 }
 
@@ -265,11 +265,11 @@ impl DedupScope {
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum ComparedPart {
-    /// The text as it is stored
+    /// The stored text
     #[default]
     Text,
-    /// Of a conversation what is said in its turns, without system messages and what a template wrote around them; of
-    /// other records the text
+    /// The content of a conversation's turns, without system messages and the template's markers; for other records the
+    /// text
     Turns,
 }
 

@@ -14,13 +14,13 @@ pub enum ProfileName {
     Web,
     /// Source code: punctuation counts; 10-token shingles, 0.7 in 42 bands of 6, verified
     Code,
-    /// Conversations: as web, but what is said in the turns is compared, without system messages
+    /// Conversations: as web, but only the content of turns is compared, without system messages
     #[cfg_attr(feature = "cli", value(alias = "chat@2"))]
     Chat,
-    /// As web, with the words of earlier releases
+    /// As web, with the word rules of earlier releases
     #[cfg_attr(feature = "cli", value(name = "web@1"))]
     Web1,
-    /// As chat, with the words of earlier releases
+    /// As chat, with the word rules of earlier releases
     #[cfg_attr(feature = "cli", value(name = "chat@1"))]
     Chat1,
     /// The MinHash of The Stack: 5-grams, 256 permutations in 25 bands of 10, 0.7, unverified
@@ -69,8 +69,8 @@ pub struct DecisionOptions {
     pub mode: Option<DedupMode>,
     /// Exact Jaccard similarity of shingles from which a document is a near duplicate. By default the profile's.
     ///
-    /// Another threshold than the profile's sets other bands, in every profile: the most rows that find a pair at the
-    /// threshold with probability 0.99. Give `bands` and `rows` to keep published ones.
+    /// A threshold other than the profile's also changes the bands: the most rows with which a pair at the threshold is
+    /// found with probability 0.99. Give `bands` and `rows` to keep published ones.
     #[cfg_attr(feature = "cli", arg(long, value_name = "T"))]
     pub threshold: Option<f64>,
     /// Bands of the index, 1 to 256. By default the profile's, or those of `threshold`.
@@ -79,10 +79,10 @@ pub struct DecisionOptions {
     /// Sketch slots per band; bands times rows are at most the hashes.
     #[cfg_attr(feature = "cli", arg(long, value_name = "R", requires = "bands"))]
     pub rows: Option<u32>,
-    /// Which of two similar documents stays. By default first.
+    /// Which of two similar documents is kept. By default first.
     ///
-    /// It is `first` (stored), `longest`, `source-priority:A,B,...` (sources not named come last) or `field:NAME` (the
-    /// larger number of a declared field).
+    /// `first` (the one stored first), `longest`, `source-priority:A,B,...` (other sources come last) or `field:NAME`
+    /// (the one with the larger number in a declared field).
     #[cfg_attr(
         feature = "cli",
         arg(long, value_name = "first|longest|source-priority:A,B,...|field:NAME")
@@ -91,10 +91,11 @@ pub struct DecisionOptions {
     /// Which documents are compared. By default global.
     #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub scope: Option<DedupScope>,
-    /// How text becomes tokens; in a corpus that has documents only another version of its own.
+    /// How text is split into tokens; a corpus with documents can only change to another version of its own normaliser.
     ///
-    /// By default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier releases. In a
-    /// corpus fingerprints of all documents are made again from their texts; what removals block stays blocked.
+    /// By default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier releases. A
+    /// change in a corpus computes the fingerprints of all documents again from their texts; texts blocked by removals
+    /// stay blocked.
     #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub normaliser: Option<Normaliser>,
 }
@@ -103,19 +104,19 @@ pub struct DecisionOptions {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "Deduplication"))]
 pub struct PolicySettings {
-    /// Settings to begin with: normaliser, shingle length, hashes, bands, threshold and mode. By default web.
+    /// Named settings to start from: normaliser, shingle length, hashes, bands, threshold and mode. By default web.
     #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub profile: Option<ProfileName>,
     /// What is to be otherwise, and may be so in a corpus, too.
     #[cfg_attr(feature = "cli", command(flatten))]
     pub decision: DecisionOptions,
-    /// What of a document is compared. By default the profile's: turns for chat, else text.
+    /// Which part of a document is compared. By default the profile's: turns for chat, else text.
     #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub compare: Option<ComparedPart>,
     /// Tokens per shingle, 1 to 64. By default the profile's.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub shingle: Option<u32>,
-    /// Slots of the sketch, 1 to 4096; of profile bigcode only, the others have 256.
+    /// Slots of the sketch, 1 to 4096; for profile bigcode only, the others have 256.
     #[cfg_attr(feature = "cli", arg(long, value_name = "K"))]
     pub hashes: Option<u32>,
 }

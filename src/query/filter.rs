@@ -20,18 +20,18 @@ use roaring::RoaringTreemap;
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct DocumentFilter {
-    /// Only documents for which this is true: a SQL boolean expression over the table documents.
+    /// Only documents for which this SQL condition over the table documents is true.
     ///
-    /// Columns are as they are today, also with a snapshot.
+    /// Its columns have today's values, also with `snapshot`.
     #[cfg_attr(
         feature = "cli",
         arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
     )]
     pub condition: Option<String>,
-    /// Only what is of this source.
+    /// Only documents of this source.
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub source: Option<String>,
-    /// Only what this snapshot keeps; `stats` counts all that was stored when it was made, too.
+    /// Only the documents that this snapshot keeps; the counts of all documents are those stored when it was made.
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub snapshot: Option<String>,
     /// The values of `?`, `$1` or `$name` in the condition.

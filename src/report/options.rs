@@ -4,10 +4,10 @@
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct ReportOptions {
-    /// The number of a stored plan: the report says too what its first epoch gives.
+    /// The number of a stored plan; the report adds what its first epoch contains.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub plan: Option<u32>,
-    /// Whether parts of texts are shown, as examples of duplicates. By default they are.
+    /// Whether excerpts of texts are shown, as examples of duplicates. By default they are.
     #[cfg_attr(feature = "cli", arg(id = "texts", long = "no-texts", action = clap::ArgAction::SetFalse))]
     pub texts: bool,
     /// Sources between which duplicates are told, and whose numbers are spread out.
@@ -16,7 +16,7 @@ pub struct ReportOptions {
     /// Largest clusters.
     #[cfg_attr(feature = "cli", arg(skip = 6_usize))]
     pub clusters: usize,
-    /// Domains that are named.
+    /// Show this many domains.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 50, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000)))]
     pub domains: usize,
     /// Whether the tenth of the domains with most text is told too.

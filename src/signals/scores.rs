@@ -38,14 +38,14 @@ pub struct Signal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum SignalSet {
-    /// What the rules of Gopher look at: words, lines, repetition.
+    /// The signals of Gopher's rules: words, lines, repetition.
     Gopher,
-    /// What those of C4 look at.
+    /// The signals of C4's rules.
     C4,
-    /// What FineWeb added.
+    /// The signals of FineWeb's own rules.
     #[cfg_attr(feature = "cli", value(name = "fineweb"))]
     FineWeb,
-    /// These, and compression, language and personal data.
+    /// All of these, and compression, language and personal data.
     All,
 }
 

@@ -3,7 +3,7 @@
 /// A tokenizer to be registered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewTokenizer<'a> {
-    /// The name it gets.
+    /// The name under which it is registered.
     pub name: &'a str,
     /// The bytes of its `tokenizer.json`.
     pub json: &'a [u8],

@@ -17,12 +17,12 @@ fn backups_at(place: PathBuf) -> Backups {
 
 /// Take a backup of the last commit.
 ///
-/// A backup is the last commit of a corpus, and is named by it. It is taken beside a working writer of another process.
-/// Files that several backups have are stored once. Each directory holds the backups of one corpus; so does what is
-/// below an address in a store of objects (s3://, gs://, az://).
+/// A backup is the last commit of a corpus, and the number of the commit is its name. Another process may write
+/// meanwhile. Files that several backups share are stored once. A directory, or an address in an object store (s3://,
+/// gs://, az://), holds the backups of one corpus.
 #[derive(clap::Args)]
 pub(super) struct BackupCreateArgs {
-    /// The directory of backups, which is made where there is none, or an address (s3://, gs://, az://).
+    /// The directory of backups, which is made if it does not exist, or an address (s3://, gs://, az://).
     directory: PathBuf,
 }
 
@@ -133,7 +133,7 @@ impl Listed for BackupRow {
     }
 }
 
-/// Read every byte of every backup, and name what is damaged.
+/// Read every byte of every backup, and report damaged files.
 #[derive(clap::Args)]
 pub(super) struct BackupVerifyArgs {
     /// The directory of backups, or an address.
@@ -145,7 +145,7 @@ impl Verb for BackupVerifyArgs {
     const PYTHON: &str = "Backups.verify";
     const PYTHON_BY_HAND: &[&str] = &["directory"];
     const EXAMPLES: &[&str] = &["corpusdb backup verify /backups/crawl"];
-    const NOTES: &str = "Exit code 1 when something is damaged.";
+    const NOTES: &str = "Exit code 1 when a file is damaged.";
     const STOPS: bool = true;
     type On = ();
     type Options = NoOptions;
@@ -173,7 +173,7 @@ impl Report for VerifyBackupsReport {
     }
 }
 
-/// Make a corpus of a backup: whole, or not at all.
+/// Restore a backup as a new corpus.
 #[derive(clap::Args)]
 pub(super) struct BackupRestoreArgs {
     /// The directory of backups, or an address.
@@ -228,7 +228,7 @@ impl Report for RestoredBackup {
     }
 }
 
-/// Drop a backup, and the files that no other one has.
+/// Delete a backup, and the files that no other backup uses.
 #[derive(clap::Args)]
 pub(super) struct BackupDropArgs {
     /// The directory of backups, or an address.
@@ -260,10 +260,10 @@ impl Report for DropBackupReport {
     }
 }
 
-/// Clear the marks of killed processes in a store, which forbid to drop or to add.
+/// Clear marks that killed processes left in a bucket.
 ///
-/// A store of objects has no locks: who adds or drops backups writes a mark first and deletes it last. A process that
-/// was killed leaves its mark, and nothing tells that it is gone. Clear marks only when nobody adds or drops.
+/// An object store has no locks: a process that adds or drops backups writes a mark first and deletes it last. A killed
+/// process leaves its mark, and other processes are refused. Clear marks only while no process adds or drops backups.
 #[derive(clap::Args)]
 pub(super) struct BackupUnlockArgs {
     /// The address of the backups; a directory has no marks.

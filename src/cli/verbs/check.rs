@@ -8,24 +8,24 @@ use corpusdb::{CorpusWriter, RepairReport, SalvageReport};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Check a corpus, repair what is damaged and follows from other rows, or copy what is whole.
+/// Check a corpus, recompute damaged derived rows, or copy all intact documents.
 ///
 /// By default journal, bitmaps and counters are checked, and every file's checksums.
 #[derive(clap::Args)]
 pub(super) struct CheckArgs {
-    /// Recompute everything that is derived from the documents.
+    /// Recompute all derived rows from the documents, and compare.
     #[arg(long)]
     deep: bool,
     /// Journal, bitmaps and counters only.
     #[arg(long, conflicts_with = "deep")]
     quick: bool,
-    /// Print one hash over what the corpus means, instead of checking.
+    /// Print one hash over the content of the corpus, instead of checking.
     #[arg(long, conflicts_with_all = ["deep", "quick"])]
     digest: bool,
-    /// Make again what is damaged and follows from other rows; goes on where a repair was stopped.
+    /// Recompute damaged derived rows; continues an interrupted repair.
     #[arg(long, conflicts_with_all = ["deep", "quick", "digest"])]
     repair: bool,
-    /// Copy what is whole into a new corpus, and list what is not.
+    /// Copy all intact documents into a new corpus, and list the others.
     #[arg(long, value_name = "NEW", conflicts_with_all = ["deep", "quick", "digest", "repair"])]
     salvage: Option<PathBuf>,
 }
@@ -79,7 +79,7 @@ impl Verb for CheckArgs {
         "corpusdb check crawl --repair",
         "corpusdb check crawl --salvage rescued",
     ];
-    const NOTES: &str = "Exit code 1 when faults are found, or something is lost.";
+    const NOTES: &str = "Exit code 1 when faults are found, or documents are lost.";
     const STOPS: bool = true;
     type On = CorpusPath;
     type Options = NoOptions;
@@ -205,10 +205,10 @@ fn print_salvage(report: &SalvageReport, out: &mut Output) {
     ));
 }
 
-/// Rewrite the files of a corpus into their most compact form.
+/// Rewrite the files of a corpus in their most compact form.
 ///
-/// What is stored stays the same. Worth it after a large ingest, a removal or `dedup redo`; takes about twice the room
-/// of the largest family while it works. Ctrl-C stops it between pieces of some 256 MiB, and loses nothing.
+/// The content does not change. Worth it after a large ingest, a removal or `dedup redo`. It needs free space of about
+/// twice the largest column family. Ctrl-C stops it between pieces of about 256 MiB, and loses nothing.
 #[derive(clap::Args)]
 pub(super) struct CompactArgs {}
 
@@ -248,10 +248,10 @@ impl Report for CompactReport {
     }
 }
 
-/// Bring a corpus of an older release up to the store format of this one.
+/// Convert a corpus of an older release to the store format of this one.
 ///
-/// Any verb that writes does so too; readers ask for it. Before the first step a copy made of hard links is left in the
-/// corpus as before-format-N: remove it when all is well.
+/// Every verb that writes does it, too; verbs that read refuse and name this one. Before the first step a copy made of
+/// hard links is stored in the corpus as before-format-N: delete it when all is well.
 #[derive(clap::Args)]
 pub(super) struct MigrateArgs {}
 

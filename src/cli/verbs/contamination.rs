@@ -18,18 +18,18 @@ use std::io::{self, Write};
 /// What is said where there is nothing to look for.
 const NO_SUITE: &str = "there is no suite; `corpusdb contamination add` adds one";
 
-/// Add a suite: search every stored text for its items; every ingest does from then on.
+/// Add a suite: search every stored text for its items, now and at every later ingest.
 ///
 /// JSON lines, Parquet or CSV, plain or compressed. The layouts of GSM8K (question, answer), HumanEval (task_id,
-/// prompt, canonical_solution) and MMLU (question, choices or A to D, answer) are known, and passage or context beside
-/// a question; other fields are named. Stored is which 8-grams of the items stand where in each text, and which shorter
-/// runs that keep their distance: what counts as contaminated is said when it is asked about. Run the same command
-/// again after an interrupt.
+/// prompt, canonical_solution) and MMLU (question, choices or A to D, answer) are recognised, also a passage or context
+/// of a question; name other fields. Stored is evidence: for each text, which 8-grams of the items it has and where,
+/// and shorter runs in the same order and distance. Which documents count as contaminated is decided by the rule when
+/// you ask. After an interrupt run the same command again.
 #[derive(clap::Args)]
 pub(super) struct ContaminationAddArgs {
-    /// The name of the suite.
+    /// The name of the new suite.
     name: String,
-    /// Its files; `-` reads JSON lines from standard input.
+    /// The files with its items; `-` reads JSON lines from standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
     #[command(flatten)]
@@ -78,15 +78,15 @@ impl Report for SuiteReport {
     }
 }
 
-/// Ask of texts that are not stored what they have of the suites.
+/// Check texts that are not stored against the suites.
 ///
-/// Files are read as an ingest reads them. Each text with evidence is shown, with what stands in it.
+/// Files are read as by an ingest. Each text with evidence is shown, and the evidence.
 #[derive(clap::Args)]
 pub(super) struct ContaminationCheckArgs {
     /// Files and directories; `-` reads standard input.
     #[arg(required = true, value_name = "FILE")]
     files: Vec<String>,
-    /// The field that holds the text. By default the first of the usual names.
+    /// The field with the text. By default the first of the usual names.
     #[arg(long, value_name = "NAME")]
     text_field: Option<String>,
     /// The field that names a record in the answer.
@@ -265,13 +265,13 @@ impl Listed for SuiteSummary {
     }
 }
 
-/// Show the evidence of a suite, worst first, or of a document, beside what stands in it.
+/// Show the evidence of a suite, worst first, or of a document, beside the document's text.
 #[derive(clap::Args)]
 pub(super) struct ContaminationShowArgs {
     /// A suite, or a document by its id or key.
     #[arg(value_name = "NAME|ID")]
     what: String,
-    /// At most so much evidence of a suite.
+    /// Show at most N pairs of a suite.
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
     #[command(flatten)]
@@ -292,7 +292,7 @@ impl Verb for ContaminationShowArgs {
         "corpusdb contamination show crawl gsm8k --limit 3",
         "corpusdb contamination show crawl 42",
     ];
-    const NOTES: &str = "Exit code 1 when nothing of it was found.";
+    const NOTES: &str = "Exit code 1 when there is no evidence.";
     type On = Corpus;
     type Options = Rule;
     type Report = EvidenceAnswer;
@@ -331,7 +331,7 @@ impl Report for EvidenceAnswer {
     }
 }
 
-/// Forget a suite, what stored texts have of it, and what was decided about that.
+/// Delete a suite, its evidence and its verdicts.
 #[derive(clap::Args)]
 pub(super) struct ContaminationDropArgs {
     /// The suite.
@@ -369,16 +369,16 @@ impl Report for SuiteDropReport {
     }
 }
 
-/// Say how much of each suite is in the corpus: items, documents, sources, the worst examples.
+/// Report how much of each suite is in the corpus: items, documents, sources, the worst examples.
 ///
-/// Kept documents count; those that are not kept are counted apart. N-grams that very many documents of several
-/// sources have count for nothing: how many these are is said too. Every figure follows from the table contamination
-/// of `sql`, where other thresholds can be asked about.
+/// Kept documents and others are counted separately. N-grams that many documents of several sources have are ignored;
+/// the report counts them. Every figure can be computed from the table contamination of `sql`, also with other
+/// thresholds.
 #[derive(clap::Args)]
 pub(super) struct ContaminationReportArgs {
     /// Only this suite.
     name: Option<String>,
-    /// Examples of each suite.
+    /// Show at most N examples of each suite.
     #[arg(long, value_name = "N", default_value_t = 5)]
     limit: usize,
     #[command(flatten)]

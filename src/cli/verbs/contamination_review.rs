@@ -15,25 +15,25 @@ use serde::Serialize;
 use std::io::{BufRead, IsTerminal};
 use std::path::{Path, PathBuf};
 
-/// Show items beside what documents have of them, worst first; accept or reject each pair.
+/// Show items beside the matching texts of documents, worst first, and accept or reject each pair.
 ///
-/// On a terminal each pair is asked about: a when the document is contaminated by the item, r when it is not, s to
-/// leave it open, q to stop. Elsewhere pairs are printed, and verdicts come by `accept`, `reject` and `verdicts`. A
-/// verdict is of the document's text: every document with the same text has it, also one that comes later. A rejected
-/// pair counts as contaminated nowhere: not in SQL, not in reports, not in recipes. The precision of the rule is
-/// estimated from the verdicts; for that, draw the pairs by chance with `sample`.
+/// On a terminal you answer for each pair: a if the document is contaminated by the item, r if not, s to leave it open,
+/// q to stop. Elsewhere pairs are printed, and you give verdicts with `accept`, `reject` and `verdicts`. A verdict
+/// holds for the text: every document with the same text has it, also a later one. A rejected pair does not count as
+/// contaminated in SQL, reports or recipes. The precision of the rule is estimated from the verdicts; draw random pairs
+/// for it with `sample`.
 #[derive(clap::Args)]
 pub(super) struct ContaminationReviewArgs {
-    /// The document, by id or key, is contaminated by the item.
+    /// Accept the pair: the document (id or key) is contaminated by the item.
     #[arg(long, value_name = "SUITE:ITEM=ID|KEY", conflicts_with = "html")]
     accept: Vec<String>,
-    /// It is not.
+    /// Reject the pair: the document (id or key) is not contaminated by the item.
     #[arg(long, value_name = "SUITE:ITEM=ID|KEY", conflicts_with = "html")]
     reject: Vec<String>,
     /// Verdicts as JSON lines; `-` reads standard input.
     #[arg(long, value_name = "FILE", conflicts_with = "html")]
     verdicts: Option<PathBuf>,
-    /// Write the pairs as a page that needs no server, script or other file; it shows items and parts of texts.
+    /// Write the pairs as a self-contained page; it shows items and excerpts of texts.
     #[arg(long, value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -100,8 +100,8 @@ impl Verb for ContaminationReviewArgs {
         "corpusdb contamination review crawl --verdicts judged.jsonl",
     ];
     const NOTES: &str = "\
-A line of verdicts is what --json prints, or {\"suite\", \"item\", \"document\": ID, \"verdict\"} (or \"key\" for the document), where
-verdict is accepted, rejected, none (takes it back) or null (leaves it open).";
+A line of verdicts is one that --json prints, or {\"suite\", \"item\", \"document\": ID, \"verdict\"} (or \"key\" instead of
+\"document\"). A verdict is accepted, rejected, none (deletes a verdict) or null (leaves the pair open).";
     type On = CorpusPath;
     type Options = ReviewOptions;
     type Report = ReviewAnswer;

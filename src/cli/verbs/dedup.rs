@@ -8,11 +8,11 @@ use corpusdb::duplicates::{DedupExplanation, explain_policy};
 use corpusdb::show::{number, probability, size};
 use corpusdb::{Corpus, CorpusWriter, DedupMode, Error};
 
-/// Decide again under another policy, from stored sketches and texts: nothing is read again.
+/// Decide all documents again under another policy, from stored sketches and texts; no input file is read.
 ///
-/// The decisions in force stay until all others are made; then one commit makes them current, and what changed is
-/// printed. After an interrupt run the same command again: it goes on where it stopped. Without an option the corpus's
-/// own policy is applied once more.
+/// The old decisions stay in force until all new ones are made; then one commit makes these current, and the changes
+/// are printed. After an interrupt run the same command again: it continues where it stopped. Without an option the
+/// corpus's own policy is applied again.
 #[derive(clap::Args)]
 pub(super) struct DedupRedoArgs {
     #[command(flatten)]
@@ -80,11 +80,11 @@ impl Report for RedoReport {
     }
 }
 
-/// Compare what crowded buckets left out for want of memory, and decide those documents again.
+/// Decide documents again whose candidates did not fit into memory.
 ///
-/// An ingest that meets more members of crowded buckets than an eighth of the memory holds compares with the closest,
-/// marks the documents concerned (crowded in SQL) and says so. Here a quarter of the memory holds them; what still does
-/// not fit is passed in parts, in another quarter. After an interrupt run the same command again.
+/// When the members of crowded buckets need more than an eighth of the memory, an ingest compares a document with the
+/// closest ones only, marks it (column crowded in SQL) and reports it. This verb gives them a quarter of the memory,
+/// and passes the rest in parts through another quarter. After an interrupt run the same command again.
 #[derive(clap::Args)]
 pub(super) struct DedupSettleArgs {}
 
@@ -125,10 +125,10 @@ impl Report for SettleReport {
     }
 }
 
-/// Say what a dedup policy finds, stores and costs, before it is chosen.
+/// Explain what a dedup policy finds, stores and costs.
 ///
-/// Without a corpus: a profile with what is to be otherwise. With one: its policy, measured; or what another
-/// threshold, banding, mode, keep order or scope would change. Nothing is written.
+/// Without a corpus: a profile with the given overrides. With one: its policy, measured, or what another threshold,
+/// banding, mode, keep order or scope would change. Nothing is written.
 #[derive(clap::Args)]
 pub(super) struct DedupExplainArgs {
     #[command(flatten)]

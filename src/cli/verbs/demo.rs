@@ -19,18 +19,19 @@ const MARKER: &str = ".corpusdb-demo";
 const MARK: &str =
     "Made by `corpusdb demo`, which replaces what it made here when it is run again.\n";
 
-/// Show the whole path on real text: sources of crates that cargo unpacked here, files of yours, or a text that is carried.
+/// Demonstrate ingest to training batch on real text: sources of crates that cargo unpacked here, your files, or a
+/// bundled text.
 ///
-/// It is a script of the shell, demo.sh in its directory: read it, and copy from it.
+/// It runs the shell script demo.sh in its directory: read it, and copy from it.
 #[derive(clap::Args)]
 pub(super) struct DemoArgs {
-    /// Files, directories or patterns to use instead; each becomes a source.
+    /// Your files, directories or patterns; each becomes a source.
     #[arg(value_name = "PATH")]
     paths: Vec<String>,
-    /// The field with the text in the files given. By default the first of text, content, raw_content, document, body.
+    /// The field with the text in your files. By default the first of text, content, raw_content, document, body.
     #[arg(long, value_name = "FIELD", requires = "paths")]
     text_field: Option<String>,
-    /// Where everything goes; an earlier demo there is replaced.
+    /// The directory to write; an earlier demo there is replaced.
     #[arg(long, value_name = "DIR", default_value = "corpusdb-demo", value_parser = on_disk())]
     dir: PathBuf,
 }
@@ -40,7 +41,7 @@ impl Verb for DemoArgs {
     const EXAMPLES: &[&str] =
         &["corpusdb demo", "corpusdb demo pages.jsonl.zst notes/ --dir /tmp/demo"];
     const NOTES: &str = "\
-Takes about a minute, and leaves the corpus in place to play with.
+It takes about a minute, and leaves the corpus for your own experiments.
 Exit code 1 when the written epoch does not verify.";
     const STOPS: bool = true;
     type On = ();

@@ -22,10 +22,11 @@ const RAW: usize = 60;
 /// Count documents.
 #[derive(clap::Args)]
 pub(super) struct CountArgs {
-    /// A SQL boolean expression over the table documents; without one all stored documents count, kept or not.
+    /// Only documents for which this SQL condition over the table documents is true. By default all stored documents,
+    /// kept or not.
     #[arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)]
     condition: Option<String>,
-    /// Only documents that this snapshot keeps; the columns of the condition are today's, kept too.
+    /// Only documents that this snapshot keeps; the columns of the condition have today's values, also kept.
     #[arg(long, value_name = "NAME")]
     snapshot: Option<String>,
 }
@@ -71,19 +72,20 @@ impl Report for CountReport {
     }
 }
 
-/// Show some documents, drawn uniformly; the same selection and seed give the same ones.
+/// Show a uniform sample of documents; the same selection and seed give the same documents.
 #[derive(clap::Args)]
 pub(super) struct SampleArgs {
-    /// How many.
+    /// Number of documents.
     #[arg(short, default_value_t = 5, value_name = "N")]
     n: u64,
     /// Seed of the draw.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// A SQL boolean expression over the table documents. By default kept, or all that `snapshot` keeps.
+    /// Draw from the documents for which this SQL condition over the table documents is true. By default the kept ones,
+    /// or all that `snapshot` keeps.
     #[arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)]
     condition: Option<String>,
-    /// Only documents that this snapshot keeps; the columns of the condition are today's, kept too.
+    /// Only documents that this snapshot keeps; the columns of the condition have today's values, also kept.
     #[arg(long, value_name = "NAME")]
     snapshot: Option<String>,
 }
@@ -136,8 +138,8 @@ fn sampled(shown: &Shown) -> String {
 pub(super) struct ShowArgs {
     /// Its id or its key; all documents that had the key are shown, newest last.
     ///
-    /// A document without a key has PATH:NUMBER@ID for one, with the records of the file counted from 0; PATH:NUMBER
-    /// alone does where one document was read there.
+    /// A document without a key is PATH:NUMBER@ID, with the records of the file counted from 0. PATH:NUMBER is enough
+    /// if only one document was read there.
     #[arg(
         value_name = "ID|KEY",
         required_unless_present = "key",
@@ -148,10 +150,10 @@ pub(super) struct ShowArgs {
     /// Its key, also one made of digits.
     #[arg(long, allow_hyphen_values = true)]
     key: Option<String>,
-    /// Show its tokens instead: those trained on are green on a terminal; elsewhere the others stand between ⟦ and ⟧.
+    /// Show its tokens instead: on a terminal trained tokens are green; elsewhere untrained ones are between ⟦ and ⟧.
     #[arg(long)]
     tokens: bool,
-    /// Of this tokenizer. By default the first.
+    /// The tokenizer of `tokens`. By default the first.
     #[arg(long, value_name = "NAME", requires = "tokens")]
     tokenizer: Option<String>,
 }
@@ -323,8 +325,8 @@ fn reason(shown: &Shown) -> String {
 
 /// List the records that could not be read, with reason, position and raw bytes.
 ///
-/// A record that can be read when its file is ingested again is listed no more. `rejects drop` forgets those that nobody
-/// will mend. A corpus whose directory is called drop is given as ./drop.
+/// A record that can be read when its file is ingested again disappears from the list. `rejects drop` deletes those
+/// that nobody will repair. Write ./drop for a corpus whose directory is called drop.
 #[derive(clap::Args)]
 pub(super) struct RejectsArgs {
     /// At most so many.
@@ -390,17 +392,17 @@ impl Verb for RejectsArgs {
     }
 }
 
-/// Forget records that could not be read: all, or those of a source or of files.
+/// Delete stored rejects: all, or those of a source or of files.
 ///
-/// What the files still give comes back when they are read again from their start.
+/// Rejects that are still in the files are stored again when these are read from their start.
 #[derive(clap::Args)]
 pub(super) struct RejectsDropArgs {
-    /// Those of this source.
+    /// Only rejects of this source.
     #[arg(long, value_name = "NAME")]
     source: Option<String>,
-    /// Those of this file, or of the files in this directory.
+    /// Only rejects of this file, or of the files in this directory.
     ///
-    /// What is not there any more is given as `rejects` lists it.
+    /// Name a file that no longer exists as `rejects` prints it.
     #[arg(long, value_name = "PATH")]
     path: Option<String>,
 }

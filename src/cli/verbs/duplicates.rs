@@ -26,7 +26,7 @@ const PAGED: usize = 100;
 /// largest clusters with an example. With one: what it matched, the bands they share, its cluster.
 #[derive(clap::Args)]
 pub(super) struct DuplicatesArgs {
-    /// One document, by id or key: what it matched; of a kept one, what it removed.
+    /// One document, by id or key: shows what it matched or, if it is kept, what it removed.
     #[arg(value_name = "ID|KEY", value_parser = parse_document)]
     document: Option<String>,
     /// One document by its key, also one made of digits.
@@ -35,26 +35,27 @@ pub(super) struct DuplicatesArgs {
     /// List every removed duplicate with the kept document it matched.
     #[arg(long, conflicts_with = "document")]
     list: bool,
-    /// Show how the texts differ, word by word; of a list or of one document.
+    /// Show how the texts differ, word by word; for a list or one document.
     #[arg(long)]
     diff: bool,
-    /// Only what was removed from this source, whatever source its witness is of; of the summary or of a list.
+    /// Only duplicates of this source (their witnesses may be of any); for the summary or a list.
     #[arg(long, value_name = "NAME", conflicts_with_all = ["document", "key"])]
     source: Option<String>,
-    /// Count by declared fields that are no floats, or by language, in the place of the source.
+    /// Group by declared fields (not floats) or by language, instead of by source.
     ///
-    /// A timestamp by the year, quarter, month, week, day or hour, as in published:month; several make a group together.
+    /// A timestamp is grouped by year, quarter, month, week, day or hour, as in published:month. Several fields form
+    /// one group.
     #[arg(long, value_name = "FIELD[:UNIT]", value_delimiter = ',', conflicts_with_all = ["document", "key", "list"])]
     by: Vec<String>,
-    /// How many documents of each source (or of each group of `by`) were removed, and which one their witnesses are in.
+    /// Count the removed documents of each source (or group of `by`) by the source of their witnesses.
     #[arg(long, conflicts_with_all = ["document", "key", "list", "limit"])]
     matrix: bool,
-    /// At most so many: duplicates of a list, members of the document's cluster, largest clusters of the summary.
+    /// Show at most N duplicates of a list, members of the document's cluster, or largest clusters of the summary.
     ///
     /// By default all of a list, 20 members, 10 clusters.
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Write the summary as a page that needs no server, script or other file; it shows parts of texts.
+    /// Write the summary as a self-contained page; it shows excerpts of texts.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["document", "key", "list", "source", "by", "matrix"], value_parser = on_disk())]
     html: Option<PathBuf>,
 }
@@ -87,8 +88,8 @@ impl Verb for DuplicatesArgs {
         "corpusdb duplicates crawl --list --json > duplicates.jsonl",
     ];
     const NOTES: &str = "\
-In modes components and lsh the similarity shown is to the kept document of the cluster, which may be below
-the threshold: a chain leads there. Exit code 1 when no document has the key.";
+In modes components and lsh the similarity shown is that to the kept document of the cluster. It may be below the
+threshold: a chain of similar documents connects the two. Exit code 1 when no document has the key.";
     type On = Corpus;
     type Options = NoOptions;
     type Report = DuplicatesAnswer;

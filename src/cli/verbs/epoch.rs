@@ -17,12 +17,12 @@ use std::path::{Path, PathBuf};
 /// What RECIPE and PLAN are, below the examples.
 pub(super) const RECIPE_OR_PLAN: &str = "RECIPE is a TOML file (docs/reference/recipe.md); PLAN is the number that `corpusdb epoch plan` prints.";
 
-/// Corpora that epochs draw from together.
+/// The other corpora of a plan that draws from several.
 #[derive(clap::Args)]
 pub(super) struct EpochShards {
-    /// Corpora whose documents epochs draw from beside those of `corpus`, which has the plans; the order counts.
+    /// Other corpora that epochs draw documents from; `corpus` stores the plans, and the order matters.
     ///
-    /// At a shell they come last, or each in a flag of its own with = before it.
+    /// On the command line give them last, or each in a flag of its own with =.
     #[arg(long, value_name = "DIR", num_args = 1..)]
     shards: Vec<PathBuf>,
 }
@@ -91,15 +91,15 @@ pub(super) fn refuse_removed(corpus: &Corpus, planned: &Planned) -> anyhow::Resu
     Ok(())
 }
 
-/// Compute and store a plan; without a snapshot in the recipe, one of this moment is made and pinned.
+/// Compute and store a plan; if the recipe names no snapshot, one of the last commit is made and pinned.
 #[derive(clap::Args)]
 pub(super) struct EpochPlanArgs {
     /// The recipe.
     recipe: PathBuf,
-    /// Along how many epochs marks are stored, as `epoch mark` stores them.
+    /// Store marks for the first N epochs, as `epoch mark` does.
     #[arg(long, default_value_t = 1, value_name = "N")]
     epochs: u64,
-    /// Refuse a plan that draws documents that were removed since its snapshot.
+    /// Refuse a plan with documents that were removed after its snapshot.
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
@@ -179,12 +179,12 @@ impl Report for PlanReport {
     }
 }
 
-/// Store marks along the first epochs of a plan: one that has them is opened without a walk over its rows.
+/// Store marks for the first epochs of a plan, so that opening these does not walk over their rows.
 #[derive(clap::Args)]
 pub(super) struct EpochMarkArgs {
     /// Number of the plan.
     plan: u32,
-    /// Along how many epochs, those included that have them.
+    /// Store marks for the first N epochs; those that have marks already count.
     #[arg(long, default_value_t = 1, value_name = "N")]
     epochs: u64,
     #[command(flatten)]
@@ -328,17 +328,17 @@ fn hexadecimal(hash: &[u8]) -> String {
     hash.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Plan what a plan has left, with new documents, weights or length: no repeat, no loss.
+/// Plan the rest of a run with new documents, weights or length; nothing repeats, nothing is lost.
 #[derive(clap::Args)]
 pub(super) struct EpochExtendArgs {
-    /// Number of the plan to go on from.
+    /// Number of the plan to extend.
     plan: u32,
     /// A recipe for the rest. By default that of the plan.
     recipe: Option<PathBuf>,
-    /// Rows consumed: batches given times their rows, from the beginning of the epoch on.
+    /// Rows consumed since the beginning of the epoch: batches times rows per batch.
     #[arg(long, value_name = "ROW")]
     consumed: u64,
-    /// The epoch that `consumed` counts from; rows beyond its end are of the epochs after it.
+    /// The epoch in which `consumed` starts to count; rows beyond its end belong to the next epochs.
     #[arg(long, default_value_t = 0, value_name = "E")]
     epoch: u64,
     #[command(flatten)]
@@ -371,7 +371,7 @@ impl Verb for EpochExtendArgs {
     }
 }
 
-/// Forget a plan; refused while another one goes on from it.
+/// Delete a stored plan; refused while another plan extends it.
 #[derive(clap::Args)]
 pub(super) struct EpochDropArgs {
     /// Number of the plan.

@@ -15,13 +15,13 @@ use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-/// Say what an epoch will be, and what every setting came to; writes nothing.
+/// Explain what an epoch will contain and what every setting means for it; writes nothing.
 #[derive(clap::Args)]
 pub(super) struct EpochExplainArgs {
     /// A recipe or the number of a plan.
     #[arg(value_name = "RECIPE|PLAN")]
     what: String,
-    /// Write a page that needs no server, script or other file.
+    /// Write a self-contained page.
     #[arg(long, value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -68,13 +68,13 @@ pub(super) struct EpochBuildArgs {
     /// A recipe (it is planned first) or the number of a plan.
     #[arg(value_name = "RECIPE|PLAN")]
     what: String,
-    /// The directory to make.
+    /// The directory to create.
     #[arg(long, value_name = "DIR", value_parser = on_disk())]
     out: PathBuf,
-    /// Which epoch of the plan.
+    /// The epoch of the plan, counted from 0.
     #[arg(long, default_value_t = 0, value_name = "E")]
     epoch: u64,
-    /// Refuse a plan that draws documents that were removed since its snapshot.
+    /// Refuse a plan with documents that were removed after its snapshot.
     #[arg(long)]
     strict: bool,
     #[command(flatten)]
@@ -184,7 +184,7 @@ fn fine_percent(share: f64) -> String {
 /// Read a written epoch back and check it against its plan and the corpus.
 #[derive(clap::Args)]
 pub(super) struct EpochVerifyArgs {
-    /// What `epoch build` wrote.
+    /// The directory that `epoch build` wrote.
     directory: PathBuf,
     #[command(flatten)]
     shards: EpochShards,

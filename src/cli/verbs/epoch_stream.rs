@@ -14,35 +14,35 @@ use std::path::Path;
 /// Batches read ahead of those that are written.
 const AHEAD: usize = 4;
 
-/// Give the batches of one rank from any batch on, without an export, on standard output.
+/// Write the batches of one rank to standard output, from any batch on.
 #[derive(clap::Args)]
 pub(super) struct EpochStreamArgs {
     /// A recipe or the number of a plan.
     #[arg(value_name = "RECIPE|PLAN")]
     what: String,
-    /// Which epoch of the plan.
+    /// The epoch of the plan, counted from 0.
     #[arg(long, default_value_t = 0, value_name = "E")]
     epoch: u64,
-    /// This rank, from 0.
+    /// The rank, counted from 0.
     #[arg(long, default_value_t = 0, value_name = "R")]
     rank: u64,
     /// Number of ranks; it must divide batch.rows of the recipe.
     ///
-    /// Batches of max_tokens, and rows where the recipe has no batches, are dealt to ranks whole.
+    /// Each batch of max_tokens (or row, if the recipe has no batches) goes to one rank as a whole.
     #[arg(long, default_value_t = 1, value_name = "W")]
     world: u64,
-    /// The first global batch to give: where all ranks stand; batches are rows where the recipe has no batches.
+    /// The first global batch to write, the same on all ranks; if the recipe has no batches, the first row.
     #[arg(long, default_value_t = 0, value_name = "N")]
     from_batch: u64,
-    /// Divide batches among ranks that they do not divide among evenly.
+    /// Accept a number of ranks that does not divide the batches evenly.
     ///
-    /// Some ranks then have a row less, or none, in turns.
+    /// Some ranks then get a row less, or no row, in turns.
     #[arg(long)]
     uneven: bool,
-    /// Batches to give. By default to the end of the epoch.
+    /// Number of batches to write. By default all up to the end of the epoch.
     #[arg(long, value_name = "N")]
     batches: Option<u64>,
-    /// What is written.
+    /// The output format.
     #[arg(long, value_enum, default_value_t = StreamFormat::Jsonl)]
     format: StreamFormat,
     #[command(flatten)]
@@ -92,7 +92,7 @@ impl Verb for EpochStreamArgs {
     }
 }
 
-/// Show one row: what is in it, from which document and where in it.
+/// Show one row: its segments, and the document and position that each comes from.
 #[derive(clap::Args)]
 pub(super) struct EpochRowArgs {
     /// A recipe or the number of a plan.
@@ -100,7 +100,7 @@ pub(super) struct EpochRowArgs {
     what: String,
     /// Number of the row in the epoch.
     row: u64,
-    /// Which epoch of the plan.
+    /// The epoch of the plan, counted from 0.
     #[arg(long, default_value_t = 0, value_name = "E")]
     epoch: u64,
     #[command(flatten)]

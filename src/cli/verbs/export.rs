@@ -14,7 +14,7 @@ use std::time::Instant;
 /// Write documents to a file or a directory: JSON lines, Parquet, Arrow, CSV or text.
 #[derive(clap::Args)]
 pub(super) struct ExportArgs {
-    /// The file or directory to make, also in a store (s3://, gs://, az://).
+    /// The file or directory to write, also in a bucket (s3://, gs://, az://).
     ///
     /// `-` is standard output, for jsonl, csv, text and arrow.
     #[arg(long, value_name = "FILE|DIR")]
@@ -66,7 +66,7 @@ impl Verb for ExportArgs {
     ];
     const NOTES: &str = "\
 The same corpus and options give the same bytes. After an interrupt run the same command again: it
-goes on behind the last finished file.";
+continues after the last finished file.";
     const DRY_RUN: DryRun = DryRun::Looks;
     const STOPS: bool = true;
     type On = Corpus;

@@ -14,25 +14,25 @@ use corpusdb::store::EpochRecord;
 use corpusdb::{Corpus, CorpusWriter, FieldKind, NamedKind, parse_bytes};
 use serde::Serialize;
 
-/// Declare a field of a corpus that holds documents, and index what their metadata have for it.
+/// Declare a field of a corpus with documents, and index its values in their metadata.
 ///
-/// From the last commit on it is a column in SQL, in conditions and in recipes, and the next ingest indexes it. Until
-/// then no query sees it: after an interrupt, run the same command again. Types: keyword (text, indexed by exact
-/// value), int, float, bool, timestamp (a date of RFC 3339, of mail or of the web, or a number since 1970 whose size says
-/// whether it counts seconds or parts of them; kept in microseconds, UTC). A value of another type stays in the
-/// metadata, is null, and is counted.
+/// After the last commit it is a column in SQL, in conditions and in recipes, and every ingest indexes it. Until then
+/// no query sees it; after an interrupt run the same command again. Types: keyword (text, indexed by exact value), int,
+/// float, bool, timestamp (a date as in RFC 3339, mail or HTTP, or a number since 1970 in seconds, milli-, micro- or
+/// nanoseconds, distinguished by its size; stored in microseconds, UTC). A value of another type stays in the metadata;
+/// the column is null, and it is counted.
 #[derive(clap::Args)]
 pub(super) struct FieldAddArgs {
     /// The field: NAME:keyword, NAME:int, NAME:float, NAME:bool or NAME:timestamp.
     #[arg(value_name = "NAME:TYPE")]
     field: NamedKind,
-    /// Where in the metadata its values stand. By default the member of its name.
+    /// Path of its values in the metadata. By default its name.
     ///
-    /// A member, or members within one another with dots between them. A member whose name is all of the path comes
-    /// first. The field language, which every corpus has, is fed from elsewhere this way.
+    /// A path is one member, or nested members separated by dots. A member whose name is the whole path comes first.
+    /// With this option the field language, which every corpus has, takes its values from another member.
     #[arg(long, value_name = "PATH")]
     from_meta: Option<String>,
-    /// Documents of one commit.
+    /// Documents per commit.
     #[arg(long, value_name = "N", default_value_t = NewField::BATCH, value_parser = clap::value_parser!(u64).range(1..))]
     batch_rows: u64,
 }
@@ -79,9 +79,10 @@ impl Report for FieldAdded {
 
 /// Store the values of a SQL expression over the table documents as a field, document by document.
 ///
-/// The field is declared when it is not. The values stand in the metadata under its name, as those of `field set` do.
-/// Documents that come later have none until it is computed again. The expression sees one document: no aggregates,
-/// windows or inner queries; and nothing that differs each time. After an interrupt, run the same command again.
+/// The field is declared if it is new. The values are stored in the metadata under its name, as by `field set`.
+/// Documents ingested later have no value until it is computed again. The expression sees one document: aggregates,
+/// windows, subqueries and functions whose value changes from call to call are refused. After an interrupt run the same
+/// command again.
 #[derive(clap::Args)]
 pub(super) struct FieldComputeArgs {
     /// The field.
@@ -89,10 +90,10 @@ pub(super) struct FieldComputeArgs {
     /// A SQL expression over the columns of the table documents.
     #[arg(value_name = "SQL")]
     expression: String,
-    /// The type of the field. By default as declared, or that of the expression.
+    /// The type of the field. By default the declared one, or that of the expression.
     #[arg(long = "type", id = "type", value_name = "TYPE")]
     kind: Option<FieldKind>,
-    /// Documents of one commit.
+    /// Documents per commit.
     #[arg(long, value_name = "N", default_value_t = NewField::BATCH, value_parser = clap::value_parser!(u64).range(1..))]
     batch_rows: u64,
 }
@@ -159,14 +160,13 @@ fn print_decided_again(kept_again: u64, no_longer_kept: u64, out: &mut Output) {
 
 /// Set declared fields of stored documents from a file of ids or keys with values.
 ///
-/// Columns and postings follow; a null in JSON takes a value away. With a key, the newest document of it is meant. Of
-/// several values for one field of a document the last counts. A value of another type (NaN and infinity too) is
-/// passed over and counted: what the document has stays. No more is held than the records of one commit; run the same
-/// command again after an interrupt. A record ingested again without change keeps the values; new content under its
-/// key has its own.
+/// Columns and indexes are updated; a null in JSON removes a value. A key means its newest document. If a document gets
+/// several values for a field, the last one counts. Values of another type (also NaN and infinity) are skipped and
+/// counted, and the document keeps its old value. Memory holds the records of one commit; after an interrupt run the
+/// same command again. A record ingested again without change keeps the values; new content under its key has its own.
 #[derive(clap::Args)]
 pub(super) struct FieldSetArgs {
-    /// One declared field; several: `columns`.
+    /// One declared field; for several see `columns`.
     #[arg(conflicts_with = "columns")]
     field: Option<String>,
     #[command(flatten)]
@@ -179,33 +179,33 @@ pub(super) struct FieldSetArgs {
 /// How records from outside give values, wherever they come from.
 #[derive(clap::Args)]
 pub struct FieldSetSettings {
-    /// How records name documents: id or key, in the field of that name, or in another one: key=url.
+    /// How records identify documents: id or key, in the field of that name, or in another one, as in key=url.
     #[arg(long, value_name = "key|id[=FIELD]", value_parser = parse_join_by, required_unless_present_any = ["id", "key"])]
     on: Option<JoinBy>,
-    /// The fields of the records that have values for the declared fields of those names.
+    /// Fields of the records with the values of the declared fields of the same names.
     ///
-    /// Under another name: quality=score.
+    /// quality=score takes the values of quality from the field score.
     #[arg(long, value_name = "FIELD[=FIELD],..", value_delimiter = ',', value_parser = parse_join_column)]
     columns: Vec<JoinColumn>,
-    /// The field of the records that has the document's id: as `on` with id=FIELD.
+    /// The field of the records with the document's id; the same as `on` with id=FIELD.
     #[arg(long, value_name = "FIELD", conflicts_with_all = ["key", "on"])]
     id: Option<String>,
-    /// The field of the records that has the key that the document was ingested with: as `on` with key=FIELD.
+    /// The field of the records with the document's key; the same as `on` with key=FIELD.
     #[arg(long, value_name = "FIELD", conflicts_with = "on")]
     key: Option<String>,
-    /// Only documents of this source; a key may stand in several.
+    /// Only documents of this source; several sources may have the same key.
     #[arg(long, value_name = "NAME", conflicts_with = "id")]
     source: Option<String>,
-    /// The field of the records that has the values of the one field. By default the name of the declared field.
+    /// The field of the records with the values of FIELD. By default the name of FIELD.
     #[arg(long, value_name = "FIELD", conflicts_with = "columns")]
     value: Option<String>,
-    /// Longest record of values accepted, in bytes.
+    /// Longest record accepted, in bytes.
     #[arg(long, value_name = "BYTES", default_value = "1MiB", value_parser = parse_bytes)]
     max_value_bytes: u64,
-    /// Records of one commit, at most; fewer where they are long.
+    /// At most this many records per commit; fewer if they are long.
     #[arg(long, value_name = "N", default_value_t = 8192, value_parser = clap::value_parser!(u32).range(1..))]
     batch_rows: u32,
-    /// Stop at the first value of another type; what was committed before it stays.
+    /// Stop at the first value of another type; earlier commits stay.
     #[arg(long)]
     strict: bool,
 }
@@ -270,7 +270,7 @@ impl Verb for FieldSetArgs {
         "corpusdb field set crawl quality --from scores.jsonl.zst --key url --value score --source web",
         "corpusdb sql crawl \"SELECT id, key FROM documents WHERE kept\" --format json > to-score.jsonl",
     ];
-    const NOTES: &str = "Exit code 1 when no record has a value that fits for a stored document.";
+    const NOTES: &str = "Exit code 1 when no value could be set.";
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
     type Options = NoOptions;
@@ -320,16 +320,16 @@ impl Report for JoinReport {
     }
 }
 
-/// Give a field up; the metadata of documents stay as they are.
+/// Drop a declared field; the metadata stay.
 ///
-/// No query sees it from the first commit on. Refused while the recipe of a stored plan names it, and while the
-/// keep order goes by it. Plans pin their documents, so they stay the same bytes; a recipe that names the field
-/// fails by name when it is planned again. `field add` brings it back.
+/// No query sees it after the first commit. Refused while the recipe of a stored plan or the keep order uses it. Stored
+/// plans keep giving the same bytes, since they pin their documents; a recipe that uses the field fails when it is
+/// planned again. `field add` declares it again.
 #[derive(clap::Args)]
 pub(super) struct FieldDropArgs {
     /// The field.
     name: String,
-    /// Also when recipes of stored plans name it.
+    /// Drop it even if recipes of stored plans use it.
     #[arg(long)]
     force: bool,
 }
@@ -391,7 +391,7 @@ impl Report for FieldDropReport {
     }
 }
 
-/// List the declared fields: type, documents with a value or one of another type, where the values are from.
+/// List the declared fields: type, documents with a value, with a value of another type, and the origin of the values.
 #[derive(clap::Args)]
 pub(super) struct FieldListArgs {}
 

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Files that are named of each reason.
 const NAMED: usize = 3;
 
-/// Read files into a corpus; what is there already is recognised.
+/// Ingest files: remove duplicates, encode, index and commit; known records are skipped.
 #[derive(clap::Args)]
 pub(in crate::cli) struct IngestArgs {
     /// Files, directories (recursive), patterns, or `-` for standard input, also in stores (s3://, gs://, az://, https://).
@@ -26,7 +26,7 @@ pub(in crate::cli) struct IngestArgs {
     paths: Vec<String>,
     #[command(flatten)]
     settings: IngestSettings,
-    /// End with exit code 1 when the report has an alarm; what was ingested stays.
+    /// End with exit code 1 when the report has an alarm; ingested documents stay.
     #[arg(long, help_heading = "What comes in")]
     strict: bool,
 }
@@ -38,9 +38,9 @@ pub struct IngestSettings {
     options: IngestOptions,
     #[command(flatten)]
     form: RecordFormOptions,
-    /// Text per commit, in bytes; changes no decision. By default 1/256 of the memory, 4 MiB to 16 MiB.
+    /// Bytes of text per commit; it changes no decision. By default 1/256 of the memory, 4 MiB to 16 MiB.
     ///
-    /// Batches that would have many stored documents decided again are committed together.
+    /// Batches after which many stored documents must be decided again are committed together.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes, help_heading = "What comes in")]
     batch_bytes: Option<u64>,
 }
@@ -96,8 +96,8 @@ impl Verb for IngestArgs {
         "corpusdb ingest crawl notes/ --source notes --format text --decisions decisions.jsonl",
     ];
     const NOTES: &str = "\
-Run the same command again after an interrupt: it goes on where it stopped.
-The content that came last under an id wins, also of a file that comes again after another.
+After an interrupt run the same command again: it continues where it stopped.
+The content ingested last under an id wins, even if an old file is ingested again after a newer one.
 Exit code 1 when nothing could be read, or a file is damaged, and with --strict when there is an alarm.";
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
@@ -129,19 +129,20 @@ impl Report for IngestAnswer {
     }
 }
 
-/// Bring in documents with the decisions that corpusdb.spark made about them, without deciding again.
+/// Import documents with the decisions that corpusdb.spark made, without deciding again.
 #[derive(clap::Args)]
 pub(in crate::cli) struct BulkLoadArgs {
     /// The load: a directory, also in a store (s3://, gs://, az://).
     #[arg(value_name = "DIR")]
     directory: String,
-    /// Compare every removed document with its witness, and make all token ids again, not of one in 64.
+    /// Compare every removed document with its witness, and recompute all token ids. By default one document in 64 is
+    /// checked.
     #[arg(long)]
     check: bool,
-    /// Which shard this corpus takes of a load in shards, counted from 0.
+    /// The shard of the load that this corpus imports, counted from 0.
     #[arg(long, value_name = "N")]
     shard: Option<u32>,
-    /// Text per commit, in bytes. By default 1/256 of the memory, 4 MiB to 16 MiB.
+    /// Bytes of text per commit. By default 1/256 of the memory, 4 MiB to 16 MiB.
     #[arg(long, value_name = "BYTES", value_parser = parse_bytes)]
     batch_bytes: Option<u64>,
 }
@@ -156,9 +157,9 @@ impl Verb for BulkLoadArgs {
         "corpusdb bulk-load crawl-3 s3://crawl/load-2026 --shard 3",
     ];
     const NOTES: &str = "\
-DIR is what corpusdb.spark.write_load wrote. The corpus has the policy that the documents were
-decided with, and of other documents none but those that they were decided against. Run the same
-command again after an interrupt: it goes on where it stopped.";
+DIR is the directory that corpusdb.spark.write_load wrote. The corpus must have the policy with which the
+documents were decided, and no other documents than those against which they were decided. After an
+interrupt run the same command again: it continues where it stopped.";
     const DRY_RUN: DryRun = DryRun::Copy;
     type On = CorpusWriter;
     type Options = crate::cli::verb::NoOptions;

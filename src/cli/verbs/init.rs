@@ -8,15 +8,15 @@ use corpusdb::{Corpus, FieldKind, NamedKind, Policy};
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Make an empty corpus.
+/// Create an empty corpus.
 #[derive(clap::Args)]
 pub(super) struct InitArgs {
-    /// The directory to make.
+    /// The directory to create.
     #[arg(value_parser = on_disk())]
     corpus: PathBuf,
     /// Index a field of the records: NAME:keyword, NAME:int, NAME:float, NAME:bool or NAME:timestamp.
     ///
-    /// Further ones can be declared at any time: `field add`.
+    /// More can be declared at any time with `field add`.
     #[arg(long = "field", id = "fields", value_name = "NAME:KIND")]
     fields: Vec<NamedKind>,
     #[command(flatten)]
@@ -43,7 +43,7 @@ impl Verb for InitArgs {
         "corpusdb init crawl --keep field:quality --field quality:float",
         "corpusdb init stack --profile bigcode --mode components",
     ];
-    const NOTES: &str = "`corpusdb dedup explain` with the same flags says what they come to before anything is made.";
+    const NOTES: &str = "`corpusdb dedup explain` with the same flags shows what the policy finds, stores and costs.";
     type On = ();
     type Options = PolicySettings;
     type Report = InitReport;

@@ -129,18 +129,18 @@ pub const FAMILIES: &[(&str, &str)] = &[
     ("epoch", "Plan, explain, stream, build, extend and verify packed, source-mixed epochs"),
     (
         "contamination",
-        "Find what of evaluation suites is in a corpus, with evidence; leave it out of epochs",
+        "Find items of evaluation suites in a corpus, with evidence, and leave their documents out of epochs",
     ),
-    ("signals", "Store scores of quality as fields, and show the thresholds of published filters"),
+    ("signals", "Store quality signals as fields, and compare documents with published filters"),
     (
         "snapshot",
-        "Create, list, show, compare, rename and drop named moments that epochs can be drawn from",
+        "Create, list, show, compare, rename and drop snapshots: named states of the corpus that epochs draw from",
     ),
     ("backup", "Take, list, verify, restore and drop backups"),
-    ("dedup", "Say what a dedup policy comes to, or decide again under another one"),
+    ("dedup", "Explain a dedup policy, or decide all documents again under another one"),
     (
         "field",
-        "Declare fields at any time, and give them values: from the metadata, from outside, from a SQL expression",
+        "Declare fields at any time, and set their values from metadata, from files, or from a SQL expression",
     ),
-    ("tokenizer", "Register, train, extend, analyse, ask and drop tokenizers"),
+    ("tokenizer", "Register, train, extend, analyse, check, use and drop tokenizers"),
 ];

@@ -18,13 +18,13 @@ use std::path::{Path, PathBuf};
 /// What a removal keeps out, and why it was asked for.
 #[derive(clap::Args)]
 pub struct RemovalArgs {
-    /// What the removal keeps out from now on, beside new content under the same keys.
+    /// Which later texts the removal blocks, besides new content under the same keys.
     #[arg(long, value_enum, default_value_t)]
     block: BlockReach,
-    /// Let the same texts and keys come in again.
+    /// Block nothing: the same texts and keys may be ingested again.
     #[arg(long, conflicts_with = "block")]
     no_block: bool,
-    /// Why: kept with the commit, and shown in the table removals of `sql`.
+    /// The reason, stored with the commit and shown in the table removals of `sql`.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -47,23 +47,23 @@ impl RemovalArgs {
     }
 }
 
-/// Remove documents: they stay stored, and are neither kept nor come back with the next ingest.
+/// Remove documents: they stay stored, are no longer kept, and do not come back with the next ingest.
 ///
-/// What had been removed for their sake is decided again. Equal texts, and new content under their keys, are stored as
-/// blocked until `restore`; with `block` also what equals or resembles them. `show` says what keeps a document out.
+/// Documents that were duplicates of them are decided again. Equal texts, and new content under their keys, are stored
+/// as blocked until `restore`; `block` extends this to similar texts. `show` tells what blocks a document.
 #[derive(clap::Args)]
 pub(super) struct RemoveArgs {
     #[command(flatten)]
     which: DocumentArgs,
     #[command(flatten)]
     removal: RemovalArgs,
-    /// Erase the documents too, as `purge` does: nothing brings them back.
+    /// Also erase the documents, as `purge` does: they cannot be restored.
     #[arg(long)]
     purge: bool,
-    /// With `purge`: also where snapshots or plans show the documents.
+    /// With `purge`: even if snapshots or plans have the documents.
     #[arg(long, requires = "purge")]
     force: bool,
-    /// With `purge`: search every row and file afterwards, and write the certificate of it to this file.
+    /// With `purge`: search every row and file afterwards, and write a certificate to this file.
     #[arg(long, requires = "purge", conflicts_with = "dry_run", value_name = "FILE.json", value_parser = on_disk())]
     prove: Option<PathBuf>,
 }
@@ -147,7 +147,7 @@ impl Report for RemoveAnswer {
     }
 }
 
-/// Take removals back: the documents and what they blocked are decided again.
+/// Undo removals: the documents, and those that they blocked, are decided again.
 #[derive(clap::Args)]
 pub(super) struct RestoreArgs {
     #[command(flatten)]
@@ -231,15 +231,15 @@ fn print_change(is_removal: bool, report: &RemovalReport, out: &mut Output) {
     }
 }
 
-/// Erase documents: texts, tokens, fields, keys and whatever quotes them are gone from the disk.
+/// Erase documents from the disk: texts, tokens, fields, keys and everything that quotes them.
 ///
-/// Removes the documents first, as `remove` does; what was removed before is erased likewise. A key stands for every
-/// version that was stored under it. A text that others have too stays theirs. Equal texts, and what comes under the
-/// same keys, are not stored again. Nothing brings the documents back; their numbers are not given again. Goes on where
-/// it was stopped, also without any document named.
+/// The documents are removed first, as by `remove`; already removed ones are erased, too. A key means every version
+/// stored under it. Other documents with the same text keep it. Equal texts and new content under the same keys are not
+/// stored again. Purged documents cannot be restored, and their ids are never reused. After an interrupt run the same
+/// command again, or name no document: it continues.
 #[derive(clap::Args)]
 pub(super) struct PurgeArgs {
-    /// Ids or keys of documents (digits are an id, `key:5` is the key 5); none: finish what was stopped.
+    /// Ids or keys of documents: digits are an id, `key:5` is the key 5. By default none: an interrupted purge is finished.
     #[arg(value_name = "ID|KEY", value_parser = parse_document)]
     documents: Vec<String>,
     /// All documents of a SQL condition.
@@ -253,13 +253,12 @@ pub(super) struct PurgeArgs {
     condition: Option<String>,
     #[command(flatten)]
     removal: RemovalArgs,
-    /// Also where snapshots or plans show the documents, or words in use quote them.
+    /// Erase the documents even if snapshots or plans have them, or stored expressions and recipes quote them.
     ///
-    /// The snapshots lose them, the plans cannot be opened any more, expressions and recipes that quote them are
-    /// redacted.
+    /// The snapshots lose them, the plans can no longer be opened, and the quotes are redacted.
     #[arg(long)]
     force: bool,
-    /// Search every row and every file for all that was ever purged, and write the certificate of it to this file.
+    /// Search every row and every file for everything that was ever purged, and write a certificate to this file.
     #[arg(long, value_name = "FILE.json", conflicts_with = "dry_run", value_parser = on_disk())]
     prove: Option<PathBuf>,
 }

@@ -10,25 +10,25 @@ use corpusdb::report::{CorpusReport, ReportOptions};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Make the data card of a corpus: one page that needs nothing else, or the same figures as JSON.
+/// Write the data card of a corpus: one self-contained page, or the same figures as JSON.
 ///
 /// Sizes by source and language before and after dedup, lengths, duplicates with examples, what is not kept and why,
 /// declared numbers by source, test items that are in it, domains of keys that are addresses, commits and snapshots;
 /// with a plan, what a run gets. Everything is counted from the store, exactly; the same commit gives the same page.
 #[derive(clap::Args)]
 pub(super) struct ReportArgs {
-    /// The page that is written. By default none, and the figures are printed as JSON.
+    /// The page to write. By default none, and the figures are printed as JSON.
     #[arg(id = "html", short = 'o', long = "output", value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
-    /// Write a description in Croissant 1.0 with what is known for responsible use (RAI).
+    /// Write a description in Croissant 1.0, with the vocabulary for responsible AI (RAI).
     ///
-    /// What is filled in there already stays.
+    /// Fields filled in by hand stay when the file is written again.
     #[arg(long, value_name = "FILE", value_parser = on_disk())]
     croissant: Option<PathBuf>,
-    /// Write what the template of the EU for the summary of training content asks, as Markdown.
+    /// Write the EU's public summary of training content, as Markdown.
     #[arg(long, value_name = "FILE", value_parser = on_disk())]
     eu_summary: Option<PathBuf>,
-    /// The corpora that the plan draws from beside this one, in its order; nothing else is told of them.
+    /// Other corpora that the plan draws from, in its order; they are used for the plan only.
     #[arg(long, value_name = "DIR", num_args = 1.., requires = "plan")]
     shards: Vec<PathBuf>,
     #[command(flatten)]
@@ -57,11 +57,11 @@ impl Verb for ReportArgs {
         "corpusdb report crawl --croissant croissant.json --eu-summary summary.md",
     ];
     const NOTES: &str = "\
-The page has no script and reads nothing: it can be mailed, printed, and put on any server. Without --no-texts it shows
-parts of some documents, as examples of duplicates. Without a file, JSON is printed.
+The page has no script and loads nothing: it can be mailed, printed, and put on any server. Unless --no-texts is given it
+shows excerpts of some documents, as examples of duplicates. Without -o, JSON is printed.
 
-A Croissant description and the EU's summary say what the corpus knows; what only a person knows is named on stderr, or a
-blank. What is filled in stays when they are written again.";
+The Croissant description and the EU summary contain what the corpus knows. What only a person knows is listed on stderr,
+or left blank. Fields filled in by hand stay when the file is written again.";
     const STOPS: bool = true;
     type On = Corpus;
     type Options = ReportOptions;

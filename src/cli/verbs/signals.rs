@@ -14,7 +14,7 @@ use serde::Serialize;
 /// Signals of a request: one by one, or those of a set.
 #[derive(clap::Args)]
 struct SignalSelection {
-    /// Signals one by one; `signals list` names them.
+    /// Names of signals; `signals list` has all.
     #[arg(
         value_name = "SIGNAL",
         value_parser = signal_parser(),
@@ -22,7 +22,7 @@ struct SignalSelection {
         required_unless_present = "set"
     )]
     signals: Vec<Signal>,
-    /// Those of a set.
+    /// All signals of a set.
     #[arg(long, value_enum)]
     set: Option<SignalSet>,
 }
@@ -47,16 +47,16 @@ impl SignalSelection {
     }
 }
 
-/// Store signals as fields: of all documents now, and of every document that comes.
+/// Store signals as fields, for all documents now and for every later one.
 ///
-/// One pass over the texts, in commits that can be interrupted: run the same command again. They are seen from the last
-/// commit on. The values stand in the metadata, as signals.NAME; a record that comes again without change is still
-/// recognised. What is stored already stays as it is.
+/// One pass over the texts, in several commits; after an interrupt run the same command again. Queries see the signals
+/// after the last commit. The values are stored in the metadata, as signals.NAME; unchanged records are still
+/// recognised when they are ingested again. Signals already stored are not computed again.
 #[derive(clap::Args)]
 pub(super) struct SignalsAddArgs {
     #[command(flatten)]
     selection: SignalSelection,
-    /// Documents of one commit, at most.
+    /// At most this many documents per commit.
     #[arg(long, value_name = "N", default_value_t = NewField::BATCH, value_parser = clap::value_parser!(u64).range(1..))]
     batch_rows: u64,
 }
@@ -98,7 +98,7 @@ impl Report for SignalsReport {
     }
 }
 
-/// List the signals that can be stored, and what of each the corpus has.
+/// List all signals, and for each whether and for how many documents it is stored.
 #[derive(clap::Args)]
 pub(super) struct SignalsListArgs {}
 
@@ -132,16 +132,16 @@ impl Listed for SignalSummary {
     }
 }
 
-/// Print what a published filter asks, as one condition.
+/// Print the rules of a published filter as one SQL condition.
 ///
-/// Over the fields that `signals add` stores; with `on_text` over the texts, of which nothing need be stored. In
-/// every condition preset('gopher') stands for the first, preset('gopher', 'text') for the second.
+/// The condition uses the fields that `signals add` stores, or with `on_text` the texts, so that no stored signals are
+/// needed. In any condition preset('gopher') means the first form, preset('gopher', 'text') the second.
 #[derive(clap::Args)]
 pub(super) struct SignalsShowArgs {
     /// The set.
     #[arg(value_enum)]
     set: SignalSet,
-    /// Over texts instead of stored fields.
+    /// Compute the signals from texts instead of using stored fields.
     #[arg(long)]
     on_text: bool,
 }
@@ -184,15 +184,15 @@ impl Report for PresetReport {
     }
 }
 
-/// Give stored signals up; the metadata of documents stay as they are.
+/// Drop stored signals; the metadata stay.
 ///
-/// No query sees them from the first commit on, and documents that come get them no more. Refused while the recipe
-/// of a stored plan names one. `signals add` brings them back.
+/// No query sees them after the first commit, and later documents do not get them. Refused while the recipe of a stored
+/// plan uses one. `signals add` stores them again.
 #[derive(clap::Args)]
 pub(super) struct SignalsDropArgs {
     #[command(flatten)]
     selection: SignalSelection,
-    /// Also when recipes of stored plans name them.
+    /// Drop them even if recipes of stored plans use them.
     #[arg(long)]
     force: bool,
 }

@@ -12,14 +12,14 @@ use corpusdb::query::{
 use corpusdb::show::{number, percent_of, size};
 use std::path::PathBuf;
 
-/// Tell what published rules would remove, and show the documents at their thresholds.
+/// Report what published rules would remove, and show the documents at their thresholds.
 ///
-/// Of the kept documents: how each score is spread in each source, what each rule would remove alone and what no other
-/// rule removes, and those just outside and just inside of each threshold. Scores that are stored (`signals add`) are
-/// read of their columns, the others are found in the texts, which takes a pass over these. Nothing is removed.
+/// For the kept documents: the distribution of each signal in each source, what each rule removes, what only this rule
+/// removes, and documents just outside and just inside each threshold. Stored signals (`signals add`) are read from
+/// their columns; the others are computed in a pass over the texts. Nothing is removed.
 #[derive(clap::Args)]
 pub(super) struct SignalsReportArgs {
-    /// Write a page that needs nothing else, too.
+    /// Write a self-contained page, too.
     #[arg(long, value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
     #[command(flatten)]
@@ -36,7 +36,7 @@ impl Verb for SignalsReportArgs {
         "corpusdb signals report crawl --where \"language = 'en'\" --html signals.html",
         "corpusdb signals report crawl --json | jq '.rules[] | {signal, n: .only.documents}'",
     ];
-    const NOTES: &str = "Counts are exact. Quantiles are values that there are: exact for counts below 512, otherwise at most one part in 256 too low.";
+    const NOTES: &str = "Counts are exact. Quantiles are observed values: exact for counts below 512, otherwise at most one part in 256 too low.";
     const STOPS: bool = true;
     type On = Corpus;
     type Options = QualityOptions;

@@ -13,11 +13,11 @@ use serde::Serialize;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// Find stored documents similar to a text or a document; nothing is ingested.
+/// Find stored documents similar to a text or to a stored document; nothing is ingested.
 ///
 /// The text is normalised and sketched by the corpus's policy; documents that share a band with it are ranked by their
-/// exact similarity. One that is less similar than the threshold may share none: its chance is the `found with` of the
-/// answer (`dedup explain` has the whole curve).
+/// exact similarity. A document below the threshold may share no band; the answer shows the probability that it is
+/// found as `found with` (`dedup explain` has the whole curve).
 #[derive(clap::Args)]
 pub(super) struct SimilarArgs {
     /// A stored document, by id or key; `-` reads a text from standard input.
@@ -29,13 +29,13 @@ pub(super) struct SimilarArgs {
     /// The text.
     #[arg(long, conflicts_with = "file", allow_hyphen_values = true)]
     text: Option<String>,
-    /// A file with the text, all of it one document; `-` reads standard input.
+    /// A file whose whole content is the text; `-` reads standard input.
     #[arg(long)]
     file: Option<PathBuf>,
-    /// At most so many documents.
+    /// Show at most N documents.
     #[arg(short, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     k: u32,
-    /// Removed documents too, not only kept ones.
+    /// Show removed documents, too.
     #[arg(long)]
     all: bool,
     /// Only documents of this source.
@@ -65,7 +65,7 @@ impl Verb for SimilarArgs {
         "curl -s https://example.org/page.txt | corpusdb similar crawl -",
     ];
     const NOTES: &str = "\
-A text of fewer tokens than a shingle has no sketch: only documents of exactly its tokens are found.
+A text with fewer tokens than a shingle has no sketch: only documents with exactly these tokens are found.
 Exit code 1 when nothing is found.";
     type On = Corpus;
     type Options = NoOptions;

@@ -13,7 +13,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
-/// Name the present moment.
+/// Create a snapshot of the last commit.
 #[derive(clap::Args)]
 pub(super) struct SnapshotCreateArgs {
     /// The name.
@@ -108,7 +108,7 @@ impl Listed for SnapshotRow {
     }
 }
 
-/// Show what a snapshot keeps of every source, and the plans that draw from it.
+/// Show how much a snapshot keeps of every source, and the plans that draw from it.
 #[derive(clap::Args)]
 pub(super) struct SnapshotShowArgs {
     /// The name.
@@ -149,20 +149,20 @@ impl Report for SnapshotDetails {
     }
 }
 
-/// Show what changed from one snapshot to a later one or to now: added and removed documents and why, in all and by
-/// group.
+/// Show what changed from one snapshot to a later one, or to now: added and removed documents with reasons, in total
+/// and by group.
 #[derive(clap::Args)]
 pub(super) struct SnapshotDiffArgs {
     /// The earlier snapshot.
     #[arg(value_name = "A")]
     earlier: String,
-    /// The later snapshot, or now: the present moment, where no snapshot is called so. By default the present.
+    /// The later snapshot, or now for the last commit (unless a snapshot has this name). By default the last commit.
     #[arg(value_name = "B")]
     later: Option<String>,
-    /// Count by a declared field that is no float (such as a month), or by language, in place of the source.
+    /// Group by a declared field (not a float), such as a month, or by language, instead of by source.
     #[arg(long, value_name = "FIELD", default_value = "source", conflicts_with = "list")]
     by: String,
-    /// List every document that changed, with the reason, and the witness or successor.
+    /// List every changed document with the reason, and its witness or successor.
     #[arg(long)]
     list: bool,
 }
@@ -202,13 +202,13 @@ Changes:
   kept again   was stored in A and not kept, and B keeps it
   removed      A keeps it and B does not
   not kept     came after A, and B does not keep it
-What B keeps is what A keeps, without `removed`, with `kept again` and `added`.
+kept in B = kept in A - removed + kept again + added.
 
 Reasons are those of B: `exact` or `near` to a document that B keeps, `superseded` by new content
 under its key, `empty`, `removed` by `corpusdb remove`, `purged` by `corpusdb purge`, `blocked` by
-such a removal; `unknown` where a removal was taken back since. Values of fields are today's: a snapshot does not remember old ones.
+such a removal; `unknown` if the removal was undone since. Values of fields are today's: a snapshot does not store old ones.
 
-With --json: a `snapshot_diff` in all, then a `snapshot_diff_group` for each group, each with
+With --json: a `snapshot_diff` in total, then a `snapshot_diff_group` for each group, each with
 `added`, `kept_again`, `removed`, `removed_by`, `not_kept`, `not_kept_by`; with --list a
 `snapshot_diff_document` for each document.";
     type On = Corpus;
@@ -378,16 +378,16 @@ impl Verb for SnapshotRenameArgs {
     }
 }
 
-/// Forget a snapshot; refused while stored plans draw from it.
+/// Delete a snapshot; refused while stored plans draw from it.
 ///
-/// No document goes with it, and no token. Plans that draw from it pin their documents: dropped all the same
-/// (`force`), they are built, streamed and verified as before, but no recipe can name it any more, `epoch explain`
-/// does not know what is on neither side of a holdout, and no other snapshot gets its name.
+/// Documents and tokens stay. Plans that draw from it pin their documents: after `force` they are built, streamed and
+/// verified as before, but recipes can no longer name the snapshot, `epoch explain` no longer counts the documents on
+/// neither side of a holdout, and no other snapshot can get its name.
 #[derive(clap::Args)]
 pub(super) struct SnapshotDropArgs {
     /// The name.
     name: String,
-    /// Drop it though stored plans draw from it.
+    /// Drop it even if stored plans draw from it.
     #[arg(long)]
     force: bool,
 }

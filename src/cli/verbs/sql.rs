@@ -16,29 +16,30 @@ use std::path::{Path, PathBuf};
 /// Bytes of a script.
 const MOST: u64 = 64 << 20;
 
-/// Ask with SQL: documents, duplicates, sources, commits, epochs, rejects, tokenizers, snapshots.
+/// Run SQL over documents, duplicates, sources, commits, epochs, rejects, tokenizers and snapshots.
 ///
-/// Without a statement, on a terminal, it is a shell: it keeps a history, completes names, and .help lists its commands.
+/// Without a statement, on a terminal, a shell starts: it keeps a history, completes names, and lists its commands with
+/// .help.
 #[derive(clap::Args)]
 pub(super) struct SqlArgs {
-    /// A statement, or several separated by semicolons; - stands for standard input.
+    /// A statement, or several separated by semicolons; - reads standard input.
     #[arg(conflicts_with = "file")]
     statement: Option<String>,
-    /// Read the statements from a file; - stands for standard input.
+    /// Read the statements from a file; - reads standard input.
     #[arg(short, long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// Write the answer to a file, also in a store (s3://, gs://, az://): .parquet, .arrow, .csv or .jsonl.
     ///
-    /// The last two also with .gz or .zst behind.
+    /// .csv and .jsonl may be followed by .gz or .zst.
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Replace the file of `output`.
+    /// Replace the file of `output` if it exists.
     #[arg(long, requires = "output")]
     force: bool,
-    /// How the answer is printed or written. By default as a table; in a file as its ending says.
+    /// How the answer is printed or written. By default a table; for a file its ending decides.
     #[arg(long, value_enum)]
     format: Option<AnswerFormat>,
-    /// Only documents that this snapshot keeps stand in the table documents; its columns are today's, kept too.
+    /// Only documents that this snapshot keeps are in the table documents; its columns have today's values, also kept.
     #[arg(long, value_name = "NAME")]
     snapshot: Option<String>,
 }
@@ -69,8 +70,8 @@ impl Verb for SqlArgs {
         "corpusdb sql crawl --snapshot june \"SELECT count(*) FROM documents\"",
     ];
     const NOTES: &str = "\
-The statements of a file or of standard input are run one after another until one fails; the error names its line and
-column. -o writes the answer to one statement: complete, or not at all.
+The statements of a file or of standard input run in order until one fails; the error names its line and column.
+-o writes the answer to one statement: complete, or not at all.
 
 docs/reference/sql.md lists every table and column.";
     type On = CorpusPath;

@@ -14,9 +14,9 @@ use std::path::PathBuf;
 /// The form of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum AnswerFormat {
-    /// Columns beside one another, cut to the width of the terminal (160 characters elsewhere)
+    /// Columns side by side, cut to the width of the terminal (elsewhere 160 characters)
     Table,
-    /// Columns under one another, one a line, with their values whole
+    /// One column a line, with complete values
     Line,
     /// Comma-separated with a header line
     Csv,
@@ -24,7 +24,7 @@ pub(super) enum AnswerFormat {
     Json,
     /// The same
     Jsonl,
-    /// A table of Markdown, with values whole
+    /// A Markdown table with complete values
     Markdown,
     /// Parquet, in a file
     Parquet,

@@ -26,7 +26,7 @@ impl Verb for StatsArgs {
         "corpusdb stats crawl --source web --snapshot june",
         "corpusdb stats crawl --json | jq '.columns[] | select(.of_kept)'",
     ];
-    const NOTES: &str = "All numbers are exact. A quantile is a value that there is: the least that so many of the values do not exceed.";
+    const NOTES: &str = "All numbers are exact. A quantile is an observed value: the least one that this share of the values does not exceed.";
     type On = Corpus;
     type Options = DocumentFilter;
     type Report = Stats;

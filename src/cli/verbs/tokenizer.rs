@@ -19,10 +19,10 @@ use serde_json::Value;
 use std::io::{Read, Write as _};
 use std::path::{Path, PathBuf};
 
-/// Register a tokenizer and encode what is stored.
+/// Register a tokenizer and encode the kept documents.
 #[derive(clap::Args)]
 pub(super) struct TokenizerAddArgs {
-    /// The name it gets.
+    /// The name under which it is registered.
     name: String,
     /// A tokenizer.json (of tokenizers 0.x or 1.0), a SentencePiece .model, or, with `pattern`, a tiktoken rank file.
     #[arg(required_unless_present_all = ["vocab", "merges"])]
@@ -33,7 +33,7 @@ pub(super) struct TokenizerAddArgs {
     /// The merges.txt of GPT-2.
     #[arg(long, value_name = "FILE", requires = "vocab", conflicts_with = "file")]
     merges: Option<PathBuf>,
-    /// The split pattern of a tiktoken rank file, which does not hold it.
+    /// The split pattern of a tiktoken rank file, which does not contain it.
     ///
     /// One of gpt2, cl100k, llama3, o200k, qwen2 and tekken, or a regular expression.
     #[arg(long, value_name = "NAME|REGEX", requires = "file")]
@@ -41,7 +41,8 @@ pub(super) struct TokenizerAddArgs {
     /// A special token of a tiktoken rank file.
     #[arg(id = "specials", long = "special", value_name = "TOKEN=ID", requires = "pattern", value_parser = parse_special)]
     specials: Vec<(String, u32)>,
-    /// Whether what is stored is encoded. By default it is; else `tokenizer backfill`, or the next ingest, does it.
+    /// Whether the kept documents are encoded now. By default they are; else by `tokenizer backfill` or the next
+    /// ingest.
     #[arg(id = "backfill", long = "no-backfill", action = clap::ArgAction::SetFalse)]
     backfill: bool,
 }
@@ -166,7 +167,7 @@ pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
     }
 }
 
-/// Encode what a registered tokenizer has not encoded yet; goes on where an interrupt stopped.
+/// Encode the kept documents that a registered tokenizer has not encoded yet; continues after an interrupt.
 #[derive(clap::Args)]
 pub(super) struct TokenizerBackfillArgs {
     /// The tokenizer.
@@ -193,12 +194,12 @@ impl Verb for TokenizerBackfillArgs {
     }
 }
 
-/// Forget a tokenizer with all its ids; refused while a stored plan is by it.
+/// Delete a tokenizer and all its ids; refused while a stored plan uses it.
 #[derive(clap::Args)]
 pub(super) struct TokenizerDropArgs {
     /// The tokenizer.
     name: String,
-    /// Also when plans depend on it (they cannot be opened afterwards) or ids of it came with records.
+    /// Drop it even if plans use it (they can no longer be opened) or records brought its ids.
     #[arg(long)]
     force: bool,
 }
@@ -262,7 +263,7 @@ impl Verb for TokenizerListArgs {
     }
 }
 
-/// Show where a tokenizer came from: record, files, and every decision of its training.
+/// Show the origin of a tokenizer: record, files, and every decision of its training.
 #[derive(clap::Args)]
 pub(super) struct TokenizerShowArgs {
     /// The tokenizer.
@@ -345,9 +346,9 @@ fn plain(value: &Value) -> String {
 /// Compare two tokenizers: ids kept, moved, removed and added.
 #[derive(clap::Args)]
 pub(super) struct TokenizerDiffArgs {
-    /// The one before.
+    /// The first tokenizer.
     a: String,
-    /// The one after.
+    /// The second tokenizer.
     b: String,
 }
 
@@ -433,7 +434,7 @@ impl Verb for TokenizerCheckArgs {
     const EXAMPLES: &[&str] =
         &["corpusdb tokenizer check crawl", "corpusdb tokenizer check crawl llama --json"];
     const NOTES: &str =
-        "Exit code 1 when a case is at fault or a stored id is not the one that its text has.";
+        "Exit code 1 when a case fails or stored ids differ from those of the text.";
     type On = Corpus;
     type Options = NoOptions;
     type Report = TokenizerChecks;
@@ -494,8 +495,8 @@ fn print_check(checked: &CheckedTokenizer, out: &mut Output) {
 
 /// Write a tokenizer to a file: tokenizer.json, or a SentencePiece .model.
 ///
-/// A name that ends in .model gives a SentencePiece model of a BPE on characters or a Unigram; any other name its
-/// tokenizer.json; - prints that.
+/// A name that ends in .model gets a SentencePiece model (of a BPE on characters or a Unigram), any other name the
+/// tokenizer.json; - prints the latter.
 #[derive(clap::Args)]
 pub(super) struct TokenizerExportArgs {
     /// The tokenizer.
@@ -503,7 +504,7 @@ pub(super) struct TokenizerExportArgs {
     /// The file to write.
     #[arg(value_parser = on_disk())]
     file: PathBuf,
-    /// Write the files that it was registered with, verbatim, to the new directory `file`.
+    /// Write the files from which it was registered, unchanged, to the new directory `file`.
     #[arg(long)]
     originals: bool,
 }
@@ -580,10 +581,10 @@ impl Report for TokenizerExportReport {
 pub(super) struct TokenizerEncodeArgs {
     /// The tokenizer.
     name: String,
-    /// The text. By default that of standard input.
+    /// The text. By default standard input is read.
     #[arg(long, allow_hyphen_values = true)]
     text: Option<String>,
-    /// Whether special tokens spelled in the text are special tokens, not text.
+    /// Whether special tokens spelled in the text become special tokens. By default they are plain text.
     #[arg(long)]
     specials: bool,
 }
@@ -596,7 +597,7 @@ pub(super) struct TokenizerDecodeArgs {
     /// The ids.
     #[arg(value_name = "ID")]
     ids: Vec<u32>,
-    /// The ids in one text, with spaces or commas between them. By default that of standard input.
+    /// The ids as one text, separated by spaces or commas. By default standard input is read.
     #[arg(long, conflicts_with = "ids", value_name = "IDS")]
     text: Option<String>,
 }

@@ -13,17 +13,17 @@ use std::path::PathBuf;
 /// Rows of a table of groups.
 const MOST_GROUPS: usize = 12;
 
-/// Analyse tokenizers on the corpus: compression, fertility, parity, vocabulary use, the price of its size.
+/// Analyse tokenizers on the corpus: compression, fertility, parity, use of the vocabulary, and the cost of its size.
 ///
-/// Measured on a uniform sample of the kept documents. The curve of sequence length against vocabulary size is exact
-/// for the texts looked at and needs one tokenizer, trained once at the largest size: BPE and WordPiece are cut to
-/// every size, of a Unigram smaller ones are trained on the sample, which takes about as long as its training did.
+/// Measured on a uniform sample of the kept documents. The curve of sequence length over vocabulary size is exact for
+/// the sample and needs one tokenizer, trained at the largest size. BPE and WordPiece are cut to smaller sizes; for a
+/// Unigram smaller ones are trained on the sample, which takes about as long as its training did.
 #[derive(clap::Args)]
 pub(super) struct TokenizerAnalyseArgs {
     /// The tokenizers.
     #[arg(required = true, value_name = "NAME")]
     names: Vec<String>,
-    /// Write a page that needs no server, script or other file.
+    /// Write a self-contained page.
     #[arg(long, value_name = "FILE", value_parser = on_disk())]
     html: Option<PathBuf>,
     #[command(flatten)]

@@ -23,18 +23,18 @@ use std::path::{Path, PathBuf};
 /// Rows of a table of groups.
 const MOST_GROUPS: usize = 12;
 
-/// Train a tokenizer on the kept documents, register it and encode what is stored.
+/// Train a tokenizer on the kept documents, register it and encode them.
 ///
-/// Equal to the stock trainer of the library tokenizers on the same texts, unless counts are weighed or too large for it.
+/// The result equals that of the library tokenizers on the same texts, unless counts are weighted or too large for it.
 /// The same corpus and options give the same file. After an interrupt run the same command again.
 #[derive(clap::Args)]
 pub(super) struct TokenizerTrainArgs {
-    /// The name it gets.
+    /// The name under which it is registered.
     name: String,
-    /// Factor on the counts of a group, after `alpha`; 0 leaves it out.
+    /// A factor for the counts of a group, applied after `alpha`; 0 leaves the group out.
     #[arg(id = "weights", long = "weight", value_name = "GROUP=FACTOR", value_parser = parse_weight)]
     weights: Vec<(String, f64)>,
-    /// A file with a JSON object of such factors; `weights` comes after it.
+    /// A file with a JSON object of such factors; `weights` overrides it.
     #[arg(id = "weights_file", long = "weights", value_name = "FILE")]
     weights_file: Option<PathBuf>,
     /// A text that must be one token.
@@ -45,10 +45,11 @@ pub(super) struct TokenizerTrainArgs {
         allow_hyphen_values = true
     )]
     seed_tokens: Vec<String>,
-    /// A file of such texts, one a line.
+    /// A file with such texts, one a line.
     #[arg(id = "seed_tokens_file", long = "seed-tokens", value_name = "FILE")]
     seed_tokens_file: Option<PathBuf>,
-    /// Whether what is stored is encoded. By default it is; else `tokenizer backfill`, or the next ingest, does it.
+    /// Whether the kept documents are encoded now. By default they are; else by `tokenizer backfill` or the next
+    /// ingest.
     #[arg(id = "backfill", long = "no-backfill", action = clap::ArgAction::SetFalse)]
     backfill: bool,
     #[command(flatten)]
@@ -159,9 +160,9 @@ fn print_groups(decisions: &TrainingRecord, out: &mut Output) {
 /// Extend a tokenizer: old ids stay, new ones follow.
 ///
 /// Registers the extended tokenizer, encodes what is stored (documents without a new token take over the ids of the
-/// base), and writes tokenizer.json, embedding_map.jsonl and embedding_map.safetensors. Where nothing is new it says so,
-/// and registers and writes nothing: exit code 0 if every term is a token already, 1 if none could become one. After an
-/// interrupt run the same command again.
+/// base), and writes tokenizer.json, embedding_map.jsonl and embedding_map.safetensors. If there is no new token,
+/// nothing is registered or written: exit code 0 if every term is a token already, 1 if no term could become one. After
+/// an interrupt run the same command again.
 #[derive(clap::Args)]
 pub(super) struct TokenizerExtendArgs {
     /// The tokenizer to extend.
@@ -177,17 +178,17 @@ pub(super) struct TokenizerExtendArgs {
         allow_hyphen_values = true
     )]
     terms: Vec<String>,
-    /// A file of such terms, one a line.
+    /// A file with such terms, one a line.
     #[arg(id = "terms_file", long = "terms", value_name = "FILE")]
     terms_file: Option<PathBuf>,
-    /// Go on with byte-pair training for so many new ids (BPE only).
+    /// Continue BPE training for N new ids.
     #[arg(
         long,
         value_name = "N",
         conflicts_with_all = ["terms", "terms_file", "forms", "added_tokens"]
     )]
     grow: Option<u32>,
-    /// Grow on the documents of this SQL condition. By default on all kept ones.
+    /// With `grow`: train on the kept documents for which this SQL condition is true. By default on all kept ones.
     #[arg(
         id = "where",
         long = "where",
@@ -196,7 +197,7 @@ pub(super) struct TokenizerExtendArgs {
         allow_hyphen_values = true
     )]
     condition: Option<String>,
-    /// The least count of a pair that becomes a token.
+    /// The lowest count at which a pair becomes a token.
     #[arg(long, value_name = "N", default_value_t = 2, requires = "grow")]
     min_frequency: u64,
     /// The longest new token, in symbols of the model: bytes of a byte-level BPE.
@@ -205,7 +206,8 @@ pub(super) struct TokenizerExtendArgs {
     /// A new directory for tokenizer.json and the map of new embeddings. By default nothing is written.
     #[arg(long, value_name = "DIR", value_parser = on_disk())]
     out: Option<PathBuf>,
-    /// Whether what is stored is encoded. By default it is; else `tokenizer backfill`, or the next ingest, does it.
+    /// Whether the kept documents are encoded now. By default they are; else by `tokenizer backfill` or the next
+    /// ingest.
     #[arg(id = "backfill", long = "no-backfill", action = clap::ArgAction::SetFalse)]
     backfill: bool,
     #[command(flatten)]

@@ -7,9 +7,9 @@ use std::path::Path;
 /// What to build, and where.
 #[derive(Clone, Copy)]
 pub struct BuildJob<'a> {
-    /// Which epoch of the plan.
+    /// The epoch of the plan, counted from 0.
     pub epoch: u64,
-    /// The directory to make.
+    /// The directory to create.
     pub out: &'a Path,
 }
 

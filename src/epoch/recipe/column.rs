@@ -16,7 +16,7 @@ pub enum Column {
     AttentionMask,
     /// Cumulative lengths of segments, leading 0.
     CuSeqlens,
-    /// The ids, unshifted, and -100 on what is no target.
+    /// The ids, unshifted, and -100 on tokens that are not targets.
     Labels,
     /// 1 where the next token is a target.
     LossMask,

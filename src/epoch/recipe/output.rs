@@ -199,7 +199,7 @@ pub enum Ids {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Compression {
-    /// Not at all.
+    /// No compression.
     None,
     /// Snappy; Parquet only.
     Snappy,

@@ -21,7 +21,7 @@ pub enum TensorView {
     DocumentId,
     /// Places of the tokens in the batch padded to rows x width and flattened.
     Indices,
-    /// The ids, unshifted, and -100 on what is no target.
+    /// The ids, unshifted, and -100 on tokens that are not targets.
     Labels,
     /// Tokens of each row that are not pads.
     Lengths,

@@ -61,10 +61,10 @@ pub enum SpecialInContent {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum TemplateMarkers {
-    /// Ingest nothing: turns could not be told from what is said in them
+    /// Ingest nothing: turn markers could not be distinguished from content
     #[default]
     Special,
-    /// Encode it as the text that it is, and say so in the report
+    /// Encode the markers as plain text, and note it in the report
     Text,
 }
 

@@ -37,7 +37,8 @@ const DECIDING: [&str; 5] = ["remove", "restore", "purge", "redo", "settle"];
 pub struct LoadOptions {
     /// Bytes of text and fields after which a batch is committed.
     pub batch_bytes: u64,
-    /// Compare every removed document with its witness, and make all token ids again, not of one in 64.
+    /// Compare every removed document with its witness, and recompute all token ids. By default one document in 64 is
+    /// checked.
     pub check_all: bool,
     /// Which shard of a load in shards the corpus takes, counted from 0.
     pub shard: Option<u32>,

@@ -22,15 +22,15 @@ const SHOWN: usize = 4000;
 pub struct ReviewOptions {
     /// Only this suite.
     pub suite: Option<String>,
-    /// At most so many pairs.
+    /// Show at most N pairs.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 10))]
     pub limit: usize,
-    /// Pairs drawn by chance with this seed, in place of the worst.
+    /// Show random pairs, drawn with this seed, instead of the worst.
     ///
-    /// Only of such is the precision an estimate for all.
+    /// Only a random draw estimates the precision for all pairs.
     #[cfg_attr(feature = "cli", arg(long, value_name = "SEED"))]
     pub sample: Option<u64>,
-    /// Also pairs that have a verdict.
+    /// Show pairs with a verdict, too.
     #[cfg_attr(feature = "cli", arg(long))]
     pub judged: bool,
     /// From where on a document counts as contaminated: pairs below it are not shown.

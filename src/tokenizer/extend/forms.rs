@@ -7,12 +7,12 @@ use crate::tokenizer::error::TokenizerError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum TermForms {
-    /// Behind a space and elsewhere: two tokens in most models.
+    /// After a space and elsewhere: two tokens in most models.
     #[default]
     Both,
-    /// Only behind a space.
+    /// Only after a space.
     AfterSpace,
-    /// Only where no space is before it, as in a new line.
+    /// Only without a space before it, such as at the start of a line.
     Bare,
 }
 

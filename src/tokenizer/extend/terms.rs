@@ -19,12 +19,12 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct TermOptions {
-    /// Where a term is one token.
+    /// Where a term is one token: after a space, elsewhere, or both.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub forms: TermForms,
     /// Whether a term that the pre-tokenizer splits (COVID-19 in GPT-2) becomes an added token.
     ///
-    /// That is looked for in a text before anything else is done to it, also inside words. Without this such a term is
+    /// Added tokens are found in a text before all other steps, also inside words. Without this option such a term is
     /// refused.
     #[cfg_attr(feature = "cli", arg(long))]
     pub added_tokens: bool,

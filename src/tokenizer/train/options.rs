@@ -16,7 +16,7 @@ pub enum ModelKind {
     /// Byte-pair encoding: on bytes, or on characters with `byte_fallback`.
     #[default]
     Bpe,
-    /// BERT's: words are split greedily, `##` before what continues one.
+    /// As BERT: words are split greedily, and pieces inside a word begin with `##`.
     WordPiece,
     /// The likeliest segmentation under a unigram language model.
     Unigram,
@@ -39,7 +39,7 @@ impl ModelKind {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
 pub enum Digits {
-    /// Every digit by itself.
+    /// Every digit is one token.
     Single,
     /// Groups of up to three, from the left.
     #[serde(rename = "groups-of-3")]
@@ -50,7 +50,7 @@ pub enum Digits {
     Keep,
 }
 
-/// The Unicode normal form that texts are brought to first.
+/// The Unicode normal form applied to texts first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
@@ -59,7 +59,7 @@ pub enum Normalizer {
     Nfc,
     /// Compatibility composition: loses distinctions such as that of `ﬁ` and `fi`.
     Nfkc,
-    /// Texts are taken as they are.
+    /// Texts are not changed.
     #[default]
     None,
 }
@@ -72,31 +72,32 @@ pub struct TrainOptions {
     /// The kind of model.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub model: ModelKind,
-    /// Tokens to end with: special and reserved ones, bytes and characters counted.
+    /// Size of the vocabulary, with special and reserved tokens, bytes and characters.
     ///
-    /// A small corpus may give fewer.
+    /// A small corpus may give fewer tokens.
     #[cfg_attr(feature = "cli", arg(long, default_value_t = 32_768, value_name = "N"))]
     pub vocab_size: u32,
-    /// Whether the symbols of a BPE are characters, not bytes, and rare ones fall back to their bytes.
+    /// Whether the symbols of a BPE are characters, and rare characters fall back to their bytes.
     ///
-    /// As SentencePiece has it: spaces are `▁`. For a Unigram: whether rare characters fall back to bytes.
+    /// As in SentencePiece, spaces are `▁`. For a Unigram: whether rare characters fall back to bytes.
     #[cfg_attr(feature = "cli", arg(long))]
     pub byte_fallback: bool,
-    /// Whether the symbols of a BPE are characters, with `</w>` behind the last one of a word.
+    /// Whether the symbols of a BPE are characters, with `</w>` after the last one of a word.
     ///
-    /// A word is what stands between white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
+    /// Words are separated by white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
     #[cfg_attr(feature = "cli", arg(long, conflicts_with_all = ["byte_fallback", "pattern"]))]
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub end_of_word: bool,
     /// How numbers are split.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub digits: Digits,
-    /// Unused special tokens behind the others: `<|reserved_0|>`, `<|reserved_1|>` and on.
+    /// Number of unused special tokens after the others: `<|reserved_0|>`, `<|reserved_1|>` and so on.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 0))]
     pub reserve: u32,
     /// Special tokens, which get the first ids in this order.
     ///
-    /// WordPiece needs `[UNK]`, a Unigram and a BPE on characters need `<unk>`: it comes first unless it is named here.
+    /// WordPiece needs `[UNK]`; a Unigram and a BPE on characters need `<unk>`. It is added as the first token unless
+    /// it is listed here.
     #[cfg_attr(
         feature = "cli",
         arg(
@@ -111,26 +112,25 @@ pub struct TrainOptions {
     /// default gpt2.
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME|REGEX", value_parser = Pattern::parse))]
     pub pattern: Option<Pattern>,
-    /// The Unicode normal form that texts are brought to first.
+    /// The Unicode normal form applied to texts first.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
     pub normalizer: Normalizer,
-    /// Share of the characters that become tokens; the rarest beyond are left out. By default 0.9995.
+    /// Share of the characters of the texts that become tokens; the rarest ones are left out. By default 0.9995.
     ///
-    /// Byte-level BPE has them all as bytes.
+    /// Byte-level BPE does not need it: it has all characters as bytes.
     #[cfg_attr(feature = "cli", arg(long, value_name = "SHARE"))]
     pub character_coverage: Option<f64>,
-    /// The least count of a pair that becomes a token (BPE, WordPiece), after weighting.
+    /// The lowest count at which a pair becomes a token (BPE, WordPiece), after weighting.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 2))]
     pub min_frequency: u64,
     /// The longest token, in symbols of the model: bytes of a byte-level BPE, else characters.
     ///
-    /// Every token of BPE and WordPiece beyond the first merges is shorter; one of a Unigram is at most as long, by
-    /// default 16.
+    /// For a Unigram the default is 16; for BPE and WordPiece there is no limit.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub max_token_length: Option<u32>,
-    /// Evens groups out: one with the share p of all bytes counts as if it had p^A.
+    /// Balance the groups: one with the share p of all bytes counts as p^A.
     ///
-    /// 1 leaves the counts as they are, 0 makes all groups equal.
+    /// 1 changes nothing, 0 makes all groups equal.
     #[cfg_attr(feature = "cli", arg(long, value_name = "A", default_value_t = 1.0))]
     pub alpha: f64,
     /// Factors on the counts of groups, by name, after `alpha`; 1 where not named, 0 leaves it out.

@@ -26,7 +26,7 @@ pub enum StreamFormat {
     /// The columns of Parquet shards and before them `row` and `batch`. A batch without rows is a record batch without
     /// rows.
     Arrow,
-    /// A row a line
+    /// One row a line
     ///
     /// `row`, `batch`, and the keys of `jsonl` shards. A batch without rows is a line whose `row` is null and whose
     /// lists are empty.
@@ -37,17 +37,18 @@ pub enum StreamFormat {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct StreamViews {
-    /// What rows have beside their ids and segments. By default output.columns of the recipe, or what the format has.
+    /// Columns of rows besides ids and segments. By default output.columns of the recipe, or those of the format.
     ///
-    /// Those that lose what documents say is trained on are refused, unless the recipe has output.ignore_loss.
+    /// A choice that loses the loss masks or weights of documents is refused, unless the recipe has output.ignore_loss.
     #[cfg_attr(
         feature = "cli",
         arg(id = "views", long = "views", value_name = "VIEWS", value_delimiter = ',', value_enum)
     )]
     pub columns: Option<Vec<Column>>,
-    /// One record or line a batch, without pads: its ids end to end, indices, cu_seqlens, max_seqlen, and the `views`.
+    /// Write each batch as one record or line without pads: its ids end to end, indices, cu_seqlens, max_seqlen, and
+    /// the `views`.
     ///
-    /// These must be aligned with the ids.
+    /// Only views that are aligned with the ids are possible.
     #[cfg_attr(feature = "cli", arg(id = "unpad", long = "unpad"))]
     pub unpadded: bool,
 }

@@ -37,19 +37,19 @@ const EXAMPLES: usize = 100;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct QualityOptions {
-    /// The set of rules, and their scores.
+    /// The set of rules, and their signals.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t = SignalSet::All))]
     pub set: SignalSet,
     /// Only documents of this source.
     #[cfg_attr(feature = "cli", arg(long, value_name = "NAME"))]
     pub source: Option<String>,
-    /// Only documents for which this SQL boolean expression over the table documents is true.
+    /// Only documents for which this SQL condition over the table documents is true.
     #[cfg_attr(
         feature = "cli",
         arg(id = "where", long = "where", value_name = "SQL", allow_hyphen_values = true)
     )]
     pub condition: Option<String>,
-    /// Documents shown on either side of each threshold, at most 100.
+    /// Documents to show on each side of a threshold, at most 100.
     #[cfg_attr(
         feature = "cli",
         arg(long, value_name = "N", default_value_t = 2, value_parser = parse_examples)
