@@ -66,7 +66,7 @@ def test_a_matrix_says_how_much_was_there_already(db: corpusdb.Corpus) -> None:
     assert db.duplicates_matrix("source,site").to_pyarrow().equals(table)
     with pytest.raises(corpusdb.NotFound, match="no source `books`"):
         db.duplicates_matrix(source="books")
-    for by, why in [("author", "cannot count by `author`"), ("site:month", "no timestamp"), (["site", "site"], "twice")]:
+    for by, why in [("author", "cannot group by `author`"), ("site:month", "not a timestamp"), (["site", "site"], "twice")]:
         with pytest.raises(corpusdb.BadQuery, match=why):
             db.duplicates_matrix(by)
 

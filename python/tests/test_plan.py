@@ -272,5 +272,5 @@ def test_rows_of_chats_are_trained_on_where_their_answers_are(tmp_path: Path) ->
     trained = row["labels"] != -100
     assert 0 < trained.sum() < len(trained)
     assert (row["labels"][trained] == row["input_ids"][trained]).all()
-    with pytest.raises(errors.BadRecipe, match="trained on"):
+    with pytest.raises(errors.BadRecipe, match="have loss masks"):
         plan.row(0, views=["position_ids"])

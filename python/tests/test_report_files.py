@@ -51,7 +51,7 @@ def test_no_page_takes_the_place_of_another_file(db: corpusdb.Corpus, tmp_path: 
     ]:
         with pytest.raises(corpusdb.AlreadyExists, match="no page of this kind"):
             write()
-    with pytest.raises(corpusdb.BadInput, match="the description that is there is no JSON"):
+    with pytest.raises(corpusdb.BadInput, match="the existing description is not JSON"):
         db.report(croissant=notes)
     assert notes.read_text() == "precious\n"
 

@@ -40,7 +40,7 @@ impl DocumentArgs {
         for document in &self.documents {
             let name = DocumentName::unambiguous(corpus, document)?;
             let named = name.documents(corpus, call.note)?;
-            ensure!(!named.is_empty(), "nothing was changed: `{document}` is no document");
+            ensure!(!named.is_empty(), "nothing was changed: no document `{document}`");
             found.extend(named.iter().map(|id| id.0));
         }
         Ok((found, None))
@@ -143,7 +143,9 @@ pub(super) fn selection(
     call.note(&format!("the condition takes {taken} of {all} documents{colon}{each}"));
     if selection.left_out_null > 0 {
         let nulls = number(selection.left_out_null);
-        call.note(&format!("  it leaves out {nulls} for which it is null, neither true nor false"));
+        call.note(&format!(
+            "  {nulls} documents are left out because the condition is null for them"
+        ));
     }
     Ok(selection)
 }

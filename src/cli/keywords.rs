@@ -182,7 +182,7 @@ fn refused(error: &clap::Error, command: &Command) -> anyhow::Error {
     anyhow::Error::msg(match error.kind() {
         ErrorKind::MissingRequiredArgument => format!("{args} is needed"),
         ErrorKind::ArgumentConflict => {
-            format!("{args} does not go with {}", named(ContextKind::PriorArg).join(", "))
+            format!("{args} cannot be combined with {}", named(ContextKind::PriorArg).join(", "))
         }
         ErrorKind::ValueValidation => match error.source() {
             Some(reason) => format!("{args}: {reason}"),

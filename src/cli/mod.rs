@@ -112,7 +112,7 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     match find_verb(&path) {
         Some(row) => run_row(row, &matches, inner, program),
         None => {
-            output::error(&[format!("`{path}` is no verb")], 2);
+            output::error(&[format!("unknown verb `{path}`")], 2);
             2
         }
     }

@@ -326,7 +326,7 @@ impl Output {
     pub(super) fn capped(&mut self, buckets: u64) {
         if buckets > 0 {
             self.line(format!(
-                "  note: {} crowded buckets were read only in part; what was left out is marked, and `corpusdb dedup settle` compares it",
+                "  note: {} crowded buckets were read only in part; documents with candidates left out are marked, and `corpusdb dedup settle` decides them",
                 show::number(buckets)
             ));
         }

@@ -248,7 +248,7 @@ impl TypedValueParser for PathOnDisk {
             return PathBufValueParser::new().parse_ref(command, argument, value);
         };
         let why = format!(
-            "{scheme}:// is an address, and this is made on disk: give a path, and copy it from there\n"
+            "{scheme}:// is an address, and this must be written to disk: give a path, and copy it from there\n"
         );
         Err(clap::Error::raw(clap::error::ErrorKind::ValueValidation, why).with_cmd(command))
     }

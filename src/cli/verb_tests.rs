@@ -303,7 +303,9 @@ fn keywords_that_do_not_fit_are_refused_by_their_names() {
     assert_eq!(refused("dedup redo", r#"{"bands": 3}"#), "`rows` is needed");
     let both = refused("duplicates", r#"{"key": "k", "list": true}"#);
     assert!(
-        both.contains("`key`") && both.contains("`list`") && both.contains("does not go with"),
+        both.contains("`key`")
+            && both.contains("`list`")
+            && both.contains("cannot be combined with"),
         "{both}"
     );
     assert_eq!(refused("exprot", "{}"), "there is no verb `exprot`");

@@ -39,7 +39,7 @@ pub fn item_of(
     let Some(question) = question.and_then(text) else {
         let known: Vec<&str> = record.keys().map(String::as_str).collect();
         return Err(format!(
-            "there is no question in a field {}; its fields are {}: name the one that has it by `question=`",
+            "no field has the question ({} were tried); its fields are {}: name one with `question=`",
             fields.question.as_deref().map_or_else(|| QUESTIONS.join(", "), str::to_owned),
             known.join(", ")
         ));
@@ -143,6 +143,6 @@ mod tests {
         let error = read(r#"{"q": "Which?", "a": 1}"#, &fields).unwrap_err();
         assert_eq!(error, "there is no field `gold.text`; its fields are q, a");
         let error = read(r#"{"x": "Which?"}"#, &SuiteFields::default()).unwrap_err();
-        assert!(error.contains("its fields are x: name the one that has it by `question=`"));
+        assert!(error.contains("its fields are x: name one with `question=`"));
     }
 }

@@ -33,7 +33,7 @@ pub struct Corpora {
 pub enum ShardError {
     /// A plan, or a document of one, that needs more corpora than are open.
     #[error(
-        "the plan draws from {needed} corpora, and {open} of them {} open: name those beside the first one with `shards=`, in the order in which it was planned",
+        "the plan draws from {needed} corpora, and {open} of them {} open: name the others with `shards=`, in the order in which it was planned",
         if *open == 1 { "is" } else { "are" }
     )]
     TooFew {

@@ -181,7 +181,7 @@ fn training(
     let is_weighed = options.alpha != 1.0 || !options.weights.is_empty();
     Ok(Some(if is_weighed && grouping != by {
         Err(format!(
-            "it was trained with weights on groups by {}: analyse it by the same",
+            "it was trained with weights on groups by {}: analyse it with the same `by=`",
             grouping.name()
         ))
     } else {

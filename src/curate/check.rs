@@ -185,7 +185,7 @@ impl DocumentChecker<'_> {
                 }
             };
             if !is_right {
-                let what = format!("the text of document {document} leads to no eligible one");
+                let what = format!("the text of document {document} leads to no eligible document");
                 self.fault("exact", what);
             }
         }
@@ -206,7 +206,7 @@ impl DocumentChecker<'_> {
         {
             self.fault(
                 "documents",
-                format!("document {document}: fingerprint in the header is not that of its text"),
+                format!("document {document}: the fingerprint in the header differs from that of its text"),
             );
         }
         let stored = self.view.sketch_of_owner(header.text_owner(document))?;
@@ -214,7 +214,10 @@ impl DocumentChecker<'_> {
         if standing != Standing::Purged
             && stored.as_deref() != print.sketch.as_ref().map(Sketch::as_bytes)
         {
-            self.fault("sketches", format!("document {document}: sketch is not that of its text"));
+            self.fault(
+                "sketches",
+                format!("document {document}: the sketch differs from that of its text"),
+            );
         }
         let mode = self.view.policy().mode;
         if (standing == Standing::Empty) != (print.tokens == 0)
@@ -318,7 +321,7 @@ impl DocumentChecker<'_> {
                 self.fault("tokens", what);
             } else if spans != computed {
                 let what = format!(
-                    "document {document}, tokenizer {id}: trained tokens are not those of its text"
+                    "document {document}, tokenizer {id}: trained tokens differ from those of its text"
                 );
                 self.fault("loss", what);
             }
@@ -331,7 +334,7 @@ impl DocumentChecker<'_> {
         let is_border = |at: u32| usize::try_from(at).is_ok_and(|at| text.is_char_boundary(at));
         let mut spans = form.spans.iter().flatten();
         if spans.any(|span| !is_border(span.start) || !is_border(span.end)) {
-            let what = format!("document {document}: trained bytes are not of its text");
+            let what = format!("document {document}: trained bytes are outside its text");
             self.fault("loss", what);
         }
     }

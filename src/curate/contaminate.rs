@@ -270,7 +270,8 @@ impl SuiteCheck {
                 && (built.seeds, built.weak, built.unsearchable)
                     == (record.grams, record.weak, record.unsearchable);
             if !is_same || !stored.into_iter().eq(follows) {
-                let what = format!("{}: they do not follow from its items", record.name);
+                let what =
+                    format!("{}: they differ from those computed from its items", record.name);
                 faults.push(CheckFault { place: "suite_ngrams".to_owned(), what });
             }
         }
@@ -403,7 +404,7 @@ impl JudgedItems {
         let found: Vec<u32> = items.iter().copied().filter(|item| has.contains(item)).collect();
         if found.is_empty() {
             return no_pair(format!(
-                "document {document} has nothing of item `{item}` of suite `{name}`: there is nothing to decide (`corpusdb contamination show` tells what it has)"
+                "document {document} has no evidence of item `{item}` of suite `{name}`, so there is nothing to decide (`corpusdb contamination show` lists its evidence)"
             ));
         }
         Ok(found)

@@ -25,7 +25,7 @@ pub enum CurateError {
     #[error(transparent)]
     Decide(DecideError),
     /// A policy that the stored sketches do not serve.
-    #[error("this corpus cannot go over to {asked}: it has {stored}")]
+    #[error("this corpus cannot change to {asked}: it has {stored}")]
     OtherSketches {
         /// The setting asked for.
         asked: String,
@@ -33,13 +33,13 @@ pub enum CurateError {
         stored: String,
     },
     /// Nothing that could be made current.
-    #[error("no finished re-decision under this policy")]
+    #[error("no finished redo under this policy")]
     NoRedo,
     /// A policy that cannot be written.
     #[error("the policy cannot be stored: {0}")]
     Policy(String),
     /// A reason that is too long to be on record.
-    #[error("a reason of {bytes} bytes: at most {most} are kept on record")]
+    #[error("the reason has {bytes} bytes; at most {most} are stored")]
     Reason {
         /// Its length.
         bytes: usize,
@@ -57,7 +57,7 @@ pub enum CurateError {
         quoted_by: Vec<String>,
     },
     /// Documents that nothing is left of.
-    #[error("{documents} of these documents were purged: nothing is left of them to restore")]
+    #[error("{documents} of these documents were purged and cannot be restored")]
     Purged {
         /// How many.
         documents: u64,
@@ -74,7 +74,7 @@ pub enum CurateError {
     },
     /// Ids that another reference library made, and that this one would not.
     #[error(
-        "the ids of tokenizer `{tokenizer}` were made by {stored}, and this release gives others (document {document})"
+        "the ids of tokenizer `{tokenizer}` were computed by {stored}, and this release computes others (document {document})"
     )]
     OtherLineage {
         /// The tokenizer's name.
@@ -107,7 +107,7 @@ pub enum CurateError {
     Field(String),
     /// A field that recipes of stored plans name.
     #[error(
-        "the recipes of plans {} name field `{field}`: they stay as they are, but cannot be planned or extended again without it",
+        "the recipes of plans {} use field `{field}`: the plans stay, but cannot be planned or extended again without it",
         listed(plans)
     )]
     FieldInUse {
@@ -134,9 +134,7 @@ pub enum CurateError {
     #[error("no kept document is selected, so there is nothing to analyse a tokenizer on")]
     NothingToAnalyse,
     /// Suites that do not fit into memory.
-    #[error(
-        "the n-grams of the suites take {bytes} bytes in memory, and there are {most} for them"
-    )]
+    #[error("the n-grams of the suites need {bytes} bytes of memory, and {most} are available")]
     Suites {
         /// Bytes that they take.
         bytes: u64,
@@ -173,21 +171,19 @@ impl CurateError {
             Self::Decide(error) => return error.hint(),
             Self::Select(error) => return error.hint(),
             Self::OtherSketches { .. } => Hint::text(
-                "what sketches are made with is fixed when a corpus is made: make a new corpus and ingest again",
+                "the settings of sketches are fixed when a corpus is created: create a new corpus and ingest again",
             ),
             Self::NoSource { name, names } => return meant(name, names.iter().map(String::as_str)),
             Self::NoRedo => Hint::text("decide again").with_command("corpusdb dedup redo"),
-            Self::Reason { .. } => Hint::text("name the document that says more"),
+            Self::Reason { .. } => Hint::text("name a document with the details instead"),
             Self::Shown { .. } => Hint::text(
-                "`force=` purges them all the same: the snapshots lose them, the plans cannot be opened any more, and words that quote them are redacted",
+                "`force=` purges them anyway: the snapshots lose them, the plans can no longer be opened, and quotes of them are redacted",
             ),
             Self::Purged { .. } => Hint::text("select others (`standing = 'removed'`)"),
             Self::OtherLineage { .. } => Hint::text(
-                "register its file under another name and backfill, or go on with the older release",
+                "register its file under another name and backfill, or keep using the older release",
             ),
-            Self::InUse { .. } | Self::FieldInUse { .. } => {
-                Hint::text("`force=` drops it all the same")
-            }
+            Self::InUse { .. } | Self::FieldInUse { .. } => Hint::text("`force=` drops it anyway"),
             Self::NothingToTrainOn => Hint::text("ingest some, or widen the condition (`where=`)"),
             Self::NothingToAnalyse => Hint::text("select others, or ingest some first"),
             Self::Suites { bytes, .. } => {
@@ -269,10 +265,10 @@ fn sources(names: &[String]) -> String {
 fn in_use(tokenizer: &str, plans: &[u32], given: u64) -> String {
     let mut what = Vec::new();
     if !plans.is_empty() {
-        what.push(format!("plans {} are by tokenizer `{tokenizer}`", listed(plans)));
+        what.push(format!("plans {} use tokenizer `{tokenizer}`", listed(plans)));
     }
     if given > 0 {
-        what.push(format!("the ids of {given} documents by `{tokenizer}` came with their records and cannot be made again"));
+        what.push(format!("the ids of {given} documents by `{tokenizer}` came with their records and cannot be recomputed"));
     }
     what.join(", and ")
 }

@@ -300,7 +300,7 @@ pub fn drop_field(
     for policy in policies(&view)? {
         if policy.keep == KeepOrder::Field(name.to_owned()) {
             return Err(CurateError::Field(format!(
-                "the keep order goes by field `{name}`; decide by another one first: `corpusdb dedup redo`"
+                "the keep order uses field `{name}`; change it first with `corpusdb dedup redo`"
             )));
         }
     }
@@ -452,17 +452,17 @@ fn check(new: &ComputedField, dependence: &Dependence) -> Result<(), CurateError
     let refused = |why: String| Err(CurateError::Field(why));
     if let Some(chance) = &dependence.chance {
         return refused(format!(
-            "{chance} has another value each time; a field must come out the same when it is computed again"
+            "{chance} returns another value each time; a field must get the same values when it is computed again"
         ));
     }
     if dependence.others {
         return refused(
-            "a field is computed document by document: no aggregates, windows or queries within the expression; write their values to a file with `corpusdb sql` and give them back with `corpusdb field set`".to_owned(),
+            "a field is computed document by document, without aggregates, windows or subqueries; write their values to a file with `corpusdb sql` and set them with `corpusdb field set`".to_owned(),
         );
     }
     if names_column(&new.expression, &new.name) {
         return refused(format!(
-            "the expression names `{}`, the field it is the value of: computed again it would have another value",
+            "the expression uses `{}`, the field that it defines: computed again it would have another value",
             new.name
         ));
     }
@@ -474,7 +474,7 @@ fn refuse_fed(view: &View, name: &str) -> Result<(), CurateError> {
     match view.fed_by(name) {
         None => Ok(()),
         Some(expression) => Err(CurateError::Field(format!(
-            "field `{name}` is a signal, `{expression}`, which every document is given; choose another name, or `corpusdb signals drop` it first"
+            "field `{name}` is the signal `{expression}`, which every document gets; choose another name, or `corpusdb signals drop` it first"
         ))),
     }
 }
@@ -496,7 +496,7 @@ fn kind(
         (None, Some(kind)) => Ok(kind),
         (None, None) => kind_of(view, &new.expression).map_err(select)?.ok_or_else(|| {
             CurateError::Field(
-                "the values of the expression are of no type that a field has; say which: `type=keyword`, int, float, bool or timestamp".to_owned(),
+                "the values of the expression have a type that no field can have; choose one: `type=keyword`, int, float, bool or timestamp".to_owned(),
             )
         }),
     }
@@ -531,7 +531,7 @@ fn begin(
 
 fn raw(value: &Computed) -> Result<Box<RawValue>, CurateError> {
     RawValue::from_string(value.to_json())
-        .map_err(|error| CurateError::Field(format!("a value cannot be spelled: {error}")))
+        .map_err(|error| CurateError::Field(format!("a value cannot be written as JSON: {error}")))
 }
 
 fn select(error: crate::query::QueryError) -> CurateError {

@@ -193,7 +193,7 @@ pub fn switch(
     let generation = Generation(record.generation);
     let before = writer.view().generation();
     let kept = writer.view().with_policy(policy.clone(), generation).kept()?;
-    let mut commits = CommitLoop::begin("taking places over", None, context);
+    let mut commits = CommitLoop::begin("passing places on", None, context);
     write_lineages(writer, policy, (&record, &kept), &mut commits)?;
     let totals = totals(writer.view(), &kept)?;
     let is_other_version = writer.view().policy().normaliser != policy.normaliser;

@@ -92,7 +92,7 @@ fn check_signal(view: &View, signal: &Signal) -> Result<(), CurateError> {
         return Ok(());
     }
     Err(CurateError::Field(format!(
-        "signal `{}` is not stored; `corpusdb signals list` tells which are",
+        "signal `{}` is not stored; `corpusdb signals list` shows which are",
         signal.name
     )))
 }
@@ -234,8 +234,9 @@ fn store(
     filling: &mut [SignalFill],
     values: &[ScoreValue],
 ) -> Result<(), CurateError> {
-    let raw = spelled(values)
-        .map_err(|error| CurateError::Field(format!("a score has no spelling: {error}")))?;
+    let raw = spelled(values).map_err(|error| {
+        CurateError::Field(format!("a score cannot be written as JSON: {error}"))
+    })?;
     let fields: Vec<&FieldDeclaration> = filling.iter().map(|one| &one.field).collect();
     batch.fill_fields(document, &fields, &raw)?;
     for (one, value) in filling.iter_mut().zip(values) {

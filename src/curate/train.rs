@@ -221,7 +221,7 @@ pub fn train_tokenizer(
     let table = count(view, &json, &sample.documents, &groups, context)?;
     if table.sampled_one_in > 1 {
         progress.note(&format!(
-            "memory sufficed for one in {} texts: the counts are of a sample",
+            "memory sufficed for one in {} texts: the counts come from a sample",
             table.sampled_one_in
         ));
     }

@@ -104,7 +104,7 @@ pub fn check_removal(
         [("it", matched.removed_shingles, own), ("its witness", matched.witness_shingles, other)]
     {
         if said != has {
-            return Err(format!("{whose} is said to have {said} shingles, and has {has}"));
+            return Err(format!("{whose} should have {said} shingles and has {has}"));
         }
     }
     let overlap = Overlap { shared: matched.shared, left: own, right: other };

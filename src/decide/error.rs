@@ -22,7 +22,7 @@ pub enum DecideError {
     #[error("document {}: {}", .0.document, .0.why)]
     InvalidDecision(InvalidDecision),
     /// Stored bytes that the craft cannot use.
-    #[error("document {document} has a sketch of {bytes} bytes, not as its policy says")]
+    #[error("the sketch of document {document} has {bytes} bytes, which does not match the policy")]
     Sketch {
         /// The document.
         document: u64,

@@ -55,7 +55,7 @@ impl DecisionSession {
             self.check_interrupt()?;
             let id = rank.document;
             let given = self.imports.given.remove(&id);
-            let given = given.ok_or_else(|| untrue(id, "nothing was decided about it"))?;
+            let given = given.ok_or_else(|| untrue(id, "it has no decision"))?;
             let decision = self.take(rank, given)?;
             self.conclude(id, decision)?;
             if let Some(sketch) = self.overlay.sketch(id)? {
@@ -107,7 +107,7 @@ impl DecisionSession {
         for id in gone {
             if let Some(member) = self.overlay.members(id)?.first() {
                 let key = self.overlay.view.display_key(*member, &self.overlay.header(*member)?)?;
-                let why = format!("it is removed, and the witness of a document, {key:?}");
+                let why = format!("it is removed, but the witness of document {key:?}");
                 return Err(untrue(id, why));
             }
         }
@@ -132,7 +132,7 @@ impl DecisionSession {
                 Ok(if waits { Decision::KEPT } else { decision })
             }
             ImportedDecision::Kept if is_equal => {
-                let why = "it is said to be kept, and a better-ranked document has the same text";
+                let why = "it should be kept, but a better-ranked document has the same text";
                 Err(untrue(id, why))
             }
             ImportedDecision::Kept | ImportedDecision::Later => Ok(Decision::KEPT),
@@ -173,7 +173,7 @@ impl CommitDecisions {
                     return Ok(());
                 }
                 let why = format!(
-                    "it is said to share {} shingles with its witness, and shares {found}",
+                    "it should share {} shingles with its witness and shares {found}",
                     matched.shared
                 );
                 Err(untrue(*document, why))

@@ -16,7 +16,7 @@ pub enum EpochError {
     #[error("recipe: {0}")]
     Recipe(String),
     /// The recipe asks for something this release does not have.
-    #[error("recipe: {what} is not built yet; {instead}")]
+    #[error("recipe: {what} is not supported yet; {instead}")]
     NotBuilt {
         /// The setting asked for, as the recipe spells it.
         what: String,
@@ -25,7 +25,7 @@ pub enum EpochError {
     },
     /// A plan that draws documents of which nothing is left.
     #[error(
-        "the plan draws {documents} documents that were purged: it cannot be built or read any more; plan the recipe again, without them"
+        "the plan draws {documents} documents that were purged, so it can no longer be built or read; plan the recipe again, without them"
     )]
     Purged {
         /// How many.
@@ -33,7 +33,7 @@ pub enum EpochError {
     },
     /// A plan whose recipe quoted a document of which nothing is left.
     #[error(
-        "the recipe of the plan quoted a document that was purged, and is redacted: it cannot be built or read any more; plan the recipe again, without those words"
+        "the recipe of the plan quoted a purged document and is redacted, so the plan can no longer be built or read; plan the recipe again, without those words"
     )]
     Redacted,
     /// A source, tokenizer or special token that does not exist.
@@ -90,7 +90,7 @@ pub enum EpochError {
     },
     /// The budget asks a source for more than its passes hold.
     #[error(
-        "epoch {epoch} with a budget of {budget} {unit} asks {asked} {unit} of source `{name}` by its end, but {passes} hold {available}; \
+        "epoch {epoch} with a budget of {budget} {unit} needs {asked} {unit} of source `{name}` by its end, but {passes} have {available}; \
          lower mix.tokens to {feasible}, raise max_repeats of `{name}` to {needed}, or lower its weight"
     )]
     Infeasible {
@@ -136,7 +136,7 @@ pub enum EpochError {
         instead: String,
     },
     /// Another build makes the same folder.
-    #[error("{} is being made by another build; wait for it, or give another `out=`", path.display())]
+    #[error("{} is being written by another build; wait for it, or give another `out=`", path.display())]
     BuildUnderWay {
         /// The folder.
         path: PathBuf,
@@ -156,8 +156,8 @@ pub enum EpochError {
     },
     /// A world that the rows of a batch do not divide among.
     #[error(
-        "batches of {rows} rows do not divide evenly among {world} ranks, and ranks that have unequal work wait for each other or hang; \
-         use a world that divides {rows}, make batch.rows a multiple of {world}, or allow it (`uneven=`)"
+        "batches of {rows} rows do not divide evenly among {world} ranks, and ranks with unequal work wait for each other or hang; \
+         use a number of ranks that divides {rows}, make batch.rows a multiple of {world}, or allow it (`uneven=`)"
     )]
     Uneven {
         /// Rows of a batch.
@@ -167,7 +167,7 @@ pub enum EpochError {
     },
     /// A view that batches without pads do not have.
     #[error(
-        "{column} is of rows with their pads; batches without pads have labels, loss_mask, loss_weights, position_ids, segment_ids and seq_idx"
+        "{column} needs rows with pads; batches without pads can have labels, loss_mask, loss_weights, position_ids, segment_ids and seq_idx"
     )]
     Views {
         /// The column.
@@ -196,7 +196,7 @@ pub enum EpochError {
     Shards(ShardError),
     /// A corpus that is not the one that a plan draws from.
     #[error(
-        "shard {shard} is another corpus than the plan draws from: name the corpora in the order in which it was planned"
+        "shard {shard} is not the corpus that the plan draws from: name the corpora in the order in which it was planned"
     )]
     OtherShard {
         /// Which one, counted from 0.
@@ -204,7 +204,7 @@ pub enum EpochError {
     },
     /// Two corpora with the same documents.
     #[error(
-        "shards {first} and {second} have the same documents, which would come twice: was one shard of a load brought into two corpora?"
+        "shards {first} and {second} have the same documents, which would be drawn twice: was one shard of a load imported into two corpora?"
     )]
     SameShards {
         /// One of them, counted from 0.
@@ -224,9 +224,7 @@ pub enum EpochError {
     #[error("the plan does not fit this corpus: {0}; plan again")]
     Stale(String),
     /// A plan is to be forgotten from which another one goes on.
-    #[error(
-        "plan {by} goes on from plan {plan}, which is needed to extend it; drop plan {by} first"
-    )]
+    #[error("plan {by} extends plan {plan} and needs it; drop plan {by} first")]
     Needed {
         /// The plan.
         plan: u32,
@@ -243,7 +241,7 @@ pub enum EpochError {
         path: PathBuf,
     },
     /// The folder to write to cannot be made by a rename.
-    #[error("{} has no name of its own to be made under; give `out=` the path of a new directory", path.display())]
+    #[error("{} does not end in a name; give `out=` the path of a new directory", path.display())]
     OutputUnnamed {
         /// The path given, such as `.`.
         path: PathBuf,

@@ -96,7 +96,7 @@ pub fn check_marks(corpora: &Corpora, planned: &Planned) -> Result<Vec<CheckFaul
             let expected = walked.as_ref().and_then(|marks| marks.record(&opened));
             if found.is_some() && found != expected {
                 let what = format!(
-                    "the marks stored with plan {number} are not those of its epoch {epoch}; `corpusdb epoch mark` makes them again"
+                    "the marks stored with plan {number} do not match its epoch {epoch}; `corpusdb epoch mark` computes them again"
                 );
                 faults.push(CheckFault { place: "epochs".to_owned(), what });
             }

@@ -67,7 +67,7 @@ pub fn chain_of(view: &View, number: u32) -> Result<Vec<Planned>, EpochError> {
         };
         let Some(record) = epochs.iter().find(of_hash) else {
             return Err(EpochError::Stale(format!(
-                "plan {} goes on from a plan that this corpus does not have any more; what that one consumed is not known",
+                "plan {} extends a plan that this corpus no longer has; what that one consumed is unknown",
                 number
             )));
         };

@@ -90,10 +90,10 @@ impl Form {
         let (told, framed) = ending(name);
         match options.format.or(told) {
             None => Err(ExportError::Options(format!(
-                "{name} does not tell a form by its ending: name it .parquet, .arrow, .csv or .jsonl (the last two also with .gz or .zst behind), or say `format=`"
+                "{name} has no known ending: name it .parquet, .arrow, .csv or .jsonl (the last two may be followed by .gz or .zst), or give `format=`"
             ))),
             Some(ExportFormat::Text) => Err(ExportError::Options(
-                "text is of documents, not of the rows of a statement: there is parquet, arrow, csv and jsonl".to_owned(),
+                "format text is for documents, not for the rows of a statement: use parquet, arrow, csv or jsonl".to_owned(),
             )),
             Some(format) => {
                 let compression = compression(options.compression.or(framed), format)?;

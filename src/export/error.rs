@@ -24,19 +24,19 @@ pub enum ExportError {
         instead: &'static str,
     },
     /// The output cannot be made by a rename.
-    #[error("{} has no name of its own to be made under; give the path of a file or of a new directory", path.display())]
+    #[error("{} does not end in a name; give the path of a file or of a new directory", path.display())]
     Unnamed {
         /// The path given, such as `.`.
         path: PathBuf,
     },
     /// Another export makes the same output.
-    #[error("{} is being made by another export; wait for it, or give another path", path.display())]
+    #[error("{} is being written by another export; wait for it, or give another path", path.display())]
     UnderWay {
         /// The output.
         path: PathBuf,
     },
     /// A column that an export cannot be parted by.
-    #[error("cannot part an export by `{name}`: {why}; there is {known}")]
+    #[error("cannot partition an export by `{name}`: {why}; there is {known}")]
     NoPartition {
         /// The name asked for.
         name: String,
@@ -47,7 +47,7 @@ pub enum ExportError {
     },
     /// A field of a document has the name of a column beside which it would stand.
     #[error(
-        "document {document} has a field `{name}` of its own, which would stand beside the column `{name}`: give its fields a place of their own with `columns=` {instead}"
+        "document {document} has a field `{name}`, which conflicts with the column `{name}`: write its fields as one column with `columns=` {instead}"
     )]
     Collision {
         /// The document.

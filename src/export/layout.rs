@@ -41,10 +41,10 @@ impl Layout {
             let names = "jsonl, parquet, arrow, csv or text";
             ExportError::Options(match to {
                 Some(to) => format!(
-                    "{} does not say by its ending what is to be written: give `format=` {names}",
+                    "{} has no known ending: give `format=` {names}",
                     without_secrets(&to.to_string_lossy())
                 ),
-                None => format!("a stream has no name that says its form: give `format=` {names}"),
+                None => format!("a stream has no name with an ending: give `format=` {names}"),
             })
         })?;
         let compression = compression(options.compression.or(framed), format)?;
@@ -52,7 +52,7 @@ impl Layout {
         let shard_bytes = match to {
             None if cut => {
                 return Err(unfit(
-                    "a stream is one: `shard_bytes=` and `partition_by=` need a directory",
+                    "a stream is one file: `shard_bytes=` and `partition_by=` need a directory",
                 ));
             }
             None if format == ExportFormat::Parquet => {
@@ -70,7 +70,7 @@ impl Layout {
             }
         };
         if options.separator.is_some() && format != ExportFormat::Text {
-            return Err(unfit("`separator=` stands between texts: it goes with `format=` text"));
+            return Err(unfit("`separator=` needs `format=` text"));
         }
         let columns = columns(view, options, format)?;
         let separator = options.separator.clone().unwrap_or_else(|| "\n".to_owned());
@@ -135,7 +135,7 @@ pub(super) fn compression(
     }
     let known = if format.is_lines() { "none, zstd and gzip" } else { "none" };
     Err(ExportError::Options(format!(
-        "format {} has no compression {}; it has {known}",
+        "format {} cannot have compression {}; it can have {known}",
         format.name(),
         asked.name()
     )))
@@ -152,7 +152,7 @@ fn columns(
         }
         if !options.partition_by.is_empty() || options.all || options.snapshot.is_some() {
             return Err(unfit(
-                "pairs of duplicates are of this moment and of removed documents: leave out `partition_by=`, `all=` and `snapshot=`",
+                "pairs of duplicates have removed documents, as of the last commit: leave out `partition_by=`, `all=` and `snapshot=`",
             ));
         }
         return Ok(options.columns.clone());
@@ -162,31 +162,33 @@ fn columns(
         None => default_columns(view, format),
     };
     if columns.is_empty() {
-        return Err(unfit("no columns are asked for: name at least one"));
+        return Err(unfit("`columns=` is empty: name at least one column"));
     }
     if format == ExportFormat::Text && columns != ["text"] {
         return Err(unfit("format text has one column, `text`; give another `format=` for others"));
     }
     for (at, name) in columns.iter().enumerate() {
         if columns.get(..at).is_some_and(|before| before.contains(name)) {
-            return Err(ExportError::Options(format!("the column `{name}` is asked for twice")));
+            return Err(ExportError::Options(format!("the column `{name}` is named twice")));
         }
         if name == SPREAD && format != ExportFormat::Jsonl {
             return Err(ExportError::Options(format!(
-                "{SPREAD} is a column for each field, which format {} cannot have when records differ: ask for `{META}`, which is all fields as one JSON object, and for declared fields by name",
+                "{SPREAD} makes a column of each field, which format {} cannot do since records differ: use `{META}`, all fields as one JSON object, and name declared fields",
                 format.name()
             )));
         }
         if options.snapshot.is_some() && is_of_standing(view, name) {
             return Err(ExportError::Options(format!(
-                "the column `{name}` is of this moment, not of the snapshot: leave it out, or `snapshot=`"
+                "the column `{name}` has today's values, not the snapshot's: leave it out, or leave `snapshot=` out"
             )));
         }
     }
     // Their values are in the names of the directories.
     columns.retain(|name| !options.partition_by.contains(name));
     if columns.is_empty() {
-        return Err(unfit("every column is in `partition_by=`, and nothing is left for the files"));
+        return Err(unfit(
+            "every column is in `partition_by=`, and no column is left for the files",
+        ));
     }
     Ok(Some(columns))
 }

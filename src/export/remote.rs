@@ -130,7 +130,7 @@ impl RemoteTarget {
         }
         if has_strange {
             return Err(self.taken(
-                "it has other objects than those of an export: give another folder, or remove them",
+                "it has objects that are not from an export: give another folder, or remove them",
             ));
         }
         if has_others && !self.force {

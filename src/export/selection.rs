@@ -55,7 +55,7 @@ pub(super) fn selected(
 ) -> Result<RoaringTreemap, ExportError> {
     if options.all && options.snapshot.is_some() {
         return Err(ExportError::Options(
-            "a snapshot has kept documents only: leave out `all=`, or `snapshot=`".to_owned(),
+            "a snapshot has kept documents only: leave out `all=` or `snapshot=`".to_owned(),
         ));
     }
     if let Some(condition) = &options.condition {
@@ -87,12 +87,12 @@ fn check_condition(
     let Dependence { present, chance, .. } = dependence(view, condition)?;
     if let Some(chance) = chance {
         return Err(ExportError::Options(format!(
-            "the condition uses {chance}, which is another value each time: an export that goes on would have other documents; write the value itself, or take a part by `id % 10 = 0`"
+            "the condition uses {chance}, which returns another value each time: a continued export would have other documents; write a fixed value, or take a part with `id % 10 = 0`"
         )));
     }
     match (present, snapshot) {
         (Some(present), Some(name)) => Err(ExportError::Options(format!(
-            "the condition looks at {present}, which is of this moment and not of the snapshot `{name}`: use columns of the document itself (a snapshot's documents are all kept ones), or leave out `snapshot=`"
+            "the condition uses {present}, which has today's values and not those of the snapshot `{name}`: use columns of the document itself (all documents of a snapshot are kept), or leave out `snapshot=`"
         ))),
         _ => Ok(()),
     }

@@ -60,13 +60,13 @@ pub(super) fn refuse_taken(to: &Path, is_directory: bool, force: bool) -> Result
     }
     if to.is_dir() != is_directory {
         return taken(
-            "a file does not replace a directory, nor a directory a file: give another path",
+            "a file cannot replace a directory, nor a directory a file: give another path",
         );
     }
     let text = || fs::read(to.join(MANIFEST_FILE)).unwrap_or_default();
     if is_directory && serde_json::from_slice::<ExportManifest>(&text()).is_err() {
         return taken(
-            "it has no manifest of an export, and `force=` replaces exports only: remove it, or give another path",
+            "it is not an export (it has no manifest), and `force=` replaces exports only: remove it, or give another path",
         );
     }
     Ok(())

@@ -25,7 +25,7 @@ fn absent_words(field: &str, member: &str, documents: u64, similar: Option<&str>
         format!("none of {documents} new documents has a value of the declared field `{field}`");
     match similar {
         Some(similar) => format!(
-            "{none}; they have `{similar}`: `corpusdb field add` with `from_meta=` {similar} declares that, and `map=` {member}={similar} names it {member} as it comes"
+            "{none}; they have `{similar}`: `corpusdb field add` with `from_meta=` {similar} declares it, and `map=` {member}={similar} renames it to {member} at ingest"
         ),
         None => none,
     }
@@ -40,7 +40,7 @@ fn crowded_words(documents: u64, example: Option<&CrowdedPair>) -> String {
         )
     });
     format!(
-        "{} documents have candidates that were not compared: their crowd does not fit into memory; `corpusdb dedup settle` compares the rest{pair}",
+        "{} documents have candidates that were not compared, since these did not fit into memory; `corpusdb dedup settle` compares the rest{pair}",
         number(documents)
     )
 }
@@ -50,35 +50,35 @@ fn file_alarm_words(alarm: &Alarm) -> String {
     let n = |files: &u64| number(*files);
     match alarm {
         Alarm::DamagedFiles { files, first } => format!(
-            "{} files could not be read to their end; what stood before the damage was read, and the same command reads them when they are mended; the first:\n  {first}",
+            "{} files could not be read to their end; the records before the damage were read, and the same command reads the rest when the files are repaired; the first:\n  {first}",
             n(files)
         ),
         Alarm::ForeignFiles { files, first } => format!(
-            "{} files have no records of the kind that is read; the first:\n  {first}",
+            "{} files have no records of the expected form; the first:\n  {first}",
             n(files)
         ),
         Alarm::HtmlFiles { files, first } => format!(
-            "{} HTML files were taken as they are, with tags and scripts: extract their text to JSON lines first (trafilatura and resiliparse do), or say that you want them so with `format=` text; the first:\n  {first}",
+            "{} HTML files were ingested with tags and scripts: extract their text to JSON lines first (trafilatura and resiliparse do), or confirm it with `format=` text; the first:\n  {first}",
             n(files)
         ),
         Alarm::TrailingBytes { files, first } => format!(
-            "of {} compressed files bytes were left that belong to no frame; the first:\n  {first}",
+            "{} compressed files end with bytes outside any frame, which were skipped; the first:\n  {first}",
             n(files)
         ),
         Alarm::ColumnsLeft { columns } => format!(
-            "columns without a form in JSON were left: {} (`drop_fields=` says that they are not wanted)",
+            "columns that JSON cannot represent were skipped: {} (list them in `drop_fields=` to end this alarm)",
             columns.join(", ")
         ),
         Alarm::ObjectsLeft { objects, first } => format!(
-            "{} objects were left, since no request can ask for them by their names; the first:\n  {first}",
+            "{} objects were skipped, since no request can name them; the first:\n  {first}",
             n(objects)
         ),
         Alarm::NotText { files, first } => format!(
-            "{} files are no text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
+            "{} files are not text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
             n(files)
         ),
         Alarm::Html { pages } => format!(
-            "{} HTML pages of web archives were passed over: extract their text to JSON lines first (trafilatura and resiliparse do), or give the WET files of the crawl",
+            "{} HTML pages of web archives were skipped: extract their text to JSON lines first (trafilatura and resiliparse do), or give the WET files of the crawl",
             n(pages)
         ),
         _ => String::new(),
@@ -111,7 +111,7 @@ fn alarm_words(alarm: &Alarm) -> String {
             pair(example)
         ),
         Alarm::SourceRemoved { source, added, removed, example } => format!(
-            "{} of {} documents of the source {source} were removed as duplicates: of texts that share a template `corpusdb dedup explain` with a threshold of 0.95 says what a higher threshold keeps{}",
+            "{} of {} documents of the source {source} were removed as duplicates: if its texts share a template, `corpusdb dedup explain` with a threshold of 0.95 shows what a higher threshold keeps{}",
             number(*removed),
             number(*added),
             pair(example)
@@ -135,14 +135,16 @@ fn alarm_words(alarm: &Alarm) -> String {
             question(mend)
         ),
         Alarm::MarkerAsText { tokenizer, marker, tokens } => {
-            format!("{tokenizer} reads `{marker}` of the chat template as {tokens} ordinary tokens")
+            format!(
+                "{tokenizer} encodes `{marker}` of the chat template as {tokens} ordinary tokens"
+            )
         }
         Alarm::QuotedArguments { conversations, first } => format!(
-            "in {} conversations the arguments of a tool call are a JSON text, which the chat template quoted a second time, as transformers does; make objects of them first, or take a template that writes texts as they are. The first: {first}",
+            "in {} conversations the arguments of a tool call are JSON in a string, which the chat template quoted a second time, as transformers does; make them objects first, or use a template that writes strings unquoted. The first: {first}",
             number(*conversations)
         ),
         Alarm::WholeChats { added, removed, example } => format!(
-            "{} of {} conversations were removed as similar by their whole text, system prompts included; a corpus made with `profile=` chat compares what is said in the turns{}",
+            "{} of {} conversations were removed as similar by their whole text, with system prompts; a corpus with `profile=` chat compares the content of turns{}",
             number(*removed),
             number(*added),
             pair(example)
@@ -156,14 +158,14 @@ fn alarm_words(alarm: &Alarm) -> String {
         | Alarm::ColumnsLeft { .. }
         | Alarm::ObjectsLeft { .. } => file_alarm_words(alarm),
         Alarm::UnknownFields { fields } => format!(
-            "no record has a field `{}`, which `where=` names: to it such a field is null",
+            "no record has a field `{}`, which `where=` uses: it is null there",
             fields.join("` or `")
         ),
         Alarm::FieldAbsent { field, member, documents, similar } => {
             absent_words(field, member, *documents, similar.as_deref())
         }
         Alarm::FieldMisfits { field, misfits } => format!(
-            "{}, and are null: declare another type (`corpusdb field drop`, then `corpusdb field add`) or mend the values",
+            "{}, and are null: declare another type (`corpusdb field drop`, then `corpusdb field add`) or correct the values",
             misfit_words(field, misfits.kind, misfits.misfits, misfits.values)
         ),
         Alarm::Cluster { witness, size, example } => format!(

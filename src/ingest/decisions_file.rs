@@ -67,7 +67,7 @@ impl DecisionsFile {
                 }),
                 RecordOutcome::Purged(key) => json(&DecisionLine {
                     key: key.clone(),
-                    reason: Some("what it says was purged: it is not stored".to_owned()),
+                    reason: Some("its content was purged: it is not stored".to_owned()),
                     ..DecisionLine::of("purged")
                 }),
             };

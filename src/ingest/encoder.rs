@@ -72,7 +72,7 @@ fn check_supplied_ids(
     }
     let same = made.iter().zip(ids).take_while(|(made, came)| made == came).count();
     let why = format!(
-        "its {} token ids are not the {} that tokenizer `{}` makes of its text: they differ from number {same} on (counted from 0)",
+        "its {} token ids are not the {} of tokenizer `{}` for its text: they differ from number {same} on (counted from 0)",
         ids.len(),
         made.len(),
         tokenizer.name

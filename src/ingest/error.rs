@@ -86,7 +86,7 @@ pub enum IngestError {
     },
     /// A chat template for other tokenizers than the corpus has.
     #[error(
-        "tokenizer `{tokenizer}` reads `{marker}` of the chat template as {tokens} ordinary tokens, so a turn could not be told from what is said in it"
+        "tokenizer `{tokenizer}` encodes `{marker}` of the chat template as {tokens} ordinary tokens, so turn markers could not be distinguished from content"
     )]
     UnknownMarker {
         /// The tokenizer.
@@ -101,7 +101,7 @@ pub enum IngestError {
     Template(#[from] TemplateError),
     /// A field that is no name of a source: it has ever other values.
     #[error(
-        "field `{field}` names more than {most} sources, each of which is held in memory: give a field that names few"
+        "field `{field}` names more than {most} sources, which are kept in memory: give a field that names few"
     )]
     TooManySources {
         /// The field.
@@ -138,14 +138,10 @@ pub enum IngestError {
     #[error(transparent)]
     Io(#[from] IoError),
     /// A bug of ours: a stage of the pipeline ended by panic.
-    #[error(
-        "a stage of the ingest failed unexpectedly (its message stands above); what was committed stays"
-    )]
+    #[error("a stage of the ingest failed unexpectedly (see its message above); commits stay")]
     Panicked,
     /// A signal that this release does not know.
-    #[error(
-        "documents are given the signal `{name}`, which is `{expression}` and nothing that this release knows"
-    )]
+    #[error("documents get the signal `{name}`, `{expression}`, which this release does not know")]
     Signal {
         /// Its name.
         name: String,
@@ -176,13 +172,13 @@ impl IngestError {
             Self::Decide(error) => return error.hint(),
             Self::Tokenizer(error) => return error.hint(),
             Self::Rejected { .. } => {
-                Hint::text("mend it, or have bad records set aside (`on_error=reject`)")
+                Hint::text("repair it, or store bad records as rejects (`on_error=reject`)")
             }
             Self::Refused { .. } => {
-                Hint::text("have it stored without ids of that tokenizer (`on_error=reject`)")
+                Hint::text("store it without ids of that tokenizer (`on_error=reject`)")
             }
             Self::UnknownMarker { .. } => Hint::text(
-                "use the template of this tokenizer, register one that has it as a special token, or take it as text (`template_markers=text`)",
+                "use the template of this tokenizer, register one that has it as a special token, or encode it as text (`template_markers=text`)",
             ),
             Self::Signal { .. } => Hint::text("use the release that stored it, or drop the field")
                 .with_command("corpusdb field drop"),

@@ -291,7 +291,7 @@ fn declared(view: &View, column: &JoinColumn) -> Result<FieldDeclaration, Ingest
     let name = &column.field;
     if let Some(expression) = view.fed_by(name) {
         return Err(IngestError::Join(format!(
-            "field `{name}` is a signal, `{expression}`, which every document is given; set another field, or `corpusdb signals drop` it first"
+            "field `{name}` is the signal `{expression}`, which every document gets; set another field, or `corpusdb signals drop` it first"
         )));
     }
     if let Some(found) = view.field_named(name) {

@@ -67,7 +67,7 @@ impl FileTally {
     /// Notes that bytes of a compressed file were left.
     pub(super) fn note_trailing(&mut self, path: &str, (compression, bytes): (&str, u64)) {
         if self.trailing.len() < NAMED as usize {
-            let what = format!("{path}: {bytes} bytes behind its last {compression} frame");
+            let what = format!("{path}: {bytes} bytes after its last {compression} frame");
             self.trailing.push(what);
         }
     }

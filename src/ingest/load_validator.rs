@@ -97,13 +97,13 @@ impl LoadValidator {
                 };
                 let order = decided(prepared)?.order;
                 if let Some(before) = last.filter(|before| *before >= order) {
-                    let why = format!("`_order` is {order} behind {before}: rows must be in order");
+                    let why = format!("`_order` is {order} after {before}: rows must be in order");
                     return Err(prepared.load_row(why));
                 }
                 last = Some(order);
                 let id = match fates.next() {
                     Some(RecordOutcome::Document(id)) => *id,
-                    _ => return Err(prepared.load_row("what it says was purged")),
+                    _ => return Err(prepared.load_row("its content was purged")),
                 };
                 let is_new = new.next_if(|new| new.id == id);
                 let holder = match is_new {
@@ -124,9 +124,9 @@ impl LoadValidator {
                     let why = if holder.0 >= self.before {
                         "an earlier row of its source has the same key"
                     } else if self.superseded.contains(holder.0) {
-                        "the corpus has this very record, unchanged: leave it out before it is decided, as an ingest skips it"
+                        "the corpus has this record unchanged: leave it out of the decisions, as an ingest skips it"
                     } else {
-                        "the corpus has a document of its source with the same key, and the load does not say that it is superseded: decide against an export that has it, or ingest the record"
+                        "the corpus has a document of its source with the same key, which the load does not supersede: decide against an export that has it, or ingest the record"
                     };
                     return Err(prepared.load_row(why));
                 }
@@ -177,7 +177,7 @@ impl LoadValidator {
                             ImportedDecision::Removed(matched)
                         }
                         None if session.keeps_first() => {
-                            let why = "its witness does not come before it, as it must where the first is kept";
+                            let why = "its witness comes after it, but the keep order is `first`";
                             return Err(prepared.load_row(why));
                         }
                         None => ImportedDecision::Later,
@@ -273,7 +273,7 @@ impl LoadValidator {
         }
         let key = view.display_key(DocId(id), &header)?;
         Err(wrong(format!(
-            "its witness is said to be {:?} of `{said}`, and document {id} of the corpus is {key:?} of `{found}`",
+            "its witness should be {:?} of `{said}`, and document {id} of the corpus is {key:?} of `{found}`",
             removal.witness
         )))
     }
@@ -321,7 +321,7 @@ pub(super) fn check_consistency(decided: &ImportedRow, key: &str) -> Result<(), 
         && kept != Some(cluster.as_str())
     {
         let kept = kept.map_or("none".to_owned(), |kept| format!("{kept:?}"));
-        return Err(format!("`_cluster` is {cluster:?}, and what is kept for it is {kept}"));
+        return Err(format!("`_cluster` is {cluster:?}, and the kept document is {kept}"));
     }
     if let Some(removal) = removal
         && let Some(said) = removal.jaccard
@@ -329,7 +329,7 @@ pub(super) fn check_consistency(decided: &ImportedRow, key: &str) -> Result<(), 
         let computed = stored_match(*standing, removal, DocId(0)).jaccard();
         // Written as a text and read again, it is the same to the last digit.
         if (said - computed).abs() > 1e-12 || said.is_nan() {
-            return Err(format!("`_jaccard` is {said}, and its counts make {computed}"));
+            return Err(format!("`_jaccard` is {said}, and its counts give {computed}"));
         }
     }
     Ok(())
@@ -361,11 +361,11 @@ pub(super) fn check_standing(said: Standing, found: Standing) -> Result<(), Stri
     if said == found {
         return Ok(());
     }
-    Err(format!("it is said to be `{said}`, and is `{found}`"))
+    Err(format!("it should be `{said}` and is `{found}`"))
 }
 
 fn decided(prepared: &FingerprintedRecord) -> Result<&ImportedRow, IngestError> {
-    prepared.decided.as_ref().ok_or_else(|| prepared.load_row("nothing was decided about it"))
+    prepared.decided.as_ref().ok_or_else(|| prepared.load_row("it has no decision"))
 }
 
 fn key_of(prepared: &FingerprintedRecord) -> &str {

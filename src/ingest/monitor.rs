@@ -195,7 +195,7 @@ impl IngestMonitor {
                 false => format!("source = '{}' AND ", self.source.replace('\'', "''")),
             };
             format!(
-                "`corpusdb remove CORPUS --where \"{source}commit > {}\"` removes what this ingest committed before",
+                "`corpusdb remove CORPUS --where \"{source}commit > {}\"` removes the earlier batches of this ingest",
                 self.since
             )
         } else {

@@ -70,7 +70,7 @@ pub(super) fn read_pretokenized(
         None => None,
         Some(_) if text != decoded => {
             return Err(
-                "its `text` is not what its ids spell, so `labels` cannot be told of the text"
+                "its `text` differs from the text of its ids, so `labels` cannot be mapped to it"
                     .to_owned(),
             );
         }
@@ -205,7 +205,7 @@ impl SuppliedTokenOffsets<'_> {
         decode: &mut dyn FnMut(&[u32]) -> Result<String, String>,
     ) -> Result<usize, String> {
         self.left = self.left.checked_sub(id).ok_or(
-            "its `labels` change too often to tell where each of its ids ends in the text, with this tokenizer's decoder; split the record",
+            "its `labels` change too often for this tokenizer's decoder to find the end of each id in the text; split the record",
         )?;
         let spelled = decode(self.ids.get(..id).unwrap_or_default())?;
         // A character that is cut here is spelled otherwise: it belongs to what follows.

@@ -95,7 +95,7 @@ impl RejectTally {
         let (count, records) = (of_kind.count, self.records);
         if of_kind.fields.iter().any(|name| name == field) {
             return Some(format!(
-                "{what} field `{field}` has no value that can be used in {count} of {records} records"
+                "{what} field `{field}` has no usable value in {count} of {records} records"
             ));
         }
         let other = other.or((what == "id").then_some("text"));

@@ -41,7 +41,7 @@ pub fn read_suite(
         bytes += item.parts.iter().chain([&item.id]).map(|part| part.len() as u64).sum::<u64>();
         if bytes > most {
             return Err(IngestError::Suite(format!(
-                "the items are of more than {most} bytes, which are held in memory: raise `memory=`, or add the suite in parts"
+                "the items have more than {most} bytes, which must fit into memory: raise `memory=`, or add the suite in parts"
             )));
         }
         suite.items.push(item);

@@ -127,7 +127,7 @@ impl ArrowContents {
             if block.at < free || block.end() > messages.end || block.metadata == 0 {
                 let (at, end) = (block.at, block.end());
                 return Err(format!(
-                    "its table of contents names a message from byte {at} to {end}, where none stands"
+                    "its table of contents names a message from byte {at} to {end}, where there is no message"
                 ));
             }
             free = block.end();

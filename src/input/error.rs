@@ -30,13 +30,13 @@ pub enum ReadError {
         why: String,
     },
     /// A directory without files that are read.
-    #[error("{}: no files in this directory (hidden ones, markers, descriptions and corpora are left)", path.display())]
+    #[error("{}: no files in this directory (hidden ones, markers, descriptions and corpora are skipped)", path.display())]
     EmptyDirectory {
         /// As given.
         path: PathBuf,
     },
     /// A dataset that was saved with a choice of its rows, which stands in a file of its own.
-    #[error("{}: the dataset is a choice of rows of its files (`_indices_data_files`); write it with all of them and no others: `dataset.flatten_indices().save_to_disk(..)`", path.display())]
+    #[error("{}: the dataset selects rows of its files (`_indices_data_files`); write the selected rows to files first: `dataset.flatten_indices().save_to_disk(..)`", path.display())]
     MappedDataset {
         /// The description that says so.
         path: PathBuf,
@@ -54,7 +54,7 @@ pub enum ReadError {
     },
     /// A compressed stream or a Parquet file that is cut off or damaged. What was read before it
     /// is good.
-    #[error("{}: {what} at byte {offset} of the file; it is cut off or damaged, what came before was read", path.display())]
+    #[error("{}: {what} at byte {offset} of the file; it is truncated or damaged, and the records before were read", path.display())]
     Corrupt {
         /// The file.
         path: PathBuf,
@@ -64,7 +64,7 @@ pub enum ReadError {
         what: String,
     },
     /// Data in which the next record cannot be found. What was read before it is good.
-    #[error("{}: {what}, at byte {offset} of the decompressed data; what came before was read", path.display())]
+    #[error("{}: {what}, at byte {offset} of the decompressed data; the records before were read", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -74,7 +74,7 @@ pub enum ReadError {
         what: String,
     },
     /// A table with a quote that is never closed, so that no row behind it can be told.
-    #[error("{}: a quote that opens on line {line} is not closed before the end of the file; close it, or read quotes as any other character with `quotes=false`; what came before was read", path.display())]
+    #[error("{}: a quote that opens on line {line} is not closed before the end of the file; close it, or read quotes as any other character with `quotes=false`; the records before were read", path.display())]
     OpenQuote {
         /// The file.
         path: PathBuf,
@@ -112,7 +112,7 @@ pub enum ReadError {
         needed: &'static str,
     },
     /// Parquet rows whose fields have no form in JSON.
-    #[error("{}: rows from {row} on cannot be kept as JSON: {what}", path.display())]
+    #[error("{}: rows from {row} on cannot be stored as JSON: {what}", path.display())]
     Rows {
         /// The file.
         path: PathBuf,
@@ -122,7 +122,7 @@ pub enum ReadError {
         what: String,
     },
     /// A record batch of an Arrow file that would not fit into memory.
-    #[error("{}: the record batch that begins with row {row} has {bytes} bytes, and {limit} may be held; give more with `memory=`, or write the file anew in smaller batches (`max_chunksize`, `chunksize`)", path.display())]
+    #[error("{}: the record batch that begins with row {row} has {bytes} bytes, and the limit is {limit}; raise `memory=`, or rewrite the file in smaller batches (`max_chunksize`, `chunksize`)", path.display())]
     Batch {
         /// The file.
         path: PathBuf,
@@ -135,11 +135,13 @@ pub enum ReadError {
     },
     /// Records of a program that have no name to be told by.
     #[error(
-        "records that come from memory need a name, which stands for them in errors and rejects; give one that is not empty"
+        "records from memory need a name, which errors and rejects show; give one that is not empty"
     )]
     NoName,
     /// The iterator that gives records failed. What it gave before is good.
-    #[error("{name}: record {number} (counted from 0) could not be had, what came before was read")]
+    #[error(
+        "{name}: reading record {number} (counted from 0) failed; the records before were read"
+    )]
     Records {
         /// Their name.
         name: String,
@@ -226,7 +228,7 @@ pub(super) fn way_to_text(found: &str) -> String {
             "`chat=messages` with `text_field=conversation` (`chat=sharegpt` where turns have `from` and `value`)",
         )
     } else if has("chosen") && has("rejected") {
-        "they look like preferences, of which one answer can be the text: ingest them with `chat=messages` and `text_field=chosen` where `chosen` is a whole conversation, with `chat=prompt-completion` and `map=completion=chosen` where it is the answer to `prompt`, or with `text_field=chosen` as plain text; the other fields are kept"
+        "they look like preferences, and one answer can be the text: ingest them with `chat=messages` and `text_field=chosen` where `chosen` is a whole conversation, with `chat=prompt-completion` and `map=completion=chosen` where it is the answer to `prompt`, or with `text_field=chosen` as plain text; the other fields are kept"
             .to_owned()
     } else if has("prompt") && has("completion") {
         of_chat("`chat=prompt-completion`")

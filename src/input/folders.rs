@@ -115,11 +115,11 @@ const MARKER_FOLDERS: [&str; 4] =
     ["_temporary", "_delta_log", "_spark_metadata", "_symlink_format_manifest"];
 
 const MARKER: &str = "a marker of the program that wrote the files beside it";
-const DELTA: &str = "the log of a Delta table: files that the table has removed are read too; export the table to read it as it is";
+const DELTA: &str = "the log of a Delta table: files that the table has removed are read, too; export the table to read its current rows";
 const DESCRIBES: &str = "it describes the data beside it";
-const BESIDE: &str = "it stands beside the parts of a dataset and is none of them";
+const BESIDE: &str = "it is beside the parts of a dataset and does not belong to them";
 const UNLISTED: &str = "the dataset that is saved there does not list it";
-pub(super) const HIDDEN: &str = "its name or that of a folder above it begins with a dot";
+pub(super) const HIDDEN: &str = "its name, or that of a folder above it, begins with a dot";
 
 /// Sorts the files of a folder out. `read` gives the first bytes of one, up to [`MOST_STATE`] and one more.
 pub(super) fn sort_out<T>(

@@ -12,7 +12,7 @@ pub(super) fn describe_foreign(head: &[u8], name: &str) -> Option<String> {
     let valid = valid_utf8(head);
     let text = text(head);
     let what = if ends(&[".warc", ".wet", ".wat"]) {
-        "called a web archive (WARC), but no record of one begins it: repair it"
+        "named as a web archive (WARC), but it does not begin with a record: repair it"
     } else if ends(&[".json", ".jsonl", ".ndjson"]) && text.is_some_and(is_json_value) {
         "JSON over several lines, not one object a line: read its objects with --format json"
     } else if begins_as_json(head) {
@@ -24,7 +24,7 @@ pub(super) fn describe_foreign(head: &[u8], name: &str) -> Option<String> {
     } else if valid < head.len() {
         let way = "convert it to UTF-8, such as with `iconv -f WINDOWS-1252 -t UTF-8`";
         return Some(format!(
-            "not encoded as UTF-8 from byte {valid} on, perhaps as Latin-1, Windows-1252 or another of its kind: {way}"
+            "not UTF-8 from byte {valid} on, perhaps Latin-1, Windows-1252 or similar: {way}"
         ));
     } else {
         return None;
@@ -33,8 +33,8 @@ pub(super) fn describe_foreign(head: &[u8], name: &str) -> Option<String> {
 }
 
 const CONVERT: &str = "convert it to JSON lines or Parquet";
-const UNPACK: &str = "unpack it, and give what was in it";
-const DECOMPRESS: &str = "it is compressed twice, decompress it once";
+const UNPACK: &str = "unpack it, and give its content";
+const DECOMPRESS: &str = "it is compressed twice; decompress it once";
 const EXTRACT: &str = "extract its text to JSON lines";
 
 /// Position, bytes, what begins so, the way out.
@@ -43,12 +43,12 @@ const MARKS: [(usize, &[u8], &str, &str); 23] = [
         0,
         b"FEA1",
         "a Feather file of version 1",
-        "write it anew as version 2, with pyarrow.feather.write_feather",
+        "write it again as version 2, with pyarrow.feather.write_feather",
     ),
     (
         0,
         b"filedesc://",
-        "a web archive of before WARC (ARC)",
+        "a web archive in the old ARC format",
         "convert it to WARC (`warcio recompress`)",
     ),
     (0, b"ORC", "an ORC file", CONVERT),

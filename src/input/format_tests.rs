@@ -509,7 +509,8 @@ fn warc_record(kind: &str, content_type: &str, length: usize, payload: &str) -> 
 fn a_wrong_length_in_a_web_archive_is_told_by_its_place() {
     let dir = Dir::new();
     let good = warc_record("conversion", "text/plain", 4, "good");
-    for (length, words) in [(3, "no record stands"), (5, "no record stands"), (400, "file ends")] {
+    for (length, words) in [(3, "no record follows"), (5, "no record follows"), (400, "file ends")]
+    {
         let second = warc_record("conversion", "text/plain", length, "bad!");
         for bytes in [format!("{good}{second}{good}"), format!("{good}{second}")] {
             let packed = [gzip(good.as_bytes()), gzip(&bytes.as_bytes()[good.len()..])].concat();
@@ -555,7 +556,7 @@ fn what_is_no_text_in_a_web_archive_is_refused_passed_over_or_rejected() {
     else {
         panic!("is no text")
     };
-    assert!(why.contains("none of them a text"), "{why}");
+    assert!(why.contains("without any text"), "{why}");
     let options = ReadOptions { max_doc_bytes: 100, ..ReadOptions::default() };
     let long = "z".repeat(3_000_000);
     let http = "HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Encoding: br\r\n\r\n";

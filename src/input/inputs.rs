@@ -114,7 +114,7 @@ fn unreachable_object(address: &str, path: String) -> LeftFile {
         true => (LeftRole::Hidden, folders::HIDDEN),
         false => (
             LeftRole::Unreachable,
-            "no request can ask for it by its name (an empty part, `.`, `..` or a stroke at an end): copy it to another",
+            "no request can name it (an empty part, `.`, `..` or a slash at an end): copy it to another name",
         ),
     };
     LeftFile { path, role, why: why.to_owned() }

@@ -168,7 +168,7 @@ impl MessageStream {
         let checked =
             ArrowContents::parse(&contents).and_then(|contents| match contents.batches() {
                 said if said != batches => Err(format!(
-                    "{batches} record batches stand before its table of contents, which says {said}"
+                    "{batches} record batches are before its table of contents, which counts {said}"
                 )),
                 _ => contents.check(self.first..messages_end),
             });
@@ -295,7 +295,7 @@ impl ArrowReader {
 }
 
 /// Said of a batch before whose dictionaries it stands.
-const BEHIND: &str = "; a dictionary is missing before it: one that stands behind the batches is found in an Arrow file on disk or in a bucket that is not compressed";
+const BEHIND: &str = "; a dictionary is missing before it: a dictionary after the batches is found only in an uncompressed Arrow file, on disk or in a bucket";
 
 fn dictionary_columns(schema: &Schema) -> usize {
     let is_coded = |field: &&&Field| matches!(field.data_type(), DataType::Dictionary(..));
@@ -348,7 +348,7 @@ fn check(metadata: &[u8], body: &[u8], limit: u64, at: u64) -> Result<u64, Arrow
         let (Ok(from), Ok(long)) =
             (usize::try_from(buffer.offset()), usize::try_from(buffer.length()))
         else {
-            return Err(damaged("a buffer stands nowhere"));
+            return Err(damaged("a buffer has no place"));
         };
         if long == 0 {
             continue;

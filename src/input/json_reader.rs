@@ -73,7 +73,7 @@ impl JsonValuesReader {
                 b',' if self.in_array && self.is_behind_value => self.is_behind_value = false,
                 b',' | b']' => return Err(fault("a value is missing")),
                 _ if self.in_array && self.is_behind_value => {
-                    return Err(fault("neither a comma nor the end of the array behind a value"));
+                    return Err(fault("neither a comma nor the end of the array after a value"));
                 }
                 _ => return Ok(JsonGap::Value),
             }

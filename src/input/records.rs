@@ -239,7 +239,7 @@ fn item(record: Record, options: &ReadOptions, origin: RecordOrigin) -> ReadItem
         return reject(reason, origin, text.as_bytes(), bytes);
     }
     if options.whole && !text.is_empty() {
-        let why = "the text of such a record is made of its fields: leave the text empty";
+        let why = "the text of such a record is made from its fields: leave the text empty";
         return reject(RejectReason::Form(why.to_owned()), origin, text.as_bytes(), bytes);
     }
     let (key, named) = match (key, &options.id_field) {

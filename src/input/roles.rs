@@ -53,7 +53,7 @@ impl FieldRoles {
                 && fields.iter().any(|(other, _)| other == ours)
             {
                 return Err(RejectReason::Form(format!(
-                    "field `{ours}` is there beside `{theirs}`, which is to become it"
+                    "field `{theirs}` cannot be renamed to `{ours}`: the record has both"
                 )));
             }
             let name = ours.map_or(name.as_ref(), |(ours, _)| ours.as_str());

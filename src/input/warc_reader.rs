@@ -69,8 +69,10 @@ impl WarcReader {
             _ => NOTHING,
         };
         let Some(payload) = payload(stream, header.bytes, limit)? else {
-            let what =
-                format!("the record says Content-Length: {}, and the file ends", header.bytes);
+            let what = format!(
+                "the record has Content-Length: {}, but the file ends before",
+                header.bytes
+            );
             return Err(fault(what));
         };
         let origin = place.clone().at(at);
@@ -86,7 +88,7 @@ impl WarcReader {
         let next = stream.peek(MARK.len())?;
         if !is_end || (!next.is_empty() && next != MARK) {
             let what = format!(
-                "the record says Content-Length: {}, and no record stands behind it",
+                "the record has Content-Length: {}, but no record follows there",
                 header.bytes
             );
             return Err(fault(what));
@@ -222,7 +224,7 @@ impl FormatReader for WarcReader {
         }
         let why = match pages {
             0 => format!(
-                "a web archive of {records} records, none of them a text: give the WET files of the crawl"
+                "a web archive of {records} records without any text: give the WET files of the crawl"
             ),
             _ => format!(
                 "a web archive of {pages} HTML pages and no text: extract their text to JSON lines first (trafilatura and resiliparse do), or give the WET files of the crawl"
@@ -387,9 +389,9 @@ impl<'r> HttpResponse<'r> {
             // Crawlers that decompress keep the header, too.
             _ if std::str::from_utf8(&body).is_ok() => Ok(body),
             "" | "identity" | "gzip" | "x-gzip" => Ok(body),
-            other => Err(RejectReason::Form(format!(
-                "its body is compressed in a way that is not read: {other}"
-            ))),
+            other => {
+                Err(RejectReason::Form(format!("its body has an unsupported compression: {other}")))
+            }
         }
     }
 }

@@ -15,7 +15,7 @@ struct NoRoom {
 impl fmt::Display for NoRoom {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (needed, free) = (show::size(self.needed), show::size(self.free));
-        write!(f, "it takes {needed} at least, and the disk has {free} free")
+        write!(f, "it needs at least {needed}, and the disk has {free} free")
     }
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn note_little_room(what: &str, path: &Path, most: u64, context: &Con
 fn little_room(what: &str, path: &Path, most: u64, free: Option<u64>) -> Option<String> {
     let free = free.filter(|free| most > *free)?;
     Some(format!(
-        "{what} may take up to {} more on the disk of {}, which has {} free; should it become full, nothing that was committed is lost",
+        "{what} may need up to {} more on the disk of {}, which has {} free; if it becomes full, commits are not lost",
         show::size(most),
         path.display(),
         show::size(free),
@@ -84,9 +84,9 @@ mod tests {
         assert_eq!(error.to_string(), "restoring to a/b");
         assert_eq!(
             error.source.to_string(),
-            "it takes 5.0 GB at least, and the disk has 2.0 MB free"
+            "it needs at least 5.0 GB, and the disk has 2.0 MB free"
         );
-        assert!(error.hint().unwrap().text.contains("make room"));
+        assert!(error.hint().unwrap().text.contains("free space"));
     }
 
     #[test]

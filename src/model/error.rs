@@ -266,8 +266,7 @@ impl IoError {
 }
 
 /// Where there is no room.
-const DISK_FULL: &str =
-    "nothing that was committed is lost: make room on that disk, then run the same again";
+const DISK_FULL: &str = "commits are not lost: free space on that disk, then run the same again";
 
 /// What a system refuses for, as a kind, where there is one, and in the words of its library; and the way out.
 const WAYS_OUT: [(Option<io::ErrorKind>, &str, &str); 9] = [
@@ -281,22 +280,22 @@ const WAYS_OUT: [(Option<io::ErrorKind>, &str, &str); 9] = [
     (
         None,
         "Too many open files",
-        "every table of a corpus is held open, one file for some 64 MB: raise the limit of open files (`ulimit -n 65536`; the hard limit is in /etc/security/limits.conf), or make fewer files by compacting it",
+        "a corpus keeps its files open, one for about 64 MB: raise the limit of open files (`ulimit -n 65536`; the hard limit is in /etc/security/limits.conf), or compact the corpus to have fewer files",
     ),
     (
         Some(io::ErrorKind::ReadOnlyFilesystem),
         "Read-only file system",
-        "what writes to a corpus needs a file system that is mounted for writing; what only reads goes on, beside a copy or a remount",
+        "writing to a corpus needs a file system that is mounted for writing: remount it, or write to a copy; reading works as it is",
     ),
     (
         Some(io::ErrorKind::PermissionDenied),
         "Permission denied",
-        "it belongs to another user, or is not to be written to: change its owner or mode, or run this as its owner",
+        "it belongs to another user, or is write-protected: change its owner or mode, or run this as its owner",
     ),
     (
         None,
         "No locks available",
-        "the file system keeps no locks, or no more of them: use one on a local disk, or mount it with locks (NFS needs its lock service)",
+        "the file system has no locks, or no more of them: use a local disk, or mount it with locks (NFS needs its lock service)",
     ),
     (
         Some(io::ErrorKind::Unsupported),
@@ -306,7 +305,7 @@ const WAYS_OUT: [(Option<io::ErrorKind>, &str, &str); 9] = [
     (
         None,
         "Input/output error",
-        "the disk does not give or take its bytes: look into the system's log, copy what can be read to another disk, then run a deep check there",
+        "the disk fails to read or write: look into the system's log, copy what can be read to another disk, then run a deep check there",
     ),
 ];
 
@@ -343,7 +342,7 @@ impl fmt::Display for Interrupted {
         if let Some((count, what)) = self.done {
             write!(f, "{count} {what}, ")?;
         }
-        f.write_str("run the same command again to go on")
+        f.write_str("run the same command again to continue")
     }
 }
 
@@ -426,7 +425,7 @@ mod tests {
         let hint =
             |kind: io::ErrorKind| IoError::of("writing", Path::new("a/b"))(kind.into()).hint();
         let told = |kind| hint(kind).unwrap().to_string();
-        assert!(told(io::ErrorKind::StorageFull).contains("make room on that disk"));
+        assert!(told(io::ErrorKind::StorageFull).contains("free space on that disk"));
         assert!(told(io::ErrorKind::ReadOnlyFilesystem).contains("mounted for writing"));
         assert!(told(io::ErrorKind::PermissionDenied).contains("belongs to another user"));
         assert_eq!(hint(io::ErrorKind::NotFound), None);
@@ -450,7 +449,7 @@ mod tests {
 
     #[test]
     fn a_stop_says_what_was_done_until_then() {
-        let again = "run the same command again to go on";
+        let again = "run the same command again to continue";
         assert_eq!(Interrupted::default().to_string(), format!("interrupted; {again}"));
         let some = Interrupted { done: Some((17, "documents were added")) };
         assert_eq!(some.to_string(), format!("interrupted; 17 documents were added, {again}"));

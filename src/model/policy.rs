@@ -394,23 +394,25 @@ pub enum PolicyError {
     #[error("threshold {0} is not in 0.1..=1.0{percent}", percent = of_percent(*.0))]
     Threshold(f64),
     /// No keep order.
-    #[error("`{0}` is no keep order; write first, longest, source-priority:A,B,... or field:NAME")]
+    #[error(
+        "`{0}` is not a keep order; write first, longest, source-priority:A,B,... or field:NAME"
+    )]
     Keep(String),
     /// No profile.
-    #[error("`{0}` is no profile; there are {names}, and web@1 and chat@1 with the words of earlier releases", names = names(&Profile::ALL.map(Profile::name)))]
+    #[error("`{0}` is not a profile; there are {names}, and web@1 and chat@1 with the word rules of earlier releases", names = names(&Profile::ALL.map(Profile::name)))]
     Profile(String),
     /// No normaliser.
-    #[error("`{0}` is no normaliser; there are {names}; `web` is the newest of its versions", names = names(&Normaliser::ALL.map(Normaliser::name)))]
+    #[error("`{0}` is not a normaliser; there are {names}; `web` is the newest version", names = names(&Normaliser::ALL.map(Normaliser::name)))]
     Normaliser(String),
     /// A keep order that has a source in two places.
     #[error("source `{0}` is named twice; name each once, the preferred one first")]
     NamedTwice(String),
     /// Bands without their rows, or rows without bands.
-    #[error("`bands=` and `rows=` go together: give both or none")]
+    #[error("`bands=` and `rows=` belong together: give both or neither")]
     BandsWithoutRows,
     /// Another number of slots than all sketches of a profile have.
     #[error(
-        "the sketch of profile {profile} has {hashes} hashes, always; leave `hashes=` out, or begin with `profile=` bigcode"
+        "the sketch of profile {profile} always has {hashes} hashes; leave `hashes=` out, or use `profile=` bigcode"
     )]
     FixedHashes {
         /// The profile.
@@ -420,7 +422,7 @@ pub enum PolicyError {
     },
     /// A setting by which the sketches of a corpus were made.
     #[error(
-        "`{setting}=` cannot be changed in a corpus: its sketches are made; leave it out, or ask `corpusdb dedup explain` without a corpus what another policy comes to"
+        "`{setting}=` cannot be changed in a corpus, which has its sketches already; leave it out, or run `corpusdb dedup explain` without a corpus to see another policy"
     )]
     Fixed {
         /// The setting, by its name on the command line.
@@ -441,7 +443,7 @@ pub enum PolicyError {
     Shingle(u32),
     /// Sketches that this release does not make.
     #[error(
-        "the sketches have signature version {0}, this release makes version {SIGNATURE_VERSION}, and the two do not compare: use a release that makes {0}, or ingest into a new corpus"
+        "the sketches have signature version {0}, this release computes version {SIGNATURE_VERSION}, and the two cannot be compared: use a release with version {0}, or ingest into a new corpus"
     )]
     SignatureVersion(u32),
     /// Slots that the sketch function does not have.
@@ -621,7 +623,7 @@ impl fmt::Display for Policy {
             )?;
         }
         if self.mode.is_near() && self.compared == ComparedPart::Turns {
-            f.write_str(", compares what is said in turns")?;
+            f.write_str(", compares the content of turns")?;
         }
         if self.mode != DedupMode::None {
             write!(f, ", keep {}, scope {}", self.keep, self.scope.name())?;

@@ -141,7 +141,7 @@ impl DecisionOptions {
         }
         if policy.mode == DedupMode::Lsh && self.threshold.is_some() {
             remarks.push(
-                "note: mode lsh does not verify similarity: the threshold only set the bands; mode components verifies"
+                "note: mode lsh does not verify similarity: the threshold only sets the bands; mode components verifies"
                     .to_owned(),
             );
         }
@@ -300,7 +300,7 @@ mod tests {
         let far = of(Some(8.0));
         assert_eq!(refused(&far), "threshold 8 is not in 0.1..=1.0");
         let half = decided(DecisionOptions { rows: Some(3), ..DecisionOptions::default() });
-        assert!(refused(&half).contains("give both or none"));
+        assert!(refused(&half).contains("give both or neither"));
         let hashes = PolicySettings { hashes: Some(128), ..web.clone() };
         assert!(refused(&hashes).starts_with("the sketch of profile web has 256 hashes"));
         let shingle = PolicySettings { shingle: Some(0), ..web };

@@ -110,10 +110,7 @@ impl fmt::Display for RejectReason {
             Self::NoText(field) => write!(f, "no text: field `{field}` is absent or null"),
             Self::TextNotString(field) => write!(f, "text field `{field}` is not a string"),
             Self::BadId(field) => {
-                write!(
-                    f,
-                    "id field `{field}` is absent, blank, or neither a text nor a whole number"
-                )
+                write!(f, "id field `{field}` is absent, blank, or neither a string nor an integer")
             }
             Self::NotUtf8(at) => write!(f, "invalid UTF-8 at byte {at} of the record"),
             Self::Form(why) | Self::NotText(why) => f.write_str(why),

@@ -76,7 +76,7 @@ pub fn parse_share(text: &str) -> Result<f64, String> {
 pub fn parse_disk_path(text: &str) -> Result<PathBuf, String> {
     match text.split_once("://") {
         Some((scheme, _)) => Err(format!(
-            "{scheme}:// is an address, and this is made on disk: give a path, and copy it from there"
+            "{scheme}:// is an address, and this must be written to disk: give a path, and copy it from there"
         )),
         None => Ok(PathBuf::from(text)),
     }

@@ -20,7 +20,7 @@ const MOST_LINKS: usize = 40;
 pub enum OutputError {
     /// The address of a store: it would become a directory named `s3:`. It is not repeated, for it may have secrets.
     #[error(
-        "{scheme}:// is an address, and this is made on disk: give a path, and copy it from there"
+        "{scheme}:// is an address, and this must be written to disk: give a path, and copy it from there"
     )]
     Address {
         /// Of what kind.
@@ -33,7 +33,7 @@ pub enum OutputError {
         path: PathBuf,
     },
     /// Neither a file nor anything that can be written to from front to end.
-    #[error("{}: it is a {what}, which nothing is written to; name a file, a pipe or /dev/stdout", path.display())]
+    #[error("{}: it is a {what}, which cannot be written to; name a file, a pipe or /dev/stdout", path.display())]
     Unsuitable {
         /// The name.
         path: PathBuf,
@@ -41,7 +41,7 @@ pub enum OutputError {
         what: &'static str,
     },
     /// What is read stands there.
-    #[error("{}: it is read by this very command ({}), and would be written over; give another path", path.display(), input.display())]
+    #[error("{}: this command reads it ({}), and it would be overwritten; give another path", path.display(), input.display())]
     Input {
         /// The name.
         path: PathBuf,
@@ -49,7 +49,7 @@ pub enum OutputError {
         input: PathBuf,
     },
     /// A file stands there that nobody asked to replace.
-    #[error("{}: there is a file already, and it is {instead}; remove it, or give another path", path.display())]
+    #[error("{}: the file exists, and it is {instead}; remove it, or give another path", path.display())]
     Taken {
         /// The name.
         path: PathBuf,

@@ -55,7 +55,7 @@ impl<'a> CardPage<'a> {
             numbers.is_some().then_some(("numbers", "Declared numbers, by source")),
             Some(("contamination", "Test items in it")),
             Some(("domains", "Domains")),
-            Some(("history", "How it came to be")),
+            Some(("history", "How it was built")),
             plan.is_some().then_some(plan::TITLE),
             Some(("method", "What the figures mean")),
         ];
@@ -416,7 +416,7 @@ fn growth_chart(stretches: &[CommitStretch], added: u64) -> Chart {
     let lines = [line("came in", |it| it.added), line("kept then", |it| it.kept)];
     let last = stretches.last().map_or(0, |it| it.last);
     let (x, y) = (ChartAxis::counted(last, "commit"), ChartAxis::counted(added, "documents"));
-    let shows = "two rising lines over the commits in their order, of documents that came in, and of those of them that \
-                 were kept when they came";
+    let shows =
+        "two rising lines over the commits: documents ingested, and those kept at their commit";
     line_chart(&AltText::new("Documents by commit", shows), &x, &y, &lines)
 }

@@ -15,20 +15,20 @@ const CONTEXT: &str = include_str!("templates/croissant.json");
 
 /// What a store cannot know, with what it is.
 const BLANKS: &[(&str, &str)] = &[
-    ("license", "the licence, by its address"),
-    ("url", "where the data set is described"),
+    ("license", "the address of the licence"),
+    ("url", "the address of a description of the data set"),
     ("creator", "who made it"),
-    ("publisher", "who publishes it"),
-    ("datePublished", "when it was published"),
-    ("citeAs", "how it is cited"),
+    ("publisher", "the publisher"),
+    ("datePublished", "the date of publication"),
+    ("citeAs", "the citation"),
     ("keywords", "what it is about"),
     ("rai:dataCollection", "how the data was collected"),
-    ("rai:dataCollectionType", "by which kinds of means"),
-    ("rai:dataCollectionTimeframe", "between which days"),
+    ("rai:dataCollectionType", "by which types of collection"),
+    ("rai:dataCollectionTimeframe", "in which period"),
     ("rai:dataLimitations", "what it should not be used for, and why"),
     ("rai:dataUseCases", "what it is for"),
-    ("rai:dataSocialImpact", "what its use may do to people"),
-    ("rai:personalSensitiveInformation", "what of people is in it"),
+    ("rai:dataSocialImpact", "the social impact of its use"),
+    ("rai:personalSensitiveInformation", "which personal or sensitive data it contains"),
     ("rai:dataReleaseMaintenancePlan", "how it is kept up to date"),
 ];
 
@@ -94,11 +94,11 @@ pub(super) fn earlier(file: &Path) -> Result<Option<String>, PageError> {
 fn object(text: &str) -> Result<Map<String, Value>, PageError> {
     match serde_json::from_str(text) {
         Ok(Value::Object(object)) => Ok(object),
-        Ok(_) => Err(PageError::Description(
-            "the description that is there is no JSON object".to_owned(),
-        )),
+        Ok(_) => {
+            Err(PageError::Description("the existing description is not a JSON object".to_owned()))
+        }
         Err(error) => {
-            let why = format!("the description that is there is no JSON: {error}");
+            let why = format!("the existing description is not JSON: {error}");
             Err(PageError::Description(why))
         }
     }
@@ -113,15 +113,14 @@ fn known(report: &CorpusReport) -> Result<Map<String, Value>, PageError> {
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": report.name,
         "description": format!(
-            "A text corpus of {} documents ({} bytes of UTF-8 text) from {} sources, kept of {} that were ingested, by \
-             corpusdb {}.",
+            "A text corpus of {} documents ({} bytes of UTF-8 text) from {} sources, kept from {} ingested ones, by corpusdb {}.",
             kept.documents, kept.bytes, report.about.sources, all.documents, report.version
         ),
         "version": format!("{}.{}.0", report.about.generation, report.about.commit),
         "rai:dataPreprocessingProtocol": preprocessing(report),
         "rai:dataManipulationProtocol": manipulation(report),
         "rai:dataCollectionMissingData": format!(
-            "{} records could not be read and were set aside.", report.about.rejects
+            "{} records could not be read and were rejected.", report.about.rejects
         ),
         "rai:dataCollectionRawData": sources(report).join(" "),
         "rai:dataBiases": biases(report),
@@ -202,7 +201,9 @@ fn sources(report: &CorpusReport) -> Vec<String> {
     }
     if let Some(domains) = report.domains.domains.filter(|domains| *domains > 0) {
         let count = report.domains.documents;
-        lines.push(format!("{count} kept documents have an address of the web as their key, from {domains} domains."));
+        lines.push(format!(
+            "{count} kept documents have a web address as their key, from {domains} domains."
+        ));
     }
     lines
 }
@@ -247,7 +248,7 @@ fn documents(report: &CorpusReport) -> Value {
     };
     let mut fields = vec![
         field("key", "sc:Text", "The key of the document."),
-        field("source", "sc:Text", "The source that it came in by."),
+        field("source", "sc:Text", "The source of the document."),
         field("text", "sc:Text", "Its text."),
     ];
     let is_taken = |name: &str| ["key", "source", "text", "meta"].contains(&name);
@@ -279,9 +280,9 @@ fn source_sizes(report: &CorpusReport) -> Value {
     let fields = [
         ("source", "sc:Text", "The name of the source."),
         ("language", "sc:Text", "The language; empty for documents without one."),
-        ("documents", "sc:Integer", "Documents that came in."),
-        ("kept", "sc:Integer", "Those that are kept."),
-        ("kept_bytes", "sc:Integer", "UTF-8 bytes of the texts of these."),
+        ("documents", "sc:Integer", "Documents ingested."),
+        ("kept", "sc:Integer", "Documents kept."),
+        ("kept_bytes", "sc:Integer", "UTF-8 bytes of the texts of the kept documents."),
     ];
     let fields = fields.map(|(name, kind, description)| {
         json!({

@@ -67,7 +67,7 @@ const TEMPLATES: [(&str, &str); 9] = [
 #[non_exhaustive]
 pub enum PageError {
     /// A template does not fit its view-model, which is a fault of corpusdb.
-    #[error("the page cannot be made, a fault of corpusdb: {}", described(.0))]
+    #[error("the page could not be made, a bug in corpusdb: {}", described(.0))]
     Template(minijinja::Error),
     /// The description that a person went on with cannot be taken over.
     #[error("{0}")]

@@ -164,10 +164,10 @@ fn along(epoch: &Explanation) -> Option<AlongFigure> {
     let moved = moved.count() as u64;
     let whole = |value: f64| format!("{value:.0} %");
     let x = ChartAxis::linear(100.0, "of the rows of the run", whole);
-    let y = ChartAxis::linear(most, "share of a stretch", whole);
+    let y = ChartAxis::linear(most, "share of a part of the run", whole);
     let alt = AltText::new(
         "The mix along the run",
-        "for each source a line of its share in each stretch of the run, and a dashed line of the share that it was due",
+        "for each source a line of its share in each part of the run, and a dashed line of the share it was due",
     );
     Some(AlongFigure { moved, chart: line_chart(&alt, &x, &y, &lines) })
 }

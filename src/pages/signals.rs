@@ -8,7 +8,7 @@ use crate::query::{DocumentCounts, QualityExample, QualityReport, QualityRule, S
 use serde::Serialize;
 
 const CONTENTS: [(&str, &str); 4] = [
-    ("sources", "What would go, by source"),
+    ("sources", "What would be removed, by source"),
     ("rules", "What each rule would remove"),
     ("scores", "How scores are spread"),
     ("border", "Documents at the thresholds"),

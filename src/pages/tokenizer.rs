@@ -102,7 +102,7 @@ const SUMMARY: [(&str, SummaryCell); 21] = [
     ("Words cut", |it| shown(it.total.continued_word_share, show::percent)),
     ("Gini over groups, by bytes", |it| shown(it.gini_bytes, three)),
     ("Gini over groups, by characters", |it| shown(it.gini_characters, three)),
-    ("Dearest group against cheapest", |it| {
+    ("Most expensive group against the cheapest", |it| {
         let dearest = it.groups.iter().map(|group| group.parity).fold(1.0, f64::max);
         shown((it.groups.len() > 1).then_some(dearest), times)
     }),
@@ -119,7 +119,7 @@ const SUMMARY: [(&str, SummaryCell); 21] = [
     ("Ids that no text reaches", |it| {
         show::number(it.reach.iter().filter(|row| !row.reached).map(|row| row.ids).sum())
     }),
-    ("Knee of the size, of its price", |it| {
+    ("Knee over the size, and over its cost", |it| {
         let Some(curve) = &it.curve else { return ABSENT.to_owned() };
         let size = |knee: Option<Knee>| {
             knee.map_or_else(|| ABSENT.to_owned(), |knee| show::number(knee.vocab_size))

@@ -40,13 +40,13 @@ struct Unreached<'a> {
 }
 
 const REACH: [(ReachClass, &str); 7] = [
-    (ReachClass::Alone, "reached: its own text gives it"),
+    (ReachClass::Alone, "reached: its own text is encoded as it"),
     (ReachClass::InContext, "reached: in a context only"),
     (ReachClass::PartOfCharacter, "reached: part of a character"),
     (ReachClass::Added, "never: added beside the model"),
-    (ReachClass::NotUtf8, "never: bytes that are in no UTF-8 text"),
-    (ReachClass::NotByModel, "never: the model cuts its text otherwise"),
-    (ReachClass::NotBeforeModel, "never: its text is cut or changed before the model"),
+    (ReachClass::NotUtf8, "never: bytes that no UTF-8 text has"),
+    (ReachClass::NotByModel, "never: the model splits its text differently"),
+    (ReachClass::NotBeforeModel, "never: its text is split or changed before the model"),
 ];
 
 impl<'a> VocabularySection<'a> {

@@ -37,7 +37,7 @@ pub enum QueryError {
     },
     /// A suite that does not fit into memory.
     #[error(
-        "evidence of suite `{suite}` takes some {bytes} bytes in memory, and there are {most} for it: raise `memory=` to {} or more",
+        "evidence of suite `{suite}` needs about {bytes} bytes of memory, and {most} are available: raise `memory=` to {} or more",
         bytes.saturating_mul(4)
     )]
     Suites {
@@ -137,9 +137,7 @@ pub enum QueryError {
         documents: u64,
     },
     /// A stored sketch that the policy cannot have made.
-    #[error(
-        "the sketch of document {document} has {bytes} bytes, which is not what the policy makes"
-    )]
+    #[error("the sketch of document {document} has {bytes} bytes, which does not match the policy")]
     Sketch {
         /// The document.
         document: DocId,
@@ -147,7 +145,7 @@ pub enum QueryError {
         bytes: usize,
     },
     /// Similar documents asked of a corpus that does not look for any.
-    #[error("nothing can be found by its text in mode `none`, which looks for no duplicates")]
+    #[error("mode `none` has no index of texts, so similar documents cannot be found")]
     NotLooked,
     /// A text without a token under the policy's normaliser.
     #[error("the text has no words under the normaliser `{normaliser}`: nothing to look for")]
@@ -156,7 +154,7 @@ pub enum QueryError {
         normaliser: &'static str,
     },
     /// No source has that name.
-    #[error("no source `{name}`: there is {known}")]
+    #[error("no source `{name}`; there is {known}")]
     NoSource {
         /// The name asked for.
         name: String,
@@ -164,7 +162,7 @@ pub enum QueryError {
         known: String,
     },
     /// Documents cannot be counted by that.
-    #[error("cannot count by `{name}`: there is {known} (a declared field that is no float)")]
+    #[error("cannot group by `{name}`; there is {known} (declared fields that are not floats)")]
     NoGroups {
         /// The name asked for.
         name: String,
@@ -172,7 +170,7 @@ pub enum QueryError {
         known: String,
     },
     /// A unit of time that a field does not have.
-    #[error("cannot count by `{name}`: {why}")]
+    #[error("cannot group by `{name}`: {why}")]
     NoUnit {
         /// The field with its unit, as asked for.
         name: String,
@@ -180,14 +178,14 @@ pub enum QueryError {
         why: String,
     },
     /// Documents are to be counted by one field twice.
-    #[error("`{name}` is counted by twice; name each field once")]
+    #[error("`{name}` is named twice; name each field once")]
     GroupedTwice {
         /// The field.
         name: String,
     },
     /// Fields with too many values to count by.
     #[error(
-        "there are more than {most} groups; count by a field with fewer values, by fewer fields, or a timestamp by a unit, such as `published:month`"
+        "there are more than {most} groups; group by a field with fewer values, by fewer fields, or by a unit of a timestamp, such as `published:month`"
     )]
     TooManyGroups {
         /// How many may be counted.
@@ -195,7 +193,7 @@ pub enum QueryError {
     },
     /// Too many pairs of groups to count.
     #[error(
-        "there are more than {most} pairs of groups; count by a field with fewer values, by fewer fields, or what was removed from one source"
+        "there are more than {most} pairs of groups; group by a field with fewer values, by fewer fields, or give one source"
     )]
     TooManyPairs {
         /// How many may be counted.
@@ -203,7 +201,7 @@ pub enum QueryError {
     },
     /// The changes from a moment to an earlier one.
     #[error(
-        "`{from}` (commit {from_commit}) is later than `{to}` (commit {to_commit}): changes are told from the earlier moment, so ask from `{to}` to `{from}`"
+        "`{from}` (commit {from_commit}) is later than `{to}` (commit {to_commit}): give the earlier one first, `{to}` and then `{from}`"
     )]
     Backwards {
         /// The moment asked from.
@@ -217,7 +215,7 @@ pub enum QueryError {
     },
     /// Another policy that what is stored cannot serve.
     #[error(
-        "this corpus cannot go over to {asked}: it has {stored}; mode, threshold, bands and rows, keep order and scope can change"
+        "this corpus cannot change to {asked}: it has {stored}; mode, threshold, bands and rows, keep order and scope can change"
     )]
     Fixed {
         /// What was asked for.
@@ -260,9 +258,9 @@ impl QueryError {
             Self::NoDocument { document, .. } => {
                 Some(Hint::text(format!("a key made of digits is written `key:{document}`")))
             }
-            Self::SameNames { .. } => Some(Hint::text("tell them apart with AS")),
+            Self::SameNames { .. } => Some(Hint::text("rename one with AS")),
             Self::NotLooked => {
-                let text = "make a corpus in mode witness and ingest into it";
+                let text = "create a corpus in mode witness and ingest into it";
                 Some(Hint::text(text).with_command("corpusdb init NEW --mode witness"))
             }
             _ => None,
@@ -392,7 +390,7 @@ pub(super) fn words(error: &DataFusionError) -> String {
         DataFusionError::Plan(text) | DataFusionError::Execution(text) => text.clone(),
         DataFusionError::ResourcesExhausted(text) if text.contains("`memory=`") => text.clone(),
         DataFusionError::ResourcesExhausted(text) => format!(
-            "it needs more memory than there is for queries, a quarter of `memory=`, and cannot spill all of it to disk; give more, or select less ({text})"
+            "it needs more memory than queries have (a quarter of `memory=`), and cannot spill all of it to disk; give more, or select less ({text})"
         ),
         DataFusionError::SQL(inner, _) => {
             inner.to_string().trim_start_matches("sql parser error: ").to_owned()
@@ -432,15 +430,15 @@ fn pattern(text: &str) -> Option<String> {
 fn misplaced(text: &str) -> Option<String> {
     let (_, named) = text.split_once("does not support logical expression ")?;
     Some(if named.starts_with("WindowFunction") {
-        "a window function (OVER) cannot stand in a condition: compute it in a sub-query, as in `id IN (SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM documents) WHERE n <= 100)`".to_owned()
+        "a window function (OVER) is not allowed in a condition: compute it in a subquery, as in `id IN (SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM documents) WHERE n <= 100)`".to_owned()
     } else if ["Exists", "InSubquery", "ScalarSubquery", "SetComparison"]
         .iter()
         .any(|kind| named.starts_with(kind))
     {
-        "a sub-query cannot stand here: use it in a condition of its own, as in `id IN (SELECT witness FROM duplicates)`".to_owned()
+        "a subquery is not allowed here: use it in its own condition, as in `id IN (SELECT witness FROM duplicates)`".to_owned()
     } else {
         let kind: String = named.chars().take_while(|c| c.is_alphanumeric()).collect();
-        format!("an expression of the kind {kind} cannot stand here: leave it out")
+        format!("an expression of the kind {kind} is not allowed here: leave it out")
     })
 }
 

@@ -262,12 +262,12 @@ fn part(view: &View, name: &str) -> Result<Part, QueryError> {
             Some(unit) => Kind::Moment(unit),
             None => {
                 let units = TimeUnit::ALL.map(TimeUnit::name).join(", ");
-                let why = format!("a timestamp is counted by {units}");
+                let why = format!("a timestamp is grouped by {units}");
                 return Err(QueryError::NoUnit { name: name.to_owned(), why });
             }
         },
         (Some(_), _) => {
-            let why = format!("`{field}` is no timestamp, and only these have units");
+            let why = format!("`{field}` is not a timestamp, and only timestamps have units");
             return Err(QueryError::NoUnit { name: name.to_owned(), why });
         }
     };

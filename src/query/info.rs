@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 const LISTED: u64 = 10;
 
 /// When the column `tokens` of a document is a number: one rule, as the column says it too.
-const TOKENS_RULE: &str = "in SQL, `tokens` is a number for every document that a tokenizer has encoded and NULL for all others: it encodes what is kept, now or in a snapshot, and what it encoded stays when the document is removed or superseded later";
+const TOKENS_RULE: &str = "in SQL, `tokens` is NULL for documents that the tokenizer has not encoded: it encodes documents that are kept, now or in a snapshot; a later removal does not change it";
 
 /// What a corpus holds.
 #[derive(Clone, Debug, Serialize)]

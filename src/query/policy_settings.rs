@@ -24,13 +24,17 @@ pub fn policy_settings(policy: &Policy) -> Vec<PolicySetting> {
         found.push(PolicySetting { setting, value, meaning });
     };
     let t = policy.threshold;
-    add("profile", policy.profile.name().to_owned(), "the settings this one began as".to_owned());
+    add(
+        "profile",
+        policy.profile.name().to_owned(),
+        "the settings from which this policy started".to_owned(),
+    );
     add("mode", policy.mode.name().to_owned(), mode(policy));
     let lower = |by: f64| ((t - by).max(0.0) * 1e4).round() / 1e4;
     if policy.mode.is_near() {
         let (bands, rows) = (policy.bands, policy.rows);
         if policy.compared == ComparedPart::Turns {
-            add("compares", policy.compared.name().to_owned(), "of a conversation what is said in its turns, without system messages; of other records the text".to_owned());
+            add("compares", policy.compared.name().to_owned(), "the content of a conversation's turns, without system messages; for other records the text".to_owned());
         }
         add("normaliser", policy.normaliser.name().to_owned(), normaliser(policy.normaliser));
         let unit =
@@ -39,7 +43,7 @@ pub fn policy_settings(policy: &Policy) -> Vec<PolicySetting> {
             "shingle",
             policy.shingle.to_string(),
             format!(
-                "every run of {} {unit} is compared; a shorter text matches only exactly",
+                "every run of {} {unit} is compared; shorter texts match only exactly",
                 policy.shingle
             ),
         );
@@ -103,10 +107,12 @@ fn mode(policy: &Policy) -> String {
             format!("a document is removed when a kept one is at least {t} similar, verified")
         }
         DedupMode::Components => {
-            format!("of documents connected by pairs at least {t} similar, verified, one is kept")
+            format!(
+                "pairs at least {t} similar, verified, form clusters; one document of each is kept"
+            )
         }
         DedupMode::Lsh => {
-            "of documents connected by shared bands, unverified, one is kept".to_owned()
+            "shared bands, unverified, form clusters; one document of each is kept".to_owned()
         }
         DedupMode::Exact => "a document is removed when a kept one has equal raw bytes".to_owned(),
         DedupMode::None => "nothing is removed".to_owned(),
@@ -117,10 +123,10 @@ fn normaliser(normaliser: Normaliser) -> String {
     let words = match normaliser {
         Normaliser::Web => "lower case, words; punctuation and space do not count",
         Normaliser::Web2 => {
-            "words; case, punctuation, space, unseen characters and kinds of apostrophes do not count"
+            "words; case, punctuation, space, invisible characters and kinds of apostrophes are ignored"
         }
-        Normaliser::Code => "as `web`, but punctuation counts; white space does not",
-        Normaliser::Bigcode => "runs of ASCII letters, digits and underscores, as they are",
+        Normaliser::Code => "as `web`, but punctuation counts",
+        Normaliser::Bigcode => "runs of ASCII letters, digits and underscores, unchanged",
         Normaliser::Fineweb => "lower case, numbers as 0, marks and punctuation dropped",
         Normaliser::Slimpajama => "lower case, punctuation dropped; tokens are characters",
     };
@@ -129,10 +135,10 @@ fn normaliser(normaliser: Normaliser) -> String {
 
 fn keep(order: &KeepOrder) -> &'static str {
     match order {
-        KeepOrder::First => "of duplicates the one stored first stays",
-        KeepOrder::Longest => "of duplicates the one with most characters stays",
-        KeepOrder::SourcePriority(_) => "of duplicates the one whose source is named first stays",
-        KeepOrder::Field(_) => "of duplicates the one with the largest number in the field stays",
+        KeepOrder::First => "the duplicate stored first is kept",
+        KeepOrder::Longest => "the duplicate with most characters is kept",
+        KeepOrder::SourcePriority(_) => "the duplicate whose source is named first is kept",
+        KeepOrder::Field(_) => "the duplicate with the largest number in the field is kept",
     }
 }
 

@@ -218,25 +218,25 @@ impl ObjectAddress {
             why: why.to_owned(),
         };
         let parts = AddressParts::of(given).ok_or_else(|| wrong("no address"))?;
-        let kind = parts.kind.ok_or_else(|| {
-            wrong("it is of no store that is known here: s3, gs, az, abfss and https are")
-        })?;
+        let kind = parts
+            .kind
+            .ok_or_else(|| wrong("its scheme is unknown; known are s3, gs, az, abfss and https"))?;
         if parts.authority.is_empty() {
             return Err(wrong("it names no bucket; write s3://BUCKET/NAME"));
         }
         if parts.has_broken_login() {
             return Err(wrong(
-                "what stands behind the last `:` before the path is no port; in a password `/` is written %2F, `?` %3F, `#` %23, `@` %40 and `:` %3A",
+                "the part after the last `:` before the path is not a port; in a password write `/` as %2F, `?` as %3F, `#` as %23, `@` as %40 and `:` as %3A",
             ));
         }
         if kind != StoreKind::Web && parts.login.is_some() {
             return Err(wrong(
-                "a bucket takes no login in its address: give it in the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY ..)",
+                "the address of a bucket cannot have a login: give it in the environment (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY ..)",
             ));
         }
         if kind != StoreKind::Web && parts.query.is_some() {
             return Err(wrong(
-                "a signed query belongs to an https:// address: give that, or the signature in the environment (AZURE_STORAGE_SAS_KEY ..)",
+                "a signed query needs an https:// address: give that, or the signature in the environment (AZURE_STORAGE_SAS_KEY ..)",
             ));
         }
         let owned = |text: &str| text.to_owned();
@@ -449,7 +449,7 @@ mod tests {
             ["ftp://joe:CANARY@h/x?key=CANARY#CANARY", "hdfs://CANARY@h/x", "sftp://u:C/ANARY@h"]
         {
             let error = ObjectAddress::parse(given).unwrap_err().to_string();
-            assert!(!error.contains("ANARY") && error.contains("no store"), "{error}");
+            assert!(!error.contains("ANARY") && error.contains("its scheme is unknown"), "{error}");
             assert!(!without_secrets(given).contains("ANARY"), "{}", without_secrets(given));
         }
         assert_eq!(without_secrets("a/b://c@d?key=1"), "a/b://c@d?key=1");

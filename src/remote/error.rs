@@ -32,7 +32,7 @@ pub enum RemoteError {
     },
     /// The object is another one than when it was found.
     #[error(
-        "{address}: the object was replaced while it was read, at byte {at}; what came before was read: run the same command again, which begins with the new one"
+        "{address}: the object was replaced while it was read, at byte {at}; the records before were read: run the same command again to read the new one from its start"
     )]
     Changed {
         /// The address.
@@ -42,7 +42,7 @@ pub enum RemoteError {
     },
     /// A server that gives files as a whole only, where parts are needed.
     #[error(
-        "{address}: the server gives no parts of files (it ignores Range), and a Parquet file is read from its end; download it, or give another server"
+        "{address}: the server does not serve parts of files (it ignores Range), and a Parquet file is read from its end; download it, or use another server"
     )]
     NoRanges {
         /// The address.
@@ -56,7 +56,7 @@ pub enum RemoteError {
     },
     /// Tried again and again.
     #[error(
-        "{address}: gave up at byte {at} after {attempts} attempts: {why}; run the same command again to go on"
+        "{address}: gave up at byte {at} after {attempts} attempts: {why}; run the same command again to continue"
     )]
     GaveUp {
         /// The address.

@@ -57,7 +57,8 @@ impl RemoteFolder {
     ) -> Result<Self, RemoteError> {
         let address = ObjectAddress::parse(given)?;
         if address.kind == StoreKind::Web {
-            let why = "a web server takes no files; give a bucket, such as s3://BUCKET/FOLDER/";
+            let why =
+                "a web server cannot be written to; give a bucket, such as s3://BUCKET/FOLDER/";
             return Err(RemoteError::Address { address: address.name(), why: why.to_owned() });
         }
         let client = stores.clients.bucket(&address)?;
@@ -318,7 +319,7 @@ impl RemoteWriter {
         };
         if self.started >= MOST {
             let why = format!(
-                "it has more than {MOST} parts of {} bytes: cut it with `shard_bytes=`, or give more `memory=`",
+                "it needs more than {MOST} parts of {} bytes: lower `shard_bytes=`, or raise `memory=`",
                 self.part
             );
             return Err(RemoteError::Failed { address: self.object.address.clone(), why });

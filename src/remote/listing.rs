@@ -46,7 +46,7 @@ pub(super) async fn list(lists: &dyn PaginatedListStore, prefix: &str) -> Result
 
 /// The path of an object, which its name must be in every character.
 pub(super) fn path_of(name: &str) -> Result<Path, String> {
-    let why = "a name with an empty part, with `.`, `..` or a control character, or with a stroke at an end cannot be asked for: copy the object to another name";
+    let why = "a name with an empty part, `.`, `..`, a control character, or a slash at an end cannot be requested: copy the object to another name";
     let path = Path::parse(name).ok().filter(|path| path.as_ref() == name);
     path.ok_or_else(|| why.to_owned())
 }

@@ -61,7 +61,7 @@ impl ObjectStores {
                 Some(first) => RemoteError::Address {
                     address,
                     why: format!(
-                        "no object there can be asked for by its name, such as {first}; copy them to names without empty parts, `.`, `..` and strokes at an end"
+                        "no object there can be requested by its name, such as {first}; copy them to names without empty parts, `.`, `..` and slashes at an end"
                     ),
                 },
                 None => RemoteError::NotFound { address },
@@ -244,7 +244,7 @@ impl RemoteObject {
         let is_same = self.version() != 0 && *self == *other && self.size() == other.size();
         (one.differs(two) && !is_same).then(|| RemoteError::Address {
             address: self.name().to_owned(),
-            why: "it is given twice, and the two differ only in parameters that are taken for secrets and not stored (key, token, sig ..), so that one name would stand for two files; copy one of them to a name of its own".to_owned(),
+            why: "it is given twice, and the two differ only in parameters that are treated as secrets and not stored (key, token, sig ..), so both would have the same name; copy one of them to another name".to_owned(),
         })
     }
 
@@ -446,7 +446,7 @@ impl BodyReader {
         if end.is_some_and(|end| reached > end) {
             return Err(RequestFault::Final(RemoteError::Failed {
                 address: self.known.name.clone(),
-                why: "the server gave more bytes than were asked for".to_owned(),
+                why: "the server sent more bytes than requested".to_owned(),
             }));
         }
         self.reached = reached;

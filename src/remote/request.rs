@@ -91,7 +91,7 @@ impl<T> PendingRequest<T> {
                 Ok(done) => return done,
                 Err(RecvTimeoutError::Timeout) => interrupt.check()?,
                 Err(RecvTimeoutError::Disconnected) => {
-                    let why = "a request ended without an answer".to_owned();
+                    let why = "a request ended without a response".to_owned();
                     return Err(RemoteError::Failed { address: "remote store".to_owned(), why });
                 }
             }
@@ -128,7 +128,7 @@ impl RequestFault {
             Self::Changed => RemoteError::Changed { address, at: 0 },
             Self::NoRanges => RemoteError::NoRanges { address },
             Self::Passing(why) => {
-                let why = format!("{why}; run the same command again to go on");
+                let why = format!("{why}; run the same command again to continue");
                 RemoteError::Failed { address, why }
             }
             Self::Silent(limit) => RemoteError::Failed { address, why: silent(limit) },
@@ -279,9 +279,7 @@ pub(super) const fn access_hint(kind: StoreKind) -> &'static str {
         StoreKind::Azure => {
             "give AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY (or AZURE_STORAGE_SAS_KEY) in the environment, or AZURE_SKIP_SIGNATURE=true for a public container"
         }
-        StoreKind::Web => {
-            "give an address that is open to you: one with its login, or one that is signed"
-        }
+        StoreKind::Web => "give an address to which you have access: with a login, or signed",
     }
 }
 

@@ -90,7 +90,9 @@ impl WebFile {
             416 if total == Some(0) => futures::stream::empty().boxed(),
             416 => return Err(RequestFault::Changed),
             206 if first.is_some_and(|first| first != start) => {
-                return Err(failed("the server gave another part than was asked for".to_owned()));
+                return Err(failed(
+                    "the server sent another part than the requested one".to_owned(),
+                ));
             }
             _ => {
                 let words = |error| public_words(&error_words(&error), &[]);

@@ -183,7 +183,7 @@ impl HeldMoment {
         }
         Err(missed.unwrap_or_else(|| StoreError::Restless {
             path: place.root.clone(),
-            why: "no moment of it could be held".to_owned(),
+            why: "no consistent view of it could be opened".to_owned(),
         }))
     }
 

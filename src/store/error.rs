@@ -26,7 +26,7 @@ pub enum StoreError {
         path: PathBuf,
     },
     /// `init` was interrupted here before.
-    #[error("{} holds a corpus whose making was interrupted", path.display())]
+    #[error("{} has a corpus whose creation was interrupted", path.display())]
     HalfMade {
         /// The directory asked for.
         path: PathBuf,
@@ -81,7 +81,7 @@ pub enum StoreError {
     },
     /// A write-ahead log that holds acknowledged commits is not whole.
     #[error(
-        "{} lost acknowledged commits: its log {} {damage}, and holds what is in no table yet, of {commits}",
+        "{} lost acknowledged commits: its log {} {damage}, and has rows of {commits} that are in no table yet",
         path.display(), log.display()
     )]
     LostLog {
@@ -107,7 +107,7 @@ pub enum StoreError {
     },
     /// The database's list of its tables ends before it did.
     #[error(
-        "{} lost the names of tables: the database's manifest has {found} bytes, and had {noted}",
+        "{} lost names of tables: the manifest of the database has {found} bytes, and had {noted}",
         path.display()
     )]
     LostTables {
@@ -159,19 +159,17 @@ pub enum StoreError {
         key: String,
     },
     /// Fingerprints are of two versions of the normaliser.
-    #[error("a redo to another version of the normaliser was stopped as it was becoming current")]
+    #[error("a redo to another version of the normaliser was interrupted while it became current")]
     Refingerprinting,
     /// An earlier commit of this writer failed half-way through its bookkeeping.
     #[error("an earlier commit of this writer failed")]
     Torn,
     /// An earlier moment is shown, for which files are kept.
-    #[error(
-        "this process has an earlier moment of the corpus open, and its files are kept for that"
-    )]
+    #[error("this process has an older view of the corpus open, which still needs its files")]
     Held,
     /// Other values of the fields that a document is compared by.
     #[error(
-        "document {document} is compared by what is said in its fields, `{}` among them: set another field, or ingest the conversation with its new words under its key",
+        "document {document} is compared by fields, `{}` among them: set another field, or ingest the changed conversation under its key",
         fields.join("`, `")
     )]
     ComparedFields {
@@ -257,16 +255,16 @@ const WAYS_OUT: [(&str, &str); 3] = [
     ),
     (
         "No such file",
-        "a file of the database is gone: put it back, repair what follows from other rows, or restore a backup",
+        "a file of the database is missing: put it back, repair derived rows, or restore a backup",
     ),
     (
         "Corruption",
-        "a file of the corpus is damaged: a deep check finds out what of it, and a repair makes again what follows from other rows; for the rest restore a backup, or copy what is whole into a new corpus",
+        "a file of the corpus is damaged: a deep check shows what is damaged, and a repair recomputes derived rows; for other rows restore a backup, or copy the intact documents into a new corpus",
     ),
 ];
 
 /// Where acknowledged commits are gone.
-const RESTORE: &str = "restore a backup, or ingest again into a new corpus; a copy that was made file by file beside a writer is none: `backup create` takes one";
+const RESTORE: &str = "restore a backup, or ingest again into a new corpus; a copy made file by file beside a writer is not a backup: `backup create` takes one";
 
 impl StoreError {
     /// That a tokenizer of that name is registered, and another one is not.
@@ -282,20 +280,22 @@ impl StoreError {
                 Hint::text("make one").with_command(format!("corpusdb init {}", path.display()))
             }
             Self::NotACorpus { taken: true, .. } => Hint::text(
-                "it holds other things: name another directory, or make a corpus in a new one",
+                "it has other files: name another directory, or create a corpus in a new one",
             )
             .with_command("corpusdb init NEW"),
             Self::NoSnapshot { name, known } => return meant(name, listed_names(known)),
-            Self::HalfMade { .. } => Hint::text("remove the directory, then make it again"),
+            Self::HalfMade { .. } => {
+                Hint::text("remove the directory, then create the corpus again")
+            }
             Self::NewerFormat { .. } => Hint::text("use that release or a newer one"),
             Self::OlderFormat { path, .. } => Hint::text("migrate it")
                 .with_command(format!("corpusdb migrate {}", path.display())),
             Self::Locked { is_own: true, .. } => {
-                Hint::text("write by the handle that has it open, or close that first")
+                Hint::text("write with the handle that has it open, or close that first")
             }
             Self::Locked { .. } => Hint::text("wait for it to end, or read beside it"),
             Self::LostCommits { .. } => Hint::text(RESTORE),
-            Self::LostLog { .. } => Hint::text(format!("put that file back as it was, {RESTORE}")),
+            Self::LostLog { .. } => Hint::text(format!("put that file back unchanged, {RESTORE}")),
             Self::LostTables { path, .. } => Hint::text(format!(
                 "{RESTORE} (after a power cut under corpusdb 0.1.0 the note of its length can be ahead of the disk: if a copy without the file {} passes a deep check, remove that file)",
                 path.join("manifest").display()
@@ -306,19 +306,19 @@ impl StoreError {
                     .with_command(format!("corpusdb backup unlock {}", path.display()))
             }
             Self::Restless { .. } => Hint::text(
-                "try again when the writer is less busy, or let this user make hard links in that directory",
+                "try again when the writer is less busy, or allow this user to make hard links in that directory",
             ),
             Self::Damaged { family, .. }
             | Self::Corrupt { family, .. }
             | Self::Missing { family, .. } => way_out(family),
             Self::Repairing { path, .. } => {
-                Hint::text("let it end, or go on with one that was stopped")
+                Hint::text("wait for it to end, or continue an interrupted one")
                     .with_command(format!("corpusdb check {} --repair", path.display()))
             }
-            Self::Refingerprinting => Hint::text("run it again, without a setting: it goes on")
+            Self::Refingerprinting => Hint::text("run it again without a setting: it continues")
                 .with_command("corpusdb dedup redo"),
             Self::Torn => Hint::text("open the corpus again before writing to it"),
-            Self::Held => Hint::text("drop it, and run the same again"),
+            Self::Held => Hint::text("close it, and run the same again"),
             Self::Drawn { way_out, .. } => Hint::text(*way_out),
             Self::Io(error) => return error.hint(),
             Self::Rocks(words) => {
@@ -407,11 +407,11 @@ pub(in crate::store) fn is_derived(family: &str) -> bool {
 /// What can be done about rows of a family that cannot be read.
 fn way_out(family: &str) -> Hint {
     if is_derived(family) {
-        Hint::text(format!("what `{family}` holds follows from other rows and can be made again"))
+        Hint::text(format!("`{family}` has derived rows, which can be recomputed"))
             .with_command("corpusdb check CORPUS --repair")
     } else {
         Hint::text(format!(
-            "what `{family}` holds follows from nothing else: restore a backup, or copy what is whole into a new corpus"
+            "`{family}` has primary rows, which cannot be recomputed: restore a backup, or copy the intact documents into a new corpus"
         ))
         .with_command("corpusdb check CORPUS --salvage NEW")
     }

@@ -297,11 +297,11 @@ fn spelled(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
         }
     }
     Ok(match (specials.len(), taken.as_slice()) {
-        (0, _) => notice("it has no special token: nothing can mark the end of a document"),
+        (0, _) => notice("it has no special token that could mark the end of a document"),
         (count, []) => ok(format!("none of {count} special tokens is taken from text")),
-        (_, [first, ..]) if is_unknown(tokenizer, &taken) => {
-            notice(format!("`{first}` stands for unknown text and is given for its own spelling"))
-        }
+        (_, [first, ..]) if is_unknown(tokenizer, &taken) => notice(format!(
+            "`{first}` stands for unknown text and is also the token of its own spelling"
+        )),
         (_, taken) => fault(format!("text that spells {} becomes the token", taken.join(", "))),
     })
 }
@@ -320,7 +320,7 @@ fn in_words(tokenizer: &Tokenizer) -> Found {
         .map(|(_, token, _)| token)
         .collect();
     match plain.as_slice() {
-        [] => ok("no token is looked for in text before the model"),
+        [] => ok("no token is searched for in text before the model"),
         [first, ..] => notice(format!(
             "{} added tokens are not special and are found in any text, inside words too, such as {}",
             plain.len(),
@@ -401,8 +401,8 @@ fn reserved(tokenizer: &Tokenizer) -> Found {
         .filter(|t| is_reserved(t))
         .collect();
     match tokens.len() {
-        0 => notice("none: tokens for later uses will need a larger vocabulary"),
-        count => ok(format!("{count} ids wait for tokens to come")),
+        0 => notice("none: more tokens later need a larger vocabulary"),
+        count => ok(format!("{count} reserved ids")),
     }
 }
 
@@ -432,8 +432,10 @@ fn distinct(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
         }
     }
     Ok(match doubles.as_slice() {
-        [] => ok("no two ids stand for the same text"),
-        [first, ..] => notice(format!("{} ids stand for text another has: {first}", doubles.len())),
+        [] => ok("no two ids have the same text"),
+        [first, ..] => {
+            notice(format!("{} ids have the same text as another: {first}", doubles.len()))
+        }
     })
 }
 

@@ -30,7 +30,7 @@ pub enum TokenizerError {
     #[error("the tokenizer has an empty vocabulary")]
     EmptyVocabulary,
     /// Special tokens beyond what can be looked for at once.
-    #[error("the tokenizer has more special tokens than can be looked for in a text")]
+    #[error("the tokenizer has more special tokens than can be searched for in a text")]
     Specials,
     /// The reference implementation refused a text.
     #[error("cannot encode a text of {bytes} bytes")]
@@ -42,7 +42,7 @@ pub enum TokenizerError {
         source: Source,
     },
     /// Positions in it do not fit 32 bits.
-    #[error("a text of {bytes} bytes is too long to tell where its tokens stand")]
+    #[error("a text of {bytes} bytes is too long to compute the offsets of its tokens")]
     TooLong {
         /// Length of the text.
         bytes: usize,
@@ -65,7 +65,7 @@ pub enum TokenizerError {
         source: Source,
     },
     /// A third-party encoder panicked.
-    #[error("the tokenizers library gave up while it was {doing}: {why}")]
+    #[error("the tokenizers library failed while {doing}: {why}")]
     Panicked {
         /// What it was asked to do.
         doing: &'static str,
@@ -74,7 +74,7 @@ pub enum TokenizerError {
     },
     /// A tokenizer that has no ids for some texts.
     #[error(
-        "the tokenizer cannot encode every text: it refuses {text} ({why}); give it an unknown token that is in its vocabulary, all bytes, or another split pattern"
+        "the tokenizer cannot encode every text: it refuses {text} ({why}); it needs an unknown token in its vocabulary, all bytes, or another split pattern"
     )]
     Incomplete {
         /// The beginning of such a text.
@@ -94,7 +94,7 @@ pub enum TokenizerError {
         what: String,
     },
     /// A file of one kind given as another.
-    #[error("what was given as {given} is {is}")]
+    #[error("expected {given}, got {is}")]
     Misgiven {
         /// What it was given as.
         given: &'static str,

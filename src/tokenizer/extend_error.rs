@@ -13,7 +13,7 @@ pub enum ExtendError {
         what: String,
     },
     /// A model whose kind does not do what is asked.
-    #[error("{asked} needs a BPE model, and this tokenizer's is {is}; give it terms instead")]
+    #[error("{asked} needs a BPE model, and this tokenizer has {is}; add terms instead")]
     NotBpe {
         /// What was asked for.
         asked: &'static str,
@@ -35,15 +35,15 @@ pub enum ExtendError {
     },
     /// Plain text would be encoded otherwise although it holds nothing new.
     #[error(
-        "{text} would get other ids although no new token stands in it; \
-         the added tokens of this tokenizer lie outside its model and cannot be kept apart"
+        "{text} would get other ids although it has no new token; \
+         the added tokens of this tokenizer are outside its model and cannot be distinguished"
     )]
     Disturbs {
         /// The text, cut.
         text: String,
     },
     /// A token that the model does not make of its own text.
-    #[error("the model makes {made} tokens of `{token}`, which was to become one")]
+    #[error("the model makes {made} tokens of `{token}`, which should become one")]
     Unreached {
         /// As the vocabulary spells it.
         token: String,
@@ -51,7 +51,7 @@ pub enum ExtendError {
         made: usize,
     },
     /// Two files of which one does not continue the other.
-    #[error("the second tokenizer is no extension of the first: {0}")]
+    #[error("the second tokenizer is not an extension of the first: {0}")]
     NoExtension(String),
     /// The map could not be written.
     #[error("cannot write the embedding map")]

@@ -61,7 +61,7 @@ impl Pattern {
         if !given.is_empty() && given.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '-'))
         {
             let what = format!(
-                "is no known name, and as a regular expression finds only itself; known are {}",
+                "is not a known name, and as a regular expression matches only itself; known are {}",
                 names()
             );
             return Err(TokenizerError::Pattern { pattern: given.to_owned(), what });
@@ -84,7 +84,7 @@ impl Pattern {
                 .map(|(_, regex)| *regex)
                 .ok_or_else(|| TokenizerError::Pattern {
                     pattern: name.clone(),
-                    what: format!("is no known name; known are {}", names()),
+                    what: format!("is not a known name; known are {}", names()),
                 }),
         }
     }

@@ -69,7 +69,8 @@ impl CorpusWriter {
         let of_parent = chain.last().map(|parent| parent.plan.recipe.clone());
         let of_parent = of_parent.map(|recipe| Recipe { snapshot: None, ..recipe });
         let given = recipe.or(of_parent.as_ref());
-        let given = given.ok_or_else(|| EpochError::Bug("an extension of no plan".to_owned()))?;
+        let given =
+            given.ok_or_else(|| EpochError::Bug("the extension of an unknown plan".to_owned()))?;
         let rest = Rest { chain: &chain, next_row, inherits: recipe.is_none() };
         let context = self.within(context);
         self.with_snapshot(given, |corpus, made| {

@@ -213,9 +213,11 @@ fn ids_that_come_along_are_stored_as_they_are_also_when_the_document_is_removed(
     let report = place.ingest(&records, &["--pretokenized", "own"]);
     assert_eq!(numbers(&report, ["added", "exact_duplicates", "rejected"]), [2, 1, 3]);
     let reasons = place.reasons().join("\n");
-    for words in
-        ["input_ids[1] is not an id", "labels must not be shifted", "not what its ids spell"]
-    {
+    for words in [
+        "input_ids[1] is not an id",
+        "labels must not be shifted",
+        "differs from the text of its ids",
+    ] {
         assert!(reasons.contains(words), "{reasons}");
     }
     let shown = place.tokens(1, "own");

@@ -603,7 +603,7 @@ fn suites_that_do_not_fit_into_memory_are_refused_before_anything_is_stored() {
     let large = scratch.write("large.jsonl", (0..1000).map(item).collect::<String>());
     let before = digest(&corpus);
     let add = ["contamination", "add", &corpus, "large", &large, "--memory", "32MB"];
-    corpusdb(&add).fails(&["bytes in memory", "give --memory", "or drop a suite"]);
+    corpusdb(&add).fails(&["bytes of memory", "give --memory", "or drop a suite"]);
     assert_eq!(digest(&corpus), before);
 }
 

@@ -75,14 +75,14 @@ fn pairs_are_shown_and_judged_by_the_command() {
     ];
     let told = corpusdb(&given).good().stdout;
     assert!(
-        told.contains("1 accepted, 1 rejected, 0 taken back; 0 of these were so before"),
+        told.contains("1 accepted, 1 rejected, 0 deleted; 0 of these verdicts existed already"),
         "{told}"
     );
     assert!(
         told.contains("ours: precision 0.500 (95 % interval 0.095 to 0.905), 1 of 2 pairs"),
         "{told}"
     );
-    assert!(corpusdb(&given).good().stdout.contains("; 2 of these were so before"));
+    assert!(corpusdb(&given).good().stdout.contains("; 2 of these verdicts existed already"));
     assert_eq!(review(&corpus, &[]), Vec::<Value>::new());
     let verdicts: Vec<Value> =
         review(&corpus, &["--judged"]).iter().map(|pair| pair["verdict"].clone()).collect();
@@ -163,7 +163,7 @@ fn what_names_no_pair_is_refused_and_nothing_is_stored() {
     accept("ours:buns=0").fails(&["names no item of suite `ours`"]);
     accept("ours:rolls=zzz").fails(&["no document has the key zzz"]);
     accept("ours:rolls=9").fails(&["no document 9"]);
-    accept("ours:rolls=b").fails(&["document 1 has nothing of item `rolls` of suite `ours`"]);
+    accept("ours:rolls=b").fails(&["document 1 has no evidence of item `rolls` of suite `ours`"]);
     corpusdb(&[
         "contamination",
         "review",
@@ -173,7 +173,7 @@ fn what_names_no_pair_is_refused_and_nothing_is_stored() {
         "--reject",
         "ours:mill=a",
     ])
-    .fails(&["document 0 has nothing of item `mill`"]);
+    .fails(&["document 0 has no evidence of item `mill`"]);
     corpusdb(&["contamination", "review", &corpus, "nothing"]).fails(&["no suite `nothing`"]);
     for (line, why) in [
         ("nonsense", "no line of verdicts"),
@@ -357,7 +357,7 @@ fn epochs_draw_what_was_rejected_and_plans_pin_which_that_was() {
     // The recipe as it was spelt out is another one now.
     place
         .recipe("plan", &recipe(", rejected = \"none\""), &[])
-        .fails(&["other pairs of suite `ours` are rejected", "leave `rejected` out"]);
+        .fails(&["the rejected pairs of suite `ours` changed", "leave `rejected` out"]);
     place.recipe("plan", &recipe(&format!(", rejected = \"{hash}\"")), &[]).good();
     assert_eq!(hashes().len(), 2);
 }

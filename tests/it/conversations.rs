@@ -51,7 +51,7 @@ fn conversations_that_share_a_system_prompt_are_not_duplicates_by_profile_chat()
     let report = ingest(&corpus, &[&path], &[&chat[..], &["--batch-bytes", "8KiB"]].concat());
     assert_eq!(numbers(&report, ["added", "kept", "near_duplicates"]), [63, 61, 2], "{report}");
     assert_eq!(report["alarms"], json!([]));
-    assert!(report["policy"].as_str().unwrap().contains("what is said in turns"), "{report}");
+    assert!(report["policy"].as_str().unwrap().contains("the content of turns"), "{report}");
     sound(&corpus);
     // New content under known keys, in another shape of the same text.
     let split = json!({"id": "pair", "messages": [
@@ -70,7 +70,7 @@ fn conversations_that_share_a_system_prompt_are_not_duplicates_by_profile_chat()
     let told = corpusdb(&["dedup", "explain", "--compare", "turns"]).good().stdout;
     assert!(told.contains("system messages"), "{told}");
     let info = corpusdb(&["info", &corpus]).good().stdout;
-    assert!(info.contains("what is said in turns"), "{info}");
+    assert!(info.contains("the content of turns"), "{info}");
 }
 
 /// GPT-2 read `<|im_start|>` as seven ordinary tokens, and nothing was said.

@@ -696,7 +696,7 @@ fn a_directory_in_use_is_refused_and_an_empty_one_taken() {
     }
     assert_eq!(files(&place.path("taken")), [("theirs.txt".to_owned(), b"precious".to_vec())]);
     assert_eq!(std::fs::read(place.path("file")).unwrap(), b"precious");
-    place.recipe("build", SPECIALS, &["--out", "."]).fails(&["no name of its own", "--out"]);
+    place.recipe("build", SPECIALS, &["--out", "."]).fails(&["does not end in a name", "--out"]);
     std::fs::create_dir(place.path("empty")).unwrap();
     place.build(SPECIALS, "empty", &[]);
     place.verified("empty");
@@ -787,7 +787,7 @@ fn recipes_that_cannot_be_had_say_what_and_how() {
             &["unknown field `scare`"],
         ),
         ("[select]\nholdout = { share = 2 }\n", &["select.holdout.share is 2"]),
-        ("[select]\nrepeat = \"text\"\n", &["select.repeat", "no number", "0 to 1000"]),
+        ("[select]\nrepeat = \"text\"\n", &["select.repeat", "not a number", "0 to 1000"]),
         ("[select]\nrepeat = \"0\"\n", &["select.repeat is 0 for each", "source `"]),
         ("[select]\nrepeat = \"year\"\n", &["select.repeat is 200", "0 to 1000"]),
         ("[mix]\nmethod = \"temperature\"\n", &["needs mix.temperature"]),

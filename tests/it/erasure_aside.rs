@@ -190,7 +190,7 @@ fn words_in_use_that_quote_a_key_are_named_first_and_redacted_with_force() {
         let out = place.scratch.arg("never");
         place
             .run("build", &number, &["--out", &out])
-            .fails(&["the recipe of the plan quoted a document that was purged"]);
+            .fails(&["the recipe of the plan quoted a purged document"]);
         let fields = corpusdb(&["field", "list", corpus, "--json"]).good().stdout;
         assert!(fields.contains("(quoted what was purged)"), "{fields}");
     }

@@ -240,7 +240,7 @@ fn values_of_an_expression_are_stored_as_a_field() {
     refused("(SELECT max(id) FROM documents)", &["document by document"]);
     refused("other + 1", &["`other`"]);
     refused("nothing", &["`nothing` is not a column"]);
-    refused("text::BYTEA", &["no type that a field has", "--type"]);
+    refused("text::BYTEA", &["a type that no field can have", "--type"]);
     corpusdb(&["field", "compute", &corpus, "half", "half + 1"]).fails(&["names `half`"]);
     let other = ["field", "compute", &corpus, "half", "id", "--type", "int"];
     corpusdb(&other).fails(&["declared as float"]);

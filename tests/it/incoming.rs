@@ -94,7 +94,7 @@ fn records_without_an_answer_are_set_aside_and_unknown_fields_are_told() {
     };
     wrong("score >", &["cannot use the condition `score >`"]);
     wrong("random() > 0.5", &["another value each time"]);
-    wrong("score > (SELECT max(id) FROM documents)", &["a query within it"]);
+    wrong("score > (SELECT max(id) FROM documents)", &["a subquery"]);
     sound(&corpus);
 }
 

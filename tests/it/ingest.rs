@@ -366,7 +366,7 @@ fn a_truncated_file_names_itself_and_the_offset_keeps_what_came_before_and_can_b
         init(&corpus, &[]);
         let file = scratch.write(name, &bytes[..bytes.len() * 2 / 3]);
         let ran = corpusdb(&["ingest", &corpus, &file, "--source", "web", "--batch-bytes", "4kB"]);
-        let ran = ran.fails(&[&file, "at byte ", "cut off or damaged"]);
+        let ran = ran.fails(&[&file, "at byte ", "truncated or damaged"]);
         let (_, offset) = ran.stderr.split_once("at byte ").unwrap();
         let offset: usize = offset.split(' ').next().unwrap().parse().unwrap();
         assert!(
@@ -669,7 +669,7 @@ fn ids_may_be_numbers_and_records_without_one_are_set_aside() {
     let listed = corpusdb(&["rejects", &corpus]).good().stdout;
     assert_eq!(
         listed
-            .matches("id field `id` is absent, blank, or neither a text nor a whole number")
+            .matches("id field `id` is absent, blank, or neither a string nor an integer")
             .count(),
         2,
         "{listed}"
@@ -788,7 +788,7 @@ fn keys_and_fields_beyond_their_limits_are_rejects_with_all_that_the_record_had(
     for (reject, (line, reason)) in rejects.iter().zip(lines[1..].iter().zip([
         "its key has 8193 bytes, over the limit of 8192 (--max-key-bytes)",
         "its fields have 2011 bytes, over the limit of 1000 (--max-meta-bytes)",
-        "field `language` is there beside `lang`",
+        "field `lang` cannot be renamed to `language`",
     ])) {
         assert!(reject["reason"].as_str().unwrap().contains(reason), "{reject}");
         // What stands in the reject can be read again as it was.

@@ -173,5 +173,5 @@ fn a_proof_that_is_stopped_tells_how_to_go_on() {
     let context = Context::new().with_interrupt(&interrupt);
     let error = writer(&corpus).prove_purge(None, None, &context).unwrap_err();
     assert!(error.is_interrupt(), "{error}");
-    assert_eq!(error.to_string(), "interrupted; run the same command again to go on");
+    assert_eq!(error.to_string(), "interrupted; run the same command again to continue");
 }

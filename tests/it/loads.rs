@@ -354,11 +354,11 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
     let id = good[removed]["_witness_id"].as_u64().unwrap();
     for (at, change, told) in [
         (removed, json!({ "_witness_id": 90 }), "it was decided against 90"),
-        (removed, json!({ "_witness_id": (id + 1) % 90 }), "its witness is said to be"),
+        (removed, json!({ "_witness_id": (id + 1) % 90 }), "its witness should be"),
         (
             kept,
             json!({ "key": stored[5]["key"], "source": stored[5]["source"], "_cluster": null }),
-            "and the load does not say that it is superseded",
+            "which the load does not supersede",
         ),
     ] {
         let scratch = Scratch::new();
@@ -379,7 +379,7 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
     write_load_against(&directory, &policy, &good, stored.len());
     let mut writer = make(&scratch.path("corpus"), &policy);
     let why = refused(load(&mut writer, &directory, &options));
-    assert!(why.contains("a corpus of 90 documents, and this one holds 0"), "{why}");
+    assert!(why.contains("a corpus of 90 documents, and this one has 0"), "{why}");
     pour_rows(&mut writer, &scratch, "stored.jsonl", &stored);
     drop(writer);
     // A witness that was removed since is none; where the load says how documents stood, nothing is read of it.
@@ -401,7 +401,7 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
         manifest["against"] = json!({ "documents": 90, "standings": digest.to_string() });
     });
     let why = refused(load(&mut self::writer(&other), &told, &options));
-    assert!(why.contains("stand otherwise") && why.contains(&digest.to_string()), "{why}");
+    assert!(why.contains("differ from those") && why.contains(&digest.to_string()), "{why}");
     let fits = LoadOptions { batch_bytes: 2000, ..options.clone() };
     assert_eq!(load(&mut writer, &told, &fits).unwrap().ingest.added, good.len() as u64);
     assert_eq!(load(&mut writer, &told, &fits).unwrap().ingest.added, 0);
@@ -411,7 +411,7 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
     let file = scratch.write("more.jsonl", lines(&[Page::new("one page more")]));
     pour(&mut writer, &[file], &IngestOptions::new("web"));
     let why = refused(load(&mut writer, &directory, &options));
-    assert!(why.contains("a corpus of 90 documents, and this one holds 91"), "{why}");
+    assert!(why.contains("a corpus of 90 documents, and this one has 91"), "{why}");
 }
 
 /// A load refused a row with the key of a removed document, which an ingest takes: as `blocked`, or as kept where the
@@ -518,7 +518,7 @@ fn token_ids_come_with_their_documents_and_are_not_made_again() {
         (
             "less",
             json!(good[at]["_ids_0"].as_array().unwrap()[1..]),
-            format!("its {} token ids are not the {ids} that tokenizer `own` makes", ids - 1),
+            format!("its {} token ids are not the {ids} of tokenizer `own`", ids - 1),
         ),
         (
             "unknown",
@@ -637,7 +637,7 @@ fn a_row_that_cannot_be_true_is_refused_by_file_and_row_and_its_batch_with_it() 
         Box::new(move |row| row[name] = value.clone())
     };
     let changes: Vec<(usize, Change<'_>, &str)> = vec![
-        (near, set("_jaccard", json!(0.99)), "`_jaccard` is 0.99, and its counts make"),
+        (near, set("_jaccard", json!(0.99)), "`_jaccard` is 0.99, and its counts give"),
         (
             near,
             Box::new(|row| {
@@ -670,7 +670,7 @@ fn a_row_that_cannot_be_true_is_refused_by_file_and_row_and_its_batch_with_it() 
                 row["_witness"] = "nobody".into();
                 row["_cluster"] = Value::Null;
             }),
-            "its witness does not come before it",
+            "its witness comes after it",
         ),
         (
             near,
@@ -688,7 +688,7 @@ fn a_row_that_cannot_be_true_is_refused_by_file_and_row_and_its_batch_with_it() 
         (near, set("_order", Value::Null), "`_order` has no value"),
         (kept, set("key", good[5]["key"].clone()), "an earlier row of its source has the same key"),
         (kept, set("text", Value::Null), "text"),
-        (kept, set("text", "".into()), "it is said to be `kept`, and is `empty`"),
+        (kept, set("text", "".into()), "it should be `kept` and is `empty`"),
         (
             exact,
             Box::new(|row| {
@@ -707,7 +707,7 @@ fn a_row_that_cannot_be_true_is_refused_by_file_and_row_and_its_batch_with_it() 
                 row["_standing"] = "near".into();
                 row["_kind"] = "near".into();
             }),
-            "it is said to be `near`, and is `exact`",
+            "it should be `near` and is `exact`",
         ),
     ];
     let options = LoadOptions { check_all: true, ..LoadOptions::default() };

@@ -103,7 +103,7 @@ fn what_is_known_to_have_no_room_is_refused_before_it_begins_and_leaves_nothing(
     let recipe = scratch.write("recipe.toml", recipe);
     let (plain, packed) = (scratch.arg("disk/all.jsonl"), scratch.arg("disk/all.jsonl.zst"));
     let (again, epoch) = (scratch.arg("disk/again"), scratch.arg("disk/epoch"));
-    let needs = ["at least", "MB free", "make room"];
+    let needs = ["at least", "MB free", "free space"];
     for (arguments, words) in [
         (vec!["export", &corpus, "--to", &plain], "exporting to"),
         (vec!["backup", "restore", &backups, &again], "restoring to"),

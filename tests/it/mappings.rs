@@ -85,7 +85,7 @@ fn what_is_no_record_is_set_aside_with_its_reason() {
         (1, "field `x`: no form in JSON"),
         (2, "no text: field `content` is absent or null"),
         (3, "text field `content` is not a string"),
-        (4, "id field `id` is absent, blank, or neither a text nor a whole number"),
+        (4, "id field `id` is absent, blank, or neither a string nor an integer"),
     ];
     assert_eq!(reasons, told.map(|(number, why)| (number, why.to_owned())));
 }

@@ -246,11 +246,11 @@ fn what_cannot_be_counted_by_is_refused_with_the_way_out() {
     };
     fails("rank", &["more than 1000 groups", "fewer values"]);
     fails("source,rank", &["more than 1000 groups"]);
-    fails("month", &["cannot count by `month`", "source, language, site, published, rank, good"]);
+    fails("month", &["cannot group by `month`", "source, language, site, published, rank, good"]);
     fails("published:moon", &["`published:moon`", "year, quarter, month, week, day, hour"]);
     fails("site:month", &["`site` is no timestamp"]);
     fails("site,source,site", &["`site` is counted by twice"]);
-    fails("", &["cannot count by ``"]);
+    fails("", &["cannot group by ``"]);
     corpusdb(&["duplicates", &place.corpus, "--matrix", "--source", "none"])
         .fails(&["no source `none`: there is many"]);
     corpusdb(&["duplicates", &place.corpus, "--matrix", "--list"]).fails(&["--list"]);
@@ -306,7 +306,7 @@ fn a_wide_matrix_is_folded_and_loses_no_cell() {
             assert_eq!(found[&(last.to_owned(), day.to_string())], cell);
         }
     }
-    assert!(told.ends_with("  30 more with 30 documents lost none\n"), "{told}");
+    assert!(told.ends_with("  30 more with 30 documents have no duplicates\n"), "{told}");
     // Names that do not fit over a column are numbered, and explained.
     let told = corpusdb(&["duplicates", &corpus, "--matrix", "--by", "site"]).good().stdout;
     assert!(told.contains("  [1] https://a-long-name.example/0\n"), "{told}");

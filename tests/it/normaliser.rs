@@ -253,7 +253,7 @@ fn a_corpus_names_its_version_and_keeps_it_until_a_redo_names_another() {
     assert_eq!((normaliser(&corpus), standing(&corpus, "b")), (json!("web@1"), "kept".to_owned()));
     sound(&corpus);
     corpusdb(&["dedup", "redo", &corpus, "--normaliser", "code"])
-        .fails(&["--normaliser", "sketches are made"]);
+        .fails(&["--normaliser", "has its sketches already"]);
 }
 
 /// Decisions, fingerprints and buckets: what is looked up with a text, too.

@@ -130,7 +130,7 @@ fn an_arrow_file_is_read_in_the_order_of_its_table_of_contents() {
     let piped = fresh(&scratch, "piped");
     let bytes = std::fs::read(&file).unwrap();
     corpusdb_reading(&["ingest", &piped, "-", "--source", "web"], &bytes)
-        .fails(&["behind the batches"]);
+        .fails(&["after the batches"]);
 }
 
 /// What is no text in UTF-8 is named, with the way out, and none of it becomes a text; so is JSON that is no lines.
@@ -277,11 +277,11 @@ fn a_damaged_file_costs_itself_and_is_named() {
     let stopped = fresh(&scratch, "stopped");
     scratch.write("in/b.jsonl.gz", &whole[..whole.len() / 2]);
     corpusdb(&["ingest", &stopped, &folder, "--source", "web", "--on-damaged-file", "stop"])
-        .fails(&["b.jsonl.gz", "cut off or damaged"]);
+        .fails(&["b.jsonl.gz", "truncated or damaged"]);
     assert!(!texts(&stopped).contains(&"record number 90002".to_owned()));
     let alone = fresh(&scratch, "alone");
     corpusdb(&["ingest", &alone, &scratch.arg("in/b.jsonl.gz"), "--source", "web"])
-        .fails(&["b.jsonl.gz", "cut off or damaged"]);
+        .fails(&["b.jsonl.gz", "truncated or damaged"]);
 }
 
 /// What a program wrote beside its data, what is hidden, excluded, or a corpus is left, each with its reason.

@@ -101,7 +101,7 @@ fn a_plan_that_another_one_goes_on_from_is_dropped_after_it() {
     place.run("extend", "1", &["--consumed", "1"]).good();
     let refused = place.run("drop", "1", &[]);
     assert!(!refused.stderr.contains("again"), "{refused}");
-    refused.fails(&["plan 2 goes on from plan 1", "drop plan 2 first"]);
+    refused.fails(&["plan 2 extends plan 1", "drop plan 2 first"]);
     place.run("drop", "2", &[]).good();
     place.run("drop", "1", &[]).good();
     assert_eq!(plans(&place), 0);

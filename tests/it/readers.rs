@@ -168,7 +168,7 @@ fn a_half_made_directory_is_no_corpus() {
     for verb in ["info", "count", "check"] {
         corpusdb(&[verb, &corpus]).fails(&["is not a corpus"]);
     }
-    corpusdb(&["init", &corpus]).fails(&["a corpus whose making was interrupted"]);
+    corpusdb(&["init", &corpus]).fails(&["a corpus whose creation was interrupted"]);
 }
 
 #[test]
@@ -226,7 +226,7 @@ fn a_second_writer_of_one_process_is_told_that_it_is_this_one() {
     let first = crate::support::writer(&scratch.path("corpus"));
     let refused = corpusdb::CorpusWriter::open(scratch.path("corpus")).unwrap_err();
     assert!(refused.to_string().contains("this very process (process "), "{refused}");
-    assert!(refused.hint().unwrap().text.contains("by the handle that has it open"));
+    assert!(refused.hint().unwrap().text.contains("with the handle that has it open"));
     corpusdb(&["compact", &scratch.arg("corpus")]).fails(&["is being written by process "]);
     drop(first);
 }

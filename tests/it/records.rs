@@ -205,7 +205,7 @@ fn an_iterator_that_fails_ends_the_ingest_and_what_is_committed_is_passed_over_t
     let error = failed.unwrap_err();
     assert_eq!(
         error.to_string(),
-        "crawl: record 90 (counted from 0) could not be had, what came before was read"
+        "crawl: reading record 90 (counted from 0) failed; the records before were read"
     );
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert_eq!(source, "the line went dead");
@@ -260,7 +260,7 @@ fn a_record_without_a_key_is_known_by_name_number_and_content_or_set_aside() {
     let rejects = corpus.rejects(10).unwrap().collect::<Result<Vec<_>, _>>().unwrap();
     let told: Vec<_> = rejects.iter().map(|it| (&*it.path, it.number, &*it.reason)).collect();
     let long = "27 bytes, over the limit of 20 (--max-doc-bytes)";
-    let bad = "id field `id` is absent, blank, or neither a text nor a whole number";
+    let bad = "id field `id` is absent, blank, or neither a string nor an integer";
     assert_eq!(told, [("c", 3, bad), ("c", 4, long)]);
     assert_eq!(rejects[1].raw, b"longer than is allowed here");
     sound_digest(&corpus);

@@ -329,7 +329,7 @@ fn rejects_that_are_many_or_lack_ids_raise_an_alarm_with_what_mends_them() {
     let rare = ["4 of 200 records have no id", "is it one of `url`, `n`?"];
     of("rare", with_every(50, no_id, 200), "id", "missing-ids", &rare);
     let blank = "{\"id\":\"\",\"text\":\"t\"}";
-    let no_value = ["id field `id` has no value that can be used in 4 of 200 records"];
+    let no_value = ["id field `id` has no usable value in 4 of 200 records"];
     of("blank", with_every(50, blank, 200), "id", "missing-ids", &no_value);
     of("bad", with_every(5, "bad", 200), "id", "rejected-share", &["not a JSON object"]);
     // Bad lines are most, and ids are missing too often beside them.

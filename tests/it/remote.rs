@@ -172,7 +172,7 @@ fn an_arrow_object_is_read_in_the_order_of_its_table_of_contents() {
     }
     // Without ranges it comes from its beginning on, as from a pipe.
     server.state().no_ranges = true;
-    let words = ["rows.arrow", "behind the batches"];
+    let words = ["rows.arrow", "after the batches"];
     let url = server.url("x/rows.arrow");
     let fresh = scratch.arg("fresh");
     init(&fresh, &[]);
@@ -396,7 +396,7 @@ fn odd_names_of_a_bucket_cost_themselves() {
     };
     fails("s3://b/a//x.jsonl", &["empty part", "copy the object"]);
     server.state().files.insert("c/x//y".to_owned(), text(1));
-    fails("s3://c/x/", &["s3://c/x//y", "no object there can be asked for"]);
+    fails("s3://c/x/", &["s3://c/x//y", "no object there can be requested"]);
     with(&server, &["export", &corpus, "--to", "s3://b//x/", "--format", "jsonl"])
         .fails(&["stroke"]);
 }

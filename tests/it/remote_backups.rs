@@ -366,12 +366,12 @@ fn a_store_that_is_silent_or_not_there_is_told_and_holds_nobody_up() {
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
-    backup(&server, &["create", &corpus, "https://b/backups"]).fails(&["takes no files"]);
+    backup(&server, &["create", &corpus, "https://b/backups"]).fails(&["cannot be written to"]);
     backup(&server, &["create", &corpus, "s3://none/backups"]).fails(&["s3://none/"]);
     backup(&server, &["list", PLACE]).fails(&[PLACE, "there are no backups"]);
-    backup(&server, &["create", &corpus, "s3://b"]).fails(&["holds other things"]);
+    backup(&server, &["create", &corpus, "s3://b"]).fails(&["has other files"]);
     let target = backup(&server, &["restore", PLACE, "s3://b/corpus"]);
-    assert!(target.code == Some(2) && target.stderr.contains("made on disk"), "{target}");
+    assert!(target.code == Some(2) && target.stderr.contains("written to disk"), "{target}");
     // The backups of another corpus that began at the same moment.
     let rival = ("b/backups/crawl/corpusdb-backups".to_owned(), b"1 other\n".to_vec());
     server.state().rival = Some(rival);
@@ -381,7 +381,7 @@ fn a_store_that_is_silent_or_not_there_is_told_and_holds_nobody_up() {
     create(&server, &corpus);
     let backups = backups(&server);
     let error = backups.restore("s3://b/corpus", None, &Context::new()).unwrap_err().to_string();
-    assert!(error.contains("s3://b/corpus: a corpus is made on disk"), "{error}");
+    assert!(error.contains("s3://b/corpus: a corpus is written to disk"), "{error}");
     server.state().silent = true;
     let calls: [(&str, Call<'_>); 3] = [
         ("create", &|context| backups.create(&corpus, context).map(drop)),

@@ -311,7 +311,7 @@ fn a_description_keeps_what_was_filled_in_and_names_the_blanks() {
         let refused = corpusdb(&line);
         assert_eq!(refused.code, Some(2));
         assert!(
-            refused.stderr.contains("the description that is there is no JSON"),
+            refused.stderr.contains("the existing description is not JSON"),
             "{}",
             refused.stderr
         );

@@ -164,10 +164,9 @@ fn an_output_is_whole_or_absent_and_nothing_is_covered() {
     sql("SELECT 1 AS a; SELECT 2 AS a", &["--force"]).fails(&["one statement, and there are 2"]);
     sql("SELECT a.id, b.id FROM documents a JOIN documents b ON a.id = b.id", &["--force"])
         .fails(&["two columns named `id`", "AS"]);
-    for (more, words) in [
-        (&["--format", "table"][..], "parquet, arrow, csv or jsonl"),
-        (&[], "does not tell a form"),
-    ] {
+    for (more, words) in
+        [(&["--format", "table"][..], "parquet, arrow, csv or jsonl"), (&[], "has no known ending")]
+    {
         let unknown = scratch.arg("out.xyz");
         corpusdb(&[&["sql", &corpus, "SELECT 1 AS a", "-o", &unknown], more].concat())
             .fails(&[words]);

@@ -263,8 +263,8 @@ fn what_is_declared_otherwise_is_refused_by_name() {
     assert_eq!(found, &json!({"lang": "mine", "word_count": 3, "own": "many"}));
     let values = scratch.write("v.jsonl", "{\"id\":0,\"word_count\":7}\n");
     corpusdb(&["field", "set", &corpus, "word_count", "--from", &values, "--id", "id"])
-        .fails(&["is a signal"]);
-    corpusdb(&["field", "compute", &corpus, "word_count", "bytes"]).fails(&["is a signal"]);
+        .fails(&["is the signal"]);
+    corpusdb(&["field", "compute", &corpus, "word_count", "bytes"]).fails(&["is the signal"]);
     corpusdb(&["signals", "drop", &corpus, "alpha_ratio"]).fails(&["`alpha_ratio` is not stored"]);
     corpusdb(&["signals", "drop", &corpus, "--set", "c4"])
         .fails(&["none of these signals is stored"]);

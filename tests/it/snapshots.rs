@@ -131,7 +131,7 @@ fn moments_and_groups_that_there_are_not_are_refused() {
     diff(&["june", "may"]).fails(&["no snapshot `may`"]);
     diff(&["july", "june"]).fails(&["`july` (commit ", "from `june` to `july`"]);
     diff(&["june", "july", "--by", "key"])
-        .fails(&["cannot count by `key`", "source, language, year"]);
+        .fails(&["cannot group by `key`", "source, language, year"]);
     let years = diff(&["june", "july", "--by", "year", "--json"]).good().json_lines();
     assert_eq!((&years[0]["by"], &years[1]["group"]), (&json!("year"), &json!("(none)")));
     // A snapshot may be called `now`: then its name means it, and the present is what is left out.

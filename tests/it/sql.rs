@@ -319,7 +319,7 @@ fn files_are_read_where_they_are_allowed() {
         assert!(why.contains("cannot read `") && why.contains(words), "{path}: {why}");
     }
     for (sql, words) in [
-        ("SELECT * FROM read_parquet('s3://bucket/x.parquet')", "only files of this machine"),
+        ("SELECT * FROM read_parquet('s3://bucket/x.parquet')", "only local files"),
         ("SELECT * FROM read_parquet(1)", "takes one path"),
         ("SELECT * FROM read_xml('a')", "there are documents_at, read_parquet"),
         ("SELECT * FROM 'wanted.csv'", "wanted.csv"),
@@ -444,7 +444,7 @@ fn what_can_be_named_is_what_is_there() {
 fn info_states_the_rule_of_tokens() {
     let library = Library::new();
     let told = corpusdb(&["info", &library.corpus]).good().stdout;
-    assert!(told.contains("`tokens` is a number for every document that a tokenizer has encoded"));
+    assert!(told.contains("`tokens` is NULL for documents that the tokenizer has not encoded"));
     let corpus = library.open();
     // Kept means encoded; what was encoded once stays so.
     assert_eq!(corpus.count("kept AND tokens IS NULL").unwrap(), 0);
@@ -514,7 +514,7 @@ fn parameters_are_bound_as_values() {
             "a value was given for `$c`, and it has `$a`",
         ),
         ("SELECT ?", SqlQuery::default(), "no value was given for `$1`"),
-        ("SELECT ?, $1", in_order(vec![1_i64.into()]), "cannot stand beside each other"),
+        ("SELECT ?, $1", in_order(vec![1_i64.into()]), "cannot be combined"),
         ("SELECT $ + 1", SqlQuery::default(), "`$` needs a name"),
         (
             "SELECT id FROM documents WHERE key = ?",

@@ -101,7 +101,7 @@ fn statements_without_end_are_refused_before_anything_recurses() {
         (&unions, "operators"),
         (&brackets, "operators"),
         (&doubled, "tables"),
-        (&of_no_table, "tables or inner queries"),
+        (&of_no_table, "tables or subqueries"),
         (&grown, "times as large"),
     ] {
         let (ran, _) = corpusdb_within(&sql(&corpus, statement), HELD);

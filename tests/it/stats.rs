@@ -274,7 +274,7 @@ fn rejects_are_told_by_reason_and_text_fits_the_terminal() {
         "all documents:",
         "tokens_own",
         "superseded",
-        "records that were not read:",
+        "rejected records:",
     ] {
         assert!(text.contains(words), "no `{words}` in\n{text}");
     }

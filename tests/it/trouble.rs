@@ -270,7 +270,7 @@ const FOUND: [Case; 15] = [
         place.read(&copied)
     }),
     (
-        "… lost acknowledged commits: its log … …, and holds what is in no table yet, of …",
+        "… lost acknowledged commits: its log … …, and has rows of … that are in no table yet",
         |place| {
             let corpus = place.again("cut");
             // A commit that is in the log alone.
@@ -281,7 +281,7 @@ const FOUND: [Case; 15] = [
             place.read(&corpus)
         },
     ),
-    ("… lost the names of tables: the database's manifest has … bytes, and had …", |place| {
+    ("… lost names of tables: the manifest of the database has … bytes, and had …", |place| {
         let corpus = place.again("cut");
         let manifest = manifest(&corpus);
         let bytes = std::fs::read(&manifest).unwrap();
@@ -335,7 +335,7 @@ const FOUND: [Case; 15] = [
     ("… already exists and is not an empty directory", |place| {
         corpusdb(&["init", &place.again("taken")]).into()
     }),
-    ("… holds a corpus whose making was interrupted", |place| {
+    ("… has a corpus whose creation was interrupted", |place| {
         let corpus = place.scratch.arg("half-made");
         place.refusing("write:28", ".log", &["init", &corpus]).fails(&["No space left"]);
         corpusdb(&["init", &corpus]).into()
@@ -353,7 +353,7 @@ const FOUND: [Case; 15] = [
         copy(&repository("tests/formats/v3/corpus"), &corpus);
         place.read(&corpus.display().to_string())
     }),
-    ("…: it holds backups of another corpus: give a directory to each", |place| {
+    ("…: it has backups of another corpus: use one directory for each corpus", |place| {
         let (corpus, directory) = (place.scratch.arg("other"), place.scratch.arg("backups"));
         init(&corpus, &[]);
         corpusdb(&["backup", "create", &corpus, &directory]).good();
@@ -471,10 +471,10 @@ fn a_backup_and_a_restore_without_room_leave_what_was_there() {
     for bytes in [0, 5_000, 60_000] {
         let refuse = format!("write:28:{bytes}");
         let words = ["backup", "create", &corpus, &directory];
-        place.refusing(&refuse, "backups", &words).fails(&["No space left", "make room"]);
+        place.refusing(&refuse, "backups", &words).fails(&["No space left", "free space"]);
         corpusdb(&["backup", "verify", &directory]).good();
         let words = ["backup", "restore", &directory, &place.scratch.arg("new")];
-        place.refusing(&refuse, "restoring", &words).fails(&["No space left", "make room"]);
+        place.refusing(&refuse, "restoring", &words).fails(&["No space left", "free space"]);
         let left = std::fs::read_dir(place.scratch.path("")).unwrap().flatten();
         let is_left = |name: &str| name.starts_with("new");
         assert_eq!(left.filter(|entry| is_left(&entry.file_name().to_string_lossy())).count(), 0);

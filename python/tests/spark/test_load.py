@@ -149,7 +149,7 @@ def test_what_was_decided_against_a_corpus_is_loaded_into_it(session: Any, tmp_p
     ingest(tmp_path / "other", stored)
     with corpusdb.open(tmp_path / "other", mode="w", memory="128MiB") as w:
         w.remove(where="id = 3")
-        with pytest.raises(BadInput, match="stand otherwise than those that the load was decided against"):
+        with pytest.raises(BadInput, match="differ from those that the load was decided against"):
             w.bulk_load(load)
 
 

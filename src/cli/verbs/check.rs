@@ -146,7 +146,7 @@ fn print_check(report: &CheckReport, out: &mut Output) {
     print_faults(&report.faults, out);
     if report.crowded > 0 {
         out.line(format!(
-            "note: {} documents have candidates that were not compared; `corpusdb dedup settle` compares them",
+            "note: {} documents have candidates that were not compared; `corpusdb dedup settle` compares these",
             number(report.crowded)
         ));
     }
@@ -170,13 +170,13 @@ fn print_repair(report: &RepairReport, out: &mut Output) {
     }
     if !report.lost.is_empty() {
         return out.line(
-            "beyond repair, and nothing was changed: restore a backup, or copy what is whole: `corpusdb check CORPUS --salvage NEW`",
+            "beyond repair, and nothing was changed: restore a backup, or copy the intact documents: `corpusdb check CORPUS --salvage NEW`",
         );
     }
     print_faults(&report.faults, out);
     out.line(match report.repaired.as_slice() {
         [] => "nothing to repair".to_owned(),
-        families => format!("made again: {}", families.join(", ")),
+        families => format!("recomputed: {}", families.join(", ")),
     });
     let verdict = match report.faults.len() {
         0 => "sound".to_owned(),
@@ -193,7 +193,7 @@ fn print_salvage(report: &SalvageReport, out: &mut Output) {
     }
     if report.lost > 0 {
         let (count, which) = (number(report.lost), &report.lost_documents);
-        out.line(format!("lost in all: {count} documents: {which}"));
+        out.line(format!("lost in total: {count} documents: {which}"));
     }
     for what in &report.left {
         out.line(format!("not copied: {what}"));
@@ -201,7 +201,7 @@ fn print_salvage(report: &SalvageReport, out: &mut Output) {
     let (copied, all) = (number(report.copied), number(report.documents));
     let (removed, purged) = (number(report.removed), number(report.purged));
     out.line(format!(
-        "copied {copied} of {all} documents; {removed} were removed and are again, of {purged} purged ones nothing is left"
+        "copied {copied} of {all} documents; {removed} removed ones are removed in the copy, too; {purged} purged ones have no content left"
     ));
 }
 

@@ -60,7 +60,7 @@ impl Report for SuiteReport {
 
     fn print(&self, out: &mut Output) {
         out.line(format!(
-            "{}: {} items, {} n-grams; searched {} documents, {} have something of it",
+            "{}: {} items, {} n-grams; searched {} documents, found evidence in {}",
             self.suite,
             number(self.items),
             number(self.grams),
@@ -69,11 +69,11 @@ impl Report for SuiteReport {
         ));
         if self.weak > 0 {
             let weak = number(self.weak);
-            out.line(format!("  {weak} items say no answer: evidence of them is marked weak"));
+            out.line(format!("  {weak} items have no answer: evidence of them is marked weak"));
         }
         if self.unsearchable > 0 {
             let short = number(self.unsearchable);
-            out.line(format!("  {short} items are too short to be looked for"));
+            out.line(format!("  {short} items are too short to be searched for"));
         }
     }
 }
@@ -254,7 +254,7 @@ impl Listed for SuiteSummary {
         let row = |suite: &Self| {
             let searched = match suite.complete {
                 true => "all".to_owned(),
-                false => format!("{} (add it again to go on)", number(suite.searched)),
+                false => format!("{} (add it again to continue)", number(suite.searched)),
             };
             let counts = [suite.items, suite.weak, suite.unsearchable, suite.grams].map(number);
             [vec![suite.suite.clone()], counts.to_vec(), vec![searched]].concat()
@@ -308,7 +308,7 @@ impl Verb for ContaminationShowArgs {
             corpus.document_evidence(*document, &rule)?
         };
         if evidence.is_empty() {
-            call.note(&format!("nothing of a suite was found in {what}"));
+            call.note(&format!("no evidence of a suite was found in {what}"));
         }
         let shown = evidence.into_iter().map(|evidence| ShownEvidence::of(evidence, corpus));
         Ok(EvidenceAnswer(shown.collect::<anyhow::Result<_>>()?))
@@ -415,7 +415,7 @@ impl Listed for SuiteContamination {
 
 fn print_suite(suite: &SuiteContamination, out: &mut Output) {
     out.line(format!(
-        "{}: {} of {} items are in {} kept documents ({} more that are not kept)",
+        "{}: {} of {} items are in {} kept documents, and in {} others",
         suite.suite,
         number(suite.contaminated_items),
         number(suite.items),
@@ -423,10 +423,10 @@ fn print_suite(suite: &SuiteContamination, out: &mut Output) {
         number(suite.removed_documents)
     ));
     if suite.weak_items > 0 {
-        out.line(format!("  {} of these items say no answer", number(suite.weak_items)));
+        out.line(format!("  {} of these items have no answer", number(suite.weak_items)));
     }
     out.line(format!(
-        "  {} documents have something of it; {} n-grams are common and count for nothing",
+        "  {} documents have evidence; {} common n-grams are ignored",
         number(suite.sighted_documents),
         number(suite.common)
     ));

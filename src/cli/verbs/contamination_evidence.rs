@@ -80,7 +80,7 @@ fn verdict(one: &ItemEvidence) -> &'static str {
         (false, _) if one.verdict == Some("rejected") => "rejected",
         (true, _) if one.verdict.is_some() => "contaminated, accepted",
         (true, false) => "contaminated",
-        (true, true) => "contaminated, weak (the item says no answer)",
+        (true, true) => "contaminated, weak (the item has no answer)",
         (false, _) => "not enough",
     }
 }

@@ -129,8 +129,8 @@ A line of verdicts is one that --json prints, or {\"suite\", \"item\", \"documen
             shown = ShownPairs::Nothing;
         }
         let none = match self.options.judged {
-            true => "nothing is contaminated by this rule",
-            false => "nothing is left to decide by this rule; `judged=` shows what was decided",
+            true => "no document is contaminated by this rule",
+            false => "every pair of this rule has a verdict; `judged=` shows them",
         };
         Ok(ReviewAnswer::Pairs(ReviewedPairs { pairs, estimates, shown, none }))
     }
@@ -206,7 +206,7 @@ fn parse_judgement(
     let Some((suite, rest)) = named else {
         let known: Vec<&str> = suites.iter().map(|suite| suite.suite.as_str()).collect();
         anyhow::bail!(
-            "`{pair}` is not SUITE:ITEM=ID|KEY with one of the suites that there are: {}",
+            "`{pair}` is not SUITE:ITEM=ID|KEY with one of the suites: {}",
             if known.is_empty() { "none".to_owned() } else { known.join(", ") }
         );
     };
@@ -229,7 +229,7 @@ fn parse_judgement(
         });
     }
     anyhow::bail!(
-        "`{pair}` names no item of suite `{suite}` before an `=` (`corpusdb contamination show` tells their ids)"
+        "`{pair}` names no item of suite `{suite}` before an `=` (`corpusdb contamination show` lists their ids)"
     )
 }
 
@@ -241,7 +241,7 @@ impl Report for ReviewAnswer {
             Self::Judged(judged) => {
                 let JudgeReport { accepted, rejected, withdrawn, unchanged, .. } = judged.report;
                 out.line(format!(
-                    "{accepted} accepted, {rejected} rejected, {withdrawn} taken back; {unchanged} of these were so before"
+                    "{accepted} accepted, {rejected} rejected, {withdrawn} deleted; {unchanged} of these verdicts existed already"
                 ));
                 &judged.estimates
             }

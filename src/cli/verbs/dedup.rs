@@ -187,7 +187,7 @@ fn print_detection(found: &DedupExplanation, out: &mut Output) {
     out.line(format!("a pair of similarity {:.3} is found half of the time", found.half));
     if verifies {
         out.line(format!(
-            "texts are compared from a sketch estimate of {:.3}; `compared` is the share of pairs that reach it",
+            "texts are compared if the sketches estimate at least {:.3}; `compared` is the share of pairs that reach it",
             found.estimate_floor
         ));
     }
@@ -232,7 +232,7 @@ fn print_sample(found: &DedupExplanation, out: &mut Output) {
     let crowded = match sample.capped {
         0 => "no crowded buckets".to_owned(),
         capped => format!(
-            "of {} crowded buckets only the first 1,024 documents each were counted",
+            "{} crowded buckets: only the first 1,024 documents of each were counted",
             number(capped)
         ),
     };
@@ -246,7 +246,7 @@ fn print_sample(found: &DedupExplanation, out: &mut Output) {
     ));
     if let Some(after) = sample.candidates_after {
         out.line(format!(
-            "of these {after:.2} each share one of the other bands, too; pairs that share none now are not counted"
+            "{after:.2} of these per document also share one of the new bands; pairs that share no band today are not counted"
         ));
     }
 }
@@ -254,7 +254,7 @@ fn print_sample(found: &DedupExplanation, out: &mut Output) {
 fn print_change(found: &DedupExplanation, out: &mut Output) {
     let Some(change) = &found.change else { return };
     out.line(format!("the corpus has: {}", change.from));
-    out.line("to go over to this policy:");
+    out.line("cost of a change to this policy:");
     for step in &change.steps {
         out.line(format!("  {step}"));
     }

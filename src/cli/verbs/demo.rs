@@ -66,7 +66,7 @@ fn run(args: DemoArgs, session: &CommandSession) -> anyhow::Result<ExitStatus> {
     shell.env("JSON", if session.json { "--json" } else { "" });
     let ended = shell.status().map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => anyhow::anyhow!(
-            "there is no shell (`sh`) here to run {}; its commands can be run one by one",
+            "no shell (`sh`) was found to run {}; run its commands one by one",
             script.display()
         ),
         _ => anyhow::Error::new(error).context("running sh"),
@@ -118,7 +118,8 @@ fn unpack_texts(directory: &Path) -> anyhow::Result<()> {
     let mut files: BTreeMap<String, String> = BTreeMap::new();
     for line in BufReader::new(zstd::Decoder::new(TEXTS)?).lines() {
         let line = line?;
-        let (name, record) = line.split_once('\t').context("a line of the texts names no file")?;
+        let (name, record) =
+            line.split_once('\t').context("a line of the bundled texts names no file")?;
         let text = files.entry(name.to_owned()).or_default();
         text.push_str(record);
         text.push('\n');

@@ -251,7 +251,7 @@ fn print_document(shown: &Shown, out: &mut Output) {
         let similarity =
             blocker.jaccard.map_or_else(String::new, |jaccard| format!(" {jaccard:.3}"));
         out.line(format!(
-            "  kept out by the removal of document {} ({}), by {}{similarity}",
+            "  blocked by the removal of document {} ({}), by {}{similarity}",
             blocker.id, blocker.key, blocker.by
         ));
     }
@@ -272,7 +272,7 @@ fn print_document(shown: &Shown, out: &mut Output) {
     }
     if let Some(template) = &shown.chat_template {
         let hash = template.hash.get(..16).unwrap_or_default();
-        out.line(format!("  chat template: {hash}, told {}", template.variables));
+        out.line(format!("  chat template: {hash}, with {}", template.variables));
     }
     if shown.metadata.get() != "{}" {
         out.text(&format!("  metadata: {}", shown.metadata.get()));
@@ -313,7 +313,7 @@ fn reason(shown: &Shown) -> String {
         Some(jaccard) if found.kind == "near" => {
             let share = |value: Option<f64>| value.map_or(0.0, |value| value * 100.0);
             format!(
-                " duplicate of {of}: similarity {jaccard:.3}, it shares {:.0} % of its own shingles and {:.0} % of the other's",
+                " duplicate of {of}: similarity {jaccard:.3}; {:.0} % of its shingles and {:.0} % of the other's are shared",
                 share(found.containment_removed),
                 share(found.containment_witness)
             )

@@ -108,7 +108,7 @@ threshold: a chain of similar documents connects the two. Exit code 1 when no do
                 found.iter().map(of).collect::<Result<_, _>>()?,
             ));
         }
-        ensure!(!self.diff, "`diff=` needs to know of what: give a document, or `list=`");
+        ensure!(!self.diff, "`diff=` needs a document or `list=`");
         if self.matrix {
             let matrix = corpus.duplicates_matrix(&self.by, self.source.as_deref())?;
             return Ok(DuplicatesAnswer::Matrix(Box::new(matrix)));

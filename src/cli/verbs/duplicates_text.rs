@@ -99,7 +99,7 @@ fn print_pairs(found: &DuplicatesSummary, out: &mut Output) {
         more => {
             let documents: u64 = more.iter().map(|pair| pair.documents).sum();
             out.line(format!(
-                "  {} more pairs with {} documents: `matrix=` shows all, `source=` those of one source",
+                "  {} more pairs with {} documents: `matrix=` shows all, `source=` shows one source",
                 more.len(),
                 number(documents)
             ))
@@ -162,7 +162,7 @@ pub(super) fn print_matrix(found: &DuplicatesMatrix, out: &mut Output) {
     if found.cells.is_empty() {
         return;
     }
-    out.line(format!("removed by {by}, a line each, and {by} of the witness, a column each:"));
+    out.line(format!("removed documents by {by} (lines) and by {by} of the witness (columns):"));
     let mut head = vec![by, "documents".to_owned(), "removed".to_owned(), "share".to_owned()];
     head.extend(heads(found, out));
     out.wide_table(&head, &lines(found), 1, COUNTS);
@@ -170,7 +170,7 @@ pub(super) fn print_matrix(found: &DuplicatesMatrix, out: &mut Output) {
     let documents: u64 = kept().map(|group| group.documents).sum();
     if documents > 0 {
         out.line(format!(
-            "  {} more with {} documents lost none",
+            "  {} more with {} documents have no duplicates",
             number(kept().count() as u64),
             number(documents)
         ));
@@ -217,7 +217,7 @@ pub(super) fn print_document(found: &DocumentDuplicates, out: &mut Output) {
     out.line(format!("document {}: {} (source {})", found.id, found.key, found.source));
     out.line(format!("  standing: {}", found.standing));
     if let Some(successor) = found.successor {
-        out.line(format!("  the newer document of its key is {successor}"));
+        out.line(format!("  superseded by document {successor}, the newer one of its key"));
     }
     if let Some(close) = &found.witness {
         let pair = &close.pair;
@@ -233,7 +233,7 @@ pub(super) fn print_document(found: &DocumentDuplicates, out: &mut Output) {
         return;
     };
     if cluster.members.is_empty() && cluster.size == 1 {
-        return out.line("  it matched nothing and removed nothing");
+        return out.line("  it has no duplicates");
     }
     out.line(format!(
         "  cluster {} of {} documents, kept: {} (source {})",
@@ -261,7 +261,7 @@ fn similarity(close: &ClosePair) -> String {
         return "equal bytes".to_owned();
     }
     format!(
-        "{:.4}{}; it shares {:.1} % of its own shingles and {:.1} % of the witness's",
+        "{:.4}{}; {:.1} % of its shingles and {:.1} % of the witness's are shared",
         pair.jaccard,
         close.estimate.map(|estimate| format!(" (estimated {estimate:.3})")).unwrap_or_default(),
         pair.containment_removed * 100.0,

@@ -226,7 +226,7 @@ impl Report for MarkReport {
     fn print(&self, out: &mut Output) {
         let (plan, epochs, marked) = (self.number, number(self.epochs), number(self.marked));
         out.line(format!(
-            "plan {plan}: the first {epochs} epochs open without a walk; marks of {marked} are new"
+            "plan {plan}: the first {epochs} epochs have marks, {marked} of them new"
         ));
     }
 }
@@ -406,6 +406,6 @@ impl Report for PlanDropReport {
     const TYPE: &'static str = "plan_dropped";
 
     fn print(&self, out: &mut Output) {
-        out.line(format!("plan {} is forgotten", self.number));
+        out.line(format!("plan {} is dropped", self.number));
     }
 }

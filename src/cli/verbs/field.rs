@@ -143,7 +143,7 @@ fn print_field(report: &FieldReport, out: &mut Output) {
     ));
     if report.ill_typed > 0 {
         out.line(format!(
-            "  {} documents have one of another type, which counts as none",
+            "  {} documents have a value of another type, which counts as null",
             number(report.ill_typed)
         ));
     }
@@ -154,7 +154,9 @@ fn print_field(report: &FieldReport, out: &mut Output) {
 fn print_decided_again(kept_again: u64, no_longer_kept: u64, out: &mut Output) {
     if kept_again + no_longer_kept > 0 {
         let (gone, back) = (number(no_longer_kept), number(kept_again));
-        out.line(format!("  by the keep order {gone} are no longer kept, {back} are kept again"));
+        out.line(format!(
+            "  the keep order changed: {gone} documents are no longer kept, {back} are kept again"
+        ));
     }
 }
 
@@ -237,7 +239,7 @@ impl FieldSetSettings {
             (None, None, None) => anyhow::bail!("give `on=` id, or `on=` key"),
         };
         if matches!(by, JoinBy::Id(_)) && self.source.is_some() {
-            anyhow::bail!("`source=` is for keys: an id is of one document");
+            anyhow::bail!("`source=` is for keys: an id belongs to one document");
         }
         let columns = match field {
             Some(field) => {
@@ -245,7 +247,7 @@ impl FieldSetSettings {
                 vec![JoinColumn { field, column }]
             }
             None if self.columns.is_empty() => {
-                anyhow::bail!("say which field to set, or several by `columns=`")
+                anyhow::bail!("name the field to set, or several with `columns=`")
             }
             None => self.columns,
         };
@@ -297,7 +299,7 @@ impl Report for JoinReport {
         ));
         if self.without_value > 0 {
             out.line(format!(
-                "  {} records have no value and were passed over",
+                "  {} records have no value and were skipped",
                 number(self.without_value)
             ));
         }
@@ -385,7 +387,7 @@ impl Report for FieldDropReport {
         out.line(format!("dropped {}", self.field));
         for PlanNaming { plan, snapshot } in &self.plans {
             out.line(format!(
-                "  plan {plan} (snapshot {snapshot}) stays as it is; its recipe names the field"
+                "  plan {plan} (snapshot {snapshot}) is unchanged; its recipe uses the field"
             ));
         }
     }

@@ -230,7 +230,9 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
     print_left_files(&report.files, out);
     if report.rejects_settled > 0 {
         let settled = n(report.rejects_settled);
-        out.line(format!("  {settled} earlier rejects settled: their files give them no more"));
+        out.line(format!(
+            "  {settled} earlier rejects are gone: their files no longer contain them"
+        ));
     }
     if report.purged > 0 {
         let purged = n(report.purged);
@@ -238,10 +240,12 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
     }
     if report.not_finite > 0 {
         let numbers = n(report.not_finite);
-        out.line(format!("  {numbers} numbers that JSON does not know (NaN, Infinity) are null"));
+        out.line(format!(
+            "  {numbers} numbers that JSON cannot represent (NaN, Infinity) are null"
+        ));
     }
     if report.filtered > 0 {
-        out.line(format!("  {} passed over by --where", n(report.filtered)));
+        out.line(format!("  {} skipped by --where", n(report.filtered)));
     }
     print_skipped(report.passed, out);
     print_misfits(&report.misfits, out);
@@ -268,15 +272,13 @@ fn print_skipped(passed: SkippedContent, out: &mut Output) {
     let SkippedContent { html, gone, other } = passed;
     if gone > 0 {
         out.line(format!(
-            "  {} answers say that their page is gone (404, 410): `corpusdb remove` takes out what is stored of one",
+            "  {} responses say that their page is gone (404, 410): `corpusdb remove` removes a stored version",
             n(gone)
         ));
     }
     if html + other > 0 {
         let (html, other) = (n(html), n(other));
-        out.line(format!(
-            "  {html} HTML pages and {other} other contents of web archives passed over"
-        ));
+        out.line(format!("  {html} HTML pages and {other} other contents of web archives skipped"));
     }
 }
 
@@ -287,7 +289,10 @@ fn print_left_files(files: &FileTally, out: &mut Output) {
         return;
     }
     let (seen, read, unchanged) = (n(files.seen), n(files.read), n(files.unchanged));
-    out.line(format!("  {seen} files: {read} read, {unchanged} unchanged, {} left", n(files.left)));
+    out.line(format!(
+        "  {seen} files: {read} read, {unchanged} unchanged, {} skipped",
+        n(files.left)
+    ));
     let mut reasons: BTreeMap<(LeftRole, &str), Vec<&str>> = BTreeMap::new();
     for file in &files.left_files {
         reasons.entry((file.role, file.why.as_str())).or_default().push(&file.path);

@@ -212,14 +212,16 @@ fn print_change(is_removal: bool, report: &RemovalReport, out: &mut Output) {
     ));
     if report.copies > 0 {
         out.line(format!(
-            "  {} copies of them stand, {} of these kept: `block=` similar takes what is like them out too",
+            "  {} copies of them remain, {} of these kept: `block=` similar removes similar texts, too",
             n(report.copies),
             n(report.kept_again)
         ));
     }
     if report.spared > 0 {
         let spared = n(report.spared);
-        out.line(format!("  {spared} were to be purged: the purge that was stopped spares them"));
+        out.line(format!(
+            "  {spared} were selected by the interrupted purge, which now leaves them"
+        ));
     }
     match (is_removal, report.blocked) {
         (_, 0) => {}
@@ -375,7 +377,7 @@ fn unended(corpus: &Corpus) -> anyhow::Result<Option<String>> {
     let more = if documents.len() as usize > NAMED { ", .." } else { "" };
     Ok((!documents.is_empty()).then(|| {
         format!(
-            "a purge that was stopped is finished first: {} documents ({}{more}); `corpusdb restore` takes documents back that are not erased yet",
+            "an interrupted purge is finished first: {} documents ({}{more}); `corpusdb restore` restores those that are not erased yet",
             number(documents.len()),
             keys.join(", ")
         )
@@ -417,18 +419,18 @@ fn print_purge(report: &PurgeReport, out: &mut Output) {
     let verb = if out.is_dry_run() { "would purge" } else { "purged" };
     out.line(format!("{verb} {} documents", n(report.purged)));
     for (count, what) in [
-        (report.resumed, "are of a purge that had been stopped"),
+        (report.resumed, "belong to an interrupted purge"),
         (report.unchanged, "were purged before"),
-        (report.removed, "were removed for it"),
+        (report.removed, "are now removed"),
         (report.kept_again, "others are kept again"),
-        (report.blocked, "others have such texts and are blocked"),
-        (report.moved_texts, "texts are others' too, and stay theirs"),
+        (report.blocked, "others with such texts are blocked"),
+        (report.moved_texts, "texts belong to other documents, too, and stay"),
         (report.snapshots, "snapshots lost some of them"),
         (report.rejects, "rejected records quoted them and are gone"),
         (report.redacted, "expressions, recipes and records quoted them and are redacted"),
-        (report.values, "values of fields that nobody else has are gone"),
-        (report.verdicts, "verdicts on texts that nobody else has are gone"),
-        (report.texts_rewritten, "texts are compressed by another dictionary"),
+        (report.values, "values of fields that no other document has are gone"),
+        (report.verdicts, "verdicts on texts that no other document has are gone"),
+        (report.texts_rewritten, "texts are compressed with another dictionary"),
     ] {
         if count > 0 {
             out.line(format!("  {} {what}", n(count)));
@@ -456,23 +458,23 @@ fn print_proof(file: &Path, found: &Certificate, out: &mut Output) {
     ));
     if found.shared_runs > 0 {
         let shared = n(found.shared_runs);
-        out.line(format!("  {shared} of the runs are of other stored documents too"));
+        out.line(format!("  {shared} of the runs also occur in other stored documents"));
     }
     if found.sketches > 0 {
         let sketches = n(found.sketches);
-        out.line(format!("  {sketches} sketches stay, since what is similar is blocked"));
+        out.line(format!("  {sketches} sketches stay, since similar texts are blocked"));
     }
     for twin in &found.twins {
         out.line(format!("  {twin} is a dry run of another process, and is not searched"));
     }
     if found.without_runs > 0 {
         let short = n(found.without_runs);
-        out.line(format!("  {short} of the documents are too short to be searched for"));
+        out.line(format!("  {short} of the documents are too short for a search"));
     }
     for finding in &found.findings {
         let (of, document) = (finding.of, finding.document);
         out.line(format!("  {of} of document {document} in {}", finding.place));
     }
-    let answer = if found.is_clean() { "nothing of them is left" } else { "not all is gone" };
+    let answer = if found.is_clean() { "no trace of them is left" } else { "some traces are left" };
     out.line(format!("  {answer}; the certificate is {}", file.display()));
 }

@@ -105,7 +105,7 @@ fn note_blanks(file: &Path, blanks: &[(&str, &str)], call: &VerbCall<'_>) {
     let lines: Vec<String> =
         blanks.iter().map(|(name, what)| format!("  {name}: {what}")).collect();
     call.note(&format!(
-        "not known, to be filled in by hand in {} (it stays there):\n{}",
+        "fill these in by hand in {} (they stay when it is written again):\n{}",
         file.display(),
         lines.join("\n")
     ));

@@ -41,7 +41,7 @@ pub(super) fn print_pair(pair: &ReviewPair, out: &mut Output) {
             part.score,
             part.tokens,
             part.longest_run,
-            if part.enough { "" } else { "; not enough by itself" }
+            if part.enough { "" } else { "; not enough on its own" }
         ));
         for line in side_by_side(part, width, marks) {
             out.painted(&line);
@@ -51,7 +51,7 @@ pub(super) fn print_pair(pair: &ReviewPair, out: &mut Output) {
 }
 
 fn heading(pair: &ReviewPair) -> String {
-    let weak = if pair.weak { ", weak (the item says no answer)" } else { "" };
+    let weak = if pair.weak { ", weak (the item has no answer)" } else { "" };
     let verdict = pair.verdict.map_or_else(String::new, |verdict| format!(", {verdict}"));
     format!(
         "{} {} and document {} ({} {}): score {:.3}{weak}{verdict}",

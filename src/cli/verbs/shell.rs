@@ -86,7 +86,7 @@ impl SqlShell<'_> {
                 self.corpus = corpus;
             }
             Err(error) => output::note(&format!(
-                "note: this is the corpus as of commit {}, since it cannot be opened again: {}",
+                "note: this shows the corpus as of commit {}, since it cannot be reopened: {}",
                 self.corpus.view().commit(),
                 causes(&error).join(": ")
             )),
@@ -149,7 +149,7 @@ impl SqlShell<'_> {
         out.flush()?;
         let printed = printed?;
         if printed.is_cut {
-            output::note("values that end in … are cut; `.mode line` shows them whole");
+            output::note("values that end in … are cut; `.mode line` shows complete values");
         }
         Ok(printed.rows)
     }

@@ -15,19 +15,19 @@ pub(super) const COMMANDS: [ShellCommandHelp; 8] = [
     ShellCommandHelp { usage: ".help", help: "this list" },
     ShellCommandHelp {
         usage: ".mode [table|line|csv|json|jsonl|markdown]",
-        help: "how answers are printed, or how they are now",
+        help: "set the format of answers, or show it",
     },
     ShellCommandHelp {
         usage: ".output [FILE [--force]]",
-        help: "write the next answer to FILE (.parquet, .arrow, .csv, .jsonl), whole or not at all; without FILE, do not",
+        help: "write the next answer to FILE (.parquet, .arrow, .csv, .jsonl), complete or not at all; without FILE, print it",
     },
     ShellCommandHelp {
         usage: ".schema [TABLE]",
-        help: "columns of a table, or of all, with what they mean",
+        help: "show the columns of a table, or of all, with their meaning",
     },
     ShellCommandHelp { usage: ".tables", help: "the tables" },
-    ShellCommandHelp { usage: ".timer on|off", help: "say how long each statement took" },
-    ShellCommandHelp { usage: ".quit", help: "leave, as Ctrl-D does" },
+    ShellCommandHelp { usage: ".timer on|off", help: "show how long each statement took" },
+    ShellCommandHelp { usage: ".quit", help: "leave the shell, as Ctrl-D does" },
     ShellCommandHelp { usage: ".exit", help: "the same" },
 ];
 

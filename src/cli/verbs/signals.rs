@@ -93,7 +93,7 @@ impl Report for SignalsReport {
         if !added.is_empty() {
             let (count, documents) = (added.len(), number(self.documents));
             out.line(format!("{count} signals of {documents} documents: {}", added.join(", ")));
-            out.line("every document that comes is given them");
+            out.line("every later document gets them at ingest");
         }
     }
 }
@@ -230,7 +230,7 @@ impl Verb for SignalsDropArgs {
         signals.retain(|signal| self.selection.signals.contains(signal) || is_stored(signal));
         anyhow::ensure!(
             !signals.is_empty(),
-            "none of these signals is stored; `corpusdb signals list` tells which are"
+            "none of these signals is stored; `corpusdb signals list` shows which are"
         );
         let plans = writer.drop_signals(&signals, self.force, &call.context)?;
         Ok(SignalsDropReport {
@@ -247,7 +247,7 @@ impl Report for SignalsDropReport {
         out.line(format!("dropped {}", self.signals.join(", ")));
         for PlanNaming { plan, snapshot } in &self.plans {
             out.line(format!(
-                "  plan {plan} (snapshot {snapshot}) stays as it is; its recipe names one of them"
+                "  plan {plan} (snapshot {snapshot}) is unchanged; its recipe uses one of them"
             ));
         }
     }

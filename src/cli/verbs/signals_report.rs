@@ -74,9 +74,9 @@ fn print_quality(report: &QualityReport, out: &mut Output) {
     let of_texts: Vec<&str> =
         report.scores.iter().filter(|it| it.origin == "text").map(|it| it.signal).collect();
     if of_texts.len() == report.scores.len() {
-        out.line("no score of it is stored: all were found in the texts");
+        out.line("no signal of it is stored: all were computed from the texts");
     } else if !of_texts.is_empty() {
-        out.line(format!("not stored, found in the texts: {}", of_texts.join(", ")));
+        out.line(format!("not stored, computed from the texts: {}", of_texts.join(", ")));
     }
     print_sources(report, out);
     print_rules(report, out);
@@ -120,13 +120,13 @@ fn print_sources(report: &QualityReport, out: &mut Output) {
     out.wide_table(&head, &rows.collect::<Vec<_>>(), 1, 0);
     if report.sources_left_out > 0 {
         let more = number(report.sources_left_out);
-        out.line(format!("  {more} smaller sources are not told apart"));
+        out.line(format!("  {more} smaller sources are counted together"));
     }
 }
 
 fn print_rules(report: &QualityReport, out: &mut Output) {
     let names = tokenizers(report);
-    out.line("each rule, what it removes if it stands alone, and what no other one removes:");
+    out.line("each rule: what it removes, and what only it removes:");
     let mut head = ["rule", "removes", "share", "text", "only it", "text of these"]
         .map(str::to_owned)
         .to_vec();

@@ -77,7 +77,7 @@ Exit code 1 when nothing is found.";
                 || self.key.is_some()
                 || self.text.is_some()
                 || self.file.is_some(),
-            "say what to look for: a stored document (its id or key), `text=`, `file=`, or `-` to read standard input"
+            "give what to search for: a stored document (its id or key), `text=`, `file=`, or `-` to read standard input"
         );
         let options = SimilarOptions {
             k: usize::try_from(self.k).unwrap_or(usize::MAX),
@@ -119,7 +119,7 @@ impl SimilarArgs {
             (None, false) => return Ok(self.text.clone()),
         };
         let text = decode_text(&name, bytes).map_err(|error| {
-            anyhow::anyhow!("{error}; a compressed file must be unpacked, and records of JSON or Parquet given one text at a time")
+            anyhow::anyhow!("{error}; unpack a compressed file first, and give records of JSON or Parquet one text at a time")
         })?;
         Ok(Some(text))
     }
@@ -132,10 +132,10 @@ impl Report for SimilarAnswer {
         let Some(report) = &self.report else { return };
         match report.by {
             "equal-bytes" => out.note(
-                "mode exact looks for no near duplicates: only documents with exactly these bytes are found",
+                "mode exact has no near duplicates: only documents with exactly these bytes are found",
             ),
             "equal-text" => out.note(format!(
-                "the text has {} tokens, fewer than a shingle of {}: only documents of exactly these tokens are found",
+                "the text has {} tokens, fewer than a shingle of {}: only documents with exactly these tokens are found",
                 report.tokens, self.shingle
             )),
             _ => out.note(format!(
@@ -151,14 +151,14 @@ impl Report for SimilarAnswer {
         }
         if report.capped > 0 {
             out.note(format!(
-                "{} crowded buckets, of more than {} documents each: the sketches of all of these were looked at",
+                "{} crowded buckets with more than {} documents each: the sketches of all these were compared",
                 number(report.capped),
                 number(report.cap)
             ));
         }
         if report.passed_over > 0 {
             out.note(format!(
-                "{} members of large clusters, or less likely than 65,536 others, were passed over",
+                "{} members of large clusters, or less likely than 65,536 others, were skipped",
                 number(report.passed_over)
             ));
         }
@@ -195,7 +195,7 @@ fn print_similar(found: &SimilarDocument, out: &mut Output) {
         found.jaccard, found.id, found.key, found.source
     ));
     out.line(format!(
-        "       it has {:.1} % of the text, the text {:.1} % of it{}; {} bands shared, found with {}",
+        "       it contains {:.1} % of the text, the text {:.1} % of it{}; {} bands shared, found with {}",
         found.containment_text * 100.0,
         found.containment_document * 100.0,
         estimate.unwrap_or_default(),

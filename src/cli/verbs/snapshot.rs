@@ -276,7 +276,7 @@ impl Report for SnapshotDiffAnswer {
         let moment = |of: &SnapshotMoment| format!("{} (commit {})", of.name, of.commit);
         out.line(format!("{} to {}", moment(&found.earlier), moment(&found.later)));
         out.line(format!(
-            "kept: {}, without {} removed, with {} kept again and {} added: {}",
+            "kept: {} - {} removed + {} kept again + {} added = {}",
             number(found.earlier.kept),
             number(found.all.removed.documents),
             number(found.all.kept_again.documents),
@@ -426,7 +426,7 @@ impl Report for SnapshotDropReport {
     const TYPE: &'static str = "snapshot_dropped";
 
     fn print(&self, out: &mut Output) {
-        out.line(format!("snapshot {} is forgotten", self.name));
+        out.line(format!("snapshot {} is dropped", self.name));
         if !self.plans.is_empty() {
             let plans: Vec<String> = self.plans.iter().map(u32::to_string).collect();
             let plans = plans.join(", ");

@@ -97,7 +97,7 @@ docs/reference/sql.md lists every table and column.";
                 return Ok(SqlAnswer::Streamed {});
             }
             _ => anyhow::bail!(
-                "no statement: give one behind the corpus, or a file of them with `file=`; the shell needs a terminal to print on"
+                "no statement: give one after the corpus, or a file of them with `file=`; the shell needs a terminal"
             ),
         };
         let script = source.read()?;
@@ -114,7 +114,7 @@ docs/reference/sql.md lists every table and column.";
                 let format = AnswerFormat::printed(self.format, session.json)?;
                 if script.print(scope, format)? {
                     call.note(
-                        "values that end in … are cut; `format=` line, csv or json prints them whole",
+                        "values that end in … are cut; `format=` line, csv or json prints complete values",
                     );
                 }
                 Ok(SqlAnswer::Streamed {})
@@ -231,7 +231,7 @@ impl ScriptFile {
         // Every statement that is run has rows for an answer, also DESCRIBE and SHOW.
         let [statement] = self.statements.as_slice() else {
             anyhow::bail!(
-                "`output=` writes the answer to one statement, and there are {}: run them one by one, each with a file of its own",
+                "`output=` writes the answer to one statement, and there are {}: run them one by one, each with its own file",
                 self.statements.len()
             );
         };

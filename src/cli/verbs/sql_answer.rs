@@ -37,7 +37,7 @@ impl AnswerFormat {
     pub(super) fn printed(asked: Option<Self>, is_json: bool) -> anyhow::Result<Format> {
         Ok(match asked {
             Some(Self::Parquet | Self::Arrow) => anyhow::bail!(
-                "Parquet and Arrow are no forms to print: write a file with `output=` FILE"
+                "Parquet and Arrow cannot be printed: write a file with `output=` FILE"
             ),
             _ if is_json => Format::Json,
             None | Some(Self::Table) => Format::Table,
@@ -56,7 +56,7 @@ impl AnswerFormat {
             Self::Csv => ExportFormat::Csv,
             Self::Json | Self::Jsonl => ExportFormat::Jsonl,
             Self::Table | Self::Line | Self::Markdown => anyhow::bail!(
-                "a file has the form parquet, arrow, csv or jsonl; the others are printed, and `> FILE` takes them"
+                "a file can be parquet, arrow, csv or jsonl; the other formats are printed, and `> FILE` redirects them"
             ),
         })
     }

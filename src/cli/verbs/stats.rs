@@ -85,7 +85,7 @@ fn print_groups(stats: &Stats, out: &mut Output) {
         return;
     }
     out.line(match stats.is_by_source_alone {
-        true => "by source (languages make more than 1,000 groups, or are no words):",
+        true => "by source (there are more than 1,000 languages, or they are not keywords):",
         false => "by source and language:",
     });
     let names: Vec<&String> = stats.kept.tokens.keys().collect();
@@ -140,7 +140,7 @@ fn print_misfits(misfits: &[MisfitStats], out: &mut Output) {
     if misfits.is_empty() {
         return;
     }
-    out.line("values of another type than their field, which are null:");
+    out.line("values that do not have the type of their field, which are null:");
     let head = ["field", "type", "documents", "kept", "document", "value"].map(str::to_owned);
     let row = |it: &MisfitStats| {
         vec![
@@ -189,7 +189,7 @@ fn print_rejects(rejects: &[RejectStats], out: &mut Output) {
     if rejects.is_empty() {
         return;
     }
-    out.line("records that were not read:");
+    out.line("rejected records:");
     let head = ["source", "records", "bytes", "reason"].map(str::to_owned);
     let rows = rejects
         .iter()

@@ -115,7 +115,7 @@ fn parse_special(text: &str) -> Result<(String, u32), String> {
 pub(super) fn note_markers(report: &TokenizerReport, call: &VerbCall<'_>) {
     for (marker, tokens) in &report.ordinary_markers {
         call.note(&format!(
-            "note: {} reads `{marker}` of a stored chat template as {tokens} ordinary tokens: turns cannot be told from what is said in them",
+            "note: {} encodes `{marker}` of a stored chat template as {tokens} ordinary tokens: turn markers cannot be distinguished from content",
             report.tokenizer.name
         ));
     }
@@ -153,7 +153,7 @@ pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
     });
     let state = match of.complete {
         true => "",
-        false => "; not all is encoded: `corpusdb tokenizer backfill` goes on",
+        false => "; not all documents are encoded: `corpusdb tokenizer backfill` continues",
     };
     out.line(format!(
         "{}: {} ids, encoder {}{encoded}{state} ({})",
@@ -240,7 +240,7 @@ impl Report for TokenizerDropReport {
         let plans: Vec<String> = self.broken_plans.iter().map(u32::to_string).collect();
         let broken = match plans.as_slice() {
             [] => String::new(),
-            plans => format!("; plans {} cannot be opened any more", plans.join(", ")),
+            plans => format!("; plans {} can no longer be opened", plans.join(", ")),
         };
         out.line(format!("dropped {}{broken}", self.name));
     }
@@ -392,9 +392,9 @@ impl Report for VocabularyDiff {
             out.line(format!("added {token:?}: {id}"));
         }
         out.line(match self.keeps_old_ids {
-            true => "every old id keeps its token: ids of the first are ids of the second",
+            true => "every old id keeps its token: ids of the first are valid for the second",
             false => {
-                "old ids do not keep their tokens: ids of the first mean nothing to the second"
+                "some old ids have other tokens: ids of the first are not valid for the second"
             }
         });
     }
@@ -485,11 +485,9 @@ fn print_check(checked: &CheckedTokenizer, out: &mut Output) {
     }
     match other_ids {
         Some(document) => out.line(format!(
-            "  FAULT   stored ids: those of document {document} are not the ones that its text has"
+            "  FAULT   stored ids: those of document {document} differ from those of its text"
         )),
-        None => {
-            out.line("  ok      stored ids: those of a sample are the ones that the texts have")
-        }
+        None => out.line("  ok      stored ids: those of a sample equal those of the texts"),
     }
 }
 

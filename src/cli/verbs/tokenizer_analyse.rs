@@ -171,7 +171,7 @@ fn print_curve(analysis: &TokenizerAnalysis, out: &mut Output) {
     out.table(&head, &rows);
     if let (Some(knee), Some(price)) = (&curve.knee, &curve.price_knee) {
         out.line(format!(
-            "knee at {} ids over the logarithm of the size, at {} over the size itself, which is what is paid for (embedding width {})",
+            "knee at {} ids over the logarithm of the size, at {} over the size itself, to which cost is proportional (embedding width {})",
             number(knee.vocab_size),
             number(price.vocab_size),
             number(curve.embedding_width)

@@ -344,12 +344,12 @@ impl<'a> NewDirectory<'a> {
             return Err(corpusdb::Error::from(ExportError::Exists { path, instead }).into());
         }
         let name =
-            path.file_name().with_context(|| format!("{shown} is no name of a directory"))?;
+            path.file_name().with_context(|| format!("{shown} is not a name of a directory"))?;
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         anyhow::ensure!(
             parent.is_dir(),
-            "{shown} cannot be made: {} is no directory",
+            "{shown} cannot be made: {} is not a directory",
             parent.display()
         );
         let mut hidden = std::ffi::OsString::from(".");
@@ -442,7 +442,7 @@ fn print_terms(terms: &[TermReport], out: &mut Output) {
                     out.note(format!("`{}` is not added: {reason}", term.term));
                 }
                 Outcome::Matched { id } => out.line(format!(
-                    "`{}` is the added token {id}: looked for before the text is split, also inside words",
+                    "`{}` is the added token {id}: found before the text is split, also inside words",
                     form.form
                 )),
                 _ => {}

@@ -96,7 +96,7 @@ fn samples(view: &View, documents: &RoaringTreemap) -> Result<Vec<String>, Curat
 
 /// Compresses the texts again that are compressed with one of `dictionaries`.
 fn rewrite(purge: &mut PurgeProcedure<'_, '_>, dictionaries: &[u16]) -> Result<(), CurateError> {
-    purge.commits.stage("compressing texts anew", Some(purge.writer.view().documents()));
+    purge.commits.stage("compressing texts again", Some(purge.writer.view().documents()));
     let mut from = DocId(0);
     loop {
         let view = purge.writer.view().clone();

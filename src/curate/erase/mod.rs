@@ -262,13 +262,13 @@ fn finish(
     let mut procedure = PurgeProcedure { writer, record, commits, report };
     let purge = &mut procedure;
     if !documents.is_empty() {
-        purge.commits.stage("moving what was lent", None);
+        purge.commits.stage("moving shared texts and ids", None);
         rows::move_texts(purge, &documents, context.memory)?;
         dictionaries::replace(purge, &documents)?;
         words::redact_short_keys(purge, &documents)?;
         rows::erase(purge, &documents)?;
     }
-    purge.commits.stage("forgetting what quotes them", None);
+    purge.commits.stage("erasing rows that quote them", None);
     quotes::snapshots(purge, &unended.documents)?;
     quotes::values(purge)?;
     quotes::verdicts(purge)?;

@@ -44,7 +44,7 @@ impl fmt::Display for Explanation {
         for source in partial {
             writeln!(
                 f,
-                "{}: {} tokens at the end of a pass fill no row and are left out",
+                "{}: {} tokens at the end of a pass do not fill a row and are left out",
                 source.name, source.partial_tokens
             )?;
         }
@@ -53,7 +53,7 @@ impl fmt::Display for Explanation {
             writeln!(f, "holdout: {undecided} documents are on neither side")?;
         }
         for (ranks, most) in &self.balance {
-            writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} of the mean")?;
+            writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} times the mean")?;
         }
         if let Some(batches) = self.batches {
             return write!(f, "steps: {batches}, {} rows left out", self.left_out_rows);
@@ -131,14 +131,14 @@ impl Explanation {
     fn loss(&self) -> String {
         let tokens: u64 = self.sources.iter().map(|source| source.tokens).sum();
         let said = format!(
-            "{} of {tokens} stored tokens untrained, {} of another weight than 1",
+            "{} of {tokens} stored tokens untrained, {} with a weight other than 1",
             self.untrained_tokens, self.weighted_tokens
         );
         match (self.untrained_tokens + self.weighted_tokens, self.ignore_loss) {
-            (0, _) => "loss: every token is trained on alike".to_owned(),
-            (_, false) => format!("loss: as documents say, {said}"),
+            (0, _) => "loss: every token is trained on equally".to_owned(),
+            (_, false) => format!("loss: by the masks and weights of documents, {said}"),
             (_, true) => format!(
-                "loss: every token is trained on alike, and what documents say is ignored ({said})"
+                "loss: every token is trained on equally, and masks and weights of documents are ignored ({said})"
             ),
         }
     }

@@ -31,7 +31,7 @@ fn ids(epoch: &Epoch, dir: &Path, manifest: &Manifest) -> Result<FileIds, EpochE
     let refused = |why: String| EpochError::Files { path: dir.to_path_buf(), why };
     if manifest.plan != plan.hash_hex() {
         return Err(refused(format!(
-            "was built from plan {:.16}, and these are rows of plan {:.16}: build this plan, or ask the other one",
+            "was built from plan {:.16}, and these are rows of plan {:.16}: build this plan, or use the other one",
             manifest.plan,
             plan.hash_hex()
         )));
@@ -46,7 +46,7 @@ fn ids(epoch: &Epoch, dir: &Path, manifest: &Manifest) -> Result<FileIds, EpochE
     let output = &plan.recipe.output;
     let named = id_files(output).filter(|_| plan.fixed_length()).ok_or_else(|| {
         refused(format!(
-            "rows of format {} are not read from files: build with `[output] format` raw, litdata or megatron, and rows of one length, or leave the files out",
+            "rows of format {} cannot be read from files: build with `[output] format` raw, litdata or megatron, and rows of one length, or leave the files out",
             output.format.name()
         ))
     })?;
@@ -73,7 +73,7 @@ fn ids(epoch: &Epoch, dir: &Path, manifest: &Manifest) -> Result<FileIds, EpochE
         let wanted = u128::from(header) + u128::from(file.rows) * row_bytes;
         if u128::from(bytes) != wanted {
             let why = format!(
-                "has {bytes} bytes where {} rows take {wanted}: it is not the file that was built; build the epoch again",
+                "has {bytes} bytes, but {} rows take {wanted}: the file was changed; build the epoch again",
                 file.rows
             );
             return Err(EpochError::Files { path, why });

@@ -115,7 +115,7 @@ impl FileReader {
                 let id = ids.largest(row);
                 if id >= ids.vocab {
                     let why = format!(
-                        "row {number} of the epoch has id {id}, and the tokenizer has {}; `corpusdb epoch verify` finds all that is damaged",
+                        "row {number} of the epoch has id {id}, and the tokenizer has {} ids; `corpusdb epoch verify` finds all damaged rows",
                         ids.vocab
                     );
                     return Err(EpochError::Files { path: file.path.clone(), why });

@@ -211,18 +211,18 @@ fn check_output(
     let (why, instead) = match carried {
         Loss::Plain => (
             format!(
-                "documents say what of them is trained on (document {document} is one), and it{with} has no masks: a trainer would train on everything"
+                "documents have loss masks (document {document} is one), and it{with} has no masks: a trainer would train on everything"
             ),
             match is_named {
                 true => format!(
-                    "name labels or loss_mask {among}, and loss_weights where tokens have other weights than 1"
+                    "name labels or loss_mask {among}, and loss_weights if tokens have weights other than 1"
                 ),
                 false => "use output.format = \"parquet\", \"arrow\", \"jsonl\" or \"mds\", or \"raw\" with layout \"datatrove\" or \"olmo\"".to_owned(),
             },
         ),
         Loss::Masked | Loss::Weighted => (
             format!(
-                "documents say what their tokens weigh (document {document} is one), and it{with} holds masks of 0 and 1"
+                "documents have loss weights (document {document} is one), and it{with} has masks of 0 and 1"
             ),
             match is_named {
                 true => format!("name loss_weights {among}"),
@@ -234,7 +234,7 @@ fn check_output(
         format: output.describe(),
         why,
         instead: format!(
-            "{instead}; or say output.ignore_loss = true, and every token is trained on alike"
+            "{instead}; or set output.ignore_loss = true to train on every token equally"
         ),
     })
 }

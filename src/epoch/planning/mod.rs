@@ -104,13 +104,13 @@ pub fn extend(
 ) -> Result<Planned, EpochError> {
     let Rest { chain, next_row, inherits } = *rest;
     let Some(parent) = chain.last() else {
-        return Err(EpochError::bug("an extension of no plan"));
+        return Err(EpochError::bug("the extension of an unknown plan"));
     };
     let (_, tokenizer) = find_tokenizer(against.corpora, &mut recipe.clone())?;
     let before = &parent.plan.tokenizer;
     if tokenizer.hash != before.hash {
         return Err(EpochError::Recipe(format!(
-            "the plan that is extended is by tokenizer `{}`, this recipe by `{}`: ids of two lineages do not mix; name `{}`, or make a plan of its own",
+            "the extended plan uses tokenizer `{}`, this recipe `{}`: their ids do not mix; name `{}`, or plan the recipe by itself",
             before.name, tokenizer.name, before.name
         )));
     }
@@ -302,7 +302,7 @@ fn check_memory(
     let rows: u64 = selections.iter().map(|(_, selection)| selection.len()).sum();
     if in_memory && rows.saturating_mul(EXACT_ROW_BYTES) > memory {
         return Err(EpochError::Recipe(format!(
-            "length_grouped.exact and window hold all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave them out, or raise `memory=`"
+            "length_grouped.exact and window keep all {rows} documents in memory, {EXACT_ROW_BYTES} bytes each, more than the {memory} allowed: leave them out, or raise `memory=`"
         )));
     }
     Ok(())

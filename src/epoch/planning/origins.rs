@@ -74,7 +74,7 @@ fn of_source(
                 return Err(EpochError::Empty {
                     what: format!("`{entry}`, which source `{}` draws from,", source.name),
                     why: format!(
-                        "its first document is younger than the snapshot `{}`",
+                        "its first document was ingested after the snapshot `{}`",
                         moment.name
                     ),
                 });

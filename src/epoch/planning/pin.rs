@@ -31,7 +31,7 @@ pub(super) struct Pinning<'a> {
 
 impl<'a> Pinning<'a> {
     /// # Errors
-    /// [`EpochError::Recipe`] for a `repeat` that is no number of copies; [`EpochError::Select`].
+    /// [`EpochError::Recipe`] for a `repeat` that is not a number of copies; [`EpochError::Select`].
     pub fn new(
         against: &'a Against<'a>,
         recipe: &Recipe,
@@ -197,8 +197,8 @@ fn copies(
     })?;
     match wrong {
         Some((id, value)) => Err(EpochError::Recipe(format!(
-            "select.repeat is {} for document {id}, not a number from 0 to {COPIES}",
-            value.map_or("no number".to_owned(), |value| value.to_string())
+            "select.repeat is {} for document {id}; it must be a number from 0 to {COPIES}",
+            value.map_or("not a number".to_owned(), |value| value.to_string())
         ))),
         None => Ok((more, never)),
     }

@@ -38,7 +38,7 @@ fn check_expressions(
         let Dependence { present, chance, .. } = dependence(corpora.first(), expression)?;
         if let Some(chance) = chance {
             return Err(EpochError::Recipe(format!(
-                "{place} uses {chance}, which is another value each time: the same recipe would give another plan; use a column, or `seed`"
+                "{place} uses {chance}, which returns another value each time: the same recipe would give another plan; use a column, or `seed`"
             )));
         }
         let Some(present) = present else { continue };
@@ -47,7 +47,7 @@ fn check_expressions(
         }
         if is_past == Some(true) {
             return Err(EpochError::Recipe(format!(
-                "{place} looks at {present}, which may have changed since the snapshot `{}` was made: use columns of the document itself (a snapshot's documents are all kept ones), or leave `snapshot` out",
+                "{place} uses {present}, which may have changed since the snapshot `{}` was made: use columns of the document itself (all documents of a snapshot are kept), or leave `snapshot` out",
                 moment.name
             )));
         }
@@ -224,7 +224,7 @@ fn null_fields<'c>(
         return Ok(String::new());
     }
     Ok(format!(
-        "; none of its {} documents has a value of {}, and no comparison with null holds: a condition for some sources only stands as `where` under their [[source]]",
+        "; none of its {} documents has a value of {}, and a comparison with null is never true: write a condition for some sources as `where` under their [[source]]",
         documents.len(),
         names.join(" and ")
     ))

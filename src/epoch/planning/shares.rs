@@ -34,7 +34,7 @@ pub(super) fn set(
     {
         let name = sources.get(at).map_or("", |source| source.name.as_str());
         return Err(EpochError::Recipe(format!(
-            "source `{name}` gets nothing: it has no {}, or too few to count",
+            "source `{name}` gets no share: it has no {}, or too few",
             recipe.mix.unit.name()
         )));
     }
@@ -54,7 +54,7 @@ pub(super) fn set(
     };
     if budget == 0 {
         return Err(EpochError::Recipe(
-            "the shares leave room for no row at all; raise max_repeats, or change the weights"
+            "the shares do not leave room for a single row; raise max_repeats, or change the weights"
                 .to_owned(),
         ));
     }
@@ -82,7 +82,7 @@ fn by_weight(recipe: &Recipe) -> Result<Vec<u64>, EpochError> {
 fn told(why: &MixError) -> String {
     match why {
         MixError::BudgetNeeded { fixed } => format!(
-            "sources with a weight share what sources with tokens leave: give mix.tokens, over the {fixed} that are fixed"
+            "sources with a weight share what sources with tokens leave: give mix.tokens, more than the {fixed} that are fixed"
         ),
         other => other.to_string(),
     }
@@ -98,7 +98,7 @@ fn schedule(recipe: &Recipe) -> Result<Vec<Point>, EpochError> {
             .collect();
         let positive: Vec<f64> = weights.iter().copied().filter(|weight| *weight > 0.0).collect();
         let mut integers = integer_weights(&positive)
-            .ok_or_else(|| EpochError::Recipe("mix.schedule has a weight that is none".to_owned()))?
+            .ok_or_else(|| EpochError::Recipe("mix.schedule has an invalid weight".to_owned()))?
             .into_iter();
         let shares = weights
             .iter()
@@ -110,7 +110,7 @@ fn schedule(recipe: &Recipe) -> Result<Vec<Point>, EpochError> {
         };
         if points.last().is_some_and(|last| last.at >= at) {
             return Err(EpochError::Recipe(format!(
-                "mix.schedule is not ascending: a point at {at} {} follows one that is not before it",
+                "mix.schedule is not ascending: the point at {at} {} is not after the one before it",
                 recipe.mix.unit.name()
             )));
         }

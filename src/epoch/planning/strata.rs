@@ -98,7 +98,7 @@ impl<'a> Source<'a> {
     fn cut(&mut self, curriculum: &Curriculum) -> Result<(), EpochError> {
         if self.missing > 0 {
             return Err(EpochError::Recipe(format!(
-                "order.curriculum.by = \"{}\" is no number for {} documents of source `{}` (document {} is one); leave them out with where, or use coalesce(...)",
+                "order.curriculum.by = \"{}\" is not a number for {} documents of source `{}` (document {} is one); leave them out with where, or use coalesce(...)",
                 curriculum.by, self.missing, self.name, self.example
             )));
         }

@@ -23,7 +23,7 @@ pub(super) fn spell_out(corpora: &Corpora, recipe: &mut Recipe) -> Result<(), Ep
             let items = items(view, excluded)?;
             if found.as_ref().is_some_and(|first| *first != items) {
                 return Err(EpochError::Recipe(format!(
-                    "suite `{}` has other items here than in shard 0: add it from the same files",
+                    "suite `{}` has other items in this shard than in shard 0: add it from the same files",
                     excluded.suite
                 )));
             }
@@ -46,7 +46,7 @@ pub(super) fn spell_out(corpora: &Corpora, recipe: &mut Recipe) -> Result<(), Ep
         };
         if excluded.rejected.as_ref().is_some_and(|asked| *asked != rejected) {
             return Err(EpochError::Recipe(format!(
-                "other pairs of suite `{}` are rejected than when this recipe was spelt out: leave `rejected` out to take those that are now",
+                "the rejected pairs of suite `{}` changed since this recipe was written out: leave `rejected` out to use today's",
                 excluded.suite
             )));
         }
@@ -83,7 +83,7 @@ fn items(view: &View, excluded: &ExcludedSuite) -> Result<String, EpochError> {
     let items = hexadecimal(&record.hash);
     if excluded.items.as_ref().is_some_and(|asked| *asked != items) {
         return Err(EpochError::Recipe(format!(
-            "suite `{}` has other items than this recipe was made for: leave `items` out to take those that it has",
+            "the items of suite `{}` changed since this recipe was written out: leave `items` out to use today's",
             excluded.suite
         )));
     }
@@ -154,7 +154,7 @@ pub(super) fn check_sources(
             let documents = corpora.documents_of(*id)?;
             if !documents.is_disjoint(selection) {
                 return Err(EpochError::Recipe(format!(
-                    "source `{name}` is the suite `{suite}`: to train on it name it in a [[source]]; to leave it out say select.where = \"source <> '{name}'\""
+                    "source `{name}` is the suite `{suite}`: to train on it name it in a [[source]]; to leave it out write select.where = \"source <> '{name}'\""
                 )));
             }
         }

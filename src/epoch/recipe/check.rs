@@ -37,7 +37,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
         ));
     }
     if recipe.mix.tokens == Some(0) {
-        return wrong("mix.tokens is 0; leave it out for the largest epoch there is".to_owned());
+        return wrong("mix.tokens is 0; leave it out for the largest possible epoch".to_owned());
     }
     if recipe.output.shard_bytes < SHARD_MIN {
         return wrong(format!(
@@ -60,7 +60,7 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
     let format = output.format.name();
     if let Some(layout) = output.layout.filter(|_| output.format != Format::Raw) {
         return wrong(format!(
-            "output.layout = \"{}\" is of output.format = \"raw\", and the format is \"{format}\"; leave one of them out",
+            "output.layout = \"{}\" needs output.format = \"raw\", and the format is \"{format}\"; leave one of them out",
             layout.name()
         ));
     }
@@ -75,11 +75,11 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
         let known: Vec<String> = allowed.iter().map(|one| format!("\"{}\"", one.name())).collect();
         return wrong(if known.is_empty() {
             format!(
-                "output.compression is not for output.format = \"{format}\", which trainers map into memory as it is; leave it out"
+                "output.format = \"{format}\" cannot be compressed, since trainers map its files into memory; leave output.compression out"
             )
         } else {
             format!(
-                "output.compression = \"{}\" is not for output.format = \"{format}\"; use {}",
+                "output.compression = \"{}\" is not possible with output.format = \"{format}\"; use {}",
                 asked.name(),
                 known.join(" or ")
             )
@@ -87,7 +87,7 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
     }
     if output.ids.is_some() && output.format != Format::Mds {
         return wrong(format!(
-            "output.ids is of output.format = \"mds\", and the format is \"{format}\", whose type of ids is given or follows from the vocabulary; leave it out"
+            "output.ids needs output.format = \"mds\"; the type of ids of \"{format}\" is fixed or follows from the vocabulary; leave it out"
         ));
     }
     let has_columns =
@@ -95,7 +95,7 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
     if let Some(columns) = &output.columns {
         if !has_columns {
             return wrong(format!(
-                "output.columns is of \"parquet\", \"arrow\", \"jsonl\" and \"mds\", and the format is \"{format}\", which holds ids alone; leave it out"
+                "output.columns needs format \"parquet\", \"arrow\", \"jsonl\" or \"mds\", and the format is \"{format}\", which has ids only; leave it out"
             ));
         }
         let twice = columns
@@ -108,15 +108,13 @@ fn check_output(recipe: &Recipe) -> Result<(), EpochError> {
     }
     if output.ignore_loss && recipe.mix.unit == Unit::LossTokens {
         return wrong(
-            "mix.unit = \"loss-tokens\" counts what documents say is trained on, which output.ignore_loss = true ignores; \
-             use mix.unit = \"tokens\""
+            "mix.unit = \"loss-tokens\" counts by the loss masks of documents, which output.ignore_loss = true ignores; use mix.unit = \"tokens\""
                 .to_owned(),
         );
     }
     if output.format == Format::Litdata && recipe.pack.kind == PackKind::None {
         return wrong(
-            "output.format = \"litdata\" has rows of one length, and pack.kind = \"none\" has not; use another pack.kind, \
-             or output.format = \"mds\""
+            "output.format = \"litdata\" needs rows of one length, and pack.kind = \"none\" has rows of many; use another pack.kind, or output.format = \"mds\""
                 .to_owned(),
         );
     }
@@ -224,7 +222,7 @@ fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
         for (name, weight) in &point.weights {
             if !recipe.sources.iter().any(|source| source.name == *name) {
                 return wrong(format!(
-                    "mix.schedule names `{name}`, which is no source of the recipe"
+                    "mix.schedule names `{name}`, which is not a source of the recipe"
                 ));
             }
             if *weight != 0.0 && integer_weights(&[*weight]).is_none() {
@@ -383,7 +381,7 @@ fn check_grouped(recipe: &Recipe, grouped: &LengthGrouped) -> Result<(), EpochEr
     let mixed = recipe.sources.len() > 1 || recipe.mix.tokens.is_some();
     if mixed || recipe.select.repeat.is_some() || !recipe.mix.schedule.is_empty() {
         return wrong(
-            "length_grouped.exact = \"torch\" is one source, whole: leave out mix.tokens, select.repeat and further sources"
+            "length_grouped.exact = \"torch\" takes one whole source: leave out mix.tokens, select.repeat and further sources"
                 .to_owned(),
         );
     }
@@ -391,14 +389,13 @@ fn check_grouped(recipe: &Recipe, grouped: &LengthGrouped) -> Result<(), EpochEr
     let repeats = recipe.sources.iter().any(|source| source.max_repeats > 1);
     if repeats && recipe.mix.method != Some(Method::Natural) {
         return wrong(
-            "length_grouped.exact = \"torch\" with max_repeats is a pass an epoch: leave out weights, and mix.method other than \"natural\""
+            "length_grouped.exact = \"torch\" with max_repeats has one pass per epoch: leave out weights, and mix.method other than \"natural\""
                 .to_owned(),
         );
     }
     if repeats && batch.tail == Tail::Carry {
         return wrong(
-            "length_grouped.exact = \"torch\" with max_repeats begins each epoch with its own first row, so that nothing can be carried to it; \
-             use batch.tail = \"drop\" or \"pad\""
+            "length_grouped.exact = \"torch\" with max_repeats begins each epoch with its own first row, so no rows can be carried over; use batch.tail = \"drop\" or \"pad\""
                 .to_owned(),
         );
     }
@@ -445,8 +442,7 @@ fn check_batch(recipe: &Recipe, batch: &Batch) -> Result<(), EpochError> {
         }
         if !has_columns {
             return wrong(format!(
-                "batch.pad = \"longest\" makes rows of unequal length with pads in them, which output.format = \"{}\" has no place for; \
-                 use \"parquet\", \"arrow\", \"mds\" or \"jsonl\"",
+                "batch.pad = \"longest\" makes rows of unequal length with pads, which output.format = \"{}\" cannot store; use \"parquet\", \"arrow\", \"mds\" or \"jsonl\"",
                 recipe.output.format.name()
             ));
         }

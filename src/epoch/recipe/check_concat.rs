@@ -22,7 +22,7 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     }
     if options.partial.is_some() && pack.kind != PackKind::Concat {
         return wrong(
-            "pack.options.partial is about the one row of a pass that pack.kind = \"concat\" does not fill; leave it out",
+            "pack.options.partial concerns the one row of a pass that pack.kind = \"concat\" does not fill; leave it out",
         );
     }
     if options.partial != Some(Partial::Drop) {
@@ -30,14 +30,12 @@ pub(super) fn check(recipe: &Recipe) -> Result<(), EpochError> {
     }
     if options.doc_multiple > 1 {
         return wrong(
-            "pack.options.partial = \"drop\" leaves out what fills no row, and with pack.options.doc_multiple rows have \
-             pads anyway; leave one of them out",
+            "pack.options.partial = \"drop\" leaves out tokens that do not fill a row, and with pack.options.doc_multiple rows have pads anyway; leave one of them out",
         );
     }
     if !counts_alike(recipe.mix.unit) {
         return wrong(
-            "pack.options.partial = \"drop\" leaves out other documents in every pass, so that passes would not count alike; \
-             use mix.unit = \"tokens\" or \"rows\", or declare tokenizer.specials.pad",
+            "pack.options.partial = \"drop\" leaves out other documents in every pass, so passes would not count equally; use mix.unit = \"tokens\" or \"rows\", or declare tokenizer.specials.pad",
         );
     }
     Ok(())

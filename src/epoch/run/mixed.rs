@@ -157,7 +157,7 @@ impl MixedCursor {
     fn ran_out(&self, source: usize) -> EpochError {
         match self.cursors.get(source).map(SourceCursor::rules) {
             Some(rules) if rules.passes_differ() => EpochError::Plan(format!(
-                "source `{}` has fewer rows than the plan relies on: an earlier release took every pass to have as many as the first; plan the recipe again",
+                "source `{}` has fewer rows than the plan expects: an earlier release assumed as many in every pass as in the first; plan the recipe again",
                 rules.name
             )),
             _ => EpochError::bug("a source ran out within its budget"),

@@ -107,7 +107,7 @@ impl Iterator for EpochStream {
             Err(_) => {
                 self.over = true;
                 Some(Err(EpochError::bug(format!(
-                    "the thread that reads ahead stopped before batch {} without a word",
+                    "the read-ahead thread stopped before batch {} without an error",
                     self.next.1
                 ))))
             }

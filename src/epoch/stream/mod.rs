@@ -104,14 +104,14 @@ impl Epoch {
         let mut left = rows;
         while left > marks.rows + marks.pads {
             left -= marks.rows + marks.pads;
-            marks = marks.next(&self.opened, &self.arrangement, context.interrupt).map_err(|error| {
-                match error {
+            marks = marks.next(&self.opened, &self.arrangement, context.interrupt).map_err(
+                |error| match error {
                     EpochError::Infeasible { .. } => EpochError::Recipe(format!(
-                        "the run of the plan ends {left} rows before the {rows} that are said to be consumed"
+                        "the run of the plan ends {left} rows before the {rows} consumed rows"
                     )),
                     other => other,
-                }
-            })?;
+                },
+            )?;
         }
         // Rows of pads end an epoch and are none of the run.
         Ok(marks.start.row + left.min(marks.rows))

@@ -195,6 +195,6 @@ impl TensorMaker {
 
 fn boundary(tokens: usize) -> Result<i32, EpochError> {
     i32::try_from(tokens).map_err(|_| {
-        EpochError::bug("a batch has more tokens than boundaries of type i32 can name")
+        EpochError::bug("a batch has more tokens than boundaries of type i32 can count")
     })
 }

@@ -69,7 +69,7 @@ impl Coverage {
         for pool in source.pinned().pools_of(pass) {
             let mut left = seen.left(pool, &source.rules().policy);
             if let Some(document) = left.beyond.min() {
-                return Err(format!("document {document} comes too often in a pass"));
+                return Err(format!("document {document} occurs too often in a pass"));
             }
             if !(pass_over && from_start) {
                 continue;
@@ -77,7 +77,7 @@ impl Coverage {
             drop_unpacked(&mut left.layers, source).map_err(|error| error.to_string())?;
             if let Some((document, missing)) = left.missing() {
                 return Err(format!(
-                    "{missing} documents are missing in a pass, or come in part; document {document} is one"
+                    "{missing} documents are missing in a pass, or are incomplete; document {document} is one"
                 ));
             }
         }

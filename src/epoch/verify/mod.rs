@@ -121,7 +121,7 @@ fn parse_manifest(bytes: &[u8], plan: &Plan) -> Result<Manifest, String> {
         ));
     }
     plan.check_feasible(manifest.epoch)
-        .map_err(|_| format!("epoch {} is not one of the plan", manifest.epoch))?;
+        .map_err(|_| format!("the plan has no epoch {}", manifest.epoch))?;
     Ok(manifest)
 }
 
@@ -164,7 +164,7 @@ fn hash_files(dir: &Path, manifest: &Manifest, checks: &mut Checks) -> Vec<Manif
                 if hashed.blake3 != file.blake3 || hashed.bytes != file.bytes {
                     checks.fail(
                         Property::Hashes,
-                        format!("{} is not the file that was written", file.name),
+                        format!("{} was changed after it was written", file.name),
                     );
                 }
                 files.push(hashed);

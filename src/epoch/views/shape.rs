@@ -53,7 +53,7 @@ pub enum ViewError {
     },
     /// More tokens than an i32 boundary can name.
     #[error(
-        "{tokens} tokens are more than boundaries of type i32 can name; make the batch smaller"
+        "{tokens} tokens are more than boundaries of type i32 can count; make the batch smaller"
     )]
     TooLong {
         /// Tokens of the row or batch.
@@ -70,7 +70,7 @@ pub enum ViewError {
         first: u64,
     },
     /// A tensor of another size than its shape says.
-    #[error("{what} has {found} values where {wanted} belong")]
+    #[error("{what} has {found} values; expected {wanted}")]
     Size {
         /// Which tensor.
         what: &'static str,
@@ -81,7 +81,7 @@ pub enum ViewError {
     },
     /// A mask that is not of 0 and 1.
     #[error(
-        "the attention mask has {value} at row {row}, column {column}; only 0 and 1 mean something"
+        "the attention mask has {value} at row {row}, column {column}; only 0 and 1 are allowed"
     )]
     BadMask {
         /// Row of the value.

@@ -54,7 +54,7 @@ impl<'a> RenderBudget<'a> {
     /// Fails for a text that is too long. Generation marks are written too, and taken out again.
     pub(super) fn check_length(&self, text: &str) -> Result<(), String> {
         if text.len() as u64 > self.limits.bytes.saturating_add(4096) {
-            return Err("the template writes more than --max-doc-bytes allows".to_owned());
+            return Err("the template writes more than is allowed by --max-doc-bytes".to_owned());
         }
         Ok(())
     }
@@ -63,7 +63,7 @@ impl<'a> RenderBudget<'a> {
     pub(super) fn spend(&mut self, steps: u64) -> Result<(), String> {
         self.left = self.left.checked_sub(steps).ok_or_else(|| {
             format!(
-                "too many turns are trained on for a template without generation marks, which renders the conversation anew for each (over {} steps); mark what is trained on with {{% generation %}}, or split the conversation",
+                "too many turns are trained on for a template without generation marks, which renders the conversation again for each (over {} steps); mark the trained parts with {{% generation %}}, or split the conversation",
                 self.limits.steps
             )
         })?;
@@ -154,7 +154,9 @@ pub(super) fn charge_written(bytes: usize) -> Result<(), Error> {
             running.written = left;
             Ok(())
         }
-        None => Err(refusal("the template writes more than --max-doc-bytes allows".to_owned())),
+        None => {
+            Err(refusal("the template writes more than is allowed by --max-doc-bytes".to_owned()))
+        }
     })
 }
 
@@ -167,7 +169,7 @@ fn with(act: impl FnOnce(&mut AllowanceState) -> Result<(), Error>) -> Result<()
 
 fn too_much(running: &AllowanceState) -> Error {
     refusal(format!(
-        "the template makes values of more than {} bytes for one text: it multiplies what it is given, or the record is too long for it; a higher --max-doc-bytes allows more ({MADE} times as much)",
+        "the template makes values of more than {} bytes for one text: it multiplies its input, or the record is too long for it; the limit is {MADE} times --max-doc-bytes",
         running.made_of
     ))
 }
@@ -266,10 +268,10 @@ impl BoundedSink {
     /// Why it ended early.
     fn why(&self) -> Error {
         if self.is_deep {
-            let why = "the template writes a value that is nested without end, or too deep";
+            let why = "the template writes a value that is nested endlessly or too deeply";
             return refusal(why.to_owned());
         }
-        let why = "the template writes a list or an object as text of more bytes than it may make; a higher --max-doc-bytes allows more";
+        let why = "the template writes a list or an object as text of more bytes than it may make; raise --max-doc-bytes";
         refusal(why.to_owned())
     }
 

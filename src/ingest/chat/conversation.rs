@@ -73,7 +73,7 @@ fn shape_of(record: &Members, field: Option<&str>) -> Result<ChatShape, String> 
     }
     let names: Vec<String> = record.iter().map(|(name, _)| format!("`{name}`")).collect();
     Err(format!(
-        "not a conversation: neither `messages`, `conversations`, `instruction` and `output`, nor `prompt` and `completion` is among its fields {}",
+        "not a conversation: it has neither `messages`, `conversations`, `instruction` and `output`, nor `prompt` and `completion`, but {}",
         names.join(", ")
     ))
 }
@@ -92,7 +92,7 @@ fn preferences(record: &Members) -> Option<String> {
         (false, false) => "--text-field chosen without --chat",
     };
     Some(format!(
-        "it is a preference (`chosen`, `rejected`), of which one answer becomes the text: {way}; the other fields are kept"
+        "it is a preference (`chosen`, `rejected`), and one answer can become the text: {way}; the other fields are kept"
     ))
 }
 
@@ -232,9 +232,9 @@ fn share_gpt(record: &Members, name: &str) -> Result<Conversation, String> {
             Some("system") => "system",
             Some("tool" | "observation" | "function_response") => "tool",
             Some(other) => {
-                return Err(format!("message {number} is from `{other}`, a role not known"));
+                return Err(format!("message {number} is from `{other}`, an unknown role"));
             }
-            None => return Err(format!("message {number} does not say from whom")),
+            None => return Err(format!("message {number} has no sender (`from`)")),
         };
         let mut said = Members::default();
         said.push("role", Value::from(role));

@@ -90,7 +90,7 @@ impl CalendarDay {
                 Some('%') => "%".to_owned(),
                 _ => {
                     return Err(invalid(format!(
-                        "strftime_now does not know the format {format:?}"
+                        "strftime_now does not support the format {format:?}"
                     )));
                 }
             });
@@ -107,9 +107,9 @@ pub(super) fn strftime_now(day: Option<CalendarDay>, format: &str) -> Result<Str
             charge_made(format.len().saturating_mul(8))?;
             day.format(format)
         }
-        None => Err(invalid(
-            "the template asks for today's date; name a day with `chat_date=`".to_owned(),
-        )),
+        None => {
+            Err(invalid("the template uses today's date; give a day with `chat_date=`".to_owned()))
+        }
     }
 }
 

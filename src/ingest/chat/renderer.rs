@@ -106,7 +106,7 @@ impl ChatRenderer {
         for (number, message) in turns.messages.iter().enumerate() {
             if let Some(special) = self.specials.find_in(message) {
                 return Err(format!(
-                    "message {number} spells the special token `{special}`, which would be taken for the template's (--special-in-content allow)"
+                    "message {number} spells the special token `{special}`, which would become that token (--special-in-content allow)"
                 ));
             }
         }
@@ -116,7 +116,7 @@ impl ChatRenderer {
             .find_map(|(name, value)| Some((name, self.specials.find_value(value)?)))
         {
             return Err(format!(
-                "field `{name}` spells the special token `{special}`, which would be taken for the template's (--special-in-content allow)"
+                "field `{name}` spells the special token `{special}`, which would become that token (--special-in-content allow)"
             ));
         }
         Ok(())
@@ -196,7 +196,7 @@ fn expect_prefix(shorter: &str, longer: &str, number: usize, what: &str) -> Resu
     let excerpt =
         |text: &str| text.get(from..).unwrap_or_default().chars().take(24).collect::<String>();
     Err(format!(
-        "the template is not prefix-preserving: of message {number}, {what}, from byte {at} ({:?} became {:?}); what is trained on cannot be told, use a template with generation marks",
+        "the template is not prefix-preserving: of message {number}, {what}, from byte {at} ({:?} became {:?}); trained tokens cannot be found; use a template with generation marks",
         excerpt(shorter),
         excerpt(longer)
     ))
@@ -235,7 +235,7 @@ fn render_by_marks(
     let is_plain = weights.iter().all(|weight| weight.to_bits() == 1_f32.to_bits());
     if !is_plain && weights.len() != found.len() {
         return Err(format!(
-            "the template marks {} stretches and the assistant says {}, so their weights cannot be told apart",
+            "the template marks {} parts and the assistant has {} turns, so their weights cannot be assigned",
             found.len(),
             weights.len()
         ));

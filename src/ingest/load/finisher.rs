@@ -77,7 +77,7 @@ impl LoadFinisher<'_> {
             return Ok(());
         }
         Err(IngestError::Load(format!(
-            "after {ROUNDS} rounds documents do not stand as the load says; the same command goes on with it. If that ends so again, what the load says contradicts itself: take a new corpus, or a copy of the one that it was decided against, and ingest the documents"
+            "after {ROUNDS} rounds the standings of documents differ from the load; the same command continues. If this happens again, the load contradicts itself: ingest the documents into a new corpus, or into a copy of the one that they were decided against"
         )))
     }
 
@@ -90,7 +90,7 @@ impl LoadFinisher<'_> {
     ) -> Result<FinishRound, IngestError> {
         let (kept, view) = (writer.view().kept()?, writer.view().clone());
         let documents = view.documents().saturating_sub(judge.before);
-        context.progress.begin("removing what waited for its witness", Some(documents));
+        context.progress.begin("removing documents that waited for their witness", Some(documents));
         let (mut round, mut rows, mut part) = (FinishRound::default(), 0, Vec::new());
         let (changed, files) = (self.changed, self.files);
         changed.each_expected(&view, context.interrupt, |said| {
@@ -300,7 +300,7 @@ impl StatusChangeFiles {
             return Ok(superseded);
         }
         Err(IngestError::Load(format!(
-            "{} stored documents are said to stand otherwise, and the manifest counts {}: files are missing or were added",
+            "the load changes the standing of {} stored documents, and its manifest counts {}: files are missing or were added",
             all.len(),
             manifest.changed
         )))
@@ -330,7 +330,7 @@ impl StatusChangeFiles {
             if !is_it {
                 let said = (row.key.unwrap_or(key.clone()), row.source);
                 let why = format!(
-                    "document {document} is said to be {:?} of `{}`, and is {key:?} of `{source}`",
+                    "document {document} should be {:?} of `{}`, and is {key:?} of `{source}`",
                     said.0,
                     said.1.as_deref().unwrap_or(source)
                 );

@@ -161,16 +161,18 @@ fn refuse_changes(manifest: &LoadManifestFile, policy: &Policy) -> Result<(), St
         return Ok(());
     }
     if manifest.format < 2 {
-        return Err(format!("{changed} stored documents stand otherwise, which format 1 has not"));
+        return Err(format!(
+            "{changed} stored documents change their standing, which format 1 cannot express"
+        ));
     }
     if !manifest.shards.is_empty() {
         return Err(format!(
-            "{changed} stored documents stand otherwise, and the load is in shards: their numbers are those of one corpus"
+            "{changed} stored documents change their standing, but the load is in shards, and ids belong to one corpus"
         ));
     }
     if policy.mode.is_transitive() {
         return Err(format!(
-            "{changed} stored documents stand otherwise, which a load cannot make them in mode `{}`: ingest the documents",
+            "{changed} stored documents change their standing, which a load cannot do in mode `{}`: ingest the documents",
             policy.mode.name()
         ));
     }
@@ -188,7 +190,7 @@ fn shard(shards: &[u64], all: u64, asked: Option<u32>) -> Result<(String, u64), 
     match (asked, shards) {
         (None, []) => Ok(("documents".to_owned(), all)),
         (None, _) => Err(format!(
-            "the load is in {} shards, one for each corpus: say which one this corpus takes, from 0 to {last} (`shard=`)",
+            "the load is in {} shards, one for each corpus: give the one for this corpus, from 0 to {last} (`shard=`)",
             shards.len()
         )),
         (Some(asked), []) => Err(format!("the load is not in shards, and has no shard {asked}")),

@@ -188,13 +188,13 @@ fn refuse_others(
     }
     if before == 0 {
         return Err(IngestError::Load(format!(
-            "the corpus holds {documents} documents, and {} of them are of this load as it was written: what was decided holds among the documents of the load alone; load it into a new corpus",
+            "the corpus has {documents} documents, and {} of them are from this load: its decisions hold among its own documents only; load it into a new corpus",
             of_load.saturating_sub(changed)
         )));
     }
     let others = documents.saturating_sub(of_load) + changed;
     Err(IngestError::Load(format!(
-        "the load was decided against a corpus of {before} documents, and this one holds {others} that are not of the load: decide against an export of this corpus, as it is now"
+        "the load was decided against a corpus of {before} documents, and this one has {others} that are not from the load: decide against an export of this corpus as it is now"
     )))
 }
 
@@ -222,7 +222,7 @@ fn refuse_others_before(view: &View, manifest: &LoadManifest) -> Result<(), Inge
         return Ok(());
     }
     Err(IngestError::Load(format!(
-        "the documents of this corpus stand otherwise than those that the load was decided against (digest {found}, not {said}): some were removed, restored or decided anew since the export, or the export left some out, or it is another corpus; decide against `corpusdb export --all` of this corpus, as it is now"
+        "the documents of this corpus differ from those that the load was decided against (digest {found}, not {said}): some were removed, restored or decided again since the export, the export left some out, or it is another corpus; decide against `corpusdb export --all` of this corpus as it is now"
     )))
 }
 
@@ -243,7 +243,7 @@ fn refuse_others_since(view: &View, manifest: &LoadManifest) -> Result<(), Inges
         };
         if changes {
             return Err(IngestError::Load(format!(
-                "documents were decided or ranked otherwise since the load began (a commit of the kind `{}`): take a copy of the corpus that it was decided against, or ingest the documents",
+                "decisions or ranks changed since the load began (a commit of the kind `{}`): use a copy of the corpus that it was decided against, or ingest the documents",
                 commit.kind
             )));
         }

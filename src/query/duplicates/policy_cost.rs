@@ -295,25 +295,22 @@ fn change(view: &View, policy: &Policy, new_bands: bool) -> PolicyChange {
     let near = policy.mode.is_near();
     if policy.normaliser != current.normaliser {
         steps.push(format!(
-            "sketches are made again from stored texts, by the words of {}, and {} bands of each are filed",
+            "sketches are made again from stored texts, by the rules of {}, and {} bands of each are indexed",
             policy.normaliser.name(),
             policy.bands
         ));
     } else if new_bands && near {
         steps.push(format!(
-            "the sketches stay; {} bands of {} slots of each are filed anew, in a generation of their own",
+            "the sketches stay; {} bands of {} slots of each are indexed again, in a new generation",
             policy.bands, policy.rows
         ));
     } else {
         steps.push("sketches and bands stay".to_owned());
     }
-    steps.push(
-        "no document is read from its source again; pairs are verified from stored texts"
-            .to_owned(),
-    );
+    steps.push("no input file is read again; pairs are verified from stored texts".to_owned());
     if policy.threshold < current.threshold {
         steps.push(
-            "a lower threshold removes more; what was removed may come back where its witness goes"
+            "a lower threshold removes more; a removed document may come back if its witness is removed"
                 .to_owned(),
         );
     } else if policy.threshold > current.threshold {

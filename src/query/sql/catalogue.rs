@@ -19,26 +19,26 @@ const TABLES: [Table; 10] = [
         "documents",
         "a stored document, kept or not",
         &[
-            ("id", "its number, from 0 in the order of commits; never given twice"),
+            ("id", "its number, from 0 in the order of commits; never reused"),
             (
                 "key",
                 "its id in your data (`--id-field`), or else `PATH:NUMBER@ID`, with records counted from 0",
             ),
-            ("source", "the source it was ingested into"),
+            ("source", "the source that it belongs to"),
             ("language", "the field `language` of its record; null without one"),
             ("commit", "the commit that added it"),
             ("bytes", "length of its text in UTF-8 bytes"),
             ("chars", "length of its text in Unicode characters"),
             (
                 "tokens",
-                "length in tokens of the first tokenizer; null where it has not encoded the document. It encodes what is kept, now or in a snapshot, and what it encoded stays when the document is removed later: sum it over `kept` for what `info` tells",
+                "length in tokens of the first tokenizer; null if it has not encoded the document. It encodes documents that are kept, now or in a snapshot; a later removal does not change this: sum it over `kept` for the figure of `info`",
             ),
-            ("kept", "whether it is in the corpus as epochs see it"),
+            ("kept", "whether it is kept: epochs and exports draw from kept documents"),
             (
                 "standing",
                 "`kept`, or why not: `exact`, `near`, `superseded`, `removed`, `purged`, `blocked`, `empty`",
             ),
-            ("dup_of", "the `id` of the kept document that it is a duplicate of; null for others"),
+            ("dup_of", "the `id` of the kept document of which it is a duplicate; null for others"),
             ("jaccard", "similarity to that document, 0 to 1; null for others"),
             (
                 "cluster",
@@ -47,11 +47,11 @@ const TABLES: [Table; 10] = [
             ("cluster_size", "documents of its cluster, the kept one included"),
             (
                 "crowded",
-                "whether candidates were left out when it was decided: a kept document may have a near duplicate that was not looked at",
+                "whether candidates were left out when it was decided: a kept document may have a near duplicate that was not compared",
             ),
             (
                 "contaminated_by",
-                "names of the suites of which an item stands in it by the default rule, a comma and a space between them; null where there is none. A corpus without suites has no such column",
+                "names of the suites with an item in it by the default rule, separated by a comma and a space; null if there is no such suite. A corpus without suites does not have this column",
             ),
             ("text", "its text"),
             ("meta", "the other fields of its record, as a JSON object"),
@@ -94,19 +94,19 @@ const TABLES: [Table; 10] = [
             ("commit", "its number, from 1"),
             (
                 "kind",
-                "what made it: `ingest`, `tokenizer`, `snapshot`, `epoch`, `remove` and others",
+                "the work that made it: `ingest`, `tokenizer`, `snapshot`, `epoch`, `remove` and others",
             ),
-            ("subject", "the source, tokenizer, snapshot or plan concerned; empty without one"),
+            ("subject", "the source, tokenizer, snapshot or plan concerned; empty for others"),
             ("first", "the `id` of the first document it added, or would have added"),
             ("added", "documents added"),
-            ("kept", "of these, kept when it was made"),
+            ("kept", "how many of these were kept at that commit"),
             ("changed", "stored documents whose standing it changed"),
             ("rejected", "records it rejected"),
-            ("reason", "why documents were removed, in the words of who did it; null without one"),
-            ("condition", "the SQL condition that selected them; null without one"),
+            ("reason", "the reason that the user gave for a removal; null without a reason"),
+            ("condition", "the SQL condition that selected them; null without a condition"),
             (
                 "time",
-                "when they were removed, in UTC, by the clock of who asked for it; null for other commits",
+                "when they were removed, in UTC, by the caller's clock; null for other commits",
             ),
         ],
     ),
@@ -117,9 +117,9 @@ const TABLES: [Table; 10] = [
             ("id", "the document"),
             ("commit", "the commit"),
             ("kind", "`remove`, `restore` or `purge`"),
-            ("reason", "why, in the words of who did it; null without one"),
-            ("condition", "the SQL condition that selected it; null without one"),
-            ("time", "when, in UTC, by the clock of who asked for it; null where it was not told"),
+            ("reason", "the reason that the user gave; null without a reason"),
+            ("condition", "the SQL condition that selected it; null without a condition"),
+            ("time", "when, in UTC, by the caller's clock; null if the caller gave no time"),
         ],
     ),
     (
@@ -136,13 +136,13 @@ const TABLES: [Table; 10] = [
         "rejects",
         "a record that could not be read",
         &[
-            ("source", "the source it was meant for"),
+            ("source", "the source into which it was ingested"),
             ("path", "absolute path of its file"),
-            ("number", "records before it in the file"),
+            ("number", "number of records before it in the file"),
             ("offset", "its first byte in the unpacked file; its row in Parquet"),
             ("reason", "why, in words"),
             ("bytes", "its length in bytes"),
-            ("raw", "its first bytes, at most 1 MiB, what is not UTF-8 replaced"),
+            ("raw", "its first bytes, at most 1 MiB; bytes that are not UTF-8 are replaced"),
         ],
     ),
     (
@@ -154,26 +154,26 @@ const TABLES: [Table; 10] = [
             ("vocab_size", "one more than its largest token id"),
             ("hash", "blake3 of its `tokenizer.json`, in hexadecimal"),
             ("backend", "the encoder that passed the self-test"),
-            ("lineage", "where it came from, in words"),
-            ("encoded_to", "documents below this `id` are encoded"),
+            ("lineage", "its origin, in words"),
+            ("encoded_to", "kept documents below this `id` are encoded"),
         ],
     ),
     (
         "snapshots",
-        "a named moment",
+        "a named state of the corpus",
         &[
             ("name", "its name"),
-            ("commit", "the commit it shows"),
-            ("generation", "the dedup policy it shows, counted from 0"),
+            ("commit", "its commit"),
+            ("generation", "its dedup policy, counted from 0"),
             ("documents", "documents stored then"),
-            ("kept", "documents kept then, but for those that have been purged since"),
+            ("kept", "documents kept then, without those that have been purged since"),
             ("kept_hash", "blake3 of the kept documents' ids, in hexadecimal"),
             ("purged", "documents kept then that have been purged since"),
         ],
     ),
     (
         "contamination",
-        "a part of an item of a suite that stands in a document, in full or in part",
+        "evidence: a question, answer or passage of a suite's item that a document has, in full or in part",
         &[
             ("document", "the document, kept or not"),
             ("suite", "the suite"),
@@ -181,27 +181,27 @@ const TABLES: [Table; 10] = [
             ("part", "`question`, `answer` or `passage`"),
             (
                 "score",
-                "share of the part's tokens that stand in the document within an 8-gram or a piece of the part, weighted by how few items have their n-grams (idf), 0 to 1; of several places in the document the one with most",
+                "share of the part's tokens that the document has within an 8-gram or a piece of the part, weighted by the rarity of their n-grams among items (idf), 0 to 1; of several places in the document, the best one",
             ),
             (
                 "tokens",
-                "tokens of the part that stand there within an 8-gram or a piece of it (5 to 7 tokens that with others of the part at the same distance are 10), gaps left out",
+                "tokens of the part that the document has within an 8-gram or a piece of it (5 to 7 tokens, if the pieces with the same offset add up to 10), without gaps",
             ),
-            ("longest_run", "tokens of the longest run of the part there"),
-            ("matched", "8-grams of the part there"),
+            ("longest_run", "tokens of the longest run of the part in the document"),
+            ("matched", "8-grams of the part in the document"),
             ("grams", "8-grams of the part"),
-            ("weak", "whether the item says no answer: what looks like it may be anybody's text"),
+            ("weak", "whether the item has no answer, so that a match may be ordinary text"),
             (
                 "contaminated",
-                "whether it is enough by the default rule: a question or an answer, a score of 0.3 and 10 tokens of a part of 13 or more, or a short question as a whole with its answer near it; never when `verdict` is `rejected`",
+                "whether it counts as contaminated by the default rule: a question or an answer of 13 tokens or more with a score of 0.3 and 10 tokens, or a whole short question with its answer near it; never if `verdict` is `rejected`",
             ),
             (
                 "spans",
-                "the bytes of the text that have it, as a JSON list of `[from, up to]`; of a short question those of its answer too",
+                "the bytes of the text with the evidence, as a JSON list of `[from, up to]`; for a short question also those of its answer",
             ),
             (
                 "verdict",
-                "what somebody decided about the item and the document's text: `accepted` or `rejected`; null where nobody did",
+                "a person's verdict on the item and the document's text: `accepted` or `rejected`; null without a verdict",
             ),
         ],
     ),
@@ -245,7 +245,7 @@ fn schema(view: &View, table: &str) -> Option<SchemaRef> {
 
 fn meaning(view: &View, table: &str, column: &str) -> String {
     if table == "documents" && view.fields().iter().any(|field| field.name == column) {
-        return "a declared field of the records: VARCHAR for keywords, BIGINT for ints, DOUBLE for floats, BOOLEAN for bools, TIMESTAMP (UTC) for timestamps; null where it is absent or of another type".to_owned();
+        return "a declared field of the records: VARCHAR for keywords, BIGINT for ints, DOUBLE for floats, BOOLEAN for bools, TIMESTAMP (UTC) for timestamps; null if it is absent or has another type".to_owned();
     }
     let of_table = TABLES.iter().filter(|(name, ..)| *name == table);
     let mut told = of_table.flat_map(|(_, _, columns)| columns.iter());
@@ -255,7 +255,9 @@ fn meaning(view: &View, table: &str, column: &str) -> String {
     let tokenizer = column.strip_prefix("tokens_").unwrap_or(column);
     match table {
         "documents" => {
-            format!("length in tokens of the tokenizer `{tokenizer}`; null as `tokens` is")
+            format!(
+                "length in tokens of the tokenizer `{tokenizer}`; null for documents that it has not encoded"
+            )
         }
         _ => format!("tokens of its kept documents by the tokenizer `{tokenizer}`"),
     }

@@ -83,7 +83,7 @@ impl Cut {
             let copies = rows.saturating_mul(self.beside(batch, row));
             if copies > limit {
                 return Err(DataFusionError::ResourcesExhausted(format!(
-                    "`unnest` would make {rows} rows of one, and copy {copies} bytes that stand beside them, where `memory=` leaves {limit}: select fewer or shorter columns beside it"
+                    "`unnest` would make {rows} rows from one and copy {copies} bytes of other columns, and `memory=` allows {limit}: select fewer or shorter columns beside it"
                 )));
             }
             made = made.saturating_add(rows);

@@ -31,20 +31,20 @@ const GROWTH: u64 = 1 << 16;
 /// What is too much, and the way out, in words.
 pub(in crate::query) fn check_text(sql: &str) -> Result<(), String> {
     if sql.len() > BYTES {
-        return Err(format!("it has {} bytes; at most {BYTES} are taken", sql.len()));
+        return Err(format!("it has {} bytes, more than {BYTES}", sql.len()));
     }
     // What cannot be cut into tokens the parser refuses, with the place.
     let Ok(tokens) = Tokenizer::new(&GenericDialect {}, sql).tokenize() else { return Ok(()) };
     if tokens.len() > TOKENS {
         return Err(format!(
-            "it has {} words and signs; at most {TOKENS} are taken: ask in several statements",
+            "it has {} words and signs, more than {TOKENS}: split it into several statements",
             tokens.len()
         ));
     }
     let deepest = depth(&tokens);
     if deepest > DEPTH {
         return Err(format!(
-            "it nests or chains up to {deepest} operators; at most {DEPTH} are taken: `x IN (..)` asks for many values of a column, at any length"
+            "it nests or chains up to {deepest} operators, more than {DEPTH}: write `x IN (..)` for many values of a column"
         ));
     }
     Ok(())
@@ -114,13 +114,13 @@ pub(in crate::query) fn check_statement(statement: &Statement) -> Result<(), Str
     let whole = spelt.largest;
     if whole.tables > TABLES {
         return Err(format!(
-            "with every query of WITH put where it is named it reads {} tables or inner queries; at most {TABLES} are taken",
+            "with the queries of WITH in place of their names it reads {} tables or subqueries, more than {TABLES}",
             many(whole.tables)
         ));
     }
     if whole.growth > GROWTH {
         return Err(format!(
-            "inner queries that name a column several times, one around the other, may make an expression {} times as large; at most {GROWTH} is taken",
+            "nested subqueries that use a column several times may make an expression {} times as large, more than {GROWTH}",
             many(whole.growth)
         ));
     }

@@ -278,7 +278,7 @@ pub(super) fn number(tokens: &mut [TokenWithSpan]) -> std::result::Result<(), Pa
             Token::Placeholder(name) if name == "$" => {
                 let place = token.span.start;
                 return Err(ParserError::ParserError(format!(
-                    "`$` needs a name or a number behind it, as in `$source`{place}"
+                    "`$` needs a name or a number after it, as in `$source`{place}"
                 )));
             }
             Token::Placeholder(name) => others = Some(name.clone()),
@@ -287,7 +287,7 @@ pub(super) fn number(tokens: &mut [TokenWithSpan]) -> std::result::Result<(), Pa
     }
     match others {
         Some(other) if marks > 0 => Err(ParserError::ParserError(format!(
-            "`?` and `{other}` cannot stand beside each other: number or name all parameters"
+            "`?` and `{other}` cannot be combined: number or name all parameters"
         ))),
         _ => Ok(()),
     }

@@ -94,7 +94,7 @@ fn called(tokens: &[TokenWithSpan]) -> Result<Vec<Called>, String> {
     }
     match found.len() {
         0..=MOST => Ok(found),
-        many => Err(format!("it names {many} presets; at most {MOST} are taken")),
+        many => Err(format!("it names {many} presets, more than {MOST}")),
     }
 }
 
@@ -117,7 +117,7 @@ fn read(tokens: &[TokenWithSpan], at: usize) -> Result<Option<Called>, String> {
                 };
                 return match set.zip(on_text) {
                     Some((set, on_text)) => Ok(Some(Called { tokens: at..end + 1, set, on_text })),
-                    None => Err(wrong(&format!("`{NAME}({inside})` is none"))),
+                    None => Err(wrong(&format!("`{NAME}({inside})` is not a preset"))),
                 };
             }
             Token::SingleQuotedString(word) => words.push(word),
@@ -183,7 +183,7 @@ mod tests {
             assert!(error.contains("gopher, c4, fineweb, all"), "{error}");
         }
         let many = ["preset('c4')"; 33].join(" AND ");
-        assert!(resolved(&many, false).unwrap_err().contains("33 presets; at most 32"));
+        assert!(resolved(&many, false).unwrap_err().contains("33 presets, more than 32"));
     }
 
     #[test]

@@ -45,27 +45,27 @@ const FUNCTIONS: [Told; 25] = [
         "word_count",
         Answer::Count(of::word_count),
         "TEXT",
-        "words, as white space parts them, that are not of punctuation alone",
+        "words, separated by white space, that are not only punctuation",
     ),
     (
         "mean_word_length",
         Answer::Number(of::mean_word_length),
         "TEXT",
-        "characters of these words, on average",
+        "mean number of characters of these words",
     ),
     (
         "symbol_ratio",
         Answer::Number(of::symbol_ratio),
         "TEXT",
-        "`#`, or ellipses where these are more, a word",
+        "`#`, or ellipses if there are more, per word",
     ),
     ("alpha_ratio", Answer::Number(of::alpha_ratio), "TEXT", "share of the words with a letter"),
-    ("newline_ratio", Answer::Number(of::newline_ratio), "TEXT", "line feeds a word"),
+    ("newline_ratio", Answer::Number(of::newline_ratio), "TEXT", "line feeds per word"),
     (
         "stopword_count",
         Answer::StopWords,
         "TEXT, LANGUAGE",
-        "how many of the eight stop words of a language there are, null for one without a list",
+        "how many of eight stop words of a language it has, null for a language without a list",
     ),
     (
         "bullet_fraction",
@@ -83,31 +83,31 @@ const FUNCTIONS: [Told; 25] = [
         "terminal_punctuation_fraction",
         Answer::Number(of::terminal_punctuation_fraction),
         "TEXT",
-        "share of the lines, blank ones aside, that end as sentences do",
+        "share of the lines without blank ones that end like a sentence",
     ),
     (
         "short_line_fraction",
         Answer::NumberOf(0, of::short_line_fraction),
         "TEXT, CHARS",
-        "share of the lines, blank ones aside, of at most so many characters",
+        "share of the lines without blank ones that have at most N characters",
     ),
     (
         "long_line_count",
         Answer::CountOf(0, of::long_line_count),
         "TEXT, CHARS",
-        "lines of at least so many characters",
+        "lines of at least N characters",
     ),
     (
         "char_dup_fraction",
         Answer::Number(of::char_dup_fraction),
         "TEXT",
-        "share of the characters in lines, blank ones aside, that equal one before",
+        "share of the characters in lines without blank ones that equal an earlier line",
     ),
     (
         "dup_line_fraction",
         Answer::Number(of::dup_line_fraction),
         "TEXT",
-        "share of the lines that equal one before",
+        "share of the lines that equal an earlier line",
     ),
     (
         "dup_line_char_fraction",
@@ -119,7 +119,7 @@ const FUNCTIONS: [Told; 25] = [
         "dup_paragraph_fraction",
         Answer::Number(of::dup_paragraph_fraction),
         "TEXT",
-        "share of the paragraphs that equal one before",
+        "share of the paragraphs that equal an earlier paragraph",
     ),
     (
         "dup_paragraph_char_fraction",
@@ -131,7 +131,7 @@ const FUNCTIONS: [Told; 25] = [
         "dup_ngram_fraction",
         Answer::NumberOf(1, of::dup_ngram_fraction),
         "TEXT, N",
-        "share of the characters in runs of n words that came before",
+        "share of the characters in runs of n words that occurred before",
     ),
     (
         "top_ngram_fraction",
@@ -155,26 +155,26 @@ const FUNCTIONS: [Told; 25] = [
         "compression_ratio",
         Answer::Number(of::compression_ratio),
         "TEXT",
-        "bytes a byte of its zstd frame",
+        "bytes of text per byte of its zstd frame",
     ),
-    ("lang", Answer::Language, "TEXT", "the language it is in, by ISO 639-1; null without letters"),
+    ("lang", Answer::Language, "TEXT", "its language, by ISO 639-1; null without letters"),
     (
         "lang_score",
         Answer::LanguageScore,
         "TEXT",
-        "how much better that fits than the next one, 0 to 1",
+        "how much better this language fits than the next one, 0 to 1",
     ),
     (
         "pii_flags",
         Answer::Flags,
         "TEXT",
-        "kinds of personal data in it: card, email, iban, ipv4, ipv6, phone, as a list",
+        "kinds of personal data in it, as a list: card, email, iban, ipv4, ipv6, phone",
     ),
     (
         "pii_spans",
         Answer::Places,
         "TEXT",
-        "where they stand: kind, start and length in characters, for substr; the first 1,000",
+        "places of personal data: kind, start and length in characters, for substr; the first 1,000",
     ),
 ];
 
@@ -329,7 +329,7 @@ impl TextFunction {
     /// The numbers beside texts; none where they are null.
     fn numbers(&self, beside: &[Texts<'_>], rows: usize, least: i64) -> Result<Vec<Option<u64>>> {
         let Some(beside) = beside.first() else {
-            return plan_err!("`{}` takes a number beside the text", self.name);
+            return plan_err!("`{}` takes a text and a number", self.name);
         };
         let number = |row| match beside.integer(row) {
             Some(number) if number < least => {

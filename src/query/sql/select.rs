@@ -175,7 +175,7 @@ pub(in crate::query) fn unusable(
     let unknown = unknown_column(error);
     let why = match unknown.map(|name| (name, Signal::from_name(name))) {
         Some((name, Some(signal))) => format!(
-            "`{name}` is not a column: the signal `{name}` is not stored, and `corpusdb signals add` stores it; without that, `{}` works it out from each text, as preset('gopher', 'text') does for a whole preset",
+            "`{name}` is not a column: the signal `{name}` is not stored; `corpusdb signals add` stores it, or `{}` computes it from each text, as preset('gopher', 'text') does for a whole preset",
             signal.expression
         ),
         Some((name, None)) => format!(

@@ -35,7 +35,7 @@ pub struct LengthBin {
     pub to: u64,
     /// Documents, kept or not.
     pub all: u64,
-    /// Those that are kept.
+    /// Documents kept.
     pub kept: u64,
 }
 

@@ -18,7 +18,7 @@ pub struct LossStats {
     pub source: String,
     /// Documents, kept or not.
     pub documents: u64,
-    /// Those that are kept.
+    /// Documents kept.
     pub kept: u64,
     /// Those whose bytes equal a kept one's.
     pub exact: u64,

@@ -335,11 +335,11 @@ pub fn check_keep_order(keep: &KeepOrder, fields: &[FieldDeclaration]) -> Result
     let KeepOrder::Field(name) = keep else { return Ok(()) };
     let why = match fields.iter().find(|field| field.name == *name) {
         Some(field) if field.kind != FieldKind::Keyword => return Ok(()),
-        Some(_) => "is declared as keyword, which has no larger and smaller",
+        Some(_) => "is declared as keyword, which has no order",
         None => "is not declared",
     };
     Err(StoreError::Name(format!(
-        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as one: `field={name}:float` or `field={name}:int` at `corpusdb init`, `corpusdb field add` later"
+        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as a number: `field={name}:float` or `field={name}:int` at `corpusdb init`, or `corpusdb field add` later"
     )))
 }
 
@@ -356,7 +356,7 @@ pub fn declare_field(
     let path = path.filter(|path| *path != name);
     check_field_name(name, kind, path)?;
     if path.is_some_and(str::is_empty) {
-        return Err(StoreError::Name(format!("the path that field `{name}` is fed from is empty")));
+        return Err(StoreError::Name(format!("the path of the values of field `{name}` is empty")));
     }
     let declared = view.fields().iter();
     let mut taken: Vec<(FieldId, &str)> =
@@ -391,13 +391,13 @@ fn check_field_name(name: &str, kind: FieldKind, path: Option<&str>) -> Result<(
     check_column_name(name)?;
     let lower = name.to_lowercase();
     if name == "language" && path.is_some() {
-        let what = "`language` is a keyword wherever it is fed from: `language:keyword`";
+        let what = "`language` is always a keyword: `language:keyword`";
         let refused = || StoreError::Name(what.to_owned());
         return if kind == FieldKind::Keyword { Ok(()) } else { Err(refused()) };
     }
     if name == "language" {
         return Err(StoreError::Name(
-            "`language` is a column of every corpus already; to feed it from another field of the records: `corpusdb field add CORPUS language:keyword --from-meta FIELD`".to_owned(),
+            "`language` is a column of every corpus already; to take its values from another field: `corpusdb field add CORPUS language:keyword --from-meta FIELD`".to_owned(),
         ));
     }
     if RESERVED.contains(&lower.as_str())

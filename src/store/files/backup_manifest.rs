@@ -64,7 +64,7 @@ pub(in crate::store) fn spelled(backup: BackupRecord) -> Vec<u8> {
 /// The manifest of a commit, or what is wrong with it.
 pub(in crate::store) fn parsed(bytes: &[u8], commit: u64) -> Result<BackupRecord, String> {
     let sealed: SealedManifest = serde_json::from_slice(bytes)
-        .map_err(|error| format!("is no manifest of a backup: {error}"))?;
+        .map_err(|error| format!("is not a manifest of a backup: {error}"))?;
     if SealedManifest::sum(&sealed.backup) != sealed.blake3 {
         return Err("was changed after it was written".to_owned());
     }
@@ -72,7 +72,7 @@ pub(in crate::store) fn parsed(bytes: &[u8], commit: u64) -> Result<BackupRecord
         return Err(format!("is that of commit {}", sealed.backup.commit));
     }
     match sealed.backup.files.iter().find(|file| !is_within(&file.name)) {
-        Some(file) => Err(format!("names `{}`, which is no path within a corpus", file.name)),
+        Some(file) => Err(format!("names `{}`, which is not a path within a corpus", file.name)),
         None => Ok(sealed.backup),
     }
 }

@@ -124,7 +124,7 @@ impl<'a> BackupDirectory<'a> {
         let backups = Self { place };
         let refuse_other = |found: Option<&String>| match found {
             Some(of) if of != corpus => {
-                let why = "it holds backups of another corpus: give a directory to each";
+                let why = "it has backups of another corpus: use one directory for each corpus";
                 Err(backups.refused("", why))
             }
             _ => Ok(()),
@@ -132,7 +132,7 @@ impl<'a> BackupDirectory<'a> {
         let found = backups.marker()?;
         refuse_other(found.as_ref())?;
         if found.is_none() && backups.look()?.has_others {
-            let why = "it holds other things: give a directory for backups alone";
+            let why = "it has other files: use a directory for backups only";
             return Err(backups.refused("", why));
         }
         let (hold, contents) = backups.hold(BackupWork::Adding)?;
@@ -169,7 +169,7 @@ impl<'a> BackupDirectory<'a> {
         match text.trim_end().split_once(' ') {
             Some((form, corpus)) if form == FORM.to_string() => Ok(Some(corpus.to_owned())),
             _ => {
-                let why = "its backups are of a form that this release does not know";
+                let why = "its backups have a format that this release does not know";
                 Err(self.refused("", why))
             }
         }
@@ -490,7 +490,7 @@ impl BackupSession<'_> {
                 true => Ok(()),
                 false => Err(StoreError::Backup {
                     path: from.to_path_buf(),
-                    why: "read twice it had different bytes: its disk is damaged, or it was written to".to_owned(),
+                    why: "two reads gave different bytes: its disk is damaged, or another process writes to it".to_owned(),
                 }),
             }
         })?;
@@ -509,7 +509,7 @@ impl BackupSession<'_> {
             // Marks can be cleared by hand, beside those who live.
             self.there = self.backups.look()?.files;
             if let Some(gone) = record.files.iter().find(|file| !self.has(file)) {
-                let why = "it was dropped while it was needed; take the backup again, and clear marks only of processes that were killed";
+                let why = "it was dropped while it was used; take the backup again, and clear only marks of killed processes";
                 return Err(self.backups.refused(&place_of(&gone.blake3), why));
             }
         }

@@ -71,7 +71,7 @@ impl MarksRecord {
         let plan = cursor.array()?;
         let body = bytes.get(cursor.offset()..).unwrap_or_default();
         if digest(&plan, body) != stored {
-            let why = "not the marks that were written; `corpusdb epoch mark` makes them again";
+            let why = "damaged marks; `corpusdb epoch mark` computes them again";
             return Err(DecodeError::at(1, why));
         }
         let epoch = cursor.varint()?;

@@ -249,7 +249,8 @@ impl StoreWriter {
         let record = self.view().expect_snapshot(old)?;
         let plans = self.view().plans_from(old)?;
         if !plans.is_empty() {
-            let way_out = "the hash of a plan is over that name: give another name to a snapshot that no plan draws from";
+            let way_out =
+                "the hash of a plan includes the name; only snapshots without plans can be renamed";
             return Err(StoreError::Drawn { name: old.to_owned(), plans, way_out });
         }
         let mut batch = self.begin()?;
@@ -271,7 +272,8 @@ impl StoreWriter {
         let record = self.view().expect_snapshot(name)?;
         let plans = self.view().plans_from(name)?;
         if !force && !plans.is_empty() {
-            let way_out = "they pin their documents and can be built without it; `force=` drops it all the same";
+            let way_out =
+                "they pin their documents and can be built without it; `force=` drops it anyway";
             return Err(StoreError::Drawn { name: name.to_owned(), plans, way_out });
         }
         let generation = record.generation;

@@ -62,7 +62,7 @@ fn check_file_name(name: &str) -> Result<(), StoreError> {
     let is_plain = Path::new(name).file_name().is_some_and(|last| last == name);
     is_plain.then_some(()).ok_or_else(|| {
         StoreError::Name(format!(
-            "a tokenizer's file is called {name:?}, which is no plain file name; give it one, or export its tokenizer.json"
+            "a tokenizer's file is called {name:?}, which is not a plain file name; rename it, or export its tokenizer.json"
         ))
     })
 }
@@ -298,7 +298,7 @@ mod tests {
     fn a_stored_file_name_that_leads_out_of_its_directory_is_refused() {
         for name in ["../out", "/etc/passwd", "..", "a/b", "a/", "", "."] {
             let error = check_file_name(name).unwrap_err().to_string();
-            assert!(error.contains("no plain file name"), "{error}");
+            assert!(error.contains("not a plain file name"), "{error}");
         }
         for name in ["tokenizer.model", ".hidden", "..a", "a b"] {
             check_file_name(name).unwrap();

@@ -66,7 +66,7 @@ pub(super) fn spellings(
 fn word_behind(base: &Base, before: &str, text: &str) -> Result<Spelled, TokenizerError> {
     let whole = format!("{before}{text}");
     let (Some(context), Some(words)) = (base.words(before)?, base.words(&whole)?) else {
-        return Ok(Err(NoWord::new(text, "an added token stands in it")));
+        return Ok(Err(NoWord::new(text, "it contains an added token")));
     };
     if let Some(word) = remainder(&context, &words) {
         return Ok(Ok(word));
@@ -78,8 +78,7 @@ fn word_behind(base: &Base, before: &str, text: &str) -> Result<Spelled, Tokeniz
     }
     let pieces: Vec<String> = alone.iter().map(|word| format!("`{word}`")).collect();
     let reason = format!(
-        "the pre-tokenizer splits it into {}, and no token of the model reaches over such a border; \
-         as an added token it can be one (`added_tokens=`)",
+        "the pre-tokenizer splits it into {}, and tokens of the model cannot cross such a border; it can become an added token (`added_tokens=`)",
         pieces.join(" ")
     );
     Ok(Err(NoWord { text: text.to_owned(), reason, is_split: true }))

@@ -60,13 +60,13 @@ impl Matched {
 /// Why a text cannot be an added token, if so. `trial` has all that were asked for.
 fn refusal(base: &Base, trial: &Base, text: &str) -> Result<Option<String>, TokenizerError> {
     if base.vocabulary.contains_key(text) {
-        return Ok(Some("the vocabulary has an entry spelled so for something else".to_owned()));
+        return Ok(Some("the vocabulary has another entry with this spelling".to_owned()));
     }
     let id = trial.added.get(text).copied();
     for (around, is_found) in contexts(text) {
         let ids = trial.encode(&around)?;
         if is_found && !id.is_some_and(|id| ids.contains(&id)) {
-            return Ok(Some("another added token is found where it stands".to_owned()));
+            return Ok(Some("another added token is found at its place".to_owned()));
         }
         if trial.decode_all(&ids)? != base.decode_all(&base.encode(&around)?)? {
             let reason = "as an added token it would change the text when it is decoded";

@@ -268,7 +268,7 @@ fn add_merged(bpe: &mut Bpe, base: &Base, word: &str) -> Result<Outcome, Tokeniz
         bpe.encode_word(word, &mut ids);
     }
     let Some(id) = ids.first().copied() else {
-        return Ok(Outcome::Refused { reason: "the base makes nothing of it".to_owned() });
+        return Ok(Outcome::Refused { reason: "the base has no tokens for it".to_owned() });
     };
     if bpe.is_new(id) && bpe.made.len() > before {
         let made = bpe.made.len() - before;

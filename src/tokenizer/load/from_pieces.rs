@@ -70,7 +70,7 @@ pub(super) fn unigram_model(
         (worst.min(score), best.max(score))
     });
     if worst > best {
-        return Err(fail("it has no piece that text is spelled with"));
+        return Err(fail("it has no pieces for text"));
     }
     let counted = |length: usize| f64::from(u32::try_from(length).unwrap_or(u32::MAX));
     let longest = known.pieces.iter().map(|(_, piece, _)| piece.text().len()).max().unwrap_or(0);
@@ -123,7 +123,9 @@ impl<'a> Known<'a> {
         }
         let mut unknowns = pieces.iter().filter(|(_, _, kind)| *kind == Kind::Unknown);
         let (Some((unknown, _, _)), None) = (unknowns.next(), unknowns.next()) else {
-            return Err(fail("it has not just one unknown token; is it a SentencePiece model?"));
+            return Err(fail(
+                "it must have exactly one unknown token; is it a SentencePiece model?",
+            ));
         };
         let unknown = *unknown;
         Ok(Self { pieces, unknown })

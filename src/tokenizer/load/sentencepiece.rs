@@ -19,17 +19,17 @@ use tokenizers::{NormalizedString, Normalizer as _};
 const MARKER: &str = "▁";
 
 pub(super) fn to_json(bytes: &[u8]) -> Result<Vec<u8>, TokenizerError> {
-    let model = Model::decode(bytes).map_err(|error| fail(&format!("{error}; is it whole?")))?;
+    let model = Model::decode(bytes).map_err(|error| fail(&format!("{error}; is it complete?")))?;
     let known = Known::of(&model)?;
     let trainer = model.trainer.clone().unwrap_or_default();
     if trainer.treat_whitespace_as_suffix == Some(true) {
-        return Err(fail("it writes white space behind words, which is not supported"));
+        return Err(fail("it writes white space after words, which is not supported"));
     }
     let is_bpe = match trainer.model_type.unwrap_or(UNIGRAM) {
         UNIGRAM => false,
         BPE | CHAR => true,
         WORD => return Err(fail("it is a word model; only BPE, Unigram and char models are read")),
-        other => return Err(fail(&format!("its type {other} is not known"))),
+        other => return Err(fail(&format!("its type {other} is unknown"))),
     };
     let byte_fallback = known.byte_fallback(trainer.byte_fallback == Some(true))?;
     let user_symbols = known.of_kind(Kind::UserDefined);

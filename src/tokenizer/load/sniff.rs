@@ -26,20 +26,20 @@ impl Form {
             Self::Empty => "empty",
             Self::TokenizerJson => "a tokenizer.json",
             Self::TokenizerConfig => {
-                "settings of a tokenizer, not the tokenizer; give the tokenizer.json beside it"
+                "a file of settings, not a tokenizer; give the tokenizer.json beside it"
             }
             Self::Vocab => "a vocab.json; give it together with its merges.txt",
             Self::Merges => "a merges.txt; give it together with its vocab.json",
             Self::SentencePiece => {
-                "a SentencePiece model; give it as one (on the command line, by a name that ends in .model)"
+                "a SentencePiece model; load it as one (on the command line its name must end in .model)"
             }
             Self::Tiktoken => {
-                "a tiktoken rank file; give it as one, with its split pattern (`pattern=`)"
+                "a tiktoken rank file; load it as one, with its split pattern (`pattern=`)"
             }
             Self::Compressed => "compressed; unpack it first",
             Self::Page => "a web page; download the file itself",
             Self::LfsPointer => "a Git LFS pointer; fetch the file with `git lfs pull`",
-            Self::Unknown => "of no kind known here",
+            Self::Unknown => "of an unknown kind",
         }
     }
 }

@@ -102,7 +102,7 @@ fn models_that_cannot_be_used_say_why() {
     };
     let unk = ("<unk>", Kind::Unknown);
     let a = ("a", Kind::Normal);
-    assert!(fails(&[a], |_| ()).contains("just one unknown token"));
+    assert!(fails(&[a], |_| ()).contains("exactly one unknown token"));
     assert!(fails(&[unk, a, a], |_| ()).contains("piece 2 `a` is there twice"));
     assert!(fails(&[unk, ("", Kind::Normal)], |_| ()).contains("piece 1 is empty"));
     assert!(fails(&[unk, ("b", Kind::Unused)], |_| ()).contains("unused piece"));
@@ -110,10 +110,10 @@ fn models_that_cannot_be_used_say_why() {
     assert!(fails(&[unk, a], |t| t.model_type = Some(9)).contains("type 9"));
     assert!(fails(&[unk, a], |t| t.byte_fallback = Some(true)).contains("<0x00>"));
     assert!(
-        fails(&[unk, a], |t| t.treat_whitespace_as_suffix = Some(true)).contains("behind words")
+        fails(&[unk, a], |t| t.treat_whitespace_as_suffix = Some(true)).contains("after words")
     );
     let unigram = |t: &mut Trainer| t.model_type = Some(1);
-    assert!(fails(&[unk], unigram).contains("no piece that text is spelled with"));
+    assert!(fails(&[unk], unigram).contains("no pieces for text"));
 }
 
 /// Ranks of the 256 bytes and of some joined ones.
@@ -235,7 +235,7 @@ fn a_file_given_as_another_is_called_by_its_name() {
         }
     }
     let error = convert(Given::SentencePiece(b"{\"model\":{}}")).expect_err("is JSON").to_string();
-    assert_eq!(error, "what was given as a SentencePiece model is a tokenizer.json");
+    assert_eq!(error, "expected a SentencePiece model, got a tokenizer.json");
 }
 
 fn bytes_and(more: &[(&str, u32)]) -> Value {

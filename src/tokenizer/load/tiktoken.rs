@@ -75,7 +75,7 @@ fn regex(pattern: &str) -> Result<&str, TokenizerError> {
     }
     if has_possessive_count(regex) {
         return fail(
-            "has a `+` behind `{1,3}` or the like, which the reference encoder takes for a repetition; leave it out",
+            "has a `+` after `{1,3}` or similar, which the reference encoder reads as a repetition; leave it out",
         );
     }
     Ok(regex)

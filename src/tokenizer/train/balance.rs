@@ -68,7 +68,7 @@ fn weights(
     }
     if let Some(unknown) = options.weights.keys().find(|name| !groups.contains(name)) {
         let known = groups.join(", ");
-        return fail(format!("a weight is given to `{unknown}`, which is none of {known}"));
+        return fail(format!("`{unknown}` has a weight, but the groups are {known}"));
     }
     let total: f64 = table.masses.iter().map(|mass| to_float(mass.bytes)).sum();
     let shares: Vec<f64> =
@@ -154,6 +154,6 @@ mod tests {
         let weights = BTreeMap::from([("sv".to_owned(), 3.0)]);
         let options = TrainOptions { weights, ..TrainOptions::default() };
         let error = weigh(&table, &names(), &options).err().unwrap().to_string();
-        assert!(error.contains("`sv`, which is none of en, sw"), "{error}");
+        assert!(error.contains("`sv` has a weight, but the groups are en, sw"), "{error}");
     }
 }

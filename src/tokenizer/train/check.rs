@@ -17,15 +17,15 @@ impl TrainOptions {
         match &self.pattern {
             Some(pattern) if self.form() == Form::ByteLevel => pattern.check()?,
             Some(_) => {
-                return fail("a split pattern is for byte-level BPE; this model splits at spaces");
+                return fail("a split pattern needs byte-level BPE; this model splits at spaces");
             }
             None => {}
         }
         if self.byte_fallback && self.form() == Form::WordPiece {
-            return fail("WordPiece has no byte fall-back; choose bpe or unigram");
+            return fail("WordPiece has no byte fallback; choose bpe or unigram");
         }
         if self.end_of_word && (self.model != ModelKind::Bpe || self.byte_fallback) {
-            return fail("a mark at the end of words is for BPE without a byte fall-back");
+            return fail("a mark at the end of words needs BPE without byte fallback");
         }
         match self.character_coverage {
             Some(_) if self.form() == Form::ByteLevel => {

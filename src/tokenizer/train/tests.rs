@@ -624,5 +624,5 @@ fn ends_of_words_can_be_marked() {
     let told = serde_json::to_value(TrainOptions::default()).unwrap();
     assert!(told.get("end_of_word").is_none(), "decisions of other models stay as they are");
     let wrong = TrainOptions { byte_fallback: true, ..options };
-    assert!(wrong.check().unwrap_err().to_string().contains("byte fall-back"));
+    assert!(wrong.check().unwrap_err().to_string().contains("byte fallback"));
 }

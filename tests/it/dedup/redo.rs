@@ -193,7 +193,7 @@ fn a_policy_of_other_sketches_is_refused() {
     for profile in [Profile::Code, Profile::Bigcode, Profile::Fineweb, Profile::Slimpajama] {
         let error = world.writer.redo(&Policy::of(profile), &Context::new()).unwrap_err();
         let hint = error.hint().unwrap();
-        assert!(hint.text.contains("fixed when a corpus is made"), "{profile:?}: {hint}");
+        assert!(hint.text.contains("fixed when a corpus is created"), "{profile:?}: {hint}");
     }
     assert_eq!(world.told(), told);
 }

@@ -113,8 +113,8 @@ fn a_snapshot_is_exported_as_it_was() {
     };
     refused(&["--snapshot", "v2"], &["no snapshot `v2`", "v1"]);
     refused(&["--snapshot", "v1", "--all"], &["leave out --all"]);
-    refused(&["--snapshot", "v1", "--where", "jaccard > 0.9"], &["`jaccard`", "of this moment"]);
-    refused(&["--snapshot", "v1", "--columns", "key,standing"], &["`standing` is of this moment"]);
+    refused(&["--snapshot", "v1", "--where", "jaccard > 0.9"], &["`jaccard`", "today's values"]);
+    refused(&["--snapshot", "v1", "--columns", "key,standing"], &["`standing` has today's values"]);
 }
 
 #[test]
@@ -130,13 +130,13 @@ fn what_is_another_value_each_time_is_refused() {
     refused(&["--where", "quality >"], &["cannot use the expression"]);
     refused(&["--where", "qualitee > 1"], &["`qualitee` is not a column"]);
     refused(&["--columns", "key,txt"], &["no column `txt`", "there are id, key, source"]);
-    refused(&["--columns", "key,key"], &["asked for twice"]);
-    refused(&["--compression", "snappy"], &["format jsonl has no compression snappy"]);
+    refused(&["--columns", "key,key"], &["named twice"]);
+    refused(&["--compression", "snappy"], &["format jsonl cannot have compression snappy"]);
     refused(&["--separator", "x"], &["--format text"]);
     refused(&["--format", "csv", "--columns", "meta.*"], &["`meta`"]);
     refused(&["--format", "text", "--columns", "key"], &["one column, `text`"]);
     let unnamed = corpusdb(&["export", &corpus, "--to", &scratch.arg("nothing")]);
-    unnamed.fails(&["does not say by its ending", "--format"]);
+    unnamed.fails(&["has no known ending", "--format"]);
 }
 
 #[test]

@@ -115,10 +115,11 @@ fn what_has_no_values_to_part_by_is_refused() {
         let asked = ["export", &corpus, "--to", &out, "--format", "jsonl", "--partition-by", by];
         corpusdb(&[&asked, more].concat())
     };
-    parted("quality", &[]).fails(&["cannot part an export by `quality`", "source, language, url"]);
-    parted("nothing", &[]).fails(&["cannot part an export by `nothing`"]);
+    parted("quality", &[])
+        .fails(&["cannot partition an export by `quality`", "source, language, url"]);
+    parted("nothing", &[]).fails(&["cannot partition an export by `nothing`"]);
     parted("source,source", &[]).fails(&["twice"]);
-    parted("source", &["--columns", "source"]).fails(&["nothing is left for the files"]);
+    parted("source", &["--columns", "source"]).fails(&["no column is left for the files"]);
     corpusdb(&["export", &corpus, "--to", "-", "--format", "jsonl", "--partition-by", "source"])
         .fails(&["need a directory"]);
     assert!(!scratch.path("out").exists());

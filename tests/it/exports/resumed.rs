@@ -196,7 +196,7 @@ fn two_exports_of_the_same_do_not_disturb_each_other() {
     let second = Second { corpus: &corpus, to: &to, told: Mutex::default() };
     corpus.export(&options, &ExportJob::new(&to), &Context::new().with_progress(&second)).unwrap();
     let told = second.told.into_inner().unwrap().unwrap();
-    assert!(told.contains("is being made by another export"), "{told}");
+    assert!(told.contains("is being written by another export"), "{told}");
     let found = names(&scratch.path(""));
     assert_eq!(found, [".out.jsonl.manifest.json", "c", "c.jsonl", "out.jsonl"]);
 }

@@ -64,8 +64,8 @@ fn nothing_is_replaced_but_what_an_export_wrote_and_only_when_told() {
     scratch.write("mine/thesis.txt", "years of work");
     let (mine, shards) = (scratch.arg("mine"), ["--format", "jsonl", "--shard-bytes", "4kB"]);
     refused(&mine, &shards, &["mine exists"]);
-    refused(&mine, &[&shards[..], &["--force"]].concat(), &["no manifest of an export"]);
-    refused(&file, &[&shards[..], &["--force"]].concat(), &["a file does not replace a directory"]);
+    refused(&mine, &[&shards[..], &["--force"]].concat(), &["it has no manifest"]);
+    refused(&file, &[&shards[..], &["--force"]].concat(), &["a file cannot replace a directory"]);
     // One that an export wrote is, with all that is in it.
     let out = scratch.path("out");
     export(&corpus, out.to_str().unwrap(), &shards);

@@ -247,7 +247,7 @@ fn a_plan_that_could_not_be_opened_is_not_stored() {
     let place = Place::of(83, &[("web", 20, 5, 20), ("code", 20, 5, 20)]);
     let mut writer = place.writer();
     let exact = "[pack]\nkind = \"none\"\n[order]\nkind = \"length-grouped\"\nlength_grouped = { exact = \"torch\" }\n[batch]\nrows = 4\n";
-    for (text, word) in [(exact, "one source"), ("[mix]\nmethod = \"weights\"\n", "weight")] {
+    for (text, word) in [(exact, "one whole source"), ("[mix]\nmethod = \"weights\"\n", "weight")] {
         let refused = writer.plan(&recipe(text), &Context::new());
         let why = refused.map(|_| ()).unwrap_err().to_string();
         assert!(why.contains(word), "{why}");

@@ -121,7 +121,7 @@ fn what_fills_no_row_of_concat_is_left_out_and_counted() {
     assert!(any > 0);
     let told = corpus.explain(&planned, &Context::new()).unwrap();
     assert_eq!(told.sources.iter().map(|of| of.partial_tokens).sum::<u64>(), any);
-    assert!(told.to_string().contains("at the end of a pass fill no row and are left out"));
+    assert!(told.to_string().contains("at the end of a pass do not fill a row and are left out"));
     let epochs = told.epochs.min(6);
     assert!(check(&corpus, &planned, &all, epochs) > 2);
     for epoch in [0, epochs - 1] {

@@ -101,7 +101,9 @@ fn exports_that_cannot_say_what_is_trained_are_refused() {
     let all = stored(&corpus);
     for (number, output) in BARE.into_iter().enumerate() {
         let error = plan(&corpus, &recipe(output)).unwrap_err().to_string();
-        for word in ["trained on", "has no masks", "parquet", "output.ignore_loss = true"] {
+        for word in
+            ["documents have loss masks", "has no masks", "parquet", "output.ignore_loss = true"]
+        {
             assert!(error.contains(word), "{output}: {error}");
         }
         let told = format!("{output}\nignore_loss = true");
@@ -145,7 +147,7 @@ fn masks_of_zero_and_one_say_what_is_trained_and_refuse_weights() {
     let corpus = place.reader();
     for output in MASKED {
         let error = plan(&corpus, &recipe(output)).unwrap_err().to_string();
-        assert!(error.contains("what their tokens weigh"), "{error}");
+        assert!(error.contains("have loss weights"), "{error}");
         assert!(error.contains("loss_weights") && error.contains("ignore_loss"), "{error}");
     }
 }
@@ -228,8 +230,8 @@ fn damaged(corpus: &Corpus, planned: &Planned, out: &Path) {
 #[test]
 fn streams_whose_views_lose_masks_or_weights_are_refused_as_builds_are() {
     use Column::{CuSeqlens, Labels, LossMask, LossWeights, PositionIds, SegmentIds};
-    let masked = "documents say what of them is trained on";
-    let weighted = "documents say what their tokens weigh";
+    let masked = "documents have loss masks";
+    let weighted = "documents have loss weights";
     for is_weighted in [false, true] {
         let place = place(is_weighted);
         let corpus = place.reader();
@@ -333,10 +335,13 @@ fn explain_says_what_is_trained_and_what_is_ignored() {
         .sum();
     assert!(untrained > 0 && told.untrained_tokens == untrained);
     assert!(told.weighted_tokens > 0 && !told.ignore_loss);
-    assert!(told.to_string().contains(&format!("loss: as documents say, {untrained} of")));
+    assert!(
+        told.to_string()
+            .contains(&format!("loss: by the masks and weights of documents, {untrained} of"))
+    );
     let ignored = explain("format = \"megatron\"\nignore_loss = true");
     assert!(ignored.ignore_loss && ignored.untrained_tokens == untrained);
-    assert!(ignored.to_string().contains("what documents say is ignored"));
+    assert!(ignored.to_string().contains("masks and weights of documents are ignored"));
     let both = format!("{}[mix]\nunit = \"loss-tokens\"\n", recipe("ignore_loss = true"));
     let error = corpusdb::Recipe::parse(&format!("version = 1\n{both}")).unwrap_err().to_string();
     assert!(error.contains("output.ignore_loss = true ignores"), "{error}");

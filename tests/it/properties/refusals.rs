@@ -84,11 +84,11 @@ fn a_window_function_in_a_condition_is_refused_in_words_with_the_way_out() {
     let place = Place::of(87, &[("web", 20, 10, 20)]);
     let first = "[select]\nwhere = \"row_number() OVER (ORDER BY id) <= 3\"\n";
     let why = plan(&place.reader(), first).map(|_| ()).unwrap_err().to_string();
-    assert!(why.contains("a window function (OVER) cannot stand in a condition"), "{why}");
+    assert!(why.contains("a window function (OVER) is not allowed in a condition"), "{why}");
     assert!(!why.contains("WindowFunction") && !why.contains("Physical"), "{why}");
     let out = "id IN (SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM documents) WHERE n <= 3)";
     assert_eq!(place.reader().select(out).unwrap().len(), 3);
     let path = place.path.to_str().unwrap();
     let statement = "SELECT id FROM documents WHERE rank() OVER (ORDER BY id) < 3";
-    corpusdb(&["sql", path, statement]).fails(&["a window function (OVER)", "sub-query"]);
+    corpusdb(&["sql", path, statement]).fails(&["a window function (OVER)", "subquery"]);
 }

@@ -269,7 +269,7 @@ impl Marks {
                 "they are all left out; lower batch.rows, or use batch.tail = \"pad\" or \"carry\""
             }
         };
-        let why = format!("its {all} rows fill no batch of batch.rows = {rows}, and {tail}");
+        let why = format!("its {all} rows do not fill a batch of batch.rows = {rows}, and {tail}");
         Err(EpochError::NoRows { epoch: self.epoch, why })
     }
 

@@ -32,7 +32,7 @@ impl Marks {
         let Some(record) = record.filter(own) else { return Ok(None) };
         let marks = read(opened, arrangement, &record).ok_or_else(|| {
             EpochError::Stale(format!(
-                "the marks stored with plan {number} are none of its epoch {epoch}; `corpusdb epoch mark` makes them again"
+                "the marks stored with plan {number} do not match its epoch {epoch}; `corpusdb epoch mark` computes them again"
             ))
         })?;
         Ok(Some(marks))

@@ -46,7 +46,7 @@ pub(super) fn at(
         }
         if next_row < given_to + marks.left_out {
             return Err(EpochError::Recipe(format!(
-                "row {next_row} of the run is none that was given: epoch {} ends at row {given_to}, and the {} rows after it fill no batch; the next epoch begins at row {}",
+                "row {next_row} of the run was never given: epoch {} ends at row {given_to}, and the {} rows after it do not fill a batch; the next epoch begins at row {}",
                 marks.epoch,
                 marks.left_out,
                 given_to + marks.left_out

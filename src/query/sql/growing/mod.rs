@@ -193,7 +193,7 @@ fn check(name: &str, args: &[ColumnarValue], rows: usize, size: Size, limit: usi
         return Ok(());
     }
     Err(DataFusionError::ResourcesExhausted(format!(
-        "`{name}` would make more than {limit} bytes of {what} at a time, which is what `memory=` leaves for it: select fewer or shorter texts, or give more memory"
+        "`{name}` would make more than {limit} bytes of {what} at a time, the limit that follows from `memory=`: select fewer or shorter texts, or give more memory"
     )))
 }
 

@@ -88,7 +88,7 @@ pub(super) fn row<'r>(record: &Incoming<'r>, names: &[String]) -> Result<Vec<Cel
         parser.deserialize_map(fields).map_err(|error| error.to_string())?;
     }
     match cells.iter().any(|cell| cell.bytes() >= LONGEST) {
-        true => Err(format!("a text of {LONGEST} bytes or more cannot be asked about")),
+        true => Err(format!("a text of {LONGEST} bytes or more cannot be used in a condition")),
         false => Ok(cells),
     }
 }

@@ -76,7 +76,7 @@ impl IncomingCondition {
         let named = runtime::block_on(async { Ok(condition.named()) })?;
         condition.names = named.map_err(|why| {
             let has_query = parser::names(sql).iter().any(|word| word == "select");
-            unusable(if has_query { "it has a query within it".to_owned() } else { why })
+            unusable(if has_query { "it contains a subquery".to_owned() } else { why })
         })?;
         let of_records = |name: &&String| !BUILT_IN.contains(&name.as_str());
         let unseen = condition.names.iter().filter(of_records).cloned().collect();
@@ -278,14 +278,14 @@ fn columns(expression: &Expr) -> Result<Vec<String>, String> {
     let walked = expression.apply(|part| {
         let name = match part {
             Expr::ScalarFunction(call) if is_of_chance(&call.func) => Some(format!(
-                "{}() is another value each time, and the same record must come in each time",
+                "{}() returns another value each time, and the same record must pass each time",
                 call.func.name()
             )),
             Expr::AggregateFunction(_) | Expr::WindowFunction(_) => {
-                Some("it looks at several records at once".to_owned())
+                Some("it uses several records at once".to_owned())
             }
             Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_) => {
-                Some("it has a query within it".to_owned())
+                Some("it contains a subquery".to_owned())
             }
             _ => None,
         };

@@ -61,7 +61,7 @@ fn what_is_no_condition_is_told_at_once() {
         ("random() > 0.5", "random()"),
         ("now() > day", "now()"),
         ("count(*) > 1", "several records"),
-        ("score > (SELECT 1)", "a query within it"),
+        ("score > (SELECT 1)", "a subquery"),
         ("nofunction(score)", "nofunction"),
         (deep.as_str(), "operators"),
     ] {

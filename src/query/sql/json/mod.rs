@@ -35,7 +35,7 @@ const FUNCTIONS: [(&str, Answer, &str); 11] = [
     ("json_get_int", Answer::Int, "the part where it is a whole number of 64 bits"),
     ("json_get_float", Answer::Float, "the part where it is a number"),
     ("json_get_bool", Answer::Bool, "the part where it is `true` or `false`"),
-    ("json_contains", Answer::Contains, "whether there is such a part, `null` too"),
+    ("json_contains", Answer::Contains, "whether there is such a part, also `null`"),
     ("json_length", Answer::Length, "how many elements an array has, or members an object"),
     ("json_object_keys", Answer::Keys, "the names of an object's members, as a list"),
     ("json_get_array", Answer::Array, "the elements of an array, each as JSON, as a list"),
@@ -87,7 +87,7 @@ impl ScalarUDFImpl for JsonFunction {
         let name = self.name;
         let Some((json, path)) = kinds.split_first() else {
             return plan_err!(
-                "`{name}` takes JSON, and then names of members and numbers of elements"
+                "`{name}` takes JSON, followed by names of members and numbers of elements"
             );
         };
         let Some(json) = as_text(json) else {

@@ -146,7 +146,7 @@ impl ColumnBuilder {
                 objects.map(|objects| Arc::new(objects) as ArrayRef)
             }
             (ColumnRows::Lists(..) | ColumnRows::Objects(..), kind) => {
-                Err(ArrowError::SchemaError(format!("no {kind} has elements")))
+                Err(ArrowError::SchemaError(format!("{kind} has no elements")))
             }
         };
         made.map_err(|error| error.to_string())

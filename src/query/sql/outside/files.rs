@@ -83,7 +83,7 @@ fn refused(path: &str, why: impl Into<String>) -> QueryError {
 pub(super) fn find(kind: FileKind, path: &str) -> Result<Vec<DataFile>, QueryError> {
     // An address may have secrets.
     if let Some((scheme, _)) = path.split_once("://") {
-        let why = "only files of this machine are read here: fetch it first";
+        let why = "only local files can be read here: download it first";
         return Err(refused(&format!("{scheme}://…"), why));
     }
     let given = Path::new(path);

@@ -34,7 +34,7 @@ pub(super) const TABLE_FUNCTIONS: [(&str, &str, &str); 6] = [
     (
         "documents_at",
         "documents_at('SNAPSHOT')",
-        "the documents that a snapshot keeps, with the columns of `documents` as they are today",
+        "the documents that a snapshot keeps, with today's columns of `documents`",
     ),
     (
         "generate_series",
@@ -105,7 +105,7 @@ impl TableFunctionImpl for ReadFiles {
         let function = self.kind.function();
         if !self.allowed {
             return plan_err!(
-                "`{function}` reads files of this machine, which is not allowed here: it is in `corpusdb sql`, and elsewhere where the program says so (files of SqlQuery, `files=True` in Python)"
+                "`{function}` reads local files, which is not allowed here: it is allowed in `corpusdb sql`, and in a program that permits it (files of SqlQuery, `files=True` in Python)"
             );
         }
         let Some(path) = text(args.exprs(), &self.parameters) else {

@@ -194,7 +194,7 @@ impl<'f> BatchBuilder<'f> {
         let pushed = row.each(table, |at, value| match columns.get_mut(at) {
             Some(column) => column.push(&value).map_err(|words| {
                 let name = names.get(at).map_or("", |(name, _)| name);
-                format!("column `{name}`: {words}, as the files begin with")
+                format!("column `{name}`: {words}, the type at the beginning of the files")
             }),
             None => Ok(()),
         });
@@ -313,7 +313,7 @@ impl<'f> FileRows<'f> {
             }
             ReadItem::Reject(reject) => match reject.reason {
                 RejectReason::TooLong { bytes, .. } => {
-                    format!("{bytes} bytes are more than may be held of a row (`memory=`)")
+                    format!("{bytes} bytes are more than a row may have (`memory=`)")
                 }
                 other => other.to_string(),
             },
