@@ -63,7 +63,7 @@ pub mod epoch;
 pub mod export;
 pub mod ingest;
 pub mod kernel;
-/// Reports as pages and descriptions, of which the command and the Python package write files; no interface for others.
+/// Reports as pages and descriptions, for the command and the Python package only.
 #[cfg(feature = "cli")]
 #[doc(hidden)]
 pub mod pages;

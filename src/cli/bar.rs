@@ -1,4 +1,4 @@
-//! Progress on stderr: share, time left, rate; hidden when stderr is no terminal.
+//! Progress on stderr: share, time left, rate; hidden when stderr is not a terminal.
 //!
 //! What matters most stands first, since a narrow terminal cuts the end of the line.
 
@@ -9,7 +9,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// Between two drawings of a stage of which nothing new is known: it must be seen to live.
+/// Time between two drawings of a stage without news: it must be seen to live.
 const TICK: Duration = Duration::from_millis(250);
 
 /// Draws what the library reports.
@@ -100,7 +100,7 @@ impl Progress for Bar {
     }
 }
 
-/// The stage that is told by [`Progress::tally`].
+/// The stage that [`Progress::tally`] reports.
 const INGESTING: &str = "ingesting";
 
 /// The rate of text, as the report has it, then the counts.
@@ -187,7 +187,7 @@ mod tests {
         bar.advance(22_983);
         bar.with(ProgressBar::tick);
         bar.end();
-        // A stage of which nothing is known but that it runs: it shows its name and the time.
+        // A stage without numbers shows its name and the time.
         bar.begin("merging pairs", None);
         std::thread::sleep(TICK * 3);
         bar.end();

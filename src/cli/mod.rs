@@ -81,7 +81,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(main_from(&arguments, vec![program]))
 }
 
-/// What the library makes an error of is told as one, not as a panic too.
+/// A panic that the library turns into an error is not printed as a panic, too.
 pub fn silence_contained_panics() {
     let told = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
@@ -91,8 +91,8 @@ pub fn silence_contained_panics() {
     }));
 }
 
-/// Runs the command with `arguments`, of which the first is its own name, where `program` are the words that start it
-/// once more; the exit code says how it went.
+/// Runs the command with `arguments` (the first is its own name) and returns the exit code. `program` is the words that
+/// start the command again.
 pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     // Also for what is wrong with the arguments themselves.
     let mut words = arguments.iter().skip(1).take_while(|argument| *argument != "--");
@@ -192,7 +192,7 @@ fn run_row(
                 failed(&anyhow::Error::new(error).context("cannot write to standard output"))
             }
         },
-        // Rows that nobody wants any more are no failure.
+        // Rows that nobody wants any more are not failure.
         Err(_) if output::is_stdout_closed() => 0,
         Err(error) => failed(&error),
     }

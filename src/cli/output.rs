@@ -12,7 +12,7 @@ use std::io::{self, IsTerminal, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 use unicode_width::UnicodeWidthStr;
 
-/// Whether what is said on stderr is JSON too.
+/// Whether messages on stderr are JSON, too.
 static AS_JSON: AtomicBool = AtomicBool::new(false);
 
 /// Whether whoever read stdout has gone away.
@@ -21,12 +21,12 @@ static STDOUT_CLOSED: AtomicBool = AtomicBool::new(false);
 /// Columns of a name or a reason in a table.
 const WIDEST: usize = 60;
 
-/// From now on everything that is said on stderr is a JSON object on a line.
+/// From now on every message on stderr is a JSON object on a line.
 pub(super) fn talk_json() {
     AS_JSON.store(true, Ordering::Relaxed);
 }
 
-/// Whether what is said on stderr is JSON.
+/// Whether messages on stderr are JSON.
 pub(super) fn is_json() -> bool {
     AS_JSON.load(Ordering::Relaxed)
 }
@@ -36,7 +36,7 @@ pub(super) fn is_stdout_closed() -> bool {
     STDOUT_CLOSED.load(Ordering::Relaxed)
 }
 
-/// Columns that stdout shows: of the terminal, or 160 where it is none.
+/// Width of stdout in columns: the terminal's, or 160 elsewhere.
 pub(super) fn width() -> usize {
     let size = console::Term::stdout().size_checked();
     size.map_or(160, |(_, columns)| usize::from(columns).max(40))
@@ -97,7 +97,7 @@ pub(super) fn json_of<T: Serialize>(
     serde_json::to_string(&TaggedReport { r#type: name, report, dry_run })
 }
 
-/// Prints an answer that is whole. A reader that went away is no failure, and no success either: the work is done, and
+/// Prints an answer that is whole. A reader that went away is neither a failure nor a success: the work is done, and
 /// the answer says how.
 ///
 /// # Errors
@@ -142,7 +142,7 @@ impl Write for Stdout {
     }
 }
 
-/// Takes the text off the front of bytes, up to a character that is not whole yet; what is no text is U+FFFD.
+/// Takes the text off the front of bytes, up to a character that is not whole yet; what is not text is U+FFFD.
 fn whole_characters(bytes: &mut Vec<u8>) -> String {
     let mut keep = bytes.len();
     if let Err(error) = std::str::from_utf8(bytes)

@@ -320,7 +320,7 @@ impl<'a> PythonClasses<'a> {
         }
         let required = schema.get("required").and_then(Value::as_array);
         for (member, one) in members {
-            // What is no name in Python is read by its key.
+            // What is not a name in Python is read by its key.
             if PYTHON_KEYWORDS.contains(&member.as_str()) || member.contains('-') {
                 continue;
             }

@@ -38,7 +38,7 @@ pub(super) struct GlobalArgs {
 /// The time that goes on record: microseconds since 1970 in UTC.
 #[expect(
     clippy::disallowed_methods,
-    reason = "what is told of a removal is when it was asked for; no digest and no export has it"
+    reason = "the record of a removal has the time of the request; digests and exports do not"
 )]
 pub(super) fn now() -> Option<i64> {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).ok()?;
@@ -209,10 +209,10 @@ fn memory(text: &str) -> Result<u64, String> {
     }
 }
 
-/// Stands before a word that is no flag, though it begins with a hyphen.
+/// Stands before a word that is not a flag, though it begins with a hyphen.
 const ESCAPE: char = '\u{2}';
 
-/// Words that name what an input without keys gave, `-:0@5` of standard input, and are no flags.
+/// Words that name what an input without keys gave, `-:0@5` of standard input, and are not flags.
 pub(super) fn escape_names(arguments: &[OsString]) -> Vec<OsString> {
     let escaped = |word: &OsString| match word.to_str() {
         Some(text) if text.starts_with("-:") => OsString::from(format!("{ESCAPE}{text}")),

@@ -22,7 +22,7 @@ pub enum Face {
     Python,
 }
 
-/// Writes each name in backticks as the face has it; what is no name of the verb's options, nor of a verb, stays.
+/// Writes each name in backticks as the face has it; what is not a name of the verb's options, nor of a verb, stays.
 pub fn spell(text: &str, face: Face, command: &Command) -> String {
     spell_quoted(text, |name| spell_name(name, face, command))
 }

@@ -178,7 +178,7 @@ pub trait Verb: clap::Args + Sized + 'static {
     const PATH: &'static str;
     /// Command lines that the tests of the documents run.
     const EXAMPLES: &'static [&'static str];
-    /// What is said below the examples.
+    /// The text below the examples.
     const NOTES: &'static str = "";
     /// The Python method or function, such as `Corpus.export`; empty for a verb of the command alone.
     const PYTHON: &'static str = "";

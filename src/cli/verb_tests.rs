@@ -1,4 +1,4 @@
-//! What every row of the table keeps: kinds of values, defaults, texts that name what there is.
+//! What every row of the table keeps: kinds of values, defaults, texts that name existing options and verbs.
 
 use super::keywords;
 use super::output::Output;
@@ -94,7 +94,7 @@ fn a_field_and_a_row_are_all_that_an_option_and_a_verb_take() {
     assert!(super::command().try_get_matches_from(line).is_err());
 }
 
-/// Names in backticks that are no option and no verb: signs, files, words of values and of SQL.
+/// Names in backticks that are neither options nor verbs: signs, files, words of values and of SQL.
 const OTHER_NAMES: &[&str] = &[
     "-",
     "meta.*",

@@ -14,7 +14,7 @@ pub struct Common {
     tokens: BTreeMap<GramPlace, Count>,
 }
 
-/// Sources that are told apart.
+/// Sources that are distinguished.
 const TOLD: usize = 8;
 
 #[derive(Clone, Debug, Default)]

@@ -16,7 +16,7 @@ pub struct Built {
     pub seeds: u32,
     /// Items without an answer.
     pub weak: u32,
-    /// Items of which nothing is long enough to be looked for.
+    /// Items without any part long enough to search for.
     pub unsearchable: u32,
 }
 

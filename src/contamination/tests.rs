@@ -97,7 +97,7 @@ fn what_is_replaced_one_by_one_leaves_pieces_at_one_distance() {
     assert!(Rule::default().holds(one));
     // Two words for one: every piece has a distance of its own.
     assert!(look(&items, &every(6, "two words")).is_empty());
-    // One piece is none, whatever stands around it; two of five are.
+    // One piece is not enough, whatever is around it; two of five are.
     let some = |ranges: &[std::ops::Range<usize>]| {
         let is_left = |at: usize| ranges.iter().any(|range| range.contains(&at));
         let word =

@@ -6,10 +6,9 @@ use crate::store::StoreError;
 use std::path::Path;
 
 impl CorpusWriter {
-    /// Fills a corpus without documents with kept ones of which only their tokens under the tokenizer
-    /// `tokenizer` are known: `block` puts the counts of a block of 65,536 in the vector it is given and
-    /// answers which of `sources` it is of; an empty block ends it. Tables are written to `folder`, on
-    /// the disk of the corpus.
+    /// Fills a corpus without documents with kept documents that have only their tokens under the tokenizer `tokenizer`
+    /// are known: `block` puts the counts of a block of 65,536 in the vector it is given and answers which of `sources`
+    /// it is of; an empty block ends it. Tables are written to `folder`, on the disk of the corpus.
     ///
     /// # Errors
     /// [`StoreError`](crate::store::StoreError) when the corpus has documents, the tokenizer does not exist or the

@@ -93,7 +93,7 @@ fn limits_upwards(root: &Path, mount: &GroupMount, group: &Path, found: &mut Vec
     for directory in lowest.ancestors().take_while(|directory| directory.starts_with(&point)) {
         for name in mount.version.limits() {
             let limit = fs::read_to_string(directory.join(name)).ok();
-            // `max` is no number. Version 1 writes a number beyond any machine.
+            // `max` is not a number. Version 1 writes a number beyond any machine.
             let limit = limit.and_then(|text| text.trim().parse::<u64>().ok());
             found.extend(limit.filter(|limit| *limit > 0));
         }
@@ -176,7 +176,7 @@ mod tests {
         assert_eq!(with("max\n", "1073741824\n", "max\n"), 1 << 30);
         assert_eq!(with("max\n", "max\n", "2147483648\n"), 2 << 30);
         assert_eq!(with("max\n", "max\n", "max\n"), MACHINE);
-        // More than the machine has, and what is no limit that anything could run in.
+        // More than the machine has, and what is not a limit that anything could run in.
         assert_eq!(with("9223372036854771712\n", "0\n", "nonsense\n"), MACHINE);
     }
 

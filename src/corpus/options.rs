@@ -100,7 +100,7 @@ impl CorpusOptions {
         shards: &[impl AsRef<Path>],
     ) -> Result<CorpusWriter, Error> {
         let each = self.among(shards.len());
-        // What cannot be read is told at once, and not behind another writer.
+        // An unreadable corpus is an error at once, before waiting for another writer.
         let others = each.open_all(shards)?;
         each.open_writer(path)?.with_shards(others)
     }

@@ -447,7 +447,7 @@ fn tokenizers(first: &View, view: &View) -> Vec<Option<TokenizerId>> {
     found
 }
 
-/// Refuses corpora of which one is named twice.
+/// Refuses a list that names a corpus twice.
 ///
 /// # Errors
 /// [`ShardError::Twice`] with its path.

@@ -31,7 +31,7 @@ pub struct SuiteReport {
     pub items: u64,
     /// Of these, those without an answer: evidence of them is marked weak.
     pub weak: u64,
-    /// Items of which nothing is long enough to be looked for.
+    /// Items without any part long enough to search for.
     pub unsearchable: u64,
     /// Distinct n-grams that are looked for.
     pub grams: u64,

@@ -100,8 +100,8 @@ impl BaseIds {
     /// The base of a stored tokenizer, when it extends one whose ids are all stored here.
     ///
     /// # Errors
-    /// [`CurateError::Tokenizer`] when the one is no extension of the other, so that ids of the one mean
-    /// nothing to the other; [`CurateError::Store`].
+    /// [`CurateError::Tokenizer`] when the one is not an extension of the other, so that ids of the one mean nothing to
+    /// the other; [`CurateError::Store`].
     pub fn of(view: &View, extended: TokenizerId) -> Result<Option<Self>, CurateError> {
         let found = |id: TokenizerId| view.tokenizers().find(|(other, _)| *other == id);
         let base = found(extended).and_then(|(_, record)| record.base).map(TokenizerId);

@@ -205,7 +205,7 @@ from_lower!(CurateError::Store(StoreError));
 from_lower!(CurateError::Decide(DecideError));
 
 impl From<CurateError> for Error {
-    /// What files, conditions and tokenizers say of themselves is told as theirs, whoever met it.
+    /// Errors of files, conditions and tokenizers keep their own kind, whichever room met them.
     fn from(error: CurateError) -> Self {
         let kind = match error {
             CurateError::Interrupted(stop) => return stop.into(),

@@ -1,5 +1,5 @@
-//! Fields that are declared or computed, and given up, while a corpus holds documents: in commits that can be interrupted,
-//! each of which leaves a corpus without half a field.
+//! Fields that are declared or computed, and given up, while a corpus holds documents: in commits that can be
+//! interrupted, and no commit leaves a half-filled field visible.
 
 use super::commits::CommitLoop;
 use super::error::CurateError;
@@ -37,7 +37,7 @@ pub struct NewField {
 }
 
 impl NewField {
-    /// Documents that one commit indexes or computes where nothing else is said.
+    /// Documents that one commit indexes or computes by default.
     pub const BATCH: u64 = 1 << 13;
 
     /// The field `name`, of the member of that name.
@@ -209,7 +209,7 @@ pub(super) fn in_commits(
                 batch.declare(&with(batch.view().fields(), field))?;
             }
             if record.expression.is_some() {
-                // Computed again, it begins anew.
+                // A new computation starts from the first document.
                 record.next = 0;
             }
         }

@@ -75,7 +75,7 @@ pub struct RemovalRequest {
 }
 
 impl RemovalRequest {
-    /// One of that reach, of which nothing is on record but the documents.
+    /// A removal of that reach with documents only.
     #[must_use]
     pub fn new(reach: BlockReach) -> Self {
         Self { reach, ..Self::default() }
@@ -347,7 +347,7 @@ fn lift_blocks(
     Ok(still)
 }
 
-/// Documents that change in commits of so many, each of which decides.
+/// Documents per commit when many change; each commit decides.
 struct ChunkedChange<'a> {
     documents: &'a RoaringTreemap,
     size: usize,

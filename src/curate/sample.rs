@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Groups told apart, most bytes first; the documents of the others are one group.
+/// Groups that are distinguished, most bytes first; the documents of the others are one group.
 const MOST: usize = 255;
 /// The group of documents without a language.
 const NONE: &str = "(none)";
@@ -51,7 +51,7 @@ impl DocumentSample {
     }
 }
 
-/// What counts are told apart by.
+/// How counts are grouped.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]

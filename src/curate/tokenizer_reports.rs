@@ -1,4 +1,4 @@
-//! What is said of a tokenizer of a corpus: its record, what a call encoded with it, and how it came about.
+//! Reports about a tokenizer of a corpus: its record, what a call encoded with it, and its origin.
 
 use super::encode::BackfillReport;
 use super::tokenizers::find;

@@ -119,9 +119,8 @@ impl CorpusWriter {
     /// the same name is registered once.
     ///
     /// # Errors
-    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is no tokenizer or one that has no ids for
-    /// some texts,
-    /// [`StoreError`](crate::store::StoreError) when the name is taken by another.
+    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is not a tokenizer or one that has no ids for
+    /// some texts, [`StoreError`](crate::store::StoreError) when the name is taken by another.
     pub fn register(&mut self, new: &NewTokenizer<'_>) -> Result<TokenizerRecord, Error> {
         Ok(register(self.store(), new)?)
     }
@@ -212,8 +211,8 @@ fn load_record(
 /// once.
 ///
 /// # Errors
-/// [`TokenizerError`] when the file is no tokenizer or one that has no ids for some texts; [`CurateError::Store`] when
-/// the name is malformed or taken by another.
+/// [`TokenizerError`] when the file is not a tokenizer or one that has no ids for some texts; [`CurateError::Store`]
+/// when the name is malformed or taken by another.
 pub fn register(
     writer: &mut StoreWriter,
     new: &NewTokenizer<'_>,

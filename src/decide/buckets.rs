@@ -24,7 +24,7 @@ pub(super) struct CandidateLimits {
 }
 
 impl CandidateLimits {
-    /// What a commit spends on a document. What is passed over is told.
+    /// What a commit spends on a document. Skipped members are reported.
     pub(super) const BOUNDED: Self = Self { read: 512, verified: 128 };
     /// Everything: what memory does not hold is passed part by part.
     pub(super) const ALL: Self = Self { read: usize::MAX, verified: usize::MAX };

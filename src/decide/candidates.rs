@@ -27,7 +27,7 @@ pub(super) struct CandidateLookup {
     pub(super) nearest: Option<Match>,
     /// When there is none: similar kept documents of these that this one outranks.
     pub(super) outranked: Vec<DocId>,
-    /// Buckets of which members were passed over.
+    /// Buckets with skipped members.
     pub(super) capped: u64,
     /// Candidates passed over though their sketches are close enough.
     pub(super) passed: SkippedCandidates,

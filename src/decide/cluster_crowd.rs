@@ -5,7 +5,7 @@
 //! when a document shares such a bucket and was not linked to the cluster are all of its members put in
 //! ([`CrowdIndex::deepen`]), as a group that those who are linked to the cluster already do not ask.
 //!
-//! Which documents of a commit are of one component, while links are found, is told here too.
+//! It also tracks, while links are found, which documents of a commit are in one component.
 
 use super::cluster_labels::{ClusterCoverage, ClusterLabel};
 use super::crowd::{CrowdIndex, CrowdMember, ReadMembers};
@@ -199,7 +199,7 @@ impl CrowdIndex {
         Ok(has_room)
     }
 
-    /// Whether a look-up that asks these families is told of the document, if they may be similar.
+    /// Whether a look-up in these families gets the document, if the two may be similar.
     pub(super) fn tells_of_live(&self, families: &BTreeSet<u32>, document: DocId) -> bool {
         self.labels.of(document).is_some() && self.tells_of(families, document)
     }

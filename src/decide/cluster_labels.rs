@@ -129,7 +129,7 @@ pub(super) struct PartialClusters {
     pub(super) passed: BucketMap<Vec<ClusterLabel>>,
     /// Names in these, in all buckets.
     notes: usize,
-    /// The clusters of which a family holds all members, and those for whose members it has no room.
+    /// The clusters whose members are all in a family, and those for whose members it has no room.
     pub(super) deep: BTreeSet<(u32, ClusterLabel)>,
     pub(super) beyond: BTreeSet<(u32, ClusterLabel)>,
     /// Of this commit: members that were passed over. The store does not have them in a cluster yet.

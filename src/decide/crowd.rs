@@ -57,8 +57,8 @@ pub(super) struct CrowdIndex {
     pub(super) shallow: PartialClusters,
     /// Of this commit: those that joined buckets that are not whole, when these are passed in parts.
     late: Option<FamilyIndex>,
-    /// Of this commit: the kept members of buckets of many members of which few are kept, as they were read.
-    /// They are no crowd: a family of so few would be in no good order for those that come.
+    /// Of this commit: the kept members of large buckets with few kept members, as they were read. They are not crowd:
+    /// a family of so few would be in no good order for those that come.
     few: BucketMap<Box<[DocId]>>,
     /// Bytes of these.
     few_bytes: usize,
@@ -165,7 +165,7 @@ impl CrowdIndex {
         buckets.into_iter().filter(|bucket| self.buckets.contains_key(bucket)).collect()
     }
 
-    /// Whether a look-up of the bucket is told of all its members.
+    /// Whether a look-up of the bucket gets all its members.
     pub(super) fn is_whole(&self, bucket: BucketKey) -> bool {
         self.held(bucket).is_some_and(|held| held.is_whole)
     }
@@ -373,7 +373,7 @@ impl CrowdIndex {
         buckets.filter_map(|key| self.buckets.get(&key)?.family).collect()
     }
 
-    /// Whether a look-up of this bucket is told of the document by the crowd.
+    /// Whether the crowd reports the document to a look-up of this bucket.
     pub(super) fn has(&self, bucket: &BucketKey, document: DocId) -> bool {
         let family = self.family(self.buckets.get(bucket).and_then(|held| held.family));
         family.is_some_and(|family| family.contains(document))

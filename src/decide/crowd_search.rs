@@ -28,8 +28,8 @@ pub(super) struct PartialSearch {
     members: RoaringTreemap,
     asking: HashSet<DocId>,
     /// Of each document that ever asked the bands of the buckets that were looked through for it, and the members that
-    /// may be similar to it. Who joined these since is met otherwise, and who went is told apart: so nothing is looked
-    /// through twice for a document.
+    /// may be similar to it. Documents that joined since are found elsewhere, and departed ones are marked: so nothing
+    /// is looked through twice for a document.
     found: HashMap<DocId, (Vec<u8>, Vec<DocId>)>,
 }
 
@@ -39,7 +39,7 @@ impl PartialSearch {
         self.found.get(&document).map_or(&[], |(_, found)| found.as_slice())
     }
 
-    /// Whether a document asked last and is told of the other one, if they are similar.
+    /// Whether a document asked last, and so gets the other one if they are similar.
     pub(super) fn tells(&self, document: DocId, other: DocId) -> bool {
         self.members.contains(other.0) && self.asking.contains(&document)
     }
@@ -103,7 +103,7 @@ pub(super) fn pass(
     Ok(())
 }
 
-/// The kept members of the buckets that no look-up of theirs is told of by the crowd.
+/// The kept members of the buckets that the crowd does not report to any of their look-ups.
 fn members(
     overlay: &Overlay,
     crowd: &CrowdIndex,

@@ -1,4 +1,4 @@
-//! The words of decisions: who comes, what is said of a document here or elsewhere, and what a commit counted.
+//! Types of decisions: newcomers, decisions made here or imported, and counts of a commit.
 
 use crate::dedup::{Overlap, Rank, Sketch};
 use crate::model::{DedupMode, DedupScope, DocId, Match, Policy, Standing};

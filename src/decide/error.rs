@@ -47,7 +47,7 @@ impl DecideError {
 from_lower!(DecideError::Store(StoreError));
 
 impl From<DecideError> for Error {
-    /// What files and tokenizers say of themselves is told as theirs, whoever met it.
+    /// Errors of files and tokenizers keep their own kind, whichever room met them.
     fn from(error: DecideError) -> Self {
         let kind = match error {
             DecideError::Interrupted(stop) => return stop.into(),

@@ -21,7 +21,7 @@ pub(super) fn stored_header(view: &View, document: DocId) -> Result<DocumentReco
 /// The sketch of a stored document, its owner's when it borrows one; none when too short for one.
 ///
 /// # Errors
-/// [`DecideError`] when it cannot be read or is none under the view's policy.
+/// [`DecideError`] when it cannot be read or does not match the view's policy.
 pub fn stored_sketch(view: &View, document: DocId) -> Result<Option<Sketch>, DecideError> {
     if is_of_other_version(view)
         && let Some(print) = other_version(view, document, &view.expect_header(document)?)?

@@ -1,9 +1,9 @@
 //! Which documents are kept: shared by the way in and by changes of mind.
 //!
-//! A [`DecisionSession`] decides within one commit. First everything that comes and goes is said: newcomers,
+//! A [`DecisionSession`] decides within one commit. First everything that comes and goes is registered: newcomers,
 //! superseded, removed and restored documents. Then [`DecisionSession::settle`] decides what follows, and
-//! [`CommitDecisions::apply`] writes the outcome into the batch. So standing is a function of the eligible
-//! documents and the policy, not of the order or the commits in which they came.
+//! [`CommitDecisions::apply`] writes the outcome into the batch. So standing is a function of the eligible documents
+//! and the policy, not of the order or the commits in which they came.
 //!
 //! * `decision`: its words; `overlay`: the store as it will be after the decisions made so far; `view_ranker`: ranks of
 //!   stored documents;

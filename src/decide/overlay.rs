@@ -31,7 +31,7 @@ pub(super) struct Overlay {
     kept: Arc<RoaringTreemap>,
     first_new: DocId,
     newcomers: HashMap<DocId, Newcomer>,
-    /// `now` is none for an eligible document that is still to be decided.
+    /// `now` is `None` for an eligible document that is not decided yet.
     standings: BTreeMap<DocId, OverlayChange<Option<Standing>>>,
     matches: BTreeMap<DocId, OverlayChange<Option<Match>>>,
     members: HashMap<DocId, BTreeMap<DocId, bool>>,

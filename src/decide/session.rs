@@ -295,7 +295,7 @@ impl DecisionSession {
         remember_texts(&mut self.overlay, queue)
     }
 
-    /// The kind of a match: equal raw bytes are told apart.
+    /// The kind of a match: equal raw bytes are a kind of their own.
     pub(super) fn removal_decision(
         &self,
         header: &DocumentRecord,
@@ -358,7 +358,7 @@ impl CommitDecisions {
 ///
 /// Each of them is decided again in that commit. A cluster whose documents come again in many small commits, each of
 /// which takes the witness of all others away, would be decided as often as there are commits. So a commit that takes
-/// away more than it brings had better bring more.
+/// away more than it brings should wait for more.
 #[derive(Debug, Default)]
 pub struct Orphans {
     clusters: HashMap<DocId, Vec<DocId>>,

@@ -65,7 +65,7 @@ pub fn band_keys(sketch: &Sketch, policy: &Policy, source: SourceId) -> Vec<Band
 const BLOCK_ROWS: usize = 4;
 
 /// The hashes under which a removed text and one that is similar to it meet, one for each four slots of the sketch: 16
-/// bytes, of which the policy decides nothing, since what a removal blocks outlives a change of the threshold.
+/// bytes, independent of the policy, since the blocks of a removal outlive a change of the threshold.
 #[must_use]
 pub fn block_keys(sketch: &Sketch) -> Vec<[u8; 16]> {
     let width = if sketch.is_full() { BLOCK_ROWS * Sketch::WIDTH } else { BLOCK_ROWS };

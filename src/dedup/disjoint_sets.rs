@@ -70,7 +70,7 @@ impl<N: Copy + Ord> DisjointSets<N> {
         Some((stays, goes))
     }
 
-    /// Something more counts in the set of a member, which is no member itself.
+    /// Something more counts in the set of a member, which is not a member itself.
     pub fn enlarge(&mut self, member: usize) {
         let root = self.root(member);
         if let Some(size) = self.sizes.get_mut(root) {

@@ -58,8 +58,7 @@ pub struct FamilyQuery<'a> {
 }
 
 impl FamilyIndex {
-    /// An empty family of sets like those of `sample`, of which similar ones at `threshold`, above 0, are
-    /// to be found.
+    /// An empty family of sets like those of `sample`; similar ones at `threshold`, above 0, are to be found.
     #[must_use]
     pub fn new<S: AsRef<[u64]>>(threshold: f64, sample: &[S]) -> Self {
         let step = sample.len().div_ceil(SAMPLE).max(1);
@@ -256,7 +255,7 @@ impl FamilyIndex {
             if before.replace(*key) == Some(*key) {
                 continue;
             }
-            // The chains hold members of any size: these are told apart above.
+            // The chains hold members of any size, which are separated above.
             let mut chain = Vec::new();
             postings.visit_chain(*key, |member| chain.push(member));
             steps += chain.len();

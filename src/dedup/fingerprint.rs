@@ -44,8 +44,8 @@ struct PublishedSignature {
 }
 
 impl Fingerprinter {
-    /// For texts under `policy`, of which it uses what sketches are made with: normaliser, shingle length,
-    /// signature and slots.
+    /// For texts under `policy`; it uses the settings of sketches only: normaliser, shingle length, signature and
+    /// slots.
     #[must_use]
     pub fn new(policy: &Policy) -> Self {
         Self {

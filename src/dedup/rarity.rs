@@ -59,7 +59,7 @@ impl RarityOrder {
         Self { shares, bits, common }
     }
 
-    /// The least class of which, and above which, there are at most so many.
+    /// The lowest class that has, together with the higher ones, at most so many shingles.
     fn common_class<'s>(shares: impl Iterator<Item = &'s ShingleShare>, most: usize) -> u8 {
         let mut of_class = [0_usize; 64];
         for share in shares {
@@ -128,8 +128,8 @@ impl RarityOrder {
     }
 }
 
-/// What many of a family have, a bit for each shingle, so that how many of these two sets share is told at once: the
-/// common shingles of each member, and how many others it has.
+/// What many of a family have, a bit for each shingle, so that the number two sets share is found at once: the common
+/// shingles of each member, and how many others it has.
 #[derive(Debug, Default)]
 pub(super) struct CommonShingles {
     /// Words of 64 bits a member.

@@ -127,9 +127,9 @@ pub fn shared_at_least(a: &[u64], b: &[u64], threshold: f64) -> Option<u32> {
     None
 }
 
-/// The smallest sketch estimate worth verifying at the policy's threshold: four standard deviations below
-/// it, of an estimate from the policy's slots, of which each agrees with probability J or, at 8 bits, by
-/// chance. Loses fewer than one in 10,000 true pairs.
+/// The smallest sketch estimate worth verifying at the policy's threshold: four standard deviations below it, of an
+/// estimate from the policy's slots; each agrees with probability J or, at 8 bits, by chance. Loses fewer than one in
+/// 10,000 true pairs.
 #[must_use]
 pub fn estimate_floor(policy: &Policy) -> f64 {
     let Policy { threshold, hashes, .. } = *policy;

@@ -41,7 +41,7 @@ pub struct TokenPlaces {
 }
 
 impl TokenPlaces {
-    /// The bytes that tokens cover, of those whose numbers are asked for, ascending. A token that cannot be told apart
+    /// The bytes that tokens cover, of those whose numbers are asked for, ascending. A token that cannot be separated
     /// within its piece has the bytes of the whole piece.
     pub fn of(&mut self, text: &str, asked: &[u64]) -> Vec<ByteSpan> {
         let mut found = Vec::with_capacity(asked.len());

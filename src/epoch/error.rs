@@ -23,7 +23,7 @@ pub enum EpochError {
         /// The setting to use instead.
         instead: String,
     },
-    /// A plan that draws documents of which nothing is left.
+    /// A plan that draws purged documents.
     #[error(
         "the plan draws {documents} documents that were purged, so it can no longer be built or read; plan the recipe again, without them"
     )]
@@ -31,7 +31,7 @@ pub enum EpochError {
         /// How many.
         documents: u64,
     },
-    /// A plan whose recipe quoted a document of which nothing is left.
+    /// A plan whose recipe quoted a purged document.
     #[error(
         "the recipe of the plan quoted a purged document and is redacted, so the plan can no longer be built or read; plan the recipe again, without those words"
     )]
@@ -383,7 +383,7 @@ impl EpochError {
 }
 
 impl From<EpochError> for Error {
-    /// What files and conditions say of themselves is told as theirs, whoever met it.
+    /// Errors of files and conditions keep their own kind, whichever room met them.
     fn from(error: EpochError) -> Self {
         match error {
             EpochError::Interrupted(stop) => stop.into(),

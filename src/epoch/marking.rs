@@ -60,8 +60,8 @@ fn readable(marks: Result<Option<Marks>, EpochError>) -> Result<Option<Marks>, E
 }
 
 /// What of the marks stored with a plan is not what walking its epochs comes to. Bytes that cannot be read at all are
-/// the store's to tell. Nothing is told of a plan that does not fit the corpus any more, or draws from others than
-/// these.
+/// the store's to tell. A plan that no longer fits the corpus is left out, and so is one that draws from other corpora
+/// than these.
 ///
 /// # Errors
 /// [`EpochError::Store`] when lengths cannot be read.

@@ -144,7 +144,7 @@ impl From<WriteError> for ExportError {
 }
 
 impl From<ExportError> for Error {
-    /// What files, conditions and objects say of themselves is told as theirs, whoever met it.
+    /// Errors of files, conditions and objects keep their own kind, whichever room met them.
     fn from(error: ExportError) -> Self {
         let kind = match error {
             ExportError::Interrupted(stop) => return stop.into(),

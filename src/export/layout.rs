@@ -8,7 +8,7 @@ use crate::remote::without_secrets;
 use crate::store::View;
 use std::path::Path;
 
-/// Bytes of a file of a directory, where nothing is said.
+/// Bytes of a file of a directory, by default.
 const SHARD_BYTES: u64 = 256 << 20;
 /// Stands for the fields of a record at top level.
 pub(super) const SPREAD: &str = "meta.*";

@@ -148,7 +148,7 @@ impl RemoteTarget {
         Ok(stale)
     }
 
-    /// The lines of a record, up to one that is none.
+    /// The lines of a record, up to the first invalid one.
     fn lines(&self, record: &str) -> Result<Vec<Finished>, ExportError> {
         let text = self.folder.get(record)?.unwrap_or_default();
         let lines = text.split(|byte| *byte == b'\n');

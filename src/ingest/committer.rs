@@ -31,14 +31,14 @@ use std::time::Instant;
 pub(super) enum ChunkOutcome {
     /// It is committed, with the fate of every record in order.
     Committed(Vec<RecordOutcome>),
-    /// It had better come with more.
+    /// It should wait for more documents.
     Waits(MinBatch),
 }
 
 /// Why a chunk waits.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct MinBatch {
-    /// New documents with which it had better come.
+    /// New documents for which it should wait.
     pub(super) documents: usize,
     /// New documents it has.
     pub(super) has: usize,
@@ -87,7 +87,7 @@ struct KeptDocuments<'c> {
 }
 
 impl Committer<'_> {
-    /// Commits a chunk, unless it `may_wait` and had better come with what is behind it.
+    /// Commits a chunk, unless it `may_wait` and should be committed with the next one.
     pub(super) fn write(
         &mut self,
         writer: &mut StoreWriter,

@@ -36,7 +36,7 @@ impl<'a> DecisionLine<'a> {
 /// a later one may change. Under the final name there is a whole file, or what was there.
 pub(super) struct DecisionsFile {
     path: PathBuf,
-    /// A line a record, the id of its document or the finished line of one that is none.
+    /// One line for each record: the id of its document, or the finished line of a record without one.
     notes: BufWriter<File>,
     written: OutputWriter,
 }

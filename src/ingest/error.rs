@@ -99,7 +99,7 @@ pub enum IngestError {
     /// A chat template that cannot be used.
     #[error(transparent)]
     Template(#[from] TemplateError),
-    /// A field that is no name of a source: it has ever other values.
+    /// A field that is not a name of a source: it has ever other values.
     #[error(
         "field `{field}` names more than {most} sources, which are kept in memory: give a field that names few"
     )]
@@ -109,7 +109,7 @@ pub enum IngestError {
         /// Sources that a corpus may have of such fields.
         most: usize,
     },
-    /// A load that is not for this corpus, or is none.
+    /// A load that is not for this corpus, or is invalid.
     #[error("{0}")]
     Load(String),
     /// A row of a load that cannot be true; what was committed before its batch stays.
@@ -128,7 +128,7 @@ pub enum IngestError {
     /// Values from outside that cannot be joined.
     #[error("{0}")]
     Join(String),
-    /// Records that are no items of a suite, or texts that cannot be looked at.
+    /// Records that are not items of a suite, or texts that cannot be looked at.
     #[error("{0}")]
     Suite(String),
     /// A name that nothing is written under, or a file that could not be written.
@@ -193,7 +193,7 @@ impl IngestError {
 }
 
 impl From<IngestError> for Error {
-    /// What files, inputs and tokenizers say of themselves is told as theirs, whoever met it.
+    /// Errors of files, inputs and tokenizers keep their own kind, whichever room met them.
     fn from(error: IngestError) -> Self {
         let (mut kind, mut details) = (ErrorKind::BadInput, ErrorDetails::default());
         match error {

@@ -66,8 +66,9 @@ impl FileNumbers {
         behind.is_some_and(|(behind, records)| *behind > place && number < *records)
     }
 
-    /// Whether a file that is no input superseded documents of a file since that was last read from its start. Inputs of
-    /// one ingest keep the order that they came in: else the same command, given twice, would turn it around and around.
+    /// Whether a file that is not an input superseded documents of a file since that was last read from its start.
+    /// Inputs of one ingest keep the order that they came in: else the same command, given twice, would turn it around
+    /// and around.
     pub(super) fn is_overtaken(&self, path: &[u8], view: &View) -> Result<bool, IngestError> {
         for (source, file) in self.of_file(path) {
             for by in view.overtaken(*source, *file)? {

@@ -367,7 +367,7 @@ impl SignalFields {
     /// The metadata of a record with the scores of its text. What the record is recognised by was found before.
     ///
     /// # Errors
-    /// In words, for metadata that are no object.
+    /// In words, for metadata that are not an object.
     pub(super) fn with_signals(&self, text: &str, metadata: String) -> Result<String, String> {
         if self.signals.is_empty() {
             return Ok(metadata);

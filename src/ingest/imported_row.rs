@@ -51,7 +51,7 @@ pub struct ImportedRow {
     pub ids: Vec<(TokenizerId, Vec<u32>)>,
 }
 
-/// For the sake of which document one is removed, and how similar they are.
+/// The document for which one is removed, and how similar they are.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ImportedMatch {
     /// The key of the witness.
@@ -66,7 +66,7 @@ pub struct ImportedMatch {
     pub removed_shingles: u32,
     /// Those of the witness.
     pub witness_shingles: u32,
-    /// The similarity that these make, if it is told.
+    /// The similarity that these give, if the row has it.
     pub jaccard: Option<f64>,
 }
 
@@ -104,9 +104,9 @@ pub fn split_imported_row(
 pub struct StoredStatusChange {
     /// Its number.
     pub id: u64,
-    /// Its key, if it is told.
+    /// Its key, if the row has it.
     pub key: Option<String>,
-    /// Its source, if it is told.
+    /// Its source, if the row has it.
     pub source: Option<String>,
     /// Its standing.
     pub standing: Standing,

@@ -73,7 +73,7 @@ impl LoadValidator {
     }
 
     /// Every row of a chunk must be a document that the corpus does not have, behind those before it; of those that it
-    /// has, it may supersede the ones that are said to go.
+    /// has, it may supersede those that the load supersedes.
     ///
     /// # Errors
     /// [`IngestError::LoadRow`] for the first that is not.
@@ -136,8 +136,8 @@ impl LoadValidator {
         Ok(())
     }
 
-    /// Whether a row may have the key of a stored document: of one that is said to go, or of one that was removed, about
-    /// which an export says nothing and for whose sake nobody stands as he does.
+    /// Whether a row may have the key of a stored document: of one that the load supersedes, or of one that was
+    /// removed, about which an export says nothing and for whose sake nobody stands as he does.
     fn may_supersede(&self, view: &View, holder: DocId) -> Result<bool, IngestError> {
         Ok(self.superseded.contains(holder.0)
             || holder.0 < self.before && is_out(view.standing(holder)?))
@@ -289,8 +289,8 @@ impl LoadValidator {
     }
 }
 
-/// Whether stored documents that are yet to change keep a document from standing as it is said to: it is kept, or there
-/// is another witness for it.
+/// Whether stored documents that change later keep a document from its standing in the load: it is kept, or there is
+/// another witness for it.
 fn awaits_changes(given: ImportedDecision, found: &Decision) -> bool {
     let witness = |matched: &Match| matched.witness;
     let said = match given {
@@ -356,7 +356,7 @@ const fn is_out(standing: Standing) -> bool {
 /// Whether a document has the standing that its row says.
 ///
 /// # Errors
-/// What is told when it has not.
+/// The message when it has not.
 pub(super) fn check_standing(said: Standing, found: Standing) -> Result<(), String> {
     if said == found {
         return Ok(());

@@ -16,7 +16,7 @@ const SETTLED: u64 = 10_000;
 const WORTH_A_WORD: u64 = 1_000;
 /// Records of an ingest before their share of rejects may stop it, unless there are no more.
 const MANY_RECORDS: u64 = 1_000;
-/// Share of removed documents that is said when no limit is given.
+/// Share of removed documents that raises an alarm when no limit is given.
 const LOUD_SHARE: f64 = 0.5;
 /// Documents of a source before it is worth a word that nine of ten were removed.
 const SOURCE: u64 = 100;
@@ -268,7 +268,7 @@ impl IngestMonitor {
         let mut alarms = Vec::new();
         let tally = &self.rejected;
         let often = tally.most_frequent();
-        // What is unchanged could be read once: beside it a stray file is no failure of the whole.
+        // What is unchanged could be read once: beside it a stray file is not a failure of the whole.
         let is_lost = tally.rejected == records && unchanged == 0;
         let is_told = if let (Some(first), true) = (&tally.first, is_lost) {
             let mend = often.and_then(|of_kind| tally.mend(of_kind));
@@ -302,7 +302,7 @@ impl IngestMonitor {
     }
 }
 
-/// The sources of which nine of ten documents were removed, of those that came from `since` on.
+/// The sources that lost nine of ten of their documents ingested from `since` on.
 fn sources_removed(view: &View, since: DocId) -> Result<Vec<Alarm>, StoreError> {
     let mut removed = view.documents_standing(Standing::Exact)?;
     removed |= view.documents_standing(Standing::Near)?;

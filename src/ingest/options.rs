@@ -131,7 +131,7 @@ impl IngestOptions {
         (memory / 256).clamp(4 << 20, 16 << 20)
     }
 
-    /// How files are read: records that are no text in themselves stay whole.
+    /// How files are read: records that are not text in themselves stay whole.
     pub(super) fn reads(&self) -> ReadOptions {
         let mut read = self.read.clone();
         read.whole = !matches!(self.form, RecordForm::Text);
@@ -238,7 +238,7 @@ pub struct JoinColumn {
 }
 
 impl JoinOptions {
-    /// Records joined in one commit where nothing else is said.
+    /// Records joined in one commit by default.
     pub const BATCH: usize = 1 << 13;
 
     /// A join into one declared field, of the field of the records of that name.
@@ -278,7 +278,7 @@ pub struct JoinReport {
     pub records: u64,
     /// Records that have a value and name a stored document.
     pub matched: u64,
-    /// Documents of which a value changed, counted once a commit.
+    /// Documents with a changed value, counted once per commit.
     pub changed: u64,
     /// Where the keep order goes by one of the fields: documents that are kept now and were not, counted once a commit.
     pub kept_again: u64,

@@ -4,9 +4,9 @@
 //!
 //! Chunks that wait for those behind them, to be committed with them.
 //!
-//! A chunk that takes the witness of many stored documents away has all of these decided again. With those behind
-//! it, most of which may be these very documents under their keys, fewer are left. What is decided does not depend
-//! on how the input is cut; a chunk that waits is not stored, nor is it said that its file was read so far.
+//! A chunk that takes the witness of many stored documents away has all of these decided again. With those behind it,
+//! most of them perhaps these documents under their keys, fewer are left. What is decided does not depend on how the
+//! input is cut; a chunk that waits is not stored, nor is it said that its file was read so far.
 
 use super::committer::{ChunkOutcome, Committer, MinBatch};
 use super::converter::RecordConverter;

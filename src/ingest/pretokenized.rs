@@ -92,7 +92,7 @@ pub(super) fn earlier_metadata(record: &str) -> Option<String> {
     Some(Value::Object(record).to_string())
 }
 
-/// Runs of labels that are not ignored, each of which must be the id at its own place.
+/// Runs of labels that are not ignored; each label must be the id at its own place.
 fn spans_of_labels(ids: &[u32], labels: &[Value]) -> Result<Option<Vec<LossSpan>>, String> {
     if labels.len() != ids.len() {
         return Err(format!("{} labels for {} ids", labels.len(), ids.len()));
@@ -230,7 +230,7 @@ mod tests {
         Ok(String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Words, of which the first has no space before it and the last none behind.
+    /// Words; the first has no space before it and the last none after it.
     fn words(ids: &[u32]) -> Result<String, String> {
         Ok(ids.iter().map(|id| format!("w{id}")).collect::<Vec<_>>().join(" "))
     }

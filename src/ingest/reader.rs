@@ -97,8 +97,8 @@ impl InputPart {
         !self.is_known() && !self.repeats_stored()
     }
 
-    /// The file is read from its start, and all it said before is said again with this part, or it says something
-    /// else from its first record on.
+    /// The file is read from its start, and this part repeats the last of its stored records, or it has something else
+    /// from its first record on.
     pub(super) const fn reread_is_complete(&self) -> bool {
         match self.kind {
             PartKind::First { replaces } => replaces,
@@ -114,7 +114,7 @@ pub(super) struct IngestChunk {
     pub(super) parts: Vec<InputPart>,
     /// Records passed over because their file has not changed.
     pub(super) unchanged: u64,
-    /// What was no document and no reject.
+    /// What was not a document and no reject.
     pub(super) passed: SkippedContent,
     /// Columns without a form in JSON, which were left.
     pub(super) left_columns: BTreeSet<String>,
@@ -205,13 +205,13 @@ impl<'m> IngestInput<'m> {
 /// An input and what the store says of it.
 pub(super) struct InputState<'m> {
     input: InputFile,
-    /// Its records, where it is no file.
+    /// Its records, where it is not a file.
     records: Option<Records<'m>>,
     /// How far it was read, in the same way as now.
     record: Option<FileRecord>,
     /// It was read before, in whatever way.
     was_read: bool,
-    /// A file that is no input of this ingest superseded some of its documents since.
+    /// A file that is not an input of this ingest superseded some of its documents since.
     is_overtaken: bool,
 }
 
@@ -284,7 +284,7 @@ pub(super) fn read_chunks(
         if let Err(error) = producer.input(known)
             && let Err(error) = producer.leave(&path.to_string_lossy(), error)
         {
-            // Who waits for a store hears the request to stop; that is no error of the input.
+            // Who waits for a store hears the request to stop; that is not an error of the input.
             producer.chunk.error = (!matches!(error, IngestError::Interrupted(_))).then_some(error);
             producer.stopped = true;
         }
@@ -356,7 +356,7 @@ enum StoredPrefix {
 impl ChunkReader<'_> {
     fn input(&mut self, known: InputState<'_>) -> Result<(), IngestError> {
         let InputState { input, records, record, was_read, is_overtaken } = known;
-        // One of which nothing could be read is tried, and told of, every time.
+        // A file that could not be read at all is tried, and reported, every time.
         let record =
             record.filter(|record| record.records == 0 || record.rejected < record.records);
         let same_file =
@@ -405,8 +405,8 @@ impl ChunkReader<'_> {
         }
     }
 
-    /// Leaves a file that is damaged, or has no records of the kind that is read; gives the error back where it is no
-    /// file's, or ends the ingest.
+    /// Leaves a file that is damaged, or has no records of the kind that is read; gives the error back where it is not
+    /// a file's, or ends the ingest.
     fn leave(&mut self, path: &str, error: IngestError) -> Result<(), IngestError> {
         let (role, why) = match &error {
             IngestError::Read(error) => (error.blames_file(), error.words_of(path)),

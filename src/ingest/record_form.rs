@@ -1,4 +1,5 @@
-//! Records that are no text in themselves, as a user asks for them: conversations with a template on disk, and token ids.
+//! Records that are not text in themselves, as a user asks for them: conversations with a template on disk, and token
+//! ids.
 
 use super::chat::{ChatOptions, ChatShape, ChatTemplate, SpecialInContent, TemplateMarkers};
 use super::error::IngestError;

@@ -21,7 +21,7 @@ pub(super) struct RejectTally {
     pub(super) rejected: u64,
     /// The first of them: file and number, and why.
     pub(super) first: Option<String>,
-    /// Of these, files that are no text.
+    /// Of these, files that are not text.
     pub(super) files: u64,
     pub(super) first_file: Option<String>,
     kinds: BTreeMap<&'static str, RejectsOfKind>,

@@ -66,7 +66,7 @@ pub struct IngestReport {
     pub filtered: u64,
     /// What became of the files.
     pub files: FileTally,
-    /// What of web archives is no text, and was passed over.
+    /// What of web archives is not text, and was passed over.
     #[serde(skip_serializing_if = "SkippedContent::is_nothing")]
     pub passed: SkippedContent,
     /// Columns of tables that were left, each with its type, since their values have no form in JSON.
@@ -152,7 +152,7 @@ pub struct FieldMisfits {
     pub kind: &'static str,
     /// How many there are.
     pub misfits: u64,
-    /// Values of the field in all, these included; null is none.
+    /// Values of the field in total, with these; null does not count.
     pub values: u64,
     /// The first of them, as JSON spells it, cut to 60 characters.
     pub example: String,

@@ -33,8 +33,8 @@ pub(super) struct RejectSettlement {
 }
 
 impl RejectSettlement {
-    /// Of the files among `inlets` of which rejects may be stored: those that had some when they were read last, or were
-    /// not read to their end. What comes by a pipe or from memory is another thing every time, under one name.
+    /// The files among `inlets` that may have stored rejects: those that had some when they were read last, or were not
+    /// read to their end. What comes by a pipe or from memory is another thing every time, under one name.
     pub(super) fn of(
         inlets: &[IngestInput<'_>],
         view: &View,

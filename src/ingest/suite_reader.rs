@@ -18,7 +18,7 @@ pub struct LoadedSuite {
 /// The items that the records of some files are, of at most `most` bytes.
 ///
 /// # Errors
-/// [`IngestError::Suite`] for a record that is no item, with its place, and when there is more than that;
+/// [`IngestError::Suite`] for a record that is not an item, with its place, and when there is more than that;
 /// [`IngestError`] when a file cannot be read.
 pub fn read_suite(
     inlets: Vec<IngestInput<'_>>,

@@ -1,8 +1,8 @@
 //! The table of contents at the end of an Arrow file, and the messages of a file in its order.
 //!
-//! A batch needs the dictionaries of its columns. In a stream they stand before it; in a file the table of contents names
-//! them, and they may stand anywhere: Polars writes those of its categories behind all batches. Where they stand before
-//! the batches the two orders are the same, and the stream is read, of which more comes ahead.
+//! A batch needs the dictionaries of its columns. In a stream they stand before it; in a file the table of contents
+//! names them, and they may stand anywhere: Polars writes those of its categories behind all batches. Where they stand
+//! before the batches the two orders are the same, and the stream is read, which reads further ahead.
 
 use super::columnar_reader::RandomAccessFile;
 use super::error::ReadError;

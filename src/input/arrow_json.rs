@@ -1,5 +1,5 @@
-//! Values of Arrow as JSON where `arrow-json` writes something else than is meant: bytes that are a text, texts that are
-//! JSON, numbers that JSON does not know, maps whose keys are no texts.
+//! Values of Arrow as JSON where `arrow-json` writes something else than is meant: bytes that are a text, texts that
+//! are JSON, numbers that JSON does not know, maps whose keys are not texts.
 
 use crate::model::{canonical, hexadecimal, json_string, without_not_finite};
 use arrow::array::{Array, ArrayRef, AsArray, StringArray, new_empty_array};
@@ -116,7 +116,7 @@ impl Encoder for BytesEncoder<'_> {
     }
 }
 
-/// Texts that are JSON: the value that each is, or the text where it is none.
+/// Texts that are JSON: the value of each, or the text if it is not JSON.
 struct JsonTextEncoder<'a>(&'a dyn Array);
 
 impl Encoder for JsonTextEncoder<'_> {
@@ -130,7 +130,7 @@ impl Encoder for JsonTextEncoder<'_> {
     }
 }
 
-/// The value that a text of JSON is, on one line; the text itself where it is none.
+/// The value of a JSON text, on one line; the text itself if it is not JSON.
 fn json_of_text(text: &str) -> String {
     let proved = |json: &str| {
         let proved: &RawValue = serde_json::from_str(json).ok()?;
@@ -140,7 +140,7 @@ fn json_of_text(text: &str) -> String {
     value.unwrap_or_else(|| json_string(text))
 }
 
-/// Numbers of which some are none: those stand as Python's writer spells them, and are counted later.
+/// Numbers that may be NaN or infinite: these are spelled as Python's writer does, and counted later.
 struct NotFiniteEncoder(ArrayRef);
 
 /// The numbers as doubles, where some of them are not finite.
@@ -171,7 +171,7 @@ impl Encoder for NotFiniteEncoder {
     }
 }
 
-/// Maps whose keys are no texts: an object, its names the keys as texts.
+/// Maps whose keys are not texts: an object, its names the keys as texts.
 struct MapEncoder<'a> {
     map: &'a dyn Array,
     keys: StringArray,

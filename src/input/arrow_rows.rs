@@ -177,7 +177,7 @@ impl ArrowRows {
             None => None,
         };
         let id = match &columns.id {
-            // Bytes that are no text become null.
+            // Bytes that are not text become null.
             Some(IdColumn { at, .. }) => Some(
                 cast(batch.column(*at), &DataType::LargeUtf8).map_err(words)?.as_string().clone(),
             ),
@@ -214,7 +214,7 @@ impl ArrowRows {
         self.next >= self.metadata.len()
     }
 
-    /// The next row, of which there must be one.
+    /// The next row, which must exist.
     pub(super) fn take(
         &mut self,
         columns: &RecordColumns,

@@ -162,7 +162,7 @@ fn dictionaries_that_stand_behind_the_batches_are_read_before_them() {
     assert!(matches!(error, ReadError::Batch { limit: 64, .. }), "{error}");
 }
 
-/// The file with another table of contents: `change` gets its first batch, of which a place, the bytes of its
+/// The file with another table of contents: `change` gets its first batch, in this order: a place, the bytes of its
 /// description and those of its body are known.
 fn with_contents(bytes: &[u8], change: impl Fn(&mut [u8])) -> Vec<u8> {
     let mut bytes = bytes.to_vec();
@@ -206,7 +206,7 @@ fn a_table_of_contents_that_lies_damages_the_file_behind_what_is_read() {
     }
 }
 
-/// Two batches of which the second adds to the dictionary of the first.
+/// Two batches; the second adds to the dictionary of the first.
 fn growing_dictionary() -> Vec<u8> {
     let batch = |text: &str, values: &[&str]| {
         let values = StringArray::from(values.to_vec());
@@ -232,7 +232,7 @@ fn dictionaries_between_batches_count_from_there_on() {
     let bytes = growing_dictionary();
     let items = read(&dir.write("delta.arrow", &bytes));
     assert_eq!(fields(&items), [r#"{"kind":"old"}"#; 2]);
-    // The same with a second dictionary that is no addition.
+    // The same with a second dictionary that is not an addition.
     let dictionaries = |bytes: &[u8]| -> Vec<(i64, bool)> {
         let at = bytes.windows(4).enumerate().filter(|(_, four)| *four == [0xff; 4]);
         let messages =

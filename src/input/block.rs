@@ -102,7 +102,7 @@ pub(super) trait FormatReader: Send {
         None
     }
 
-    /// Names of its columns, those of a table of which something was asked for.
+    /// Names of its columns; of a table only the requested ones.
     fn columns(&self) -> &[String] {
         &[]
     }
@@ -117,7 +117,7 @@ pub(super) trait FormatReader: Send {
         false
     }
 
-    /// What was no document and no reject since this was asked last.
+    /// What was not a document and no reject since this was asked last.
     fn take_passed(&mut self) -> SkippedContent {
         SkippedContent::default()
     }

@@ -39,7 +39,7 @@ impl RecordBuilder {
         Self { options: Arc::new(options.clone()), roles: FieldRoles::new(options), folders: None }
     }
 
-    /// The record, or why it is none.
+    /// The record, or why it is rejected.
     pub fn build(&mut self, raw: RawRecord<'_>) -> ReadItem {
         match raw {
             RawRecord::Read(item) => match *item {
@@ -129,7 +129,7 @@ impl RecordBuilder {
         let Ok(members) = parsed(&record.metadata) else { return };
         let ReadOptions { text_field, id_field, source_field, .. } = &*self.options;
         let roles = [text_field, id_field];
-        // The folder of a source is no field of its documents.
+        // The folder of a source is not a field of its documents.
         let is_source = |name: &str| name == SOURCE && source_field.as_deref() != Some(SOURCE);
         let has = |name: &str| {
             is_source(name)

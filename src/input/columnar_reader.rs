@@ -294,7 +294,7 @@ fn corrupt(path: &Path, offset: u64, what: String) -> ReadError {
 /// Bytes that are asked for at a time where it is not known how many are wanted.
 const BUFFER: usize = 64 << 10;
 
-/// A file of which any place may be read.
+/// A file with random access.
 pub(super) enum RandomAccessFile {
     Local(File),
     Remote(RemoteReader),
@@ -317,7 +317,7 @@ impl RandomAccessFile {
         })
     }
 
-    /// What a decoder came to; where a store failed it, that is told, and not what the decoder made of it.
+    /// The result of a decoder; if the store failed, the store's error instead of the decoder's.
     pub(super) fn blame_store_first<T>(
         &self,
         decoded: std::result::Result<T, String>,

@@ -75,12 +75,12 @@ impl CsvHeader {
         &self.columns
     }
 
-    /// Calls `take` with those values of a row of which `places` says where they belong, column by column as far as one is
+    /// Calls `take` with those values of a row for which `places` has a place, column by column as far as one is
     /// wanted. Left are those that a record of the row would not have, or as null. A value is a number only as
     /// [`CsvOptions::numbers`](super::CsvOptions::numbers) says.
     ///
     /// # Errors
-    /// Why it is no row of the table, `line` being the one it begins on; else the first error of `take`.
+    /// Why it is not a row of the table, `line` being the one it begins on; else the first error of `take`.
     pub fn each_value<'r>(
         &self,
         row: &'r [u8],
@@ -119,7 +119,7 @@ impl CsvHeader {
         }
     }
 
-    /// The cells of a row, of which there are as many as names.
+    /// The cells of a row, as many as names.
     fn cells<'r>(&self, row: &'r [u8], line: u64) -> Result<Vec<CsvCell<'r>>, RejectReason> {
         utf8(row)?;
         let mut cells = Vec::with_capacity(self.names.len());
@@ -144,7 +144,7 @@ impl CsvHeader {
     /// The record of a row.
     ///
     /// # Errors
-    /// Why it is none.
+    /// Why it is rejected.
     pub(super) fn record(
         &self,
         row: &[u8],

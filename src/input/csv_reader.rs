@@ -158,7 +158,7 @@ impl FormatReader for CsvReader {
     }
 }
 
-/// The next row, the lines of which are counted.
+/// The next row, with its lines counted.
 fn next_row<'s>(
     stream: &'s mut ByteStream,
     dialect: CsvDialect,

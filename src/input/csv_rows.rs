@@ -23,7 +23,7 @@ pub(super) struct CsvCell<'r> {
     /// The value; where it `has_quotes`, what follows its first quote.
     spelled: &'r [u8],
     pub(super) is_quoted: bool,
-    /// Whether there are quotes behind the first that end the value, or of which two stand for one.
+    /// Whether there are quotes behind the first that end the value, or are doubled for one quote.
     has_quotes: bool,
 }
 
@@ -317,7 +317,7 @@ pub(super) fn is_table(text: &str, is_all: bool, options: CsvOptions) -> bool {
     agreeing >= LEAST || has_text && (agreeing > 1 || is_begun && names.len() > 1)
 }
 
-/// Distinct words such as columns are called, of which one may be empty: that of the row numbers.
+/// Distinct words that look like names of columns; one may be empty, that of the row numbers.
 fn are_names(names: &[&str]) -> bool {
     let is_name = |name: &str| {
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')

@@ -21,7 +21,7 @@ pub enum ReadError {
         /// As given.
         pattern: String,
     },
-    /// A pattern that is none.
+    /// An invalid pattern.
     #[error("{pattern}: not a file pattern: {why}")]
     Pattern {
         /// As given.

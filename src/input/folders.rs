@@ -72,7 +72,7 @@ pub(super) enum FolderFault {
     Mapped(String),
 }
 
-/// A description longer than this is none.
+/// A longer description is ignored.
 pub(super) const MOST_STATE: u64 = 16 << 20;
 
 /// Ends of names of files that hold records and nothing else, without what says the compression.
@@ -245,8 +245,8 @@ impl FolderRules {
     }
 }
 
-/// The fields that the folders of a file say of all its records, in the order of the path: `lang=de/` the field `lang`. Of
-/// two of one name the inner one counts; what Hive writes for null is none.
+/// The fields that the folders of a file say of all its records, in the order of the path: `lang=de/` the field `lang`.
+/// Of two of one name the inner one counts; Hive's name for null means no value.
 #[must_use]
 pub fn path_fields(path: &Path) -> Vec<(String, Option<String>)> {
     let mut fields: Vec<(String, Option<String>)> = Vec::new();
@@ -393,7 +393,7 @@ mod tests {
             (&["README.md", "src/main.rs"], &[]),
             (&["a.txt", "old.arc"], &[]),
             (&["_notes.txt", "b.txt"], &[]),
-            // Numbered parts: whatever stands beside them is none.
+            // Numbered parts: other files beside them do not belong to the dataset.
             (
                 &["README.md", "load.py", "data/train-00000-of-00002.parquet"],
                 &["README.md", "load.py"],

@@ -79,7 +79,7 @@ const MARKS: [(usize, &[u8], &str, &str); 23] = [
     (0, b"\x7fELF", "a program", "it has no text"),
 ];
 
-/// Whether it begins as a format does that is no text.
+/// Whether it begins as a format does that is not text.
 pub(super) fn is_marked(head: &[u8]) -> bool {
     mark(head).is_some()
 }
@@ -110,7 +110,7 @@ fn valid_utf8(head: &[u8]) -> usize {
 }
 
 /// The encoding of a text that is not UTF-8 but one with units of two or four bytes: by its mark of byte order, or by
-/// where its zeros stand, of which a text in other letters than Latin has few.
+/// the places of its zeros; a text in a script other than Latin has few.
 pub(super) fn other_encoding(head: &[u8]) -> Option<&'static str> {
     match head {
         [0xff, 0xfe, 0, 0, ..] => return Some("UTF-32LE"),

@@ -329,7 +329,7 @@ proptest! {
         prop_assert_eq!(items.len(), rows.len());
         for (item, (text, note, n)) in items.iter().zip(&rows) {
             if text.is_empty() {
-                // The crate quotes no empty cell: it is no text.
+                // The crate quotes no empty cell: it is not text.
                 prop_assert_eq!(&rejected(item).reason, &RejectReason::NoText("text".to_owned()));
                 continue;
             }
@@ -380,7 +380,7 @@ fn folders_of_datasets_are_their_records_and_not_what_describes_them() {
         files.iter().map(name).collect()
     };
     assert_eq!(names("dataset"), ["data-00000-of-00002.arrow", "data-00001-of-00002.arrow"]);
-    // What is listed must be there; what is no list is a file like others.
+    // What is listed must be there; what is not a list is a file like others.
     let dir = Dir::new();
     for file in ["state.json", "dataset_info.json", "data-00000-of-00002.arrow"] {
         let from = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/corpora/inputs/dataset");

@@ -169,8 +169,7 @@ impl<'m> InputReader<'m> {
         Ok(raw.map(|raw| self.builder.build(raw)))
     }
 
-    /// Passes over the first rows of a table of Parquet or Arrow, of which nothing was read yet, and makes no records of
-    /// them.
+    /// Passes over the first rows of a table of Parquet or Arrow before it is read, and makes no records of them.
     ///
     /// # Errors
     /// As [`InputReader::next_raw`].
@@ -313,7 +312,7 @@ impl<'m> InputReader<'m> {
         matches!(&self.body, ReaderBody::Stream(_, sequence) if sequence.is_single())
     }
 
-    /// What was no document and no reject since this was asked last.
+    /// What was not a document and no reject since this was asked last.
     pub fn take_skipped(&mut self) -> SkippedContent {
         match &mut self.body {
             ReaderBody::Stream(_, sequence) => sequence.take_passed(),

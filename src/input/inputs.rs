@@ -68,7 +68,7 @@ pub struct InputList {
 /// Expands path arguments in the order given: a file is itself; a directory all files with records below it in byte
 /// order of their paths; a pattern (`*`, `?`, `[..]`, `**`) its matches in byte order; `-` standard input; an address
 /// the objects of a store that it stands for, by the same rules. A file reached twice is read once. What of a directory
-/// is left is said with the reason.
+/// is skipped is reported with the reason.
 ///
 /// # Errors
 /// [`ReadError::NotFound`], [`ReadError::NoMatch`], [`ReadError::Pattern`],
@@ -343,7 +343,7 @@ fn walk_error(directory: &Path, error: walkdir::Error) -> ReadError {
     ReadError::Io { path, doing: "look through it", source: error.into() }
 }
 
-/// How patterns are told: a wildcard stands for nothing hidden and for no stroke.
+/// How patterns match: a wildcard does not match hidden names or a slash.
 fn wildcards() -> glob::MatchOptions {
     glob::MatchOptions {
         require_literal_leading_dot: true,
@@ -392,7 +392,7 @@ fn matches_below(pattern: &str, options: glob::MatchOptions) -> Result<Vec<PathB
                     true => entry.path().strip_prefix(".").unwrap_or(entry.path()),
                     false => entry.path(),
                 };
-                // `**` at the end stands for what is below, whose directories are no matches of their own.
+                // `**` at the end stands for what is below, whose directories are not matches of their own.
                 let counts = entry.file_type().is_file() || !pattern.ends_with("**");
                 if entry.depth() > 0 && counts && parsed.matches_path_with(path, options) {
                     paths.push(path.to_path_buf());

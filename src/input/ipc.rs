@@ -377,7 +377,7 @@ fn header<'m>(message: &Message<'m>) -> Option<BatchHeader<'m>> {
 /// Bytes that LZ4 data decompresses to, counted up to one more than it should be.
 fn lz4_bytes(data: &[u8], most: u64) -> u64 {
     let mut frames = lz4_flex::frame::FrameDecoder::new(data).take(most.saturating_add(1));
-    // What is damaged is told by the decoder.
+    // The decoder reports damage.
     std::io::copy(&mut frames, &mut std::io::sink()).unwrap_or(0)
 }
 

@@ -207,7 +207,7 @@ impl ReadOptions {
     /// ```
     ///
     /// # Errors
-    /// In words, when one of the two is said already.
+    /// In words, when one of the two is mapped already.
     pub fn map_field(&mut self, ours: &str, theirs: &str) -> Result<(), String> {
         let slot = match ours {
             "text" => &mut self.text_field,
@@ -252,7 +252,7 @@ pub struct ResumePoint {
     pub prefix: [u8; 32],
 }
 
-/// What of an input was no document, and no reject either.
+/// What of an input was not a document, and no reject either.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct SkippedContent {
@@ -261,7 +261,7 @@ pub struct SkippedContent {
     /// Answers in web archives that a page is not there, or not any more (404, 410).
     #[serde(skip_serializing_if = "is_zero")]
     pub gone: u64,
-    /// Other contents of web archives that are no text: images, programs, answers that report an error.
+    /// Other contents of web archives that are not text: images, programs, answers that report an error.
     pub other: u64,
 }
 

@@ -77,8 +77,8 @@ pub(super) fn parse(
     }
 }
 
-/// The text field of an object: one of the usual names, with a text if any has; `Ok(Err(fields it has))` when it has none
-/// of them, an error when it is none.
+/// The text field of an object: one of the usual names, with a text if any has; `Ok(Err(fields it has))` when it has
+/// none of them, an error when it is not an object.
 pub(super) fn guess_field(object: &[u8]) -> Result<Result<&'static str, String>, RejectReason> {
     let json = utf8(object)?;
     let vote = |json: &str| {
@@ -112,7 +112,7 @@ fn not_json(json: &str, error: &serde_json::Error) -> RejectReason {
     if let Some(why) = half_pair(json) {
         return RejectReason::NotJson(why);
     }
-    // Lines have no line numbers here; the record's own position is told elsewhere.
+    // Lines have no line numbers here; the record's own position is reported elsewhere.
     let words = error.to_string();
     RejectReason::NotJson(
         match words.strip_suffix(&format!(" at line 1 column {}", error.column())) {
@@ -122,7 +122,7 @@ fn not_json(json: &str, error: &serde_json::Error) -> RejectReason {
     )
 }
 
-/// Whether an object spells halves of surrogate pairs, of which one may stand alone.
+/// Whether an object spells halves of surrogate pairs, which may be unpaired.
 pub fn may_have_half_pairs(object: &[u8]) -> bool {
     let mut escapes = memmem::find_iter(object, b"\\u");
     escapes.any(|at| matches!(object.get(at + 2), Some(b'd' | b'D')))

@@ -10,8 +10,8 @@ pub(super) fn of_text(text: &str) -> Option<RecordKey> {
     (!text.trim().is_empty()).then(|| RecordKey::Given(text.to_owned()))
 }
 
-/// The key that a number is, spelled as JSON spells it: the digits of a whole one, also where a program that has nothing
-/// but doubles wrote `1001.0`. None for a fraction, for what is no number, and for a double beyond 2^53.
+/// The key that a number is, spelled as JSON spells it: the digits of a whole one, also where a program that has
+/// nothing but doubles wrote `1001.0`. None for a fraction, for what is not a number, and for a double beyond 2^53.
 pub(super) fn of_number(spelled: &str) -> Option<RecordKey> {
     let digits = spelled.strip_prefix('-').unwrap_or(spelled);
     if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) {

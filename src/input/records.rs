@@ -130,7 +130,7 @@ impl<'m> Records<'m> {
     }
 
     /// The rows of Arrow record batches, as they would come from a Parquet file: [`ReadOptions`] names the columns of
-    /// text and key, all others are kept as fields. Batches of any size, of which one is held at a time.
+    /// text and key, all others are kept as fields. Batches of any size; one is in memory at a time.
     pub fn batches(name: impl Into<String>, batches: impl RecordBatchReader + Send + 'm) -> Self {
         Self {
             name: name.into(),
@@ -171,7 +171,7 @@ impl<'m> RecordsReader<'m> {
         options: &ReadOptions,
     ) -> Result<Self, ReadError> {
         if let RecordSupply::Batches(batches) = &records.supply {
-            // What cannot be read is said before the first batch is made.
+            // Errors come before the first batch.
             RecordColumns::of(&batches.supply().0.schema(), path, options)?;
         }
         Ok(Self { supply: Some(records.supply), given: 0 })
@@ -210,7 +210,7 @@ impl<'m> RecordsReader<'m> {
         };
         match &raw {
             Ok(Some(raw)) => self.given += byte_len(raw.bytes()),
-            // Iterators may begin anew behind their end; that would be other records.
+            // Iterators may start again after their end; that would be other records.
             Ok(None) | Err(_) => self.supply = None,
         }
         raw

@@ -92,8 +92,8 @@ impl FieldRoles {
 /// Usual names, best first.
 const USUAL: [&str; 5] = ["text", "content", "raw_content", "document", "body"];
 
-/// The best of the usual names among fields, of which each is said to hold a text or not: one that holds a text goes
-/// before those that hold none.
+/// The best of the usual names among fields; each comes with whether it has a text: one that holds a text goes before
+/// those that hold none.
 pub(super) fn guess_text_field<'a>(
     fields: impl Iterator<Item = (&'a str, bool)> + Clone,
 ) -> Option<&'static str> {

@@ -293,7 +293,7 @@ impl ByteStream {
         Ok(Some(StreamPiece { at, bytes, is_closed: end.is_some() }))
     }
 
-    /// Consumes a piece of which `scanned` bytes have been looked at; gives its length and whether its end was found.
+    /// Consumes a piece with `scanned` bytes already searched; gives its length and whether its end was found.
     fn skip_piece(
         &mut self,
         keep: usize,
@@ -319,7 +319,7 @@ impl ByteStream {
         }
     }
 
-    /// Consumes the bytes of which `is_wanted` says so, up to the first other one.
+    /// Consumes bytes as long as `is_wanted` is true.
     pub(super) fn skip_while(&mut self, is_wanted: impl Fn(u8) -> bool) -> Result<(), ReadError> {
         loop {
             let ahead = self.ahead();
@@ -419,7 +419,7 @@ impl ByteStream {
         Ok(())
     }
 
-    /// Reads what there is, at most so many bytes.
+    /// Reads available bytes, at most so many.
     fn read_some(&mut self, most: usize) -> std::io::Result<usize> {
         let before = self.buffer.len();
         self.buffer.resize(before + most, 0);

@@ -8,7 +8,7 @@ use super::stream::{BoundedBytes, ByteStream};
 use crate::model::text_file::without_byte_order_mark;
 use crate::model::{ReadRecord, RecordKey, RecordOrigin, Reject, RejectReason};
 
-/// How much of a file that is no text is kept.
+/// How much of a file that is not text is kept.
 const HEAD: usize = 4096;
 
 /// The one document that a file is.
@@ -26,9 +26,9 @@ struct TextPartsReader {
     max_doc_bytes: u64,
 }
 
-/// A file that is no text: one reject, of which only the beginning is read.
+/// A file that is not text: one reject with the beginning of the file.
 struct ForeignFileReader {
-    /// Why; none once it is said.
+    /// The reason; `None` after it was returned.
     why: Option<String>,
     file_bytes: u64,
 }
@@ -162,7 +162,7 @@ fn without_line_ends(text: &[u8]) -> &[u8] {
     text.strip_suffix(b"\r").unwrap_or(text)
 }
 
-/// The document that a stretch is, or why it is none.
+/// The document of a stretch of text, or why it is rejected.
 fn document(text: &BoundedBytes<'_>, max_doc_bytes: u64, origin: RecordOrigin) -> ReadItem {
     let raw = match text {
         BoundedBytes::Whole(raw) => *raw,

@@ -284,7 +284,7 @@ fn header(stream: &mut ByteStream, path: &Path) -> Result<WarcHeader, ReadError>
     Ok(header)
 }
 
-/// So many bytes, of which no more than `limit` are held; none when the input ends before.
+/// So many bytes; at most `limit` of them are kept; none when the input ends before.
 fn payload(
     stream: &mut ByteStream,
     bytes: u64,
@@ -442,8 +442,9 @@ impl HttpHeaderEnd {
     }
 }
 
-/// A body put together from its chunks, as far as they came: it may be cut within one, within the size of one, or before
-/// the last. None when it is not in chunks: no size begins it, or what stands behind the first chunk is no line end.
+/// A body put together from its chunks, as far as they came: it may be cut within one, within the size of one, or
+/// before the last. None when it is not in chunks: no size begins it, or what stands behind the first chunk is not a
+/// line end.
 fn dechunked(mut body: &[u8]) -> Option<Vec<u8>> {
     let mut whole = Vec::new();
     let mut is_first = true;

@@ -55,7 +55,7 @@ struct DecisionGraph<'m> {
 }
 
 /// Decides members, given every pair of them that reaches the threshold (pairs that do not are passed over, but in mode
-/// `lsh`, where every pair links). Edges that name documents which are no members are left out. The answers stand in
+/// `lsh`, where every pair links). Edges that name documents which are not members are left out. The answers stand in
 /// the order of the members.
 #[must_use]
 pub fn decide(members: &[GraphMember], edges: &[Edge], policy: &Policy) -> Vec<GraphDecision> {

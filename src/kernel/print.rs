@@ -33,7 +33,7 @@ pub struct TextPrinter {
 }
 
 impl TextPrinter {
-    /// For texts under this policy. Where it compares turns, give what is said in them.
+    /// For texts under this policy. If it compares turns, give their content.
     #[must_use]
     pub fn new(policy: &Policy) -> Self {
         let ranker = Ranker::new(&policy.keep);

@@ -1,4 +1,4 @@
-//! What of a document is compared with others: its text, or what is said in the turns of a conversation.
+//! The text by which a document is compared with others: its own, or the content of a conversation's turns.
 
 use super::json::parse_object;
 use super::policy::ComparedPart;
@@ -8,9 +8,9 @@ use std::borrow::Cow;
 /// Roles whose messages are the same in many conversations and say nothing of one.
 const LEFT_OUT: [&str; 2] = ["system", "developer"];
 
-/// What dedup compares of a document: a function of the text, the other fields and the policy alone, so that
-/// it can be told of a stored document as of a record. Of turns: what is said in them, one a line, without
-/// system messages and without what a template wrote around them. A record that is no conversation is its text.
+/// What dedup compares of a document: a function of the text, the other fields and the policy alone, so that it can be
+/// told of a stored document as of a record. Of turns: their content, one a line, without system messages and without
+/// what a template wrote around them. A record that is not a conversation is its text.
 #[must_use]
 pub fn compared_text<'t>(compared: ComparedPart, text: &'t str, metadata: &str) -> Cow<'t, str> {
     match compared {

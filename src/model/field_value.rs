@@ -85,7 +85,7 @@ impl FieldValue {
 
 /// The number that releases before this rule had in a column for a JSON value: they read whole numbers without a point,
 /// no number or truth from a text, of timestamps RFC 3339 and seconds. What they stored stays until the document or the
-/// field is indexed again, and is no damage.
+/// field is indexed again, and is not damage.
 #[must_use]
 pub fn earlier_column_number(raw: &str, kind: FieldKind) -> Option<i64> {
     match kind {

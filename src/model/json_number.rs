@@ -115,7 +115,7 @@ fn behind(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// The digits of a JSON number before its point, with its sign, and behind it, and its exponent, which is none where it
-/// is too large for 64 bits. None for what is no number.
+/// is too large for 64 bits. None for what is not a number.
 pub(super) fn number_parts(spelled: &str) -> Option<(&str, &str, Option<i64>)> {
     is_number(spelled).then_some(())?;
     let (mantissa, exponent) = match spelled.split_once(['e', 'E']) {

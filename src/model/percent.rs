@@ -1,6 +1,6 @@
 //! The escapes of addresses.
 
-/// The bytes that `%2F` and its like stand for; what is no escape stays.
+/// The bytes that `%2F` and its like stand for; what is not an escape stays.
 #[must_use]
 pub fn percent_decoded(spelled: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(spelled.len());

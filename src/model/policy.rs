@@ -298,7 +298,7 @@ pub enum Profile {
     Web,
     /// Source code: punctuation counts.
     Code,
-    /// Conversations: as `web`, but what is said in them is compared, not the system prompts they share.
+    /// Conversations: as `web`, but the content of turns is compared, without shared system prompts.
     Chat,
     /// The MinHash of The Stack.
     Bigcode,

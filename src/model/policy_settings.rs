@@ -1,4 +1,4 @@
-//! What is said of a dedup policy when a corpus is made or decided again: a profile, and what is to be otherwise.
+//! Settings of a dedup policy when a corpus is created or decided again: a profile with overrides.
 
 use super::policy::{
     ComparedPart, DedupMode, DedupScope, KeepOrder, Normaliser, Policy, PolicyError, Profile,

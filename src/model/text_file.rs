@@ -14,7 +14,7 @@ pub fn bytes_without_mark(bytes: &[u8]) -> &[u8] {
     bytes.strip_prefix(MARK.as_bytes()).unwrap_or(bytes)
 }
 
-/// Why the bytes of a file are no text.
+/// Why the bytes of a file are not text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TextError {

@@ -27,15 +27,16 @@ const WEEKDAYS: [&str; 7] =
 ///   `Sun Mar 31 01:30:00 2024`;
 /// * fourteen digits, as web archives have them: `20240331013000`.
 ///
-/// A day alone is its first moment, a year alone is no moment, a time without an offset is UTC, and what is finer than
-/// microseconds is cut off. None for anything else, and outside the years 1 to 9999.
+/// A day alone is its first moment, a year alone is not a moment, a time without an offset is UTC, and what is finer
+/// than microseconds is cut off. None for anything else, and outside the years 1 to 9999.
 pub(crate) fn timestamp_of_text(text: &str) -> Option<i64> {
     let found = rfc3339(text).or_else(|| digits_alone(text)).or_else(|| iso(text));
     found.or_else(|| of_mail(text)).filter(|moment| YEARS.contains(moment))
 }
 
-/// Microseconds since 1970 of a number as JSON spells it. Its size says what it counts: below 10^11 seconds, below 10^14
-/// milliseconds, below 10^17 microseconds, else nanoseconds. None for what is no number, and outside the years 1 to 9999.
+/// Microseconds since 1970 of a number as JSON spells it. Its size says what it counts: below 10^11 seconds, below
+/// 10^14 milliseconds, below 10^17 microseconds, else nanoseconds. None for what is not a number, and outside the years
+/// 1 to 9999.
 pub(super) fn timestamp_of_number(spelled: &str) -> Option<i64> {
     let moment = if let Some(whole) = whole(spelled) {
         match whole.unsigned_abs() {
@@ -86,13 +87,13 @@ pub(super) fn rfc3339(text: &str) -> Option<i64> {
 }
 
 /// Microseconds since 1970 of seconds since then, whatever their size: what releases before the other units read. None
-/// for what is no number or beyond 290,000 years.
+/// for what is not a number or beyond 290,000 years.
 pub(super) fn seconds_since_1970(spelled: &str) -> Option<i64> {
     if let Ok(seconds) = spelled.parse::<i64>() {
         return seconds.checked_mul(MICROSECONDS);
     }
     let microseconds = (spelled.parse::<f64>().ok()? * MICROSECONDS as f64).round();
-    // Beyond 2^63 a double is no integer of 64 bits.
+    // Beyond 2^63 a double is not an integer of 64 bits.
     (microseconds.abs() < 9.2e18).then_some(microseconds as i64)
 }
 
@@ -244,7 +245,7 @@ fn zone(text: &str) -> Option<i64> {
     (hours < 24 && minutes < 60).then_some(sign * (hours * 3600 + minutes * 60))
 }
 
-/// Seconds that an offset is east of UTC; none for what is no offset.
+/// Seconds that an offset is east of UTC; none for what is not an offset.
 fn offset(text: &str) -> Option<i64> {
     if matches!(text, "" | "Z" | "z") {
         return Some(0);

@@ -74,7 +74,7 @@ pub struct OutputFile {
 #[derive(Debug)]
 enum FoundOutput {
     Nothing,
-    /// A regular file, of which the permissions stay.
+    /// A regular file; its permissions stay.
     File(Permissions),
     /// A pipe, a device or a descriptor.
     Stream,

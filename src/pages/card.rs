@@ -301,7 +301,7 @@ fn numbers(report: &CorpusReport) -> Option<NumbersSection> {
 struct ContaminationSection<'a> {
     suites: &'a [SuiteReported],
     left_out: u64,
-    /// Suites of which kept documents have items.
+    /// Suites with items in kept documents.
     tainted: u64,
     worst: Option<&'a SuiteContamination>,
     chart: BarChart,

@@ -226,16 +226,15 @@ impl ChartLine {
     }
 }
 
-/// One place of a chart of columns: what stands below it, what is said of it, and its heights, each within the one
-/// before.
+/// One place of a chart of columns: the label below it, its description, and its heights, each within the one before.
 pub(super) struct ChartColumn {
     pub(super) mark: String,
     pub(super) described: String,
     pub(super) heights: Vec<f64>,
 }
 
-/// A group: its name, what is said of it, and five of its values, ascending: a line from the first to the last, a box
-/// from the second to the fourth, a mark at the third.
+/// A group: its name, its description, and five of its values, ascending: a line from the first to the last, a box from
+/// the second to the fourth, a mark at the third.
 pub(super) struct ChartRange {
     pub(super) name: String,
     pub(super) described: String,

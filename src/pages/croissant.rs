@@ -58,7 +58,7 @@ pub fn croissant(
     Ok(CroissantDescription { text: format!("{:#}\n", Value::Object(all)), blanks })
 }
 
-/// Says that a file is no description that could be taken over, before any work is done.
+/// Says that a file is not a description that could be taken over, before any work is done.
 ///
 /// # Errors
 /// As [`write_croissant`].
@@ -81,7 +81,7 @@ pub fn write_croissant(
     Ok(described.blanks)
 }
 
-/// What a regular file says by now; nothing where there is none.
+/// The present content of a regular file; nothing if it does not exist.
 pub(super) fn earlier(file: &Path) -> Result<Option<String>, PageError> {
     if !OutputFile::judge(file)?.is_taken() {
         return Ok(None);

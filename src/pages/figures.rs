@@ -133,7 +133,7 @@ pub(super) struct SpreadFigure {
     /// The sources whose medians are least and greatest, with these.
     least: Option<(String, String)>,
     greatest: Option<(String, String)>,
-    /// Sources nearly all values of which are equal.
+    /// Sources with nearly all values equal.
     equal: u64,
     chart: Option<Chart>,
     rows: Vec<SpreadRow>,
@@ -243,7 +243,7 @@ pub(super) fn value_text(of: Option<StatsValue>) -> String {
     match of {
         None => ABSENT.to_owned(),
         Some(StatsValue::Float(number)) => show::decimals(number),
-        // Years are no numbers of things.
+        // Years are not numbers of things.
         Some(StatsValue::Int(number)) if number >= 10_000 => show::number(number.unsigned_abs()),
         Some(other) => other.to_string(),
     }

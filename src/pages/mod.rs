@@ -169,7 +169,7 @@ pub fn corpus_title(corpus: &Path) -> String {
     path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned()
 }
 
-/// HTML that was made here, of which all that is not ours is escaped.
+/// HTML made here, with everything from outside escaped.
 #[derive(Clone, Debug, Default)]
 struct SafeHtml(String);
 

@@ -81,7 +81,7 @@ impl Page for TokenizerPage<'_> {
 
 // ---- side by side ----
 
-/// What is said of each tokenizer.
+/// The figures of each tokenizer.
 #[derive(Debug, Serialize)]
 struct SummaryRow {
     label: &'static str,
@@ -209,7 +209,7 @@ fn groups(report: &AnalysisReport) -> Option<GroupsSection> {
         rows.sort_by(|(a, _), (b, _)| match (a, b) {
             (Some(a), Some(b)) if is_less_better => a.total_cmp(b),
             (Some(a), Some(b)) => b.total_cmp(a),
-            // Groups of which nothing is known come last.
+            // Groups without figures come last.
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (None, None) => Ordering::Equal,
@@ -369,7 +369,7 @@ struct CaseRow<'a> {
 #[derive(Debug, Serialize)]
 struct CaseCell<'a> {
     pieces: &'a [Piece],
-    /// How many, where that is said.
+    /// The number, if it is given.
     tokens: Option<u64>,
 }
 

@@ -1,4 +1,4 @@
-//! What is told of documents in rows: columns of `documents`, or pairs of duplicates, read for documents given by id.
+//! Rows about documents: columns of `documents`, or pairs of duplicates, read for documents given by id.
 
 use super::duplicates::PairColumns;
 use super::sql::DocumentRows;
@@ -45,8 +45,7 @@ impl DocumentTable {
         }
     }
 
-    /// The rows of `documents`, which are ascending and of one block. A document of which there is nothing to tell has
-    /// none.
+    /// The rows of `documents`, which are ascending and of one block. A document without values has none.
     ///
     /// # Errors
     /// [`QueryError`] when a row of the store cannot be read.

@@ -110,7 +110,7 @@ pub enum QueryError {
         /// Those there are.
         known: String,
     },
-    /// An answer whose columns cannot be told apart by their names.
+    /// An answer with two columns of one name.
     #[error("the answer has two columns named `{name}`")]
     SameNames {
         /// The name.
@@ -271,7 +271,7 @@ impl QueryError {
 from_lower!(QueryError::Store(StoreError));
 
 impl From<QueryError> for Error {
-    /// What files say of themselves is told as theirs, whoever met it.
+    /// Errors of files keep their own kind, whichever room met them.
     fn from(error: QueryError) -> Self {
         let kind = match error {
             QueryError::Interrupted(stop) => return stop.into(),
@@ -409,7 +409,7 @@ pub(super) fn words(error: &DataFusionError) -> String {
     format!("{}{known}", text.trim_end_matches('.'))
 }
 
-/// What is wrong with a regular expression, which is no fault of the engine's.
+/// What is wrong with a regular expression, which is not a fault of the engine's.
 fn pattern(text: &str) -> Option<String> {
     let (_, why) = text.split_once("Regular expression did not compile: ")?;
     Some(match why.split_once("CompiledTooBig(") {

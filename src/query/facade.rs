@@ -76,8 +76,8 @@ impl Corpus {
         Ok(filter.into().select(self.view())?)
     }
 
-    /// What a SQL boolean expression over `documents` takes: the ids, how many are of which standing, and for how many
-    /// documents it is null, which it leaves out.
+    /// What a SQL condition over `documents` selects: the ids, the number of each standing, and for how many documents
+    /// it is null, which it leaves out.
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) when the expression is wrong.
@@ -364,8 +364,8 @@ impl Corpus {
     }
 
     /// What changed from the snapshot `from` to the snapshot `to`, in all and by group: by `source` (the default),
-    /// `language`, or a declared field that is no float. Without `to`, or where it is `now` and no snapshot is called
-    /// so, it is the present moment. Only documents that differ are read.
+    /// `language`, or a declared field that is not a float. Without `to`, or where it is `now` and no snapshot is
+    /// called so, it is the present moment. Only documents that differ are read.
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) for a snapshot or field that there is not, a field with more than

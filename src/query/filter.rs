@@ -7,8 +7,8 @@ use crate::model::SourceId;
 use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
 
-/// Which documents are meant: all that are stored, or those of them that satisfy what is said here. A text is the
-/// condition alone, so that `"kept".into()` is one.
+/// Which documents are meant: all stored ones, or those that satisfy all conditions here. A text is the condition
+/// alone, so that `"kept".into()` is one.
 ///
 /// ```
 /// use corpusdb::query::DocumentFilter;

@@ -1,5 +1,5 @@
-//! What a condition takes, told before anything is done to it: how many documents, of which standings, and how many it
-//! leaves out because it is neither true nor false for them.
+//! What a condition selects, before anything is done: the number of documents, their standings, and how many it leaves
+//! out because it is neither true nor false for them.
 
 use super::error::QueryError;
 use super::info::{StandingCount, standing_counts};

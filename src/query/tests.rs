@@ -350,7 +350,7 @@ fn tables_and_columns_say_what_they_are() {
 
 #[test]
 fn a_cast_to_doubles_compares_as_doubles() {
-    // The cast was dropped: integers beyond 2^53 that are the same double were told apart.
+    // The cast was dropped: integers beyond 2^53 that are the same double were distinguished.
     let big = 9_007_199_254_740_990_i64;
     let documents: Vec<Sketch> =
         (0..8).map(|n| kept("web", "x", &format!(r#"{{"stars":{}}}"#, big + n))).collect();

@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 pub struct Timeline {
     /// Stretches of commits, in their order: at most as many as were asked for, all but the last of equal length.
     pub stretches: Vec<CommitStretch>,
-    /// The newest commits that are no ingests, oldest first, as many as were asked for.
+    /// The newest commits that are not ingests, oldest first, as many as were asked for.
     pub events: Vec<CommitInfo>,
     /// How many there are before these.
     pub earlier_events: u64,
@@ -41,7 +41,7 @@ pub struct CommitStretch {
     pub rejected: u64,
 }
 
-/// The commits in at most `stretches` stretches, with the newest `events` that are no ingests. One row a commit is
+/// The commits in at most `stretches` stretches, with the newest `events` that are not ingests. One row a commit is
 /// read.
 ///
 /// # Errors

@@ -156,7 +156,7 @@ struct AddressParts<'a> {
 }
 
 impl<'a> AddressParts<'a> {
-    /// None: it is no address.
+    /// None: it is not an address.
     fn of(given: &'a str) -> Option<Self> {
         let (scheme, rest) = given.split_once("://")?;
         let is_scheme = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
@@ -181,7 +181,7 @@ impl<'a> AddressParts<'a> {
         Some(Self { scheme, kind, login, authority, path, query })
     }
 
-    /// Whether what stands for a port is none: a login with a stroke, `?` or `#` in its password, then.
+    /// Whether the part in the place of a port is not a port: a login with a slash, `?` or `#` in its password, then.
     fn has_broken_login(&self) -> bool {
         let port = self.authority.rsplit_once(':').map(|(_, port)| port);
         port.is_some_and(|port| !port.ends_with(']') && !port.bytes().all(|b| b.is_ascii_digit()))
@@ -271,7 +271,7 @@ impl ObjectAddress {
         )
     }
 
-    /// The name of an object of the same store: what is secret in an address is no part of it.
+    /// The name of an object of the same store: what is secret in an address is not a part of it.
     pub(super) fn name_of(&self, path: &str) -> String {
         let query = self.query.as_deref().and_then(public_query);
         let query = query.map(|query| format!("?{query}")).unwrap_or_default();

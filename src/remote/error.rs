@@ -6,7 +6,7 @@ use crate::model::{Error, ErrorKind, Interrupted};
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// What is no address of an object.
+    /// What is not an address of an object.
     #[error("{address}: {why}")]
     Address {
         /// As given.

@@ -1,6 +1,6 @@
 //! Objects of one folder of a bucket: looked at, written, deleted.
 //!
-//! An object is written in parts, of which some are under way while the next one is made; it appears when all are there.
+//! An object is written in parts; some are being sent while the next one is made; it appears when all are there.
 
 use super::address::{ObjectAddress, StoreKind};
 use super::error::RemoteError;

@@ -51,7 +51,7 @@ pub(super) fn path_of(name: &str) -> Result<Path, String> {
     path.ok_or_else(|| why.to_owned())
 }
 
-/// Names of a page that are no paths; travels with its request.
+/// Names of a page that are not paths; travels with its request.
 #[derive(Clone, Debug, Default)]
 struct OddNames(Arc<Mutex<Vec<String>>>);
 
@@ -100,8 +100,8 @@ impl HttpService for StoreService {
     }
 }
 
-/// A page of a listing without the objects whose names are no paths, and these names. A folder that a console made is an
-/// object without bytes and a stroke at its end: it goes unsaid.
+/// A page of a listing without the objects whose names are not paths, and these names. A folder that a console made is
+/// an object without bytes and a stroke at its end: it goes unsaid.
 fn without_odd_names(page: &str) -> (String, Vec<String>) {
     let (mut page, mut odd) = (page.to_owned(), Vec::new());
     for [element, name, size] in ELEMENTS {

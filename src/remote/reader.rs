@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Parts under way at a time, at most.
 const AHEAD: usize = 4;
-/// Bytes of a part that is told from a file given as a whole.
+/// Bytes of a part by which a server of ranges is distinguished from one that sends the whole file.
 const PIECE: usize = 1 << 20;
-/// Bytes of the first part, by which a format is told.
+/// Bytes of the first part, by which a format is recognised.
 const FIRST: u64 = 256 << 10;
 /// Bytes of a block.
 const BLOCK: u64 = 1 << 20;
@@ -42,7 +42,7 @@ pub(crate) struct RemoteCursor {
 }
 
 impl RemoteCursor {
-    /// Opens an object, of which about `ahead` bytes may be held. Nothing is asked for yet.
+    /// Opens an object; about `ahead` bytes of it may be in memory. Nothing is asked for yet.
     pub(crate) fn new(object: &RemoteObject, ahead: u64) -> Self {
         Self {
             object: object.clone(),
@@ -123,7 +123,7 @@ impl Read for RemoteCursor {
     }
 }
 
-/// An object of which any place may be read; copies share the cache.
+/// An object with random access; copies share the cache.
 #[derive(Clone)]
 pub(crate) struct RemoteReader {
     object: RemoteObject,
@@ -141,7 +141,7 @@ struct BlockCache {
 }
 
 impl RemoteReader {
-    /// Opens an object, of which about `most` bytes may be held.
+    /// Opens an object; about `most` bytes of it may be in memory.
     ///
     /// # Errors
     /// [`RemoteError::NoRanges`] where the server gives no parts of it.

@@ -145,7 +145,7 @@ pub(super) type AnswerBody = BoxStream<'static, Result<Bytes, String>>;
 
 /// What a server answers to a request for bytes.
 pub(super) struct ObjectAnswer {
-    /// Bytes of the whole object, where they are told.
+    /// Bytes of the whole object, if the server reports them.
     pub(super) total: Option<u64>,
     /// It is the part that was asked for, not the whole.
     pub(super) is_part: bool,
@@ -249,7 +249,7 @@ pub(super) fn fault(
         Error::Generic { .. } if words.contains("Received non-partial response") => {
             RequestFault::NoRanges
         }
-        // No key was given, and the machine is none of the cloud that would hand one out.
+        // No key was given, and the machine does not belong to the cloud that would give one.
         Error::Generic { .. } if is_about_credentials(&words) => denied(why),
         Error::Generic { .. }
             if words.contains("NoSuchBucket") || words.contains("404 Not Found") =>

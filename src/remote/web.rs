@@ -136,7 +136,7 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// The first byte of a part and the bytes of the whole, where they are told: `bytes 0-9/100`, `bytes */100`.
+/// The first byte of a part and the bytes of the whole, if the header has them: `bytes 0-9/100`, `bytes */100`.
 fn content_range(told: &str) -> (Option<u64>, Option<u64>) {
     let Some((part, total)) = told.trim_start_matches("bytes").trim().split_once('/') else {
         return (None, None);

@@ -1,4 +1,4 @@
-//! What of evaluation suites is in the corpus, in numbers: no item and no text of one is told.
+//! What of evaluation suites is in the corpus, in numbers: without items and their texts.
 
 use crate::contamination::Rule;
 use crate::query::contamination::{SuiteContamination, contamination, suites};
@@ -6,7 +6,7 @@ use crate::report::error::ReportError;
 use crate::store::View;
 use serde::Serialize;
 
-/// Suites that are told.
+/// Suites that are listed.
 const SUITES: usize = 40;
 /// Sources of a suite that are named.
 const NAMED: usize = 12;

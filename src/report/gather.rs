@@ -17,7 +17,7 @@ use crate::report::error::ReportError;
 use crate::store::View;
 use serde::Serialize;
 
-/// Groups by source and language, sources with their losses, and reasons of rejects that are told apart.
+/// Groups by source and language, sources with their losses, and reasons of rejects that are listed.
 const GROUPS: usize = 100;
 const LOSSES: usize = 24;
 const REASONS: usize = 40;

@@ -10,7 +10,7 @@ pub struct ReportOptions {
     /// Whether excerpts of texts are shown, as examples of duplicates. By default they are.
     #[cfg_attr(feature = "cli", arg(id = "texts", long = "no-texts", action = clap::ArgAction::SetFalse))]
     pub texts: bool,
-    /// Sources between which duplicates are told, and whose numbers are spread out.
+    /// Sources with a row of duplicates and a distribution of numbers.
     #[cfg_attr(feature = "cli", arg(skip = 12_usize))]
     pub sources: usize,
     /// Largest clusters.
@@ -19,7 +19,7 @@ pub struct ReportOptions {
     /// Show this many domains.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 50, value_parser = clap::builder::RangedU64ValueParser::<usize>::new().range(1..=1000)))]
     pub domains: usize,
-    /// Whether the tenth of the domains with most text is told too.
+    /// Whether the tenth of the domains with most text is listed, too.
     #[cfg_attr(feature = "cli", arg(skip))]
     pub domains_by_text: bool,
 }

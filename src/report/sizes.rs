@@ -8,7 +8,7 @@ use crate::store::View;
 use serde::Serialize;
 use std::cmp::Reverse;
 
-/// Columns whose spread is told by source.
+/// Columns whose distribution is reported by source.
 const COLUMNS: usize = 48;
 
 /// How large a corpus is, before and after dedup and removals.
@@ -22,7 +22,7 @@ pub struct Sizes {
     pub kept: DocumentCounts,
     /// The same by source and language.
     pub groups: Largest<GroupStats>,
-    /// Whether languages are not told apart, because there would be more than 1,000 groups.
+    /// Whether languages are not distinguished, because there would be more than 1,000 groups.
     pub is_by_source_alone: bool,
 }
 

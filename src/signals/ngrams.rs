@@ -12,7 +12,7 @@ pub(crate) fn dup_ngram_fraction(text: &str, n: u64) -> f64 {
 }
 
 /// Share of a text's characters in the occurrences of its most frequent run of `n` words, overlaps counted; of equally
-/// frequent ones, of the first. A run of which there is one occurrence counts too.
+/// frequent ones, of the first. A run that occurs once counts, too.
 pub(crate) fn top_ngram_fraction(text: &str, n: u64) -> f64 {
     Ngrams::of(text).top_fraction(n)
 }

@@ -74,8 +74,7 @@ impl SignalSet {
         }
     }
 
-    /// The rules as one condition: over the fields that `signals add` stores, or over `text`, of which nothing need be
-    /// stored.
+    /// The rules as one condition: over the fields that `signals add` stores, or over `text`, without anything stored.
     #[must_use]
     pub fn condition(self, on_text: bool) -> String {
         let mut out = String::new();

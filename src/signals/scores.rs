@@ -274,7 +274,7 @@ pub fn scores(text: &str, signals: &[Signal]) -> Vec<ScoreValue> {
 /// Values as they stand in metadata.
 ///
 /// # Errors
-/// For one that JSON cannot spell; there is none.
+/// For a number that JSON cannot represent; this does not happen.
 pub(crate) fn spelled(values: &[ScoreValue]) -> serde_json::Result<Vec<Box<RawValue>>> {
     values.iter().map(|value| RawValue::from_string(value.to_json())).collect()
 }

@@ -34,7 +34,7 @@ const LISTS: [(&str, [&str; 8]); 26] = [
 ];
 
 /// How many of the eight most frequent words of a language a text has, each counted once and as it is spelled; none for
-/// a language of which no list is known.
+/// a language without a list.
 pub(crate) fn stopword_count(text: &str, language: &str) -> Option<u64> {
     let at = LISTS.binary_search_by(|(other, _)| (*other).cmp(language)).ok()?;
     let (_, list) = LISTS.get(at)?;

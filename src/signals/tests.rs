@@ -45,7 +45,7 @@ fn runs_of_words_repeat_as_gopher_has_it() {
     near(top_ngram_fraction("c d eee", 2), 3.0 / 7.0);
     // From left to right: `ab`, `ba`, then `ab` again, and on behind it `ab`.
     near(dup_ngram_fraction("a b a b a b", 2), 4.0 / 11.0);
-    // Runs are told by their characters alone.
+    // Runs are counted in characters only.
     near(dup_ngram_fraction("ab c a bc", 2), 3.0 / 9.0);
     near(dup_ngram_fraction("a b", 3), 0.0);
     near(top_ngram_fraction("", 2), 0.0);

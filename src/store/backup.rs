@@ -120,9 +120,9 @@ pub(crate) fn create_backup(
     Ok(report)
 }
 
-/// Bytes at the end of a table. RocksDB ends each with its properties, some 2 kB: which opening of which database made
-/// it, as which file. Times and inodes say less: a clock can go back, and a number comes again in a corpus that was put
-/// back as it was before.
+/// Bytes at the end of a table. RocksDB ends each with its properties, about 2 kB: the database and the opening of it
+/// that made it, as which file. Times and inodes say less: a clock can go back, and a number comes again in a corpus
+/// that was put back as it was before.
 const TAIL: u64 = 4 << 10;
 
 /// blake3 of the end of a table; none for what may be written to.

@@ -33,7 +33,7 @@ pub struct CommitBatch<'w> {
     pub(in crate::store) view: View,
     pub(in crate::store) rows: WriteBatch,
     pub(in crate::store) bands: BandBatch,
-    /// Generations of which no band entry is to be left.
+    /// Generations whose band entries are all deleted.
     pub(in crate::store) forgotten: Vec<Range<u32>>,
     pub(in crate::store) identities: SortedRows,
     pub(in crate::store) state: StoreState,

@@ -130,7 +130,7 @@ impl PinnedMoment {
         rows.filter_map(|family, record| Some((family, record))).collect()
     }
 
-    /// Refuses a corpus of which some are.
+    /// Refuses a corpus with such families.
     pub(in crate::store) fn refuse_repairing(&self, path: &Path) -> Result<(), StoreError> {
         let families: Vec<String> = self.repairs()?.into_keys().collect();
         match families.is_empty() {

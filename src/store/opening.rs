@@ -167,7 +167,8 @@ impl OpeningCorpus {
         }
     }
 
-    /// The database with nothing of it compacted, tables that cannot be opened included: who reads their rows is told.
+    /// The database with nothing of it compacted, also with tables that cannot be opened: reading their rows is an
+    /// error.
     ///
     /// # Errors
     /// [`StoreError`]: logs that are damaged, what RocksDB says of the rest.
@@ -314,8 +315,8 @@ impl StoreWriter {
     }
 }
 
-/// The database in a directory, to be read beside tables that cannot be opened: who reads their rows is told. Its logs
-/// must have been found whole: nobody complains of them here.
+/// The database in a directory, to be read beside tables that cannot be opened: reading their rows is an error. Its
+/// logs must have been found whole: nobody complains of them here.
 pub(in crate::store) fn open_beside_damage(
     database: &Path,
     memory: MemoryBudget,

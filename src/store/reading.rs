@@ -70,9 +70,9 @@ pub(in crate::store) enum OpenAttempt<T> {
     Missed(StoreError),
 }
 
-/// Tries until one holds; from the fifth on with the files held by links, so that a busy writer cannot take
-/// them away. `attempt` opens the database in the directory it is given, with a journal that was read before,
-/// and is told whether the files are held.
+/// Tries until one holds; from the fifth on with the files held by links, so that a busy writer cannot take them away.
+/// `attempt` opens the database in the directory it is given, with a journal that was read before, and gets whether the
+/// files are held.
 pub(in crate::store) fn retry_open<T>(
     place: &CorpusDirectory,
     mut attempt: impl FnMut(&Path, &JournalContents, bool) -> Result<OpenAttempt<T>, StoreError>,
@@ -148,7 +148,7 @@ fn attempt(
     let pages = PageCache::within(memory.pages);
     let view = View::open_now(&Arc::new(db), IndexReader::default(), &pages, memory, None)?;
     refuse_lost(&place.root, view.commit().0, journal.last())?;
-    // Where the index is damaged, who asks it is told.
+    // If the index is damaged, a look-up in it is an error.
     let misses = match view.misses_folded_bands() {
         Err(StoreError::Damaged { .. } | StoreError::Corrupt { .. }) => false,
         found => found?,

@@ -22,10 +22,10 @@ use std::sync::Arc;
 const ROWS_IN_TABLE: usize = 128;
 
 impl StoreWriter {
-    /// Fills a corpus without documents with kept ones of which only token counts are known. `block`
-    /// puts the counts of a block in the vector it is given, none where a document was never encoded,
-    /// and answers which of `sources` the block is of; it is asked until a block is empty, and all but the
-    /// last one that is not must be full. Tables are written to `folder`, beside the corpus.
+    /// Fills a corpus without documents with kept documents that have only token counts. `block` puts the counts of a
+    /// block in the vector it is given, none where a document was never encoded, and answers which of `sources` the
+    /// block is of; it is asked until a block is empty, and all but the last one that is not must be full. Tables are
+    /// written to `folder`, beside the corpus.
     ///
     /// # Errors
     /// [`StoreError`] when the corpus has documents or cannot be written.

@@ -21,8 +21,8 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Bytes in logs that readers may have to replay, which takes some 30 ms; and the logs, of which each opening of a writer
-/// begins one.
+/// Bytes in logs that readers may have to replay, which takes some 30 ms; and the number of logs; each opening of a
+/// writer begins one.
 const REPLAY: u64 = 4 << 20;
 const LOGS: usize = 16;
 /// How many times as long as the logs the tables are at least.

@@ -256,7 +256,7 @@ impl Tokenizer {
         let too_long = |_| TokenizerError::TooLong { bytes: text.len() };
         let (mut offsets, mut start, mut end) = (Vec::with_capacity(places.len()), 0, 0);
         for (from, to) in places {
-            // A normaliser may drop or reorder characters: what is told never goes back.
+            // A normaliser may drop or reorder characters: reported offsets never go back.
             start = text.floor_char_boundary(from).max(start);
             end = text.ceil_char_boundary(to).max(start).max(end);
             offsets.push((

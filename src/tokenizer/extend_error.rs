@@ -50,7 +50,7 @@ pub enum ExtendError {
         /// How many.
         made: usize,
     },
-    /// Two files of which one does not continue the other.
+    /// Two files; one does not continue the other.
     #[error("the second tokenizer is not an extension of the first: {0}")]
     NoExtension(String),
     /// The map could not be written.

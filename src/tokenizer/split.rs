@@ -18,8 +18,8 @@ use tokenizers_fast::pipeline::{
 /// Splits texts as the reference implementation does, at the speed of the fast one where both agree.
 /// A clone shares all but the buffers: one per thread.
 ///
-/// Special tokens spelled in a text are text. What other added tokens match is no pre-token: the model
-/// never sees it.
+/// Special tokens spelled in a text are text. What other added tokens match is not a pre-token: the model never sees
+/// it.
 pub struct Splitter {
     shared: Arc<Shared>,
     scratch: PreTokenizerScratch,
@@ -202,8 +202,8 @@ fn load_fast(file: &mut Value) -> Option<PipelineTokenizer> {
         })
         .ok()?
     };
-    // The model does nothing here. One of single bytes does as well where there is none, or none that
-    // the fast implementation takes.
+    // The model does nothing here. A model of single bytes does as well if there is none, or none that the fast
+    // implementation takes.
     let size = match file.get("model").and_then(|model| model.get("vocab")) {
         Some(Value::Object(vocab)) => vocab.len(),
         Some(Value::Array(vocab)) => vocab.len(),

@@ -27,7 +27,7 @@ fn records(numbers: std::ops::Range<u64>) -> String {
         .collect()
 }
 
-/// A corpus of which reads are counted, and the directory that it lies in.
+/// A corpus with counted reads, and its directory.
 pub(super) struct CountedCorpus {
     directory: tempfile::TempDir,
 }

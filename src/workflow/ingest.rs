@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 impl Corpus {
     /// Asks of the records of some files (paths, patterns, `-`) what they have of the suites; nothing is stored. `each`
-    /// is told of every text.
+    /// gets every text.
     ///
     /// # Errors
     /// [`IngestError`](crate::ingest::IngestError) for a file or record that cannot be read;
@@ -192,7 +192,7 @@ impl CorpusWriter {
     /// ```
     ///
     /// # Errors
-    /// [`IngestError`](crate::ingest::IngestError) for a file or record that is no item;
+    /// [`IngestError`](crate::ingest::IngestError) for a file or record that is not an item;
     /// [`StoreError`](crate::store::StoreError) when another suite has the name;
     /// [`CurateError`](crate::curate::CurateError) when it does not fit into memory, or after an interrupt: what was
     /// committed before it stays.

@@ -17,7 +17,7 @@ const TEXT: &str = "\u{1}text";
 const KEY: &str = "\u{1}key";
 const SOURCE: &str = "\u{1}source";
 
-/// Documents that are listed with why they cannot be copied; the numbers of all are told.
+/// Number of documents listed with the reason why they cannot be copied; the ids of all are reported.
 const MOST: usize = 1000;
 
 /// What a salvage came to.
@@ -35,7 +35,7 @@ pub struct SalvageReport {
     pub lost_documents: String,
     /// The first of them, each with its key, where that can be read, and why.
     pub listed: Vec<LostDocument>,
-    /// Documents that had been purged, of which nothing is left: their texts and keys may come in again.
+    /// Purged documents, which have no content: their texts and keys may be ingested again.
     pub purged: u64,
     /// Documents that had been removed and are removed in the copy.
     pub removed: u64,
@@ -137,7 +137,7 @@ fn copy_documents(
     Ok(())
 }
 
-/// A document as a record; none for one that is lost, or of which nothing is left.
+/// A document as a record; `None` for a lost or purged one.
 fn object(
     view: &View,
     rules: &StandingRules,

@@ -18,7 +18,7 @@ impl CorpusWriter {
     /// Registers a tokenizer under `name` and encodes all kept documents; see [`CorpusWriter::register`].
     ///
     /// # Errors
-    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is no tokenizer,
+    /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is not a tokenizer,
     /// [`StoreError`](crate::store::StoreError) when the name is taken.
     pub fn add_tokenizer(
         &mut self,

@@ -15,7 +15,7 @@ use corpusdb::{Corpus, CorpusWriter};
 use serde::Serialize;
 use std::io::{self, Write};
 
-/// What is said where there is nothing to look for.
+/// The message when there is nothing to search for.
 const NO_SUITE: &str = "there is no suite; `corpusdb contamination add` adds one";
 
 /// Add a suite: search every stored text for its items, now and at every later ingest.

@@ -67,10 +67,10 @@ pub(super) struct ReviewedPairs {
     pairs: Vec<ReviewPair>,
     #[serde(skip)]
     estimates: Vec<(String, Precision)>,
-    /// What a person is told of them.
+    /// What a person sees of them.
     #[serde(skip)]
     shown: ShownPairs,
-    /// What is said where there is none.
+    /// The message when there is no pair.
     #[serde(skip)]
     none: &'static str,
 }

@@ -59,7 +59,7 @@ fn run(args: DemoArgs, session: &CommandSession) -> anyhow::Result<ExitStatus> {
     std::fs::write(&script, SCRIPT).with_context(|| format!("writing {}", script.display()))?;
     unpack_texts(&args.dir)?;
     let mut shell = Command::new("sh");
-    // A path that begins with a hyphen is no flag.
+    // A path that begins with a hyphen is not a flag.
     shell.arg("--").arg(&script).args(&args.paths);
     shell.env("CORPUSDB", command_words(session)).env("DIR", &args.dir);
     shell.env("TEXT_FIELD", args.text_field.unwrap_or_default());

@@ -227,7 +227,7 @@ fn parse_join_column(text: &str) -> Result<JoinColumn, String> {
 }
 
 impl FieldSetSettings {
-    /// What the library is told; `field` where one is named by itself.
+    /// Options for the library; `field` is the one named by itself.
     ///
     /// # Errors
     /// Options that do not go together.

@@ -46,7 +46,7 @@ pub struct IngestSettings {
 }
 
 impl IngestSettings {
-    /// What the library is told.
+    /// Options for the library.
     ///
     /// # Errors
     /// A chat template that cannot be read; fields that are mapped twice.
@@ -266,7 +266,7 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
     out.capped(report.dedup.capped);
 }
 
-/// What of web archives is no text.
+/// What of web archives is not text.
 fn print_skipped(passed: SkippedContent, out: &mut Output) {
     let n = number;
     let SkippedContent { html, gone, other } = passed;

@@ -1,4 +1,4 @@
-//! The verbs, one file a family, and the table: everything that is said of a verb follows from its row.
+//! The verbs, one file a family, and the table: help, reference and Python texts of a verb follow from its row.
 
 mod backup;
 mod check;

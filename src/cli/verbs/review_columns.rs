@@ -171,7 +171,7 @@ fn plain(text: &str) -> String {
 pub(super) mod tests {
     use super::*;
 
-    /// A pair of that document, of which nothing is known.
+    /// A pair of that document, without further values.
     pub(in crate::cli::verbs) fn pair(document: u64) -> ReviewPair {
         let mut pair = ReviewPair::default();
         pair.document = document;

@@ -69,7 +69,7 @@ struct SqlShell<'a> {
     output: Option<AnswerFile>,
 }
 
-/// A statement that failed, of which all was said.
+/// A statement that failed, and whose error was printed.
 struct StatementFailure;
 
 impl SqlShell<'_> {

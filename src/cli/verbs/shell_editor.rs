@@ -35,7 +35,8 @@ pub(super) struct LineEditor {
 }
 
 impl LineEditor {
-    /// Begins with the history that is kept. It is a convenience: what cannot be read or written of it is no failure.
+    /// Begins with the history that is kept. It is a convenience: what cannot be read or written of it is not a
+    /// failure.
     pub(super) fn open(corpus: &Corpus) -> anyhow::Result<Self> {
         let config =
             Config::builder().completion_type(CompletionType::List).auto_add_history(false).build();

@@ -213,7 +213,7 @@ mod tests {
         }
         assert_eq!(step("help"), ShellStep::Command(ShellCommand::Help));
         assert!(matches!(step(".foo"), ShellStep::Wrong(why) if why.contains(".tables")));
-        // A point within a statement is none of a command.
+        // A dot within a statement does not start a command.
         assert_eq!(step("SELECT\n.5"), ShellStep::Incomplete);
     }
 }

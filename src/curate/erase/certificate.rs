@@ -46,7 +46,7 @@ pub struct Certificate {
     pub purged: u64,
     /// Runs of 32, 16 or 8 bytes of their texts, keys, fields and stored token ids that were searched for.
     pub runs: u64,
-    /// Purged documents of which nothing is long enough to be told from chance: no run of them was searched for.
+    /// Purged documents too short for a run that is not chance: they were not searched for.
     pub without_runs: u64,
     /// Rows that were read through the database, unpacked, by family.
     pub families: Vec<SearchedFamily>,

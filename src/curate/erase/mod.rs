@@ -148,8 +148,8 @@ impl Corpus {
         Ok(unended.documents - view.documents_standing(Standing::Purged)?)
     }
 
-    /// What a purge of these keys takes: every version of each. A key that was purged before has none left and is no
-    /// error.
+    /// What a purge of these keys takes: every version of each. A key that was purged before has none left and is not
+    /// an error.
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) for a key that no document has or had;

@@ -30,7 +30,7 @@ fn within(bytes: &[u8], depth: usize, has: &mut dyn FnMut(&[u8]) -> bool) -> boo
         .any(|inner| has(&inner) || within(&inner, depth, has))
 }
 
-/// Without the escapes of JSON. A record that is rejected need not be JSON: what is no escape stays.
+/// Without the escapes of JSON. A record that is rejected need not be JSON: what is not an escape stays.
 fn unescaped(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut out = Vec::with_capacity(bytes.len());
     let mut rest = bytes;
@@ -107,7 +107,7 @@ fn decoded(bytes: &[u8]) -> Option<Vec<u8>> {
     let is_of_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"+/-_".contains(byte);
     let mut out = Vec::new();
     for word in bytes.split(|byte| !is_of_word(byte)).filter(|word| word.len() >= WORD) {
-        // A last character that is too few for a byte is none of it.
+        // A last character with too few bits for a byte is ignored.
         let word = word.get(..word.len() - usize::from(word.len() % 4 == 1)).unwrap_or_default();
         let engine =
             if word.contains(&b'-') || word.contains(&b'_') { OF_ADDRESSES } else { STANDARD };

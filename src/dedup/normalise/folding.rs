@@ -17,7 +17,8 @@ pub(super) fn fold(character: char, sink: &mut impl FnMut(char)) {
     if !is_presentation_form(character) {
         return fold_letter(character, sink);
     }
-    // Marks of Arabic that are shown alone are spelled as a space with the mark upon it: the space is none of the text.
+    // Marks of Arabic that are shown alone are spelled as a space with the mark upon it: the space is not part of the
+    // text.
     let is_arabic = ('\u{fb50}'..='\u{feff}').contains(&character);
     let mut is_first = true;
     decompose_compatible(character, |part| {
@@ -65,14 +66,14 @@ pub(super) const fn is_uncased(character: char) -> bool {
 
 /// Whether the character belongs to the blocks of letters in forms that only old encodings tell apart: Latin ligatures,
 /// Hebrew and Arabic presentation forms, full-width and half-width forms. Other compatibility characters mean
-/// something: `x²` is not `x2`, `№` and `①` are no letters.
+/// something: `x²` is not `x2`, `№` and `①` are not letters.
 const fn is_presentation_form(character: char) -> bool {
     matches!(character, '\u{fb00}'..='\u{fdff}' | '\u{fe70}'..='\u{feff}' | '\u{ff00}'..='\u{ffef}')
 }
 
 /// Whether people and their keyboards write the character for the apostrophe: quotation marks, primes, accents that
 /// stand alone, the letters that the orthographies of Ukrainian, Uzbek, Hawaiian, Armenian or Hebrew have for it, and
-/// the half rings of transcriptions. The ASCII grave accent is none: it quotes code.
+/// the half rings of transcriptions. The ASCII grave accent does not belong to them: it quotes code.
 const fn is_apostrophe(character: char) -> bool {
     matches!(
         character,
@@ -98,8 +99,8 @@ const fn is_double_quote(character: char) -> bool {
     matches!(character, '\u{2ba}' | '\u{5f4}' | '\u{201c}' | '\u{201d}' | '\u{201f}' | '\u{2033}')
 }
 
-/// Whether the character is no part of any token: one that nobody sees, or another of category `Cf`, as the signs that
-/// Arabic and Syriac write around numbers.
+/// Whether the character is not a part of any token: one that nobody sees, or another of category `Cf`, as the signs
+/// that Arabic and Syriac write around numbers.
 const fn is_passed_over(character: char) -> bool {
     is_unseen(character)
         || matches!(

@@ -72,7 +72,7 @@ pub(super) fn tokens(
             CharKind::Complex => return false,
         };
         let rest = if class & WORD != 0 { class } else { CONTINUED };
-        // Four bytes each, of which the character keeps as many as it has.
+        // Four bytes each; the character keeps as many as it has.
         let end = lower.len() + usize::from(entry.length);
         lower.extend_from_slice(&entry.lower);
         lower.truncate(end);

@@ -174,7 +174,7 @@ fn an_order_that_does_not_fit_those_that_come_is_told_before_the_family_has_doub
         family.insert(DocId(10_000 + number), Sketch::of(&set), &set);
     }
     assert!(family.is_stale(), "{} steps", family.steps());
-    // One that was made anew to no avail waits for more.
+    // One that was rebuilt without success waits for more.
     assert_eq!(family.patience_after(), 1);
     family.settle_with(1);
     find(&mut family, &footer(0));

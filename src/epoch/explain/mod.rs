@@ -18,9 +18,9 @@ use crate::model::Interrupt;
 use serde::Serialize;
 use std::sync::Arc;
 
-/// Batch sizes that steps are told for.
+/// Batch sizes for which steps are reported.
 const BATCHES: [u64; 4] = [64, 256, 512, 1024];
-/// Numbers of ranks that balance is told for, and the batches it is told from.
+/// Numbers of ranks for which balance is reported, and the batches that it is measured on.
 const WORLDS: [u64; 4] = [2, 4, 8, 64];
 const BALANCED_BATCHES: u64 = 64;
 /// Bytes of ids written a second, a cautious guess.
@@ -82,8 +82,8 @@ pub struct Explanation {
     pub weighted_tokens: u64,
     /// Whether that is ignored (`output.ignore_loss`).
     pub ignore_loss: bool,
-    /// Documents of the sources that are on neither side of the holdout, where there is one: lineages met in
-    /// them of which one is trained on and another held out. Absent too where the snapshot was dropped.
+    /// Documents of the sources that are on neither side of the holdout, where there is one: lineages met in which one
+    /// is trained on and another held out. Absent too where the snapshot was dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undecided_documents: Option<u64>,
     /// Bytes of the ids as the output format writes them, pads included, before compression.

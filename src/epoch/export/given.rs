@@ -13,8 +13,8 @@ use std::path::Path;
 
 impl Epoch {
     /// The same epoch, with the ids of its rows from the files that it was built into, in `dir`. Rows, batches and all
-    /// that is told of them are those of the plan, as before; whether the files hold them is what `epoch verify`
-    /// proves. Files of bare ids will do: `litdata`, `megatron`, `raw`, of rows of one length.
+    /// reported about them comes from the plan, as before; whether the files have them is what `epoch verify` proves.
+    /// Files of bare ids will do: `litdata`, `megatron`, `raw`, of rows of one length.
     ///
     /// # Errors
     /// [`EpochError::Files`] when they are those of another plan or epoch, of another format, or not as long as they

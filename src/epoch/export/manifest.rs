@@ -247,7 +247,7 @@ impl Manifest {
     /// Reads the text of a manifest.
     ///
     /// # Errors
-    /// [`EpochError::Plan`] when the text is no manifest of this version.
+    /// [`EpochError::Plan`] when the text is not a manifest of this version.
     pub fn from_json(text: &str) -> Result<Self, EpochError> {
         let manifest: Self = serde_json::from_str(text)
             .map_err(|error| EpochError::Plan(format!("{MANIFEST_FILE}: {error}")))?;

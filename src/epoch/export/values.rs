@@ -1,6 +1,6 @@
 //! The values of a column of a row, in the type they are written as.
 
-/// The values that a row has in a column; a single one where the column is no list.
+/// The values that a row has in a column; a single one where the column is not a list.
 #[derive(Clone, Debug, PartialEq)]
 pub(in crate::epoch) enum Values {
     I8(Vec<i8>),

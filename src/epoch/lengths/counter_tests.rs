@@ -71,7 +71,7 @@ fn plainly(view: &View, selection: &RoaringTreemap, overhead: u32) -> Vec<(u64, 
     selection.iter().map(|id| (id, length(id))).collect()
 }
 
-/// Counts of documents of which runs are of equal, narrow or wide counts.
+/// Counts of documents, with runs of equal, narrow or wide counts.
 fn counts() -> impl Strategy<Value = Vec<Option<i64>>> {
     let value = prop_oneof![
         3 => (1_i64..20).prop_map(Some),

@@ -10,7 +10,7 @@ use crate::model::{DocId, LossSpan, TokenizerId};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
 
-/// How much is said of the loss of tokens.
+/// How many tokens have loss masks and weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::epoch) enum Loss {
     /// Every token is trained on.

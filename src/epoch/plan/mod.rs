@@ -151,7 +151,7 @@ impl Plan {
     /// Reads a plan.
     ///
     /// # Errors
-    /// [`EpochError::Plan`] when the text is no plan of this version; as [`Recipe::parse`] for its recipe.
+    /// [`EpochError::Plan`] when the text is not a plan of this version; as [`Recipe::parse`] for its recipe.
     pub fn from_json(text: &str) -> Result<Self, EpochError> {
         let plan: Self =
             serde_json::from_str(text).map_err(|error| EpochError::Plan(error.to_string()))?;
@@ -241,7 +241,7 @@ impl Plan {
     /// What each source is due at any moment of the run.
     ///
     /// # Errors
-    /// [`EpochError::Plan`] for a schedule that is none.
+    /// [`EpochError::Plan`] for an invalid schedule.
     pub(super) fn fluid(&self) -> Result<Fluid, EpochError> {
         fluid(&self.sources, &self.schedule, self.capacity)
     }
@@ -390,8 +390,8 @@ pub(super) fn policy(
     }
 }
 
-/// Whether tokens that fill no row of a pass are left out. Where nothing is said they are, when the format could
-/// not hold their row: one of another length.
+/// Whether tokens that fill no row of a pass are left out. By default they are, when the format could not hold their
+/// row: one of another length.
 fn whole_rows(recipe: &Recipe, specials: &SpecialIds) -> bool {
     let options = &recipe.pack.options;
     options.partial.map_or_else(

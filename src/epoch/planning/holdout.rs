@@ -42,7 +42,7 @@ pub(super) fn divide(
     let mut side = RoaringTreemap::new();
     if !matches!(holdout.by.as_str(), "cluster" | "document") {
         corpora.texts(&holdout.by, |id, value| {
-            // A document without a value is told by its lineage.
+            // A document without a value goes by its lineage.
             if let Some(group) = value
                 && of_lineage.remove(id)
                 && wanted(is_held(group.as_bytes()))
@@ -51,7 +51,7 @@ pub(super) fn divide(
             }
         })?;
     }
-    // Those of which a root is on the wanted side, and on the other one.
+    // Documents with a root on the wanted side, and with one on the other side.
     let (mut here, mut there) = (RoaringTreemap::new(), RoaringTreemap::new());
     corpora.lineages_at(moment, |document, root| {
         if !of_lineage.contains(document.0) {

@@ -36,8 +36,8 @@ pub(super) fn has_moved(commit: &CommitRecord) -> bool {
 }
 
 impl ShardMoment {
-    /// The present of corpus `shard`. That of the first one is told by its snapshot where there are several; of the
-    /// others the last commit tells it that changed anything, so that the same recipe is the same plan.
+    /// The present of corpus `shard`. For the first of several it is the one of its snapshot; of the others the last
+    /// commit tells it that changed anything, so that the same recipe is the same plan.
     fn now(shard: u64, view: &View) -> Result<Self, EpochError> {
         let mut commit = view.commit();
         if shard > 0 {

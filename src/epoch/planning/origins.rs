@@ -19,11 +19,11 @@ pub(super) struct Origins {
 }
 
 /// What every source of the recipe draws from. A name that a source has is that source, whatever signs are in it; else
-/// a pattern is every source whose name is such a one and of which the snapshot has seen a document.
+/// a pattern is every source with a matching name and a document in the snapshot.
 ///
 /// # Errors
 /// [`EpochError::Unknown`] for a name or pattern that no source has; [`EpochError::Claimed`] when two draw from the
-/// same one; [`EpochError::Recipe`] for a pattern that is none; [`EpochError::Store`].
+/// same one; [`EpochError::Recipe`] for an invalid pattern; [`EpochError::Store`].
 pub(super) fn origins(
     corpora: &Corpora,
     recipe: &Recipe,

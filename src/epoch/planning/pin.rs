@@ -50,8 +50,8 @@ impl<'a> Pinning<'a> {
         Ok(Self { against, tokenizer, pinned, copies, strata, remainder })
     }
 
-    /// What the passes of a source over `selection` hold; with `anew`, the first is a whole one also where
-    /// a parent plan goes before.
+    /// What the passes of a source over `selection` hold; with `anew`, the first is whole even if a parent plan goes
+    /// before.
     ///
     /// # Errors
     /// [`EpochError::NotEncoded`]; [`EpochError::Recipe`]; [`EpochError::Select`]; [`EpochError::Store`].

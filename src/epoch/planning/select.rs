@@ -12,9 +12,9 @@ use crate::model::{SourceId, Standing, TokenizerId};
 use crate::query::{Dependence, dependence, names_column};
 use roaring::RoaringTreemap;
 
-/// Expressions are evaluated on the present moment. That is the snapshot's answer for all that never
-/// changes of a document; what looks at decisions, or at other documents, is refused once something has
-/// happened since. A value by chance or by the clock is none to plan by.
+/// Expressions are evaluated on the present moment. That is the snapshot's answer for all that never changes of a
+/// document; what looks at decisions, or at other documents, is refused once something has happened since. A plan must
+/// not depend on a random value or the clock.
 fn check_expressions(
     corpora: &Corpora,
     recipe: &Recipe,
@@ -201,8 +201,8 @@ pub(super) fn check(
     Ok(())
 }
 
-/// What is to be said of declared fields that conditions name and of which none of the documents has a value: a
-/// comparison with null holds for nobody.
+/// A hint about declared fields that conditions use and for which no document has a value: a comparison with null holds
+/// for nobody.
 fn null_fields<'c>(
     corpora: &Corpora,
     conditions: impl IntoIterator<Item = Option<&'c str>>,

@@ -86,7 +86,7 @@ pub(super) fn plan_source(
     Ok((planned, opened))
 }
 
-/// Refuses a source of which no row comes: `tokens` of its `all` documents are in rows, `partial_tokens` fill none.
+/// Refuses a source without rows: `tokens` of its `all` documents are in rows, `partial_tokens` do not fill one.
 fn check_rows(
     source: &SourceRecipe,
     policy: &Policy,

@@ -1,8 +1,8 @@
 //! Mean surprisal of documents: how rare their tokens are among those of their source.
 //!
-//! The bits a token costs on average under the unigram distribution of the selected documents, counted
-//! without smoothing, since every token of a document is among those counted: the perplexity of the
-//! simplest language model there is, of which 2^surprisal is the perplexity proper.
+//! The bits a token costs on average under the unigram distribution of the selected documents, counted without
+//! smoothing, since every token of a document is among those counted: the perplexity of the simplest language model,
+//! with 2^surprisal as its perplexity.
 
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;

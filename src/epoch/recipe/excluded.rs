@@ -5,7 +5,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::fmt;
 
-/// A suite of which no document with an item is drawn. A plan has all of it spelt out.
+/// A suite whose contaminated documents are not drawn. A plan stores all settings written out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct ExcludedSuite {

@@ -165,7 +165,7 @@ impl SourceRows {
         hasher.finalize().to_hex().to_string()
     }
 
-    /// Those of `documents` of which anything is packed.
+    /// The `documents` that have packed tokens.
     ///
     /// # Errors
     /// [`EpochError::Store`].

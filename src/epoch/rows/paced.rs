@@ -40,7 +40,7 @@ pub(in crate::epoch) fn strata_table(amounts: &[u64], opens: &[u64]) -> Result<F
 /// `amount` in proportion to what is `left`, none more than is left; none when there is not as much.
 fn share_out(amount: u64, left: &[u64]) -> Option<Vec<u64>> {
     let whole: u128 = left.iter().map(|left| u128::from(*left)).sum();
-    // Rounded up, a share is at most what is left, of which it was less than the whole part.
+    // Rounded up, a share is at most what is left: before it was less than the whole part.
     (u128::from(amount) <= whole).then(|| apportion(amount, left))
 }
 

@@ -206,9 +206,8 @@ impl Way {
 }
 
 impl SourceRows {
-    /// The stratum and row drawn as row `next` of a pass: any row of the strata open by then, each as
-    /// likely. `rows` are the rows of each stratum; time is counted in rows, of which a pass has as many
-    /// as all strata have.
+    /// The stratum and row drawn as row `next` of a pass: any row of the strata open by then, each as likely. `rows`
+    /// are the rows of each stratum; time is counted in rows; a pass has as many as all strata have.
     fn draw(&self, pass: u32, next: u64, rows: &[u64]) -> Option<(usize, u64)> {
         let whole: u64 = rows.iter().sum();
         if next >= whole {

@@ -250,7 +250,7 @@ impl Arrangement {
         batches
     }
 
-    /// How the ranks of a world share what there is.
+    /// How ranks share the rows.
     pub const fn sharing(&self) -> Sharing {
         match self.cut {
             Cut::Rows(rows, _) => Sharing::Divided(rows),

@@ -1,6 +1,6 @@
 //! What of a pool has come in a pass, and what of it is still to come.
 //!
-//! Documents of which only whole copies came are told by bitmaps; the others one by one, by the parts that came
+//! Documents with only whole copies consumed are in bitmaps; the others are listed one by one, with the parts that came
 //! of them (24 bytes each, parts that touch being one), and how often each of their tokens is still to come.
 
 use crate::epoch::pack::{Fragment, Policy, Segment};
@@ -15,7 +15,7 @@ const UNJOINED: usize = 1 << 16;
 /// What of a source has come in a pass.
 #[derive(Clone, Default)]
 pub(in crate::epoch) struct Consumed {
-    /// Layer `k`: documents of which more than `k` whole copies came.
+    /// Layer `k`: documents with more than `k` whole copies consumed.
     whole: Vec<RoaringTreemap>,
     /// Parts of documents that came in parts, at least once.
     parts: Vec<Fragment>,
@@ -26,16 +26,16 @@ pub(in crate::epoch) struct Consumed {
 /// What is still to come.
 #[derive(Default)]
 pub(in crate::epoch) struct Left {
-    /// Layer `k`: documents of which more than `k` whole copies are to come.
+    /// Layer `k`: documents with more than `k` whole copies to come.
     pub layers: Vec<RoaringTreemap>,
     /// Parts of others.
     pub parts: Vec<Fragment>,
-    /// Documents of which more came than the pool holds.
+    /// Documents consumed more often than the pool has them.
     pub beyond: RoaringTreemap,
 }
 
 impl Left {
-    /// A document of which anything is still to come, and how many there are.
+    /// A document with tokens still to come, and how many such documents there are.
     pub fn missing(&self) -> Option<(u64, u64)> {
         let mut all: RoaringTreemap = self.parts.iter().map(|part| part.document.0).collect();
         for layer in &self.layers {
@@ -84,7 +84,7 @@ impl Consumed {
         });
     }
 
-    /// What of `pool` is still to come. Of other pools of the same pass nothing is told.
+    /// What is still to come of `pool`, without other pools of the same pass.
     pub fn left(&mut self, pool: &PinnedPool, policy: &Policy) -> Left {
         self.join();
         let mut left = Left::default();
@@ -156,7 +156,7 @@ impl Consumed {
         }
     }
 
-    /// Those of `among` of which exactly `times` whole copies came.
+    /// The documents of `among` with exactly `times` whole copies consumed.
     fn exactly(&self, times: usize, among: &RoaringTreemap) -> RoaringTreemap {
         let mut found = match times.checked_sub(1) {
             None => among.clone(),

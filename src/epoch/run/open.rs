@@ -105,7 +105,7 @@ impl Opened {
     }
 }
 
-/// Refuses a plan that would train on documents of which nothing is left, and one that says no more how it was made.
+/// Refuses a plan that would train on purged documents, and one whose recipe is redacted.
 fn refuse_purged(corpora: &Corpora, planned: &Planned) -> Result<(), EpochError> {
     if planned.is_redacted() {
         return Err(EpochError::Redacted);

@@ -187,8 +187,7 @@ impl Epoch {
     /// has as many.
     ///
     /// # Errors
-    /// [`EpochError::OutOfRange`] for a rank that is none, or a batch beyond the end; [`EpochError::Uneven`];
-    /// [`EpochError::Store`].
+    /// [`EpochError::OutOfRange`] for a rank or a batch out of range; [`EpochError::Uneven`]; [`EpochError::Store`].
     pub fn stream(&self, options: &StreamOptions) -> Result<EpochStream, EpochError> {
         let reading = self.reading(options)?;
         EpochStream::start(reading, (self.marks.epoch, options.from_batch), options.prefetch)

@@ -2,8 +2,8 @@
 
 use crate::epoch::error::EpochError;
 
-/// Which batches of an epoch a stream gives: from where on, and those of which reader. By default all of them, from the
-/// first one on, two of them read ahead.
+/// Which batches of an epoch a stream gives: the first one, and the reader. By default all of them, from the first one
+/// on, two of them read ahead.
 ///
 /// ```
 /// use corpusdb::epoch::StreamOptions;
@@ -40,7 +40,7 @@ impl StreamOptions {
         Self { rank, world, ..Self::default() }
     }
 
-    /// Refuses a rank that is none.
+    /// Refuses a rank that is out of range.
     pub(super) fn check_rank(&self) -> Result<(), EpochError> {
         if self.rank >= self.world {
             let (asked, there_are) = (self.rank, self.world);

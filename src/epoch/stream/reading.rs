@@ -30,7 +30,7 @@ pub(super) struct Reading {
     tokens: u64,
     /// Steps whose ids are not read, in order.
     planned: VecDeque<Step>,
-    /// What is behind them, where that is no step.
+    /// What is behind them, where that is not a step.
     failed: Option<EpochError>,
     begun: bool,
 }

@@ -111,8 +111,8 @@ impl EpochSteps {
         Ok(steps)
     }
 
-    /// The next step without the ids of its rows, unless they are read already: what tells of which documents it is
-    /// made. None at the end.
+    /// The next step without the ids of its rows, unless they are read already: the documents that it has made. None at
+    /// the end.
     ///
     /// # Errors
     /// As the iterator's.

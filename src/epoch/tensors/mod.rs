@@ -1,6 +1,6 @@
 //! Batches as flat tensors that a training framework takes over without a copy: one buffer a view for all rows.
 //!
-//! Use it where a trainer wants `[rows, length]` or, without pads, `[1, tokens]`. `view` names what there is, `padded`
+//! Use it where a trainer wants `[rows, length]` or, without pads, `[1, tokens]`. `view` names the columns, `padded`
 //! and `flat` fill the two forms, each view in one pass over the rows and in its last type.
 
 mod flat;

@@ -85,7 +85,7 @@ impl Coverage {
     }
 }
 
-/// Documents of which nothing is packed are due in no pass.
+/// Documents without packed tokens are due in no pass.
 fn drop_unpacked(
     layers: &mut [roaring::RoaringTreemap],
     source: &SourceRows,

@@ -17,7 +17,7 @@ pub struct Collated {
     pub input_ids: Vec<i32>,
     /// 1 on tokens of segments, 0 on pads.
     pub attention_mask: Vec<i8>,
-    /// Unshifted, -100 on what is no target.
+    /// Unshifted, -100 on what is not a target.
     pub labels: Vec<i32>,
     /// From 0 in every segment; from 0 in every run of pads.
     pub position_ids: Vec<i32>,
@@ -67,7 +67,7 @@ pub struct UnpaddedBatch {
     pub max_seqlen: u32,
     /// The ids of all segments, end to end.
     pub input_ids: Vec<i32>,
-    /// Unshifted, -100 on what is no target.
+    /// Unshifted, -100 on what is not a target.
     pub labels: Vec<i32>,
     /// 1 where the next token is a target.
     pub loss_mask: Vec<i8>,

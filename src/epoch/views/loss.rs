@@ -23,7 +23,7 @@ pub enum Normalise {
     Sequences,
 }
 
-/// Labels, unshifted: the ids, but [`IGNORED`] on what is no target (i32, T).
+/// Labels, unshifted: the ids, but [`IGNORED`] on what is not a target (i32, T).
 ///
 /// `trained` says which tokens are; `None` is all of them.
 #[must_use]

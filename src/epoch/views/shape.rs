@@ -36,7 +36,7 @@ pub struct Shape {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ViewError {
-    /// A span that is no place in the row.
+    /// A span that is not a place in the row.
     #[error(
         "segment {index} lies at {start} with {length} tokens; segments are not empty, follow each \
          other and end within the row of {width}"

@@ -38,15 +38,15 @@ pub fn seq_idx(shape: &Shape) -> Vec<i32> {
 
 /// The document of each token, as a FlexAttention mask function reads it: [`seq_idx`] by its name there (i32, T).
 ///
-/// `causal & (id[q] == id[k])` over these is [`block_causal_mask`], except that pads that are no segment
-/// see the pads before them: a softmax over nothing is spared. `& (id[q] >= 0)` makes the two the same.
+/// `causal & (id[q] == id[k])` over these is [`block_causal_mask`], except that pads outside segments see the pads
+/// before them: a softmax over nothing is spared. `& (id[q] >= 0)` makes the two the same.
 #[must_use]
 pub fn document_id(shape: &Shape) -> Vec<i32> {
     seq_idx(shape)
 }
 
-/// The dense attention mask, T x T, row after row: true where query i may see key j, which is where both
-/// are of one segment and j <= i. Pads that are no segment see nothing and are not seen.
+/// The dense attention mask, T x T, row after row: true where query i may see key j, which is where both are of one
+/// segment and j <= i. Pads outside segments see nothing and are not seen.
 ///
 /// T^2 bytes; kernels with `cu_seqlens` need none of it.
 #[must_use]

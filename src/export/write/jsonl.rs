@@ -75,8 +75,8 @@ impl Columns<'_> {
     }
 }
 
-/// Escapes what other readers take for the end of a line though it is none in JSON lines: U+0085, U+2028, U+2029. They
-/// stand within texts only.
+/// Escapes what other readers take for the end of a line, but JSON lines does not: U+0085, U+2028, U+2029. They stand
+/// within texts only.
 fn escape_line_ends(out: &mut Vec<u8>, begin: usize) {
     let line = out.get(begin..).unwrap_or_default();
     let is_end = |(at, byte): (usize, &u8)| match byte {
@@ -142,7 +142,7 @@ impl<'a> Taken<'a> {
 
     /// The first of them that an object has at top level.
     fn found_in(&self, object: &str) -> Option<String> {
-        // Most objects have no such name anywhere, which is told without parsing them.
+        // Most objects do not contain such a name, which is found without parsing them.
         if !object.contains('\\') && !self.quoted.iter().any(|name| object.contains(name)) {
             return None;
         }

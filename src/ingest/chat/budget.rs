@@ -79,7 +79,7 @@ impl<'a> RenderBudget<'a> {
 /// Values made for one text, in longest texts: a template may well put a text together in several
 /// values, or piece by piece, but not without end.
 const MADE: u64 = 8;
-/// At least so much, so that a small `--max-doc-bytes` is no small allowance.
+/// At least so much, so that a small `--max-doc-bytes` is not a small allowance.
 const LEAST: u64 = 16 << 20;
 /// Bytes written for one text, in longest texts: what macros and captured blocks write is written again.
 const WRITTEN: u64 = 4;

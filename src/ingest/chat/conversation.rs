@@ -298,7 +298,7 @@ fn alpaca_prompt(instruction: &str, input: Option<&str>) -> String {
     }
 }
 
-/// Two strings, or two lists of messages of which only the second is trained on.
+/// Two strings, or two lists of messages; only the second is trained on.
 fn prompt_completion(record: &Members) -> Result<Conversation, String> {
     let mut turns = Conversation::default();
     if record.get("prompt").is_some_and(|prompt| prompt.kind() == ValueKind::Seq) {

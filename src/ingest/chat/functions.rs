@@ -161,7 +161,7 @@ fn indent(given: Option<&Value>) -> Result<Option<String>, Error> {
 /// Longest a number of 128 bits, a float or `False` is.
 const NUMBER: usize = 40;
 
-/// Writes a value as Python's `str` would; lists and objects, of which that makes Python source, are refused.
+/// Writes a value as Python's `str` would; lists and objects, which that would write as Python source, are refused.
 pub(super) fn write(
     out: &mut Output<'_>,
     state: &State<'_, '_>,

@@ -29,7 +29,7 @@ const LONGEST: usize = 2_000;
 pub(super) fn fits(source: &str) -> Result<(), Error> {
     let mut length = 0;
     for token in tokenize(source, false, SyntaxConfig, WhitespaceConfig::default()) {
-        // What is no word of a template is told by the parser, with its place.
+        // The parser reports what is not a word of a template, with its place.
         let Ok((token, span)) = token else { return Ok(()) };
         match token {
             Token::VariableStart | Token::BlockStart => length = 0,

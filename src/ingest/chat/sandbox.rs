@@ -107,7 +107,7 @@ pub(super) fn held() -> Error {
     )
 }
 
-/// The engine's own operators, for operands that are not told apart here.
+/// The engine's own operators, for all other operands.
 struct EngineOperators(LazyLock<Environment<'static>>);
 
 static PLAIN: EngineOperators = EngineOperators(LazyLock::new(Environment::new));
@@ -116,7 +116,7 @@ impl EngineOperators {
     fn eval(&self, expression: &'static str, a: &Value, b: &Value) -> Result<Value, Error> {
         let compiled = self.0.compile_expression(expression)?;
         let value = compiled.eval(context! { a => a, b => b });
-        // Without its place, which is none of the template's.
+        // Without its place, which is not in the template.
         value.map_err(|error| {
             let why = error.detail().unwrap_or_default().to_owned();
             Error::new(error.kind(), why)
@@ -211,7 +211,7 @@ pub(super) fn unknown(name: &str) -> Error {
 /// What bounds a filter.
 #[derive(Clone, Copy)]
 enum FilterRule {
-    /// It is told beforehand how many bytes it will make.
+    /// It gets the number of bytes in advance.
     Estimate(fn(&[Value]) -> Result<usize, Error>),
     /// It is called by a function here, with its name.
     Function(fn(&State<'_, '_>, &'static str, &[Value]) -> Result<Value, Error>),
@@ -360,7 +360,7 @@ fn first(values: &[Value]) -> Value {
     values.first().cloned().unwrap_or_default()
 }
 
-/// What a filter is given, as Python's texts where it would write what is no text.
+/// What a filter is given, as Python's texts where it would write what is not text.
 fn written_values<'v>(name: &str, values: &'v [Value]) -> Result<Cow<'v, [Value]>, Error> {
     let Some((first, others)) = values.split_first() else { return Ok(Cow::Borrowed(values)) };
     let text = |value: &Value| Ok::<_, Error>(Value::from(python_text(value)?));

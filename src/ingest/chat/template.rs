@@ -154,7 +154,7 @@ impl ChatTemplate {
         self.specials.dedup();
     }
 
-    /// What a tokenizer must have as one token each for the turns to be told apart, ascending: what the
+    /// The texts that must be one token each, so that turns are distinguished from content, ascending: what the
     /// configuration calls special and the template writes; without one, what is spelled like it.
     #[must_use]
     pub fn markers(&self) -> Vec<String> {

@@ -1,13 +1,13 @@
-//! The end of a load: what waited for its witness is removed, and all documents stand as they are said to.
+//! The end of a load: documents that waited for their witness are removed, and all standings are those of the load.
 //!
-//! The rows are read once more for it, so that nothing is held of what waits; what was done is told by the standings of
-//! the store, so that whoever was stopped goes on. Where stored documents stand otherwise, what follows from a removal
-//! is decided, and the rows are read until nothing is left to do.
+//! The rows are read once more for it, so that waiting rows need no memory; the work done is visible in the standings
+//! of the store, so that whoever was stopped goes on. Where stored documents stand otherwise, what follows from a
+//! removal is decided, and the rows are read until nothing is left to do.
 //!
 //! Stored documents that stand otherwise with a load: what its folder `changed` says of them, read as often as it
 //! takes.
 //!
-//! How a document is said to stand, of the load or stored before, and what is wrong with the row that says so.
+//! The standing that a row gives to a document, of the load or stored before, and what is wrong with the row.
 
 use super::LoadOptions;
 use super::manifest::LoadManifest;
@@ -127,7 +127,7 @@ impl LoadFinisher<'_> {
         Ok(round)
     }
 
-    /// Removes those of some documents that are said to be removed and are not, or not for that witness.
+    /// Removes the documents that the load removes and that are not removed yet, or not for that witness.
     fn part(
         &mut self,
         writer: &mut StoreWriter,
@@ -226,7 +226,7 @@ fn pending_removals(
     Ok(given)
 }
 
-/// What is told of a document that does not stand as said.
+/// The report about a document whose standing differs from the load.
 fn explain_difference(one: &ExpectedStatus, found: Standing) -> String {
     let Err(why) = check_standing(one.standing, found) else {
         return "its witness is not kept".to_owned();
@@ -272,7 +272,7 @@ impl StatusChangeFiles {
         Ok(Self { files, read, before: manifest.before })
     }
 
-    /// The documents that are superseded; each is told of once, and there are as many as the manifest counts.
+    /// The documents that are superseded; each occurs once, and there are as many as the manifest counts.
     ///
     /// # Errors
     /// [`IngestError::LoadRow`] for a row that cannot be true, [`IngestError::Load`] when there are more or less.
@@ -306,7 +306,7 @@ impl StatusChangeFiles {
         )))
     }
 
-    /// Calls `each` with how every one of them is said to stand.
+    /// Calls `each` with the standing that each of them should have.
     ///
     /// # Errors
     /// [`IngestError::LoadRow`] for one that is another document; [`IngestError`] when a row cannot be read, or as
@@ -374,7 +374,7 @@ impl StatusChangeFiles {
     }
 }
 
-/// A document, and how it is said to stand.
+/// A document, and the standing that it should have.
 pub(super) struct ExpectedStatus {
     pub(super) document: DocId,
     pub(super) identity: [u8; 16],

@@ -78,7 +78,7 @@ impl LoadManifest {
     /// Reads the manifest of a directory, here or in a store, and holds it against a corpus.
     ///
     /// # Errors
-    /// [`IngestError::Load`] when it is none, or the load was decided with something else than the corpus has;
+    /// [`IngestError::Load`] when it is invalid, or the load was decided with other settings than the corpus has;
     /// [`IngestError`] when it cannot be read.
     pub(super) fn read(
         directory: &str,

@@ -2,9 +2,9 @@
 //!
 //! They go the way of every ingest, but for the deciding: texts are fingerprinted, compressed and encoded here, and
 //! what is stored is what an ingest of the same files would have stored. `manifest` says what the load was decided
-//! with; `finisher` removes what came before its witness, and sees that all documents stand as they are said to, those
-//! among them that were stored before. What a row says is read by `imported_row`, held against the document and taken
-//! over by `load_validator`, both beside this folder. The layout is in `docs/reference/loads.md`.
+//! with; `finisher` removes what came before its witness, and checks that all documents have the standing of the load,
+//! those among them that were stored before. What a row says is read by `imported_row`, held against the document and
+//! taken over by `load_validator`, both beside this folder. The layout is in `docs/reference/loads.md`.
 
 mod finisher;
 mod manifest;
@@ -29,7 +29,7 @@ use serde::Serialize;
 use std::os::unix::ffi::OsStrExt;
 use std::time::Instant;
 
-/// Kinds of commits that make documents stand otherwise, and are no part of a load.
+/// Kinds of commits that make documents stand otherwise, and are not part of a load.
 const DECIDING: [&str; 5] = ["remove", "restore", "purge", "redo", "settle"];
 
 /// How to load.

@@ -29,7 +29,7 @@ pub struct CheckedText {
 pub struct CheckedTexts {
     /// All of them.
     pub texts: u64,
-    /// Of these, those of which the rule holds.
+    /// How many of these are contaminated by the rule.
     pub contaminated: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Evidence by document and item, as it is told.
+//! Evidence by document and item, as it is reported.
 
 use super::weighed::{Weighed, Whose};
 use crate::contamination::{Evidence, Rule};
@@ -76,7 +76,7 @@ impl ItemEvidence {
 }
 
 impl Weighed<'_> {
-    /// The evidence of what a text has, as it is told.
+    /// The evidence of a text, as it is reported.
     pub(super) fn told(
         &mut self,
         whose: Whose<'_>,

@@ -22,7 +22,7 @@ pub struct SuiteSummary {
     pub items: u64,
     /// Of these, those without an answer.
     pub weak: u64,
-    /// Items of which nothing is long enough to be looked for.
+    /// Items without any part long enough to search for.
     pub unsearchable: u64,
     /// Distinct n-grams.
     pub grams: u64,

@@ -59,7 +59,7 @@ pub struct ReviewPair {
     pub key: String,
     /// Its source.
     pub source: String,
-    /// The highest score of the parts of which the rule holds.
+    /// The highest score of the parts that meet the rule.
     pub score: f64,
     /// Whether the item says no answer.
     pub weak: bool,

@@ -7,7 +7,7 @@ use crate::query::error::QueryError;
 use crate::store::View;
 use roaring::RoaringTreemap;
 
-/// Of each suite, by name, the documents of which the rule holds.
+/// For each suite, by name, the documents that are contaminated by the rule.
 ///
 /// # Errors
 /// [`QueryError`] when rows cannot be read.
@@ -21,8 +21,8 @@ pub(crate) fn verdicts(
     names.map(|name| Ok((name.to_owned(), contaminated(view, name, rule, &kept)?))).collect()
 }
 
-/// The documents of which the rule holds for a suite, kept or not, by an item that was not rejected. What is common is
-/// counted among `kept`.
+/// The documents that are contaminated by the rule, kept or not, by an item of a suite that was not rejected. What is
+/// common is counted among `kept`.
 ///
 /// # Errors
 /// [`QueryError`] when there is no such suite, or rows cannot be read.

@@ -18,7 +18,7 @@ pub(in crate::query) struct Candidates {
     pub(in crate::query) found: BTreeSet<DocId>,
     /// Buckets asked for.
     pub(in crate::query) buckets: u64,
-    /// Buckets of which only the first members were read.
+    /// Buckets with only their first members read.
     pub(in crate::query) capped: u64,
 }
 
@@ -47,7 +47,7 @@ pub(in crate::query) fn sketch(view: &View, document: DocId) -> Result<Option<Sk
     sketch.map(Some).ok_or(QueryError::Sketch { document, bytes: bytes.len() })
 }
 
-/// The removed documents that keep one out by similarity, with the exact similarity; of a purged one, of which there is
+/// The removed documents that keep one out by similarity, with the exact similarity; for a purged one, which has
 /// nothing but its sketch, with the estimate.
 pub(in crate::query) fn similar_blockers(
     view: &View,

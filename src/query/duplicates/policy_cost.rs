@@ -95,7 +95,7 @@ pub struct CandidateSample {
     pub most: u64,
     /// Candidates whose estimate is at least the floor, on average: their texts would be compared.
     pub verified: f64,
-    /// Buckets of which only the first members were read.
+    /// Buckets with only their first members read.
     pub capped: u64,
     /// Of the candidates that the bands of the corpus find, those that the other policy's bands would find
     /// too, on average. It may find more: pairs that share no band now are not seen here.

@@ -54,8 +54,8 @@ pub struct SimilarReport {
     pub tokens: u32,
     /// Its distinct shingles.
     pub shingles: u64,
-    /// How candidates were found: `bands`; `equal-text` for a text shorter than a shingle, of which only
-    /// the same tokens are found; `equal-bytes` in mode `exact`.
+    /// How candidates were found: `bands`; `equal-text` for a text shorter than a shingle, for which only the same
+    /// tokens are found; `equal-bytes` in mode `exact`.
     pub by: &'static str,
     /// Similarity from which the corpus holds documents for duplicates.
     pub threshold: f64,

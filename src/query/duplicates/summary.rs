@@ -50,8 +50,8 @@ pub struct DuplicatesSummary {
     pub kept: u64,
     /// Documents not kept, of each standing that has any.
     pub removed: Vec<RemovedCount>,
-    /// What stands in the place of sources below: `source`, or fields with commas between them, of which the values are
-    /// told, with ` / ` between them.
+    /// How documents are grouped below: by `source`, or by fields with commas between them, whose values are told, with
+    /// ` / ` between them.
     pub by: String,
     /// What duplicates take from each source that lost any.
     pub sources: Vec<SourceLoss>,

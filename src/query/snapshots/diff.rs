@@ -19,7 +19,7 @@ pub struct SnapshotDiff {
     pub earlier: SnapshotMoment,
     /// The later one.
     pub later: SnapshotMoment,
-    /// What the groups are by: `source`, or fields with commas between them, of which the values are told as they are
+    /// How documents are grouped: by `source`, or by fields with commas between them, with the values that they have
     /// today, with ` / ` between them.
     pub by: String,
     /// All changes.

@@ -9,7 +9,7 @@ use serde::Serialize;
 /// What the present moment is called, where no snapshot has this name.
 const NOW: &str = "now";
 
-/// A moment that changes are told between.
+/// One of the two states that are compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

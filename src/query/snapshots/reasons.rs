@@ -43,8 +43,8 @@ pub(in crate::query) struct Loss {
 
 /// Tells why documents were not kept, which are asked for in ascending order.
 ///
-/// A witness or successor is told as it was in the moment: the newest row until then counts. Removal, blocks and
-/// emptiness leave no row: these are as the moment's policy had them last, which is now, or when another one took over.
+/// A witness or successor is the one of the snapshot: the newest row until then counts. Removal, blocks and emptiness
+/// leave no row: these are as the moment's policy had them last, which is now, or when another one took over.
 pub(in crate::query) struct Reasons<'a> {
     view: &'a View,
     at: (Generation, CommitSeq),

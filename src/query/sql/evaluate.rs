@@ -221,7 +221,7 @@ impl Test {
         })
     }
 
-    /// The run of blocks outside of which the predicate is true nowhere.
+    /// The run of blocks; outside it the predicate is never true.
     pub(in crate::query) fn blocks(&self, all: Range<u64>) -> Range<u64> {
         match self {
             Self::Nothing => all.start..all.start,

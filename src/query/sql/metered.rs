@@ -15,8 +15,7 @@ use datafusion::physical_plan::execution_plan::{ChildrenPropertiesMode, ReplaceC
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-/// The plan with what such operators take in counted, and lists taken apart in pieces, of which each may have `limit`
-/// bytes copied.
+/// The plan with what such operators take in counted, and lists unnested in pieces; each may have `limit` bytes copied.
 pub(in crate::query) fn metered(
     plan: Arc<dyn ExecutionPlan>,
     limit: usize,

@@ -9,10 +9,10 @@
 //! those of the others, all through the one plan node of `scan`; `documents` reads columns of documents that are given
 //! by id, without a plan. `parameters` binds the values that a statement is given beside its text.
 //!
-//! `incoming` is a condition on records that are no documents yet. `json` adds functions over JSON, `quality` those
+//! `incoming` is a condition on records that are not documents yet. `json` adds functions over JSON, `quality` those
 //! that tell about texts, `outside` functions that are tables; `options` says what a statement may look at. `limits`,
 //! `pool`, `growing`, `metered` and `expanding` bound what it holds, `stop` ends it early. `catalogue` and `functions`
-//! say what there is, `names` lists the words, `script` cuts a text into statements.
+//! list tables and columns, `names` lists the words, `script` cuts a text into statements.
 
 mod catalogue;
 mod coded;

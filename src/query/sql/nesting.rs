@@ -17,7 +17,7 @@ use std::ops::ControlFlow;
 const BYTES: usize = 8 << 20;
 /// Tokens of a statement: a list of half as many values.
 const TOKENS: usize = 1 << 19;
-/// Operators, words and brackets, each of which may stand in the result of the one before.
+/// Operators, words and brackets; each may nest in the result of the one before.
 const DEPTH: usize = 1000;
 /// Tables of a statement, those of WITH counted as often as they are named; an inner query that reads no
 /// table is one.
@@ -59,8 +59,8 @@ struct Level {
     sets: usize,
 }
 
-/// No less than the depth of the tree that the tokens are parsed to: every level of it has a token of its
-/// own that is no value, no name and no comma.
+/// No less than the depth of the tree that the tokens are parsed to: every level of it has a token of its own that is
+/// not a value, no name and no comma.
 fn depth(tokens: &[Token]) -> usize {
     let mut outer: Vec<Level> = Vec::new();
     let (mut level, mut around, mut deepest) = (Level::default(), 0, 0);

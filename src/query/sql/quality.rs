@@ -1,7 +1,7 @@
 //! Functions over texts that tell about their quality: those of `signals`, for every row of a batch.
 //!
-//! One rule for nulls: of a null text, or with a null beside it, nothing is told. A text is looked at by itself, so
-//! what is held is bounded by the longest one.
+//! One rule for nulls: a null text, or a null argument, gives null. A text is looked at by itself, so what is held is
+//! bounded by the longest one.
 
 use super::texts::Texts;
 use crate::signals as of;
@@ -19,7 +19,7 @@ use datafusion::logical_expr::{
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// Places of personal data that are told of one text.
+/// Places of personal data listed for one text.
 const PLACES: usize = 1000;
 
 /// What a function makes of a text.

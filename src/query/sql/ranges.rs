@@ -16,7 +16,7 @@ pub(in crate::query) enum CompareOperator {
 }
 
 impl CompareOperator {
-    /// The operator as the engine writes it; none for one that is no comparison, or that takes nulls for values.
+    /// The operator as the engine writes it; none for one that is not a comparison, or that takes nulls for values.
     pub(in crate::query) const fn of(operator: Operator) -> Option<Self> {
         Some(match operator {
             Operator::Eq => Self::Eq,

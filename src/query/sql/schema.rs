@@ -29,7 +29,7 @@ pub(in crate::query) enum Content {
     Cluster,
     /// Documents in its cluster.
     ClusterSize,
-    /// Suites of which it has an item.
+    /// Suites with an item in it.
     ContaminatedBy,
     /// Its text.
     Text,

@@ -166,8 +166,8 @@ pub(in crate::query) fn check_expression(text: &str) -> Result<(), DataFusionErr
     }
 }
 
-/// Smaller batches for a plan that carries texts, or a long constant beside every row, so that memory stays
-/// bounded: of the engine's operators, and of the scans, which are told as many rows.
+/// Smaller batches for a plan that carries texts, or a long constant beside every row, so that memory stays bounded: of
+/// the engine's operators, and of the scans, which get as many rows.
 pub(in crate::query) fn size_batches(state: &mut SessionState, plan: &LogicalPlan) {
     let config = state.config();
     let mut rows = config.batch_size();

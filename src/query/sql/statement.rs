@@ -106,9 +106,9 @@ impl std::fmt::Debug for Rows {
 /// part of it is at.
 ///
 /// # Errors
-/// [`QueryError`]: a statement that is no query or cannot be planned; [`QueryError::Interrupted`];
-/// [`QueryError::Store`] for a snapshot that there is not, with those that there are. What fails while it runs comes as a
-/// row would.
+/// [`QueryError`]: a statement that is not a query or cannot be planned; [`QueryError::Interrupted`];
+/// [`QueryError::Store`] for a snapshot that there is not, with those that there are. What fails while it runs comes as
+/// a row would.
 pub fn sql(view: &View, query: impl Into<SqlQuery>) -> Result<Rows, QueryError> {
     let (view, query) = (view.clone(), query.into());
     let interrupt = query.interrupt.clone();

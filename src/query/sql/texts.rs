@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType, Int64Type};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::ColumnarValue;
 
-/// Bytes that a value which is no text takes as one, at most.
+/// Bytes that a value which is not text takes as one, at most.
 const NUMBER: u64 = 32;
 
 /// An argument, row by row.

@@ -6,7 +6,8 @@ use datafusion::sql::sqlparser::tokenizer::{Location, TokenWithSpan, Tokenizer, 
 
 pub(super) static DIALECT: CorpusDialect = CorpusDialect;
 
-/// The tokens of `sql` with their places, without a mark of byte order, up to the first thing that is none, and what is wrong with that.
+/// The tokens of `sql` with their places, without a mark of byte order, up to the first that is invalid, and what is
+/// wrong with it.
 pub(super) fn tokens(sql: &str) -> (Vec<TokenWithSpan>, Option<TokenizerError>) {
     let mut tokens = Vec::new();
     let sql = without_byte_order_mark(sql);

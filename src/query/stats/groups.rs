@@ -9,7 +9,7 @@ use crate::store::{NumberBlock, View, system_fields};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Groups that are told apart by language.
+/// Groups up to which languages are distinguished.
 const MOST: usize = 1000;
 
 /// The documents of a source and a language.
@@ -19,7 +19,7 @@ const MOST: usize = 1000;
 pub struct GroupStats {
     /// The name of the source.
     pub source: String,
-    /// The language; none for documents without one, or where languages are not told apart.
+    /// The language; none for documents without one, or if languages are not distinguished.
     pub language: Option<String>,
     /// What all of them come to.
     pub all: DocumentCounts,

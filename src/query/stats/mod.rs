@@ -56,7 +56,7 @@ pub struct Stats {
     pub kept: DocumentCounts,
     /// The same by source and language.
     pub groups: Vec<GroupStats>,
-    /// Whether languages are not told apart, because there would be more than 1,000 groups.
+    /// Whether languages are not distinguished, because there would be more than 1,000 groups.
     pub is_by_source_alone: bool,
     /// Lengths and declared numbers: of all documents, and of those that are kept.
     pub columns: Vec<ColumnStats>,
@@ -65,7 +65,7 @@ pub struct Stats {
     /// Values of declared fields that are of another type, and so null; fields without any are left out.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub misfits: Vec<MisfitStats>,
-    /// Why records were not read, by source; none with a condition or a snapshot, since they are no documents.
+    /// Why records were not read, by source; none with a condition or a snapshot, since they are not documents.
     pub rejects: Vec<RejectStats>,
 }
 

@@ -5,7 +5,7 @@ use crate::store::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Reasons of a source that are told apart; they may have words of the input in them.
+/// Number of reasons of a source that are listed; they may quote the input.
 const MOST: usize = 64;
 /// What stands for the others.
 const OTHERS: &str = "(others)";

@@ -149,7 +149,7 @@ pub struct FieldRecord {
 }
 
 impl FieldRecord {
-    /// Of a field of which nothing is indexed yet.
+    /// Of a field without any indexed value yet.
     #[must_use]
     pub fn begin(field: &FieldDeclaration, expression: Option<&str>) -> Self {
         Self {
@@ -280,7 +280,7 @@ pub struct CommitRecord {
 }
 
 impl CommitRecord {
-    /// One of that kind about a subject, of which nothing else is on record.
+    /// A record of that kind about a subject, with nothing else.
     #[must_use]
     pub fn about(kind: &str, subject: impl Into<String>) -> Self {
         Self { kind: kind.to_owned(), subject: subject.into(), ..Self::default() }
@@ -388,7 +388,7 @@ pub struct SuiteRecord {
     pub items: u32,
     /// Of these, those without an answer.
     pub weak: u32,
-    /// Items of which nothing is long enough to be looked for.
+    /// Items without any part long enough to search for.
     pub unsearchable: u32,
     /// Distinct n-grams.
     pub grams: u32,

@@ -222,7 +222,7 @@ fn damage(error: StoreError) -> Result<(), StoreError> {
     }
 }
 
-/// Documents of which a row that follows from nothing else cannot be read.
+/// Documents with an unreadable primary row.
 #[derive(Default)]
 struct LostDocuments(BTreeMap<&'static str, RoaringTreemap>);
 

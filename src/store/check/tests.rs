@@ -14,7 +14,7 @@ struct Damaging {
 }
 
 impl Damaging {
-    /// The families of which a row is at fault while `key` stands there with `value`.
+    /// The families with a faulty row while `key` has `value`.
     fn faults<C: StoreFamily>(&mut self, key: &[u8], value: &[u8]) -> Vec<String> {
         self.writer.db.put_cf(&family_handle::<C>(&self.writer.db).unwrap(), key, value).unwrap();
         self.writer.refresh_view().unwrap();

@@ -25,7 +25,7 @@ pub struct AnyRow<'a> {
 }
 
 impl AnyRow<'_> {
-    /// Whether it is an item of a suite: what was read of a file that is no document.
+    /// Whether it is an item of a suite: what was read of a file that is not a document.
     pub fn is_suite_item(&self) -> bool {
         self.family == Suites::NAME && SuiteKey::decode(self.key).is_ok_and(|key| key.row > 0)
     }

@@ -33,7 +33,7 @@ pub trait RowKind {
 /// One column family: a unit struct whose doc gives key, value, writer and readers. As a kind it is that of all its
 /// rows: `check` asks its decoder about every one.
 pub trait StoreFamily: RowKind<Family = Self, Key: StoreKey> {
-    /// What is told of it.
+    /// Its description.
     const INFO: FamilyInfo;
     /// Whether it has the records of tokenizers, which a view holds whole.
     const IS_TOKENIZERS: bool = matches!(Self::INFO.name.as_bytes(), b"tokenizers");
@@ -249,7 +249,7 @@ pub(in crate::store) fn damaged_table(
     unopened_table(db, families, error.into_string())
 }
 
-/// The same of words, of which nothing is known but that they are RocksDB's.
+/// The same for a text that only RocksDB gives.
 pub(in crate::store) fn unopened_table(
     db: &DB,
     families: &[FamilyInfo],

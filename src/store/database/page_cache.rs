@@ -1,7 +1,7 @@
 //! Blocks of numbers that a read had to put together from patches, kept for later reads of the same moment.
 //!
 //! RocksDB caches what lies in its tables. A block that is there in patches it puts together for every read: half a
-//! millisecond for 65,536 values, of which a look-up wants one. A moment never changes, so what was read of it once
+//! millisecond for 65,536 values, and a look-up needs one of them. A moment never changes, so what was read of it once
 //! holds as long as it is there; every other moment of the database begins with none.
 
 use crate::model::ColumnId;
@@ -50,7 +50,7 @@ impl PageCache {
         Self(Arc::new(Mutex::new(CacheState { room, ..CacheState::default() })))
     }
 
-    /// Those of a moment that is none of the others.
+    /// Those of any other view.
     pub(in crate::store) fn of_moment(&self) -> MomentPages {
         let mut kept = self.kept();
         kept.moments += 1;

@@ -222,8 +222,8 @@ impl<'a, K: RowKind> RowCursor<'a, K> {
         expect_row::<K>(key, value).map(Some)
     }
 
-    /// The rows of the kind that are left, of each what `take` makes of it: those of which it makes nothing, and those
-    /// of other kinds, are passed over. Ends behind an error.
+    /// The other rows of the kind, each as `take` converts it: those that it does not convert, and those of other
+    /// kinds, are passed over. Ends behind an error.
     pub(in crate::store) fn filter_map<T>(
         mut self,
         mut take: impl FnMut(K::Key, K::Value<'_>) -> Option<T>,

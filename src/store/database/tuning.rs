@@ -133,7 +133,7 @@ fn described(
 ) -> Vec<ColumnFamilyDescriptor> {
     // The lock-free cache: the sharded LRU never admits a filter larger than one shard.
     let cache = Cache::new_hyper_clock_cache(memory.cache, 0);
-    // Options made anew come with a cache of 6 MB that nothing uses, and take longer to make than a table to open.
+    // New options come with a cache of 6 MB that nothing uses, and take longer to make than a table to open.
     let plain = Options::default();
     let options = |family| finished(family, family_options(family, &cache, plain.clone()));
     list.iter().map(|family| ColumnFamilyDescriptor::new(family.name, options(family))).collect()
@@ -224,7 +224,7 @@ fn family_options(family: &FamilyInfo, cache: &Cache, mut options: Options) -> O
         }
         FamilyShape::Bitmaps => {
             options.set_merge_operator("bitmaps.v1", merge::bitmaps_full, merge::bitmaps_partial);
-            // A bitmap that every small commit changes and reads: reading it must not merge them all anew.
+            // A bitmap that every small commit changes and reads: reading it must not merge them all again.
             options.set_max_successive_merges(16);
             table.set_block_size(16 << 10);
         }

@@ -20,7 +20,7 @@ pub(in crate::store) struct LostKeys {
 /// Reads every row; answers where they cannot be read.
 ///
 /// # Errors
-/// [`StoreError::Interrupted`]; what is no damage.
+/// [`StoreError::Interrupted`]; what is not damage.
 pub(in crate::store) fn whole_rows<C: StoreFamily>(
     pinned: &PinnedMoment,
     context: &Context<'_>,

@@ -17,7 +17,7 @@ store_family! {
 }
 
 /// What a document can be blocked by beside its sketch, the strictest first: its text, of so many bytes, its identity,
-/// if a key was given, and its normalised text, of so many words. All empty texts are alike, and so are those of which
+/// if a key was given, and its normalised text, of so many words. All empty texts are alike, and so are those whose
 /// nothing is left: they say nothing.
 #[must_use]
 pub fn block_hashes(

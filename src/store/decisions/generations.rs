@@ -85,7 +85,7 @@ impl StoreWriter {
 }
 
 impl CommitBatch<'_> {
-    /// Stores how far a re-decision came; none when there is none any more. `commit` is filled in.
+    /// Stores how far a re-decision came; `None` when it has ended. `commit` is filled in.
     ///
     /// # Errors
     /// [`StoreError`] when the record cannot be encoded.

@@ -20,10 +20,10 @@ store_family! {
     "empty"
 }
 
-/// The root of a lineage in which more meet than are told apart.
+/// The root of a lineage with more roots than are distinguished.
 pub const TOO_MANY_ROOTS: DocId = DocId(u64::MAX);
 
-/// Roots of one document that are told apart; beyond them it has the root [`TOO_MANY_ROOTS`].
+/// Roots of one document that are distinguished; beyond them it has the root [`TOO_MANY_ROOTS`].
 const MOST: usize = 32;
 
 /// The roots of a document: empty says that it is its own.

@@ -220,7 +220,7 @@ fn joined<P>(
     })
 }
 
-/// Whose witness a change of a match takes a document from, and whom it gives it: whether it joined is told with each.
+/// The witness that loses a document by a change of a match, and the one that gets it, each with whether it joined.
 pub(in crate::store) fn member_changes(
     before: Option<&Match>,
     now: Option<&Match>,

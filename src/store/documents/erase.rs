@@ -29,8 +29,8 @@ pub struct Erasure<'a> {
 }
 
 impl CommitBatch<'_> {
-    /// Erases a removed document: an empty one without fields and key, of which nothing is known, stands in its place.
-    /// Its text must have moved to those that it lends it to ([`CommitBatch::move_text`]).
+    /// Erases a removed document: an empty one without fields and key takes its place. Its text must have moved to
+    /// those that it lends it to ([`CommitBatch::move_text`]).
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read or encoded.

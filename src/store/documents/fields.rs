@@ -136,8 +136,8 @@ impl View {
         rows.filter_map(|field, record| Some((field, record))).collect()
     }
 
-    /// The keyword of `document` in `field`, whose term is `term`; none when there is no such term. A long
-    /// one, of which the dictionary has head and hash, is read from the document's other fields.
+    /// The keyword of `document` in `field`, whose term is `term`; none when there is no such term. A long one, for
+    /// which the dictionary has head and hash, is read from the document's other fields.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
@@ -217,8 +217,8 @@ impl CommitBatch<'_> {
         self.put::<Meta>(&key, &record::encode("field", &record)?)
     }
 
-    /// Indexes what the metadata of a range of documents have for a field of which nothing of them is indexed yet; the
-    /// same again changes nothing.
+    /// Indexes what the metadata of a range of documents have for a field without any indexed value of these documents;
+    /// the same again changes nothing.
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read.

@@ -129,8 +129,7 @@ fn look<T>(metadata: &str, at: impl FnOnce(&IndexedMembers<'_>) -> T) -> Option<
     IndexedMembers::of(metadata).map(|members| at(&members))
 }
 
-/// The value of a field as it is spelled: of its member, and where there is none of that very name, of members within
-/// one another.
+/// The value of a field as it is spelled: of its member, or, if no member has that name, of members within one another.
 fn spelled<'m>(members: &'m IndexedMembers<'_>, field: &FieldDeclaration) -> Option<&'m str> {
     if let Some(raw) = members.get(field.member()) {
         return Some(raw);

@@ -59,7 +59,7 @@ impl CommitBatch<'_> {
         self.set_members(document, values, &[])
     }
 
-    /// As [`CommitBatch::set_fields`], the value of one field that is being filled and of which nothing is indexed yet of
+    /// As [`CommitBatch::set_fields`], the value of one field that is being filled, without any indexed value yet for
     /// this document: what its metadata have of it already is indexed too.
     ///
     /// # Errors
@@ -177,7 +177,7 @@ impl CommitBatch<'_> {
                 self.number_or_null(system_fields::column_of(*field), document, None);
             }
         }
-        // An earlier release may have stored a number for what is none by today's rule.
+        // An earlier release may have stored a number for a value that is not a number by today's rule.
         for misfit @ (field, _) in &old.misfits {
             let has_keyword = new.keywords.iter().any(|(other, _)| other == field);
             if !has_keyword && !new.misfits.contains(misfit) {
@@ -198,7 +198,7 @@ impl CommitBatch<'_> {
 /// values stand does not tell in which order they were set.
 ///
 /// # Errors
-/// [`serde_json::Error`] for what is no object.
+/// [`serde_json::Error`] for what is not an object.
 pub fn with_fields(
     object: &str,
     values: &[(&str, &RawValue)],

@@ -80,7 +80,7 @@ impl View {
         self.pinned().read_copy::<Sketches, _>(&DocumentKey { document: owner })
     }
 
-    /// What dedup compares of a document: its text, or, if the policy says so, what is said in its turns.
+    /// The text by which dedup compares a document: its own, or, by the policy, the content of its turns.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// What writes the bytes of a file that is put into a place.
 pub(crate) type Fill<'a> = &'a mut dyn FnMut(&mut dyn Write) -> Result<(), StoreError>;
 
-/// A place for backups. Names have `/` between their parts. What a place says that is no file system is within the
+/// A place for backups. Names have `/` between their parts. What a place says that is not a file system is within the
 /// input or output error of a [`StoreError::Io`].
 pub(crate) trait BackupPlace {
     /// What messages call a file; the place itself where the name is empty.
@@ -20,7 +20,7 @@ pub(crate) trait BackupPlace {
     /// The directory on disk, where the place is one.
     fn directory(&self) -> Option<&Path>;
 
-    /// Takes the right to add and drop, of which there is one; none where a place has no such thing.
+    /// Takes the lock for adding and dropping; `None` if a place has no such lock.
     ///
     /// # Errors
     /// [`StoreError::BackupsLocked`] when another process has it; [`StoreError::Io`].
@@ -72,7 +72,7 @@ impl BackupFolder {
         self.root.join("files")
     }
 
-    /// Adds the entries of a directory, as names behind `before`; none where it is none.
+    /// Adds the entries of a directory, as names after `before`; nothing if it is not a directory.
     fn look(
         path: &Path,
         before: &str,

@@ -8,8 +8,8 @@
 //! marks/adding-ID      elsewhere: somebody adds; `dropping-ID`: somebody drops
 //! ```
 //!
-//! A file that several backups have is there once. What was copied by a process that was killed is no part of a backup;
-//! the next one takes it over where it is whole, and dropping clears the rest.
+//! A file that several backups have is there once. What was copied by a process that was killed is not a part of a
+//! backup; the next one takes it over where it is whole, and dropping clears the rest.
 //!
 //! Nobody may drop while somebody adds: what is added is named by no manifest yet. Where a place has no lock, who comes
 //! writes a mark first and looks at the marks of others after it, so that of two at least one sees the other and goes.
@@ -77,7 +77,7 @@ enum BackupHold<'a> {
 impl Drop for BackupHold<'_> {
     fn drop(&mut self) {
         if let Self::Mark { place, name } = self {
-            // One that stays is told of by the next drop, with the way out.
+            // The next drop reports one that stays, with the way out.
             let _ = place.remove(&[name]);
         }
     }
@@ -358,7 +358,8 @@ impl<'a> BackupDirectory<'a> {
         Ok((good, faults))
     }
 
-    /// What is wrong with the bytes of that hash. That a store of objects cannot be asked is no fault of its objects.
+    /// What is wrong with the bytes of that hash. That a store of objects cannot be asked is not a fault of its
+    /// objects.
     fn wrong(
         &self,
         blake3: &str,

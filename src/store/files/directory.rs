@@ -170,7 +170,7 @@ impl CorpusDirectory {
         }
     }
 
-    /// Writes the format line; last of `init`, so that a half-made corpus is none.
+    /// Writes the format line; last of `init`, so that a half-made corpus is not taken for one.
     pub(in crate::store) fn write_format(&self, version: u32) -> Result<(), StoreError> {
         let line = format!("corpusdb {version} {}\n", env!("CARGO_PKG_VERSION"));
         write_whole(&self.root, FORMAT, line.as_bytes())
@@ -184,7 +184,7 @@ impl CorpusDirectory {
         }
     }
 
-    /// The format version in the format line: refuses what is no corpus and what is newer than `supported`.
+    /// The format version in the format line: refuses what is not a corpus and what is newer than `supported`.
     pub(in crate::store) fn read_format(&self, supported: u32) -> Result<u32, StoreError> {
         let not_a_corpus =
             || StoreError::NotACorpus { path: self.root.clone(), taken: self.is_taken() };

@@ -1,4 +1,4 @@
-//! The commit journal beside the database: proof of which commits were acknowledged.
+//! The commit journal beside the database: proof of the acknowledged commits.
 //!
 //! 24-byte records, little-endian, of two kinds that their checksums tell apart. A commit: commit u64,
 //! documents u64, xxh3-64 of both. A place: number of a write-ahead log u64, length u64 that it has at

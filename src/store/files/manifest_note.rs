@@ -52,7 +52,7 @@ impl ManifestLength {
         format!("MANIFEST-{:06}", self.number)
     }
 
-    /// Number and length of the manifest in use, all of which is on the disk; none while it is replaced.
+    /// Number and length of the manifest in use, which is completely on the disk; `None` while it is replaced.
     fn synced(place: &CorpusDirectory) -> Option<Self> {
         // Measured before it is synced: what is appended meanwhile is not claimed.
         let found = Self::now(place)?;
@@ -62,7 +62,7 @@ impl ManifestLength {
 }
 
 impl ManifestNote {
-    /// What was noted last; a torn note is none.
+    /// The last note; a torn note does not count.
     pub(in crate::store) fn read(place: &CorpusDirectory) -> Result<Option<Self>, StoreError> {
         let path = place.manifest_note();
         match std::fs::read(&path) {

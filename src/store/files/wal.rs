@@ -77,8 +77,8 @@ pub(in crate::store) fn oldest_needed(db: &DB) -> Result<u64, StoreError> {
     Ok(found.unwrap_or(0))
 }
 
-/// The first log in `database` from `oldest` on that is not what the journal says, as an error; none if all are
-/// whole. That a log is gone is told apart: beside a writer it may have become tables meanwhile.
+/// The first log in `database` from `oldest` on that is not what the journal says, as an error; none if all are whole.
+/// A missing log is an error of its own: beside a writer it may have become tables meanwhile.
 pub(in crate::store) fn lost(
     place: &CorpusDirectory,
     database: &Path,

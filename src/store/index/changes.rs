@@ -109,7 +109,7 @@ impl HalfChanges {
             if document == found.first {
                 first_leaves = true;
             } else if found.more {
-                // One that is no member is none afterwards either.
+                // A document that is not a member is not one afterwards either.
                 self.members.push(IndexEntry::of_member(bucket_of(band, hash), document, true));
             }
         }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// Nanoseconds saved a bucket asked for, most of which are absent.
+/// Nanoseconds saved for each requested bucket; most of them are absent.
 const SAVED: u64 = 1300;
 /// Nanoseconds a byte of the file, and a row when built again.
 const A_BYTE: u64 = 1;
@@ -39,7 +39,7 @@ struct FilterState {
     /// Digest of the file's entries, as far as known.
     saved: Option<u64>,
     file_is_stale: bool,
-    /// Too large, or unreadable: there is none in this process.
+    /// Too large, or unreadable: this process has no filter.
     given_up: bool,
 }
 
@@ -130,7 +130,7 @@ impl FilterCache {
         }
     }
 
-    /// Gives up the filter and its file, most of which is of entries that are gone.
+    /// Drops the filter and its file, which mostly has entries that are gone.
     pub(in crate::store) fn empty(&self) {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         *state = FilterState { chain: state.chain, file_is_stale: true, ..FilterState::default() };

@@ -14,7 +14,7 @@ const FORMAT: u8 = 1;
 const WITH_LEAVERS: u8 = 2;
 /// The value of a first member's entry that says that the bucket has no member any more.
 const VACANT: u64 = 1 << 41;
-/// In the value of a further member's entry: it is none any more.
+/// In the value of a further member's entry: it is no longer a member.
 const LEFT: u64 = 1 << 40;
 /// Most entries of one row: 3.6 MB.
 pub(in crate::store) const MOST: usize = 300_000;

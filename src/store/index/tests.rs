@@ -288,9 +288,9 @@ fn a_large_commit_goes_into_a_run_and_the_filter_lives_on_in_its_file() {
         std::fs::write(&file, bytes).unwrap();
         let mut writer = open(&path);
         agrees(writer.view(), &model, "a stale or damaged file");
-        assert!(writer.bands.gate().is_loaded(), "it was built anew");
+        assert!(writer.bands.gate().is_loaded(), "it was built again");
         writer.flush().unwrap();
-        assert!(std::fs::read(&file).unwrap() != bytes, "it was written anew");
+        assert!(std::fs::read(&file).unwrap() != bytes, "it was written again");
     }
     sound(&path, &store::read(&path, MemoryBudget::within(BUDGET)).unwrap(), "at the end");
 }

@@ -58,7 +58,7 @@ pub(in crate::store) struct StagedRuns {
     pub(in crate::store) runs: Vec<Arc<IndexRun>>,
     /// The runs go as rows.
     pub(in crate::store) as_rows: bool,
-    /// Generations of which nothing is left.
+    /// Generations without entries.
     pub(in crate::store) forgotten: Vec<Range<u32>>,
 }
 

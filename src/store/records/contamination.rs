@@ -279,7 +279,7 @@ impl CommitBatch<'_> {
         Ok(())
     }
 
-    /// Stores a verdict in the place of an earlier one; takes that back where there is none.
+    /// Stores a verdict in the place of an earlier one; `None` deletes that.
     ///
     /// # Errors
     /// [`StoreError`] when the family is absent.

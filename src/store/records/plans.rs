@@ -44,7 +44,7 @@ impl MarksRecord {
         self.lists.len()
     }
 
-    /// Calls `each` with every list, in order; none when it wants no more, or bytes are no lists.
+    /// Calls `each` with every list, in order; none when it wants no more, or bytes are not lists.
     pub fn for_each_list(&self, mut each: impl FnMut(&[u64]) -> Option<()>) -> Option<()> {
         lists(&self.lists, |list| each(list).ok_or_else(|| DecodeError::at(0, "not wanted"))).ok()
     }
@@ -186,7 +186,7 @@ impl View {
         Ok(self.pinned().read::<PlanMarks, _>(&(number, epoch))?.flatten())
     }
 
-    /// The epochs of a plan of which marks are stored, ascending.
+    /// The epochs of a plan with stored marks, ascending.
     ///
     /// # Errors
     /// [`StoreError`] when the rows cannot be read.

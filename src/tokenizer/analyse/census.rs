@@ -48,7 +48,7 @@ pub struct CensusRow {
 pub struct LongToken {
     /// The id of the token.
     pub id: u32,
-    /// The text that it stands for; bytes that are no characters are U+FFFD.
+    /// The text that it stands for; bytes that are not characters are U+FFFD.
     pub text: String,
     /// Characters of the text.
     pub characters: u64,

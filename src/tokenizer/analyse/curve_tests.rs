@@ -48,7 +48,7 @@ fn counted(json: &[u8], texts: &[String]) -> PretokenTable {
     counter.finish()
 }
 
-/// The curve of a tokenizer trained by the options, every point of which has to be what training to its size gives.
+/// The curve of a tokenizer trained by the options, whose points must equal the results of training to each size.
 fn assert_trained(options: &TrainOptions, fewest: usize) -> VocabularyCurve {
     let table = counted(&pipeline(options).expect("pipeline"), &texts());
     let trained = |vocab_size: u32| {

@@ -18,7 +18,7 @@ pub struct AnalysisReport {
     pub grouped_by: String,
     /// The tokenizer that the others are measured against.
     pub reference: String,
-    /// Documents selected, of which the sample was drawn.
+    /// Documents selected, from which the sample was drawn.
     pub selected_documents: u64,
     /// UTF-8 bytes of the texts of the selected documents.
     pub selected_bytes: u64,

@@ -1,4 +1,4 @@
-//! The words of a text (Unicode segmentation), and which tokens are of which word.
+//! The words of a text (Unicode segmentation), and the tokens of each word.
 
 use super::super::error::TokenizerError;
 use unicode_segmentation::UnicodeSegmentation;

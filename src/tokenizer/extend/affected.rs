@@ -13,11 +13,10 @@ use std::collections::{HashMap, HashSet};
 /// Tells whether a text of given ids may get others from an extension of their tokenizer. Never
 /// wrong where it says no; where it says yes the ids are mostly, not always, different.
 ///
-/// *BPE.* New merges rank after all old ones, so an encoder first makes of each pre-token what the base
-/// makes of it, and then the first new merge to apply, if any, joins two ids that the base gave
-/// and that stand side by side. A text is affected if any two adjacent ids are such a pair. (The
-/// two may belong to different pre-tokens, and then nothing changes.) A new character is told by the
-/// bytes or the unknown id that the base gave for it.
+/// *BPE.* New merges rank after all old ones, so an encoder first makes of each pre-token what the base makes of it,
+/// and then the first new merge to apply, if any, joins two ids that the base gave and that stand side by side. A text
+/// is affected if any two adjacent ids are such a pair. (The two may belong to different pre-tokens, and then nothing
+/// changes.) A new character is recognised by the bytes or the unknown id that the base gave for it.
 ///
 /// *WordPiece.* The longest prefix of a word is taken, so a word changes only if it begins with a new
 /// entry that is longer than its first token. Words are read off the ids. An unknown word is
@@ -48,7 +47,7 @@ enum Rule {
 }
 
 impl Affected {
-    /// Compares the bytes of two `tokenizer.json`, of which the second extends the first.
+    /// Compares the bytes of two `tokenizer.json`; the second extends the first.
     ///
     /// # Errors
     /// [`ExtendError::NoExtension`] when an old entry differs or stands elsewhere, or anything but
@@ -114,7 +113,7 @@ fn new_tokens(base: &Base, extended: &Base) -> Result<Vec<(u32, String)>, Extend
         file
     };
     let (mut before, mut after) = (without(&base.file), without(&extended.file));
-    // Added tokens may have come behind the old ones, if they are no special ones and found as they stand.
+    // Added tokens may have come behind the old ones, if they are not special and are found unchanged.
     let added =
         |file: &mut Value| file.get_mut("added_tokens").map(Value::take).unwrap_or_default();
     let (old, new) = (added(&mut before), added(&mut after));
@@ -150,7 +149,7 @@ fn new_tokens(base: &Base, extended: &Base) -> Result<Vec<(u32, String)>, Extend
     Ok(new)
 }
 
-/// Ids of which something is known, as bits.
+/// A set of ids, as bits.
 struct Bits(Vec<u64>);
 
 impl Bits {

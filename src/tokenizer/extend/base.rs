@@ -152,7 +152,7 @@ impl Base {
     }
 }
 
-/// Files from before models had a type are told by what they hold.
+/// Files from before models had a type are recognised by their members.
 fn kind(model: &Value) -> Result<Kind, ExtendError> {
     let named = model.get("type").and_then(Value::as_str);
     let guessed = || {

@@ -17,7 +17,7 @@ pub(super) struct Matched {
 }
 
 impl Matched {
-    /// Asks for a text, as the given form of the given term. What becomes of it is told by [`Matched::settle`].
+    /// Asks for a text, as the given form of the given term. [`Matched::settle`] returns the result.
     pub(super) fn ask(&mut self, text: &str, term: usize, form: usize) {
         self.asked.push((text.to_owned(), term, form));
     }

@@ -632,7 +632,7 @@ fn terms_with_digits_and_hyphens_become_added_tokens_when_asked() {
         (count(of(" COVID-19")), count(of("COVID-19")), count(of(" SARS-CoV-2"))),
         (1, 2, 1)
     );
-    // Which stored ids still hold is told by the text.
+    // The text decides which stored ids are still valid.
     let affected = Affected::between(&BYTE_LEVEL, &extension.json).unwrap();
     assert!(affected.needs_text());
     assert!(affected.is_text_affected(text) && !affected.is_text_affected("COVID 19"));

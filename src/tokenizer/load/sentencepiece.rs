@@ -84,7 +84,7 @@ impl Spaces {
         if let Some(map) = &map {
             check_map(map)?;
         }
-        // A marker that is no token would be joined with the unknown characters before it.
+        // A marker that is not a token would be joined with the unknown characters before it.
         let is_cut = known.spelled().any(|piece| piece == marker)
             && !known.spelled().any(|piece| piece.chars().skip(1).any(|c| marker.contains(c)));
         Ok(Self {

@@ -47,7 +47,7 @@ pub(super) fn compare(
                 let fast_result = fast.encode(text, scratch, ours);
                 match (fast_result, oracle.encode(text, theirs)) {
                     (Ok(()), Ok(())) if ours == theirs => None,
-                    // A text both refuse is no difference: encoding falls back and fails alike.
+                    // A text both refuse is not a difference: encoding falls back and fails alike.
                     (Err(_), Err(_)) => None,
                     // These it leaves to the oracle anyway.
                     (Err(why), Ok(())) if why == DOUBTFUL => None,

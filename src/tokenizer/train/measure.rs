@@ -14,8 +14,8 @@ const PIECE: usize = 4096;
 /// Tokens of each group of a table which was counted with the splits of this `tokenizer.json`.
 ///
 /// # Errors
-/// [`TokenizerError::Load`] when the file is no tokenizer, [`TokenizerError::Encode`] when its model
-/// refuses a pre-token.
+/// [`TokenizerError::Load`] when the file is not a tokenizer, [`TokenizerError::Encode`] when its model refuses a
+/// pre-token.
 pub fn tokens_by_group(json: &[u8], table: &PretokenTable) -> Result<Vec<u64>, TokenizerError> {
     let tokenizer = guard("loading", || tokenizers::Tokenizer::from_bytes(json))?
         .map_err(TokenizerError::Load)?;

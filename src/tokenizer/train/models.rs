@@ -120,8 +120,8 @@ fn merged(
     Ok(Merged { vocab, merges })
 }
 
-/// The pieces of a Unigram with their log probabilities: `first`, of which `unknown` is one, then the
-/// others by falling score. The characters of `required` are pieces, whether the words have them or not.
+/// The pieces of a Unigram with their log probabilities: `first`, which contains `unknown`, then the others by falling
+/// score. The characters of `required` are pieces, whether the words have them or not.
 pub(super) fn unigram(
     words: &Words,
     first: &[String],

@@ -33,9 +33,9 @@ pub struct Trained {
     pub report: TrainReport,
 }
 
-/// Trains on a table whose pre-tokens were split by the [`pipeline`] of the same options. `groups`
-/// names the groups of the table. The same input gives the same bytes. Progress is told the phases: the counts
-/// are made ready, the trainer runs; the stock trainers do not tell how far they are.
+/// Trains on a table whose pre-tokens were split by the [`pipeline`] of the same options. `groups` names the groups of
+/// the table. The same input gives the same bytes. The phases are reported to progress: the counts are made ready, the
+/// trainer runs; the stock trainers do not tell how far they are.
 ///
 /// # Errors
 /// As [`TrainOptions::check`]; [`TokenizerError::NoText`], [`TokenizerError::VocabularyTooSmall`] when
@@ -86,7 +86,7 @@ pub fn train(
     })
 }
 
-/// Runs the trainer: the model of the `tokenizer.json`, and how many tokens it has. `fixed` of these are no choice of
+/// Runs the trainer: the model of the `tokenizer.json`, and how many tokens it has. `fixed` of these are not choice of
 /// the trainer.
 fn model(
     prepared: &Prepared,

@@ -69,7 +69,7 @@ pub(in super::super) fn unigrams(
     for (size, pieces) in ended {
         let limit = usize::try_from(size).unwrap_or(usize::MAX);
         let pieces = models::unigram_of_passes(&pieces, &reserved, &required, limit);
-        // Named tokens that have no room are no reason against larger sizes.
+        // Named tokens without room do not rule out larger sizes.
         let Ok(mut pieces) = seeds::into_unigram(pieces, &seeds, reserved.len(), limit) else {
             continue;
         };

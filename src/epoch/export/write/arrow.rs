@@ -64,7 +64,7 @@ impl ShardFormat for Arrow {
             "citation": "", "description": "", "features": features(&self.0), "homepage": "", "license": "",
         });
         for (name, value) in [("state.json", state), ("dataset_info.json", info)] {
-            // Indented as Python does it, but for empty objects, of which there is one.
+            // Indented as Python does it, but for empty objects; there is one.
             let text = format!("{value:#}");
             files.push(write_whole(dir, name, text.as_bytes(), 0)?);
         }

@@ -1,11 +1,10 @@
 //! Writers: rows to files. One module a format, all of the same shape: a [`ShardFormat`] opens shards, a
 //! [`Shard`] takes groups of rows in order and is finished for the list of its files.
 //!
-//! `shards` cuts rows into groups and shards; `table` makes Parquet files of row
-//! groups, `segments` the columns that say what is in a row; `bin` writes token files with their
-//! segment tables, of which `megatron` and the layouts of `raw` are kinds; `blocks` lays out the
-//! shards of `mds` and `litdata`. `limits` refuses what a format cannot hold before anything is
-//! written. No file holds a clock, a path or a random id: the same rows give the same bytes.
+//! `shards` cuts rows into groups and shards; `table` makes Parquet files of row groups, `segments` the columns that
+//! say what is in a row; `bin` writes token files with their segment tables, with `megatron` and the layouts of `raw`
+//! as kinds; `blocks` lays out the shards of `mds` and `litdata`. `limits` refuses what a format cannot hold before
+//! anything is written. No file holds a clock, a path or a random id: the same rows give the same bytes.
 
 mod arrow;
 mod bin;
@@ -118,7 +117,7 @@ struct Options {
     unpacked: bool,
     /// blake3 of the plan, in hexadecimal.
     plan: String,
-    /// What is said of a row beside its ids and segments.
+    /// The columns of a row besides its ids and segments.
     columns: Vec<Column>,
     /// Whether segment tables say what is trained on: documents do.
     said: bool,
@@ -154,7 +153,7 @@ impl Options {
         Ok(())
     }
 
-    /// What a trainer is told is trained on of a row; none: all of it.
+    /// The loss mask of a row for the trainer; `None`: train on all of it.
     fn trained<'a>(&self, row: &'a FilledRow) -> Option<&'a [LossSpan]> {
         row.trained.as_deref().filter(|_| !self.ignore_loss)
     }

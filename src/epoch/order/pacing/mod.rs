@@ -51,10 +51,10 @@ pub struct Pace {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PacingError {
-    /// The share at the beginning is no share.
+    /// The share at the beginning is not a share.
     #[error("curriculum c0 is {0}, not a share from 0 to 1")]
     BadStart(f64),
-    /// The root is none.
+    /// The root is not a number above 0.
     #[error("curriculum root-p has p = {0}; give a number above 0")]
     BadRoot(f64),
     /// A curriculum in steps that names none.

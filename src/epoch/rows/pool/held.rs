@@ -115,7 +115,7 @@ impl Held {
         Ok(parts)
     }
 
-    /// Those of `documents` of which anything is packed.
+    /// The `documents` that have packed tokens.
     ///
     /// # Errors
     /// As [`Lengths::of`].

@@ -149,7 +149,7 @@ impl PoolRows {
         self.held.parts(block)
     }
 
-    /// Those of `documents` of which anything is packed.
+    /// The `documents` that have packed tokens.
     ///
     /// # Errors
     /// As [`Lengths::of`].

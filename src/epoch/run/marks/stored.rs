@@ -86,7 +86,7 @@ fn written(mark: &Mark) -> Vec<u64> {
     list
 }
 
-/// None where the lists are no marks of such an epoch.
+/// None where the lists are not marks of such an epoch.
 fn read(opened: &Opened, arrangement: &Arrangement, record: &MarksRecord) -> Option<Marks> {
     let mut facts: Option<[u64; 3]> = None;
     let mut end: Option<Mark> = None;

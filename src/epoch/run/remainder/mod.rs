@@ -25,7 +25,7 @@ pub(in crate::epoch) struct Remainder {
     pub plan: String,
     /// Rows of its run that are consumed.
     pub next_row: u64,
-    /// Layer `k`: documents of which more than `k` whole copies are still to come.
+    /// Layer `k`: documents with more than `k` whole copies still to come.
     layers: Vec<RoaringTreemap>,
     /// Parts still to come of the others, ascending.
     parts: Vec<Fragment>,
@@ -43,7 +43,7 @@ impl Remainder {
     /// What is left of the plan of `opened` after `next_row` rows of its run.
     ///
     /// # Errors
-    /// [`EpochError::Recipe`] when the run is not that long, or row `next_row` is none that was given;
+    /// [`EpochError::Recipe`] when the run is not that long, or row `next_row` was never given;
     /// [`EpochError::Interrupted`]; [`EpochError::Store`].
     pub fn of(
         opened: &Arc<Opened>,
@@ -157,7 +157,7 @@ impl Remainder {
         Ok(())
     }
 
-    /// Whether nothing that is packed is left of a pass of which the open window gave rows.
+    /// Whether a pass with rows in the open window has no packed tokens left.
     fn is_over(
         &self,
         source: &SourceRows,
@@ -234,8 +234,7 @@ fn leave_partial(
     Ok(())
 }
 
-/// Adds one more copy of every document of `more` to layers of which layer `k` has those that come more
-/// than `k` times.
+/// Adds one more copy of every document of `more` to layers; layer `k` has the documents that come more than `k` times.
 fn add_copies(layers: &mut Vec<RoaringTreemap>, mut more: RoaringTreemap) {
     for layer in layers.iter_mut() {
         let carried = &*layer & &more;

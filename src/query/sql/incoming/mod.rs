@@ -56,7 +56,7 @@ impl IncomingCondition {
     /// Reads a condition. Functions may make texts of a share of `memory`. It blocks.
     ///
     /// # Errors
-    /// [`QueryError::Incoming`] for what is no condition, or not the same each time.
+    /// [`QueryError::Incoming`] for what is not a condition, or not the same each time.
     pub fn new(sql: &str, memory: u64) -> Result<Self, QueryError> {
         let unusable = |why: String| QueryError::Incoming { condition: shown(sql), why };
         session::check_expression(sql).map_err(|error| unusable(words(&error)))?;

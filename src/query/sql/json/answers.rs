@@ -50,8 +50,7 @@ impl Answer {
         }
     }
 
-    /// The answers for parts, of which there may be none: then there is no answer either. `Contains` is never null but
-    /// where the text is.
+    /// The answers for parts; a missing part has no answer. `Contains` is never null but where the text is.
     pub(super) fn all<'j>(
         self,
         parts: impl Iterator<Item = Option<Part<'j>>>,
@@ -116,7 +115,7 @@ fn int(json: &str) -> Option<i64> {
     }
     let number = serde_json::from_str::<f64>(json).ok()?;
     let is_whole = number.fract() == 0.0 && (-BEYOND..BEYOND).contains(&number);
-    // Digits beyond the range are no whole number of 64 bits, however they are rounded.
+    // Digits beyond the range are not an integer of 64 bits, however they are rounded.
     (is_whole && json.contains(['.', 'e', 'E'])).then_some(number as i64)
 }
 

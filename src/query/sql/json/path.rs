@@ -8,7 +8,7 @@ use std::fmt;
 /// One step of a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step<'s> {
-    /// A member of an object, or an element of an array where it is spelt as a number. What is no member's name as a
+    /// A member of an object, or an element of an array where it is spelt as a number. What is not a member's name as a
     /// whole is cut at its first dot.
     Text(&'s str),
     /// An element of an array, from 0; below 0 from its end.

@@ -60,7 +60,7 @@ impl DataFile {
         name.strip_suffix(ending).is_some_and(|name| name.ends_with('.'))
     }
 
-    /// The value of a column of its directories, of which it is one.
+    /// The value of one of the columns in the names of its directories.
     pub(super) fn partition(&self, column: &str) -> Option<Option<&str>> {
         let mut partitions = self.partitions.iter();
         partitions.find(|(name, _)| name == column).map(|(_, value)| value.as_deref())

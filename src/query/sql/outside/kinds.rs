@@ -13,7 +13,7 @@ const MOST_MEMBERS: usize = 200;
 /// 2^53: a double holds every whole number up to it.
 const EXACT: i64 = 9_007_199_254_740_992;
 
-/// One value of a row; null is none.
+/// One value of a row, or null.
 #[derive(Clone, Debug)]
 pub(super) enum CellValue<'r> {
     /// As JSON spells it; lists and objects in canonical form.
@@ -33,7 +33,7 @@ pub(super) enum ValueKind {
     Bool,
     /// Whole numbers that a double holds too.
     Int,
-    /// Whole numbers of 64 bits, some of which a double does not hold.
+    /// Integers of 64 bits; a double cannot represent all of them.
     Long,
     Float,
     /// Texts; of any other value that which spells it.

@@ -99,7 +99,7 @@ pub(super) fn read_options(kind: FileKind, file: &DataFile, longest: usize) -> R
 /// The columns of the first records of one of so many files.
 ///
 /// # Errors
-/// [`QueryError::File`], when it cannot be read, or has what is no record.
+/// [`QueryError::File`], when it cannot be read, or has what is not a record.
 pub(super) fn head(
     file: &DataFile,
     options: &ReadOptions,
@@ -322,7 +322,7 @@ impl<'f> FileRows<'f> {
     }
 }
 
-/// The text of an object without halves of surrogate pairs, which are no text.
+/// The text of an object without halves of surrogate pairs, which are not text.
 fn plain(object: Cow<'_, [u8]>) -> Result<Cow<'_, str>, Cow<'_, [u8]>> {
     match object {
         object if may_have_half_pairs(&object) => Err(object),
@@ -408,7 +408,7 @@ impl FileRow<'_> {
     /// Calls `take` with the values that were asked for, but for those of CSV that are null, and where they belong.
     ///
     /// # Errors
-    /// Why it is no row; else the first error of `take`.
+    /// Why it is not a row; else the first error of `take`.
     fn each(
         &self,
         table: CsvOptions,

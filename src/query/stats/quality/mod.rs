@@ -26,7 +26,7 @@ use scored::Scored;
 use std::cmp::Reverse;
 use walk::Walk;
 
-/// Sources that are told apart, those with most kept documents.
+/// Number of sources that are listed: those with most kept documents.
 const SOURCES: usize = 16;
 /// Documents whose scores are held at once.
 const TOGETHER: usize = 4096;

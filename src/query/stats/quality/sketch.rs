@@ -6,7 +6,7 @@ use crate::query::stats::{ColumnStats, StatsValue};
 
 /// Bins of a doubling: values of one bin differ by less than one in 256.
 const BINS: u64 = 256;
-/// Doublings that are told apart: from 2^-24, below which all is one bin, to 2^40.
+/// Doublings that are distinguished: from 2^-24, below which all is one bin, to 2^40.
 const DOUBLINGS: u64 = 64;
 const LEAST: u64 = 1023 - 24;
 

@@ -1,4 +1,4 @@
-//! What is told of rules and scores.
+//! Reports about rules and signals.
 
 use crate::query::snapshots::DocumentCounts;
 use crate::query::stats::{ColumnStats, SourceSpread, StatsValue};
@@ -22,7 +22,7 @@ pub struct QualityReport {
     pub removes: DocumentCounts,
     /// The same by source, those with most kept documents first, at most 16.
     pub sources: Vec<QualitySource>,
-    /// Sources that are not told apart. They are in all other counts.
+    /// Sources that are not listed. They are in all other counts.
     pub sources_left_out: u64,
     /// Each rule of the set, in the order in which it was published.
     pub rules: Vec<QualityRule>,
@@ -108,6 +108,6 @@ pub struct QualityScore {
     /// How it is spread among all that were looked at. Quantiles are values that there are: exact for counts below 512,
     /// otherwise at most one part in 256 too low.
     pub spread: ColumnStats,
-    /// The same by source, as far as they are told apart.
+    /// The same by source, for listed sources.
     pub sources: Vec<SourceSpread>,
 }

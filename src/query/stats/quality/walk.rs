@@ -244,7 +244,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What belongs to sources of which a document was looked at.
+/// State of the sources with a document in the walk.
 fn met<T>(is_met: &[bool], all: impl Iterator<Item = T>) -> impl Iterator<Item = T> {
     all.zip(is_met).filter_map(|(one, is_met)| is_met.then_some(one))
 }

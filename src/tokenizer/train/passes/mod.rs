@@ -128,7 +128,7 @@ fn seeds(words: &[Word], longest: usize) -> Result<Vec<ScoredPiece>, TokenizerEr
     let mut model = Unigram::default();
     guard("training", || trainer.do_train(words.to_vec(), &mut model))?
         .map_err(TokenizerError::Train)?;
-    // What the trainer puts between words is no piece, also where a text has it.
+    // What the trainer puts between words is not a piece, also where a text has it.
     let mut pieces: Vec<ScoredPiece> =
         model.iter().filter(|(piece, _)| piece != "\0").cloned().collect();
     let is_longer = |piece: &str| piece.chars().nth(1).is_some();
