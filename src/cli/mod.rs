@@ -1,6 +1,6 @@
 //! The command line: one file a verb, each with its `Args` and `run`. Sees only the public API.
 //!
-//! stdout is data, stderr is talk. Exit codes: 0 done; 1 done, but the answer is bad (faults found,
+//! Answers go to stdout, notes and errors to stderr. Exit codes: 0 done; 1 done, but the answer is bad (faults found,
 //! verification failed, nothing under that key); 2 failed; 130 interrupted, the corpus consistent.
 //!
 //! The binary calls `main`; the Python package, which has the command too, calls `main_from` and shows the same pages

@@ -1,4 +1,4 @@
-//! N-grams that many texts of several sources have: they are nobody's, and count for nothing.
+//! Common n-grams: many texts of several sources have them, so they are no evidence and are ignored.
 
 use crate::model::{GramPlace, Sightings, SourceId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +78,7 @@ impl Common {
         self.whole.get(&item).is_some_and(|count| self.is_common(count))
     }
 
-    /// The tokens that count for nothing within pieces.
+    /// The tokens that are ignored within pieces as common.
     pub fn tokens(&self) -> impl Iterator<Item = GramPlace> {
         let common = self.tokens.iter().filter(|(_, count)| self.is_common(count));
         common.map(|(place, _)| *place)

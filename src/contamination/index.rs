@@ -16,9 +16,9 @@ pub struct SuiteIndex {
     parts: BTreeMap<(u32, SuitePart), Part>,
     /// Tokens of short questions.
     pub(super) short: BTreeMap<u32, u32>,
-    /// Short questions that count for nothing.
+    /// Short questions that are ignored as common.
     pub(super) common: BTreeSet<u32>,
-    /// Tokens that count for nothing within pieces.
+    /// Tokens that are ignored within pieces as common.
     common_tokens: BTreeSet<GramPlace>,
 }
 

@@ -170,13 +170,13 @@ fn a_short_question_counts_as_a_whole_with_its_answer_near_it() {
 }
 
 #[test]
-fn what_many_items_or_documents_have_says_nothing_of_any() {
+fn common_ngrams_are_ignored() {
     let form =
         "Which of the following statements about the matter in hand is the one that is true here";
     let items: Vec<SuiteItem> =
         (0..MOST_ITEMS + 1).map(|n| item(&format!("{form} w{n} x{n} y{n} z{n}"), "it")).collect();
     assert!(evidence(&items, form).is_empty());
-    // Of an item of its own, the same words are evidence, until documents of several sources have them.
+    // In a single item the same words are evidence, until documents of several sources have them.
     let items = [item(&format!("{form} of all"), "it")];
     let Ok(mut index) = SuiteIndex::of(rows(&build(&items)), 1);
     let found = look(&items, form);

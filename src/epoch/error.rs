@@ -145,7 +145,7 @@ pub enum EpochError {
     #[error("writing the stream")]
     Output(#[source] std::io::Error),
     /// A row, batch or rank that there is not.
-    #[error("there is no {what} {asked}: there are {there_are}, the first is 0")]
+    #[error("{what} {asked} is out of range: {}", range(what, *there_are))]
     OutOfRange {
         /// `row`, `batch` or `rank`.
         what: &'static str,
@@ -400,5 +400,13 @@ impl From<EpochError> for Error {
 impl From<ShardError> for Error {
     fn from(error: ShardError) -> Self {
         EpochError::from(error).into()
+    }
+}
+
+/// The numbers that there are, counted from 0.
+fn range(what: &str, count: u64) -> String {
+    match count.checked_sub(1) {
+        None => format!("there is no {what}"),
+        Some(last) => format!("there are {count}, 0 to {last}"),
     }
 }

@@ -100,7 +100,7 @@ pub struct DecisionOptions {
     pub normaliser: Option<Normaliser>,
 }
 
-/// A whole policy: a profile, and what is to be otherwise than in it.
+/// A whole policy: a profile with overrides; `None` keeps the profile's value.
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "cli", derive(clap::Args), command(next_help_heading = "Deduplication"))]
 pub struct PolicySettings {

@@ -46,7 +46,7 @@ impl LegendEntry {
     }
 }
 
-/// What a drawing is called and what it shows, for those who do not see it.
+/// Title and description of a drawing, for screen readers.
 pub(super) struct AltText {
     pub(super) title: String,
     pub(super) shows: String,

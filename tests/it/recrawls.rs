@@ -52,7 +52,7 @@ fn a_file_that_comes_again_after_another_superseded_its_keys_wins_again() {
     pour(&mut writer, std::slice::from_ref(&a), &options(1 << 20));
     pour(&mut writer, std::slice::from_ref(&b), &options(1 << 20));
     assert_eq!(stands(&writer), told(&new));
-    // The later ingest wins: of the keys that both have, `a`; the others are not of its saying.
+    // The later ingest wins: keys of both files get the content of `a`; keys not in `a` keep the content of `b`.
     let report = pour(&mut writer, std::slice::from_ref(&a), &options(2 << 10));
     assert_eq!((report.added, report.updated, report.unchanged), (40, 40, 0));
     let mixed: Vec<Page> = old.iter().chain(&new[40..]).cloned().collect();

@@ -121,8 +121,8 @@ impl Model {
         true
     }
 
-    /// Takes a file that has not changed once more: what it says wins again where another file's records
-    /// won since. `reread`: it is read whatever came since.
+    /// Ingests an unchanged file again: its versions win again over those of other files since. `reread`: it is read in
+    /// any case.
     pub fn take_again(&mut self, source: &str, path: &str, pages: &[Page], reread: bool) {
         if !reread && !self.overtaken.iter().any(|(file, _)| file == path) {
             return;

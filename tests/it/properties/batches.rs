@@ -120,7 +120,7 @@ fn empty_batches_and_ends_are_said() {
     // A stream past the end was silence and exit 0.
     for from in [batches, batches + 7] {
         let ran = stream(&place, &text, &["--from-batch", &from.to_string()]);
-        ran.fails(&["there is no batch", &format!("there are {batches}")]);
+        ran.fails(&["is out of range", &format!("there are {batches}")]);
     }
     stream(&place, &text, &["--from-batch", &(batches - 1).to_string()]).good();
     let divided = format!("{PADDED}{NONE}[batch]\nrows = 6\n");

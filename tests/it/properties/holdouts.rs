@@ -320,7 +320,7 @@ fn the_sides_of_a_snapshot_never_change() {
     assert_eq!(hash(&pages), before);
 }
 
-/// Documents in which lineages with different coins met were left out of both sides without a word.
+/// Documents with a family on each side were left out of both without a report.
 #[test]
 fn documents_on_neither_side_are_counted_and_said() {
     let mut pages = Pages::new(&KeepOrder::First);
