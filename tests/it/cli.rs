@@ -153,7 +153,8 @@ fn digits_name_an_id_and_key_digits_a_key() {
     // Document 0 has the key 1, document 1 the key `id:0`.
     let pages = scratch.write("pages.jsonl", format!("{}\n{}\n", page(1), page(2)));
     corpusdb(&["ingest", &corpus, &pages, "--source", "web", "--id-field", "n"]).good();
-    let shown = |name: &str| corpusdb(&["show", &corpus, name, "--json"]).good().json()["id"].clone();
+    let shown =
+        |name: &str| corpusdb(&["show", &corpus, name, "--json"]).good().json()["id"].clone();
     assert_eq!([shown("1"), shown("id:1"), shown("key:1")], [1, 1, 0]);
     assert_eq!([shown("id:0"), shown("key:id:0")], [0, 1]);
     corpusdb(&["show", &corpus, "7"]).fails(&["ids 0 to below 2", "`key:7`"]);
