@@ -86,7 +86,7 @@ pub enum RejectReason {
     NoText(String),
     /// The text field is not a string.
     TextNotString(String),
-    /// The id field is absent, null, blank, or neither a text nor a whole number.
+    /// The id field is absent, null, blank, or neither a string nor an integer.
     BadId(String),
     /// The bytes are not UTF-8; position of the first bad byte within the record.
     NotUtf8(u64),

@@ -154,7 +154,7 @@ pub enum QueryError {
         normaliser: &'static str,
     },
     /// No source has that name.
-    #[error("no source `{name}`; there is {known}")]
+    #[error("no source `{name}`: there is {known}")]
     NoSource {
         /// The name asked for.
         name: String,

@@ -276,7 +276,7 @@ fn functions_and_tables_of_sql_are_what_the_corpus_answers() {
     for (group, names) in groups {
         expected += &format!("| {group} | {} |\n", names.join(", "));
     }
-    expected += "\n## Tables\n\nWhat `DESCRIBE` answers; a test compares the two. `FIELD` stands for a declared field, `NAME` for a tokenizer.\n";
+    expected += "\n## Tables\n\nThe answer of `DESCRIBE`; a test compares the two. `FIELD` stands for a declared field, `NAME` for a tokenizer.\n";
     for table in rows("SHOW TABLES") {
         let (name, row) = (table["table"].as_str().unwrap(), table["a row is"].as_str().unwrap());
         expected += &format!(
@@ -289,7 +289,7 @@ fn functions_and_tables_of_sql_are_what_the_corpus_answers() {
         }
     }
     let text = read("docs/reference/sql.md");
-    let before = "What `SHOW FUNCTIONS` answers, by group; a test compares the two.\n\n";
+    let before = "The functions of `SHOW FUNCTIONS`, by group; a test compares the two.\n\n";
     let (head, documented) = text.split_once(before).unwrap();
     if std::env::var_os("CORPUSDB_WRITE_SQL").is_some() {
         let path = repository("docs/reference/sql.md");

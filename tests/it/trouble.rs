@@ -134,7 +134,7 @@ const EVERYDAY: [Case; 22] = [
     ("… no text: field … is absent or null", |place| {
         place.record(br#"{"body": "a text under another name"}"#, &["--text-field", "text"])
     }),
-    ("… id field … is absent, blank, or neither a text nor a whole number", |place| {
+    ("… id field … is absent, blank, or neither a string nor an integer", |place| {
         place.record(br#"{"text": "one without an address"}"#, &["--id-field", "url"])
     }),
     ("… invalid UTF-8 at byte … of the record", |place| {
