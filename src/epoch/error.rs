@@ -2,6 +2,7 @@
 
 use crate::corpus::ShardError;
 use crate::model::near_names::{listed, meant};
+use crate::model::show::number;
 use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
@@ -90,8 +91,12 @@ pub enum EpochError {
     },
     /// The budget asks a source for more than its passes hold.
     #[error(
-        "epoch {epoch} with a budget of {budget} {unit} needs {asked} {unit} of source `{name}` by its end, but {passes} have {available}; \
-         lower mix.tokens to {feasible}, raise max_repeats of `{name}` to {needed}, or lower its weight"
+        "epoch {epoch} with a budget of {} {unit} asks {} {unit} of source `{name}` by its end, but {passes} {}{others}; \
+         lower mix.tokens to {feasible}, raise max_repeats of `{name}` to {needed}{other_needs}, or lower {}",
+        number(*.budget),
+        number(*.asked),
+        number(*.available),
+        if .others.is_empty() { "its weight" } else { "their weights" }
     )]
     Infeasible {
         /// The epoch asked for.
@@ -104,7 +109,7 @@ pub enum EpochError {
         asked: u64,
         /// The source.
         name: String,
-        /// Its passes, in words.
+        /// Its passes, in words, with their verb.
         passes: String,
         /// How much all its passes hold, in `unit`.
         available: u64,
@@ -112,6 +117,10 @@ pub enum EpochError {
         feasible: u64,
         /// The `max_repeats` that would do.
         needed: u64,
+        /// The same of the other sources that are asked for too much, in words.
+        others: String,
+        /// The `max_repeats` that these need, in words.
+        other_needs: String,
     },
     /// A fixed-width format needs a pad token.
     #[error(

@@ -1,7 +1,7 @@
 //! What an alarm of an ingest says to a person: what happened, with an example, and the way out.
 
 use super::report::{Alarm, AlarmPair, CrowdedPair};
-use crate::model::show::number;
+use crate::model::show::{count, number};
 use std::fmt;
 
 /// How many values of a field are of another type than `kind`: the sentence of every report that counts them.
@@ -74,7 +74,7 @@ fn file_alarm_words(alarm: &Alarm) -> String {
             n(objects)
         ),
         Alarm::NotText { files, first } => format!(
-            "{} files are not text and were not read (`corpusdb rejects` lists them); the first:\n  {first}",
+            "{} files are not text and were not read{LISTED}; the first:\n  {first}",
             n(files)
         ),
         Alarm::Html { pages } => format!(
@@ -85,11 +85,35 @@ fn file_alarm_words(alarm: &Alarm) -> String {
     }
 }
 
+/// Where to look at rejects: what stands behind their number, unless nothing was stored.
+const LISTED: &str = " (`corpusdb rejects` lists them)";
+
+impl Alarm {
+    /// What is to be said of it when the ingest stored nothing: a dry run.
+    #[must_use]
+    pub fn words_of_dry_run(&self) -> String {
+        alarm_words(self).replacen(LISTED, "", 1)
+    }
+}
+
 impl fmt::Display for Alarm {
     /// What is to be said of it, in sentences; options and verbs stand in backticks by their names.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&alarm_words(self))
     }
+}
+
+/// That records change nothing but fields of what is stored, and how to leave these out.
+fn field_update_words(updated: u64, same_text: u64, fields: &[String]) -> String {
+    let names = match fields {
+        [] => String::new(),
+        fields => format!(" ({})", fields.join(", ")),
+    };
+    format!(
+        "{} of {} updates have the same text as before: only fields differ{names}; each of them is stored once more, as a new document; `drop_fields=` leaves such fields out",
+        number(same_text),
+        number(updated)
+    )
 }
 
 fn alarm_words(alarm: &Alarm) -> String {
@@ -117,19 +141,22 @@ fn alarm_words(alarm: &Alarm) -> String {
             pair(example)
         ),
         Alarm::AllRejected { records, first, mend } => format!(
-            "nothing could be read: all {} records were rejected (`corpusdb rejects` lists them); the first:\n  {first}{}",
-            number(*records),
+            "nothing could be read: {} rejected{LISTED}; the first:\n  {first}{}",
+            match records {
+                1 => "the one record was".to_owned(),
+                records => format!("all {} records were", number(*records)),
+            },
             question(mend)
         ),
         Alarm::RejectedShare { records, rejected, alike, first, mend } => format!(
-            "{} of {} records were rejected (`corpusdb rejects` lists them), {} of them like the first:\n  {first}{}",
+            "{} of {} records were rejected{LISTED}, {} of them like the first:\n  {first}{}",
             number(*rejected),
             number(*records),
             number(*alike),
             question(mend)
         ),
         Alarm::MissingIds { records, missing, first, mend } => format!(
-            "{} of {} records have no id and were rejected (`corpusdb rejects` lists them); the first:\n  {first}{}",
+            "{} of {} records have no id and were rejected{LISTED}; the first:\n  {first}{}",
             number(*missing),
             number(*records),
             question(mend)
@@ -148,6 +175,17 @@ fn alarm_words(alarm: &Alarm) -> String {
             number(*removed),
             number(*added),
             pair(example)
+        ),
+        Alarm::Untrained { conversations, first } => format!(
+            "{} nothing that is trained on: no turn of the assistant with a weight above 0. The first: {first}",
+            count(*conversations, "conversation has", "conversations have")
+        ),
+        Alarm::FieldUpdates { updated, same_text, fields } => {
+            field_update_words(*updated, *same_text, fields)
+        }
+        Alarm::IdsForgotten { source, added, key } => format!(
+            "{} documents came without ids into the source {source}, whose documents have ids (the last: {key}): what is stored under them is stored a second time, and nothing of it is superseded; is `id_field=` missing, or is this another source?",
+            number(*added)
         ),
         Alarm::NotText { .. }
         | Alarm::Html { .. }

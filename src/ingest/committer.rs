@@ -238,6 +238,7 @@ impl Committer<'_> {
                 newcomers.push((document.id, document.prepared));
             }
             self.watch.count_decision(document.id, &outcome);
+            self.watch.count_new(document);
         }
         self.watch.count_unsettled(decisions.unsettled());
         self.watch.check_removed_share(decisions, view)?;

@@ -32,6 +32,8 @@ pub(super) struct PendingDocument<'a> {
     pub(super) source: SourceId,
     pub(super) file: FileId,
     pub(super) supersedes: Option<DocId>,
+    /// What it supersedes has the same text.
+    pub(super) has_text_of_superseded: bool,
     /// The stored document whose text this one shares.
     pub(super) twin: Option<DocId>,
 }
@@ -54,6 +56,7 @@ pub(super) struct IdentifiedChunk<'a> {
 #[derive(Clone, Copy)]
 struct NewestVersion {
     id: DocId,
+    raw: [u8; 16],
     content: [u8; 16],
     file: FileId,
     /// Its place in the file.
@@ -62,8 +65,8 @@ struct NewestVersion {
 
 impl NewestVersion {
     fn of(view: &View, id: DocId) -> Result<Self, IngestError> {
-        let DocumentRecord { content, file, number, .. } = view.expect_header(id)?;
-        Ok(Self { id, content, file, number })
+        let DocumentRecord { raw, content, file, number, .. } = view.expect_header(id)?;
+        Ok(Self { id, raw, content, file, number })
     }
 }
 
@@ -95,6 +98,7 @@ pub(super) fn identify<'a>(
             let prepared = match item {
                 FingerprintedItem::Document(prepared) => prepared.as_ref(),
                 FingerprintedItem::Reject(reject, _) => {
+                    report.bytes += reject.raw_bytes;
                     fates.push(RecordOutcome::Rejected(reject.clone()));
                     continue;
                 }
@@ -138,8 +142,8 @@ pub(super) fn identify<'a>(
             if let Some(before) = supersedes.filter(|before| before.file != file) {
                 overtaken.insert((source, before.file, file));
             }
-            let content = prepared.content;
-            local.insert(prepared.identity, NewestVersion { id: next, content, file, number });
+            let (raw, content) = (prepared.raw, prepared.content);
+            local.insert(prepared.identity, NewestVersion { id: next, raw, content, file, number });
             updated += u64::from(supersedes.is_some());
             fates.push(RecordOutcome::Document(next));
             new.push(PendingDocument {
@@ -148,6 +152,7 @@ pub(super) fn identify<'a>(
                 source,
                 file,
                 supersedes: supersedes.map(|before| before.id),
+                has_text_of_superseded: supersedes.is_some_and(|before| before.raw == raw),
                 twin: None,
             });
             next = DocId(next.0 + 1);

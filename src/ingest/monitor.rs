@@ -1,14 +1,16 @@
 //! Watches an ingest: a source that loses too much, records that cannot be read, a cluster that grows too large.
 
 use super::error::IngestError;
-use super::fingerprinter::{FingerprintedChunk, FingerprintedItem};
+use super::fingerprinter::{FingerprintedChunk, FingerprintedItem, FingerprintedRecord};
+use super::identify::PendingDocument;
 use super::options::{IngestOptions, RecordForm};
 use super::reject_tally::RejectTally;
 use super::report::{Alarm, AlarmPair, CrowdedPair};
 use crate::decide::{CommitDecisions, Decision};
 use crate::model::{CommitSeq, ComparedPart, DocId, Standing};
 use crate::store::{StoreError, View, system_fields};
-use std::collections::BTreeMap;
+use serde_json::value::RawValue;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Documents of an ingest before its share of removed ones may stop it.
 const SETTLED: u64 = 10_000;
@@ -24,6 +26,10 @@ const SOURCE: u64 = 100;
 const WHOLE_CHATS: u64 = 10;
 /// Witnesses counted; every one with more than 1/1024 of the removals is among them.
 const COUNTED: usize = 1024;
+/// Updates of the same text before they are worth a word, if half of the updates are such.
+const SAME_TEXT: u64 = 100;
+/// Of these, so many are compared field by field.
+const PAIRS: usize = 16;
 /// Characters shown of an example's text.
 const SHOWN: usize = 160;
 
@@ -45,12 +51,23 @@ pub(super) struct IngestMonitor {
     open_pair: Option<(DocId, DocId)>,
     max_rejected: Option<f64>,
     rejected: RejectTally,
-    /// Conversations come in, and their whole text is compared.
+    /// Conversations come in.
+    is_chat: bool,
+    /// They do, and their whole text is compared.
     are_whole_chats: bool,
     /// Of the removed, those removed for similarity, and the last of them.
     similar: (u64, Option<DocId>),
     /// Conversations in which a template quoted arguments of tool calls a second time, and where the first stood.
     quoted_arguments: (u64, String),
+    /// Conversations of which nothing is trained on, and where the first stood.
+    untrained: (u64, String),
+    /// No record has an id by an option of the ingest, and all are of its source.
+    is_unkeyed: bool,
+    /// Of the added, those that superseded a document, and those of these with the text of that.
+    updated: u64,
+    same_text: u64,
+    /// The first of the latter, each with what it superseded.
+    same_text_pairs: Vec<(DocId, DocId)>,
 }
 
 impl IngestMonitor {
@@ -69,10 +86,16 @@ impl IngestMonitor {
             open_pair: None,
             max_rejected: options.max_rejected,
             rejected: RejectTally::new(options),
+            is_chat: matches!(options.form, RecordForm::Chat(_)),
             are_whole_chats: matches!(options.form, RecordForm::Chat(_))
                 && view.policy().compared == ComparedPart::Text,
             similar: (0, None),
             quoted_arguments: (0, String::new()),
+            untrained: (0, String::new()),
+            is_unkeyed: options.read.id_field.is_none() && options.read.source_field.is_none(),
+            updated: 0,
+            same_text: 0,
+            same_text_pairs: Vec::new(),
         }
     }
 
@@ -84,14 +107,25 @@ impl IngestMonitor {
             match item {
                 FingerprintedItem::Reject(reject, _) => self.rejected.count(reject),
                 FingerprintedItem::Document(record) if record.has_quoted_arguments => {
-                    let (conversations, first) = &mut self.quoted_arguments;
-                    if *conversations == 0 {
-                        let origin = &record.record.origin;
-                        *first = format!("{}:{}", origin.path.display(), origin.number);
-                    }
-                    *conversations += 1;
+                    count_first(&mut self.quoted_arguments, record);
                 }
                 FingerprintedItem::Document(_) => {}
+            }
+        }
+    }
+
+    /// Takes note of what one newcomer is by itself, and of what it supersedes.
+    pub(super) fn count_new(&mut self, new: &PendingDocument<'_>) {
+        let spans = new.prepared.form.as_ref().and_then(|form| form.spans.as_ref());
+        if self.is_chat && spans.is_some_and(Vec::is_empty) {
+            count_first(&mut self.untrained, new.prepared);
+        }
+        let Some(before) = new.supersedes else { return };
+        self.updated += 1;
+        if new.has_text_of_superseded {
+            self.same_text += 1;
+            if self.same_text_pairs.len() < PAIRS {
+                self.same_text_pairs.push((new.id, before));
             }
         }
     }
@@ -222,6 +256,18 @@ impl IngestMonitor {
             let (conversations, first) = (*conversations, first.clone());
             alarms.push(Alarm::QuotedArguments { conversations, first });
         }
+        if let (conversations @ 1.., first) = &self.untrained {
+            let (conversations, first) = (*conversations, first.clone());
+            alarms.push(Alarm::Untrained { conversations, first });
+        }
+        alarms.extend(self.forgotten_ids(view, since)?);
+        if self.same_text >= SAME_TEXT && self.same_text.saturating_mul(2) >= self.updated {
+            alarms.push(Alarm::FieldUpdates {
+                updated: self.updated,
+                same_text: self.same_text,
+                fields: changed_fields(view, &self.same_text_pairs)?,
+            });
+        }
         let limit = self.max_removed.unwrap_or(LOUD_SHARE);
         if self.added >= WORTH_A_WORD && self.share() > limit {
             let example = self.last.map(|(document, _)| example(view, document)).transpose()?;
@@ -263,6 +309,29 @@ impl IngestMonitor {
 }
 
 impl IngestMonitor {
+    /// Whether records without ids came from `since` on into a source whose last document before has one.
+    fn forgotten_ids(&self, view: &View, since: DocId) -> Result<Option<Alarm>, StoreError> {
+        if !self.is_unkeyed || self.added < SOURCE {
+            return Ok(None);
+        }
+        let Some((source, record)) = view.source_named(&self.source) else { return Ok(None) };
+        let documents =
+            view.documents_with(system_fields::SOURCE, &system_fields::source_value(source))?;
+        // What an archive gives has ids by itself.
+        let is_new_keyed = match documents.iter().next_back() {
+            Some(last) => view.expect_header(DocId(last))?.key.is_some(),
+            None => return Ok(None),
+        };
+        let before = documents.rank(since.0.saturating_sub(1)).checked_sub(1);
+        let before = before.filter(|_| since.0 > 0 && !is_new_keyed);
+        let Some(last) = before.and_then(|at| documents.select(at)) else { return Ok(None) };
+        Ok(view.expect_header(DocId(last))?.key.map(|key| Alarm::IdsForgotten {
+            source: record.name.clone(),
+            added: self.added,
+            key,
+        }))
+    }
+
     /// The same of the records that could not be read.
     fn reject_alarms(&self, records: u64, unchanged: u64) -> Vec<Alarm> {
         let mut alarms = Vec::new();
@@ -302,7 +371,32 @@ impl IngestMonitor {
     }
 }
 
-/// The sources that lost nine of ten of their documents ingested from `since` on.
+/// Counts a record, and remembers where the first stood.
+fn count_first((count, first): &mut (u64, String), record: &FingerprintedRecord) {
+    if *count == 0 {
+        let origin = &record.record.origin;
+        *first = format!("{}:{}", origin.path.display(), origin.number);
+    }
+    *count += 1;
+}
+
+/// The names of the fields that differ in one of the pairs, in the order of the alphabet.
+fn changed_fields(view: &View, pairs: &[(DocId, DocId)]) -> Result<Vec<String>, StoreError> {
+    let members = |document: DocId| -> Result<BTreeMap<String, Box<RawValue>>, StoreError> {
+        Ok(serde_json::from_str(&view.metadata(document)?).unwrap_or_default())
+    };
+    let mut names = BTreeSet::new();
+    for (new, before) in pairs.iter().filter(|(new, _)| new.0 < view.documents()) {
+        let (new, before) = (members(*new)?, members(*before)?);
+        let is_other = |name: &&String| {
+            new.get(*name).map(|value| value.get()) != before.get(*name).map(|value| value.get())
+        };
+        names.extend(new.keys().chain(before.keys()).filter(is_other).cloned());
+    }
+    Ok(names.into_iter().collect())
+}
+
+/// The sources of which nine of ten documents were removed, of those that came from `since` on.
 fn sources_removed(view: &View, since: DocId) -> Result<Vec<Alarm>, StoreError> {
     let mut removed = view.documents_standing(Standing::Exact)?;
     removed |= view.documents_standing(Standing::Near)?;

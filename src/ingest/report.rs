@@ -60,7 +60,8 @@ pub struct IngestReport {
     pub rejected: u64,
     /// Records read that are set aside since an earlier ingest.
     pub rejected_before: u64,
-    /// Rejects of earlier readings of these files that the files do not give any more: they are forgotten.
+    /// Rejects of earlier readings of these files that were deleted: their records could be read now, were passed over
+    /// or are not there any more.
     pub rejects_settled: u64,
     /// Of the records read, those that the condition of the ingest let pass by.
     pub filtered: u64,
@@ -86,7 +87,7 @@ pub struct IngestReport {
     /// and are null.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub misfits: BTreeMap<String, FieldMisfits>,
-    /// Bytes of text read.
+    /// Bytes of text read, and those of rejected records.
     pub bytes: u64,
     /// Seconds from the beginning to the end.
     pub seconds: f64,
@@ -321,6 +322,31 @@ pub enum Alarm {
         removed: u64,
         /// A pair that shows what was taken for a duplicate.
         example: Option<AlarmPair>,
+    },
+    /// Conversations of whose text nothing is trained on.
+    Untrained {
+        /// How many.
+        conversations: u64,
+        /// The first of them: its file and number.
+        first: String,
+    },
+    /// Records superseded documents of the same text: only fields differ.
+    FieldUpdates {
+        /// How many documents superseded an earlier one of their key.
+        updated: u64,
+        /// Of these, with the text of the earlier one.
+        same_text: u64,
+        /// The fields that differ in the first of these.
+        fields: Vec<String>,
+    },
+    /// Records without ids came into a source whose documents have ids.
+    IdsForgotten {
+        /// The source.
+        source: String,
+        /// How many documents the ingest added.
+        added: u64,
+        /// The key of the last document before it.
+        key: String,
     },
     /// Files that are neither records nor a text.
     NotText {

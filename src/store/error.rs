@@ -2,7 +2,7 @@
 
 use crate::model::near_names::{listed as listed_names, meant};
 use crate::model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, system_way_out};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// An error of the store.
 #[derive(Debug, thiserror::Error)]
@@ -263,6 +263,17 @@ const WAYS_OUT: [(&str, &str); 3] = [
     ),
 ];
 
+/// What stands in the place of a corpus, and what to name instead.
+fn way_to_a_corpus(path: &Path) -> &'static str {
+    if path.is_file() {
+        "it is a file, and a corpus is a directory: name the corpus first, then the file, or make a corpus"
+    } else if path.join("manifest.json").is_file() {
+        "it looks like an epoch, an export or a load, which have a manifest.json: name the corpus first, then what is read or checked, or make a corpus"
+    } else {
+        "it holds other things: name another directory, or make a corpus in a new one"
+    }
+}
+
 /// Where acknowledged commits are gone.
 const RESTORE: &str = "restore a backup, or ingest again into a new corpus; a copy made file by file beside a writer is not a backup: `backup create` takes one";
 
@@ -279,10 +290,9 @@ impl StoreError {
             Self::NotACorpus { path, taken: false } => {
                 Hint::text("make one").with_command(format!("corpusdb init {}", path.display()))
             }
-            Self::NotACorpus { taken: true, .. } => Hint::text(
-                "it has other files: name another directory, or create a corpus in a new one",
-            )
-            .with_command("corpusdb init NEW"),
+            Self::NotACorpus { path, taken: true } => {
+                Hint::text(way_to_a_corpus(path)).with_command("corpusdb init NEW")
+            }
             Self::NoSnapshot { name, known } => return meant(name, listed_names(known)),
             Self::HalfMade { .. } => {
                 Hint::text("remove the directory, then create the corpus again")

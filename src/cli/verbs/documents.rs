@@ -272,7 +272,11 @@ fn print_document(shown: &Shown, out: &mut Output) {
     }
     if let Some(template) = &shown.chat_template {
         let hash = template.hash.get(..16).unwrap_or_default();
-        out.line(format!("  chat template: {hash}, with {}", template.variables));
+        let variables = match template.variables.as_object() {
+            Some(none) if none.is_empty() => "no values set".to_owned(),
+            _ => format!("with {}", template.variables),
+        };
+        out.line(format!("  chat template: {hash}, {variables}"));
     }
     if shown.metadata.get() != "{}" {
         out.text(&format!("  metadata: {}", shown.metadata.get()));

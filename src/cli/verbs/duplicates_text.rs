@@ -233,7 +233,10 @@ pub(super) fn print_document(found: &DocumentDuplicates, out: &mut Output) {
         return;
     };
     if cluster.members.is_empty() && cluster.size == 1 {
-        return out.line("  it has no duplicates");
+        return out.line(format!(
+            "  it has no duplicates (`corpusdb similar CORPUS {}` shows the nearest)",
+            found.id
+        ));
     }
     out.line(format!(
         "  cluster {} of {} documents, kept: {} (source {})",
@@ -304,7 +307,10 @@ pub(super) fn print_diff(parts: &[DiffPart], out: &mut Output) {
                 out.painted(&line);
                 line = vec![(Paint::Plain, "    ".to_owned())];
             }
-            line.push((paint, piece.to_owned()));
+            // A line that only one text has ends in a piece without a word: it needs no marks.
+            if !piece.is_empty() {
+                line.push((paint, piece.to_owned()));
+            }
         }
     }
     if line.iter().any(|(_, text)| !text.trim().is_empty()) {

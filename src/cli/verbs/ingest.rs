@@ -222,8 +222,12 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
         0 => String::new(),
         before => format!(", {} rejected before", n(before)),
     };
+    let listed = match report.rejected + report.rejected_before {
+        1.. if !out.is_dry_run() => " (`corpusdb rejects` lists them)",
+        _ => "",
+    };
     out.line(format!(
-        "  {} unchanged{unread}, {} rejected{before}",
+        "  {} unchanged{unread}, {} rejected{before}{listed}",
         n(report.unchanged),
         n(report.rejected)
     ));
@@ -231,7 +235,7 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
     if report.rejects_settled > 0 {
         let settled = n(report.rejects_settled);
         out.line(format!(
-            "  {settled} earlier rejects are gone: their files no longer contain them"
+            "  {settled} earlier rejects deleted: their records can be read now, are passed over or are gone"
         ));
     }
     if report.purged > 0 {
@@ -261,7 +265,11 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
     }
     out.line(format!("  {}", report.policy));
     for alarm in &report.alarms {
-        out.note(format!("ALARM: {alarm}"));
+        let words = match out.is_dry_run() {
+            true => alarm.words_of_dry_run(),
+            false => alarm.to_string(),
+        };
+        out.note(format!("ALARM: {words}"));
     }
     out.capped(report.dedup.capped);
 }

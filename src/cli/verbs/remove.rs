@@ -10,7 +10,7 @@ use corpusdb::curate::{
     BlockReach, Certificate, PurgeReport, PurgeSelection, RemovalReport, RemovalRequest,
 };
 use corpusdb::query::Selection;
-use corpusdb::show::{number, size};
+use corpusdb::show::{count, number, size};
 use corpusdb::{Corpus, CorpusWriter, Dependents, DocId};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
@@ -212,7 +212,7 @@ fn print_change(is_removal: bool, report: &RemovalReport, out: &mut Output) {
     ));
     if report.copies > 0 {
         out.line(format!(
-            "  {} copies of them remain, {} of these kept: `block=` similar removes similar texts, too",
+            "  {} copies of them remain, {} of these kept: --block similar removes similar texts, too",
             n(report.copies),
             n(report.kept_again)
         ));
@@ -225,7 +225,10 @@ fn print_change(is_removal: bool, report: &RemovalReport, out: &mut Output) {
     }
     match (is_removal, report.blocked) {
         (_, 0) => {}
-        (true, blocked) => out.line(format!("  {} of such texts are blocked", n(blocked))),
+        (true, blocked) => out.line(format!(
+            "  {} blocked for a text or key equal to theirs: --no-block leaves such documents alone",
+            count(blocked, "other document is", "other documents are")
+        )),
         (false, blocked) => out.line(format!(
             "  {} stay blocked by other removed documents of the same text or key",
             n(blocked)
@@ -430,7 +433,10 @@ fn print_purge(report: &PurgeReport, out: &mut Output) {
         (report.redacted, "expressions, recipes and records quoted them and are redacted"),
         (report.values, "values of fields that no other document has are gone"),
         (report.verdicts, "verdicts on texts that no other document has are gone"),
-        (report.texts_rewritten, "texts are compressed with another dictionary"),
+        (
+            report.texts_rewritten,
+            "other texts are compressed once more, since their dictionary held parts of erased ones",
+        ),
     ] {
         if count > 0 {
             out.line(format!("  {} {what}", n(count)));

@@ -67,6 +67,7 @@ impl Verb for TokenizerAddArgs {
         call: &VerbCall<'_>,
     ) -> anyhow::Result<TokenizerReport> {
         let (converted, lineage) = match (&self.file, &self.vocab, &self.merges) {
+            (Some(file), _, _) if file.is_dir() => anyhow::bail!("{}", folder_words(file)),
             (Some(file), _, _) => {
                 let bytes = read_bytes(file)?;
                 let given = match &self.pattern {
@@ -100,6 +101,21 @@ impl Verb for TokenizerAddArgs {
         note_markers(&report, call);
         Ok(report)
     }
+}
+
+/// That a directory is no file of a tokenizer, and which of its files is.
+fn folder_words(folder: &Path) -> String {
+    let files = ["tokenizer.json", "tokenizer.model", "vocab.json", "merges.txt"];
+    let [json, model, vocab, merges] =
+        files.map(|name| Some(folder.join(name)).filter(|file| file.is_file()));
+    let way = match (json.or(model), vocab, merges) {
+        (Some(file), _, _) => format!("give its file {}", file.display()),
+        (None, Some(vocab), Some(merges)) => {
+            format!("give `vocab={}` and `merges={}`", vocab.display(), merges.display())
+        }
+        _ => "give the file in it that is the tokenizer: a tokenizer.json, a .model, a vocab.json with its merges.txt, or tiktoken ranks".to_owned(),
+    };
+    format!("{} is a directory: {way}", folder.display())
 }
 
 fn parse_special(text: &str) -> Result<(String, u32), String> {

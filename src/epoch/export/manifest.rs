@@ -228,20 +228,29 @@ impl Manifest {
     /// # Errors
     /// [`EpochError::Files`] when there is none; [`EpochError::Io`]; [`EpochError::Plan`].
     pub fn read(dir: &Path) -> Result<Self, EpochError> {
-        let path = dir.join(MANIFEST_FILE);
-        let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(EpochError::Files {
-                    path: dir.to_path_buf(),
-                    why: format!("no epoch was built here, there is no {MANIFEST_FILE}"),
-                });
-            }
-            read => read.map_err(IoError::of("reading", &path))?,
-        };
-        let text = String::from_utf8(bytes).map_err(|error| {
+        let text = String::from_utf8(Self::read_bytes(dir)?).map_err(|error| {
+            let path = dir.join(MANIFEST_FILE);
             EpochError::Plan(format!("{} is not UTF-8: {error}", path.display()))
         })?;
         Self::from_json(&text)
+    }
+
+    /// The bytes of the manifest of the epoch that was built in `dir`.
+    ///
+    /// # Errors
+    /// [`EpochError::Files`] when there is none; [`EpochError::Io`].
+    pub(in crate::epoch) fn read_bytes(dir: &Path) -> Result<Vec<u8>, EpochError> {
+        let path = dir.join(MANIFEST_FILE);
+        let absent = |kind| matches!(kind, io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+        match fs::read(&path) {
+            Err(error) if absent(error.kind()) => Err(EpochError::Files {
+                path: dir.to_path_buf(),
+                why: format!(
+                    "no epoch was built here, there is no {MANIFEST_FILE}: give the directory that `corpusdb epoch build` wrote"
+                ),
+            }),
+            read => Ok(read.map_err(IoError::of("reading", &path))?),
+        }
     }
 
     /// Reads the text of a manifest.

@@ -18,6 +18,7 @@ use crate::epoch::pack::{Losses, Policy};
 use crate::epoch::recipe::{
     Long, PackKind, PadTo, Partial, Recipe, SourceRecipe, SpecialIds, Target, counts_alike,
 };
+use crate::model::show::number;
 use serde::{Deserialize, Serialize};
 
 /// Version of the plan's form and of everything it decides (permutations, packing, interleaving).
@@ -263,7 +264,7 @@ impl Plan {
     /// Whether the passes of every source reach to the end of `epoch`.
     ///
     /// # Errors
-    /// [`EpochError::Infeasible`] naming the source that does not.
+    /// [`EpochError::Infeasible`] naming the sources that do not.
     pub(super) fn check_feasible(&self, epoch: u64) -> Result<(), EpochError> {
         let fluid = self.fluid()?;
         let end = u128::from(self.budget) * (u128::from(epoch) + 1);
@@ -272,31 +273,54 @@ impl Plan {
         if self.is_endless() {
             return Ok(());
         }
-        for (at, source) in self.sources.iter().enumerate() {
+        let short = |(at, source): (usize, &PlannedSource)| {
             let available = source.available();
-            if fluid.inverse(at, available).is_none_or(|reach| end <= reach) {
-                continue;
-            }
+            fluid.inverse(at, available).filter(|reach| end > *reach)?;
             let asked = fluid.share(at, end).max(available.saturating_add(1));
-            let largest = largest_total(&self.sources, &fluid).unwrap_or(u64::MAX);
             let later = source.sure_later(&self.rules(at)).max(1);
-            return Err(EpochError::Infeasible {
-                epoch,
-                budget: self.budget,
-                unit: unit.name(),
-                asked,
-                name: source.name.clone(),
-                passes: match source.max_repeats {
-                    1 => "one pass".to_owned(),
-                    passes => format!("{passes} passes"),
-                },
-                available,
-                feasible: largest / (epoch + 1),
-                needed: asked.saturating_sub(source.amount).div_ceil(later) + 1,
-            });
+            let needed = asked.saturating_sub(source.amount).div_ceil(later) + 1;
+            let passes = match source.max_repeats {
+                1 => "one pass holds".to_owned(),
+                passes => format!("{passes} passes hold"),
+            };
+            Some(ShortSource { name: source.name.clone(), asked, passes, available, needed })
+        };
+        let mut short = self.sources.iter().enumerate().filter_map(short);
+        let Some(first) = short.next() else { return Ok(()) };
+        let (mut others, mut other_needs) = (String::new(), String::new());
+        for ShortSource { name, asked, passes, available, needed } in short {
+            let (asked, available) = (number(asked), number(available));
+            others.push_str(&format!(", {asked} of `{name}`, but {passes} {available}"));
+            other_needs.push_str(&format!(", of `{name}` to {needed}"));
         }
-        Ok(())
+        let largest = largest_total(&self.sources, &fluid).unwrap_or(u64::MAX);
+        let ShortSource { name, asked, passes, available, needed } = first;
+        Err(EpochError::Infeasible {
+            epoch,
+            budget: self.budget,
+            unit: unit.name(),
+            asked,
+            name,
+            passes,
+            available,
+            feasible: largest / (epoch + 1),
+            needed,
+            others,
+            other_needs,
+        })
     }
+}
+
+/// A source whose passes do not reach to the end of an epoch.
+struct ShortSource {
+    name: String,
+    asked: u64,
+    /// Its passes, in words, with their verb.
+    passes: String,
+    /// What they hold.
+    available: u64,
+    /// The `max_repeats` that would do.
+    needed: u64,
 }
 
 impl PlannedSource {

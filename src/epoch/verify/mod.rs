@@ -34,8 +34,9 @@ use std::path::Path;
 /// tokens.
 ///
 /// # Errors
-/// [`EpochError::Io`] when `dir` or its manifest cannot be read, [`EpochError::Stale`] when the store
-/// is not the plan's, [`EpochError::Store`]. Whatever is wrong with the export is a failed check.
+/// [`EpochError::Files`] when no epoch was built in `dir`, [`EpochError::Io`] when it cannot be read,
+/// [`EpochError::Stale`] when the store is not the plan's, [`EpochError::Store`]. Whatever is wrong with the export is
+/// a failed check.
 pub fn verify(
     corpora: &Corpora,
     planned: &Planned,
@@ -45,8 +46,7 @@ pub fn verify(
     let plan = &planned.plan;
     let Context { progress, interrupt, .. } = *context;
     let mut checks = Checks::default();
-    let path = dir.join(MANIFEST_FILE);
-    let written = fs::read(&path).map_err(IoError::of("reading", &path))?;
+    let written = Manifest::read_bytes(dir)?;
     let manifest = match parse_manifest(&written, plan) {
         Ok(manifest) => manifest,
         Err(why) => {

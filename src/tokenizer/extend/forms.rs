@@ -7,7 +7,7 @@ use crate::tokenizer::error::TokenizerError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::ValueEnum))]
 pub enum TermForms {
-    /// After a space and elsewhere: two tokens in most models.
+    /// Behind a space and elsewhere: two tokens in most models; a marker, as <|im_end|> or [SEP], elsewhere alone.
     #[default]
     Both,
     /// Only after a space.
@@ -49,10 +49,13 @@ pub(super) fn spellings(
         return Ok(vec![Err(NoWord::new(term, reason))]);
     }
     let (mut found, spaced): (Vec<Spelled>, _) = (Vec::new(), format!(" {term}"));
-    let asked = [
-        (forms != TermForms::AfterSpace, "a\n", term),
-        (forms != TermForms::Bare, "a", spaced.as_str()),
-    ];
+    // A template writes its markers without a space: with one they would be a second end of a turn.
+    let is_spaced = match forms {
+        TermForms::Both => !is_marker(term),
+        TermForms::AfterSpace => true,
+        TermForms::Bare => false,
+    };
+    let asked = [(forms != TermForms::AfterSpace, "a\n", term), (is_spaced, "a", spaced.as_str())];
     for (_, before, text) in asked.into_iter().filter(|(is_asked, _, _)| *is_asked) {
         let spelled = word_behind(base, before, text)?;
         if !found.contains(&spelled) {
@@ -60,6 +63,13 @@ pub(super) fn spellings(
         }
     }
     Ok(found)
+}
+
+/// Whether a term sets something apart, and is no word: it stands in angle or square brackets.
+fn is_marker(term: &str) -> bool {
+    [('<', '>'), ('[', ']')]
+        .iter()
+        .any(|(open, close)| term.len() > 2 && term.starts_with(*open) && term.ends_with(*close))
 }
 
 /// The one word that the model sees of `text` when it stands behind `before`.

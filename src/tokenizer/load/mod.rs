@@ -70,6 +70,10 @@ pub fn convert(given: Given<'_>) -> Result<Converted, TokenizerError> {
         }
         Given::VocabAndMerges { vocab, merges } => {
             let (ids, pairs) = (bytes_without_mark(vocab), bytes_without_mark(merges));
+            if (sniff::form(ids), sniff::form(pairs)) == (sniff::Form::Merges, sniff::Form::Vocab) {
+                let is = "its merges.txt, and the other way around: swap the two";
+                return Err(TokenizerError::Misgiven { given: "vocab.json", is });
+            }
             sniff::expect(sniff::Form::Vocab, "vocab.json", ids)?;
             sniff::expect(sniff::Form::Merges, "merges.txt", pairs)?;
             (
