@@ -21,6 +21,8 @@ mod verb;
 mod verb_tests;
 mod verbs;
 
+use clap::builder::StyledStr;
+use clap::error::{ContextKind, ContextValue};
 use clap::{ArgMatches, Command, CommandFactory, FromArgMatches, Parser};
 use session::CommandSession;
 use std::ffi::OsString;
@@ -101,7 +103,7 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     }
     let matches = match command().try_get_matches_from(session::escape_names(arguments)) {
         Ok(matches) => matches,
-        Err(error) if error.use_stderr() => return refused(&error),
+        Err(error) if error.use_stderr() => return refused(&with_way_out(error, arguments)),
         Err(help) => {
             let _ = help.print();
             return 0;
@@ -236,6 +238,34 @@ fn work(
             (row.run)(inner, OpenHandle::Writer(&mut writer), &call, form)
         }
     }
+}
+
+/// An error of the arguments without the parser's advice to take an option for a value, and with the option that a
+/// condition is given by, where one stands alone.
+fn with_way_out(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
+    if error.kind() != clap::error::ErrorKind::UnknownArgument {
+        return error;
+    }
+    let mut tips = match error.remove(ContextKind::Suggested) {
+        Some(ContextValue::StyledStrs(tips)) => tips,
+        _ => Vec::new(),
+    };
+    tips.retain(|tip| !tip.to_string().contains("as a value"));
+    let is_option = error
+        .get(ContextKind::InvalidArg)
+        .is_none_or(|argument| argument.to_string().starts_with('-'));
+    let root = command();
+    let mut verb = &root;
+    for word in arguments.iter().filter_map(|word| word.to_str()) {
+        verb = verb.find_subcommand(word).unwrap_or(verb);
+    }
+    if !is_option && verb.get_arguments().any(|argument| argument.get_id() == "where") {
+        tips.push(StyledStr::from("a condition is given with '--where'"));
+    }
+    if !tips.is_empty() {
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(tips));
+    }
+    error
 }
 
 /// Says what is wrong with the arguments.

@@ -178,7 +178,7 @@ impl IngestError {
                 Hint::text("store it without ids of that tokenizer (`on_error=reject`)")
             }
             Self::UnknownMarker { .. } => Hint::text(
-                "use the template of this tokenizer, register one that has it as a special token, or encode it as text (`template_markers=text`)",
+                "every registered tokenizer must have it as one token: use the template of this one, make one that has it (`corpusdb tokenizer extend`) and drop this one (`corpusdb tokenizer drop`), or take it as text (`template_markers=text`)",
             ),
             Self::Signal { .. } => Hint::text("use the release that stored it, or drop the field")
                 .with_command("corpusdb field drop"),

@@ -233,7 +233,10 @@ impl FieldJoin<'_> {
             ReadItem::Record(record) => record,
             ReadItem::Reject(reject) => {
                 let place = reject.origin.record_and_byte();
-                return Err(IngestError::Join(format!("{place}: {}", reject.reason)));
+                return Err(IngestError::Join(format!(
+                    "{place}: {}; nothing of its batch was set, what was committed before stays: mend such records or leave them out, then run the same again",
+                    reject.reason
+                )));
             }
         };
         let fail = |record: &ReadRecord, what: String| {

@@ -229,7 +229,7 @@ impl IngestMonitor {
                 false => format!("source = '{}' AND ", self.source.replace('\'', "''")),
             };
             format!(
-                "`corpusdb remove CORPUS --where \"{source}commit > {}\"` removes the earlier batches of this ingest",
+                "`corpusdb remove CORPUS --where \"{source}commit > {}\" --no-block` removes what this ingest committed before",
                 self.since
             )
         } else {

@@ -116,10 +116,20 @@ fn not_json(json: &str, error: &serde_json::Error) -> RejectReason {
     let words = error.to_string();
     RejectReason::NotJson(
         match words.strip_suffix(&format!(" at line 1 column {}", error.column())) {
-            Some(words) => format!("{words} at byte {} of the line", error.column()),
+            Some(words) => format!("{} at byte {} of the line", plain(words), error.column()),
             None => words,
         },
     )
+}
+
+/// The parser's words for what people meet most, as they would say it.
+fn plain(words: &str) -> String {
+    match words {
+        "expected ident" => "a word that JSON does not have".to_owned(),
+        "expected value" => "no value that JSON has".to_owned(),
+        "trailing characters" => "something stands behind the object".to_owned(),
+        words => words.replacen("EOF while parsing", "it ends inside of", 1),
+    }
 }
 
 /// Whether an object spells halves of surrogate pairs, which may be unpaired.

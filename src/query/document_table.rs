@@ -22,7 +22,7 @@ impl DocumentTable {
     /// The columns of `documents` with these names, in their order.
     ///
     /// # Errors
-    /// [`QueryError::NoColumn`].
+    /// [`QueryError::NoDocumentColumn`].
     pub fn of_documents(view: &View, names: &[String]) -> Result<Self, QueryError> {
         Ok(Self(Told::Document(DocumentRows::named(view, names)?)))
     }

@@ -110,6 +110,14 @@ pub enum QueryError {
         /// Those there are.
         known: String,
     },
+    /// A column of documents that there is not.
+    #[error("no column `{name}`; there are {known}")]
+    NoDocumentColumn {
+        /// The name asked for.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
     /// An answer with two columns of one name.
     #[error("the answer has two columns named `{name}`")]
     SameNames {
@@ -255,6 +263,10 @@ impl QueryError {
             Self::NoTable { name, known }
             | Self::NoColumn { name, known }
             | Self::NoSource { name, known } => meant(name, listed(known)),
+            Self::NoDocumentColumn { name, known } => {
+                let field = "a field of the records is no column: `columns=` 'meta.*' writes each of them (JSON lines), `columns=` meta all of them as one JSON text";
+                meant(name, listed(known)).or_else(|| Some(Hint::text(field)))
+            }
             Self::NoDocument { document, .. } => {
                 Some(Hint::text(format!("a key made of digits is written `key:{document}`")))
             }
@@ -294,6 +306,7 @@ impl From<QueryError> for Error {
             | QueryError::Run { .. } => ErrorKind::BadQuery,
             QueryError::NoTable { .. }
             | QueryError::NoColumn { .. }
+            | QueryError::NoDocumentColumn { .. }
             | QueryError::NoDocument { .. }
             | QueryError::NoSource { .. } => ErrorKind::NotFound,
             QueryError::NoKey { .. } => ErrorKind::KeyNotFound,
@@ -381,8 +394,15 @@ pub(super) fn words(error: &DataFusionError) -> String {
         let known: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
         let near = nearest(name, known.iter().copied());
         let near = near.map_or_else(String::new, |near| format!(" did you mean `{near}`?"));
+        let is_of_documents = ["key", "standing", "meta"].iter().all(|name| known.contains(name));
+        let field = match is_of_documents {
+            true => format!(
+                "; a field of the records is `meta ->> '{name}'`, and what `id_field=` named is the column key"
+            ),
+            false => String::new(),
+        };
         return format!(
-            "no column `{name}`;{near} there are {} (a name with capitals needs double quotes)",
+            "no column `{name}`;{near} there are {} (a name with capitals needs double quotes, text needs single ones){field}",
             known.join(", ")
         );
     }

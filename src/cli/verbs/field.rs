@@ -173,7 +173,7 @@ pub(super) struct FieldSetArgs {
     field: Option<String>,
     #[command(flatten)]
     settings: FieldSetSettings,
-    /// Parquet or JSON lines, plain or compressed; `-` reads JSON lines from standard input.
+    /// Records in any form that `ingest` reads: JSON lines, CSV, Parquet, Arrow; `-` reads JSON lines from standard input.
     #[arg(long = "from", id = "from", required = true, value_name = "FILE")]
     files: Vec<String>,
 }

@@ -141,6 +141,34 @@ impl Conversation {
     }
 }
 
+/// Words of templates that met a value of another type than a text.
+const TYPE_WORDS: [&str; 3] = ["unsupported types", "where a string was expected", "undefined"];
+
+impl Conversation {
+    /// The words of a template that took a content for a text, behind the first message that has another one.
+    pub(super) fn with_odd_message(&self, why: String) -> String {
+        if !TYPE_WORDS.iter().any(|words| why.contains(words)) {
+            return why;
+        }
+        let has_undefined = why.contains("undefined");
+        let odd = self.messages.iter().enumerate().find_map(|(number, message)| {
+            let content = message.get("content").filter(|content| !content.is_none());
+            let what = match content.map(Value::kind) {
+                Some(ValueKind::Seq) if !has_undefined => "its content is a list of parts",
+                Some(ValueKind::Map) if !has_undefined => "its content is an object",
+                None if has_undefined && message.get("tool_calls").is_some() => {
+                    "it has no content (tool_calls alone)"
+                }
+                None if has_undefined => "it has no content",
+                _ => return None,
+            };
+            let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+            Some(format!("message {number} ({role}): {what}"))
+        });
+        odd.map_or(why.clone(), |odd| format!("{odd}, which the template takes for a text: {why}"))
+    }
+}
+
 /// What a message counts in the loss: its `weight`, unless `train` (or `training`) says no.
 fn weight(message: &Members) -> Result<f32, String> {
     let mut weight = 1.0;

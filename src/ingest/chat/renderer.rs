@@ -158,7 +158,8 @@ fn render_by_prefixes(
     work: &mut RenderBudget<'_>,
 ) -> Result<(String, Vec<LossSpan>), String> {
     let messages = values(turns);
-    let whole = template.render(&messages, &turns.context, false, work)?;
+    let whole = template.render(&messages, &turns.context, false, work);
+    let whole = whole.map_err(|why| turns.with_odd_message(why))?;
     let mut spans = SpanBuilder::default();
     for (number, weight) in turns.weights.iter().enumerate() {
         if *weight <= 0.0 {
@@ -209,7 +210,8 @@ fn render_by_marks(
     work: &mut RenderBudget<'_>,
 ) -> Result<(String, Vec<LossSpan>), String> {
     let messages = values(turns);
-    let marked = template.render(&messages, &turns.context, false, work)?;
+    let marked = template.render(&messages, &turns.context, false, work);
+    let marked = marked.map_err(|why| turns.with_odd_message(why))?;
     let [open, close] = MARKS;
     let (mut text, mut found, mut begun) = (String::with_capacity(marked.len()), Vec::new(), None);
     for character in marked.chars() {

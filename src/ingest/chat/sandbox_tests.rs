@@ -21,7 +21,10 @@ fn rendered(source: &str) -> Result<String, String> {
 
 fn refused(source: &str) {
     let why = rendered(source).unwrap_err();
-    assert!(why.contains("--max-doc-bytes") && why.contains("(line 2)"), "{source}: {why}");
+    assert!(
+        why.contains("--max-doc-bytes") && why.contains("(line 2 of the template)"),
+        "{source}: {why}"
+    );
 }
 
 fn in_loop(body: &str) -> String {

@@ -308,7 +308,8 @@ fn next_tag(source: &str) -> Option<(&str, &str, &str)> {
 
 /// An error in one line, with what it says beside its kind.
 fn words(error: &minijinja::Error) -> String {
-    let place = error.line().map_or_else(String::new, |line| format!(" (line {line})"));
+    let place =
+        error.line().map_or_else(String::new, |line| format!(" (line {line} of the template)"));
     error.detail().map_or_else(|| error.to_string(), |detail| format!("{detail}{place}"))
 }
 

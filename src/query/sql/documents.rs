@@ -24,12 +24,15 @@ impl DocumentRows {
     /// The columns with these names, in their order.
     ///
     /// # Errors
-    /// [`QueryError::NoColumn`].
+    /// [`QueryError::NoDocumentColumn`].
     pub fn named(view: &View, names: &[String]) -> Result<Self, QueryError> {
         let known = DocumentColumns::of(view);
         let column = |name: &String| {
             let found = known.columns.iter().position(|column| column.name == *name);
-            found.ok_or_else(|| QueryError::NoColumn { name: name.clone(), known: known.names() })
+            found.ok_or_else(|| QueryError::NoDocumentColumn {
+                name: name.clone(),
+                known: known.names(),
+            })
         };
         let places: Vec<usize> = names.iter().map(column).collect::<Result<_, _>>()?;
         let read = Arc::new(known.schema.project(&places).map_err(QueryError::arrow)?);
