@@ -64,7 +64,7 @@ impl From<Profile> for ProfileName {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct DecisionOptions {
-    /// How duplicates are decided. By default the profile's; witness for web and code.
+    /// How duplicates are decided. By default the profile's; witness for web, chat and code.
     #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub mode: Option<DedupMode>,
     /// Exact Jaccard similarity of shingles from which a document is a near duplicate. By default the profile's.

@@ -99,5 +99,6 @@ mod tokens;
 mod trouble;
 mod tutorials;
 mod warm;
+mod way_out;
 mod web;
 mod workflows;

@@ -117,7 +117,7 @@ impl From<StoreError> for Told {
 type Case = (&'static str, fn(&Trouble) -> Told);
 
 /// What people meet on their first days: a word that is wrong, a file that is another one, what is missing.
-const EVERYDAY: [Case; 22] = [
+const EVERYDAY: [Case; 23] = [
     ("unexpected argument … found", |place| {
         let file = place.scratch.arg("b.jsonl");
         let corpus = place.scratch.arg("corpus");
@@ -145,8 +145,13 @@ const EVERYDAY: [Case; 22] = [
         place.record(br#"{"id": "a", "id": "b", "text": "two ids"}"#, &["--id-field", "id"])
     }),
     ("ALARM: nothing could be read: all … records were rejected …", |place| {
-        let file = place.scratch.write("c.jsonl", "{\"body\": \"a text under another name\"}");
+        let line = "{\"body\": \"a text under another name\"}\n";
+        let file = place.scratch.write("c.jsonl", line.repeat(2));
         place.ingest(&file, &["--text-field", "text"])
+    }),
+    ("ALARM: … of … documents … were removed as duplicates…", |place| {
+        let file = place.scratch.write("c.jsonl", "{\"text\": \"a page again\"}\n".repeat(130));
+        place.ingest(&file, &[])
     }),
     ("no document has the key …", |place| {
         corpusdb(&["show", &place.scratch.arg("corpus"), "--key", "nobody"]).into()

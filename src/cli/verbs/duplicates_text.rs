@@ -99,7 +99,7 @@ fn print_pairs(found: &DuplicatesSummary, out: &mut Output) {
         more => {
             let documents: u64 = more.iter().map(|pair| pair.documents).sum();
             out.line(format!(
-                "  {} more pairs with {} documents: `matrix=` shows all, `source=` shows one source",
+                "  {} more pairs with {} documents: --matrix shows all, --source those of one source",
                 more.len(),
                 number(documents)
             ))

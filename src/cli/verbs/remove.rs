@@ -426,7 +426,7 @@ fn print_purge(report: &PurgeReport, out: &mut Output) {
         (report.unchanged, "were purged before"),
         (report.removed, "are now removed"),
         (report.kept_again, "others are kept again"),
-        (report.blocked, "others with such texts are blocked"),
+        (report.blocked, "others with such texts are blocked (--no-block leaves them alone)"),
         (report.moved_texts, "texts belong to other documents, too, and stay"),
         (report.snapshots, "snapshots lost some of them"),
         (report.rejects, "rejected records quoted them and are gone"),

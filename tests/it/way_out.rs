@@ -1,0 +1,329 @@
+//! What a person meets on a first day: alarms, reports and errors say what happened, and name the way out.
+
+use crate::support::{
+    Ran, Scratch, corpusdb, ingest, init, numbers, repository, sound, tokenizer_of_chats,
+};
+use serde_json::{Value, json};
+
+const CHATML: &str = "{% for m in messages %}\n{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+
+/// A text of its own.
+fn text(number: u64) -> String {
+    let words: Vec<String> = (0..14).map(|at| format!("w{}", number * 7919 + at * at)).collect();
+    words.join(" ")
+}
+
+/// Records with keys, of that crawl: `fields` differ from crawl to crawl, texts do not.
+fn crawl(count: u64, fields: &Value) -> String {
+    let record = |number| {
+        let mut record = json!({ "url": format!("a.example/{number}"), "text": text(number) });
+        record.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+        format!("{record}\n")
+    };
+    (0..count).map(record).collect()
+}
+
+fn alarms(report: &Value) -> Vec<&str> {
+    report["alarms"].as_array().unwrap().iter().map(|it| it["kind"].as_str().unwrap()).collect()
+}
+
+#[track_caller]
+fn says(ran: &Ran, words: &[&str]) {
+    for word in words {
+        assert!(ran.stdout.contains(word) || ran.stderr.contains(word), "no `{word}` in\n{ran}");
+    }
+}
+
+// ---- ingest ----
+
+/// A date of fetching made every page a changed one, without a word.
+#[test]
+fn updates_of_fields_alone_are_an_alarm_that_names_the_fields() {
+    let scratch = Scratch::new();
+    let file = |name: &str, count, day: &str, score: f64| {
+        scratch.write(name, crawl(count, &json!({"day": day, "score": score, "lang": "en"})))
+    };
+    let (june, july) = (file("june", 150, "06-01", 0.5), file("july", 150, "07-01", 0.25));
+    let keyed = ["--source", "web", "--id-field", "url"];
+    let mut told = Vec::new();
+    for batch in ["2kB", "1MB"] {
+        let corpus = scratch.arg(&format!("corpus-{batch}"));
+        init(&corpus, &[]);
+        let with = [&keyed[..], &["--batch-bytes", batch]].concat();
+        assert_eq!(alarms(&ingest(&corpus, &[&june], &with)), [""; 0]);
+        let ran = corpusdb(&[&["ingest", &corpus, &july, "--dry-run"][..], &with].concat());
+        let words = ["150 of 150 updates have the same text", "(day, score)", "--drop-fields"];
+        says(&ran, &words);
+        let report = ingest(&corpus, &[&july], &with);
+        assert_eq!(numbers(&report, ["added", "updated"]), [150, 150]);
+        told.push(report["alarms"].clone());
+        sound(&corpus);
+    }
+    assert_eq!(told[0], told[1]);
+    let alarm = json!([
+        {"kind": "field-updates", "updated": 150, "same_text": 150, "fields": ["day", "score"]}
+    ]);
+    assert_eq!(told[0], alarm);
+    // Without these fields the next crawl is unchanged; few updates, or mostly of texts, are none to speak of.
+    let corpus = scratch.arg("other");
+    init(&corpus, &[]);
+    let with = [&keyed[..], &["--drop-fields", "day,score"]].concat();
+    ingest(&corpus, &[&june], &with);
+    assert_eq!(numbers(&ingest(&corpus, &[&july], &with), ["added", "unchanged"]), [0, 150]);
+    let few = file("few", 99, "08-01", 0.1);
+    assert_eq!(alarms(&ingest(&corpus, &[&few], &keyed)), [""; 0]);
+}
+
+/// An ingest without the option for the ids stored everything a second time.
+#[test]
+fn ids_left_out_of_a_source_that_has_them_are_an_alarm() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let file = scratch.write("a.jsonl", crawl(120, &json!({})));
+    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "url"]);
+    let few = scratch.write("few.jsonl", crawl(99, &json!({"b": 1})));
+    assert!(!alarms(&ingest(&corpus, &[&few], &["--source", "web"])).contains(&"ids-forgotten"));
+    let other = scratch.write("other.jsonl", crawl(120, &json!({"b": 2})));
+    assert!(!alarms(&ingest(&corpus, &[&other], &["--source", "new"])).contains(&"ids-forgotten"));
+    let keyed = ["--source", "web", "--id-field", "url", "--reread"];
+    ingest(&corpus, &[&other], &keyed);
+    let ran = corpusdb(&["ingest", &corpus, &file, "--source", "web", "--dry-run"]);
+    says(
+        &ran,
+        &["120 documents came without ids into the source web", "a.example/119", "--id-field"],
+    );
+    let report = ingest(&corpus, &[&file], &["--source", "web"]);
+    assert!(alarms(&report).contains(&"ids-forgotten"), "{report}");
+}
+
+/// The way out that the limit named blocked the right ingest after it; so did a removal that said nothing of it.
+#[test]
+fn an_ingest_is_undone_without_blocking_what_comes_next() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let file = scratch.write("a.jsonl", crawl(50, &json!({})));
+    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "url"]);
+    ingest(&corpus, &[&file], &["--source", "wbe"]);
+    let remove = ["remove", &corpus, "--where", "commit >= 3"];
+    let ran = corpusdb(&[&remove[..], &["--dry-run"]].concat()).good();
+    says(&ran, &["50 other documents are blocked for a text or key equal to theirs", "--no-block"]);
+    corpusdb(&[&remove[..], &["--no-block"]].concat()).good();
+    let kept = || corpusdb(&["count", &corpus]).good().stdout;
+    assert_eq!(kept(), "50\n");
+    let more = scratch.write("a.jsonl", crawl(60, &json!({})));
+    ingest(&corpus, &[&more], &["--source", "web", "--id-field", "url"]);
+    assert_eq!(kept(), "60\n");
+    sound(&corpus);
+}
+
+/// A report pointed at rejects that a dry run had not stored, and counted no byte of them.
+#[test]
+fn rejects_are_counted_in_bytes_and_pointed_at_where_they_are_stored() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let file = scratch.write("a.jsonl", "this is a text\n".repeat(3));
+    let arguments = ["ingest", &corpus, &file, "--source", "web"];
+    let tried = corpusdb(&[&arguments[..], &["--dry-run"]].concat());
+    says(&tried, &["all 3 records were rejected; the first", "0 unchanged, 3 rejected\n"]);
+    assert!(!tried.stderr.contains("corpusdb rejects"), "{tried}");
+    let ran = corpusdb(&arguments);
+    let listed = "(`corpusdb rejects` lists them)";
+    says(
+        &ran,
+        &[&format!("3 rejected {listed}"), &format!("all 3 records were rejected {listed}")],
+    );
+    says(&ran, &["read 3 records (42 B)", "a word that JSON does not have at byte 2 of the line"]);
+    scratch.write("a.jsonl", "{\"text\": \"it is mended\"}\n");
+    says(
+        &corpusdb(&arguments).good(),
+        &["3 earlier rejects deleted: their records can be read now"],
+    );
+    let one = scratch.write("one.jsonl", "{\"text\": \"cut off");
+    let ran = corpusdb(&["ingest", &corpus, &one, "--source", "web"]);
+    says(&ran, &["the one record was rejected", "it ends inside of a string"]);
+}
+
+// ---- chats ----
+
+#[test]
+fn conversations_say_which_message_a_template_cannot_take_and_what_is_not_trained_on() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--profile", "chat"]);
+    let template = scratch.write("chatml.jinja", CHATML);
+    let file = scratch.write("own.json", tokenizer_of_chats(2));
+    corpusdb(&["tokenizer", "add", &corpus, "own", &file]).good();
+    let answer = json!({"role": "assistant", "content": "Water boils at a hundred degrees."});
+    let parts = json!({"role": "user", "content": [{"type": "text", "text": "When?"}]});
+    let ask = json!({"role": "user", "content": "When does water boil?"});
+    let call = json!({"role": "assistant", "tool_calls": [{"name": "look"}]});
+    let records = [json!([parts, answer]), json!([ask, call]), json!([ask]), json!([ask, answer])];
+    let records = records.map(|messages| format!("{}\n", json!({ "messages": messages })));
+    let chats = scratch.write("chats.jsonl", records.concat());
+    let with = ["--source", "c", "--chat", "messages", "--chat-template", &template];
+    let ran = corpusdb(&[&["ingest", &corpus, &chats][..], &with].concat()).good();
+    says(&ran, &["ALARM: 1 conversation has nothing that is trained on", "chats.jsonl:2"]);
+    says(
+        &corpusdb(&["rejects", &corpus]).good(),
+        &[
+            "message 0 (user): its content is a list of parts",
+            "message 1 (assistant): it has no content (tool_calls alone)",
+            "(line 2 of the template)",
+        ],
+    );
+    says(&corpusdb(&["show", &corpus, "1"]).good(), &["no values set"]);
+    corpusdb(&["export", &corpus, "--columns", "messages", "--to", &scratch.arg("x.jsonl")])
+        .fails(&["no column `messages`", "--columns 'meta.*'"]);
+    let to = scratch.arg("messages.jsonl");
+    corpusdb(&["export", &corpus, "--columns", "meta.*", "--to", &to]).good();
+    let first: Value =
+        serde_json::from_str(std::fs::read_to_string(&to).unwrap().lines().next_back().unwrap())
+            .unwrap();
+    assert_eq!(first, json!({"messages": [ask, answer]}));
+    // A tokenizer that does not have the markers is in the way, whatever another one has.
+    corpusdb(&["tokenizer", "train", &corpus, "plain", "--vocab-size", "280"]).good();
+    corpusdb(&[&["ingest", &corpus, &chats, "--reread"][..], &with].concat())
+        .fails(&["every registered tokenizer must have it", "corpusdb tokenizer drop"]);
+}
+
+// ---- questions ----
+
+#[test]
+fn statements_and_conditions_that_are_a_little_wrong_name_the_right_ones() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &["--field", "lang:keyword", "--field", "score:float"]);
+    let fields = json!({"lang": "de", "score": 0.5});
+    let file = scratch.write("a.jsonl", crawl(3, &fields));
+    ingest(&corpus, &[&file], &["--source", "web", "--id-field", "url"]);
+    let sql = |statement: &str, words: &[&str]| {
+        corpusdb(&["sql", &corpus, statement]).fails(words);
+    };
+    sql("SELECT key FROM documents WHERE lang = \"de\"", &["text needs single ones"]);
+    sql("SELECT url FROM documents", &["`meta ->> 'url'`", "--id-field", "the column key"]);
+    corpusdb(&["count", &corpus, "lang = 'de'"]).fails(&["unexpected argument", "'--where'"]);
+    for arguments in [&["show", "--sources", "web"][..], &["count", &corpus, "--sourc", "web"]] {
+        let ran = corpusdb(arguments).fails(&["unexpected argument"]);
+        assert!(!ran.stderr.contains("as a value"), "{ran}");
+    }
+    let ran = corpusdb(&["count", &corpus, "--wher", "x"]).fails(&["--where"]);
+    assert!(!ran.stderr.contains("as a value"), "{ran}");
+    let broken =
+        scratch.write("b.jsonl", "{\"url\": \"a.example/1\", \"score\": 1}\n{\"url\": no\n");
+    corpusdb(&["field", "set", &corpus, "score", "--on", "key=url", "--from", &broken]).fails(&[
+        "b.jsonl: record 1",
+        "nothing of its batch was set",
+        "leave them out",
+    ]);
+    let scores = scratch.write("s.csv", "url,score\na.example/1,0.75\n");
+    corpusdb(&["field", "set", &corpus, "score", "--on", "key=url", "--from", &scores]).good();
+    assert_eq!(corpusdb(&["count", &corpus, "--where", "score > 0.7"]).good().stdout, "1\n");
+}
+
+/// Why a document is kept beside one that looks the same was asked in vain; marks stood around nothing.
+#[test]
+fn duplicates_name_what_shows_the_nearest_and_mark_only_what_differs() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let words = text(1);
+    let pages = [words.clone(), format!("{words}\n\nmore"), text(900)];
+    let records: String = pages.iter().map(|text| format!("{}\n", json!({"text": text}))).collect();
+    let file = scratch.write("a.jsonl", records);
+    ingest(&corpus, &[&file], &["--source", "web"]);
+    let lone = corpusdb(&["duplicates", &corpus, "2"]).good();
+    says(&lone, &["it matched nothing", "(`corpusdb similar CORPUS 2` shows the nearest)"]);
+    corpusdb(&["similar", &corpus, "2"]).good();
+    let close = corpusdb(&["duplicates", &corpus, "1", "--diff"]).good();
+    says(&close, &["{+more+}"]);
+    assert!(!close.stdout.contains("{++}"), "{close}");
+}
+
+// ---- epochs and tokenizers ----
+
+const RECIPE: &str = "version = 1\n[tokenizer]\nname = \"own\"\nspecials = { eos = \"<|endoftext|>\", pad = \"<|endoftext|>\" }\n[pack]\nlength = 64\n";
+
+#[test]
+fn epochs_name_all_sources_that_fall_short_and_what_stands_where_a_corpus_should() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    for (at, source) in ["web", "code", "books"].into_iter().enumerate() {
+        let at = at as u64 * 1000;
+        let pages: String = (at..at + 40 + at / 20)
+            .map(|number| format!("{}\n", json!({ "text": text(number) })))
+            .collect();
+        let file = scratch.write(source, pages);
+        ingest(&corpus, &[&file], &["--source", source, "--format", "jsonl"]);
+    }
+    let train = ["--vocab-size", "300", "--special", "<|endoftext|>"];
+    corpusdb(&[&["tokenizer", "train", &corpus, "own"][..], &train].concat()).good();
+    let greedy = "[mix]\ntokens = 60000000\n[[source]]\nname = \"web\"\nweight = 1\n[[source]]\nname = \"code\"\nweight = 1\n[[source]]\nname = \"books\"\nweight = 1\n";
+    let greedy = scratch.write("greedy.toml", format!("{RECIPE}{greedy}"));
+    let ran = corpusdb(&["epoch", "explain", &corpus, &greedy]).fails(&[
+        "a budget of 60,000,000 tokens",
+        "20,000,000 tokens of source",
+        "but one pass holds",
+        "or lower their weights",
+    ]);
+    for source in ["`web`", "`code`", "`books`"] {
+        assert_eq!(ran.stderr.matches(source).count(), 2, "{source} in {ran}");
+    }
+    let recipe = scratch.write("recipe.toml", RECIPE);
+    let (out, first) = (scratch.arg("e0"), scratch.arg("e0/shard-00000.parquet"));
+    corpusdb(&["epoch", "build", &corpus, &recipe, "--out", &out]).good();
+    corpusdb(&["epoch", "verify", &corpus, &first]).fails(&[
+        "no epoch was built here",
+        "give the directory that `corpusdb epoch build` wrote",
+    ]);
+    corpusdb(&["epoch", "verify", &out, &corpus]).fails(&[
+        "e0 is not a corpus",
+        "an epoch, an export or a load",
+        "name the corpus first",
+    ]);
+    corpusdb(&["ingest", &recipe, &corpus, "--source", "web"]).fails(&[
+        "recipe.toml is not a corpus",
+        "it is a file",
+        "name the corpus first",
+    ]);
+}
+
+#[test]
+fn tokenizers_name_the_files_of_a_directory_and_take_markers_without_a_space() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let pages = repository("tests/corpora/pages.jsonl").display().to_string();
+    ingest(&corpus, &[&pages], &["--source", "web"]);
+    corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "400"]).good();
+    let out = scratch.arg("own.json");
+    corpusdb(&["tokenizer", "export", &corpus, "own", "--to", &out]).good();
+    let file: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
+    let merge = |merge: &Value| match merge.as_array() {
+        Some(pair) => format!("{} {}\n", pair[0].as_str().unwrap(), pair[1].as_str().unwrap()),
+        None => format!("{}\n", merge.as_str().unwrap()),
+    };
+    let merges: String = file["model"]["merges"].as_array().unwrap().iter().map(merge).collect();
+    let vocab = scratch.write("gpt/vocab.json", file["model"]["vocab"].to_string());
+    let merges = scratch.write("gpt/merges.txt", format!("#version: 0.2\n{merges}"));
+    let add = |more: &[&str]| corpusdb(&[&["tokenizer", "add", &corpus, "gpt"], more].concat());
+    add(&[&scratch.arg("gpt")]).fails(&["is a directory", "--vocab", &vocab, "--merges", &merges]);
+    add(&["--vocab", &merges, "--merges", &vocab]).fails(&["swap the two"]);
+    add(&["--vocab", &vocab, "--merges", &merges]).good();
+    scratch.write("json/tokenizer.json", file.to_string());
+    add(&[&scratch.arg("json")]).fails(&["give its file", "json/tokenizer.json"]);
+    add(&[&scratch.arg("")]).fails(&["give the file in it that is the tokenizer"]);
+    let terms = ["--term", "<|im_end|>", "--term", "COVID-19", "--added-tokens", "--json"];
+    let extend = |name: &str, more: &[&str]| {
+        let arguments = [&["tokenizer", "extend", &corpus, "own", name][..], &terms, more].concat();
+        let lines = corpusdb(&arguments).good().json_lines();
+        let terms = lines.iter().find_map(|line| line["terms"].as_array()).unwrap().clone();
+        let forms = |term: &Value| term["forms"].as_array().unwrap().len();
+        terms.iter().map(forms).collect::<Vec<_>>()
+    };
+    assert_eq!(extend("chat", &[]), [1, 2]);
+    assert_eq!(extend("spaced", &["--forms", "after-space"]), [1, 1]);
+}
