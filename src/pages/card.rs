@@ -2,14 +2,14 @@
 
 use super::chart::{AltText, Chart, ChartAxis, ChartColumn, ChartLine, column_chart, line_chart};
 use super::duplicates::DuplicatesSection;
-use super::figures::{BarChart, PartChart, SpreadFigure, cut, value_text};
+use super::figures::{BarChart, OTHERS, SpreadFigure, cut, cut_behind, value_text};
 use super::plan::PlanSection;
 use super::sizes::SizesSection;
-use super::{Contents, Page, duplicates, plan};
+use super::{Contents, PageModel, duplicates, plan};
 use crate::model::show;
 use crate::query::{
     ColumnStats, CommitInfo, CommitStretch, DomainStats, LengthBin, LengthStats, LossStats,
-    RejectStats, SnapshotInfo, SourceSpread, SuiteContamination,
+    RejectStats, SnapshotInfo, SourceSpread, StatsValue, SuiteContamination,
 };
 use crate::report::{About, CorpusReport, Omitted, SuiteReported};
 use serde::Serialize;
@@ -17,6 +17,8 @@ use std::collections::BTreeMap;
 
 /// Domains that are drawn; the table has more.
 const DOMAINS: usize = 20;
+/// Characters of a reason, which may hold words of the input.
+pub(super) const REASON: usize = 300;
 /// Tokenizers whose lengths are drawn.
 const LENGTHS: usize = 3;
 
@@ -78,7 +80,7 @@ impl<'a> CardPage<'a> {
     }
 }
 
-impl Page for CardPage<'_> {
+impl PageModel for CardPage<'_> {
     const TEMPLATE: &'static str = "card.html";
 
     fn title(&self) -> String {
@@ -117,11 +119,16 @@ fn length_figure<'a>(report: &CorpusReport, lengths: &'a LengthStats) -> LengthF
     };
     let spread = report.spreads.columns.iter().find(|it| it.of_kept && it.column == lengths.column);
     let spread = spread.filter(|spread| spread.count > 0);
-    let [p5, p95, max] = spread.map_or([None; 3], |it| [it.p5, it.p95, it.max]).map(value_text);
+    // These are numbers of things, whatever their size.
+    let written = |value: Option<StatsValue>| match value {
+        Some(StatsValue::Int(length)) => show::number(length.unsigned_abs()),
+        other => value_text(other),
+    };
+    let [p5, p95, max] = spread.map_or([None; 3], |it| [it.p5, it.p95, it.max]).map(written);
     let sum = |of: fn(&LengthBin) -> u64| lengths.bins.iter().map(of).sum::<u64>();
     let (all, kept) = (sum(|bin| bin.all), sum(|bin| bin.kept));
     LengthFigure {
-        half: spread.map(|it| value_text(it.p50)),
+        half: spread.map(|it| written(it.p50)),
         from: p5,
         to: p95,
         longest: max,
@@ -166,9 +173,9 @@ struct LossesSection<'a> {
     totals: Vec<u64>,
     rows: Vec<LossRow>,
     /// Absent where there are no documents.
-    chart: Option<PartChart>,
+    chart: Option<BarChart>,
     first_reason: Option<(String, u64)>,
-    reasons: Vec<RejectReason<'a>>,
+    reasons: &'a [RejectStats],
     other_reasons: Option<&'a RejectStats>,
     reasons_left_out: u64,
 }
@@ -178,14 +185,6 @@ struct LossRow {
     name: String,
     documents: u64,
     counts: Vec<u64>,
-}
-
-#[derive(Debug, Serialize)]
-struct RejectReason<'a> {
-    source: &'a str,
-    records: u64,
-    bytes: u64,
-    reason: String,
 }
 
 type LossCountFn = fn(&LossStats) -> u64;
@@ -235,35 +234,21 @@ fn losses(report: &CorpusReport) -> LossesSection<'_> {
         totals: standings.iter().map(|(_, count)| sum(*count)).collect(),
         rows: all.iter().map(row).collect(),
         chart: (!all.is_empty()).then(|| loss_chart(&all, &standings)),
-        first_reason: first_reason.map(|(text, records)| (reason(text), records)),
-        reasons: report.rejects.shown.iter().map(reject_reason).collect(),
+        first_reason: first_reason.map(|(text, records)| (cut_behind(text, REASON), records)),
+        reasons: &report.rejects.shown,
         other_reasons: report.rejects.others.as_ref(),
         reasons_left_out: report.rejects.left_out,
     }
 }
 
-fn loss_chart(all: &[(String, &LossStats)], standings: &[(&str, LossCountFn)]) -> PartChart {
+fn loss_chart(all: &[(String, &LossStats)], standings: &[(&str, LossCountFn)]) -> BarChart {
     let row = |(name, it): &(String, &LossStats)| {
         let parts = standings.iter().map(|(_, count)| show::share(count(it), it.documents));
         (name.clone(), parts.collect(), format!("{} kept", show::percent_of(it.kept, it.documents)))
     };
     let total = |count: LossCountFn| show::number(all.iter().map(|(_, it)| count(it)).sum());
     let series = standings.iter().map(|(name, count)| (*name, total(*count)));
-    PartChart::new(series, all.iter().map(row).collect())
-}
-
-fn reject_reason(of: &RejectStats) -> RejectReason<'_> {
-    let RejectStats { source, records, bytes, .. } = of;
-    RejectReason { source, records: *records, bytes: *bytes, reason: reason(&of.reason) }
-}
-
-/// A reason, which may hold words of the input, its end cut off where it is long.
-fn reason(text: &str) -> String {
-    const LONGEST: usize = 300;
-    match text.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or(text)),
-        None => text.to_owned(),
-    }
+    BarChart::parted(series, all.iter().map(row).collect())
 }
 
 // ---- numbers ----
@@ -346,11 +331,13 @@ struct DomainsSection<'a> {
 fn domains(report: &CorpusReport) -> DomainsSection<'_> {
     let found = &report.domains;
     let sum = |of: fn(&DomainStats) -> u64| found.top.iter().map(of).sum::<u64>();
-    let rows = found
-        .top
-        .iter()
-        .take(DOMAINS)
-        .map(|it| (it.domain.clone(), vec![(it.documents as f64, show::number(it.documents))]));
+    let bar = |name: &str, documents: u64| {
+        (name.to_owned(), vec![(documents as f64, show::number(documents))])
+    };
+    let drawn = || found.top.iter().take(DOMAINS);
+    let others = found.documents.saturating_sub(drawn().map(|it| it.documents).sum());
+    let mut rows: Vec<_> = drawn().map(|it| bar(&it.domain, it.documents)).collect();
+    rows.extend((others > 0).then(|| bar(OTHERS, others)));
     DomainsSection {
         documents: found.documents,
         bytes: found.bytes,
@@ -360,7 +347,7 @@ fn domains(report: &CorpusReport) -> DomainsSection<'_> {
         first_ten: found.top.iter().take(10).map(|it| it.documents).sum(),
         other_documents: found.documents.saturating_sub(sum(|it| it.documents)),
         other_bytes: found.bytes.saturating_sub(sum(|it| it.bytes)),
-        chart: BarChart::new([("kept documents", show::number(found.documents))], rows.collect()),
+        chart: BarChart::new([("kept documents", show::number(found.documents))], rows),
     }
 }
 
@@ -411,7 +398,7 @@ fn growth_chart(stretches: &[CommitStretch], added: u64) -> Chart {
             (it.last as f64, sum as f64)
         });
         let points: Vec<(f64, f64)> = [(0.0, 0.0)].into_iter().chain(points).collect();
-        ChartLine::new(name, points.into_iter())
+        ChartLine::new(name, points.into_iter()).with_total(show::number(sum))
     };
     let lines = [line("came in", |it| it.added), line("kept then", |it| it.kept)];
     let last = stretches.last().map_or(0, |it| it.last);

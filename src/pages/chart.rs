@@ -16,16 +16,18 @@ const PLOT: f64 = 230.0;
 /// The size of texts in units: no style makes them larger.
 pub(super) const FONT: f64 = 15.0;
 /// Units between two texts beside each other, and from a text to what it belongs to.
-const GAP: f64 = 9.0;
+pub(super) const GAP: f64 = 9.0;
 /// Units that a row of the ranges takes.
 const ROW: f64 = 26.0;
 /// Units for the names of ranges, at most.
 const NAMES: f64 = 170.0;
+/// The place of the colour that is of no line alone.
+const GREY: usize = 7;
 
 /// A chart: what its colours mean, and the drawing.
 #[derive(Debug, Serialize)]
 pub(super) struct Chart {
-    legend: Vec<LegendEntry>,
+    pub(super) legend: Vec<LegendEntry>,
     svg: SafeHtml,
 }
 
@@ -65,7 +67,7 @@ pub(super) struct ChartAxis {
     /// Whether its logarithm is drawn.
     is_log: bool,
     /// Where it is marked, and with what; ascending, and the same distance apart.
-    ticks: Vec<(f64, String)>,
+    pub(super) ticks: Vec<(f64, String)>,
     /// What stands on the other side of the chart, and its marks at the same places.
     opposite: Option<(String, Vec<String>)>,
     write: Box<dyn Fn(f64) -> String>,
@@ -74,29 +76,52 @@ pub(super) struct ChartAxis {
 impl ChartAxis {
     /// A linear axis from 0.
     pub(super) fn linear(most: f64, label: &str, write: impl Fn(f64) -> String + 'static) -> Self {
-        Self::stepped((most, f64::MIN_POSITIVE), label, write)
+        Self::stepped((0.0, most), f64::MIN_POSITIVE, label, write)
     }
 
     /// A linear axis of things that are counted, from 0: there is no half of one.
     pub(super) fn counted(most: u64, label: &str) -> Self {
-        Self::stepped((most as f64, 1.0), label, |value| show::short(value.round() as u64))
+        let write = |value: f64| show::short(value.round() as u64).replace(".0 ", " ");
+        Self::stepped((0.0, most as f64), 1.0, label, write)
     }
 
-    /// Marks from 0 that are no less than `least` apart.
+    /// A linear axis of measured values: from 0 unless they are far from it, then around them.
+    pub(super) fn measured(low: f64, high: f64, label: &str) -> Self {
+        let is_near_zero = low >= 0.0 && low < high / 3.0;
+        let low = if is_near_zero { 0.0 } else { low };
+        let high = if high > low { high } else { low + low.abs().max(1.0) };
+        let axis = |write: Box<dyn Fn(f64) -> String>| {
+            Self::stepped((low, high), f64::MIN_POSITIVE, label, write)
+        };
+        let brief = axis(Box::new(|value| match value.fract() == 0.0 && value >= 10_000.0 {
+            true => show::short(value as u64).replace(".0 ", " "),
+            false => show::decimals(value),
+        }));
+        let marks = || brief.ticks.iter().map(|(_, mark)| mark);
+        if marks().zip(marks().skip(1)).all(|(mark, next)| mark != next) {
+            return brief;
+        }
+        let places = (-((high - low) / 5.0).log10().floor()).clamp(0.0, 9.0) as usize;
+        axis(Box::new(move |value| format!("{value:.places$}")))
+    }
+
+    /// Round marks that enclose `low..high` and are no less than `least` apart.
     fn stepped(
-        (most, least): (f64, f64),
+        (low, high): (f64, f64),
+        least: f64,
         label: &str,
         write: impl Fn(f64) -> String + 'static,
     ) -> Self {
-        let rough = (most / 5.0).max(least);
+        let rough = ((high - low) / 5.0).max(least);
         let power = 10f64.powf(rough.log10().floor());
         let step = [1.0, 2.0, 5.0, 10.0]
             .map(|factor| factor * power)
             .into_iter()
             .find(|step| *step >= rough)
             .unwrap_or(rough);
-        let places = (0..=8).map(|at| f64::from(at) * step);
-        Self::marked(label, places.take_while(|at| *at < most + step * 0.999), write)
+        let first = (low / step + 1e-9).floor();
+        let places = (0..=8).map(|at| (first + f64::from(at)) * step);
+        Self::marked(label, places.take_while(|at| *at < high + step * 0.999), write)
     }
 
     /// A logarithmic axis: multiples by `factor` of `first` that enclose `low..high`.
@@ -154,7 +179,7 @@ impl ChartAxis {
     }
 
     /// The widest mark, on either side.
-    fn widest(&self) -> f64 {
+    pub(super) fn widest(&self) -> f64 {
         let opposite = self.opposite.iter().flat_map(|(_, marks)| marks);
         let marks = self.ticks.iter().map(|(_, mark)| mark).chain(opposite);
         marks.map(|mark| text_width(mark)).fold(0.0, f64::max)
@@ -171,7 +196,7 @@ impl ChartAxis {
     }
 
     /// Every how many marks one is written, so that none touches the next, on an axis of that length.
-    fn every(&self, length: f64) -> usize {
+    pub(super) fn every(&self, length: f64) -> usize {
         let apart = length / (self.ticks.len().saturating_sub(1).max(1) as f64);
         ((self.widest() + GAP) / apart.max(1.0)).ceil().max(1.0) as usize
     }
@@ -180,9 +205,11 @@ impl ChartAxis {
 /// One line.
 pub(super) struct ChartLine {
     name: String,
+    /// What it comes to, in words; empty where a sum says nothing.
+    total: String,
     points: Vec<(f64, f64)>,
     marks: Vec<ChartMark>,
-    /// The place of the line that it belongs to: in its colour, dashed, and not in the legend.
+    /// The place of the line that it belongs to: in its colour and dashed. All such lines have one name.
     beside: Option<usize>,
 }
 
@@ -196,7 +223,17 @@ pub(super) struct ChartMark {
 
 impl ChartLine {
     pub(super) fn new(name: &str, points: impl Iterator<Item = (f64, f64)>) -> Self {
-        Self { name: name.to_owned(), points: points.collect(), marks: Vec::new(), beside: None }
+        Self {
+            name: name.to_owned(),
+            total: String::new(),
+            points: points.collect(),
+            marks: Vec::new(),
+            beside: None,
+        }
+    }
+
+    pub(super) fn with_total(self, total: String) -> Self {
+        Self { total, ..self }
     }
 
     pub(super) fn with_marks(self, marks: Vec<ChartMark>) -> Self {
@@ -241,7 +278,7 @@ pub(super) struct ChartRange {
     pub(super) values: [f64; 5],
 }
 
-/// Draws lines. The legend has a name for each, but for those beside another.
+/// Draws lines. The legend has a name for each, and one for all that are beside another.
 pub(super) fn line_chart(
     alt: &AltText,
     x: &ChartAxis,
@@ -257,14 +294,21 @@ pub(super) fn line_chart(
         let colour = line.beside.unwrap_or(at) % COLOURS;
         canvas.push(&format!("<path class=\"l{colour}{dash}\" d=\"M{}\"/>\n", path.join("L")));
     }
+    let points = || lines.iter().flat_map(ChartLine::points);
+    let drawn: Vec<(f64, f64)> = points().map(|(x, y)| (frame.across(*x), frame.up(*y))).collect();
     let mut taken = Vec::new();
     for (at, line) in lines.iter().enumerate() {
-        line.marks.iter().for_each(|mark| canvas.mark(&frame, at % COLOURS, mark, &mut taken));
+        for mark in &line.marks {
+            canvas.mark(&frame, at % COLOURS, mark, &drawn, &mut taken);
+        }
     }
     let named = || lines.iter().enumerate().filter(|(_, line)| line.beside.is_none());
-    let legend = named().map(|(at, line)| {
-        let entry = LegendEntry::new(at, &line.name, String::new());
-        let dash = if at >= COLOURS { " dash" } else { "" };
+    let beside = lines.iter().enumerate().find(|(_, line)| line.beside.is_some());
+    let legend = named().chain(beside).map(|(at, line)| {
+        let is_beside = line.beside.is_some();
+        let entry =
+            LegendEntry::new(if is_beside { GREY } else { at }, &line.name, line.total.clone());
+        let dash = if is_beside || at >= COLOURS { " dash" } else { "" };
         LegendEntry { class: format!("{} line{dash}", entry.class), ..entry }
     });
     let ends: Vec<String> = named().filter_map(|(_, line)| line.described(x, y)).collect();
@@ -287,11 +331,11 @@ pub(super) fn column_chart(
         opposite: None,
         write: Box::new(|_| String::new()),
     };
-    let mut frame = ChartFrame::new(&x, y);
+    let frame = ChartFrame::new(&x, y);
     // A column has a width, its mark stands below the middle.
     let step = (frame.right - frame.left) / (columns.len().max(1) as f64);
+    let frame = ChartFrame { inset: step / 2.0, ..frame };
     let (left, bottom) = (frame.left, frame.bottom);
-    (frame.left, frame.right) = (left + step / 2.0, frame.right - step / 2.0);
     let mut canvas = frame.axes();
     let pale = |at: usize| if at == 0 && series.len() > 1 { "pale" } else { "solid" };
     for (at, column) in columns.iter().enumerate() {
@@ -362,6 +406,8 @@ struct ChartFrame<'a> {
     right: f64,
     top: f64,
     bottom: f64,
+    /// How far from the sides the first and the last place of x are.
+    inset: f64,
     x: &'a ChartAxis,
     y: &'a ChartAxis,
 }
@@ -372,11 +418,16 @@ impl<'a> ChartFrame<'a> {
         let left = (y.widest() + GAP + 2.0).max(before);
         let above = if x.opposite.is_some() { 2.0 * (FONT + GAP) } else { 0.0 };
         let top = FONT + GAP + 3.0 + above;
-        Self { left, right: WIDTH - behind.max(GAP), top, bottom: top + PLOT, x, y }
+        Self { left, right: WIDTH - behind.max(GAP), top, bottom: top + PLOT, inset: 0.0, x, y }
     }
 
     fn across(&self, value: f64) -> f64 {
-        self.left + self.x.place(value) * (self.right - self.left)
+        self.left + self.inset + self.x.place(value) * self.length()
+    }
+
+    /// How long the axis of x is, from its first place to its last.
+    fn length(&self) -> f64 {
+        self.right - self.left - 2.0 * self.inset
     }
 
     fn up(&self, value: f64) -> f64 {
@@ -385,32 +436,32 @@ impl<'a> ChartFrame<'a> {
 
     /// The axes, with what each measures: of y at the top left, where it is read first, of x below.
     fn axes(&self) -> Canvas {
-        let Self { left, right, top, bottom, x, y } = *self;
+        let Self { left, right, top, bottom, x, y, .. } = *self;
         let mut canvas = Canvas::new(bottom + 2.0 * FONT + 2.0 * GAP);
         canvas.text((0.0, FONT), "start", "", &y.label);
         for (value, mark) in &y.ticks {
             canvas.stroke((left, self.up(*value)), (right, self.up(*value)), "grid");
             canvas.text((left - GAP, self.up(*value) + 5.0), "end", "soft", mark);
         }
-        let every = x.every(right - left);
+        let every = x.every(self.length());
         for (at, (value, mark)) in
             x.ticks.iter().enumerate().filter(|(at, _)| at.is_multiple_of(every))
         {
             let across = self.across(*value);
             canvas.stroke((across, bottom), (across, bottom + 5.0), "axis");
-            canvas.text((across, bottom + FONT + 5.0), "middle", "soft", mark);
+            canvas.text((across, bottom + FONT + 7.0), "middle", "soft", mark);
             if let Some((_, marks)) = &x.opposite {
                 canvas.stroke((across, top - 5.0), (across, top), "axis");
                 let mark = marks.get(at).map_or("", String::as_str);
-                canvas.text((across, top - GAP), "middle", "soft", mark);
+                canvas.text((across, top - GAP - 2.0), "middle", "soft", mark);
             }
         }
         canvas.stroke((left, bottom), (right, bottom), "axis");
         let middle = (left + right) / 2.0;
-        canvas.text((middle, bottom + 2.0 * FONT + GAP + 2.0), "middle", "", &x.label);
+        canvas.text((middle, bottom + 2.0 * FONT + GAP + 3.0), "middle", "", &x.label);
         if let Some((label, _)) = &x.opposite {
             canvas.stroke((left, top), (right, top), "axis");
-            canvas.text((middle, top - FONT - GAP - 5.0), "middle", "", label);
+            canvas.text((middle, top - FONT - GAP - 7.0), "middle", "", label);
         }
         canvas
     }
@@ -457,12 +508,14 @@ impl Canvas {
         );
     }
 
-    /// A marked point with its label, on the side of the point where no other label stands yet.
+    /// A marked point with its label, on the side of the point where no other label stands yet and the fewest of the
+    /// points that lines go through.
     fn mark(
         &mut self,
         frame: &ChartFrame<'_>,
         colour: usize,
         mark: &ChartMark,
+        drawn: &[(f64, f64)],
         taken: &mut Vec<(f64, f64, f64)>,
     ) {
         let (x, y) = (frame.across(mark.at.0), frame.up(mark.at.1));
@@ -494,7 +547,12 @@ impl Canvas {
                 && base <= frame.bottom
                 && is_free
         };
-        let (dx, dy) = places.iter().find(|place| fits(place)).copied().unwrap_or((GAP, -GAP));
+        let crossed = |(dx, dy): &(f64, f64)| {
+            let (across, up) = (x + dx..=x + dx + width, y + dy - FONT..=y + dy + 3.0);
+            drawn.iter().filter(|(x, y)| across.contains(x) && up.contains(y)).count()
+        };
+        let free = places.into_iter().filter(fits);
+        let (dx, dy) = free.min_by_key(crossed).unwrap_or((GAP, -GAP));
         taken.push((x + dx, x + dx + width, y + dy));
         self.text((x + dx, y + dy), "start", &format!("t{colour}"), &mark.label);
     }
@@ -529,7 +587,7 @@ pub(super) fn text_width(text: &str) -> f64 {
 }
 
 /// What of a text fits into that width, with dots where something is left out.
-fn fitted(text: &str, width: f64) -> String {
+pub(super) fn fitted(text: &str, width: f64) -> String {
     if text_width(text) <= width {
         return text.to_owned();
     }
@@ -539,40 +597,4 @@ fn fitted(text: &str, width: f64) -> String {
         room >= 0.0
     });
     fits.chain(['…']).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counts_are_marked_by_different_whole_numbers() {
-        for most in 0..40 {
-            let ChartAxis { ticks, .. } = ChartAxis::counted(most, "");
-            let marks: Vec<&String> = ticks.iter().map(|(_, mark)| mark).collect();
-            assert!(ticks.iter().all(|(at, _)| at.fract() == 0.0), "{most}: {marks:?}");
-            assert!(marks.windows(2).all(|two| two[0] != two[1]), "{most}: {marks:?}");
-            assert!(ticks.len() > 1 || most == 0, "{most}: {marks:?}");
-            assert!(ticks.last().unwrap().0 >= most as f64, "{most}: {marks:?}");
-        }
-    }
-
-    #[test]
-    fn a_name_is_shortened_to_what_fits() {
-        let long = "wide names ".repeat(30);
-        for width in [20.0, 170.0, 480.0] {
-            let text = fitted(&long, width);
-            assert!(text_width(&text) <= width && text.ends_with('…'), "{text}");
-        }
-        assert_eq!(fitted("web", 170.0), "web");
-    }
-
-    #[test]
-    fn marks_of_an_axis_do_not_touch() {
-        let wide =
-            ChartAxis::logarithmic((1.0, 1e12), (1.0, 2.0), "", |value| format!("{value:.0}"));
-        let every = wide.every(400.0);
-        let apart = 400.0 / (wide.ticks.len() - 1) as f64 * every as f64;
-        assert!(apart >= wide.widest() + GAP, "{every}");
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::chart::{AltText, Chart, ChartAxis, ChartColumn, column_chart};
 use super::figures::{BarChart, HeatCell, HeatRow, HeatTable, cut};
-use super::{Contents, Page};
+use super::{Contents, PageModel};
 use crate::model::show;
 use crate::report::{DuplicatesReport, ReportCluster};
 use serde::Serialize;
@@ -25,7 +25,7 @@ impl<'a> DuplicatesPage<'a> {
     }
 }
 
-impl Page for DuplicatesPage<'_> {
+impl PageModel for DuplicatesPage<'_> {
     const TEMPLATE: &'static str = "duplicates.html";
 
     fn title(&self) -> String {

@@ -11,7 +11,7 @@ pub(super) const OTHERS: &str = "(others)";
 /// What stands where there is no value.
 pub(super) const ABSENT: &str = "–";
 
-/// Horizontal bars of some series.
+/// Horizontal bars: of some series beside each other, or of parts that make a whole.
 #[derive(Debug, Serialize)]
 pub(super) struct BarChart {
     legend: Vec<LegendEntry>,
@@ -21,13 +21,13 @@ pub(super) struct BarChart {
 #[derive(Debug, Serialize)]
 struct BarRow {
     name: String,
-    bars: Vec<Bar>,
+    bars: Vec<ChartBar>,
 }
 
-/// A bar: how much of the width it takes in percent, and what is written behind it.
+/// A bar: the class of each of its parts with the width in percent, and what is written behind it.
 #[derive(Debug, Serialize)]
-struct Bar {
-    width: f64,
+struct ChartBar {
+    parts: Vec<(String, f64)>,
     label: String,
 }
 
@@ -43,56 +43,41 @@ impl BarChart {
         let most =
             rows.iter().flat_map(|(_, bars)| bars).map(|(value, _)| *value).fold(0.0, f64::max);
         let width = |value: f64| if most > 0.0 { LONGEST * value / most } else { 0.0 };
+        let bar = |(at, (value, label)): (usize, (f64, String))| ChartBar {
+            parts: vec![(LegendEntry::new(at, "", String::new()).class, width(value))],
+            label,
+        };
         let row = |(name, bars): (String, Vec<(f64, String)>)| BarRow {
             name: cut(&name),
-            bars: bars
-                .into_iter()
-                .map(|(value, label)| Bar { width: width(value), label })
-                .collect(),
+            bars: bars.into_iter().enumerate().map(bar).collect(),
         };
-        let series = series.into_iter().enumerate();
-        let mut legend: Vec<LegendEntry> =
-            series.map(|(at, (name, total))| LegendEntry::new(at, name, total)).collect();
+        let mut legend = legend(series);
         if legend.len() == 1 && legend.iter().all(|it| it.total.is_empty()) {
             legend.clear();
         }
         Self { legend, rows: rows.into_iter().map(row).collect() }
     }
-}
 
-/// Bars of parts that make a whole.
-#[derive(Debug, Serialize)]
-pub(super) struct PartChart {
-    legend: Vec<LegendEntry>,
-    rows: Vec<PartRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct PartRow {
-    name: String,
-    /// The class and the width in percent of each part that there is.
-    parts: Vec<(String, f64)>,
-    label: String,
-}
-
-impl PartChart {
-    /// Parts: of each row a name, its parts from 0 to 1 in the order of the series, and what is written behind.
-    pub(super) fn new<'a>(
+    /// One bar a row: its name, its parts from 0 to 1 in the order of the series, and what is written behind.
+    pub(super) fn parted<'a>(
         series: impl IntoIterator<Item = (&'a str, String)>,
         rows: Vec<(String, Vec<f64>, String)>,
     ) -> Self {
         const WHOLE: f64 = 72.0;
-        let series = series.into_iter().enumerate();
-        let legend: Vec<LegendEntry> =
-            series.map(|(at, (name, total))| LegendEntry::new(at, name, total)).collect();
+        let legend = legend(series);
         let row = |(name, parts, label): (String, Vec<f64>, String)| {
             let parts = legend.iter().zip(parts).filter(|(_, part)| *part > 0.0);
             let parts = parts.map(|(series, part)| (series.class.clone(), WHOLE * part)).collect();
-            PartRow { name: cut(&name), parts, label }
+            BarRow { name: cut(&name), bars: vec![ChartBar { parts, label }] }
         };
         let rows = rows.into_iter().map(row).collect();
         Self { legend, rows }
     }
+}
+
+fn legend<'a>(series: impl IntoIterator<Item = (&'a str, String)>) -> Vec<LegendEntry> {
+    let series = series.into_iter().enumerate();
+    series.map(|(at, (name, total))| LegendEntry::new(at, name, total)).collect()
 }
 
 /// A table of counts whose cells are the darker, the larger their share is.
@@ -217,17 +202,7 @@ fn spread_axis(column: &ColumnStats, shown: &[(&SourceSpread, [f64; 5])]) -> Cha
             |value: f64| StatsValue::Timestamp(value as i64).to_string().chars().take(10).collect();
         return ChartAxis::marked(&label, [low, high].into_iter(), day);
     }
-    let write = |value: f64| match value.fract() == 0.0 && value >= 10_000.0 {
-        true => show::short(value as u64),
-        false => show::decimals(value),
-    };
-    if low >= 0.0 && low < high / 3.0 {
-        return ChartAxis::linear(high, &label, write);
-    }
-    // Values far from 0: the axis begins where they do.
-    let span = if high > low { high - low } else { low.abs().max(1.0) };
-    let places = (0..=4).map(move |at| low + span * f64::from(at) / 4.0);
-    ChartAxis::marked(&label, places, write)
+    ChartAxis::measured(low, high, &label)
 }
 
 /// A number, of timestamps the microseconds.
@@ -245,14 +220,22 @@ pub(super) fn value_text(of: Option<StatsValue>) -> String {
         Some(StatsValue::Float(number)) => show::decimals(number),
         // Years are not numbers of things.
         Some(StatsValue::Int(number)) if number >= 10_000 => show::number(number.unsigned_abs()),
+        Some(StatsValue::Timestamp(at)) => {
+            let time = StatsValue::Timestamp(at).to_string();
+            time.strip_suffix("T00:00:00Z").map_or_else(|| time.clone(), str::to_owned)
+        }
         Some(other) => other.to_string(),
     }
 }
 
 /// A name, its end cut off where it is long.
 pub(super) fn cut(text: &str) -> String {
-    const LONGEST: usize = 80;
-    match text.char_indices().nth(LONGEST) {
+    cut_behind(text, 80)
+}
+
+/// A text of so many characters at most, and dots where its end is cut off.
+pub(super) fn cut_behind(text: &str, most: usize) -> String {
+    match text.char_indices().nth(most) {
         Some((at, _)) => format!("{}…", text.get(..at).unwrap_or(text)),
         None => text.to_owned(),
     }

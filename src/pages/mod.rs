@@ -33,10 +33,11 @@ pub use review::{ReviewPage, precision_sentence};
 pub use signals::SignalsPage;
 pub use tokenizer::TokenizerPage;
 
-use crate::model::{Error, show};
+use crate::contamination::Excerpt;
+use crate::model::{ByteSpan, Error, show};
 use crate::output::{OutputError, OutputFile};
-use figures::cut;
-use minijinja::value::{Value, ValueKind};
+use figures::{cut, cut_behind};
+use minijinja::value::{Value, ValueKind, ViaDeserialize};
 use minijinja::{AutoEscape, Environment, ErrorKind, Output, State, UndefinedBehavior, context};
 use serde::ser::{Serialize, SerializeMap, Serializer};
 use std::fs::File;
@@ -111,7 +112,7 @@ fn described(error: &minijinja::Error) -> String {
 }
 
 /// A view-model that has a template.
-pub trait Page: Serialize {
+pub trait PageModel: Serialize {
     /// The name of its template.
     const TEMPLATE: &'static str;
 
@@ -123,7 +124,7 @@ pub trait Page: Serialize {
 ///
 /// # Errors
 /// [`PageError::Template`].
-pub fn page(page: &impl Page) -> Result<String, PageError> {
+pub fn page(page: &impl PageModel) -> Result<String, PageError> {
     html(page, true)
 }
 
@@ -132,11 +133,11 @@ pub fn page(page: &impl Page) -> Result<String, PageError> {
 ///
 /// # Errors
 /// [`PageError::Template`].
-pub fn fragment(page: &impl Page) -> Result<String, PageError> {
+pub fn fragment(page: &impl PageModel) -> Result<String, PageError> {
     html(page, false)
 }
 
-fn html<P: Page>(page: &P, is_whole: bool) -> Result<String, PageError> {
+fn html<P: PageModel>(page: &P, is_whole: bool) -> Result<String, PageError> {
     let style = Value::from_safe_string(STYLE.to_owned());
     let context = context! {
         page => Value::from_serialize(page),
@@ -223,6 +224,10 @@ fn environment() -> Result<Environment<'static>, minijinja::Error> {
     environment.add_filter("called", move |text: &str| safe(called(text)));
     environment.add_filter("lines", move |text: &str| safe(lines(text)));
     environment.add_filter("visible", move |text: &str| safe(visible(text)));
+    environment.add_filter("marked", move |text: String, marks: ViaDeserialize<Vec<ByteSpan>>| {
+        safe(marked(&Excerpt { text, marks: marks.0, ..Excerpt::default() }))
+    });
+    environment.add_filter("reason", |text: &str| cut_behind(text, card::REASON));
     environment.add_filter("capital", |text: &str| capital(text));
     for (name, source) in TEMPLATES {
         environment.add_template(name, source)?;
@@ -277,6 +282,15 @@ fn escape(text: &str) -> String {
 fn lines(text: &str) -> String {
     let line = |line: &str| line.split('\t').map(escape).collect::<Vec<_>>().join("\t");
     text.split('\n').map(line).collect::<Vec<_>>().join("\n")
+}
+
+/// Text of several lines with what is marked of it, as HTML.
+fn marked(excerpt: &Excerpt) -> String {
+    let part = |(is_marked, text): (bool, &str)| match is_marked {
+        true => format!("<mark>{}</mark>", lines(text)),
+        false => lines(text),
+    };
+    excerpt.parts().map(part).collect()
 }
 
 /// A name of the corpus within a sentence, as HTML.

@@ -2,8 +2,8 @@
 //! A section of the card, and a page of its own.
 
 use super::chart::{AltText, Chart, ChartAxis, ChartLine, line_chart};
-use super::figures::{BarChart, cut};
-use super::{Contents, Page};
+use super::figures::{BarChart, cut, cut_behind};
+use super::{Contents, PageModel};
 use crate::epoch::{Explanation, MixPoint, SourceExplanation};
 use crate::model::show;
 use crate::report::PlanReport;
@@ -15,6 +15,8 @@ pub(super) const TITLE: (&str, &str) = ("plan", "What a run gets");
 const DRAWN: usize = 16;
 const LINES: usize = 6;
 const TABLED: usize = 60;
+/// Characters of the recipe.
+const RECIPE: usize = 20_000;
 
 /// What a run gets of a corpus, alone.
 #[derive(Debug, Serialize)]
@@ -32,7 +34,7 @@ impl<'a> PlanPage<'a> {
     }
 }
 
-impl Page for PlanPage<'_> {
+impl PageModel for PlanPage<'_> {
     const TEMPLATE: &'static str = "plan.html";
 
     fn title(&self) -> String {
@@ -82,7 +84,7 @@ impl<'a> PlanSection<'a> {
             number: stored.map(|plan| plan.number.to_string()),
             removed_since: stored.map_or(0, |plan| plan.removed_since),
             epoch,
-            recipe: shortened(&epoch.recipe),
+            recipe: cut_behind(&epoch.recipe, RECIPE),
             padding: epoch.padding_percent / 100.0,
             worst: worst.filter(|_| sources.len() > 1).map(|it| (it.name.as_str(), off(&it))),
             shares: shares(epoch),
@@ -95,14 +97,6 @@ impl<'a> PlanSection<'a> {
             largest: largest(epoch, TABLED).into_iter().map(|(_, it)| it).collect(),
             left_out: sources.len().saturating_sub(TABLED) as u64,
         }
-    }
-}
-
-fn shortened(recipe: &str) -> String {
-    const LONGEST: usize = 20_000;
-    match recipe.char_indices().nth(LONGEST) {
-        Some((at, _)) => format!("{}\n…", recipe.get(..at).unwrap_or(recipe)),
-        None => recipe.to_owned(),
     }
 }
 
@@ -150,10 +144,9 @@ fn along(epoch: &Explanation) -> Option<AlongFigure> {
     let drawn = largest(epoch, LINES);
     let achieved =
         drawn.iter().map(|(at, it)| ChartLine::new(&cut(&it.name), part(|it| &it.achieved, *at)));
-    let asked = drawn
-        .iter()
-        .enumerate()
-        .map(|(place, (at, it))| ChartLine::new(&it.name, part(|it| &it.asked, *at)).beside(place));
+    let asked = drawn.iter().enumerate().map(|(place, (at, _))| {
+        ChartLine::new("as asked", part(|it| &it.asked, *at)).beside(place)
+    });
     let lines: Vec<ChartLine> = achieved.chain(asked).collect();
     let most = lines.iter().flat_map(ChartLine::points).map(|point| point.1).fold(1.0, f64::max);
     let moved = drawn.iter().filter(|(at, _)| {

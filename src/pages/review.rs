@@ -1,10 +1,10 @@
 //! Pairs of an item and a document as a page: items to the left, documents to the right, what both have is marked.
 
-use super::Page;
+use super::PageModel;
 use super::figures::cut;
-use crate::contamination::{Excerpt, Precision};
+use crate::contamination::Precision;
 use crate::model::show;
-use crate::query::{ReviewPair, ReviewPart};
+use crate::query::ReviewPair;
 use serde::Serialize;
 
 /// Pairs of a corpus to be judged.
@@ -13,45 +13,7 @@ pub struct ReviewPage<'a> {
     name: String,
     /// The precision of the rule for each suite that has verdicts, in words.
     estimates: Vec<String>,
-    pairs: Vec<PairView<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct PairView<'a> {
-    suite: &'a str,
-    item: &'a str,
-    document: u64,
-    source: &'a str,
-    key: &'a str,
-    score: f64,
-    weak: bool,
-    verdict: Option<&'static str>,
-    parts: Vec<PartView<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct PartView<'a> {
-    part: &'static str,
-    score: f64,
-    tokens: u32,
-    longest_run: u32,
-    enough: bool,
-    asked: Vec<ExcerptView<'a>>,
-    found: Vec<ExcerptView<'a>>,
-}
-
-/// A piece of a text, and whether more stands before and behind it.
-#[derive(Debug, Serialize)]
-struct ExcerptView<'a> {
-    is_cut_before: bool,
-    is_cut_behind: bool,
-    parts: Vec<MarkedText<'a>>,
-}
-
-#[derive(Debug, Serialize)]
-struct MarkedText<'a> {
-    is_marked: bool,
-    text: &'a str,
+    pairs: &'a [ReviewPair],
 }
 
 impl<'a> ReviewPage<'a> {
@@ -59,15 +21,11 @@ impl<'a> ReviewPage<'a> {
     pub fn new(pairs: &'a [ReviewPair], estimates: &[(String, Precision)], name: &str) -> Self {
         let sentence =
             |(suite, precision): &(String, Precision)| precision_sentence(&cut(suite), precision);
-        Self {
-            name: cut(name),
-            estimates: estimates.iter().map(sentence).collect(),
-            pairs: pairs.iter().map(pair_view).collect(),
-        }
+        Self { name: cut(name), estimates: estimates.iter().map(sentence).collect(), pairs }
     }
 }
 
-impl Page for ReviewPage<'_> {
+impl PageModel for ReviewPage<'_> {
     const TEMPLATE: &'static str = "review.html";
 
     fn title(&self) -> String {
@@ -85,44 +43,12 @@ pub fn precision_sentence(suite: &str, precision: &Precision) -> String {
     )
 }
 
-fn pair_view(pair: &ReviewPair) -> PairView<'_> {
-    PairView {
-        suite: &pair.suite,
-        item: &pair.item,
-        document: pair.document,
-        source: &pair.source,
-        key: &pair.key,
-        score: pair.score,
-        weak: pair.weak,
-        verdict: pair.verdict,
-        parts: pair.parts.iter().map(part_view).collect(),
-    }
-}
-
-fn part_view(part: &ReviewPart) -> PartView<'_> {
-    PartView {
-        part: part.part,
-        score: part.score,
-        tokens: part.tokens,
-        longest_run: part.longest_run,
-        enough: part.enough,
-        asked: part.asked.iter().map(excerpt_view).collect(),
-        found: part.found.iter().map(excerpt_view).collect(),
-    }
-}
-
-fn excerpt_view(excerpt: &Excerpt) -> ExcerptView<'_> {
-    ExcerptView {
-        is_cut_before: excerpt.from > 0,
-        is_cut_behind: excerpt.more,
-        parts: excerpt.parts().map(|(is_marked, text)| MarkedText { is_marked, text }).collect(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contamination::Excerpt;
     use crate::pages::page;
+    use crate::query::ReviewPart;
 
     #[test]
     fn hostile_names_and_texts_are_escaped() {

@@ -1,8 +1,8 @@
 //! What published rules would remove, as a page: by source, rule by rule, how scores are spread, and who stands at the
 //! thresholds.
 
-use super::figures::{PartChart, SpreadFigure, cut, value_text};
-use super::{Contents, Page};
+use super::figures::{BarChart, SpreadFigure, cut, value_text};
+use super::{Contents, PageModel};
 use crate::model::show;
 use crate::query::{DocumentCounts, QualityExample, QualityReport, QualityRule, SourceSpread};
 use serde::Serialize;
@@ -24,12 +24,12 @@ pub struct SignalsPage<'a> {
     of_texts: Vec<&'static str>,
     /// The source that would lose the largest share, and this.
     worst_source: Option<(&'a str, f64)>,
-    by_source: PartChart,
+    by_source: BarChart,
     token_heads: Vec<String>,
     strictest: Option<&'a QualityRule>,
     /// Rules that would remove nothing.
     idle: u64,
-    by_rule: PartChart,
+    by_rule: BarChart,
     source_heads: Vec<String>,
     scores: Vec<SpreadFigure>,
     borders: Vec<Border>,
@@ -90,7 +90,7 @@ impl<'a> SignalsPage<'a> {
     }
 }
 
-impl Page for SignalsPage<'_> {
+impl PageModel for SignalsPage<'_> {
     const TEMPLATE: &'static str = "signals.html";
 
     fn title(&self) -> String {
@@ -98,7 +98,7 @@ impl Page for SignalsPage<'_> {
     }
 }
 
-fn by_source(report: &QualityReport) -> PartChart {
+fn by_source(report: &QualityReport) -> BarChart {
     let (all, removed) = (report.documents.documents, report.removes.documents);
     let series =
         [("stays", show::number(all.saturating_sub(removed))), ("would go", show::number(removed))];
@@ -106,10 +106,10 @@ fn by_source(report: &QualityReport) -> PartChart {
         let part = show::share(it.removes.documents, it.documents.documents);
         (it.source.clone(), vec![1.0 - part, part], show::percent(part))
     });
-    PartChart::new(series, rows.collect())
+    BarChart::parted(series, rows.collect())
 }
 
-fn by_rule(report: &QualityReport) -> PartChart {
+fn by_rule(report: &QualityReport) -> BarChart {
     let all = report.documents.documents;
     let rows = report.rules.iter().map(|it| {
         let others = it.removes.documents.saturating_sub(it.only.documents);
@@ -117,7 +117,7 @@ fn by_rule(report: &QualityReport) -> PartChart {
         (it.rule.clone(), parts, show::percent_of(it.removes.documents, all))
     });
     let series = [("by this rule only", String::new()), ("by others too", String::new())];
-    PartChart::new(series, rows.collect())
+    BarChart::parted(series, rows.collect())
 }
 
 fn borders(rule: &QualityRule) -> impl Iterator<Item = Border> {

@@ -78,9 +78,11 @@ impl<'a> SizesSection<'a> {
         let sizes = &report.sizes;
         let bytes = |sum: &SizeSum| sum.bytes;
         let sources = parts(report, SOURCES, |group| group.source.clone(), bytes);
-        let largest = sources.iter().filter(|it| it.name != OTHERS).max_by_key(|it| it.kept.bytes);
+        let all = parts(report, usize::MAX, |group| group.source.clone(), bytes);
+        let named = || all.iter().filter(|it| it.name != OTHERS);
+        let largest = named().max_by_key(|it| it.kept.bytes);
         let lost = |part: &SizeShare| show::share(part.all.bytes - part.kept.bytes, part.all.bytes);
-        let lost_most = sources.iter().max_by(|a, b| lost(a).total_cmp(&lost(b)));
+        let lost_most = named().max_by(|a, b| lost(a).total_cmp(&lost(b)));
         let tokenizers = sizes.kept.tokens.keys().take(COUNTED).map(String::as_str);
         Self {
             all: &sizes.all,
@@ -179,27 +181,37 @@ fn by_source_and_language(
         let names = parts.iter().map(|part| part.name.clone());
         names.filter(|name| name != OTHERS).collect()
     };
-    let (rows, columns) = (named(sources), named(languages));
+    let (rows, mut columns) = (named(sources), named(languages));
     if rows.len() < 2 || columns.len() < 2 {
         return (None, 0);
     }
-    let mut counts: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
     for group in &report.sizes.groups.shown {
         let language = group.language.as_deref().unwrap_or(NONE);
-        *counts.entry((&group.source, language)).or_default() += group.kept.documents;
+        let of_source = counts.entry(&group.source).or_default();
+        *of_source.entry(language).or_default() += group.kept.documents;
     }
-    let mut mixed = 0;
+    let none = BTreeMap::new();
+    let of = |source: &String| counts.get(source.as_str()).unwrap_or(&none);
+    let mixed = rows.iter().filter(|source| {
+        let most = of(source).values().copied().max().unwrap_or(0);
+        show::share(most, of(source).values().sum()) < 0.9
+    });
+    let mixed = mixed.count() as u64;
+    if languages.len() > columns.len() {
+        columns.push(OTHERS.to_owned());
+    }
     let row = |source: &String| {
-        let of = counts.iter().filter(|((name, _), _)| name == source);
-        let total = of.map(|(_, documents)| documents).sum::<u64>();
-        let count = |language: &String| counts.get(&(source.as_str(), language.as_str())).copied();
-        let cells: Vec<u64> = columns.iter().map(|language| count(language).unwrap_or(0)).collect();
-        mixed += u64::from(show::share(cells.iter().copied().max().unwrap_or(0), total) < 0.9);
-        HeatRow {
-            name: cut(source),
-            cells: cells.into_iter().map(|documents| HeatCell::new(documents, total)).collect(),
-            total,
-        }
+        let total = of(source).values().sum();
+        let mut rest = total;
+        // The column of the others comes last.
+        let cells = columns.iter().map(|language| {
+            let count = of(source).get(language.as_str()).copied().unwrap_or(0);
+            let count = if language == OTHERS { rest } else { count };
+            rest -= count;
+            HeatCell::new(count, total)
+        });
+        HeatRow { name: cut(source), cells: cells.collect(), total }
     };
     let rows = rows.iter().map(row).collect();
     let columns = columns.iter().map(|language| cut(language)).collect();

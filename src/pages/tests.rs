@@ -1,9 +1,13 @@
 //! Pages of corpora and vocabularies that are written to break them: well formed, escaped, alone, and nothing leaves its
 //! picture.
 
-use super::chart::{FONT, text_width};
+use super::chart::{
+    AltText, ChartAxis, ChartColumn, ChartLine, FONT, GAP, column_chart, fitted, line_chart,
+    text_width,
+};
+use super::figures::cut_behind;
 use super::{
-    CardPage, DuplicatesPage, Page, PlanPage, TokenizerPage, corpus_title, escape, eu_summary,
+    CardPage, DuplicatesPage, PageModel, PlanPage, TokenizerPage, corpus_title, escape, eu_summary,
     fragment, page, visible,
 };
 use corpusdb::ingest::{Record, Records};
@@ -92,14 +96,15 @@ fn check_page(page: &str) {
     for (at, element) in elements.iter().enumerate().filter(|(_, it)| name(it) == "table") {
         assert_eq!(elements[at - 1], "div class=\"wide\" tabindex=\"0\"", "{element}");
     }
-    assert_eq!(leaving(&tags), Vec::<String>::new());
+    assert_eq!(misplaced(&tags), Vec::<String>::new());
 }
 
-/// Texts of drawings that leave them, by the rule of widths.
-fn leaving(tags: &[(String, String)]) -> Vec<String> {
+/// Texts of drawings that leave them, stand in a column, or on another text, by the rule of widths.
+fn misplaced(tags: &[(String, String)]) -> Vec<String> {
     let (mut width, mut height, mut found) = (0.0, 0.0, Vec::new());
+    // What is drawn in the picture: the sides of each, and what it is.
+    let mut drawn: Vec<([f64; 4], String)> = Vec::new();
     for (tag, text) in tags {
-        let number = |name: &str| -> f64 { attribute(tag, name).unwrap().parse().unwrap() };
         if tag.starts_with("svg ") {
             let sides: Vec<f64> = attribute(tag, "viewBox")
                 .unwrap()
@@ -107,6 +112,15 @@ fn leaving(tags: &[(String, String)]) -> Vec<String> {
                 .map(|it| it.parse().unwrap())
                 .collect();
             (width, height) = (sides[2], sides[3]);
+            drawn.clear();
+        }
+        let number = |name: &str| -> f64 { attribute(tag, name).unwrap().parse().unwrap() };
+        if tag.starts_with("rect ") && number("height") > 0.0 {
+            let (x, y) = (number("x"), number("y"));
+            let sides = [x, x + number("width"), y, y + number("height")];
+            let met = drawn.iter().filter(|(of, what)| what != "a column" && meet(of, &sides));
+            found.extend(met.map(|(_, what)| format!("{what} under a column at {x} {y}")));
+            drawn.push((sides, "a column".to_owned()));
         }
         if !tag.starts_with("text ") {
             continue;
@@ -125,8 +139,154 @@ fn leaving(tags: &[(String, String)]) -> Vec<String> {
         if !fits || y - 0.8 * FONT < -0.1 || y + 0.25 * FONT > height {
             found.push(format!("{text:?} at {x} {y} in {width} {height}"));
         }
+        let sides = [left, left + wide, y - 0.7 * FONT, y + 0.2 * FONT];
+        let met = drawn.iter().filter(|(of, _)| meet(of, &sides));
+        found.extend(met.map(|(_, what)| format!("{text:?} at {x} {y} on {what}")));
+        drawn.push((sides, format!("{text:?}")));
     }
     found
+}
+
+/// Whether two boxes have something in common: left, right, top, bottom.
+fn meet(a: &[f64; 4], b: &[f64; 4]) -> bool {
+    a[0] < b[1] && b[0] < a[1] && a[2] < b[3] && b[2] < a[3]
+}
+
+// ---- charts ----
+
+#[test]
+fn counts_are_marked_by_different_whole_numbers() {
+    for most in 0..40 {
+        let ChartAxis { ticks, .. } = ChartAxis::counted(most, "");
+        let marks: Vec<&String> = ticks.iter().map(|(_, mark)| mark).collect();
+        assert!(ticks.iter().all(|(at, _)| at.fract() == 0.0), "{most}: {marks:?}");
+        assert!(marks.windows(2).all(|two| two[0] != two[1]), "{most}: {marks:?}");
+        assert!(ticks.len() > 1 || most == 0, "{most}: {marks:?}");
+        assert!(ticks.last().unwrap().0 >= most as f64, "{most}: {marks:?}");
+    }
+}
+
+#[test]
+fn a_name_is_shortened_to_what_fits() {
+    let long = "wide names ".repeat(30);
+    for width in [20.0, 170.0, 480.0] {
+        let text = fitted(&long, width);
+        assert!(text_width(&text) <= width && text.ends_with('…'), "{text}");
+    }
+    assert_eq!(fitted("web", 170.0), "web");
+}
+
+#[test]
+fn marks_of_an_axis_do_not_touch() {
+    let wide = ChartAxis::logarithmic((1.0, 1e12), (1.0, 2.0), "", |value| format!("{value:.0}"));
+    let every = wide.every(400.0);
+    let apart = 400.0 / (wide.ticks.len() - 1) as f64 * every as f64;
+    assert!(apart >= wide.widest() + GAP, "{every}");
+}
+
+#[test]
+fn measured_values_have_round_marks_which_differ() {
+    let marks = |low, high| -> Vec<String> {
+        ChartAxis::measured(low, high, "").ticks.into_iter().map(|(_, mark)| mark).collect()
+    };
+    assert_eq!(marks(0.4194, 0.9796), ["0.4", "0.6", "0.8", "1"]);
+    assert_eq!(marks(0.0, 17_400.0), ["0", "5,000", "10 k", "15 k", "20 k"]);
+    assert_eq!(marks(-3.0, 3.0), ["-4", "-2", "0", "2", "4"]);
+    for (low, high) in
+        [(2.0, 2.0), (20_240_101.0, 20_241_231.0), (1e9, 1e9 + 3.0), (0.5, 0.500_002)]
+    {
+        let marks = marks(low, high);
+        assert!(marks.len() > 1 && marks.windows(2).all(|two| two[0] != two[1]), "{marks:?}");
+    }
+    let counted = ChartAxis::counted(9_800, "").ticks;
+    assert!(counted.iter().all(|(_, mark)| !mark.contains(".0")), "{counted:?}");
+}
+
+#[test]
+fn columns_stand_beside_the_marks_of_their_height() {
+    let column = |at: u32| ChartColumn {
+        mark: at.to_string(),
+        described: String::new(),
+        heights: vec![f64::from(at)],
+    };
+    for count in [1, 3, 40] {
+        let columns: Vec<ChartColumn> = (1..=count).map(column).collect();
+        let y = ChartAxis::counted(12_345, "documents");
+        let alt = AltText::new("columns", "all");
+        let chart = column_chart(&alt, "places", &y, &[("of", 1)], &columns);
+        let svg = serde_json::to_value(&chart).unwrap()["svg"].as_str().unwrap().to_owned();
+        assert_eq!(misplaced(&tags(&svg)), Vec::<String>::new());
+    }
+}
+
+#[test]
+fn the_legend_names_each_line_and_once_all_that_stand_beside_another() {
+    let line = |name: &str| ChartLine::new(name, [(0.0, 1.0), (1.0, 1.0)].into_iter());
+    let lines = [
+        line("a").with_total("12".to_owned()),
+        line("b"),
+        line("due").beside(0),
+        line("due").beside(1),
+    ];
+    let axis = || ChartAxis::counted(1, "");
+    let chart = line_chart(&AltText::new("lines", "all"), &axis(), &axis(), &lines);
+    let named: Vec<(&str, &str)> =
+        chart.legend.iter().map(|it| (it.name.as_str(), it.total.as_str())).collect();
+    assert_eq!(named, [("a", "12"), ("b", ""), ("due", "")]);
+    assert!(chart.legend[2].class.ends_with("dash"), "{:?}", chart.legend[2]);
+}
+
+/// The colours of the style sheet by name: in the light, and in the dark.
+fn palettes() -> [std::collections::BTreeMap<String, [f64; 3]>; 2] {
+    let (light, dark) = super::STYLE.split_once("prefers-color-scheme: dark").unwrap();
+    [light, dark.split_once('}').unwrap().0].map(|part| {
+        let named = part.split("--").filter_map(|it| it.split_once(": #"));
+        let colour = |hex: &str| {
+            let hex = hex.split(';').next().unwrap();
+            let wide = hex.len() / 3;
+            let part = |at: usize| hex[at * wide..(at + 1) * wide].repeat(3 - wide);
+            [0, 1, 2].map(|at| f64::from(u8::from_str_radix(&part(at), 16).unwrap()))
+        };
+        named.map(|(name, hex)| (name.to_owned(), colour(hex))).collect()
+    })
+}
+
+/// The contrast of two colours by WCAG 2.
+fn contrast(a: [f64; 3], b: [f64; 3]) -> f64 {
+    let linear = |value: f64| match value / 255.0 {
+        value if value <= 0.03928 => value / 12.92,
+        value => ((value + 0.055) / 1.055).powf(2.4),
+    };
+    let light = |[r, g, b]: [f64; 3]| 0.2126 * linear(r) + 0.7152 * linear(g) + 0.0722 * linear(b);
+    let (a, b) = (light(a) + 0.05, light(b) + 0.05);
+    a.max(b) / a.min(b)
+}
+
+#[test]
+fn texts_can_be_read_on_every_ground_in_light_and_dark() {
+    for (palette, depth) in palettes().iter().zip([1.0, 0.75]) {
+        let of = |name: &str| palette[name];
+        let mixed = |over: &str, under: &str, share: f64| {
+            [0, 1, 2].map(|at| share * of(over)[at] + (1.0 - share) * of(under)[at])
+        };
+        assert!(
+            palette.len() >= 20
+                && super::STYLE.contains(&format!("--depth: {}", depth).replace("0.", "."))
+        );
+        let texts = ["ink", "faint", "mark", "s0", "s1", "s2", "s3", "s4", "s5", "s6", "s7"];
+        for text in texts {
+            let found = contrast(of(text), of("ground"));
+            assert!(found >= 4.5, "{text}: {found}");
+        }
+        for under in ["p0", "p1", "p2", "p3", "p4", "p5", "band"] {
+            // What stands for white space is paler.
+            let found = contrast(mixed("ink", under, 0.75), of(under));
+            assert!(found >= 4.5, "{under}: {found}");
+        }
+        // The darkest cell of a shaded table.
+        let found = contrast(of("ink"), mixed("s0", "ground", 0.6 * depth));
+        assert!(found >= 4.5, "heat: {found}");
+    }
 }
 
 // ---- a corpus ----
@@ -300,6 +460,68 @@ fn parts_of_the_card_are_pages_and_any_page_is_one_element_without_its_frame() {
     let json = serde_json::to_value(CardPage::new(&report)).unwrap();
     assert_eq!(json["sizes"]["kept"]["documents"], report.sizes.kept.documents);
     assert_eq!(json["contents"]["plan"], "What a run gets");
+}
+
+/// The card of a corpus of documents with these sources, languages, numbers of words and scores.
+fn card_of(documents: &[(String, String, u32, f64)]) -> String {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("small");
+    let policy = Policy::new(DedupMode::Exact, 1.0).unwrap();
+    Corpus::init(&path, &policy, &[("score".to_owned(), FieldKind::Float)]).unwrap();
+    let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path).unwrap();
+    for (at, (source, language, length, score)) in documents.iter().enumerate() {
+        let words: Vec<String> = (0..*length).map(|word| format!("{source}x{word}")).collect();
+        let record = Record::new(words.join(" "))
+            .with_key(format!("https://{source}.example/{at}"))
+            .with_field("language", language.as_str())
+            .with_field("score", *score);
+        let records = Records::new("documents", std::iter::once(record));
+        writer.ingest(records, &IngestOptions::new(source), &Context::new()).unwrap();
+    }
+    card(&writer.corpus().report(&ReportOptions::default(), &Context::new()).unwrap())
+}
+
+#[test]
+fn what_is_not_drawn_of_sources_languages_and_domains_is_one_more_and_named_in_no_sentence() {
+    // Sources of one language each, the smallest of which lost half of what came in.
+    let documents = |of: u32| {
+        let one = (format!("s{of}"), format!("l{of}"), 400 - 9 * of, 1.0);
+        [one.clone(), (one.0.clone(), one.1.clone(), one.2 + u32::from(of < 16), 1.0)]
+    };
+    let page = card_of(&(0..22).flat_map(documents).collect::<Vec<_>>());
+    check_page(&page.replace("https://", ""));
+    assert!(
+        page.contains("In every source nine documents of ten have the same language."),
+        "{page}"
+    );
+    assert!(
+        page.contains("</b> lost most: 50.0 % of its text") && !page.contains("<b>(others)</b>"),
+        "{page}"
+    );
+    let heads = page.split("<thead>").find(|it| it.contains("Kept documents")).unwrap();
+    assert!(heads.contains("<th scope=\"col\">(others)</th></tr>"), "{heads}");
+    // Of 22 domains 20 are drawn, and what stands behind these bars adds up to the total.
+    let (_, domains) = page.split_once("section id=\"domains\"").unwrap();
+    assert!(domains.contains("<span>(others)</span>"), "{domains}");
+    // Numbers of things have their thousands separated, and equal medians are told once.
+    assert!(page.contains("Half of the kept documents have 2,"), "{page}");
+    assert!(page.contains("the median is 1 in each source"), "{page}");
+    assert!(page.contains("<bdi>kept then</bdi> <b>38</b>"), "{page}");
+}
+
+#[test]
+fn one_document_is_told_as_one() {
+    let document = || ("web".to_owned(), "en".to_owned(), 9, 0.5);
+    let page = card_of(&[document(), document()]);
+    check_page(&page.replace("https://", ""));
+    for sentence in [
+        "1 (50.0 %) is not kept",
+        "1 document has the same bytes as a kept document (50.0 %). There is 1 cluster.",
+        "keeps 1 document with",
+    ] {
+        assert!(page.contains(sentence), "{sentence}: {page}");
+    }
+    assert_eq!((cut_behind("abc", 2), cut_behind("abc", 3)), ("ab…".to_owned(), "abc".to_owned()));
 }
 
 // ---- tokenizers ----

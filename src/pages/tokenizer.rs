@@ -4,7 +4,7 @@
 use super::chart::{AltText, Chart, ChartAxis, ChartLine, ChartMark, line_chart};
 use super::figures::{ABSENT, BarChart, cut};
 use super::vocabulary::{VocabularySection, series};
-use super::{Contents, Page};
+use super::{Contents, PageModel};
 use crate::model::show;
 use crate::tokenizer::Piece;
 use crate::tokenizer::analyse::{
@@ -36,7 +36,7 @@ pub struct TokenizerPage<'a> {
     /// The tokenizers.
     names: Vec<String>,
     summary: Vec<SummaryRow>,
-    groups: Option<GroupsSection>,
+    groups: Option<GroupsSection<'a>>,
     curves: CurvesSection<'a>,
     vocabulary: VocabularySection<'a>,
     cases: CasesSection<'a>,
@@ -71,7 +71,7 @@ impl<'a> TokenizerPage<'a> {
     }
 }
 
-impl Page for TokenizerPage<'_> {
+impl PageModel for TokenizerPage<'_> {
     const TEMPLATE: &'static str = "tokenizer.html";
 
     fn title(&self) -> String {
@@ -90,7 +90,7 @@ struct SummaryRow {
 
 type SummaryCell = fn(&TokenizerAnalysis) -> String;
 
-const SUMMARY: [(&str, SummaryCell); 21] = [
+const SUMMARY: [(&str, SummaryCell); 24] = [
     ("Model", |it| it.model.clone()),
     ("Ids", |it| show::number(it.ids)),
     ("Tokens of the sample", |it| show::number(it.total.counts.tokens)),
@@ -112,20 +112,14 @@ const SUMMARY: [(&str, SummaryCell); 21] = [
     ("Ids used", |it| show::number(it.vocabulary_use.used_ids)),
     ("Ids never used", |it| of_ids(it, it.vocabulary_use.unused_ids)),
     ("Ids used less than 10 times", |it| of_ids(it, it.vocabulary_use.rare_ids)),
-    ("Ids that cover 50 / 90 / 99 %", |it| {
-        let covered = it.vocabulary_use.covered.iter().map(|share| show::number(share.ids));
-        covered.collect::<Vec<_>>().join(" / ")
-    }),
+    ("Ids that cover 50 % of the tokens", |it| covering(it, 50)),
+    ("Ids that cover 90 % of the tokens", |it| covering(it, 90)),
+    ("Ids that cover 99 % of the tokens", |it| covering(it, 99)),
     ("Ids that no text reaches", |it| {
         show::number(it.reach.iter().filter(|row| !row.reached).map(|row| row.ids).sum())
     }),
-    ("Knee over the size, and over its cost", |it| {
-        let Some(curve) = &it.curve else { return ABSENT.to_owned() };
-        let size = |knee: Option<Knee>| {
-            knee.map_or_else(|| ABSENT.to_owned(), |knee| show::number(knee.vocab_size))
-        };
-        format!("{} / {}", size(curve.knee), size(curve.price_knee))
-    }),
+    ("Knee of the size", |it| knee_size(it, |curve| curve.knee)),
+    ("Knee of its price", |it| knee_size(it, |curve| curve.price_knee)),
 ];
 
 fn summary(report: &AnalysisReport) -> Vec<SummaryRow> {
@@ -158,40 +152,35 @@ fn of_ids(analysis: &TokenizerAnalysis, part: u64) -> String {
     format!("{} ({})", show::number(part), show::percent_of(part, analysis.ids))
 }
 
+fn covering(analysis: &TokenizerAnalysis, percent: u32) -> String {
+    let covered = analysis.vocabulary_use.covered.iter().find(|it| it.percent == percent);
+    covered.map_or_else(|| ABSENT.to_owned(), |it| show::number(it.ids))
+}
+
+fn knee_size(analysis: &TokenizerAnalysis, of: fn(&VocabularyCurve) -> Option<Knee>) -> String {
+    let knee = analysis.curve.as_ref().and_then(of);
+    knee.map_or_else(|| ABSENT.to_owned(), |knee| show::number(knee.vocab_size))
+}
+
 // ---- by group ----
 
 /// Languages or sources.
 #[derive(Debug, Serialize)]
-struct GroupsSection {
+struct GroupsSection<'a> {
     drawn: u64,
     left_out: u64,
     bytes_per_token: BarChart,
     parity: BarChart,
     fertility: BarChart,
     single_token_words: BarChart,
-    rows: Vec<GroupRow>,
-}
-
-#[derive(Debug, Serialize)]
-struct GroupRow {
-    name: String,
-    documents: u64,
-    bytes: u64,
-    /// Of each tokenizer, where it has the group.
-    tokenizers: Vec<Option<GroupCells>>,
-}
-
-#[derive(Debug, Serialize)]
-struct GroupCells {
-    tokens: u64,
-    bytes_per_token: f64,
-    characters_per_token: f64,
+    /// Of each group what each tokenizer makes of it, where it has the group.
+    rows: Vec<(&'a GroupMetrics, Vec<Option<&'a GroupMetrics>>)>,
 }
 
 /// One measure of a group.
 type GroupMeasure = fn(&GroupMetrics) -> Option<f64>;
 
-fn groups(report: &AnalysisReport) -> Option<GroupsSection> {
+fn groups(report: &AnalysisReport) -> Option<GroupsSection<'_>> {
     let first = report.tokenizers.first().filter(|first| first.groups.len() > 1)?;
     let drawn = first.groups.get(..DRAWN.min(first.groups.len()))?;
     // Each is ordered by what it draws, the best group first: by the first tokenizer, which is the reference.
@@ -216,6 +205,7 @@ fn groups(report: &AnalysisReport) -> Option<GroupsSection> {
         });
         BarChart::new(series(report), rows.into_iter().map(|(_, row)| row).collect())
     };
+    let of_each = |group| report.tokenizers.iter().map(|it| same_group(it, group)).collect();
     Some(GroupsSection {
         drawn: drawn.len() as u64,
         left_out: (first.groups.len() - drawn.len()) as u64,
@@ -223,29 +213,12 @@ fn groups(report: &AnalysisReport) -> Option<GroupsSection> {
         parity: draw(|group| Some(group.parity), times, true),
         fertility: draw(|group| group.fertility, two, true),
         single_token_words: draw(|group| group.single_token_word_share, show::percent, false),
-        rows: first.groups.iter().map(|group| group_row(report, group)).collect(),
+        rows: first.groups.iter().map(|group| (group, of_each(group))).collect(),
     })
 }
 
 fn same_group<'a>(of: &'a TokenizerAnalysis, group: &GroupMetrics) -> Option<&'a GroupMetrics> {
     of.groups.iter().find(|other| other.name == group.name)
-}
-
-fn group_row(report: &AnalysisReport, group: &GroupMetrics) -> GroupRow {
-    let cells = |it: &TokenizerAnalysis| {
-        let same = same_group(it, group)?;
-        Some(GroupCells {
-            tokens: same.counts.tokens,
-            bytes_per_token: same.bytes_per_token,
-            characters_per_token: same.characters_per_token,
-        })
-    };
-    GroupRow {
-        name: group.name.clone(),
-        documents: group.counts.documents,
-        bytes: group.counts.bytes,
-        tokenizers: report.tokenizers.iter().map(cells).collect(),
-    }
 }
 
 // ---- the curve ----

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 /// Tokens of this length and longer are drawn together.
 const LONGEST: u64 = 16;
-/// Rows of scripts.
-const SCRIPTS: usize = 14;
+/// Rows of kinds and of scripts.
+const ROWS: usize = 14;
 
 /// How the ids are used, what the vocabulary is made of, what text never reaches.
 #[derive(Debug, Serialize)]
@@ -67,23 +67,12 @@ impl<'a> VocabularySection<'a> {
         Self {
             ranks: ranks(report),
             lengths: lengths(report),
-            kinds: census(
-                report,
-                |it| &it.census.kinds,
-                |it, row| show::share(row.ids, it.ids),
-                usize::MAX,
-            ),
-            scripts: census(
-                report,
-                |it| &it.census.scripts,
-                |it, row| show::share(row.ids, it.ids),
-                SCRIPTS,
-            ),
+            kinds: census(report, |it| &it.census.kinds, ids_share),
+            scripts: census(report, |it| &it.census.scripts, ids_share),
             tokens_by_kind: census(
                 report,
                 |it| &it.census.kinds,
                 |it, row| show::share(row.tokens, it.total.counts.tokens),
-                usize::MAX,
             ),
             reach: reach.collect(),
             unreached: unreached.filter(|it| !it.examples.is_empty()).collect(),
@@ -138,15 +127,17 @@ fn lengths(report: &AnalysisReport) -> Chart {
         ChartLine::new(&cut(&it.name), points)
     };
     let lines: Vec<ChartLine> = report.tokenizers.iter().map(line).collect();
-    let write = |bytes: f64| match bytes as u64 {
-        LONGEST => "16+".to_owned(),
-        bytes => bytes.to_string(),
-    };
-    let x = ChartAxis::marked("bytes of the token", (1..=LONGEST).map(|bytes| bytes as f64), write);
+    let label = format!("bytes of the token ({LONGEST}: or more)");
+    let places = (1..=LONGEST).map(|bytes| bytes as f64);
+    let x = ChartAxis::marked(&label, places, |bytes| format!("{bytes:.0}"));
     let y = ChartAxis::linear(ChartLine::highest(&lines), "share of the tokens", |value| {
         format!("{:.0} %", 100.0 * value)
     });
     line_chart(&AltText::new("Share of the tokens by their length in bytes", ""), &x, &y, &lines)
+}
+
+fn ids_share(of: &TokenizerAnalysis, row: &CensusRow) -> f64 {
+    show::share(row.ids, of.ids)
 }
 
 /// The rows of the first tokenizers, by what is drawn: the largest of any tokenizer first.
@@ -154,7 +145,6 @@ fn census(
     report: &AnalysisReport,
     rows: fn(&TokenizerAnalysis) -> &Vec<CensusRow>,
     value: fn(&TokenizerAnalysis, &CensusRow) -> f64,
-    most: usize,
 ) -> BarChart {
     let mut names: Vec<&str> = Vec::new();
     for row in report.tokenizers.iter().flat_map(rows) {
@@ -176,7 +166,7 @@ fn census(
     let largest =
         |row: &(String, Vec<(f64, String)>)| row.1.iter().map(|bar| bar.0).fold(0.0, f64::max);
     drawn.sort_by(|a, b| largest(b).total_cmp(&largest(a)));
-    drawn.truncate(most);
+    drawn.truncate(ROWS);
     BarChart::new(series(report), drawn)
 }
 
