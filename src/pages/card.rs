@@ -2,17 +2,20 @@
 
 use super::chart::{AltText, Chart, ChartAxis, ChartColumn, ChartLine, column_chart, line_chart};
 use super::duplicates::DuplicatesSection;
-use super::figures::{BarChart, OTHERS, SpreadFigure, cut, cut_behind, value_text};
+use super::figures::{
+    BarChart, HeatCell, HeatRow, HeatTable, OTHERS, SpreadFigure, cut, cut_behind, value_text,
+};
 use super::plan::PlanSection;
-use super::sizes::SizesSection;
 use super::{Contents, PageModel, duplicates, plan};
 use crate::model::show;
 use crate::query::{
-    ColumnStats, CommitInfo, CommitStretch, DomainStats, LengthBin, LengthStats, LossStats,
-    RejectStats, SnapshotInfo, SourceSpread, StatsValue, SuiteContamination,
+    ColumnStats, CommitInfo, CommitStretch, DocumentCounts, DomainStats, GroupStats, LengthBin,
+    LengthStats, LossStats, RejectStats, SnapshotInfo, SourceSpread, StatsValue,
+    SuiteContamination,
 };
-use crate::report::{About, CorpusReport, Omitted, SuiteReported};
+use crate::report::{About, CorpusReport, Largest, Omitted, SuiteReported};
 use serde::Serialize;
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Domains that are drawn; the table has more.
@@ -21,6 +24,15 @@ const DOMAINS: usize = 20;
 pub(super) const REASON: usize = 300;
 /// Tokenizers whose lengths are drawn.
 const LENGTHS: usize = 3;
+
+/// Sources and languages that are drawn; the others are one more.
+const SOURCES: usize = 16;
+const LANGUAGES: usize = 12;
+/// Tokenizers whose counts the table has.
+const COUNTED: usize = 4;
+
+/// What stands for documents without a language.
+const NONE: &str = "(none)";
 
 /// The data card of a corpus.
 #[derive(Debug, Serialize)]
@@ -86,6 +98,187 @@ impl PageModel for CardPage<'_> {
     fn title(&self) -> String {
         format!("Data card: {}", self.name)
     }
+}
+
+// ---- sizes ----
+
+/// A name, and its share of something.
+#[derive(Debug, Serialize)]
+struct NamedShare {
+    name: String,
+    share: f64,
+}
+
+/// Sizes by source and language, before and after dedup.
+#[derive(Debug, Serialize)]
+struct SizesSection<'a> {
+    all: &'a DocumentCounts,
+    kept: &'a DocumentCounts,
+    groups: &'a Largest<GroupStats>,
+    is_by_source_alone: bool,
+    /// The source with most kept text, and the one that lost most of its own.
+    largest_source: Option<NamedShare>,
+    lost_most: Option<NamedShare>,
+    by_source: BarChart,
+    languages: Option<LanguagesFigure>,
+    /// Tokenizers whose counts the table has, and the heads of their columns.
+    tokenizers: Vec<&'a str>,
+    token_heads: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct LanguagesFigure {
+    largest: Option<NamedShare>,
+    /// Kept documents without a language.
+    without: u64,
+    chart: BarChart,
+    /// Kept documents by both; absent where there is one source or one language.
+    by_source: Option<HeatTable>,
+    /// Sources without a language that nine documents of ten have.
+    mixed: u64,
+}
+
+/// How much came in and is kept, in documents or in bytes, of something that has a name.
+struct SizeShare {
+    name: String,
+    all: u64,
+    kept: u64,
+}
+
+impl<'a> SizesSection<'a> {
+    fn new(report: &'a CorpusReport) -> Self {
+        let sizes = &report.sizes;
+        let bytes = |counts: &DocumentCounts| counts.bytes;
+        let sources = size_shares(report, SOURCES, |group| group.source.clone(), bytes);
+        let all = size_shares(report, usize::MAX, |group| group.source.clone(), bytes);
+        let named = || all.iter().filter(|it| it.name != OTHERS);
+        let largest = named().max_by_key(|it| it.kept);
+        let lost = |part: &SizeShare| show::share(part.all - part.kept, part.all);
+        let lost_most = named().max_by(|a, b| lost(a).total_cmp(&lost(b)));
+        let tokenizers = sizes.kept.tokens.keys().take(COUNTED).map(String::as_str);
+        Self {
+            all: &sizes.all,
+            kept: &sizes.kept,
+            groups: &sizes.groups,
+            is_by_source_alone: sizes.is_by_source_alone,
+            largest_source: largest.map(|it| NamedShare {
+                name: it.name.clone(),
+                share: show::share(it.kept, sizes.kept.bytes),
+            }),
+            lost_most: lost_most
+                .filter(|it| lost(it) > 0.0)
+                .map(|it| NamedShare { name: it.name.clone(), share: lost(it) }),
+            by_source: size_chart(&sources, show::size),
+            languages: languages(report, &sources),
+            token_heads: tokenizers.clone().map(|it| format!("Tokens kept, {}", cut(it))).collect(),
+            tokenizers: tokenizers.collect(),
+        }
+    }
+}
+
+/// Groups by one of their names, the largest first.
+fn size_shares(
+    report: &CorpusReport,
+    most: usize,
+    of: impl Fn(&GroupStats) -> String,
+    size: fn(&DocumentCounts) -> u64,
+) -> Vec<SizeShare> {
+    let groups = &report.sizes.groups;
+    let mut sums: BTreeMap<String, (u64, u64)> = BTreeMap::new();
+    for group in &groups.shown {
+        let (all, kept) = sums.entry(of(group)).or_default();
+        *all += size(&group.all);
+        *kept += size(&group.kept);
+    }
+    let mut parts: Vec<SizeShare> =
+        sums.into_iter().map(|(name, (all, kept))| SizeShare { name, all, kept }).collect();
+    parts.sort_by_key(|part| Reverse(part.all));
+    let (mut all, mut kept) =
+        groups.others.as_ref().map_or((0, 0), |it| (size(&it.all), size(&it.kept)));
+    for part in parts.split_off(most.min(parts.len())) {
+        all += part.all;
+        kept += part.kept;
+    }
+    parts.extend((all > 0).then(|| SizeShare { name: OTHERS.to_owned(), all, kept }));
+    parts
+}
+
+fn size_chart(parts: &[SizeShare], write: fn(u64) -> String) -> BarChart {
+    let bar = |size: u64| (size as f64, write(size));
+    let rows = parts.iter().map(|part| (part.name.clone(), vec![bar(part.all), bar(part.kept)]));
+    let total = |of: fn(&SizeShare) -> u64| write(parts.iter().map(of).sum());
+    let series = [("as it came in", total(|part| part.all)), ("kept", total(|part| part.kept))];
+    BarChart::new(series, rows.collect())
+}
+
+fn languages(report: &CorpusReport, sources: &[SizeShare]) -> Option<LanguagesFigure> {
+    let sizes = &report.sizes;
+    if sizes.groups.shown.iter().all(|group| group.language.is_none()) {
+        return None;
+    }
+    let language = |group: &GroupStats| group.language.clone().unwrap_or(NONE.to_owned());
+    let documents = |counts: &DocumentCounts| counts.documents;
+    let languages = size_shares(report, LANGUAGES, language, documents);
+    let named = languages.iter().filter(|it| it.name != OTHERS && it.name != NONE);
+    let without = languages.iter().find(|part| part.name == NONE);
+    let (by_source, mixed) = by_source_and_language(report, sources, &languages);
+    Some(LanguagesFigure {
+        largest: named.max_by_key(|it| it.kept).map(|it| NamedShare {
+            name: it.name.clone(),
+            share: show::share(it.kept, sizes.kept.documents),
+        }),
+        without: without.map_or(0, |it| it.kept),
+        chart: size_chart(&languages, show::number),
+        by_source,
+        mixed,
+    })
+}
+
+/// Kept documents by source and language, the share of the source as the shade; and how many sources mix languages.
+fn by_source_and_language(
+    report: &CorpusReport,
+    sources: &[SizeShare],
+    languages: &[SizeShare],
+) -> (Option<HeatTable>, u64) {
+    let named = |parts: &[SizeShare]| -> Vec<String> {
+        let names = parts.iter().map(|part| part.name.clone());
+        names.filter(|name| name != OTHERS).collect()
+    };
+    let (rows, mut columns) = (named(sources), named(languages));
+    if rows.len() < 2 || columns.len() < 2 {
+        return (None, 0);
+    }
+    let mut counts: BTreeMap<&str, BTreeMap<&str, u64>> = BTreeMap::new();
+    for group in &report.sizes.groups.shown {
+        let language = group.language.as_deref().unwrap_or(NONE);
+        let of_source = counts.entry(&group.source).or_default();
+        *of_source.entry(language).or_default() += group.kept.documents;
+    }
+    let none = BTreeMap::new();
+    let of = |source: &String| counts.get(source.as_str()).unwrap_or(&none);
+    let mixed = rows.iter().filter(|source| {
+        let most = of(source).values().copied().max().unwrap_or(0);
+        show::share(most, of(source).values().sum()) < 0.9
+    });
+    let mixed = mixed.count() as u64;
+    if languages.len() > columns.len() {
+        columns.push(OTHERS.to_owned());
+    }
+    let row = |source: &String| {
+        let total = of(source).values().sum();
+        let mut rest = total;
+        // The column of the others comes last.
+        let cells = columns.iter().map(|language| {
+            let count = of(source).get(language.as_str()).copied().unwrap_or(0);
+            let count = if language == OTHERS { rest } else { count };
+            rest -= count;
+            HeatCell::new(count, total)
+        });
+        HeatRow { name: cut(source), cells: cells.collect(), total }
+    };
+    let rows = rows.iter().map(row).collect();
+    let columns = columns.iter().map(|language| cut(language)).collect();
+    (Some(HeatTable { columns, rows }), mixed)
 }
 
 // ---- lengths ----
@@ -358,11 +551,6 @@ fn domains(report: &CorpusReport) -> DomainsSection<'_> {
 struct HistorySection<'a> {
     stretches: &'a [CommitStretch],
     added: u64,
-    /// Those that were kept when they came.
-    kept_then: u64,
-    ingests: u64,
-    changed: u64,
-    rejected: u64,
     /// Absent where nothing came in.
     chart: Option<Chart>,
     events: &'a [CommitInfo],
@@ -373,15 +561,10 @@ struct HistorySection<'a> {
 
 fn history(report: &CorpusReport) -> HistorySection<'_> {
     let timeline = &report.timeline;
-    let sum = |of: fn(&CommitStretch) -> u64| timeline.stretches.iter().map(of).sum::<u64>();
-    let added = sum(|it| it.added);
+    let added = timeline.stretches.iter().map(|it| it.added).sum();
     HistorySection {
         stretches: &timeline.stretches,
         added,
-        kept_then: sum(|it| it.kept),
-        ingests: sum(|it| it.ingests),
-        changed: sum(|it| it.changed),
-        rejected: sum(|it| it.rejected),
         chart: (added > 0).then(|| growth_chart(&timeline.stretches, added)),
         events: &timeline.events,
         earlier_events: timeline.earlier_events,

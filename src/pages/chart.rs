@@ -324,13 +324,8 @@ pub(super) fn column_chart(
     columns: &[ChartColumn],
 ) -> Chart {
     let marks = columns.iter().map(|column| column.mark.clone());
-    let x = ChartAxis {
-        label: across.to_owned(),
-        is_log: false,
-        ticks: (0u32..).map(f64::from).zip(marks).collect(),
-        opposite: None,
-        write: Box::new(|_| String::new()),
-    };
+    let named = ChartAxis::marked(across, std::iter::empty(), |_| String::new());
+    let x = ChartAxis { ticks: (0u32..).map(f64::from).zip(marks).collect(), ..named };
     let frame = ChartFrame::new(&x, y);
     // A column has a width, its mark stands below the middle.
     let step = (frame.right - frame.left) / (columns.len().max(1) as f64);

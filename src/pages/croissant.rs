@@ -1,6 +1,6 @@
 //! A corpus described in Croissant: JSON-LD that catalogues of data sets read, with what is known for responsible use.
 
-use super::PageError;
+use super::{PageError, capital};
 use crate::model::text_file::without_byte_order_mark;
 use crate::model::{IoError, show};
 use crate::output::{OutputError, OutputFile};
@@ -113,14 +113,15 @@ fn known(report: &CorpusReport) -> Result<Map<String, Value>, PageError> {
         "conformsTo": ["http://mlcommons.org/croissant/1.0", "http://mlcommons.org/croissant/RAI/1.0"],
         "name": report.name,
         "description": format!(
-            "A text corpus of {} documents ({} bytes of UTF-8 text) from {} sources, kept from {} ingested ones, by corpusdb {}.",
-            kept.documents, kept.bytes, report.about.sources, all.documents, report.version
+            "A text corpus of {} ({} of UTF-8 text) from {}, kept from {} ingested documents, by corpusdb {}.",
+            number_of(kept.documents), show::count(kept.bytes, "byte", "bytes"),
+            show::count(report.about.sources, "source", "sources"), show::number(all.documents), report.version
         ),
         "version": format!("{}.{}.0", report.about.generation, report.about.commit),
         "rai:dataPreprocessingProtocol": preprocessing(report),
         "rai:dataManipulationProtocol": manipulation(report),
         "rai:dataCollectionMissingData": format!(
-            "{} records could not be read and were rejected.", report.about.rejects
+            "Could not be read and rejected: {}.", show::count(report.about.rejects, "record", "records")
         ),
         "rai:dataCollectionRawData": sources(report).join(" "),
         "rai:dataBiases": biases(report),
@@ -185,7 +186,7 @@ fn preprocessing(report: &CorpusReport) -> Vec<String> {
 }
 
 fn manipulation(report: &CorpusReport) -> Vec<String> {
-    let of = |it: &StandingCount| format!("{} documents are {}.", it.documents, it.standing);
+    let of = |it: &StandingCount| format!("{}: {}.", capital(it.standing), number_of(it.documents));
     report.about.standings.iter().map(of).collect()
 }
 
@@ -193,19 +194,24 @@ fn sources(report: &CorpusReport) -> Vec<String> {
     let shown = kept_by(report, |group| group.source.clone());
     let mut lines: Vec<String> = shown
         .into_iter()
-        .map(|(name, documents)| format!("{name}: {documents} documents kept."))
+        .map(|(name, documents)| format!("{name}: {} kept.", number_of(documents)))
         .collect();
     if report.sizes.groups.left_out > 0 {
         let others = report.sizes.groups.others.as_ref().map_or(0, |it| it.kept.documents);
-        lines.push(format!("Others: {others} documents kept."));
+        lines.push(format!("Others: {} kept.", number_of(others)));
     }
     if let Some(domains) = report.domains.domains.filter(|domains| *domains > 0) {
-        let count = report.domains.documents;
         lines.push(format!(
-            "{count} kept documents have a web address as their key, from {domains} domains."
+            "With a web address as their key: {} kept, from {}.",
+            number_of(report.domains.documents),
+            show::count(domains, "domain", "domains")
         ));
     }
     lines
+}
+
+fn number_of(documents: u64) -> String {
+    show::count(documents, "document", "documents")
 }
 
 /// What the documents are made up of, as measured: where a model that learns from them will lean to.

@@ -18,11 +18,9 @@ mod figures;
 mod plan;
 mod review;
 mod signals;
-mod sizes;
 #[cfg(test)]
 mod tests;
 mod tokenizer;
-mod vocabulary;
 
 pub use card::CardPage;
 pub use croissant::{CroissantDescription, check_croissant, croissant, write_croissant};

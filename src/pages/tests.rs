@@ -7,8 +7,8 @@ use super::chart::{
 };
 use super::figures::cut_behind;
 use super::{
-    CardPage, DuplicatesPage, PageModel, PlanPage, TokenizerPage, corpus_title, escape, eu_summary,
-    fragment, page, visible,
+    CardPage, DuplicatesPage, PageModel, PlanPage, TokenizerPage, corpus_title, croissant, escape,
+    eu_summary, fragment, page, visible,
 };
 use corpusdb::ingest::{Record, Records};
 use corpusdb::report::{CorpusReport, ReportOptions};
@@ -462,8 +462,8 @@ fn parts_of_the_card_are_pages_and_any_page_is_one_element_without_its_frame() {
     assert_eq!(json["contents"]["plan"], "What a run gets");
 }
 
-/// The card of a corpus of documents with these sources, languages, numbers of words and scores.
-fn card_of(documents: &[(String, String, u32, f64)]) -> String {
+/// The report on a corpus of documents with these sources, languages, numbers of words and scores.
+fn report_of(documents: &[(String, String, u32, f64)]) -> CorpusReport {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("small");
     let policy = Policy::new(DedupMode::Exact, 1.0).unwrap();
@@ -478,7 +478,7 @@ fn card_of(documents: &[(String, String, u32, f64)]) -> String {
         let records = Records::new("documents", std::iter::once(record));
         writer.ingest(records, &IngestOptions::new(source), &Context::new()).unwrap();
     }
-    card(&writer.corpus().report(&ReportOptions::default(), &Context::new()).unwrap())
+    writer.corpus().report(&ReportOptions::default(), &Context::new()).unwrap()
 }
 
 #[test]
@@ -488,7 +488,7 @@ fn what_is_not_drawn_of_sources_languages_and_domains_is_one_more_and_named_in_n
         let one = (format!("s{of}"), format!("l{of}"), 400 - 9 * of, 1.0);
         [one.clone(), (one.0.clone(), one.1.clone(), one.2 + u32::from(of < 16), 1.0)]
     };
-    let page = card_of(&(0..22).flat_map(documents).collect::<Vec<_>>());
+    let page = card(&report_of(&(0..22).flat_map(documents).collect::<Vec<_>>()));
     check_page(&page.replace("https://", ""));
     assert!(
         page.contains("In every source nine documents of ten have the same language."),
@@ -512,7 +512,8 @@ fn what_is_not_drawn_of_sources_languages_and_domains_is_one_more_and_named_in_n
 #[test]
 fn one_document_is_told_as_one() {
     let document = || ("web".to_owned(), "en".to_owned(), 9, 0.5);
-    let page = card_of(&[document(), document()]);
+    let report = report_of(&[document(), document()]);
+    let page = card(&report);
     check_page(&page.replace("https://", ""));
     for sentence in [
         "1 (50.0 %) is not kept",
@@ -520,6 +521,12 @@ fn one_document_is_told_as_one() {
         "keeps 1 document with",
     ] {
         assert!(page.contains(sentence), "{sentence}: {page}");
+    }
+    let described = croissant(&report, None).unwrap().text;
+    for sentence in
+        ["of 1 document (", "from 1 source,", "Exact: 1 document.", "web: 1 document kept."]
+    {
+        assert!(described.contains(sentence), "{sentence}: {described}");
     }
     assert_eq!((cut_behind("abc", 2), cut_behind("abc", 3)), ("ab…".to_owned(), "abc".to_owned()));
 }
