@@ -168,7 +168,7 @@ def test_fields_are_set_from_outside(filled: corpusdb.Writer, tmp_path: Path, fo
     assert filled.fields.set("quality", keyed, key="url", source="web", dry_run=True).changed == 1
     assert filled.fields.set("quality", keyed, key="url", source="web").changed == 1
     assert filled.sql("SELECT quality FROM documents WHERE id = 7").fetchall() == [(70.0,)]
-    with pytest.raises(corpusdb.BadInput, match="not declared"):
+    with pytest.raises(corpusdb.NotFound, match="no field"):
         filled.fields.set("colour", keyed, key="url")
     with pytest.raises(corpusdb.BadInput, match="needed"):
         filled.fields.set("quality", keyed)
@@ -221,7 +221,7 @@ def test_snapshots_name_moments(filled: corpusdb.Writer) -> None:
     assert (made.name, made.kept, made.documents) == ("before", 10, 11)
     assert [snapshot.name for snapshot in filled.snapshots] == ["before"]
     assert filled.snapshots["before"] == made and len(filled.snapshots) == 1
-    with pytest.raises(corpusdb.NotFound, match="there is before"):
+    with pytest.raises(corpusdb.NotFound, match="there is `before`"):
         filled.snapshots["after"]
     with pytest.raises(corpusdb.BadName):
         filled.snapshots.create("before")

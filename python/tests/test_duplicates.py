@@ -26,7 +26,7 @@ def test_pairs_are_of_a_source_or_a_document(db: corpusdb.Corpus) -> None:
     assert len(list(db.duplicates(source="mirror"))) == 4
     assert list(db.duplicates(source="web")) == []
     assert [p.id for p in db.duplicates(0)] == [40] == [p.id for p in db.duplicates(40)]
-    with pytest.raises(corpusdb.NotFound, match="no source `books`: there is web, mirror"):
+    with pytest.raises(corpusdb.NotFound, match="no source `books`; there are `web`, `mirror`"):
         db.duplicates(source="books")
     with pytest.raises(corpusdb.NotFound):
         db.duplicates(1000)

@@ -84,7 +84,7 @@ def test_rejects_are_settled_dropped_and_may_stop_an_ingest(w: corpusdb.Writer, 
     w.ingest(other, source="web")
     tried = w.drop_rejects(path=other, dry_run=True)
     assert (tried.dropped, tried.left, tried.dry_run, len(w.rejects())) == (2, 0, True, 2)
-    with pytest.raises(corpusdb.NotFound, match="no source `wbe`; the corpus has `web`"):
+    with pytest.raises(corpusdb.NotFound, match="no source `wbe`; did you mean `web`"):
         w.drop_rejects(source="wbe")
     report = w.drop_rejects(source="web")
     assert (report.dropped, report.bytes, report.left, w.rejects()) == (2, 10, 0, [])

@@ -48,7 +48,7 @@ def test_what_is_no_recipe_is_refused(corpus: Path, tmp_path: Path) -> None:
             reader.plan({"version": 1, "sauce": 2})
         with pytest.raises(errors.BadRecipe, match=r"pack\.length of a recipe is"):
             reader.plan({"version": 1, "pack": {"length": object()}})
-        with pytest.raises(errors.NotFound, match="unknown plan"):
+        with pytest.raises(errors.NotFound, match="no plan"):
             reader.plan(4711)
 
 
@@ -68,7 +68,7 @@ def test_a_source_draws_from_all_that_a_pattern_names(corpus: Path) -> None:
         (source,) = plan.explain().sources
         assert source.draws_from == ["logs", "tales"]
         assert source.documents == corpusdb.open(corpus).count("kept")
-        with pytest.raises(errors.NotFound, match="unknown source `x\\*`; there is `logs`, `tales`"):
+        with pytest.raises(errors.NotFound, match="no source `x\\*`; there are `logs`, `tales`"):
             reader.plan(asked({"name": "all", "from": "x*"}))
         with pytest.raises(errors.BadRecipe, match="both draw from `tales`"):
             reader.plan(asked({"name": "all", "from": "*"}, {"name": "tales"}))

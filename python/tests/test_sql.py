@@ -95,7 +95,7 @@ def test_the_first_rows_are_shown_and_stay_to_be_read(db: corpusdb.Corpus) -> No
 def test_snapshots_and_files_are_asked_by_keyword(db: corpusdb.Corpus, tmp_path: Path) -> None:
     first = db.sql("SELECT count(*) FROM documents", snapshot="first").fetchall()
     assert first == [(db.count(snapshot="first"),)] == db.sql("SELECT count(*) FROM documents_at('first')").fetchall()
-    with pytest.raises(corpusdb.CorpusError, match="no snapshot `never`: there is first"):
+    with pytest.raises(corpusdb.CorpusError, match="no snapshot `never`; there is `first`"):
         db.sql("SELECT 1", snapshot="never")
     file = tmp_path / "scores.csv"
     file.write_text("key,score\nhttps://a.example/1,0.5\n")

@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use corpusdb::dedup::KeepOrder;
 use corpusdb::ingest::{JoinBy, JoinColumn};
-use corpusdb::near_names::nearest;
+use corpusdb::near_names::did_you_mean;
 use corpusdb::tokenizer::Pattern;
 use corpusdb::{FieldKind, NamedKind};
 use serde_json::{Map, Value};
@@ -161,8 +161,8 @@ fn misfit(path: &str, expected: &str, value: &Value) -> anyhow::Error {
 /// A keyword that no option has.
 fn unknown(key: &str, command: &Command) -> anyhow::Error {
     let names = command.get_arguments().map(|arg| arg.get_id().as_str());
-    match nearest(key, names) {
-        Some(name) => anyhow::anyhow!("no option `{key}`; did you mean `{name}`?"),
+    match did_you_mean(key, names) {
+        Some(question) => anyhow::anyhow!("no option `{key}`; {question}"),
         None => anyhow::anyhow!("no option `{key}`"),
     }
 }
@@ -190,9 +190,9 @@ fn refused(error: &clap::Error, command: &Command) -> anyhow::Error {
         },
         ErrorKind::InvalidValue => match error.get(ContextKind::ValidValue) {
             Some(ContextValue::Strings(valid)) => {
-                let near = nearest(&value, valid.iter().map(String::as_str));
-                let near = near.map_or(String::new(), |near| format!("; did you mean `{near}`?"));
-                format!("{args}: {value:?} is not one of {}{near}", valid.join(", "))
+                let question = did_you_mean(&value, valid.iter().map(String::as_str));
+                let question = question.map_or(String::new(), |question| format!("; {question}"));
+                format!("{args}: {value:?} is not one of {}{question}", valid.join(", "))
             }
             _ => format!("{args}: {value:?} is refused"),
         },

@@ -1,6 +1,7 @@
 //! Records of suites to items: the layouts that are known, and fields that are named.
 
 use crate::model::SuiteItem;
+use crate::model::near_names::UnknownName;
 use serde_json::{Map, Value};
 
 /// Which fields of the records of a suite have what; those of known layouts are found without.
@@ -68,8 +69,10 @@ fn found<'r>(
     let mut members = named.split('.');
     let first = members.next().and_then(|member| record.get(member));
     let value = members.try_fold(first, |value, member| Some(value?.get(member))).flatten();
-    let fields: Vec<&str> = record.keys().map(String::as_str).collect();
-    let missing = || format!("there is no field `{named}`; its fields are {}", fields.join(", "));
+    let missing = || {
+        let unknown = UnknownName::new("field", named, record.keys().map(String::as_str));
+        format!("{unknown}; {}", unknown.hint())
+    };
     value.ok_or_else(missing).map(Some)
 }
 
@@ -141,7 +144,7 @@ mod tests {
         let found = read(r#"{"q": "Which?", "gold": {"text": "this"}}"#, &fields).unwrap();
         assert_eq!(found.1, ["Which?", "this", ""].map(str::to_owned));
         let error = read(r#"{"q": "Which?", "a": 1}"#, &fields).unwrap_err();
-        assert_eq!(error, "there is no field `gold.text`; its fields are q, a");
+        assert_eq!(error, "no field `gold.text`; there are `q`, `a`");
         let error = read(r#"{"x": "Which?"}"#, &SuiteFields::default()).unwrap_err();
         assert!(error.contains("its fields are x: name one with `question=`"));
     }

@@ -87,8 +87,8 @@ impl Corpus {
             names.iter().map(|name| load(self.view(), Some(name))).collect::<Result<_, _>>()?;
         let reference = options.reference_among(names.first().map(String::as_str));
         if !names.iter().any(|name| name == reference) {
-            let known: Vec<&str> = names.iter().map(String::as_str).collect();
-            return Err(TokenizerError::unknown(reference, &known).into());
+            let known = names.iter().map(String::as_str);
+            return Err(TokenizerError::unknown(reference, known).into());
         }
         let selected = match &options.condition {
             Some(condition) => self.select(condition)?,

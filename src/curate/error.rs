@@ -1,7 +1,7 @@
 //! What can go wrong with changes of mind.
 
 use crate::decide::DecideError;
-use crate::model::near_names::meant;
+use crate::model::near_names::UnknownName;
 use crate::model::{DocId, Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::OutputError;
 use crate::query::QueryError;
@@ -94,14 +94,9 @@ pub enum CurateError {
         /// Documents whose ids came with their records.
         given: u64,
     },
-    /// A source that the corpus does not have.
-    #[error("no source `{name}`; the corpus has {}", sources(names))]
-    NoSource {
-        /// The name asked for.
-        name: String,
-        /// Those it has.
-        names: Vec<String>,
-    },
+    /// A field that the corpus does not have.
+    #[error(transparent)]
+    Unknown(UnknownName),
     /// A field that cannot be had as it is asked for.
     #[error("{0}")]
     Field(String),
@@ -173,7 +168,7 @@ impl CurateError {
             Self::OtherSketches { .. } => Hint::text(
                 "the settings of sketches are fixed when a corpus is created: create a new corpus and ingest again",
             ),
-            Self::NoSource { name, names } => return meant(name, names.iter().map(String::as_str)),
+            Self::Unknown(unknown) => unknown.hint(),
             Self::NoRedo => Hint::text("decide again").with_command("corpusdb dedup redo"),
             Self::Reason { .. } => Hint::text("name a document with the details instead"),
             Self::Shown { .. } => Hint::text(
@@ -216,7 +211,7 @@ impl From<CurateError> for Error {
             CurateError::OtherSketches { .. } | CurateError::Policy(_) | CurateError::NoRedo => {
                 ErrorKind::BadPolicy
             }
-            CurateError::NoSource { .. }
+            CurateError::Unknown(_)
             | CurateError::NothingToTrainOn
             | CurateError::NothingToAnalyse
             | CurateError::NotEncoded { .. } => ErrorKind::NotFound,
@@ -250,16 +245,6 @@ fn shown_by(snapshots: &[(String, u64)], plans: &[(u32, u64)], quoted_by: &[Stri
 
 fn listed(plans: &[u32]) -> String {
     plans.iter().map(u32::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn sources(names: &[String]) -> String {
-    let mut told: Vec<String> = names.iter().take(NAMED).map(|name| format!("`{name}`")).collect();
-    match names.len().saturating_sub(told.len()) {
-        0 if told.is_empty() => return "none".to_owned(),
-        0 => {}
-        more => told.push(format!("{more} more")),
-    }
-    told.join(", ")
 }
 
 fn in_use(tokenizer: &str, plans: &[u32], given: u64) -> String {

@@ -6,6 +6,7 @@ use super::error::CurateError;
 use super::tokenizers::load_to_write;
 use crate::corpus::CorpusWriter;
 use crate::decide::{LoadedTokenizer, decide_reranked};
+use crate::model::near_names::UnknownName;
 use crate::model::{
     Context, DocId, Error, FieldDeclaration, FieldId, FieldKind, KeepOrder, Policy,
 };
@@ -285,7 +286,7 @@ pub(super) fn with(fields: &[FieldDeclaration], field: &FieldDeclaration) -> Vec
 /// is refused unless `force`.
 ///
 /// # Errors
-/// [`CurateError::Field`] when there is no such field, or the keep order goes by it; [`CurateError::FieldInUse`];
+/// [`CurateError::Unknown`]; [`CurateError::Field`] when the keep order goes by it; [`CurateError::FieldInUse`];
 /// [`CurateError::Interrupted`]: the field is gone, and the next verb about fields deletes what is left of it.
 pub fn drop_field(
     writer: &mut StoreWriter,
@@ -352,8 +353,8 @@ fn found(view: &View, name: &str) -> Result<FieldDeclaration, CurateError> {
     if let Some((id, record)) = view.filling_field(name) {
         return Ok(declaration(*id, record)?);
     }
-    let known = view.field_names();
-    Err(CurateError::Field(format!("there is no field `{name}`; declared: {known}")))
+    let known = view.fields().iter().map(|field| field.name.as_str());
+    Err(CurateError::Unknown(UnknownName::new("field", name, known)))
 }
 
 /// The policy in force, and that of a re-decision under way.

@@ -57,7 +57,7 @@ impl CorpusWriter {
     /// when these are read again.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::NoSource`](CurateError::NoSource).
+    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::Store`](CurateError::Store) of a source that there is not.
     pub fn drop_rejects(
         &mut self,
         selection: &RejectSelection,
@@ -79,11 +79,8 @@ pub fn drop_rejects(
     context: &Context<'_>,
 ) -> Result<DropRejectsReport, CurateError> {
     let mut report = DropRejectsReport::default();
-    if let Some(name) = &selection.source
-        && writer.view().source_named(name).is_none()
-    {
-        let names = writer.view().sources().map(|(_, record)| record.name.clone());
-        return Err(CurateError::NoSource { name: name.clone(), names: names.collect() });
+    if let Some(name) = &selection.source {
+        writer.view().expect_source(name)?;
     }
     let record = CommitRecord::about("rejects", selection.source.clone().unwrap_or_default());
     let record = CommitRecord { condition: selection.condition(), ..record };

@@ -149,8 +149,7 @@ pub fn find<'v>(
     name: &str,
 ) -> Result<(TokenizerId, &'v TokenizerRecord), TokenizerError> {
     view.tokenizer_named(name).ok_or_else(|| {
-        let known: Vec<&str> = view.tokenizers().map(|(_, record)| record.name.as_str()).collect();
-        TokenizerError::unknown(name, &known)
+        TokenizerError::unknown(name, view.tokenizers().map(|(_, record)| record.name.as_str()))
     })
 }
 
@@ -162,7 +161,7 @@ pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, CurateEr
     let (id, record) = match (name, view.tokenizers().next()) {
         (Some(name), _) => find(view, name)?,
         (None, Some(first)) => first,
-        (None, None) => return Err(TokenizerError::unknown("", &[]).into()),
+        (None, None) => return Err(TokenizerError::NoneRegistered.into()),
     };
     load_record(view, id, record).map(built)
 }

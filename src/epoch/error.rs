@@ -1,13 +1,16 @@
 //! What can go wrong on the way out: recipe mistakes, plans that cannot be had, output that cannot be written.
 
 use crate::corpus::ShardError;
-use crate::model::near_names::{listed, meant};
+use crate::model::near_names::UnknownName;
 use crate::model::show::number;
 use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
 use crate::store::StoreError;
 use std::path::PathBuf;
+
+/// What [`EpochError::Unknown`] says of a token that a recipe names and no added token is.
+pub(super) const SPECIAL_TOKEN: &str = "special token";
 
 /// An error of planning, building or verifying an epoch.
 #[derive(Debug, thiserror::Error)]
@@ -37,16 +40,9 @@ pub enum EpochError {
         "the recipe of the plan quoted a purged document and is redacted, so the plan can no longer be built or read; plan the recipe again, without those words"
     )]
     Redacted,
-    /// A source, tokenizer or special token that does not exist.
-    #[error("unknown {what} `{name}`; there is {known}")]
-    Unknown {
-        /// `source`, `tokenizer` or `special token`.
-        what: &'static str,
-        /// The name asked for.
-        name: String,
-        /// The names that exist, listed.
-        known: String,
-    },
+    /// A plan, source, tokenizer, snapshot, suite or special token that does not exist.
+    #[error(transparent)]
+    Unknown(UnknownName),
     /// Two sources of the recipe select the same document.
     #[error(
         "sources `{first}` and `{second}` of the recipe overlap in {documents} documents (document {example} is one); make their `where` exclude each other"
@@ -345,7 +341,11 @@ impl EpochError {
             Self::Select(error) => error.hint(),
             Self::Io(error) => error.hint(),
             Self::InShard { error, .. } => error.hint(),
-            Self::Unknown { name, known, .. } => meant(name, listed(known)),
+            Self::Unknown(unknown) if unknown.what == SPECIAL_TOKEN => Some(Hint::text(format!(
+                "{}; any token of the vocabulary may be named as well, spelled as there",
+                unknown.hint()
+            ))),
+            Self::Unknown(unknown) => Some(unknown.hint()),
             Self::NotEncoded { .. } => Some(
                 Hint::text("encode the corpus, then plan a new snapshot")
                     .with_command("corpusdb tokenizer add"),
@@ -371,7 +371,7 @@ impl EpochError {
             | Self::PadNeeded { .. }
             | Self::NoTensor { .. }
             | Self::Views { .. } => ErrorKind::BadRecipe,
-            Self::Unknown { .. } => ErrorKind::NotFound,
+            Self::Unknown(_) => ErrorKind::NotFound,
             Self::Infeasible { .. }
             | Self::Empty { .. }
             | Self::NoRows { .. }

@@ -4,6 +4,7 @@ use super::error::EpochError;
 use super::marking;
 use super::plan::{PinnedSource, Plan, Planned};
 use crate::corpus::Corpora;
+use crate::model::near_names::UnknownName;
 use crate::model::{Context, Standing};
 use crate::query::names_column;
 use crate::store::{
@@ -11,9 +12,6 @@ use crate::store::{
 };
 use roaring::RoaringTreemap;
 use std::sync::Arc;
-
-/// Plans that are named one by one where one was asked for that is not there.
-const SHOWN: usize = 12;
 
 /// Bytes of marks that one commit stores, and those of one epoch more.
 const MARKS_BYTES: usize = 8 << 20;
@@ -25,21 +23,8 @@ const MARKS_BYTES: usize = 8 << 20;
 pub fn stored_plan(view: &View, number: u32) -> Result<Planned, EpochError> {
     let Some(record) = view.epoch(number)? else {
         let epochs = view.epochs()?;
-        let known = match epochs.last() {
-            None => "none; make one with `corpusdb epoch plan`".to_owned(),
-            Some(last) => {
-                let from = epochs.len().saturating_sub(SHOWN);
-                let shown = epochs.iter().skip(from).map(|record| record.number.to_string());
-                let shown = shown.collect::<Vec<_>>().join(", ");
-                let more = format!(
-                    "a list of {} plans up to {}: `corpusdb epoch list`",
-                    epochs.len(),
-                    last.number
-                );
-                if from == 0 { shown } else { more }
-            }
-        };
-        return Err(EpochError::Unknown { what: "plan", name: number.to_string(), known });
+        let known = epochs.iter().rev().map(|record| record.number.to_string());
+        return Err(EpochError::Unknown(UnknownName::new("plan", &number.to_string(), known)));
     };
     let plan = Plan::from_json(&record.plan)?;
     let mut pinned = Vec::new();

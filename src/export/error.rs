@@ -1,5 +1,6 @@
 //! What can go wrong while documents are written out.
 
+use crate::model::near_names::way_out;
 use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
@@ -36,14 +37,14 @@ pub enum ExportError {
         path: PathBuf,
     },
     /// A column that an export cannot be parted by.
-    #[error("cannot partition an export by `{name}`: {why}; there is {known}")]
+    #[error("cannot partition an export by `{name}`: {why}")]
     NoPartition {
         /// The name asked for.
         name: String,
         /// Why not.
         why: String,
         /// Those that it can be parted by.
-        known: String,
+        known: Vec<String>,
     },
     /// A field of a document has the name of a column beside which it would stand.
     #[error(
@@ -107,6 +108,7 @@ impl ExportError {
             Self::Io(error) => error.hint(),
             Self::Query(error) => error.hint(),
             Self::Store(error) => error.hint(),
+            Self::NoPartition { name, known, .. } => Some(Hint::text(way_out(name, known))),
             _ => None,
         }
     }

@@ -140,7 +140,7 @@ fn unfit(view: &View, name: &str, why: &str) -> ExportError {
     known.extend(
         declared.filter(|name| *name != "language" && keyword_field(view, name).is_some()).cloned(),
     );
-    ExportError::NoPartition { name: name.to_owned(), why: why.to_owned(), known: known.join(", ") }
+    ExportError::NoPartition { name: name.to_owned(), why: why.to_owned(), known }
 }
 
 /// A value as part of the name of a directory. One that no name holds has its beginning and its hash; the manifest

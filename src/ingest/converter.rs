@@ -139,9 +139,8 @@ impl RecordConverter {
             RecordForm::Pretokenized(name) => {
                 let found = tokenizers.iter().find(|tokenizer| tokenizer.name == *name);
                 let tokenizer = found.ok_or_else(|| {
-                    let names: Vec<&str> =
-                        tokenizers.iter().map(|known| known.name.as_str()).collect();
-                    TokenizerError::unknown(name, &names)
+                    let known = tokenizers.iter().map(|known| known.name.as_str());
+                    TokenizerError::unknown(name, known)
                 })?;
                 let specials = tokenizer.tokenizer.specials().into_iter().map(|(id, _)| id);
                 ConverterKind::Given { tokenizer: tokenizer.clone(), specials: specials.collect() }

@@ -3,6 +3,7 @@
 use super::chat::TemplateError;
 use crate::decide::DecideError;
 use crate::input::ReadError;
+use crate::model::near_names::{UnknownName, way_out};
 use crate::model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::OutputError;
 use crate::store::StoreError;
@@ -125,6 +126,9 @@ pub enum IngestError {
     /// Options that do not go together.
     #[error("{0}")]
     Options(String),
+    /// A field that the corpus does not have.
+    #[error(transparent)]
+    Unknown(UnknownName),
     /// Values from outside that cannot be joined.
     #[error("{0}")]
     Join(String),
@@ -171,6 +175,13 @@ impl IngestError {
             Self::Io(error) => return error.hint(),
             Self::Decide(error) => return error.hint(),
             Self::Tokenizer(error) => return error.hint(),
+            Self::Unknown(UnknownName { name, known, .. }) if !known.is_empty() => {
+                let way_out = way_out(name, known);
+                let way_out = way_out.trim_end_matches('?');
+                Hint::text(format!("{way_out}; or declare it"))
+                    .with_command(format!("corpusdb field add CORPUS {name}:float"))
+            }
+            Self::Unknown(unknown) => unknown.hint(),
             Self::Rejected { .. } => {
                 Hint::text("repair it, or store bad records as rejects (`on_error=reject`)")
             }
@@ -212,6 +223,7 @@ impl From<IngestError> for Error {
                 details.file = Some(path.display().to_string());
                 details.record = Some(number);
             }
+            IngestError::Unknown(_) => kind = ErrorKind::NotFound,
             IngestError::UnknownMarker { .. }
             | IngestError::Template(_)
             | IngestError::Load(_)

@@ -6,6 +6,7 @@ use super::options::{JoinBy, JoinColumn, JoinOptions, JoinReport};
 use super::reader::IngestInput;
 use crate::decide::{LoadedTokenizer, decide_reranked};
 use crate::input::{InputReader, ReadItem, ReadOptions};
+use crate::model::near_names::UnknownName;
 use crate::model::{
     Context, DocId, FieldDeclaration, FieldValue, Interrupt, Interrupted, Misfit, ReadRecord,
     RecordKey, key_identity, value_excerpt,
@@ -281,12 +282,8 @@ impl FieldJoin<'_> {
 
 fn check_source(view: &View, options: &JoinOptions) -> Result<(), IngestError> {
     let Some(source) = &options.source else { return Ok(()) };
-    if view.source_named(source).is_some() {
-        return Ok(());
-    }
-    let known: Vec<&str> = view.sources().map(|(_, source)| source.name.as_str()).collect();
-    let known = known.join(", ");
-    Err(IngestError::Join(format!("there is no source `{source}`; there is {known}")))
+    view.expect_source(source)?;
+    Ok(())
 }
 
 /// A field as it is declared.
@@ -305,8 +302,6 @@ fn declared(view: &View, column: &JoinColumn) -> Result<FieldDeclaration, Ingest
             "field `{name}` is being filled; run `corpusdb field add` or `field compute` to its end first"
         )));
     }
-    let known = view.field_names();
-    Err(IngestError::Join(format!(
-        "field `{name}` is not declared (declared: {known}); declare it with `corpusdb field add CORPUS {name}:float`"
-    )))
+    let known = view.fields().iter().map(|field| field.name.as_str());
+    Err(IngestError::Unknown(UnknownName::new("field", name, known)))
 }

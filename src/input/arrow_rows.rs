@@ -5,6 +5,7 @@
 use super::error::ReadError;
 use super::item::{ReadItem, ReadOptions, byte_len, reject};
 use super::{arrow_json, keys, roles};
+use crate::model::near_names::UnknownName;
 use crate::model::{
     NotFinite, ReadRecord, RecordKey, RecordOrigin, RejectReason, json_string, with_members,
     without_not_finite,
@@ -67,8 +68,7 @@ impl RecordColumns {
         let find = |column: &str| {
             schema.index_of(column).map_err(|_| ReadError::NoColumn {
                 path: path.to_path_buf(),
-                column: column.to_owned(),
-                found: roles::field_names_for_message(names.clone()),
+                unknown: UnknownName::new("column", column, names.clone()),
             })
         };
         let kind = |at: usize| value_type(schema.field(at).data_type());

@@ -4,6 +4,7 @@ use super::csv_rows::{CsvCell, CsvDialect};
 use super::error::ReadError;
 use super::item::{CsvOptions, ReadOptions, byte_len};
 use super::{keys, roles};
+use crate::model::near_names::UnknownName;
 use crate::model::{
     JsonObject, ReadRecord, RecordKey, RecordOrigin, RejectReason, SpelledMetadata, is_number,
     json_string,
@@ -46,8 +47,7 @@ impl CsvHeader {
             let found = names.iter().position(|name| name == column);
             found.map(|at| (at, column.to_owned())).ok_or_else(|| ReadError::NoColumn {
                 path: path.to_path_buf(),
-                column: column.to_owned(),
-                found: roles::field_names_for_message(listed()),
+                unknown: UnknownName::new("column", column, listed()),
             })
         };
         let text = match &options.text_field {

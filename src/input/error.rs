@@ -1,6 +1,7 @@
 //! What stops the reading of an input, as opposed to a record that is rejected.
 
 use super::folders::LeftRole;
+use crate::model::near_names::UnknownName;
 use crate::model::{Error, ErrorDetails, ErrorKind, Interrupted, error_words, from_lower};
 use crate::remote::RemoteError;
 use std::path::PathBuf;
@@ -90,14 +91,12 @@ pub enum ReadError {
         found: String,
     },
     /// A Parquet file without a column that was asked for.
-    #[error("{}: no column `{column}`; it has {found}", path.display())]
+    #[error("{}: {unknown}; {}", path.display(), unknown.hint())]
     NoColumn {
         /// The file.
         path: PathBuf,
-        /// The name asked for.
-        column: String,
-        /// The columns it has, with commas.
-        found: String,
+        /// The name asked for, and the columns it has.
+        unknown: UnknownName,
     },
     /// A Parquet column of a type that cannot be used.
     #[error("{}: column `{column}` is of type {kind}, {needed}", path.display())]

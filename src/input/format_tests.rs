@@ -245,7 +245,7 @@ fn a_table_without_a_text_is_refused_unless_its_column_is_named() {
     let lacking = ReadOptions { text_field: Some("body".into()), ..ReadOptions::default() };
     let error =
         drain(&mut InputReader::open(&input, &lacking).expect("opens")).expect_err("none").1;
-    assert!(error.to_string().ends_with("no column `body`; it has `id`, `title`"), "{error}");
+    assert!(error.to_string().ends_with("no column `body`; there are `id`, `title`"), "{error}");
 }
 
 #[test]

@@ -503,7 +503,7 @@ fn parquet_columns_that_do_not_serve_are_named() {
         InputReader::open(&input, &options).err().expect("fails").to_string()
     };
     let text = |name: &str| ReadOptions { text_field: Some(name.into()), ..ReadOptions::default() };
-    assert!(fails(text("t")).ends_with("no column `t`; it has `n`, `text`"));
+    assert!(fails(text("t")).ends_with("no column `t`; there are `n`, `text`"));
     assert!(
         fails(text("text"))
             .ends_with("column `text` is of type Int64, a text column must hold strings")

@@ -31,7 +31,7 @@ impl DocumentTable {
     /// and the commit that brought the removed document; all of them without names.
     ///
     /// # Errors
-    /// [`QueryError::NoColumn`].
+    /// [`QueryError::NoDocumentColumn`].
     pub fn of_pairs(names: Option<&[String]>) -> Result<Self, QueryError> {
         Ok(Self(Told::Pair(PairColumns::named(names)?)))
     }

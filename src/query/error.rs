@@ -1,18 +1,11 @@
 //! What can go wrong in a query: the user's words, the store, the engine.
 
 use crate::model::DocId;
-use crate::model::near_names::{listed, meant, nearest};
+use crate::model::near_names::{UnknownName, did_you_mean, way_out};
 use crate::model::{Error, ErrorKind, Hint, Interrupted, from_lower};
 use crate::store::StoreError;
 use arrow::error::ArrowError;
-use datafusion::common::SchemaError;
 use datafusion::error::DataFusionError;
-
-const CATALOGUE: &str = "datafusion.public.";
-const TABLES: &str =
-    "; there are documents, duplicates, sources, commits, epochs, rejects, tokenizers, snapshots";
-const TABLE_FUNCTIONS: &str =
-    "; there are documents_at, read_parquet, read_csv, read_json, range, generate_series";
 
 /// An error of the query layer.
 #[derive(Debug, thiserror::Error)]
@@ -94,30 +87,12 @@ pub enum QueryError {
         /// Why.
         why: String,
     },
-    /// A table that there is not.
-    #[error("no table `{name}`; there are {known}")]
-    NoTable {
-        /// The name asked for.
-        name: String,
-        /// Those there are.
-        known: String,
-    },
-    /// A column that there is not.
-    #[error("no column `{name}`; there are {known}")]
-    NoColumn {
-        /// The name asked for.
-        name: String,
-        /// Those there are.
-        known: String,
-    },
+    /// A table or column that there is not.
+    #[error(transparent)]
+    Unknown(UnknownName),
     /// A column of documents that there is not.
-    #[error("no column `{name}`; there are {known}")]
-    NoDocumentColumn {
-        /// The name asked for.
-        name: String,
-        /// Those there are.
-        known: String,
-    },
+    #[error(transparent)]
+    NoDocumentColumn(UnknownName),
     /// An answer with two columns of one name.
     #[error("the answer has two columns named `{name}`")]
     SameNames {
@@ -161,21 +136,15 @@ pub enum QueryError {
         /// The normaliser.
         normaliser: &'static str,
     },
-    /// No source has that name.
-    #[error("no source `{name}`: there is {known}")]
-    NoSource {
-        /// The name asked for.
-        name: String,
-        /// Those there are.
-        known: String,
-    },
     /// Documents cannot be counted by that.
-    #[error("cannot group by `{name}`; there is {known} (declared fields that are not floats)")]
+    #[error(
+        "cannot group by `{name}`: it is not `source`, `language` or a declared field that is not a float"
+    )]
     NoGroups {
         /// The name asked for.
         name: String,
         /// Those there are.
-        known: String,
+        known: Vec<String>,
     },
     /// A unit of time that a field does not have.
     #[error("cannot group by `{name}`: {why}")]
@@ -260,13 +229,15 @@ impl QueryError {
         match self {
             Self::Store(error) => error.hint(),
             Self::Sketch { .. } | Self::Metadata { .. } => Some(Hint::deep_check()),
-            Self::NoTable { name, known }
-            | Self::NoColumn { name, known }
-            | Self::NoSource { name, known } => meant(name, listed(known)),
-            Self::NoDocumentColumn { name, known } => {
+            Self::Unknown(unknown) => Some(unknown.hint()),
+            Self::NoDocumentColumn(unknown) => {
+                let known = unknown.known.iter().map(String::as_str);
                 let field = "a field of the records is no column: `columns=` 'meta.*' writes each of them (JSON lines), `columns=` meta all of them as one JSON text";
-                meant(name, listed(known)).or_else(|| Some(Hint::text(field)))
+                Some(Hint::text(
+                    did_you_mean(&unknown.name, known).unwrap_or_else(|| field.to_owned()),
+                ))
             }
+            Self::NoGroups { name, known } => Some(Hint::text(way_out(name, known))),
             Self::NoDocument { document, .. } => {
                 Some(Hint::text(format!("a key made of digits is written `key:{document}`")))
             }
@@ -304,11 +275,9 @@ impl From<QueryError> for Error {
             | QueryError::SameNames { .. }
             | QueryError::File { .. }
             | QueryError::Run { .. } => ErrorKind::BadQuery,
-            QueryError::NoTable { .. }
-            | QueryError::NoColumn { .. }
-            | QueryError::NoDocumentColumn { .. }
-            | QueryError::NoDocument { .. }
-            | QueryError::NoSource { .. } => ErrorKind::NotFound,
+            QueryError::Unknown(_)
+            | QueryError::NoDocumentColumn(_)
+            | QueryError::NoDocument { .. } => ErrorKind::NotFound,
             QueryError::NoKey { .. } => ErrorKind::KeyNotFound,
             QueryError::Fixed { .. } => ErrorKind::BadPolicy,
             QueryError::Sketch { .. } | QueryError::Metadata { .. } => ErrorKind::Corrupt,
@@ -320,20 +289,7 @@ impl From<QueryError> for Error {
 }
 
 impl QueryError {
-    /// What failed while a plan ran; errors of ours that went through the engine come back as they were.
-    pub(super) fn run(error: DataFusionError) -> Self {
-        match error {
-            DataFusionError::Context(_, inner) => Self::run(*inner),
-            DataFusionError::External(inner) => match inner.downcast::<Self>() {
-                Ok(own) => *own,
-                Err(other) => Self::Run { why: other.to_string() },
-            },
-            DataFusionError::ArrowError(inner, _) => Self::arrow(*inner),
-            other => Self::Run { why: words(&other) },
-        }
-    }
-
-    /// As [`QueryError::run`] for errors of the array library.
+    /// An error of the array library; errors of ours that went through it come back as they were.
     pub(super) fn arrow(error: ArrowError) -> Self {
         match error {
             ArrowError::ExternalError(inner) => match inner.downcast::<Self>() {
@@ -344,127 +300,10 @@ impl QueryError {
             other => Self::Run { why: other.to_string() },
         }
     }
-
-    /// As [`QueryError::statement`], but for errors of ours that went through the engine: they come back as they were.
-    pub(super) fn planned(statement: &str, error: DataFusionError) -> Self {
-        match error {
-            DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => {
-                Self::planned(statement, *inner)
-            }
-            DataFusionError::External(inner) => match inner.downcast::<Self>() {
-                Ok(own) => *own,
-                Err(other) => {
-                    Self::Statement { statement: shown(statement), why: other.to_string() }
-                }
-            },
-            other => Self::statement(statement, &other),
-        }
-    }
-
-    pub(super) fn statement(statement: &str, error: &DataFusionError) -> Self {
-        Self::Statement { statement: shown(statement), why: words(error) }
-    }
-}
-
-/// The user's words as an error repeats them: the beginning of long ones.
-pub(super) fn shown(statement: &str) -> String {
-    const CHARACTERS: usize = 1000;
-    let statement = statement.trim();
-    match statement.char_indices().nth(CHARACTERS) {
-        Some((end, _)) => format!("{}…", statement.get(..end).unwrap_or_default()),
-        None => statement.to_owned(),
-    }
 }
 
 impl From<QueryError> for DataFusionError {
     fn from(error: QueryError) -> Self {
         Self::External(Box::new(error))
     }
-}
-
-/// The engine's message without its class, or the missing column and those there are.
-pub(super) fn words(error: &DataFusionError) -> String {
-    if let Some(name) = unknown_column(error) {
-        let DataFusionError::SchemaError(schema, _) = error.find_root() else {
-            return format!("no column `{name}`");
-        };
-        let SchemaError::FieldNotFound { valid_fields, .. } = schema.as_ref() else {
-            return format!("no column `{name}`");
-        };
-        let known: Vec<&str> = valid_fields.iter().map(|column| column.name.as_str()).collect();
-        let near = nearest(name, known.iter().copied());
-        let near = near.map_or_else(String::new, |near| format!(" did you mean `{near}`?"));
-        let is_of_documents = ["key", "standing", "meta"].iter().all(|name| known.contains(name));
-        let field = match is_of_documents {
-            true => format!(
-                "; a field of the records is `meta ->> '{name}'`, and what `id_field=` named is the column key"
-            ),
-            false => String::new(),
-        };
-        return format!(
-            "no column `{name}`;{near} there are {} (a name with capitals needs double quotes, text needs single ones){field}",
-            known.join(", ")
-        );
-    }
-    let text = match error.find_root() {
-        DataFusionError::Plan(text) | DataFusionError::Execution(text) => text.clone(),
-        DataFusionError::ResourcesExhausted(text) if text.contains("`memory=`") => text.clone(),
-        DataFusionError::ResourcesExhausted(text) => format!(
-            "it needs more memory than queries have (a quarter of `memory=`), and cannot spill all of it to disk; give more, or select less ({text})"
-        ),
-        DataFusionError::SQL(inner, _) => {
-            inner.to_string().trim_start_matches("sql parser error: ").to_owned()
-        }
-        DataFusionError::NotImplemented(text) => misplaced(text).unwrap_or_else(|| text.clone()),
-        DataFusionError::External(inner) => inner.to_string(),
-        other => pattern(&other.strip_backtrace()).unwrap_or_else(|| other.strip_backtrace()),
-    };
-    // The catalogue's own name, which users never wrote.
-    let text = text.replace(CATALOGUE, "").replace('\n', " ");
-    let known = match () {
-        () if text.starts_with("table function '") => TABLE_FUNCTIONS,
-        () if text.starts_with("table '") => TABLES,
-        () => "",
-    };
-    format!("{}{known}", text.trim_end_matches('.'))
-}
-
-/// What is wrong with a regular expression, which is not a fault of the engine's.
-fn pattern(text: &str) -> Option<String> {
-    let (_, why) = text.split_once("Regular expression did not compile: ")?;
-    Some(match why.split_once("CompiledTooBig(") {
-        Some((_, rest)) => {
-            let most: String = rest.chars().take_while(char::is_ascii_digit).collect();
-            format!(
-                "the regular expression takes more than {most} bytes when it is compiled: use smaller counts in its braces"
-            )
-        }
-        None => format!(
-            "the regular expression is wrong: {}",
-            why.split(". This").next().unwrap_or(why)
-        ),
-    })
-}
-
-/// What stands where nothing computes it, and the way out, in place of how the engine writes it down.
-fn misplaced(text: &str) -> Option<String> {
-    let (_, named) = text.split_once("does not support logical expression ")?;
-    Some(if named.starts_with("WindowFunction") {
-        "a window function (OVER) is not allowed in a condition: compute it in a subquery, as in `id IN (SELECT id FROM (SELECT id, row_number() OVER (ORDER BY id) AS n FROM documents) WHERE n <= 100)`".to_owned()
-    } else if ["Exists", "InSubquery", "ScalarSubquery", "SetComparison"]
-        .iter()
-        .any(|kind| named.starts_with(kind))
-    {
-        "a subquery is not allowed here: use it in its own condition, as in `id IN (SELECT witness FROM duplicates)`".to_owned()
-    } else {
-        let kind: String = named.chars().take_while(|c| c.is_alphanumeric()).collect();
-        format!("an expression of the kind {kind} is not allowed here: leave it out")
-    })
-}
-
-/// The name of the column an error complains of.
-pub(super) fn unknown_column(error: &DataFusionError) -> Option<&str> {
-    let DataFusionError::SchemaError(schema, _) = error.find_root() else { return None };
-    let SchemaError::FieldNotFound { field, .. } = schema.as_ref() else { return None };
-    Some(&field.name)
 }

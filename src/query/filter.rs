@@ -3,7 +3,6 @@
 use super::error::QueryError;
 use super::snapshots::kept_in;
 use super::sql::{SqlParameters, count, count_with, select, select_with};
-use crate::model::SourceId;
 use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
 
@@ -61,14 +60,14 @@ impl DocumentFilter {
     /// The documents of a view that are meant. It blocks as [`select`] does.
     ///
     /// # Errors
-    /// As [`select`]; [`QueryError::NoSource`]; [`QueryError::Store`] for a snapshot that there is not.
+    /// As [`select`]; [`QueryError::Store`] for a source or snapshot that there is not.
     pub(crate) fn select(&self, view: &View) -> Result<RoaringTreemap, QueryError> {
         let mut found = match &self.snapshot {
             Some(snapshot) => Some(kept_in(view, snapshot)?),
             None => None,
         };
         if let Some(source) = &self.source {
-            let value = system_fields::source_value(source_named(view, source)?);
+            let value = system_fields::source_value(view.expect_source(source)?.0);
             let of_source = view.documents_with(system_fields::SOURCE, &value)?;
             found = Some(meet(found, of_source));
         }
@@ -98,18 +97,6 @@ fn meet(found: Option<RoaringTreemap>, other: RoaringTreemap) -> RoaringTreemap 
         Some(found) => found & other,
         None => other,
     }
-}
-
-/// The number of a source.
-///
-/// # Errors
-/// [`QueryError::NoSource`], with those that there are.
-pub(super) fn source_named(view: &View, name: &str) -> Result<SourceId, QueryError> {
-    view.source_named(name).map(|(id, _)| id).ok_or_else(|| {
-        let known: Vec<&str> = view.sources().map(|(_, record)| record.name.as_str()).collect();
-        let known = if known.is_empty() { "none yet".to_owned() } else { known.join(", ") };
-        QueryError::NoSource { name: name.to_owned(), known }
-    })
 }
 
 impl From<&str> for DocumentFilter {

@@ -253,8 +253,8 @@ fn part(view: &View, name: &str) -> Result<Part, QueryError> {
         known.push((&field.name, system_fields::column_of(field.id), Kind::Field(field.kind)));
     }
     let Some((_, column, kind)) = known.iter().find(|(known, _, _)| *known == field) else {
-        let names: Vec<&str> = known.iter().map(|(known, _, _)| *known).collect();
-        return Err(QueryError::NoGroups { name: field.to_owned(), known: names.join(", ") });
+        let known = known.iter().map(|(known, _, _)| (*known).to_owned()).collect();
+        return Err(QueryError::NoGroups { name: field.to_owned(), known });
     };
     let kind = match (unit, *kind) {
         (None, kind) => kind,

@@ -1,6 +1,6 @@
 //! What can go wrong in the store: user mistakes, environment faults and corruption are different variants.
 
-use crate::model::near_names::{listed as listed_names, meant};
+use crate::model::near_names::{UnknownName, there_are};
 use crate::model::{Error, ErrorDetails, ErrorKind, Hint, Interrupted, IoError, system_way_out};
 use std::path::{Path, PathBuf};
 
@@ -181,14 +181,9 @@ pub enum StoreError {
     /// A name that is taken, unknown or malformed.
     #[error("{0}")]
     Name(String),
-    /// A snapshot that there is not.
-    #[error("no snapshot `{name}`: there is {known}")]
-    NoSnapshot {
-        /// The name asked for.
-        name: String,
-        /// Those there are.
-        known: String,
-    },
+    /// A source, snapshot or suite that there is not.
+    #[error(transparent)]
+    Unknown(UnknownName),
     /// A snapshot that stored plans draw from.
     #[error("{}", drawn(name, plans))]
     Drawn {
@@ -216,14 +211,14 @@ pub enum StoreError {
         mark: Option<String>,
     },
     /// A backup that there is not.
-    #[error("{}: no backup of commit {commit}; there is {known}", path.display())]
+    #[error("{}: no backup{}", path.display(), of_commit(*commit))]
     NoBackup {
         /// The directory of backups.
         path: PathBuf,
-        /// The commit asked for.
-        commit: u64,
-        /// Those there are.
-        known: String,
+        /// The commit asked for; absent where it was the newest one.
+        commit: Option<u64>,
+        /// The commits there are backups of, the newest first.
+        known: Vec<u64>,
     },
     /// RocksDB's own words: it names the file and offset of a damaged block.
     #[error("storage: {0}")]
@@ -293,7 +288,14 @@ impl StoreError {
             Self::NotACorpus { path, taken: true } => {
                 Hint::text(way_to_a_corpus(path)).with_command("corpusdb init NEW")
             }
-            Self::NoSnapshot { name, known } => return meant(name, listed_names(known)),
+            Self::Unknown(unknown) => unknown.hint(),
+            Self::NoBackup { commit: None, .. } => {
+                Hint::text("make one").with_command("corpusdb backup create")
+            }
+            Self::NoBackup { known, .. } => {
+                let known: Vec<String> = known.iter().map(u64::to_string).collect();
+                Hint::text(there_are(&known))
+            }
             Self::HalfMade { .. } => {
                 Hint::text("remove the directory, then create the corpus again")
             }
@@ -355,7 +357,7 @@ impl StoreError {
 impl StoreError {
     fn kind(&self) -> ErrorKind {
         match self {
-            Self::NotACorpus { .. } | Self::NoSnapshot { .. } | Self::NoBackup { .. } => {
+            Self::NotACorpus { .. } | Self::Unknown(_) | Self::NoBackup { .. } => {
                 ErrorKind::NotFound
             }
             Self::AlreadyExists { .. } | Self::HalfMade { .. } => ErrorKind::AlreadyExists,
@@ -444,6 +446,10 @@ impl DecodeError {
 
 fn of_mark(mark: Option<&str>) -> String {
     mark.map(|mark| format!(", by its mark {mark}")).unwrap_or_default()
+}
+
+fn of_commit(commit: Option<u64>) -> String {
+    commit.map(|commit| format!(" of commit {commit}")).unwrap_or_default()
 }
 
 fn listed(families: &[String]) -> String {

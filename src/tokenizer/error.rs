@@ -1,6 +1,6 @@
 //! What can go wrong with a tokenizer.
 
-use crate::model::near_names::{listed, meant};
+use crate::model::near_names::UnknownName;
 use crate::model::{Error, ErrorKind, Hint};
 
 /// What [`TokenizerError::Panicked`] was doing when it is the text that it refuses.
@@ -19,13 +19,11 @@ pub enum TokenizerError {
     #[error("the tokenizer's model sets `dropout` to {0}, so its ids are random; set it to null")]
     Dropout(f32),
     /// A tokenizer asked for that the corpus does not have.
-    #[error("tokenizer `{name}` is not registered ({known})")]
-    Unknown {
-        /// The name asked for.
-        name: String,
-        /// What there is.
-        known: String,
-    },
+    #[error(transparent)]
+    Unknown(UnknownName),
+    /// No tokenizer at all.
+    #[error("the corpus has no tokenizer")]
+    NoneRegistered,
     /// The tokenizer has neither tokens nor added tokens.
     #[error("the tokenizer has an empty vocabulary")]
     EmptyVocabulary,
@@ -187,23 +185,17 @@ impl TokenizerError {
     #[must_use]
     pub fn hint(&self) -> Option<Hint> {
         match self {
-            Self::Unknown { name, known } => {
-                let known = known.trim_start_matches("there is ");
-                let add = || Hint::text("add it").with_command("corpusdb tokenizer add");
-                Some(meant(name, listed(known)).unwrap_or_else(add))
+            Self::Unknown(unknown) => Some(unknown.hint()),
+            Self::NoneRegistered => {
+                Some(Hint::text("add one").with_command("corpusdb tokenizer add"))
             }
             _ => None,
         }
     }
 
     /// A tokenizer asked for that is not among the registered ones.
-    pub(crate) fn unknown(name: &str, known: &[&str]) -> Self {
-        let known = if known.is_empty() {
-            "there is none".to_owned()
-        } else {
-            format!("there is {}", known.join(", "))
-        };
-        Self::Unknown { name: name.to_owned(), known }
+    pub(crate) fn unknown<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::Unknown(UnknownName::new("tokenizer", name, known))
     }
 
     /// Why it is the text, not the tokenizer or its file, that cannot be used: then others can.
@@ -221,7 +213,7 @@ impl TokenizerError {
 impl From<TokenizerError> for Error {
     fn from(error: TokenizerError) -> Self {
         let kind = match &error {
-            TokenizerError::Unknown { .. } => ErrorKind::NotFound,
+            TokenizerError::Unknown(_) | TokenizerError::NoneRegistered => ErrorKind::NotFound,
             _ => ErrorKind::BadTokenizer,
         };
         let hint = error.hint();

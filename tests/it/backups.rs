@@ -240,7 +240,7 @@ fn a_directory_for_backups_is_for_those_of_one_corpus_alone() {
     corpusdb(&["backup", "restore", &directory, &corpus]).fails(&["already exists"]);
     corpusdb(&["backup", "restore", &directory, &scratch.arg("taken")]).fails(&["already exists"]);
     corpusdb(&["backup", "restore", &directory, &scratch.arg("new"), "--id", "99"])
-        .fails(&["no backup of commit 99", "there is 1"]);
+        .fails(&["no backup of commit 99; there is `1`"]);
     // Into an empty directory, as `init` does.
     std::fs::create_dir(scratch.path("empty")).unwrap();
     corpusdb(&["backup", "restore", &directory, &scratch.arg("empty")]).good();

@@ -1,6 +1,7 @@
 //! The kinds of errors: each is a class of the Python package, and decides the exit status of the command.
 
 use crate::support::{Scratch, assert_none, corpusdb, init, repository};
+use corpusdb::near_names::UnknownName;
 use corpusdb::query::QueryError;
 use corpusdb::store::StoreError;
 use corpusdb::{Corpus, Error, ErrorKind};
@@ -34,10 +35,9 @@ fn an_error_says_what_and_where_its_way_out_stands_beside_it_and_its_origin_is_t
     assert!(matches!(error.origin(), Some(StoreError::NotACorpus { .. })));
     assert!(error.origin::<QueryError>().is_none());
     // The same error, met deeper: that of the store, not of the room that met it.
-    let met = Error::from(QueryError::from(StoreError::NoSnapshot {
-        name: "june".to_owned(),
-        known: "may".to_owned(),
-    }));
+    let unknown =
+        UnknownName { what: "snapshot", name: "june".to_owned(), known: vec!["may".to_owned()] };
+    let met = Error::from(QueryError::from(StoreError::Unknown(unknown)));
     assert_eq!(met.kind(), ErrorKind::NotFound);
     assert!(met.origin::<StoreError>().is_some(), "{met}");
     // What the system said is behind it.

@@ -807,6 +807,6 @@ fn an_unknown_tokenizer_is_refused_before_anything_is_read() {
     init(&corpus, &[]);
     let file = scratch.write("a.jsonl", lines(&crawl(30, 5, false)));
     corpusdb(&["ingest", &corpus, &file, "--source", "web", "--tokenizer", "gpt2"])
-        .fails(&["`gpt2` is not registered", "tokenizer add"]);
+        .fails(&["no tokenizer `gpt2`", "tokenizer add"]);
     assert_eq!(corpusdb(&["count", &corpus]).good().stdout, "0\n");
 }

@@ -156,7 +156,10 @@ fn values_come_from_parquet_and_wrong_ones_are_refused_with_their_record() {
         corpusdb(&[&["field", "set", &corpus, field], &words[..]].concat()).fails(told);
     };
     fails("grade", &["record 1", "\"high\"", "kind int"]);
-    fails("nothing", &["not declared", "perplexity, topic, grade", "field add CORPUS nothing"]);
+    fails(
+        "nothing",
+        &["no field `nothing`", "`perplexity`, `topic`, `grade`", "field add CORPUS nothing"],
+    );
     corpusdb(&["field", "set", &corpus, "grade", "--from", &wrong, "--id", "id", "--value", "w"])
         .fails(&["no record has a value in a field `w`"]);
     let unknown = scratch.write("unknown.jsonl", "{\"id\":99999,\"grade\":3}\n");

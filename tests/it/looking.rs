@@ -223,8 +223,8 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
     let fails = |more: &[&str], words: &[&str]| {
         corpusdb(&[&["duplicates", &corpus], more].concat()).fails(words);
     };
-    fails(&["--source", "none"], &["no source `none`", "books, web, feed"]);
-    fails(&["--list", "--source", "none"], &["no source `none`", "books, web, feed"]);
+    fails(&["--source", "none"], &["no source `none`", "`books`, `web`, `feed`"]);
+    fails(&["--list", "--source", "none"], &["no source `none`", "`books`, `web`, `feed`"]);
     fails(&["--by", "quality"], &["`quality`", "source, language, month, day"]);
 }
 
@@ -479,7 +479,7 @@ fn what_cannot_be_looked_for_says_why() {
     corpusdb(&["similar", corpus, "--text", " \n"]).fails(&["no words", "`web@2`"]);
     corpusdb(&["similar", corpus, "77"]).fails(&["no document 77", "--key 77"]);
     corpusdb(&["similar", corpus, "5", "--source", "wbe"])
-        .fails(&["no source `wbe`", "books, web"]);
+        .fails(&["no source `wbe`", "did you mean `web`?"]);
     corpusdb(&["similar", corpus]).fails(&["--text"]);
     corpusdb(&["similar", corpus, "5", "--text", "x"]).fails(&["cannot be used with"]);
     corpusdb(&["similar", corpus, "--file", "/nowhere"]).fails(&["/nowhere"]);

@@ -49,7 +49,7 @@ fn an_error_is_of_the_kind_of_its_call() {
     let unknown = corpus.encode(Some("bpe"), "a text", false);
     let unknown = unknown.unwrap_err();
     assert_eq!(unknown.kind(), ErrorKind::NotFound);
-    assert!(matches!(unknown.origin(), Some(TokenizerError::Unknown { .. })));
+    assert!(matches!(unknown.origin(), Some(TokenizerError::Unknown(_))));
     drop(writer);
     // What shows a moment of the writer holds the corpus as the writer did.
     assert_eq!(CorpusWriter::open(&path).unwrap_err().kind(), ErrorKind::Locked);

@@ -28,11 +28,11 @@ fn a_dropped_plan_is_gone_once_and_its_number_with_it() {
     let (one, two) = (planned(&place, 1), planned(&place, 2));
     let out = place.scratch.arg("out");
     place.run("build", &one.to_string(), &["--out", &out]).good();
-    place.run("drop", "77", &[]).fails(&["unknown plan `77`"]);
+    place.run("drop", "77", &[]).fails(&["no plan `77`"]);
     let dropped = place.run("drop", &one.to_string(), &["--json"]).good().json();
     assert_eq!((&dropped["type"], &dropped["number"]), (&"plan_dropped".into(), &one.into()));
     assert_eq!(listed(&place), [two]);
-    let again = format!("unknown plan `{one}`");
+    let again = format!("no plan `{one}`");
     place.run("drop", &one.to_string(), &[]).fails(&[&again]);
     place.run("explain", &one.to_string(), &[]).fails(&[&again]);
     place.run("verify", &out, &[]).fails(&["which this corpus does not have"]);

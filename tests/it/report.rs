@@ -224,7 +224,7 @@ fn the_mix_along_a_run_ends_where_the_epoch_does_and_keeps_to_what_was_asked() {
     assert!(html.contains("What a run gets") && html.ends_with("</html>\n"));
     let unknown = corpusdb(&["report", &corpus, "--plan", "7"]);
     assert_eq!(unknown.code, Some(2));
-    assert!(unknown.stderr.contains("unknown plan `7`"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("no plan `7`"), "{}", unknown.stderr);
 }
 
 /// Nothing of a card may grow with sources, domains, reasons, languages, commits or the length of names and texts.

@@ -314,7 +314,7 @@ fn other_shards_than_those_of_the_plan_are_refused() {
 
     let named = place.recipe(&format!("snapshot = \"june\"\n{SPECIALS}"));
     corpusdb(&["snapshot", "create", first, "june"]).good();
-    place.run("plan", &named, &[]).fails(&["shard 1: ", "unknown snapshot `june`"]);
+    place.run("plan", &named, &[]).fails(&["shard 1: ", "no snapshot `june`"]);
     for shard in [second, third] {
         corpusdb(&["snapshot", "create", shard, "june"]).good();
     }

@@ -57,7 +57,7 @@ fn what_a_snapshot_holds_is_what_info_told_when_it_was_made() {
         assert!(text.contains(word), "no {word} in\n{text}");
     }
     snapshot(&["show"], &place.corpus, &["never"])
-        .fails(&["no snapshot `never`: there is june, then"]);
+        .fails(&["no snapshot `never`; there are `june`, `then`"]);
 }
 
 #[test]
@@ -127,11 +127,11 @@ fn moments_and_groups_that_there_are_not_are_refused() {
     moved(&place);
     corpusdb(&["snapshot", "create", &place.corpus, "july"]).good();
     let diff = |rest: &[&str]| snapshot(&["diff"], &place.corpus, rest);
-    diff(&["may"]).fails(&["no snapshot `may`: there is july, june"]);
+    diff(&["may"]).fails(&["no snapshot `may`; there are `july`, `june`"]);
     diff(&["june", "may"]).fails(&["no snapshot `may`"]);
     diff(&["july", "june"]).fails(&["`july` (commit ", "from `june` to `july`"]);
     diff(&["june", "july", "--by", "key"])
-        .fails(&["cannot group by `key`", "source, language, year"]);
+        .fails(&["cannot group by `key`", "there are `source`, `language`, `year`"]);
     let years = diff(&["june", "july", "--by", "year", "--json"]).good().json_lines();
     assert_eq!((&years[0]["by"], &years[1]["group"]), (&json!("year"), &json!("(none)")));
     // A snapshot may be called `now`: then its name means it, and the present is what is left out.
@@ -203,7 +203,7 @@ fn a_plan_gives_the_same_bytes_when_its_snapshot_is_gone() {
     }
     assert!(place.run("explain", "1", &[]).good().stdout.contains("snapshot then (dropped)"));
     // What needs the snapshot says so by its name.
-    place.recipe("plan", &packs[0], &[]).fails(&["unknown snapshot `then`", "there is june"]);
+    place.recipe("plan", &packs[0], &[]).fails(&["no snapshot `then`; there is `june`"]);
     place.run("extend", "1", &["--consumed", "3"]).good();
     // Nobody takes the name for another moment while plans say it.
     for verb in [&["create", &place.corpus, "then"][..], &["rename", &place.corpus, "june", "then"]]
@@ -221,7 +221,7 @@ fn names_are_changed_and_given_back() {
     moved(&place);
     corpusdb(&["snapshot", "create", &place.corpus, "july"]).good();
     let rename = |old: &str, new: &str| snapshot(&["rename"], &place.corpus, &[old, new]);
-    rename("may", "april").fails(&["no snapshot `may`: there is july, june"]);
+    rename("may", "april").fails(&["no snapshot `may`; there are `july`, `june`"]);
     rename("june", "july").fails(&["snapshot `july` exists already"]);
     rename("june", "").fails(&["1 to 200 bytes"]);
     rename("june", "two\nlines").fails(&["no control characters"]);
@@ -232,7 +232,8 @@ fn names_are_changed_and_given_back() {
     assert_eq!(after, before.replace("\"june\"", "\"2025-06\""));
     let told = snapshot(&["drop"], &place.corpus, &["july"]).good().stdout;
     assert_eq!(told, "snapshot july is forgotten\n");
-    snapshot(&["drop"], &place.corpus, &["july"]).fails(&["no snapshot `july`: there is 2025-06"]);
+    snapshot(&["drop"], &place.corpus, &["july"])
+        .fails(&["no snapshot `july`; there is `2025-06`"]);
     // The name is free again; one that planning would give this moment may be taken.
     corpusdb(&["snapshot", "create", &place.corpus, "july"]).good();
     let log =

@@ -97,36 +97,134 @@ fn every_option_that_the_library_names_is_one_and_each_face_spells_it() {
     assert!(count > 40, "{count} options only: are they read?");
 }
 
-/// The kind, the message and the way out of errors that people run into, by the library and the command.
-#[test]
-fn typed_amiss_the_name_that_was_meant_is_told() {
-    let scratch = Scratch::new();
+/// A corpus with a name of each kind.
+fn of_names(scratch: &Scratch) -> String {
     let corpus = scratch.arg("corpus");
-    init(&corpus, &["--field", "quality:float"]);
+    init(&corpus, &["--field", "quality:float", "--field", "site:keyword"]);
     let file = scratch.write("a.jsonl", lines(&crawl(3, 30, true)));
     ingest(&corpus, &[&file], &["--source", "harbour", "--id-field", "id"]);
     corpusdb(&["tokenizer", "train", &corpus, "harbour-300", "--vocab-size", "300"]).good();
-    let meant = |arguments: &[&str], name: &str| {
-        corpusdb(arguments).fails(&[&format!("did you mean `{name}`?")]);
-    };
-    meant(&["duplicates", &corpus, "--source", "habrour"], "harbour");
-    meant(&["sql", &corpus, "SELECT qualty FROM documents"], "quality");
-    meant(&["count", &corpus, "--where", "qualty > 1"], "quality");
-    meant(&["tokenizer", "check", &corpus, "habour-300"], "harbour-300");
     corpusdb(&["snapshot", "create", &corpus, "december"]).good();
-    meant(&["snapshot", "show", &corpus, "decembre"], "december");
-    for (recipe, name) in [
-        ("[pack]\nlenght = 4", "length"),
-        ("[pack]\nkind = \"conact\"\nlength = 4", "concat"),
-        ("[[source]]\nname = \"harbor\"\nweight = 1.0\n[pack]\nlength = 4", "harbour"),
+    let suite = scratch.write("suite.jsonl", "{\"question\":\"How deep is the harbour?\"}\n");
+    corpusdb(&["contamination", "add", &corpus, "harbours", &suite]).good();
+    corpus
+}
+
+#[test]
+fn typed_amiss_the_name_that_was_meant_is_told() {
+    let scratch = Scratch::new();
+    let corpus = of_names(&scratch);
+    let values = scratch.write("values.jsonl", "{\"id\":\"1\",\"quality\":1}\n");
+    let out = scratch.arg("out.jsonl");
+    let set = |more: &[&str]| {
+        let given = ["field", "set", &corpus, "--from", &values, "--on", "key=id"];
+        corpusdb(&[&given, more].concat())
+    };
+    for (arguments, what, name) in [
+        (&["duplicates", &corpus, "--source", "habrour"][..], "no source `habrour`", "harbour"),
+        (
+            &["duplicates", &corpus, "--list", "--source", "habrour"],
+            "no source `habrour`",
+            "harbour",
+        ),
+        (&["stats", &corpus, "--source", "habrour"], "no source `habrour`", "harbour"),
+        (&["similar", &corpus, "1", "--source", "habrour"], "no source `habrour`", "harbour"),
+        (&["rejects", "drop", &corpus, "--source", "habrour"], "no source `habrour`", "harbour"),
+        (&["sql", &corpus, "SELECT 1 FROM documnets"], "no table `documnets`", "documents"),
+        (&["sql", &corpus, "DESCRIBE documnets"], "no table `documnets`", "documents"),
+        (
+            &["sql", &corpus, "SELECT 1 FROM read_csvv('x')"],
+            "no table function `read_csvv`",
+            "read_csv",
+        ),
+        (&["sql", &corpus, "SELECT lenght(text) FROM documents"], "no function `lenght`", "length"),
+        (&["sql", &corpus, "SELECT qualty FROM documents"], "no column `qualty`", "quality"),
+        (&["count", &corpus, "--where", "qualty > 1"], "`qualty` is not a column", "quality"),
+        (
+            &["export", &corpus, "--to", &out, "--columns", "qualty"],
+            "no column `qualty`",
+            "quality",
+        ),
+        (&["field", "drop", &corpus, "qualty"], "no field `qualty`", "quality"),
+        (
+            &["tokenizer", "check", &corpus, "habour-300"],
+            "no tokenizer `habour-300`",
+            "harbour-300",
+        ),
+        (&["snapshot", "show", &corpus, "decembre"], "no snapshot `decembre`", "december"),
+        (&["snapshot", "drop", &corpus, "decembre"], "no snapshot `decembre`", "december"),
+        (&["sample", &corpus, "--snapshot", "decembre"], "no snapshot `decembre`", "december"),
+        (&["contamination", "drop", &corpus, "habours"], "no suite `habours`", "harbours"),
+        (&["contamination", "review", &corpus, "habours"], "no suite `habours`", "harbours"),
+    ] {
+        let told = format!("{what}; did you mean `{name}`?");
+        corpusdb(arguments).fails(&[&told]);
+    }
+    set(&["qualty"]).fails(&["no field `qualty`; did you mean `quality`?", "field add"]);
+    set(&["quality", "--source", "habrour"])
+        .fails(&["no source `habrour`; did you mean `harbour`?"]);
+    let parted = ["export", &corpus, "--to", &scratch.arg("parts"), "--partition-by", "sorce"];
+    corpusdb(&parted).fails(&["cannot part an export by `sorce`", "did you mean `source`?"]);
+    let by = ["duplicates", &corpus, "--matrix", "--by", "sorce"];
+    corpusdb(&by).fails(&["cannot count by `sorce`", "did you mean `source`?"]);
+    for (recipe, what, name) in [
+        ("[pack]\nlenght = 4", "", "length"),
+        ("[pack]\nkind = \"conact\"\nlength = 4", "", "concat"),
+        (
+            "[[source]]\nname = \"harbor\"\nweight = 1.0\n[pack]\nlength = 4",
+            "no source `harbor`; ",
+            "harbour",
+        ),
+        ("snapshot = \"decembre\"\n[pack]\nlength = 4", "no snapshot `decembre`; ", "december"),
+        (
+            "[tokenizer]\nname = \"habour-300\"\n[pack]\nlength = 4",
+            "no tokenizer `habour-300`; ",
+            "harbour-300",
+        ),
     ] {
         let recipe = scratch.write("r.toml", format!("version = 1\n{recipe}\n"));
-        meant(&["epoch", "plan", &corpus, &recipe], name);
+        let told = format!("{what}did you mean `{name}`?");
+        corpusdb(&["epoch", "plan", &corpus, &recipe]).fails(&[&told]);
     }
     let open = Corpus::open(&corpus).unwrap();
     let error = open.count("qualty > 1").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::BadQuery);
-    // What is like nothing is not guessed.
-    let other = corpusdb(&["sql", &corpus, "SELECT xyzzy FROM documents"]).fails(&["xyzzy"]);
-    assert!(!other.stderr.contains("did you mean"), "{}", other.stderr);
+}
+
+/// What is like nothing is not guessed: which names there are is told, or what makes the first.
+#[test]
+fn of_a_name_like_none_it_is_told_which_there_are() {
+    let scratch = Scratch::new();
+    let corpus = of_names(&scratch);
+    let backups = scratch.arg("backups");
+    corpusdb(&["backup", "create", &corpus, &backups]).good();
+    for (arguments, told) in [
+        (&["stats", &corpus, "--source", "xyz"][..], "no source `xyz`; there is `harbour`"),
+        (&["sql", &corpus, "SELECT 1 FROM xyzzy"], "no table `xyzzy`; there are `documents`, `d"),
+        (
+            &["sql", &corpus, "SELECT xyzzy FROM documents"],
+            "no column `xyzzy`; there are `id`, `key`, ",
+        ),
+        (&["field", "drop", &corpus, "xyz"], "no field `xyz`; there are `quality`, `site`"),
+        (&["tokenizer", "show", &corpus, "xyz"], "no tokenizer `xyz`; there is `harbour-300`"),
+        (&["snapshot", "show", &corpus, "xyz"], "no snapshot `xyz`; there is `december`"),
+        (&["contamination", "drop", &corpus, "xyz"], "no suite `xyz`; there is `harbours`"),
+        (
+            &["epoch", "drop", &corpus, "7"],
+            "no plan `7`; there is none; this makes one: `corpusdb epoch plan`",
+        ),
+        (
+            &["backup", "restore", &backups, &scratch.arg("new"), "--id", "99"],
+            "no backup of commit 99; there is `",
+        ),
+    ] {
+        let ran = corpusdb(arguments).fails(&[told]);
+        assert!(!ran.stderr.contains("did you mean"), "{}", ran.stderr);
+    }
+    // Of many names ten are told.
+    let many = corpusdb(&["sql", &corpus, "SELECT xyzzy FROM documents"]).fails(&[" more (a name"]);
+    assert!(many.stderr.lines().all(|line| line.len() < 300), "{}", many.stderr);
+    let empty = scratch.arg("empty");
+    init(&empty, &[]);
+    corpusdb(&["tokenizer", "show", &empty, "xyz"]).fails(&["there is none", "tokenizer add"]);
 }

@@ -278,7 +278,8 @@ fn rejects_are_told_by_reason_and_text_fits_the_terminal() {
     ] {
         assert!(text.contains(words), "no `{words}` in\n{text}");
     }
-    corpusdb(&["stats", &corpus, "--source", "nope"]).fails(&["no source `nope`", "web, books"]);
+    corpusdb(&["stats", &corpus, "--source", "nope"])
+        .fails(&["no source `nope`", "`web`, `books`"]);
     corpusdb(&["stats", &corpus, "--snapshot", "nope"]).fails(&["nope", "before"]);
     corpusdb(&["stats", &corpus, "--where", "nope"]).fails(&["`nope`"]);
 }

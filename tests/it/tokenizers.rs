@@ -88,7 +88,7 @@ fn what_is_registered_without_encoding_is_backfilled_and_is_then_as_if_added_at_
     by_ingest.pour("pages.jsonl", &pages);
     assert_eq!(by_ingest.tokenizer("list", &["--json"]).good().json()["complete"], true);
     sound(&by_ingest.corpus);
-    place.tokenizer("backfill", &["u"]).fails(&["`u`", "there is t"]);
+    place.tokenizer("backfill", &["u"]).fails(&["no tokenizer `u`; there is `t`"]);
 }
 
 #[test]
@@ -185,7 +185,9 @@ fn a_text_is_shown_as_tokens_and_ids_as_text() {
     assert_eq!(back["text"], text);
     place.tokenizer("decode", &["t", "--text", "1 two"]).fails(&["`two` is not an id"]);
     place.tokenizer("decode", &["t", "420"]).fails(&["420 is not an id"]);
-    place.tokenizer("encode", &["nobody", "--text", "x"]).fails(&["`nobody`", "there is t"]);
+    place
+        .tokenizer("encode", &["nobody", "--text", "x"])
+        .fails(&["no tokenizer `nobody`; there is `t`"]);
     let read = ["tokenizer", "encode", &place.corpus, "t", "--json"];
     let told = corpusdb_reading(&read, text.as_bytes()).good().json();
     assert_eq!(told["tokens"].as_array().unwrap().len(), ids.len());

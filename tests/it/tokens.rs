@@ -246,11 +246,11 @@ fn an_ingest_with_an_unknown_tokenizer_names_those_there_are() {
     let ingest = |name: &str| {
         corpusdb(&["ingest", &place.corpus, &file, "--source", "web", "--tokenizer", name])
     };
-    ingest("gpt2").fails(&["`gpt2` is not registered", "there is none", "corpusdb tokenizer add"]);
+    ingest("gpt2").fails(&["no tokenizer `gpt2`", "there is none", "corpusdb tokenizer add"]);
     place.pour("b.jsonl", &crawl(52, 40, true), &[]);
     place.train("own", "300", &[]);
     let before = corpusdb(&["count", &place.corpus]).good().stdout;
-    ingest("gpt2").fails(&["`gpt2` is not registered", "there is own"]);
+    ingest("gpt2").fails(&["no tokenizer `gpt2`", "there is `own`"]);
     let after = corpusdb(&["count", &place.corpus]).good().stdout;
     assert_eq!(after, before, "refused before anything was read");
     ingest("own").good();

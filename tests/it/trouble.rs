@@ -156,7 +156,7 @@ const EVERYDAY: [Case; 23] = [
     ("no document has the key …", |place| {
         corpusdb(&["show", &place.scratch.arg("corpus"), "--key", "nobody"]).into()
     }),
-    ("no source …: there is …", |place| {
+    ("no source …", |place| {
         corpusdb(&["stats", &place.scratch.arg("corpus"), "--source", "wbe"]).into()
     }),
     ("cannot use the expression …", |place| {
@@ -171,7 +171,7 @@ const EVERYDAY: [Case; 23] = [
     ("no snapshot …", |place| {
         corpusdb(&["count", &place.scratch.arg("corpus"), "--snapshot", "june"]).into()
     }),
-    ("tokenizer … is not registered …", |place| {
+    ("no tokenizer …", |place| {
         corpusdb(&["tokenizer", "show", &place.scratch.arg("corpus"), "gpt2"]).into()
     }),
     ("… the corpus has no tokenizer; …", |place| place.plan("version = 1\n")),

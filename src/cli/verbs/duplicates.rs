@@ -138,10 +138,7 @@ impl DuplicatesArgs {
         }
         let is_json = call.session()?.json;
         if let Some(name) = &self.source {
-            let known: Vec<&str> =
-                corpus.view().sources().map(|(_, record)| record.name.as_str()).collect();
-            let there = known.join(", ");
-            ensure!(known.contains(&name.as_str()), "no source `{name}`: there is {there}");
+            corpus.view().expect_source(name).map_err(corpusdb::Error::from)?;
         }
         let mut left = self.limit.unwrap_or(u64::MAX);
         let (mut any, mut out) = (false, BufWriter::new(output::stdout()));

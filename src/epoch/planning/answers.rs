@@ -19,7 +19,7 @@ impl Corpora {
     ) -> Result<(), EpochError> {
         for (shard, view) in self.views() {
             ask(shard, view).map_err(|error| match error {
-                EpochError::Select(_) | EpochError::Unknown { .. } | EpochError::Recipe(_)
+                EpochError::Select(_) | EpochError::Unknown(_) | EpochError::Recipe(_)
                     if self.count() > 1 =>
                 {
                     EpochError::InShard { shard, error: Box::new(error) }

@@ -2,6 +2,7 @@
 
 use crate::corpus::{Corpora, whole, wholes};
 use crate::epoch::error::EpochError;
+use crate::model::near_names::UnknownName;
 use crate::model::{CommitSeq, DocId, Generation};
 use crate::store::{CommitRecord, TOO_MANY_ROOTS, View};
 use roaring::RoaringTreemap;
@@ -168,11 +169,6 @@ impl PlanMoment {
 }
 
 fn unknown(view: &View, name: &str) -> Result<EpochError, EpochError> {
-    let known: Vec<String> = view.snapshots()?.into_iter().map(|record| record.name).collect();
-    let known = if known.is_empty() {
-        "none; leave `snapshot` out to make one".to_owned()
-    } else {
-        known.join(", ")
-    };
-    Ok(EpochError::Unknown { what: "snapshot", name: name.to_owned(), known })
+    let known = view.snapshots()?.into_iter().map(|record| record.name);
+    Ok(EpochError::Unknown(UnknownName::new("snapshot", name, known)))
 }

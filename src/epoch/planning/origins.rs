@@ -8,6 +8,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::plan::Plan;
 use crate::epoch::recipe::{DrawsFrom, Pattern, Recipe, SourceRecipe};
 use crate::model::SourceId;
+use crate::model::near_names::UnknownName;
 use crate::store::system_fields;
 
 /// The sources of the corpus that a source of a recipe draws from.
@@ -91,11 +92,8 @@ fn of_source(
                     }
                 }
                 if found.len() == before {
-                    return Err(EpochError::Unknown {
-                        what: "source",
-                        name: entry.clone(),
-                        known: seen_names(corpora, moment)?,
-                    });
+                    let known = seen_names(corpora, moment)?;
+                    return Err(EpochError::Unknown(UnknownName::new("source", entry, known)));
                 }
             }
             None => return Err(unknown(corpora, entry)),
@@ -149,16 +147,16 @@ fn is_seen(corpora: &Corpora, id: SourceId, moment: &PlanMoment) -> Result<bool,
 }
 
 fn unknown(corpora: &Corpora, name: &str) -> EpochError {
-    let names: Vec<String> = corpora.sources().map(|(_, name)| name.to_owned()).collect();
-    EpochError::Unknown { what: "source", name: name.to_owned(), known: listing(&names) }
+    let known = corpora.sources().map(|(_, name)| name);
+    EpochError::Unknown(UnknownName::new("source", name, known))
 }
 
-fn seen_names(corpora: &Corpora, moment: &PlanMoment) -> Result<String, EpochError> {
+fn seen_names(corpora: &Corpora, moment: &PlanMoment) -> Result<Vec<String>, EpochError> {
     let mut names = Vec::new();
     for (id, name) in corpora.sources() {
         if is_seen(corpora, id, moment)? {
             names.push(name.to_owned());
         }
     }
-    Ok(listing(&names))
+    Ok(names)
 }

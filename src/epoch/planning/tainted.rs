@@ -1,11 +1,11 @@
 //! Suites and a plan: documents that have an item of one, and sources that are one.
 
 use super::origins::Origins;
-use super::tokenizer::listing;
 use crate::contamination::Rule;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::{DrawsFrom, ExcludedSuite, Recipe};
+use crate::model::near_names::UnknownName;
 use crate::model::{SourceId, SuiteVerdict, hexadecimal};
 use crate::store::View;
 use roaring::RoaringTreemap;
@@ -63,16 +63,8 @@ pub(super) fn spell_out(corpora: &Corpora, recipe: &mut Recipe) -> Result<(), Ep
 /// As [`spell_out`].
 fn items(view: &View, excluded: &ExcludedSuite) -> Result<String, EpochError> {
     let Some((_, record)) = view.suite(&excluded.suite)? else {
-        let known = view.suites()?.iter().map(|(_, suite)| suite.name.clone());
-        let known: Vec<String> = known.collect();
-        return Err(EpochError::Unknown {
-            what: "suite",
-            name: excluded.suite.clone(),
-            known: match known.is_empty() {
-                true => "none: `corpusdb contamination add` adds one".to_owned(),
-                false => listing(&known),
-            },
-        });
+        let known = view.suites()?.iter().map(|(_, suite)| suite.name.as_str());
+        return Err(EpochError::Unknown(UnknownName::new("suite", &excluded.suite, known)));
     };
     if !record.is_complete() {
         return Err(EpochError::Recipe(format!(

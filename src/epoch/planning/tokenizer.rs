@@ -5,6 +5,7 @@ use crate::epoch::error::EpochError;
 use crate::epoch::plan::PinnedTokenizer;
 use crate::epoch::recipe::{Recipe, special_ids};
 use crate::model::TokenizerId;
+use crate::model::near_names::UnknownName;
 
 /// The tokenizer that a recipe names, or the only one there is; the recipe names it afterwards.
 ///
@@ -32,11 +33,8 @@ pub(super) fn find_tokenizer(
         }
     };
     let found = corpora.tokenizer_named(&name).map_err(EpochError::Recipe)?;
-    let (id, record) = found.ok_or_else(|| EpochError::Unknown {
-        what: "tokenizer",
-        name: name.clone(),
-        known: listing(&names),
-    })?;
+    let unknown = || EpochError::Unknown(UnknownName::new("tokenizer", &name, names.clone()));
+    let (id, record) = found.ok_or_else(unknown)?;
     corpora.each(|_, view| {
         let encoded = view.tokenizer_named(&name).map_or(0, |(_, record)| record.encoded_to);
         if encoded < view.documents() {

@@ -10,6 +10,7 @@ use super::pack::{Long, PackKind, Target};
 use super::source::SourceRecipe;
 use crate::epoch::error::EpochError;
 use crate::epoch::mix::{WEIGHT_MAX, integer_weights};
+use crate::model::near_names::way_out;
 
 const LENGTHS: std::ops::RangeInclusive<u32> = 2..=16_777_216;
 const SHARD_MIN: u64 = 4096;
@@ -221,8 +222,11 @@ fn check_mix(recipe: &Recipe) -> Result<(), EpochError> {
         }
         for (name, weight) in &point.weights {
             if !recipe.sources.iter().any(|source| source.name == *name) {
+                let known: Vec<&str> =
+                    recipe.sources.iter().map(|source| source.name.as_str()).collect();
                 return wrong(format!(
-                    "mix.schedule names `{name}`, which is not a source of the recipe"
+                    "mix.schedule names `{name}`, which is not a source of the recipe; {}",
+                    way_out(name, &known)
                 ));
             }
             if *weight != 0.0 && integer_weights(&[*weight]).is_none() {

@@ -41,20 +41,20 @@ pub(super) use special::special_ids;
 
 use crate::epoch::error::EpochError;
 pub use crate::epoch::mix::Ramp;
-use crate::model::near_names::nearest;
+use crate::model::near_names::did_you_mean;
 use crate::model::text_file::without_byte_order_mark;
 use crate::query::resolved;
 
 /// The words of the parser, with the key or word that was meant by one that is not known:
 /// "unknown field `lenght`, expected one of `kind`, `length`".
 fn with_near_name(words: &str) -> String {
-    let near = words.lines().find_map(|line| {
+    let question = words.lines().find_map(|line| {
         let (before, known) = line.split_once("`, expected ")?;
         let (_, name) = before.rsplit_once('`')?;
-        nearest(name, known.split('`').skip(1).step_by(2))
+        did_you_mean(name, known.split('`').skip(1).step_by(2))
     });
-    match near {
-        Some(near) => format!("{words}; did you mean `{near}`?"),
+    match question {
+        Some(question) => format!("{words}; {question}"),
         None => words.to_owned(),
     }
 }

@@ -1,12 +1,10 @@
 //! Ids of special tokens, found in the tokenizer's own file.
 
 use super::Specials;
-use crate::epoch::error::EpochError;
+use crate::epoch::error::{EpochError, SPECIAL_TOKEN};
+use crate::model::near_names::UnknownName;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-
-/// Names listed by an error, at most.
-const LISTED: usize = 16;
 
 /// Ids of the special tokens of an epoch; none where the recipe names none.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,10 +35,9 @@ pub(in crate::epoch) fn special_ids(
         .map_err(|error| EpochError::Plan(format!("tokenizer file is not JSON: {error}")))?;
     let find = |name: &Option<String>| match name {
         None => Ok(None),
-        Some(name) => id_of(&file, name).map(Some).ok_or_else(|| EpochError::Unknown {
-            what: "special token",
-            name: name.clone(),
-            known: known(&file),
+        Some(name) => id_of(&file, name).map(Some).ok_or_else(|| {
+            let known = added(&file).map(|(content, _)| content);
+            EpochError::Unknown(UnknownName::new(SPECIAL_TOKEN, name, known))
         }),
     };
     Ok(SpecialIds {
@@ -70,19 +67,6 @@ fn id_of(file: &Value, name: &str) -> Option<u32> {
 fn added(file: &Value) -> impl Iterator<Item = (&str, u64)> {
     let tokens = file.get("added_tokens").and_then(Value::as_array).into_iter().flatten();
     tokens.filter_map(|token| Some((token.get("content")?.as_str()?, token.get("id")?.as_u64()?)))
-}
-
-/// The added tokens, and that others would do too.
-fn known(file: &Value) -> String {
-    let names: Vec<String> =
-        added(file).take(LISTED).map(|(content, _)| format!("`{content}`")).collect();
-    let more = added(file).count().saturating_sub(LISTED);
-    let names = match (names.len(), more) {
-        (0, _) => "no added token".to_owned(),
-        (_, 0) => names.join(", "),
-        _ => format!("{} and {more} more added tokens", names.join(", ")),
-    };
-    format!("{names}; any token of the vocabulary may be named as well, spelled as there")
 }
 
 #[cfg(test)]

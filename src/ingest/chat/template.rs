@@ -10,6 +10,7 @@ use super::functions::CalendarDay;
 use super::rewrite::CompiledTemplate;
 use super::values::Members;
 use super::{functions, sandbox};
+use crate::model::near_names::UnknownName;
 use crate::model::text_file::{bytes_without_mark, decode_text};
 use minijinja::value::Value;
 use minijinja::{Environment, ErrorKind};
@@ -344,7 +345,8 @@ fn choose(config: &Json, name: Option<&str>) -> Result<String, String> {
             let names: Vec<&str> =
                 all.iter().filter_map(|entry| entry.get("name").and_then(Json::as_str)).collect();
             named(wanted).map(str::to_owned).ok_or_else(|| {
-                format!("no chat_template is named `{wanted}`; there is {}", names.join(", "))
+                let unknown = UnknownName::new("chat_template", wanted, names);
+                format!("{unknown}; {}", unknown.hint())
             })
         }
         _ => Err("it has no chat_template".to_owned()),

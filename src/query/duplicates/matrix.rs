@@ -2,7 +2,6 @@
 
 use super::losses::{Removed, lost, pair_counts, share};
 use crate::query::error::QueryError;
-use crate::query::filter::source_named;
 use crate::query::groups::{Group, Groups, Total};
 use crate::store::View;
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
@@ -80,7 +79,7 @@ pub struct GroupPair {
 /// read.
 ///
 /// # Errors
-/// [`QueryError::NoSource`], [`QueryError::NoGroups`], [`QueryError::NoUnit`] and [`QueryError::GroupedTwice`] for what
+/// [`QueryError::Store`], [`QueryError::NoGroups`], [`QueryError::NoUnit`] and [`QueryError::GroupedTwice`] for what
 /// cannot be counted by; [`QueryError::TooManyGroups`] and [`QueryError::TooManyPairs`]; [`QueryError::Store`] when a
 /// row cannot be read.
 pub fn duplicates_matrix(
@@ -88,7 +87,7 @@ pub fn duplicates_matrix(
     by: &[String],
     source: Option<&str>,
 ) -> Result<DuplicatesMatrix, QueryError> {
-    let only = source.map(|name| source_named(view, name)).transpose()?;
+    let only = source.map(|name| view.expect_source(name)).transpose()?.map(|(id, _)| id);
     let mut groups = Groups::by(view, by)?;
     let totals = groups.totals(only)?;
     let pairs = pair_counts(view, &mut groups, only, |_| ())?;

@@ -2,6 +2,7 @@
 
 use super::pairs::{DuplicatePair, Pairs};
 use crate::model::DocId;
+use crate::model::near_names::UnknownName;
 use crate::query::error::QueryError;
 use crate::store::{View, system_fields};
 use arrow::array::{ArrayRef, Float64Array, StringArray, UInt64Array};
@@ -34,10 +35,8 @@ impl PairColumns {
         let all = || COLUMNS.iter().map(|(name, _)| *name);
         let Some(names) = names else { return Ok(Self(all().collect())) };
         let known = |name: &String| {
-            all().find(|known| known == name).ok_or_else(|| QueryError::NoColumn {
-                name: name.clone(),
-                known: all().collect::<Vec<_>>().join(", "),
-            })
+            let found = all().find(|known| known == name);
+            found.ok_or_else(|| QueryError::Unknown(UnknownName::new("column", name, all())))
         };
         Ok(Self(names.iter().map(known).collect::<Result<_, _>>()?))
     }

@@ -6,7 +6,6 @@ use super::pairs::Pairs;
 use crate::dedup::{Fingerprint, Overlap, Sketch};
 use crate::model::{DedupMode, DocId, Match, SourceId, Standing, text_hash};
 use crate::query::error::QueryError;
-use crate::query::filter::source_named;
 use crate::store::TextKind;
 use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
@@ -112,7 +111,7 @@ pub struct SimilarDocument {
 /// The most similar stored documents, kept ones unless `options.all`.
 ///
 /// # Errors
-/// [`QueryError::NoDocument`], [`QueryError::NoSource`], [`QueryError::NotLooked`] in mode `none`,
+/// [`QueryError::NoDocument`], [`QueryError::Store`], [`QueryError::NotLooked`] in mode `none`,
 /// [`QueryError::NoWords`] for a text without tokens; [`QueryError::Store`] when a row cannot be read.
 pub fn similar(
     view: &View,
@@ -139,7 +138,12 @@ pub fn similar(
     if query.tokens == 0 && policy.mode.is_near() {
         return Err(QueryError::NoWords { normaliser: policy.normaliser.name() });
     }
-    let source = options.source.as_deref().map(|name| source_named(view, name)).transpose()?;
+    let source = options
+        .source
+        .as_deref()
+        .map(|name| view.expect_source(name))
+        .transpose()?
+        .map(|(id, _)| id);
     let mut looking = Looking { view, source, all: options.all, passed_over: 0 };
     let (by, mut found) = looking.candidates(text, &query)?;
     if let Some(own) = own {

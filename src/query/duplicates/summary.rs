@@ -10,7 +10,6 @@ use super::losses::{PairCounts, lost, pair_counts, share};
 use super::pairs::{DuplicatePair, Pairs};
 use crate::model::{DocId, MatchKind, Standing};
 use crate::query::error::QueryError;
-use crate::query::filter::source_named;
 use crate::query::groups::{Group, Groups, Total};
 use crate::query::info::standing_counts;
 use crate::store::View;
@@ -171,14 +170,19 @@ pub struct ExamplePair {
 /// All duplicates in numbers, or those removed from one source.
 ///
 /// # Errors
-/// [`QueryError::NoSource`], [`QueryError::NoGroups`], [`QueryError::NoUnit`] and [`QueryError::GroupedTwice`] for what
+/// [`QueryError::Store`], [`QueryError::NoGroups`], [`QueryError::NoUnit`] and [`QueryError::GroupedTwice`] for what
 /// there is not, [`QueryError::TooManyGroups`] and [`QueryError::TooManyPairs`] for fields with more than 1,000 values
 /// or a million pairs of them, [`QueryError::Store`] when a row cannot be read.
 pub fn duplicates_summary(
     view: &View,
     options: &DuplicatesOptions,
 ) -> Result<DuplicatesSummary, QueryError> {
-    let only = options.source.as_deref().map(|name| source_named(view, name)).transpose()?;
+    let only = options
+        .source
+        .as_deref()
+        .map(|name| view.expect_source(name))
+        .transpose()?
+        .map(|(id, _)| id);
     let of_source =
         |id| view.documents_with(system_fields::SOURCE, &system_fields::source_value(id));
     let of_source = only.map(of_source).transpose()?;

@@ -38,7 +38,7 @@ impl Moment {
     /// The snapshot of that name; without one, or for `now` where no snapshot is called so, the present moment.
     ///
     /// # Errors
-    /// [`StoreError::NoSnapshot`], with those that there are.
+    /// [`StoreError::Unknown`], with those that there are.
     pub(in crate::query) fn named(view: &View, name: Option<&str>) -> Result<Self, QueryError> {
         let record = match name {
             None => None,
@@ -72,7 +72,7 @@ impl Moment {
 /// The documents that a snapshot keeps.
 ///
 /// # Errors
-/// [`StoreError::NoSnapshot`], with those that there are.
+/// [`StoreError::Unknown`], with those that there are.
 pub fn kept_in(view: &View, snapshot: &str) -> Result<RoaringTreemap, StoreError> {
     view.snapshot_kept(&view.expect_snapshot(snapshot)?.name)
 }

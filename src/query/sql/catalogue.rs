@@ -2,6 +2,7 @@
 
 use super::schema::DocumentColumns;
 use super::small_tables;
+use crate::model::near_names::UnknownName;
 use crate::query::error::QueryError;
 use crate::store::View;
 use arrow::array::{ArrayRef, BooleanArray, StringArray};
@@ -209,7 +210,7 @@ const TABLES: [Table; 10] = [
 
 /// A row for every table.
 pub(in crate::query) fn tables() -> Result<RecordBatch, QueryError> {
-    let names = TABLES.iter().map(|(name, ..)| *name);
+    let names = table_names();
     let rows = TABLES.iter().map(|(_, row, _)| *row);
     batch(vec![("table", texts(names)), ("a row is", texts(rows))])
 }
@@ -217,7 +218,7 @@ pub(in crate::query) fn tables() -> Result<RecordBatch, QueryError> {
 /// A row for every column of a table.
 pub(in crate::query) fn columns(view: &View, table: &str) -> Result<RecordBatch, QueryError> {
     let Some(schema) = schema(view, table) else {
-        return Err(QueryError::NoTable { name: table.to_owned(), known: known() });
+        return Err(QueryError::Unknown(UnknownName::new("table", table, table_names())));
     };
     let fields = || schema.fields().iter();
     let kinds = fields().map(|field| sql_type(field.data_type()));
@@ -231,9 +232,9 @@ pub(in crate::query) fn columns(view: &View, table: &str) -> Result<RecordBatch,
     ])
 }
 
-/// Names of all tables, comma-separated.
-pub(in crate::query) fn known() -> String {
-    TABLES.map(|(name, ..)| name).join(", ")
+/// Names of all tables.
+pub(in crate::query) fn table_names() -> impl Iterator<Item = &'static str> {
+    TABLES.iter().map(|(name, ..)| *name)
 }
 
 fn schema(view: &View, table: &str) -> Option<SchemaRef> {

@@ -29,10 +29,7 @@ impl DocumentRows {
         let known = DocumentColumns::of(view);
         let column = |name: &String| {
             let found = known.columns.iter().position(|column| column.name == *name);
-            found.ok_or_else(|| QueryError::NoDocumentColumn {
-                name: name.clone(),
-                known: known.names(),
-            })
+            found.ok_or_else(|| QueryError::NoDocumentColumn(known.unknown(name)))
         };
         let places: Vec<usize> = names.iter().map(column).collect::<Result<_, _>>()?;
         let read = Arc::new(known.schema.project(&places).map_err(QueryError::arrow)?);

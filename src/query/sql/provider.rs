@@ -43,7 +43,7 @@ impl Documents {
     /// Those that the snapshot of that name keeps; columns are as they are in the view.
     ///
     /// # Errors
-    /// [`StoreError::NoSnapshot`], with those that there are.
+    /// [`StoreError::Unknown`], with those that there are.
     pub(in crate::query) fn kept_in(
         view: &View,
         snapshot: &str,

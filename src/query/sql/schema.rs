@@ -1,5 +1,6 @@
 //! The columns of the table `documents`: names, types, and where their values come from.
 
+use crate::model::near_names::UnknownName;
 use crate::model::{ColumnId, FieldDeclaration, FieldId, FieldKind};
 use crate::store::{View, system_fields};
 use arrow::datatypes::{DataType, Field, Schema, SchemaRef, TimeUnit};
@@ -186,6 +187,11 @@ impl DocumentColumns {
     /// The column of that name.
     pub(in crate::query) fn named(&self, name: &str) -> Option<&DocumentColumn> {
         self.columns.iter().find(|column| column.name == name)
+    }
+
+    /// What is said of a name that no column has.
+    pub(in crate::query) fn unknown(&self, name: &str) -> UnknownName {
+        UnknownName::new("column", name, self.columns.iter().map(|column| column.name.as_str()))
     }
 
     /// All names, comma-separated, for messages.

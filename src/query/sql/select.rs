@@ -2,14 +2,15 @@
 //! suffice.
 
 use super::evaluate::{StoredBlock, Test};
+use super::faults::{shown, unknown_column, words};
 use super::parameters::SqlParameters;
 use super::predicate::{Predicate, Translator};
 use super::schema::DocumentColumns;
 use super::{nesting, parser, runtime, session, statement};
 use crate::model::BLOCK_SIZE;
-use crate::model::near_names::nearest;
+use crate::model::near_names::did_you_mean;
 use crate::model::text_file::without_byte_order_mark;
-use crate::query::error::{QueryError, shown, unknown_column, words};
+use crate::query::error::QueryError;
 use crate::signals::Signal;
 use crate::store::View;
 use arrow::array::{Array, Int64Array, UInt64Array};
@@ -180,8 +181,8 @@ pub(in crate::query) fn unusable(
         ),
         Some((name, None)) => format!(
             "`{name}` is not a column{} (one with capitals needs double quotes, text needs single ones)",
-            nearest(name, columns.split(", "))
-                .map_or_else(String::new, |near| format!("; did you mean `{near}`?"))
+            did_you_mean(name, columns.split(", "))
+                .map_or_else(String::new, |question| format!("; {question}"))
         ),
         None => words(error),
     };

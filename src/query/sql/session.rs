@@ -1,11 +1,12 @@
 //! The engine's session over one view: its tables, its limits, and the statements it accepts.
 
 use super::engine::{RowsWithText, engine, runtime};
+use super::faults::shown;
 use super::outside::{self, FileTable};
 use super::provider::Documents;
 use super::query::SqlQuery;
 use super::{nesting, parser, small_tables};
-use crate::query::error::{QueryError, shown};
+use crate::query::error::QueryError;
 use crate::store::View;
 use datafusion::catalog::{
     CatalogProvider, CatalogProviderList, MemoryCatalogProvider, MemoryCatalogProviderList,

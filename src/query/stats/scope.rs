@@ -2,7 +2,7 @@
 
 use crate::model::{BLOCK_SIZE, DocId, TermId};
 use crate::query::error::QueryError;
-use crate::query::filter::{DocumentFilter, source_named};
+use crate::query::filter::DocumentFilter;
 use crate::query::snapshots::Moment;
 use crate::query::sql::select_with;
 use crate::store::{View, system_fields};
@@ -38,7 +38,7 @@ impl<'a> Scope<'a> {
         let source = match &filter.source {
             None => None,
             Some(name) => {
-                let id = source_named(view, name)?;
+                let id = view.expect_source(name)?.0;
                 // A source without documents has no term; no document is of it.
                 let term = view.term(system_fields::SOURCE, &system_fields::source_value(id))?;
                 Some(term.unwrap_or(TermId(u32::MAX)))

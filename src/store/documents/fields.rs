@@ -73,12 +73,6 @@ impl View {
         fed.find_map(|(field, expression)| (field.name == name).then_some(expression))
     }
 
-    /// The names of the declared fields, as messages list them.
-    pub(crate) fn field_names(&self) -> String {
-        let names: Vec<&str> = self.fields().iter().map(|field| field.name.as_str()).collect();
-        if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-    }
-
     /// Declared fields, and those that are being filled: what a change of metadata must keep right.
     ///
     /// # Errors

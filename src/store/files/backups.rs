@@ -274,12 +274,8 @@ impl<'a> BackupDirectory<'a> {
     }
 
     fn no_backup(&self, commit: Option<u64>, known: &BTreeSet<u64>) -> StoreError {
-        let known: Vec<String> = known.iter().map(u64::to_string).collect();
-        StoreError::NoBackup {
-            path: self.place.path(""),
-            commit: commit.unwrap_or(0),
-            known: if known.is_empty() { "none".to_owned() } else { known.join(", ") },
-        }
+        let known = known.iter().rev().copied().collect();
+        StoreError::NoBackup { path: self.place.path(""), commit, known }
     }
 
     /// The backup of a commit, or the newest one.

@@ -1,6 +1,7 @@
 //! The family `snapshots`: named moments, each a record and, under a longer key, the documents that it has as kept. A
 //! record is read without them: they may be many.
 
+use crate::model::near_names::UnknownName;
 use crate::model::{CommitSeq, Generation};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::bitmap_block::{decode_treemap, put_treemap};
@@ -77,14 +78,13 @@ impl View {
     /// The snapshot of that name, which must be there.
     ///
     /// # Errors
-    /// [`StoreError::NoSnapshot`], with those that there are.
+    /// [`StoreError::Unknown`], with those that there are.
     pub(crate) fn expect_snapshot(&self, name: &str) -> Result<SnapshotRecord, StoreError> {
         if let Some(record) = self.snapshot(name)? {
             return Ok(record);
         }
-        let known: Vec<String> = self.snapshots()?.into_iter().map(|record| record.name).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Err(StoreError::NoSnapshot { name: name.to_owned(), known })
+        let known = self.snapshots()?.into_iter().map(|record| record.name);
+        Err(StoreError::Unknown(UnknownName::new("snapshot", name, known)))
     }
 
     /// All records of a family, ascending.
@@ -244,7 +244,7 @@ impl StoreWriter {
     /// Gives a snapshot another name. One that a stored plan draws from keeps its own: the hash of the plan is over it.
     ///
     /// # Errors
-    /// [`StoreError::NoSnapshot`]; [`StoreError::Drawn`]; [`StoreError::Name`] when the new name is taken or malformed.
+    /// [`StoreError::Unknown`]; [`StoreError::Drawn`]; [`StoreError::Name`] when the new name is taken or malformed.
     pub fn rename_snapshot(&mut self, old: &str, new: &str) -> Result<SnapshotRecord, StoreError> {
         let record = self.view().expect_snapshot(old)?;
         let plans = self.view().plans_from(old)?;
@@ -263,7 +263,7 @@ impl StoreWriter {
     /// it, it is refused unless `force`; they are the second answer, and pin what they need themselves.
     ///
     /// # Errors
-    /// [`StoreError::NoSnapshot`]; [`StoreError::Drawn`].
+    /// [`StoreError::Unknown`]; [`StoreError::Drawn`].
     pub fn drop_snapshot(
         &mut self,
         name: &str,

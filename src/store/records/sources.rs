@@ -1,6 +1,7 @@
 //! The families `sources` and `files`: sources with their counters, how far their files were read, and which files hold
 //! keys that another file's records superseded since: such a file is read again, and its content wins.
 
+use crate::model::near_names::UnknownName;
 use crate::model::{FileId, SourceId};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::not_empty;
@@ -47,6 +48,17 @@ impl View {
     #[must_use]
     pub fn source_named(&self, name: &str) -> Option<(SourceId, &SourceRecord)> {
         self.sources().find(|(_, record)| record.name == name)
+    }
+
+    /// The source of that name, which must be there.
+    ///
+    /// # Errors
+    /// [`StoreError::Unknown`], with those that there are.
+    pub fn expect_source(&self, name: &str) -> Result<(SourceId, &SourceRecord), StoreError> {
+        self.source_named(name).ok_or_else(|| {
+            let known = self.sources().map(|(_, record)| record.name.as_str());
+            StoreError::Unknown(UnknownName::new("source", name, known))
+        })
     }
 
     /// The name of a source; `?` for an id that was never given.

@@ -1,6 +1,7 @@
 //! The families `suites` and `suite_ngrams`: suites of evaluation items, and what they have under the hash of an
 //! n-gram.
 
+use crate::model::near_names::UnknownName;
 use crate::model::{GramPlace, ShortItem, SuiteGram, SuiteId, SuiteItem, SuitePart};
 use crate::store::batch::CommitBatch;
 use crate::store::bytes::cursor::{ByteCursor, put_varint};
@@ -194,15 +195,13 @@ impl View {
     /// The suite of that name, which must be there.
     ///
     /// # Errors
-    /// [`StoreError::Name`], with those that there are.
+    /// [`StoreError::Unknown`], with those that there are.
     pub(crate) fn expect_suite(&self, name: &str) -> Result<(SuiteId, SuiteRecord), StoreError> {
         if let Some(found) = self.suite(name)? {
             return Ok(found.clone());
         }
-        let known: Vec<&str> =
-            self.suites()?.iter().map(|(_, suite)| suite.name.as_str()).collect();
-        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
-        Err(StoreError::Name(format!("no suite `{name}`: there is {known}")))
+        let known = self.suites()?.iter().map(|(_, suite)| suite.name.as_str());
+        Err(StoreError::Unknown(UnknownName::new("suite", name, known)))
     }
 
     /// An item of a suite, counted from 0.

@@ -129,7 +129,7 @@ fn what_is_another_value_each_time_is_refused() {
     refused(&["--where", "year < 2000 AND now() > '2020-01-01'"], &["now()"]);
     refused(&["--where", "quality >"], &["cannot use the expression"]);
     refused(&["--where", "qualitee > 1"], &["`qualitee` is not a column"]);
-    refused(&["--columns", "key,txt"], &["no column `txt`", "there are id, key, source"]);
+    refused(&["--columns", "key,txt"], &["no column `txt`; did you mean `text`?"]);
     refused(&["--columns", "key,key"], &["named twice"]);
     refused(&["--compression", "snappy"], &["format jsonl cannot have compression snappy"]);
     refused(&["--separator", "x"], &["--format text"]);

@@ -116,7 +116,7 @@ fn what_has_no_values_to_part_by_is_refused() {
         corpusdb(&[&asked, more].concat())
     };
     parted("quality", &[])
-        .fails(&["cannot partition an export by `quality`", "source, language, url"]);
+        .fails(&["cannot partition an export by `quality`", "there are `source`, `language`, `url`"]);
     parted("nothing", &[]).fails(&["cannot partition an export by `nothing`"]);
     parted("source,source", &[]).fails(&["twice"]);
     parted("source", &["--columns", "source"]).fails(&["no column is left for the files"]);
