@@ -1,4 +1,4 @@
-//! Progress on stderr: share, time left, rate; hidden when stderr is not a terminal.
+//! Progress on stderr: share, time left, rate; hidden when stderr is not a terminal. Notes are printed in any case.
 //!
 //! What matters most stands first, since a narrow terminal cuts the end of the line.
 
@@ -97,6 +97,23 @@ impl Progress for Bar {
         if !is_drawn {
             talk(message);
         }
+    }
+}
+
+/// What should be read beside the answer, without a bar: for programs, and for those who want none.
+pub(super) struct NotesAlone;
+
+impl Progress for NotesAlone {
+    fn begin(&self, _: &str, _: Option<u64>) {}
+
+    fn advance(&self, _: u64) {}
+
+    fn tally(&self, _: &ProgressTally) {}
+
+    fn end(&self) {}
+
+    fn note(&self, message: &str) {
+        talk(message);
     }
 }
 

@@ -1,12 +1,12 @@
 //! Flags that every verb shares, and what they come to on this machine.
 
-use super::bar::Bar;
+use super::bar::{Bar, NotesAlone};
 use super::stop_signals::StopSignals;
 use clap::builder::{PathBufValueParser, TypedValueParser};
 use corpusdb::remote::ObjectStores;
 use corpusdb::store::DryRunCorpus;
 use corpusdb::{
-    Context, Corpus, CorpusOptions, CorpusWriter, Error, ErrorKind, Interrupt, NoProgress, Progress,
+    Context, Corpus, CorpusOptions, CorpusWriter, Error, ErrorKind, Interrupt, Progress,
 };
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -79,7 +79,7 @@ impl CommandSession {
             }
         })?;
         let progress: Box<dyn Progress> = if globals.no_progress || globals.json {
-            Box::new(NoProgress)
+            Box::new(NotesAlone)
         } else {
             Box::new(Bar::new())
         };

@@ -71,9 +71,14 @@ fn by_default_a_quarter_of_what_the_control_group_gives_is_taken() {
 
 /// The command, with a disk of 1 MB mounted at `disk` for it alone; none where that is not allowed.
 fn with_small_disk(disk: &str, arguments: &[&str]) -> Option<Ran> {
-    let script = "mount -t tmpfs -o size=1m none \"$1\" || exit 77; shift; exec \"$@\"";
+    with_disk("1m", disk, arguments)
+}
+
+/// The same, with a disk of that size.
+fn with_disk(size: &str, disk: &str, arguments: &[&str]) -> Option<Ran> {
+    let script = "mount -t tmpfs -o size=$1 none \"$2\" || exit 77; shift 2; exec \"$@\"";
     let mut command = Command::new("unshare");
-    command.args(["-m", "sh", "-c", script, "sh", disk]);
+    command.args(["-m", "sh", "-c", script, "sh", size, disk]);
     command.arg(env!("CARGO_BIN_EXE_corpusdb")).args(arguments);
     let output = command.output().ok()?;
     let words = String::from_utf8_lossy(&output.stderr);
@@ -120,4 +125,32 @@ fn what_is_known_to_have_no_room_is_refused_before_it_begins_and_leaves_nothing(
     corpusdb(&["export", &corpus, "--to", &plain]).good();
     corpusdb(&["backup", "restore", &backups, &again]).good();
     corpusdb(&["epoch", "build", &corpus, &recipe, "--out", &epoch]).good();
+}
+
+/// With `--json` and with `--no-progress` it was not said.
+#[test]
+fn what_may_need_more_than_is_free_is_noted_also_for_programs() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let random = &mut Random::new(11);
+    let pages: Vec<Page> = (0..150).map(|at| Page::new(prose(random, at, 6_000))).collect();
+    let file = scratch.write("pages.jsonl", lines(&pages));
+    ingest(&corpus, &[&file], &["--source", "web"]);
+    corpusdb(&["compact", &corpus]).good();
+    std::fs::create_dir(scratch.path("disk")).unwrap();
+    let (disk, new) = (scratch.arg("disk"), scratch.arg("disk/new"));
+    for more in [&[][..], &["--no-progress"], &["--json"]] {
+        let arguments = [&["check", &corpus, "--salvage", &new], more].concat();
+        let Some(ran) = with_disk("100k", &disk, &arguments) else { return };
+        let note = ran.stderr.lines().find(|line| line.contains("may take up to"));
+        let note = note.unwrap_or_else(|| panic!("{ran}"));
+        if more.contains(&"--json") {
+            let note: serde_json::Value = serde_json::from_str(note).unwrap();
+            assert_eq!(note["type"], "note");
+            assert!(note["message"].as_str().unwrap().contains("kB free"), "{note}");
+        } else {
+            assert!(note.starts_with("the copy may take up to"), "{note}");
+        }
+    }
 }
