@@ -65,7 +65,42 @@ fn spell_marked(name: &str, face: Face) -> Option<String> {
     // `corpusdb check CORPUS --salvage NEW`: the verb is what stands before the first argument.
     let words: Vec<&str> = path.split(' ').collect();
     let verb = [2, 1].iter().find_map(|many| find_verb(&words.get(..*many)?.join(" ")))?;
-    (!verb.python.is_empty()).then(|| format!("`{}()`", verb.python))
+    let keywords = keywords(path);
+    let is_given = |option: &str| {
+        keywords.iter().any(|keyword| keyword.split_once('=').is_some_and(|(id, _)| id == option))
+    };
+    let other = CHECKS.iter().find(|(option, _)| verb.path == "check" && is_given(option));
+    match other {
+        Some((_, call)) => Some(format!("`{call}`")),
+        None if verb.python.is_empty() => None,
+        None => Some(format!("`{}({})`", verb.python, keywords.join(", "))),
+    }
+}
+
+/// What `check` with an option is in Python.
+const CHECKS: [(&str, &str); 3] =
+    [("deep", "Corpus.check(\"deep\")"), ("repair", "repair()"), ("salvage", "salvage()")];
+
+/// The keywords with values of a command line whose flags are keywords: `CORPUS where="a > 1"` has one.
+fn keywords(line: &str) -> Vec<&str> {
+    let mut found = Vec::new();
+    let mut rest = line;
+    while let Some((_, from)) = rest.split_once(' ') {
+        let is_name = |c: char| c.is_ascii_lowercase() || c == '_';
+        let name = from.len() - from.trim_start_matches(is_name).len();
+        let end = match from.get(name..) {
+            Some(value) if name > 0 && value.starts_with("=\"") => {
+                value.get(2..).and_then(|text| text.find('"')).map(|end| name + 2 + end + 1)
+            }
+            Some(value) if name > 0 && value.starts_with('=') => {
+                Some(from.find(' ').unwrap_or(from.len()))
+            }
+            _ => None,
+        };
+        found.extend(end.and_then(|end| from.get(..end)));
+        rest = end.and_then(|end| from.get(end..)).unwrap_or(from);
+    }
+    found
 }
 
 fn spell_option(field: &str, value: &str, takes_value: bool, face: Face) -> String {
@@ -133,6 +168,7 @@ fn value(behind: &str, takes_value: bool) -> String {
     match (takes_value, word(behind)) {
         (false, _) => "True".to_owned(),
         (true, Some(word)) if word.parse::<f64>().is_ok() => word.to_owned(),
+        (true, Some(word)) if word.starts_with('"') => word.to_owned(),
         (true, Some(word)) => format!("\"{word}\""),
         (true, None) => String::new(),
     }
@@ -146,7 +182,7 @@ fn behind_value(behind: &str) -> &str {
     }
 }
 
-/// The word behind one space that is a value: a word of a list of words, a number, a size, a pair.
+/// The word behind one space that is a value: a word of a list of words, a number, a size, a pair, a text in quotes.
 fn word(behind: &str) -> Option<&str> {
     /// Words of a sentence that come behind a flag.
     const OF_SENTENCES: [&str; 18] = [
@@ -154,6 +190,9 @@ fn word(behind: &str) -> Option<&str> {
         "where", "in", "leaves", "names", "the",
     ];
     let from = behind.strip_prefix(' ')?;
+    if let Some(end) = from.strip_prefix('"').and_then(|text| text.find('"')) {
+        return from.get(..end + 2);
+    }
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '=' | '@' | '.' | '/');
     let end = from.find(|c: char| !is_part(c)).unwrap_or(from.len());
     let word = from.get(..end)?.trim_end_matches('.');

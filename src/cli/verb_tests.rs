@@ -262,8 +262,24 @@ fn a_message_is_spelt_as_the_face_has_it() {
         (
             "run `corpusdb check CORPUS --salvage NEW`",
             "run `corpusdb check CORPUS --salvage NEW`",
-            "run `Corpus.check()`",
+            "run `salvage()`",
         ),
+        (
+            "`corpusdb check --deep`, or `corpusdb check CORPUS --repair`",
+            "`corpusdb check --deep`, or `corpusdb check CORPUS --repair`",
+            "`Corpus.check(\"deep\")`, or `repair()`",
+        ),
+        (
+            "`corpusdb remove CORPUS --where \"source = 'a' AND commit > 3\"` takes it back",
+            "`corpusdb remove CORPUS --where \"source = 'a' AND commit > 3\"` takes it back",
+            "`Writer.remove(where=\"source = 'a' AND commit > 3\")` takes it back",
+        ),
+        (
+            "make one: `corpusdb init NEW --mode witness`",
+            "make one: `corpusdb init NEW --mode witness`",
+            "make one: `create(mode=\"witness\")`",
+        ),
+        ("`corpusdb migrate a b`", "`corpusdb migrate a b`", "`corpusdb migrate a b`"),
         // Names of users stay, whatever they are called.
         (
             "no source `format`; a -- b --no-such-flag `--`",

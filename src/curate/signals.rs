@@ -163,7 +163,7 @@ fn begin_signal(
         let field = declaration(*id, record)?;
         if record.expression.as_deref() != Some(signal.expression) || field.kind != signal.kind {
             return Err(CurateError::Field(format!(
-                "field `{}` is being filled with other values; run `corpusdb field add` or `field compute` to its end, or `corpusdb field drop` it first",
+                "field `{}` is being filled with other values; run `corpusdb field add` or `corpusdb field compute` to its end, or `corpusdb field drop` it first",
                 signal.name
             )));
         }

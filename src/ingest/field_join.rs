@@ -299,7 +299,7 @@ fn declared(view: &View, column: &JoinColumn) -> Result<FieldDeclaration, Ingest
     }
     if view.filling_field(name).is_some() {
         return Err(IngestError::Join(format!(
-            "field `{name}` is being filled; run `corpusdb field add` or `field compute` to its end first"
+            "field `{name}` is being filled; run `corpusdb field add` or `corpusdb field compute` to its end first"
         )));
     }
     let known = view.fields().iter().map(|field| field.name.as_str());

@@ -353,7 +353,7 @@ impl StdError for Interrupted {}
 pub struct Hint {
     /// What to do, in words for every face.
     pub text: Cow<'static, str>,
-    /// The command or flag that does it, as the shell has it; the command line prints it, others leave it.
+    /// The command that does it, as the shell has it; each face writes the verb of it as its users call it.
     pub command: Option<Cow<'static, str>>,
 }
 
@@ -365,7 +365,8 @@ impl Hint {
 
     /// The way out of a row that is not as it was written.
     pub(crate) fn deep_check() -> Self {
-        Self::text("find out what else is damaged").with_command("corpusdb check --deep")
+        Self::text("a deep check finds out what else is damaged")
+            .with_command("corpusdb check --deep")
     }
 
     /// The same, with what does it in a shell.

@@ -270,7 +270,7 @@ fn way_to_a_corpus(path: &Path) -> &'static str {
 }
 
 /// Where acknowledged commits are gone.
-const RESTORE: &str = "restore a backup, or ingest again into a new corpus; a copy made file by file beside a writer is not a backup: `backup create` takes one";
+const RESTORE: &str = "restore a backup, or ingest again into a new corpus; a copy made file by file beside a writer is not a backup: `corpusdb backup create` takes one";
 
 impl StoreError {
     /// That a tokenizer of that name is registered, and another one is not.

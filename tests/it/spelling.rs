@@ -228,3 +228,54 @@ fn of_a_name_like_none_it_is_told_which_there_are() {
     init(&empty, &[]);
     corpusdb(&["tokenizer", "show", &empty, "xyz"]).fails(&["there is none", "tokenizer add"]);
 }
+
+/// Verbs that Python has not: it migrates when it opens a corpus to write.
+const OF_THE_COMMAND: [&str; 1] = ["migrate"];
+
+/// Files that make text of other kinds, which is nobody's way out.
+const OTHER_TEXTS: [&str; 3] =
+    ["src/query/sql/catalogue.rs", "src/pages/croissant.rs", "src/pages/eu_summary.rs"];
+
+/// Whether the words begin with a verb of the command.
+fn verb<'a>(words: &str, verbs: &'a [String]) -> Option<&'a String> {
+    let is_it = |verb: &&String| {
+        words.strip_prefix(verb.as_str()).is_some_and(|rest| {
+            !rest.starts_with(|c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_'))
+        })
+    };
+    verbs.iter().filter(is_it).max_by_key(|verb| verb.len())
+}
+
+/// Ways out named a verb as the shell has it, also to those who wrote Python.
+#[test]
+fn every_verb_that_the_library_names_is_one_and_python_has_its_method() {
+    let schema = corpusdb(&["reference", "schema"]).good().json();
+    let verbs: Vec<String> = schema["verbs"].as_object().unwrap().keys().cloned().collect();
+    let (mut faults, mut count) = (Vec::new(), 0);
+    for (file, number, line) in library_lines() {
+        if OTHER_TEXTS.contains(&file.as_str()) {
+            continue;
+        }
+        // With the quotes of a text as bounds: what is a command by itself is put into backticks by who shows it.
+        let line = line.replace("\\\"", "'").replace('"', "`");
+        let mut named = 0;
+        for part in line.split('`').skip(1) {
+            if let Some(words) = part.strip_prefix("corpusdb ") {
+                let Some(verb) = verb(words, &verbs) else { continue };
+                (count, named) = (count + 1, named + 1);
+                let python = spell_message(&format!("`{part}`"), Face::Python);
+                if python.contains("corpusdb ") && !OF_THE_COMMAND.contains(&verb.as_str()) {
+                    faults.push(format!("{file}:{number}: Python says {python}"));
+                }
+            } else if part.contains(' ') && verbs.iter().any(|verb| verb == part) {
+                faults.push(format!("{file}:{number}: `{part}` without `corpusdb`"));
+            }
+        }
+        let all = line.split("corpusdb ").skip(1).filter(|words| verb(words, &verbs).is_some());
+        if all.count() > named {
+            faults.push(format!("{file}:{number}: a verb without backticks: {}", line.trim()));
+        }
+    }
+    assert_none(&faults);
+    assert!(count > 40, "{count} verbs only: are they read?");
+}

@@ -22,7 +22,7 @@ pub(super) fn find_tokenizer(
         (Some(name), _) => name.clone(),
         (None, [only]) => only.clone(),
         (None, []) => {
-            let message = "the corpus has no tokenizer; add one with `corpusdb tokenizer add` or `tokenizer train`";
+            let message = "the corpus has no tokenizer; add one with `corpusdb tokenizer add` or `corpusdb tokenizer train`";
             return Err(EpochError::Recipe(message.to_owned()));
         }
         (None, _) => {

@@ -391,7 +391,7 @@ fn check_field_name(name: &str, kind: FieldKind, path: Option<&str>) -> Result<(
     }
     if name == "language" {
         return Err(StoreError::Name(
-            "`language` is a column of every corpus already; to take its values from another field: `corpusdb field add CORPUS language:keyword --from-meta FIELD`".to_owned(),
+            "`language` is a column of every corpus already; to take its values from another field of the records, give that as `from_meta=` of `corpusdb field add`".to_owned(),
         ));
     }
     if RESERVED.contains(&lower.as_str())

@@ -108,7 +108,9 @@ impl<'a> BackupDirectory<'a> {
         let found = Self { place };
         match found.marker()? {
             Some(_) => Ok(found),
-            None => Err(found.refused("", "there are no backups; `backup create` makes some")),
+            None => {
+                Err(found.refused("", "there are no backups; `corpusdb backup create` makes some"))
+            }
         }
     }
 
