@@ -243,10 +243,10 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
-pub struct Listing<T>(pub Vec<T>);
+pub struct ListReport<T>(pub Vec<T>);
 
 /// A thing that is listed.
-pub trait Listed: Serialize + schemars::JsonSchema + Sized + 'static {
+pub trait ListRow: Serialize + schemars::JsonSchema + Sized + 'static {
     /// The `type` of its line of JSON.
     const TYPE: &'static str;
 
@@ -254,7 +254,7 @@ pub trait Listed: Serialize + schemars::JsonSchema + Sized + 'static {
     fn print_all(all: &[Self], out: &mut Output);
 }
 
-impl<T: Listed> Report for Listing<T> {
+impl<T: ListRow> Report for ListReport<T> {
     const TYPE: &'static str = T::TYPE;
 
     fn print(&self, out: &mut Output) {

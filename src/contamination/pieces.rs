@@ -25,7 +25,7 @@ pub(super) struct Same {
 
 /// Runs of one part at one distance, with at most [`GAP`] tokens between two of them.
 #[derive(Default)]
-struct Line {
+struct Diagonal {
     runs: Vec<Same>,
     /// Tokens of the text before the end of the last.
     end: u64,
@@ -35,7 +35,7 @@ struct Line {
 #[derive(Default)]
 pub(super) struct Pieces {
     /// By item, part and distance.
-    open: BTreeMap<(u32, SuitePart, u64), Line>,
+    open: BTreeMap<(u32, SuitePart, u64), Diagonal>,
     /// Lines that were open when those that ended were looked for last.
     open_before: usize,
     found: Found,
@@ -87,7 +87,7 @@ impl Pieces {
 
 impl Found {
     /// What a line has that ended. Its longer runs are n-grams, and found as such.
-    fn add(&mut self, line: &Line) {
+    fn add(&mut self, line: &Diagonal) {
         let tokens: u64 = line.runs.iter().map(|run| u64::from(run.tokens)).sum();
         if tokens < ALIGNED as u64 {
             return;

@@ -3,7 +3,7 @@
 use crate::cli::output::Output;
 use crate::cli::session::{on_disk, stores};
 use crate::cli::verb::{
-    CorpusPath, ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall,
+    CorpusPath, ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
 };
 use corpusdb::Backups;
 use corpusdb::show::{count, number, size};
@@ -112,15 +112,15 @@ impl Verb for BackupListArgs {
         &["corpusdb backup list /backups/crawl", "corpusdb backup list /backups/crawl --json"];
     type On = ();
     type Options = NoOptions;
-    type Report = Listing<BackupRow>;
+    type Report = ListReport<BackupRow>;
 
-    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<Listing<BackupRow>> {
+    fn run(self, (): (), call: &VerbCall<'_>) -> anyhow::Result<ListReport<BackupRow>> {
         let records = backups_at(self.directory).list(&call.context)?;
-        Ok(Listing(records.into_iter().map(BackupRow::from).collect()))
+        Ok(ListReport(records.into_iter().map(BackupRow::from).collect()))
     }
 }
 
-impl Listed for BackupRow {
+impl ListRow for BackupRow {
     const TYPE: &'static str = "backup";
 
     fn print_all(backups: &[Self], out: &mut Output) {

@@ -4,7 +4,7 @@ use super::contamination_evidence::{ShownEvidence, print_table};
 use crate::cli::find;
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;
-use crate::cli::verb::{ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ExitStatus, ListRow, ListReport, NoOptions, Report, Verb, VerbCall};
 use corpusdb::contamination::{Rule, SuiteFields};
 use corpusdb::curate::SuiteReport;
 use corpusdb::ingest::ReadOptions;
@@ -237,14 +237,14 @@ impl Verb for ContaminationListArgs {
         &["corpusdb contamination list crawl", "corpusdb contamination list crawl --json"];
     type On = Corpus;
     type Options = NoOptions;
-    type Report = Listing<SuiteSummary>;
+    type Report = ListReport<SuiteSummary>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<SuiteSummary>> {
-        Ok(Listing(corpus.suites()?))
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<SuiteSummary>> {
+        Ok(ListReport(corpus.suites()?))
     }
 }
 
-impl Listed for SuiteSummary {
+impl ListRow for SuiteSummary {
     const TYPE: &'static str = "suite";
 
     fn print_all(suites: &[Self], out: &mut Output) {
@@ -395,14 +395,18 @@ impl Verb for ContaminationReportArgs {
     ];
     type On = Corpus;
     type Options = Rule;
-    type Report = Listing<SuiteContamination>;
+    type Report = ListReport<SuiteContamination>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<SuiteContamination>> {
-        Ok(Listing(corpus.contamination(self.name.as_deref(), &self.rule, self.limit)?))
+    fn run(
+        self,
+        corpus: &Corpus,
+        _: &VerbCall<'_>,
+    ) -> anyhow::Result<ListReport<SuiteContamination>> {
+        Ok(ListReport(corpus.contamination(self.name.as_deref(), &self.rule, self.limit)?))
     }
 }
 
-impl Listed for SuiteContamination {
+impl ListRow for SuiteContamination {
     const TYPE: &'static str = "contamination";
 
     fn print_all(suites: &[Self], out: &mut Output) {

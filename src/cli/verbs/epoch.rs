@@ -3,7 +3,7 @@
 use crate::cli::files::read_text;
 use crate::cli::output::Output;
 use crate::cli::verb::{
-    ALL_BY_HAND, CorpusPath, Listed, Listing, NoOptions, Report, Verb, VerbCall,
+    ALL_BY_HAND, CorpusPath, ListRow, ListReport, NoOptions, Report, Verb, VerbCall,
 };
 use anyhow::Context as _;
 use corpusdb::epoch::{Plan, Planned};
@@ -109,7 +109,7 @@ pub(super) struct EpochPlanArgs {
 /// A plan that is stored.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "StoredPlan")]
-pub(super) struct PlanReport {
+pub(super) struct PlanAnswer {
     /// Its number.
     number: u32,
     /// blake3 of the plan, in hexadecimal.
@@ -121,7 +121,7 @@ pub(super) struct PlanReport {
     undecided_documents: Option<u64>,
 }
 
-impl PlanReport {
+impl PlanAnswer {
     fn of(record: &EpochRecord, planned: Planned, corpus: &Corpus) -> anyhow::Result<Self> {
         let undecided_documents = match planned.plan.recipe.select.holdout {
             Some(_) => corpus.undecided(&planned)?,
@@ -144,9 +144,9 @@ impl Verb for EpochPlanArgs {
     const STOPS: bool = true;
     type On = CorpusPath;
     type Options = NoOptions;
-    type Report = PlanReport;
+    type Report = PlanAnswer;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PlanReport> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PlanAnswer> {
         let recipe = read_recipe(&self.recipe)?;
         if self.strict {
             let corpus = self.shards.open(path, call)?;
@@ -157,11 +157,11 @@ impl Verb for EpochPlanArgs {
         drop(writer);
         let corpus = self.shards.open(path, call)?;
         note_removed(&corpus, &planned, call)?;
-        PlanReport::of(&record, planned, &corpus)
+        PlanAnswer::of(&record, planned, &corpus)
     }
 }
 
-impl Report for PlanReport {
+impl Report for PlanAnswer {
     const TYPE: &'static str = "plan";
 
     fn print(&self, out: &mut Output) {
@@ -285,15 +285,15 @@ impl Verb for EpochListArgs {
     const EXAMPLES: &[&str] = &["corpusdb epoch list crawl", "corpusdb epoch list crawl --json"];
     type On = Corpus;
     type Options = NoOptions;
-    type Report = Listing<PlanRow>;
+    type Report = ListReport<PlanRow>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<PlanRow>> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<PlanRow>> {
         let rows = corpus.epochs()?.into_iter().map(PlanRow::of);
-        Ok(Listing(rows.collect::<anyhow::Result<_>>()?))
+        Ok(ListReport(rows.collect::<anyhow::Result<_>>()?))
     }
 }
 
-impl Listed for PlanRow {
+impl ListRow for PlanRow {
     const TYPE: &'static str = "plan";
 
     fn print_all(plans: &[Self], out: &mut Output) {
@@ -353,9 +353,9 @@ impl Verb for EpochExtendArgs {
     const STOPS: bool = true;
     type On = CorpusPath;
     type Options = NoOptions;
-    type Report = PlanReport;
+    type Report = PlanAnswer;
 
-    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PlanReport> {
+    fn run(self, path: &Path, call: &VerbCall<'_>) -> anyhow::Result<PlanAnswer> {
         let recipe = self.recipe.as_deref().map(read_recipe).transpose()?;
         let reader = self.shards.open(path, call)?;
         let parent = reader.stored_plan(self.plan)?;
@@ -367,7 +367,7 @@ impl Verb for EpochExtendArgs {
         let (record, planned) =
             writer.extend(self.plan, next_row, recipe.as_ref(), &call.context)?;
         drop(writer);
-        PlanReport::of(&record, planned, &self.shards.open(path, call)?)
+        PlanAnswer::of(&record, planned, &self.shards.open(path, call)?)
     }
 }
 

@@ -4,7 +4,7 @@ use super::ingest::print_misfits;
 use crate::cli::output::Output;
 use crate::cli::session::stores;
 use crate::cli::verb::{
-    ALL_BY_HAND, DryRun, ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall,
+    ALL_BY_HAND, DryRun, ExitStatus, ListRow, ListReport, NoOptions, Report, Verb, VerbCall,
 };
 use corpusdb::curate::{ComputedField, FieldReport, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, JoinReport, ReadOptions, misfit_words};
@@ -403,14 +403,14 @@ impl Verb for FieldListArgs {
     const EXAMPLES: &[&str] = &["corpusdb field list crawl", "corpusdb field list crawl --json"];
     type On = Corpus;
     type Options = NoOptions;
-    type Report = Listing<FieldSummary>;
+    type Report = ListReport<FieldSummary>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<FieldSummary>> {
-        Ok(Listing(corpus.fields()?))
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<FieldSummary>> {
+        Ok(ListReport(corpus.fields()?))
     }
 }
 
-impl Listed for FieldSummary {
+impl ListRow for FieldSummary {
     const TYPE: &'static str = "field";
 
     fn print_all(fields: &[Self], out: &mut Output) {

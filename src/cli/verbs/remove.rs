@@ -73,7 +73,7 @@ pub(super) struct RemoveArgs {
 #[serde(untagged)]
 pub(super) enum RemoveAnswer {
     /// It was removed.
-    Removed(ChangedDocuments),
+    Removed(RemovalOutcome),
     /// It was purged.
     Purged(Box<PurgeAnswer>),
 }
@@ -81,7 +81,7 @@ pub(super) enum RemoveAnswer {
 /// What was changed, and what the condition took.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "RemovalReport")]
-pub(super) struct ChangedDocuments {
+pub(super) struct RemovalOutcome {
     #[serde(flatten)]
     report: RemovalReport,
     /// What the condition took.
@@ -117,7 +117,7 @@ impl Verb for RemoveArgs {
         let (documents, selection) = self.which.select(&writer.corpus(), call)?;
         let request = self.removal.request(self.which.condition.as_deref());
         let report = writer.remove(&documents, request, &call.context)?;
-        Ok(RemoveAnswer::Removed(ChangedDocuments { report, selection }))
+        Ok(RemoveAnswer::Removed(RemovalOutcome { report, selection }))
     }
 }
 
@@ -158,7 +158,7 @@ pub(super) struct RestoreArgs {
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
-pub(super) struct RestoredDocuments(ChangedDocuments);
+pub(super) struct RestoredDocuments(RemovalOutcome);
 
 impl Verb for RestoreArgs {
     const PATH: &str = "restore";
@@ -180,7 +180,7 @@ impl Verb for RestoreArgs {
     ) -> anyhow::Result<RestoredDocuments> {
         let (documents, selection) = self.which.select(&writer.corpus(), call)?;
         let report = writer.restore(&documents, &call.context)?;
-        Ok(RestoredDocuments(ChangedDocuments { report, selection }))
+        Ok(RestoredDocuments(RemovalOutcome { report, selection }))
     }
 }
 

@@ -17,12 +17,12 @@ type Parts = Vec<(Paint, String)>;
 
 /// A line of a column: its pieces, marked or not, and how wide they are.
 #[derive(Default)]
-struct Line {
+struct ColumnLine {
     pieces: Vec<(bool, String)>,
     width: usize,
 }
 
-impl Line {
+impl ColumnLine {
     fn parts(&self) -> impl Iterator<Item = (Paint, String)> {
         self.pieces.iter().map(|(is_marked, text)| {
             (if *is_marked { Paint::Highlight } else { Paint::Plain }, text.clone())
@@ -70,13 +70,13 @@ fn side_by_side(part: &ReviewPart, width: usize, marks: usize) -> Vec<Parts> {
         let asked = column(&part.asked, width, marks);
         let found = column(&part.found, width, marks);
         let rule = vec![(Paint::Plain, "-".repeat(width))];
-        let parts = |line: &Line| line.parts().collect();
+        let parts = |line: &ColumnLine| line.parts().collect();
         let (asked, found) = (asked.iter().map(parts), found.iter().map(parts));
         return asked.chain([rule]).chain(found).collect();
     }
     let each = (width - BETWEEN.len()) / 2;
     let (asked, found) = (column(&part.asked, each, marks), column(&part.found, each, marks));
-    let none = Line::default();
+    let none = ColumnLine::default();
     (0..asked.len().max(found.len()))
         .map(|at| {
             let (left, right) = (asked.get(at).unwrap_or(&none), found.get(at).unwrap_or(&none));
@@ -90,8 +90,8 @@ fn side_by_side(part: &ReviewPart, width: usize, marks: usize) -> Vec<Parts> {
 }
 
 /// Pieces of a text as lines of at most so many columns; dots stand where something is left out.
-fn column(pieces: &[Excerpt], width: usize, marks: usize) -> Vec<Line> {
-    let mut column = Column { lines: Vec::new(), line: Line::default(), width, marks };
+fn column(pieces: &[Excerpt], width: usize, marks: usize) -> Vec<ColumnLine> {
+    let mut column = ExcerptColumn { lines: Vec::new(), line: ColumnLine::default(), width, marks };
     for piece in pieces {
         if piece.from > 0 {
             column.put(false, "..");
@@ -107,15 +107,15 @@ fn column(pieces: &[Excerpt], width: usize, marks: usize) -> Vec<Line> {
     column.lines
 }
 
-struct Column {
-    lines: Vec<Line>,
-    line: Line,
+struct ExcerptColumn {
+    lines: Vec<ColumnLine>,
+    line: ColumnLine,
     width: usize,
     /// Columns that the marks of a piece take.
     marks: usize,
 }
 
-impl Column {
+impl ExcerptColumn {
     /// Cuts where the line is full, and at line ends; empty lines are left out.
     fn put(&mut self, is_marked: bool, text: &str) {
         for character in text.chars() {

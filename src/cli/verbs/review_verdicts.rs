@@ -15,7 +15,7 @@ const CHUNK: usize = 1 << 12;
 
 /// A line; what else a printed pair has is passed over.
 #[derive(Deserialize)]
-struct Line {
+struct VerdictLine {
     suite: String,
     item: String,
     document: Option<u64>,
@@ -80,7 +80,7 @@ fn store(
 
 /// What a line says; nothing where it leaves the pair open.
 fn judgement(line: &str, corpus: &Corpus) -> anyhow::Result<Option<Judgement>> {
-    let Line { suite, item, document, key, verdict } =
+    let VerdictLine { suite, item, document, key, verdict } =
         serde_json::from_str(line).context("no line of verdicts")?;
     let Some(verdict) = verdict else { return Ok(None) };
     let verdict = match verdict.as_str() {

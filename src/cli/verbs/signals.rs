@@ -2,7 +2,7 @@
 
 use super::field::PlanNaming;
 use crate::cli::output::Output;
-use crate::cli::verb::{ALL_BY_HAND, DryRun, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ALL_BY_HAND, DryRun, ListRow, ListReport, NoOptions, Report, Verb, VerbCall};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use corpusdb::curate::{NewField, NewSignals, SignalsReport};
 use corpusdb::query::SignalSummary;
@@ -109,14 +109,14 @@ impl Verb for SignalsListArgs {
         &["corpusdb signals list crawl", "corpusdb signals list crawl --json"];
     type On = Corpus;
     type Options = NoOptions;
-    type Report = Listing<SignalSummary>;
+    type Report = ListReport<SignalSummary>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<SignalSummary>> {
-        Ok(Listing(corpus.signals()?))
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<SignalSummary>> {
+        Ok(ListReport(corpus.signals()?))
     }
 }
 
-impl Listed for SignalSummary {
+impl ListRow for SignalSummary {
     const TYPE: &'static str = "signal";
 
     fn print_all(signals: &[Self], out: &mut Output) {

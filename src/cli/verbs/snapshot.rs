@@ -1,7 +1,7 @@
 //! `corpusdb snapshot`: durable names for moments, what they hold, and what changed between them.
 
 use crate::cli::output::{self, Output};
-use crate::cli::verb::{ALL_BY_HAND, Listed, Listing, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ALL_BY_HAND, ListRow, ListReport, NoOptions, Report, Verb, VerbCall};
 use corpusdb::query::{
     ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges, SnapshotDetails, SnapshotDiff,
     SnapshotMoment,
@@ -89,15 +89,15 @@ impl Verb for SnapshotListArgs {
         &["corpusdb snapshot list crawl", "corpusdb snapshot list crawl --json"];
     type On = Corpus;
     type Options = NoOptions;
-    type Report = Listing<SnapshotRow>;
+    type Report = ListReport<SnapshotRow>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<SnapshotRow>> {
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<SnapshotRow>> {
         let records = corpus.view().snapshots().map_err(corpusdb::Error::from)?;
-        Ok(Listing(records.into_iter().map(SnapshotRow::from).collect()))
+        Ok(ListReport(records.into_iter().map(SnapshotRow::from).collect()))
     }
 }
 
-impl Listed for SnapshotRow {
+impl ListRow for SnapshotRow {
     const TYPE: &'static str = "snapshot";
 
     fn print_all(snapshots: &[Self], out: &mut Output) {

@@ -5,7 +5,7 @@ use crate::cli::files::{read_bytes, write_file};
 use crate::cli::output::{self, Output};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{
-    ALL_BY_HAND, ExitStatus, Listed, Listing, NoOptions, Report, Verb, VerbCall,
+    ALL_BY_HAND, ExitStatus, ListRow, ListReport, NoOptions, Report, Verb, VerbCall,
 };
 use anyhow::Context as _;
 use corpusdb::curate::{TokenizerDetails, TokenizerReport};
@@ -145,7 +145,7 @@ impl Report for TokenizerReport {
     }
 }
 
-impl Listed for TokenizerReport {
+impl ListRow for TokenizerReport {
     const TYPE: &'static str = "tokenizer";
 
     fn print_all(all: &[Self], out: &mut Output) {
@@ -272,10 +272,10 @@ impl Verb for TokenizerListArgs {
     const EXAMPLES: &[&str] = &["corpusdb tokenizer list crawl"];
     type On = Corpus;
     type Options = NoOptions;
-    type Report = Listing<TokenizerReport>;
+    type Report = ListReport<TokenizerReport>;
 
-    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<Listing<TokenizerReport>> {
-        Ok(Listing(corpus.tokenizer_reports()))
+    fn run(self, corpus: &Corpus, _: &VerbCall<'_>) -> anyhow::Result<ListReport<TokenizerReport>> {
+        Ok(ListReport(corpus.tokenizer_reports()))
     }
 }
 

@@ -1,6 +1,6 @@
 //! The integer type token ids are written as.
 
-use crate::epoch::recipe::{Format, Ids, Layout, Output};
+use crate::epoch::recipe::{Format, Ids, Layout, OutputRecipe};
 
 /// Vocabularies from here on are written as i32 by Megatron's own tools.
 const MEGATRON_U16_BELOW: u32 = 65_500;
@@ -22,7 +22,7 @@ pub(in crate::epoch) enum Width {
 
 impl Width {
     /// The type an output gives ids of a vocabulary.
-    pub fn of(output: &Output, vocab: u32) -> Self {
+    pub fn of(output: &OutputRecipe, vocab: u32) -> Self {
         let narrow_up_to =
             |largest: u32, wide: Self| if vocab <= largest { Self::U16 } else { wide };
         match (output.format, output.layout()) {

@@ -5,7 +5,7 @@ use super::Plan;
 use super::pinned::PinnedSource;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
-use crate::epoch::recipe::{Column, Format, Layout, Output};
+use crate::epoch::recipe::{Column, Format, Layout, OutputRecipe};
 use crate::model::{DocId, LossSpan, TokenizerId};
 use roaring::RoaringTreemap;
 use std::sync::Arc;
@@ -55,7 +55,7 @@ impl Said {
 }
 
 /// What an output carries of the loss of tokens.
-pub(in crate::epoch) fn carried(output: &Output) -> Loss {
+pub(in crate::epoch) fn carried(output: &OutputRecipe) -> Loss {
     match (output.format, output.layout()) {
         (Format::Parquet | Format::Arrow | Format::Jsonl | Format::Mds, _) => {
             let columns = output.columns(true, false);
@@ -170,7 +170,7 @@ pub(in crate::epoch) fn check(
 pub(in crate::epoch) fn check_given(
     corpora: &Corpora,
     tokenizer: TokenizerId,
-    given: &Output,
+    given: &OutputRecipe,
     documents: impl FnOnce() -> RoaringTreemap,
 ) -> Result<(), EpochError> {
     let views = Named { whole: "views", among: "among the views (`views=`)" };
@@ -190,7 +190,7 @@ struct Named {
 fn check_output(
     corpora: &Corpora,
     tokenizer: TokenizerId,
-    output: &Output,
+    output: &OutputRecipe,
     named: &Named,
     documents: impl FnOnce() -> RoaringTreemap,
 ) -> Result<(), EpochError> {

@@ -3,7 +3,7 @@
 use super::batch::Batch;
 use super::mix::Mix;
 use super::order::Order;
-use super::output::Output;
+use super::output::OutputRecipe;
 use super::pack::Pack;
 use super::select::{Select, TokenizerChoice};
 use super::source::SourceRecipe;
@@ -43,7 +43,7 @@ pub struct Recipe {
     pub batch: Option<Batch>,
     /// The files that a build writes.
     #[serde(default)]
-    pub output: Output,
+    pub output: OutputRecipe,
     /// The sources; none listed: every source of the corpus under its own name.
     #[serde(default, rename = "source")]
     pub sources: Vec<SourceRecipe>,

@@ -30,7 +30,7 @@ pub use form::Recipe;
 pub use mix::{Method, Mix, SchedulePoint, Unit};
 pub use order::{Buckets, Curriculum, Exact, LengthGrouped, Order, OrderKind, Pacing, Window};
 pub(crate) use output::Ids;
-pub use output::{Compression, Format, Layout, Output};
+pub use output::{Compression, Format, Layout, OutputRecipe};
 pub(crate) use pack::Partial;
 pub use pack::{Long, Pack, PackKind, PackOptions, PadSide, PadView, Target};
 pub(super) use pattern::Pattern;

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
-pub struct Output {
+pub struct OutputRecipe {
     /// How the files of an export are laid out.
     pub format: Format,
     /// Largest size of a shard in bytes: one row excepted, or one group of rows where only encoding
@@ -24,7 +24,7 @@ pub struct Output {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<Ids>,
     /// What Parquet, Arrow, MDS and JSON lines say of a row beside its ids and segments; absent: what
-    /// [`Output::columns`] says. No other format has columns.
+    /// [`OutputRecipe::columns`] says. No other format has columns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<Column>>,
     /// Every token is trained on, whatever documents say: labels, masks and weights say so, and formats
@@ -33,7 +33,7 @@ pub struct Output {
     pub ignore_loss: bool,
 }
 
-impl Default for Output {
+impl Default for OutputRecipe {
     fn default() -> Self {
         Self {
             format: Format::Parquet,
@@ -47,7 +47,7 @@ impl Default for Output {
     }
 }
 
-impl Output {
+impl OutputRecipe {
     /// The layout of `raw`.
     #[must_use]
     pub fn layout(&self) -> Layout {

@@ -13,7 +13,7 @@ pub use view::TensorView;
 
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::masks;
-use crate::epoch::recipe::{Column, Format, Output, PadSide};
+use crate::epoch::recipe::{Column, Format, OutputRecipe, PadSide};
 use crate::epoch::stream::{Epoch, EpochBatch, IdBatch};
 
 /// How batches become tensors.
@@ -146,7 +146,7 @@ impl Epoch {
             TensorView::LossMask => Some(Column::LossMask),
             _ => None,
         });
-        let given = Output {
+        let given = OutputRecipe {
             // What is given is not the output: no limit of its format holds here.
             format: Format::Arrow,
             columns: Some(carried.collect()),

@@ -21,7 +21,7 @@ impl Cell {
     /// The beginning of what `value` displays, at most `most` columns wide. No more of the value than
     /// that is made into text.
     pub(super) fn of(value: &dyn Display, most: usize) -> Self {
-        let mut line = Line { most: most.max(1), ..Line::default() };
+        let mut line = CellText { most: most.max(1), ..CellText::default() };
         // The one error a line answers is that it is full.
         let _ = write!(line, "{value}");
         line.cell()
@@ -32,7 +32,7 @@ impl Cell {
         if self.width <= most {
             return self.clone();
         }
-        let mut line = Line { most: most.max(1), ..Line::default() };
+        let mut line = CellText { most: most.max(1), ..CellText::default() };
         let _ = line.write_str(&self.text);
         line.cell()
     }
@@ -46,7 +46,7 @@ impl Cell {
 
 /// Takes text up to a width.
 #[derive(Default)]
-struct Line {
+struct CellText {
     text: String,
     width: usize,
     most: usize,
@@ -55,7 +55,7 @@ struct Line {
     is_full: bool,
 }
 
-impl Line {
+impl CellText {
     fn cell(mut self) -> Cell {
         if self.is_full {
             self.text.truncate(self.before_mark.0);
@@ -66,7 +66,7 @@ impl Line {
     }
 }
 
-impl fmt::Write for Line {
+impl fmt::Write for CellText {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         for c in text.chars().map(visible) {
             let wide = c.width().unwrap_or(0);

@@ -152,13 +152,13 @@ pub(super) fn finish(
 /// The model while terms enter it.
 enum Model {
     Bpe(Box<Bpe>),
-    WordPiece(Listed),
-    Unigram(Listed, Scores),
+    WordPiece(NewEntries),
+    Unigram(NewEntries, Scores),
 }
 
 /// New entries of a listing model.
 #[derive(Default)]
-struct Listed {
+struct NewEntries {
     made: Vec<Made>,
     scores: Vec<f64>,
 }
@@ -167,8 +167,8 @@ impl Model {
     fn of(base: &Base) -> Result<Self, ExtendError> {
         Ok(match base.kind {
             Kind::Bpe => Self::Bpe(Box::new(Bpe::of(base)?)),
-            Kind::WordPiece => Self::WordPiece(Listed::default()),
-            Kind::Unigram => Self::Unigram(Listed::default(), Scores::of(base)?),
+            Kind::WordPiece => Self::WordPiece(NewEntries::default()),
+            Kind::Unigram => Self::Unigram(NewEntries::default(), Scores::of(base)?),
         })
     }
 
@@ -201,7 +201,7 @@ impl Model {
     }
 }
 
-impl Listed {
+impl NewEntries {
     fn add(
         &mut self,
         base: &Base,

@@ -85,7 +85,7 @@ pub(super) struct Number {
 }
 
 /// The line of a row, with its number in a stream.
-struct Line<'a> {
+struct RowLine<'a> {
     number: Option<Number>,
     options: &'a Options,
     row: &'a FilledRow,
@@ -106,7 +106,7 @@ const AFTER: [Column; 7] = [
 ];
 
 fn line(options: &Options, row: &FilledRow, out: &mut Vec<u8>) -> Result<(), EpochError> {
-    put(options, &Line::of(options, row, None)?, out)
+    put(options, &RowLine::of(options, row, None)?, out)
 }
 
 /// Appends the line of a row in a stream of batches.
@@ -116,10 +116,10 @@ pub(super) fn numbered_line(
     row: &FilledRow,
     out: &mut Vec<u8>,
 ) -> Result<(), EpochError> {
-    put(options, &Line::of(options, row, Some(number))?, out)
+    put(options, &RowLine::of(options, row, Some(number))?, out)
 }
 
-impl<'a> Line<'a> {
+impl<'a> RowLine<'a> {
     fn of(
         options: &'a Options,
         row: &'a FilledRow,
@@ -148,7 +148,7 @@ impl<'a> Line<'a> {
     }
 }
 
-impl Serialize for Line<'_> {
+impl Serialize for RowLine<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let segments = || self.row.segments.iter();
         let mut map = serializer.serialize_map(None)?;

@@ -80,7 +80,7 @@ pub(super) struct IdFiles {
 }
 
 /// The files in which an output has rows as bare ids end to end; none where it has no such files.
-pub(super) fn id_files(output: &recipe::Output) -> Option<IdFiles> {
+pub(super) fn id_files(output: &recipe::OutputRecipe) -> Option<IdFiles> {
     let none: fn(u64) -> u64 = |_| 0;
     let (before, behind, header) = match (output.format, output.layout()) {
         (recipe::Format::Litdata, _) => ("chunk-0-", ".bin", blocks::table_bytes as fn(u64) -> u64),

@@ -8,7 +8,7 @@ use super::{Options, options};
 use crate::epoch::error::EpochError;
 use crate::epoch::fetch::FilledRow;
 use crate::epoch::plan::masks;
-use crate::epoch::recipe::{Column, Format, Output, PadSide};
+use crate::epoch::recipe::{Column, Format, OutputRecipe, PadSide};
 use crate::epoch::stream::{Epoch, EpochBatch, EpochRow};
 use ::arrow::array::{ArrayRef, RecordBatch, UInt64Array};
 use ::arrow::datatypes::{DataType, Field, Schema, SchemaRef};
@@ -124,7 +124,7 @@ impl Epoch {
         let opened = self.opened();
         let (masked, padded) = (opened.masked(), opened.plan.pads_batches());
         let recipe = &opened.plan.recipe;
-        let output = Output {
+        let output = OutputRecipe {
             // What is streamed is not the output: no limit of its format holds here.
             format: match format {
                 StreamFormat::Arrow => Format::Arrow,
@@ -155,7 +155,7 @@ impl Epoch {
             columns.retain(|column| ALIGNED.contains(column));
         }
         if masked {
-            let given = Output { columns: Some(columns.clone()), ..output };
+            let given = OutputRecipe { columns: Some(columns.clone()), ..output };
             let documents = || opened.documents();
             masks::check_given(&opened.corpora, opened.tokenizer, &given, documents)?;
         }

@@ -39,7 +39,7 @@ pub(super) fn open(
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct JsonRow {
     input_ids: Vec<u32>,
     seq_lengths: Vec<i32>,
     source: String,
@@ -50,7 +50,7 @@ struct Line {
     more: Map<String, Value>,
 }
 
-impl Line {
+impl JsonRow {
     /// Its other columns, which must be `expected` and nothing else.
     fn columns(&self, expected: &[Column]) -> Result<BTreeMap<Column, Values>, String> {
         let mut found = BTreeMap::new();
@@ -85,7 +85,7 @@ impl Jsonl {
         if text.last() != Some(&b'\n') {
             return malformed(&self.path, "ends within a line");
         }
-        let line: Line = match serde_json::from_slice(text) {
+        let line: JsonRow = match serde_json::from_slice(text) {
             Ok(line) => line,
             Err(error) => return malformed(&self.path, error),
         };

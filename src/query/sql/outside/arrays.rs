@@ -1,6 +1,6 @@
 //! Values of rows as columns of the engine, one value after the other.
 
-use super::kinds::{CellValue, ValueKind, double, elements, members};
+use super::kinds::{CellKind, CellValue, double, elements, members};
 use crate::model::canonical;
 use arrow::array::{
     ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, Int64Builder, ListArray,
@@ -18,7 +18,7 @@ const SHOWN: usize = 60;
 
 /// A column of values of a kind, which takes one after the other.
 pub(super) struct ColumnBuilder {
-    kind: ValueKind,
+    kind: CellKind,
     rows: ColumnRows,
 }
 
@@ -34,16 +34,16 @@ enum ColumnRows {
 }
 
 impl ColumnBuilder {
-    pub(super) fn new(kind: &ValueKind) -> Self {
+    pub(super) fn new(kind: &CellKind) -> Self {
         let rows = match kind {
-            ValueKind::Null | ValueKind::Text => ColumnRows::Texts(StringViewBuilder::new()),
-            ValueKind::Bool => ColumnRows::Truths(BooleanBuilder::new()),
-            ValueKind::Int | ValueKind::Long => ColumnRows::Whole(Int64Builder::new()),
-            ValueKind::Float => ColumnRows::Doubles(Float64Builder::new()),
-            ValueKind::List(of) => {
+            CellKind::Null | CellKind::Text => ColumnRows::Texts(StringViewBuilder::new()),
+            CellKind::Bool => ColumnRows::Truths(BooleanBuilder::new()),
+            CellKind::Int | CellKind::Long => ColumnRows::Whole(Int64Builder::new()),
+            CellKind::Float => ColumnRows::Doubles(Float64Builder::new()),
+            CellKind::List(of) => {
                 ColumnRows::Lists(Box::new(Self::new(of)), Vec::new(), Vec::new())
             }
-            ValueKind::Object(of) => {
+            CellKind::Object(of) => {
                 let of = of.iter().map(|(name, kind)| (name.clone(), Self::new(kind)));
                 ColumnRows::Objects(of.collect(), Vec::new())
             }
@@ -154,7 +154,7 @@ impl ColumnBuilder {
 }
 
 /// What was found and what was expected.
-fn misfit(found: &str, expected: &ValueKind) -> String {
+fn misfit(found: &str, expected: &CellKind) -> String {
     let shown: String = found.chars().take(SHOWN).collect();
     let more = if shown.len() < found.len() { ".." } else { "" };
     format!("found {shown}{more}, expected {}", expected.words())
@@ -213,7 +213,7 @@ impl Visitor<'_> for JsonTextSeed<'_> {
 fn push_members(
     columns: &mut [(String, ColumnBuilder)],
     object: Option<&str>,
-    kind: &ValueKind,
+    kind: &CellKind,
 ) -> Result<(), String> {
     let mut values: Vec<Option<&str>> = vec![None; columns.len()];
     for (name, json) in object.map(members).unwrap_or_default() {
@@ -238,8 +238,8 @@ mod tests {
 
     /// The column of `rows` and `more`, of the kind that `rows` are.
     fn column(rows: &[&'static str], more: &[&'static str]) -> Result<ArrayRef, (usize, String)> {
-        let kinds = rows.iter().map(|json| ValueKind::of(&CellValue::Json((*json).into())));
-        let mut column = ColumnBuilder::new(&kinds.fold(ValueKind::Null, ValueKind::with));
+        let kinds = rows.iter().map(|json| CellKind::of(&CellValue::Json((*json).into())));
+        let mut column = ColumnBuilder::new(&kinds.fold(CellKind::Null, CellKind::with));
         for (row, json) in rows.iter().chain(more).enumerate() {
             column.push(&CellValue::Json((*json).into())).map_err(|words| (row, words))?;
         }

@@ -26,7 +26,7 @@ pub(super) enum CellValue<'r> {
 
 /// What the values of a column are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) enum ValueKind {
+pub(super) enum CellKind {
     /// There is none.
     #[default]
     Null,
@@ -42,7 +42,7 @@ pub(super) enum ValueKind {
     Object(Vec<(String, Self)>),
 }
 
-impl ValueKind {
+impl CellKind {
     pub(super) fn of(cell: &CellValue<'_>) -> Self {
         match cell {
             CellValue::Text(_) => Self::Text,
@@ -154,7 +154,7 @@ fn is_spelled_whole(number: &str) -> bool {
 /// The number, where a double holds it.
 pub(super) fn double(spelled: &str) -> Option<f64> {
     let number = spelled.parse().ok().filter(|number: &f64| number.is_finite())?;
-    let is_held = !is_spelled_whole(spelled) || ValueKind::of_number(spelled) == ValueKind::Int;
+    let is_held = !is_spelled_whole(spelled) || CellKind::of_number(spelled) == CellKind::Int;
     is_held.then_some(number)
 }
 
@@ -174,42 +174,42 @@ pub(super) fn members(json: &str) -> Vec<(Cow<'_, str>, &str)> {
 mod tests {
     use super::*;
 
-    fn kind(rows: &[&str]) -> ValueKind {
-        let kinds = rows.iter().map(|json| ValueKind::of(&CellValue::Json((*json).into())));
-        kinds.fold(ValueKind::Null, ValueKind::with)
+    fn kind(rows: &[&str]) -> CellKind {
+        let kinds = rows.iter().map(|json| CellKind::of(&CellValue::Json((*json).into())));
+        kinds.fold(CellKind::Null, CellKind::with)
     }
 
     #[test]
     fn a_column_holds_the_values_of_all_rows() {
         for (rows, expected) in [
-            (&["1", "-0"][..], ValueKind::Int),
-            (&["null", "1", "2.5", "1e3"], ValueKind::Float),
-            (&["1", "9007199254740993"], ValueKind::Long),
-            (&["1.5", "9007199254740993"], ValueKind::Text),
-            (&["1", "9223372036854775808"], ValueKind::Text),
-            (&["1e400"], ValueKind::Text),
-            (&["true", "false"], ValueKind::Bool),
-            (&["true", "1"], ValueKind::Text),
-            (&["1", "\"1\""], ValueKind::Text),
-            (&["[]", "null"], ValueKind::List(Box::new(ValueKind::Null))),
-            (&["[1]", "[null,2.5]"], ValueKind::List(Box::new(ValueKind::Float))),
-            (&["[1]", "1"], ValueKind::Text),
-            (&["[1]", "{\"a\":1}"], ValueKind::Text),
-            (&["{}"], ValueKind::Text),
+            (&["1", "-0"][..], CellKind::Int),
+            (&["null", "1", "2.5", "1e3"], CellKind::Float),
+            (&["1", "9007199254740993"], CellKind::Long),
+            (&["1.5", "9007199254740993"], CellKind::Text),
+            (&["1", "9223372036854775808"], CellKind::Text),
+            (&["1e400"], CellKind::Text),
+            (&["true", "false"], CellKind::Bool),
+            (&["true", "1"], CellKind::Text),
+            (&["1", "\"1\""], CellKind::Text),
+            (&["[]", "null"], CellKind::List(Box::new(CellKind::Null))),
+            (&["[1]", "[null,2.5]"], CellKind::List(Box::new(CellKind::Float))),
+            (&["[1]", "1"], CellKind::Text),
+            (&["[1]", "{\"a\":1}"], CellKind::Text),
+            (&["{}"], CellKind::Text),
             (
                 &["{\"b\":1}", "{\"a\":true,\"b\":2.5}"],
-                ValueKind::Object(vec![
-                    ("b".to_owned(), ValueKind::Float),
-                    ("a".to_owned(), ValueKind::Bool),
+                CellKind::Object(vec![
+                    ("b".to_owned(), CellKind::Float),
+                    ("a".to_owned(), CellKind::Bool),
                 ]),
             ),
         ] {
             assert_eq!(kind(rows), expected, "{rows:?}");
         }
         let deep = format!("{}{}", "[".repeat(400), "]".repeat(400));
-        assert_ne!(kind(&[&deep]), ValueKind::Null);
+        assert_ne!(kind(&[&deep]), CellKind::Null);
         let wide: Vec<String> = (0..=MOST_MEMBERS).map(|at| format!("{{\"m{at}\":1}}")).collect();
         let wide: Vec<&str> = wide.iter().map(String::as_str).collect();
-        assert_eq!(kind(&wide), ValueKind::Text);
+        assert_eq!(kind(&wide), CellKind::Text);
     }
 }

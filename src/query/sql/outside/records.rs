@@ -3,7 +3,7 @@
 
 use super::arrays::ColumnBuilder;
 use super::files::{DataFile, FileKind};
-use super::kinds::{CellValue, ValueKind};
+use super::kinds::{CellKind, CellValue};
 use crate::input::{
     CsvHeader, CsvOptions, CsvValue, InputFormat, InputReader, RawRecord, ReadError, ReadItem,
     ReadOptions, RecordBuilder, may_have_half_pairs,
@@ -35,18 +35,18 @@ const LINE: u64 = 4;
 /// Columns by name, in the order in which they appear.
 #[derive(Clone, Debug, Default)]
 pub(super) struct KindColumns {
-    pub(super) columns: Vec<(String, ValueKind)>,
+    pub(super) columns: Vec<(String, CellKind)>,
     places: HashMap<String, usize>,
 }
 
 impl KindColumns {
     /// Adds values to the column of a name.
-    pub(super) fn add(&mut self, name: &str, kind: ValueKind) {
+    pub(super) fn add(&mut self, name: &str, kind: CellKind) {
         let at = self.place_or_new(name);
         self.widen(at, kind);
     }
 
-    fn widen(&mut self, at: usize, kind: ValueKind) {
+    fn widen(&mut self, at: usize, kind: CellKind) {
         if let Some((_, known)) = self.columns.get_mut(at) {
             *known = std::mem::take(known).with(kind);
         }
@@ -58,7 +58,7 @@ impl KindColumns {
             return at;
         }
         self.places.insert(name.to_owned(), self.columns.len());
-        self.columns.push((name.to_owned(), ValueKind::Null));
+        self.columns.push((name.to_owned(), CellKind::Null));
         self.columns.len() - 1
     }
 
@@ -114,13 +114,13 @@ pub(super) fn head(
         head.bytes += row.bytes();
         // The columns of a table come in the order of its names.
         let kinds = row.each(options.table, |at, value| {
-            head.columns.widen(at, ValueKind::of(&value));
+            head.columns.widen(at, CellKind::of(&value));
             Ok(())
         });
         kinds.map_err(|why| row.place.fault(file, &why))?;
     }
     if head.records == 0 {
-        rows.reader.columns().iter().for_each(|name| head.columns.add(name, ValueKind::Null));
+        rows.reader.columns().iter().for_each(|name| head.columns.add(name, CellKind::Null));
     }
     Ok(head)
 }

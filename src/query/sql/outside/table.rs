@@ -2,7 +2,7 @@
 
 use super::columns::TypeColumns;
 use super::files::{DataFile, FileKind, find};
-use super::kinds::ValueKind;
+use super::kinds::CellKind;
 use super::parquet::{ParquetFile, ParquetScan, footer, pruned_by};
 use super::records::{KindColumns, RecordScan, head, read_options};
 use crate::query::error::QueryError;
@@ -128,9 +128,9 @@ fn open_records(
         head.columns.columns.into_iter().for_each(|(name, kind)| columns.add(&name, kind));
     }
     for (name, _) in files.iter().flat_map(|file| &file.partitions) {
-        columns.add(name, ValueKind::Text);
+        columns.add(name, CellKind::Text);
     }
-    let field = |(name, kind): &(String, ValueKind)| Field::new(name, kind.data_type(), true);
+    let field = |(name, kind): &(String, CellKind)| Field::new(name, kind.data_type(), true);
     let fields = columns.columns.iter().map(field).collect();
     Ok((FileContent::Records(columns), fields, bytes, rows))
 }
