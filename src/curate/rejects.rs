@@ -3,9 +3,11 @@
 use super::commits::CommitLoop;
 use super::error::CurateError;
 use crate::corpus::CorpusWriter;
+use crate::input::path_on_record;
 use crate::model::{Context, Error};
 use crate::store::{CommitRecord, RejectRecord, StoreWriter};
 use serde::Serialize;
+use std::path::Path;
 
 /// Rejects forgotten in one commit.
 const CHUNK: usize = 1 << 20;
@@ -15,9 +17,8 @@ const CHUNK: usize = 1 << 20;
 pub struct RejectSelection {
     /// Only rejects of this source.
     pub source: Option<String>,
-    /// Those of the file of this path, or of the files in this directory; as
-    /// [`Corpus::rejects`](crate::Corpus::rejects)
-    /// tells paths.
+    /// Those of the file of this path, or of the files in this directory. What is not there any more is given as
+    /// [`Corpus::rejects`](crate::Corpus::rejects) tells paths.
     pub path: Option<String>,
 }
 
@@ -37,6 +38,15 @@ pub struct DropRejectsReport {
 }
 
 impl RejectSelection {
+    /// With the path as an ingest has it on record, where something is there.
+    fn on_record(&self) -> Self {
+        let path = self.path.as_ref().map(|given| match path_on_record(Path::new(given)) {
+            Ok(path) if path.exists() => path.to_string_lossy().into_owned(),
+            _ => given.clone(),
+        });
+        Self { source: self.source.clone(), path }
+    }
+
     fn has(&self, record: &RejectRecord) -> bool {
         let is_there = |path: &String| {
             let rest = record.path.strip_prefix(path.as_str());
@@ -78,7 +88,7 @@ pub fn drop_rejects(
     selection: &RejectSelection,
     context: &Context<'_>,
 ) -> Result<DropRejectsReport, CurateError> {
-    let mut report = DropRejectsReport::default();
+    let (selection, mut report) = (selection.on_record(), DropRejectsReport::default());
     if let Some(name) = &selection.source {
         writer.view().expect_source(name)?;
     }

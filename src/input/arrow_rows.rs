@@ -89,6 +89,7 @@ impl RecordColumns {
                 let guess = roles::guess_text_field(fields);
                 Some(guess.ok_or_else(|| ReadError::NoTextField {
                     path: path.to_path_buf(),
+                    record: None,
                     found: roles::field_names_for_message(names.clone()),
                 })?)
             }

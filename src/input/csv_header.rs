@@ -57,6 +57,7 @@ impl CsvHeader {
                 let guess = roles::guess_text_field(listed().map(|name| (name, true)));
                 let found = guess.ok_or_else(|| ReadError::NoTextField {
                     path: path.to_path_buf(),
+                    record: None,
                     found: roles::field_names_for_message(listed()),
                 })?;
                 Some(find(found)?)

@@ -83,10 +83,12 @@ pub enum ReadError {
         line: u64,
     },
     /// No field is named and none has a usual name.
-    #[error("{}: no text field among {found}; {}", path.display(), way_to_text(found))]
+    #[error("{}: {}no text field among {found}; {}", path.display(), of_record(*record), way_to_text(found))]
     NoTextField {
-        /// The file.
+        /// The file, or the name of records of a program.
         path: PathBuf,
+        /// The number of that record, from 0; absent where the columns of a table were looked at.
+        record: Option<u64>,
         /// The fields of its first record, with commas.
         found: String,
     },
@@ -238,6 +240,10 @@ pub(super) fn way_to_text(found: &str) -> String {
     }
 }
 
+fn of_record(number: Option<u64>) -> String {
+    number.map(|number| format!("record {number} (counted from 0): ")).unwrap_or_default()
+}
+
 impl From<ReadError> for Error {
     fn from(error: ReadError) -> Self {
         let (mut kind, mut details) = (ErrorKind::BadInput, ErrorDetails::default());
@@ -245,6 +251,10 @@ impl From<ReadError> for Error {
             ReadError::Interrupted(stop) => return (*stop).into(),
             ReadError::NotFound { .. } | ReadError::NoMatch { .. } => kind = ErrorKind::NotFound,
             ReadError::Remote(remote) => return remote.clone().into(),
+            ReadError::NoTextField { path, record, .. } => {
+                details.file = Some(path.display().to_string());
+                details.record = *record;
+            }
             ReadError::Corrupt { path, offset, .. } => {
                 details.file = Some(path.display().to_string());
                 details.byte = Some(*offset);

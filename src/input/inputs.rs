@@ -141,7 +141,7 @@ impl InputList {
     }
 
     fn add(&mut self, path: &Path) -> Result<(), ReadError> {
-        let absolute = absolute(path)?;
+        let absolute = path_on_record(path)?;
         let metadata = std::fs::metadata(&absolute).map_err(ReadError::io(path, "look at it"))?;
         if !metadata.is_dir() {
             self.add_file(absolute, &metadata);
@@ -300,9 +300,12 @@ impl InputList {
     }
 }
 
-/// Resolves the directory only: caches keep files under meaningless names and link to them under
-/// their real ones, and the real name is what a user knows.
-fn absolute(path: &Path) -> Result<PathBuf, ReadError> {
+/// A path as it is on record. The directory alone is resolved: caches keep files under meaningless names and link to
+/// them under their real ones, and the real name is what a user knows.
+///
+/// # Errors
+/// [`ReadError::Io`] where nothing is there.
+pub fn path_on_record(path: &Path) -> Result<PathBuf, ReadError> {
     let resolved = match (path.parent(), path.file_name()) {
         (Some(parent), Some(name)) => {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };

@@ -313,7 +313,8 @@ impl JsonObjects {
             match guess_field(object) {
                 Ok(Ok(field)) => self.text_field = Some(Arc::from(field)),
                 Ok(Err(found)) => {
-                    return Err(ReadError::NoTextField { path: origin.path.to_path_buf(), found });
+                    let (path, record) = (origin.path.to_path_buf(), Some(origin.number));
+                    return Err(ReadError::NoTextField { path, record, found });
                 }
                 Err(reason) => {
                     return Ok(reject(reason, origin, object, byte_len(object.len())).into());

@@ -55,6 +55,7 @@ pub use folders::{LeftFile, LeftRole, path_fields};
 pub use input_reader::InputReader;
 #[cfg(test)]
 pub use inputs::expand_local;
+pub(crate) use inputs::path_on_record;
 pub use inputs::{InputFile, expand};
 pub use item::{
     CsvOptions, InputFormat, ReadItem, ReadOptions, ResumePoint, SkippedContent, TextUnit,

@@ -285,7 +285,7 @@ fn the_text_field_is_guessed_in_order_whatever_stands_before_it() {
     let error = drain(&mut InputReader::open(&input, &ReadOptions::default()).expect("opens"))
         .expect_err("none")
         .1;
-    let expected = "none.jsonl: no text field among `url`, `title`; name one with `text_field=`";
+    let expected = "none.jsonl: record 0 (counted from 0): no text field among `url`, `title`; name one with `text_field=`";
     assert!(error.to_string().ends_with(expected), "{error}");
     let options = ReadOptions { text_field: Some("title".into()), ..ReadOptions::default() };
     assert_eq!(texts(&read_with(&input, &options)), ["x"]);

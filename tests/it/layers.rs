@@ -45,6 +45,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "decide",
             "output",
             "contamination",
+            "input::path_on_record",
             "query::select",
             "query::compute",
             "query::dependence",

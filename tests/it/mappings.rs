@@ -33,6 +33,20 @@ fn by_id() -> IngestOptions {
     IngestOptions { read, ..IngestOptions::new("web") }
 }
 
+/// Which record has no text was not said.
+#[test]
+fn a_record_without_a_text_is_refused_by_its_number() {
+    let scratch = Scratch::new();
+    make(&scratch.path("corpus"), DedupMode::None, 0.8);
+    let mut writer = writer(&scratch.path("corpus"));
+    let given = vec![Ok(Err("no mapping".to_owned())), good(fields(r#"{"title":"x"}"#))];
+    let error = hand_over(&mut writer, given, &by_id()).unwrap_err();
+    let told = "crawl: record 1 (counted from 0): no text field among `title`; name one";
+    assert!(error.to_string().starts_with(told), "{error}");
+    let details = error.details().unwrap();
+    assert_eq!((details.file.as_deref(), details.record), (Some("crawl"), Some(1)));
+}
+
 #[test]
 fn mappings_are_what_the_lines_of_a_file_are() {
     let scratch = Scratch::new();
@@ -76,7 +90,7 @@ fn what_is_no_record_is_set_aside_with_its_reason() {
     assert_eq!((report.added, report.rejected), (2, 4));
     let error = hand_over(&mut writer, vec![good(fields(r#"{"title":"x"}"#))], &by_id());
     let error = error.unwrap_err().to_string();
-    assert!(error.starts_with("crawl: no text field among `title`"), "{error}");
+    assert!(error.contains("no text field among `title`"), "{error}");
     drop(writer);
     let corpus = reader(&scratch.path("corpus"));
     let rejects = corpus.rejects(10).unwrap().map(Result::unwrap);

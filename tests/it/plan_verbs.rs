@@ -103,6 +103,44 @@ fn builds_from_recipes_wait_for_one_another_and_for_another_writer() {
     assert_eq!(listed(&place).len(), 2);
 }
 
+/// `snapshot create` failed on the lock of a nightly ingest, where `snapshot drop` waited.
+#[test]
+fn what_is_written_in_moments_waits_for_another_writer() {
+    let place = Place::holding(20);
+    let corpus = &place.corpus;
+    corpusdb(&["snapshot", "create", corpus, "first"]).good();
+    corpusdb(&["field", "add", corpus, "stars:int"]).good();
+    corpusdb(&["signals", "add", corpus, "word_count"]).good();
+    let suite = place.scratch.write("suite.jsonl", "{\"question\":\"How deep is it there?\"}\n");
+    corpusdb(&["contamination", "add", corpus, "ours", &suite]).good();
+    let writer = Corpus::options().memory(MEMORY).threads(1).open_writer(corpus).unwrap();
+    let mut children: Vec<_> = [
+        &["snapshot", "create", corpus, "second"][..],
+        &["snapshot", "drop", corpus, "first"],
+        &["field", "drop", corpus, "stars"],
+        &["signals", "drop", corpus, "word_count"],
+        &["contamination", "drop", corpus, "ours"],
+        &["rejects", "drop", corpus],
+    ]
+    .iter()
+    .map(|arguments| {
+        let mut command = command(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+        command.spawn().unwrap()
+    })
+    .collect();
+    std::thread::sleep(Duration::from_millis(400));
+    for child in &mut children {
+        assert!(child.try_wait().unwrap().is_none(), "it waits for the writer");
+    }
+    drop(writer);
+    for child in children {
+        let output = child.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    }
+    sound(corpus);
+}
+
 #[test]
 fn a_row_that_is_shown_is_the_row_that_is_written() {
     let place = Place::holding(60);

@@ -1,8 +1,8 @@
 //! Rejects: set aside once, settled when their record can be read, and the accounts of what was read.
 
 use crate::support::{
-    MEMORY, Random, Scratch, corpusdb, corpusdb_reading, digest, ingest, init, numbers, reader,
-    seeds, sound, sound_digest,
+    MEMORY, Random, Scratch, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers,
+    ran, reader, seeds, sound, sound_digest,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::{Context, Corpus, DedupMode, IngestOptions, IngestReport, Policy};
@@ -360,8 +360,8 @@ fn rejects_are_dropped_by_source_and_path_in_a_commit_of_their_own() {
     corpusdb(&["snapshot", "create", &corpus, "then"]).good();
     let documents = digest(&corpus);
     let dropped = |more: &[&str]| {
-        let ran = corpusdb(&[&["rejects", "drop", &corpus, "--json"], more].concat()).good();
-        let report = ran.json();
+        let given = [&["rejects", "drop", &corpus, "--json"], more].concat();
+        let report = corpusdb(&given).good().json();
         assert_eq!(report["type"], "rejects_drop");
         numbers(&report, ["dropped", "bytes", "left", "commits"])
     };
@@ -371,6 +371,17 @@ fn rejects_are_dropped_by_source_and_path_in_a_commit_of_their_own() {
     // A directory, and not what begins as its name does.
     assert_eq!(dropped(&["--path", &scratch.arg("in")]), [4, 16, 4, 1]);
     assert_eq!(dropped(&["--path", &scratch.arg("in/")]), [0, 0, 4, 0]);
+    // A path of the directory where the command runs, which `.` and what leads back to it are too.
+    let forgotten = |directory: &str, path: &str| {
+        let asked = ["rejects", "drop", &corpus, "--dry-run", "--json", "--path", path];
+        let output = command(&asked).current_dir(scratch.path(directory)).output().unwrap();
+        ran(&asked, output).good().json()["dropped"].as_u64().unwrap()
+    };
+    assert_eq!(
+        ["d.jsonl", "./d.jsonl", ".", "in/.."].map(|path| forgotten("", path)),
+        [2, 2, 4, 4]
+    );
+    assert_eq!(["..", "../in-c.jsonl", "."].map(|path| forgotten("in", path)), [4, 2, 0]);
     assert_eq!(dropped(&["--path", &scratch.arg("d.jsonl"), "--source", "web"]), [0, 0, 4, 0]);
     let told = corpusdb(&["rejects", "drop", &corpus, "--source", "books"]).good().stdout;
     assert_eq!(told, "forgot 2 rejected records (8 B); 2 are left\n");

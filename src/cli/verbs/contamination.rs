@@ -351,6 +351,7 @@ impl Verb for ContaminationDropArgs {
     const PYTHON_BY_HAND: &[&str] = &["name"];
     const EXAMPLES: &[&str] = &["corpusdb contamination drop crawl gsm8k"];
     const STOPS: bool = false;
+    const WAITS: bool = true;
     type On = CorpusWriter;
     type Options = NoOptions;
     type Report = SuiteDropReport;

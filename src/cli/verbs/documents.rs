@@ -12,7 +12,6 @@ use corpusdb::show::{number, one_line, size};
 use corpusdb::{Corpus, CorpusWriter};
 use serde::Serialize;
 use std::io::{BufWriter, Write};
-use std::path::Path;
 
 /// Characters of a text that `sample` shows.
 const SAMPLE: usize = 400;
@@ -421,6 +420,7 @@ impl Verb for RejectsDropArgs {
         "corpusdb rejects drop crawl --path /data/2024",
     ];
     const DRY_RUN: DryRun = DryRun::Copy;
+    const WAITS: bool = true;
     type On = CorpusWriter;
     type Options = NoOptions;
     type Report = DropRejectsReport;
@@ -430,7 +430,7 @@ impl Verb for RejectsDropArgs {
         writer: &mut CorpusWriter,
         call: &VerbCall<'_>,
     ) -> anyhow::Result<DropRejectsReport> {
-        let selection = RejectSelection { source: self.source, path: self.path.map(as_listed) };
+        let selection = RejectSelection { source: self.source, path: self.path };
         Ok(writer.drop_rejects(&selection, &call.context)?)
     }
 }
@@ -443,16 +443,5 @@ impl Report for DropRejectsReport {
         let (dropped, left) = (number(self.dropped), number(self.left));
         let size = size(self.bytes);
         out.line(format!("{verb} {dropped} rejected records ({size}); {left} are left"));
-    }
-}
-
-/// A path as an ingest calls it, where something is there.
-fn as_listed(path: String) -> String {
-    let there = Path::new(&path);
-    let (Some(parent), Some(name)) = (there.parent(), there.file_name()) else { return path };
-    let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
-    match parent.canonicalize() {
-        Ok(parent) if there.exists() => parent.join(name).to_string_lossy().into_owned(),
-        _ => path,
     }
 }

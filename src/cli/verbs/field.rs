@@ -365,6 +365,7 @@ impl Verb for FieldDropArgs {
     const PYTHON: &str = "Writer.fields.drop";
     const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &["corpusdb field drop crawl quality"];
+    const WAITS: bool = true;
     type On = CorpusWriter;
     type Options = NoOptions;
     type Report = FieldDropReport;

@@ -212,6 +212,7 @@ impl Verb for SignalsDropArgs {
     const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] =
         &["corpusdb signals drop crawl word_count", "corpusdb signals drop crawl --set gopher"];
+    const WAITS: bool = true;
     type On = CorpusWriter;
     type Options = NoOptions;
     type Report = SignalsDropReport;

@@ -55,6 +55,7 @@ impl Verb for SnapshotCreateArgs {
     const PYTHON_BY_HAND: &[&str] = &["name"];
     const EXAMPLES: &[&str] = &["corpusdb snapshot create crawl june"];
     const STOPS: bool = false;
+    const WAITS: bool = true;
     type On = CorpusWriter;
     type Options = NoOptions;
     type Report = SnapshotRow;

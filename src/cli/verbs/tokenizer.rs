@@ -235,6 +235,7 @@ impl Verb for TokenizerDropArgs {
     const PYTHON_BY_HAND: &[&str] = ALL_BY_HAND;
     const EXAMPLES: &[&str] = &["corpusdb tokenizer drop crawl old"];
     const STOPS: bool = false;
+    const WAITS: bool = true;
     type On = CorpusWriter;
     type Options = NoOptions;
     type Report = TokenizerDropReport;

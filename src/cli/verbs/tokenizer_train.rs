@@ -227,17 +227,19 @@ pub(super) enum TokenizerExtendAnswer {
 /// A tokenizer that extends another one.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct ExtendReport {
+    /// What became of each term.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    terms: Vec<TermReport>,
     /// The tokenizer.
     #[serde(flatten)]
     tokenizer: TokenizerReport,
-    /// What became of each term.
-    terms: Vec<TermReport>,
 }
 
 /// An extension that came to nothing.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct NothingAdded {
     /// What became of each term.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
     terms: Vec<TermReport>,
     /// The tokenizer that was to be extended.
     base: String,

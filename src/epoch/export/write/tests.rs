@@ -64,7 +64,8 @@ fn options(dir: &Path, format: F, width: Width) -> Options {
         tokenizer: "gpt2".to_owned(),
         unpacked: false,
         plan: "0123456789abcdef0123".to_owned(),
-        columns: recipe::OutputRecipe { format, ..recipe::OutputRecipe::default() }.columns(false, false),
+        columns: recipe::OutputRecipe { format, ..recipe::OutputRecipe::default() }
+            .columns(false, false),
         said: false,
         ignore_loss: false,
     }
