@@ -101,7 +101,8 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     if words.any(|argument| argument == "--json") {
         output::talk_json();
     }
-    let matches = match command().try_get_matches_from(session::escape_names(arguments)) {
+    let command = command_of(arguments);
+    let matches = match command.try_get_matches_from(session::escape_names(arguments)) {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => return refused(&with_way_out(error, arguments)),
         Err(help) => {
@@ -120,11 +121,60 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     }
 }
 
-/// The command with all of its verbs. A family (`dedup`) is made when its first row comes.
+/// How much of a verb is built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum VerbDetail {
+    /// With its arguments.
+    Whole,
+    /// What a list of verbs says of it.
+    About,
+    /// What must be known to say that another word is no verb.
+    Name,
+}
+
+/// The command with all of its verbs.
 fn command() -> Command {
+    command_with(|_| VerbDetail::Whole)
+}
+
+/// The command as far as it is needed to read these arguments, and to say what is wrong with them or print the help that
+/// they ask for. Building all verbs would be half of what a small one costs.
+fn command_of(arguments: &[OsString]) -> Command {
+    let words: Vec<&str> = arguments.iter().skip(1).filter_map(|word| word.to_str()).collect();
+    let is_first =
+        |word: &str| verbs::VERBS.iter().any(|row| row.path.split(' ').next() == Some(word));
+    let before = words.iter().position(|word| is_first(word));
+    let before = before.and_then(|at| words.get(..at));
+    let asks_help = |word: &&str| {
+        *word == "help" || *word == "--help" || (word.starts_with('-') && !word.starts_with("--"))
+    };
+    let is_run = before.is_some_and(|words| !words.contains(&"--") && !words.iter().any(asks_help));
+    let others = match is_run || words == ["--version"] || words == ["-V"] {
+        true => VerbDetail::Name,
+        false => VerbDetail::About,
+    };
+    // A flag that stands before its verb is looked for among those of every verb that is named behind it.
+    command_with(|first| if words.contains(&first) { VerbDetail::Whole } else { others })
+}
+
+/// The command with as much of each verb as is asked for by the first word of its path. A family (`dedup`) is made when
+/// its first row comes.
+fn command_with(detail: impl Fn(&str) -> VerbDetail) -> Command {
     let mut root = Cli::command();
     for row in verbs::VERBS {
-        let verb = row.command();
+        let first = row.path.split(' ').next().unwrap_or_default();
+        let detail = detail(first);
+        if detail != VerbDetail::Whole && row.path != first {
+            if root.find_subcommand(first).is_none() {
+                root = root.subcommand(Command::new(first).about(family_text(first)));
+            }
+            continue;
+        }
+        let verb = match detail {
+            VerbDetail::Whole => row.command(),
+            VerbDetail::About => row.outline().about(row.about()),
+            VerbDetail::Name => row.outline(),
+        };
         root = match row.path.split_once(' ') {
             None => root.subcommand(verb),
             Some((family, _)) => {
@@ -145,13 +195,18 @@ fn command() -> Command {
 
 /// What leads to the verbs of a family, with the first example of each.
 fn family_command(family: &'static str) -> Command {
-    let text = verbs::FAMILIES.iter().find(|(name, _)| *name == family);
-    let text = text.map_or("", |(_, text)| *text);
+    let text = family_text(family);
     let rows = verbs::VERBS.iter().filter(|row| row.path.split(' ').next() == Some(family));
     let examples = rows.filter_map(|row| row.examples.first());
     let examples: String = examples.map(|line| format!("\n  {line}")).collect();
     let made = Command::new(family).about(text).after_help(format!("Examples:{examples}"));
     made.subcommand_required(true).arg_required_else_help(true)
+}
+
+/// What stands above the verbs of a family.
+fn family_text(family: &str) -> &'static str {
+    let text = verbs::FAMILIES.iter().find(|(name, _)| *name == family);
+    text.map_or("", |(_, text)| *text)
 }
 
 /// The verb that was typed, and its arguments.

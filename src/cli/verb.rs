@@ -7,7 +7,7 @@
 use super::keywords;
 use super::output::{self, Output};
 use super::session::CommandSession;
-use super::spelling::{Face, spell_command};
+use super::spelling::{Face, spell, spell_command};
 use anyhow::Context as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use corpusdb::export::OutputError;
@@ -184,6 +184,8 @@ pub trait Verb: clap::Args + Sized + 'static {
     const PYTHON: &'static str = "";
     /// Parameters that the Python method names itself: the generated keywords leave them out.
     const PYTHON_BY_HAND: &'static [&'static str] = &[];
+    /// Whether no list of verbs has it.
+    const IS_HIDDEN: bool = false;
     /// Whether it can be tried out.
     const DRY_RUN: DryRun = DryRun::No;
     /// Whether it looks for a Ctrl-C itself, to stop where nothing is lost.
@@ -320,6 +322,7 @@ pub struct VerbEntry {
     /// Command lines that show it.
     pub examples: &'static [&'static str],
     notes: &'static str,
+    is_hidden: bool,
     /// The Python method.
     pub python: &'static str,
     /// Parameters that the method names itself.
@@ -352,6 +355,7 @@ pub const fn entry<V: Verb>() -> VerbEntry {
         path: V::PATH,
         examples: V::EXAMPLES,
         notes: V::NOTES,
+        is_hidden: V::IS_HIDDEN,
         python: V::PYTHON,
         python_by_hand: V::PYTHON_BY_HAND,
         dry_run: V::DRY_RUN,
@@ -426,9 +430,21 @@ impl VerbEntry {
         self.augmented(Command::new(self.name()))
     }
 
+    /// Its name alone.
+    pub fn outline(&self) -> Command {
+        Command::new(self.name()).hide(self.is_hidden)
+    }
+
+    /// What a list of verbs says of it.
+    pub fn about(&self) -> String {
+        let whole = self.arguments();
+        let text = whole.get_about().map(|text| text.ansi().to_string());
+        spell(&text.unwrap_or_default(), Face::Command, &whole)
+    }
+
     /// With the corpus first, and names spelt as the command has them.
     pub fn command(&self) -> Command {
-        let mut command = Command::new(self.name());
+        let mut command = self.outline();
         if self.on != HandleKind::Nothing {
             let corpus = Arg::new("corpus").value_name("CORPUS").help("The corpus");
             let corpus = corpus.value_parser(clap::value_parser!(PathBuf));

@@ -357,3 +357,85 @@ fn keywords_come_to_the_arguments_of_the_command() {
         assert_eq!(prepared.unwrap().is_dry_run(), verb == "field set");
     }
 }
+
+/// What is built for some arguments says of them what the whole command would.
+#[test]
+fn what_is_built_of_the_command_says_what_the_whole_command_would() {
+    for line in [
+        "",
+        "--help",
+        "-h",
+        "--version",
+        "-V",
+        "--version --help",
+        "help",
+        "help info",
+        "help epoch",
+        "help epoch plan",
+        "help help",
+        "help inof",
+        "--json",
+        "--json --help",
+        "--jsno",
+        "--wher info",
+        "--wher info count",
+        "--where x count",
+        "--",
+        "-- info",
+        "-x info",
+        "--help info",
+        "inof",
+        "inof --help",
+        "inof epoch",
+        "refrence",
+        "info",
+        "info --help",
+        "info -h",
+        "info --version",
+        "info c --jsno",
+        "info c d",
+        "info c --json",
+        "--json info c",
+        "--memory info",
+        "--memory 1GB count c",
+        "count c --wher x",
+        "epoch",
+        "epoch --help",
+        "epoch help",
+        "epoch help plan",
+        "epoch plaan",
+        "epoch plan",
+        "epoch plan c r.toml --epoch 1",
+        "rejects",
+        "rejects --help",
+        "rejects c",
+        "rejects drop --help",
+        "reference --help",
+        "reference pyhton",
+        "completions",
+        "tokenizer train c --vocab-size x",
+    ] {
+        let words = || std::iter::once("corpusdb").chain(line.split_whitespace());
+        let arguments: Vec<std::ffi::OsString> = words().map(Into::into).collect();
+        let told = |command: Command| match command.try_get_matches_from(words()) {
+            Ok(matches) => format!("{matches:?}"),
+            Err(error) => format!("{:?} {}", error.kind(), error.render().ansi()),
+        };
+        assert_eq!(told(super::command_of(&arguments)), told(super::command()), "{line}");
+    }
+}
+
+/// Half of what `--version` took were arguments of verbs that nobody had asked for.
+#[test]
+fn verbs_that_are_not_named_are_built_without_their_arguments() {
+    let arguments = |line: &str, verb: &str| {
+        let words = std::iter::once("corpusdb").chain(line.split_whitespace());
+        let words: Vec<std::ffi::OsString> = words.map(Into::into).collect();
+        let command = super::command_of(&words);
+        command.find_subcommand(verb).map(|verb| verb.get_arguments().count())
+    };
+    assert_eq!(arguments("--version", "ingest"), Some(0));
+    assert_eq!(arguments("info c", "ingest"), Some(0));
+    assert_eq!(arguments("--help", "ingest"), Some(0));
+    assert!(arguments("ingest c", "ingest") > Some(10));
+}

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 pub enum ErrorKind {
     /// A stop that was asked for: what was committed stays, and the same call goes on from there.
     Interrupted,
-    /// A corpus, document, source, tokenizer, snapshot, plan or file that there is not.
+    /// A corpus, document, source, field, tokenizer, snapshot, suite, plan, table, column or file that there is not.
     NotFound,
     /// No stored document has that key.
     KeyNotFound,

@@ -342,7 +342,7 @@ fn tables_and_columns_say_what_they_are() {
     );
     assert!(documents.contains("quality,DOUBLE,true,\"a declared field"));
     let way_out = |table: &str| {
-        let error = sql(&view, &format!("DESCRIBE {table}")).unwrap_err();
+        let error = sql(&view, format!("DESCRIBE {table}")).unwrap_err();
         assert_eq!(error.to_string(), format!("no table `{table}`"));
         error.hint().unwrap().to_string()
     };

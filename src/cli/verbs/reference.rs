@@ -31,7 +31,6 @@ impl Verb for CompletionsArgs {
 
 /// Print what is written from the verbs: their reference, the schema of their reports, files of the Python package.
 #[derive(clap::Args)]
-#[command(hide = true)]
 pub(super) struct ReferenceArgs {
     /// What is printed.
     #[arg(value_enum, default_value_t)]
@@ -54,6 +53,7 @@ enum ReferencePage {
 
 impl Verb for ReferenceArgs {
     const PATH: &str = "reference";
+    const IS_HIDDEN: bool = true;
     const EXAMPLES: &[&str] = &["corpusdb reference", "corpusdb reference schema"];
     type On = ();
     type Options = NoOptions;
