@@ -96,6 +96,7 @@ pub fn silence_contained_panics() {
 /// Runs the command with `arguments` (the first is its own name) and returns the exit code. `program` is the words that
 /// start the command again.
 pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
+    spelling::remember_typed(arguments);
     // Also for what is wrong with the arguments themselves.
     let mut words = arguments.iter().skip(1).take_while(|argument| *argument != "--");
     if words.any(|argument| argument == "--json") {

@@ -11,7 +11,8 @@ use super::verbs::VERBS;
 use clap::Command;
 use clap::builder::StyledStr;
 use std::collections::BTreeMap;
-use std::sync::LazyLock;
+use std::ffi::OsString;
+use std::sync::{LazyLock, OnceLock};
 
 /// Who reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,9 +58,11 @@ fn spell_quoted(text: &str, spell: impl Fn(&str) -> Option<String>) -> String {
 /// An option, with a value or without one; for Python a verb, too.
 fn spell_marked(name: &str, face: Face) -> Option<String> {
     if let Some((field, value)) = name.split_once('=')
-        && let Some(takes_value) = OPTIONS.get(field)
+        && let Some(option) = OPTIONS.get(field)
+        && option.may_have(value)
+        && !is_typed(name)
     {
-        return Some(spell_option(field, value, *takes_value, face));
+        return Some(spell_option(field, value, option.takes_value, face));
     }
     let path = name.strip_prefix("corpusdb ").filter(|_| face == Face::Python)?;
     // `corpusdb check CORPUS --salvage NEW`: the verb is what stands before the first argument.
@@ -119,18 +122,64 @@ fn spell_option(field: &str, value: &str, takes_value: bool, face: Face) -> Stri
     }
 }
 
-/// The options of all verbs, and whether they take values: what users quote may have an equals sign in it, too.
-static OPTIONS: LazyLock<BTreeMap<String, bool>> = LazyLock::new(|| {
+/// What an option of some verb may have as its value.
+#[derive(Default)]
+struct MarkedOption {
+    takes_value: bool,
+    /// The words of a verb whose option has no others.
+    words: Vec<String>,
+    /// Whether a verb has it with values of any kind.
+    is_free: bool,
+}
+
+impl MarkedOption {
+    /// Whether a message of ours can name it with this value. What users quote may have an equals sign in it, too: a
+    /// condition (`source = 'web'` without the spaces), the name of a snapshot.
+    fn may_have(&self, value: &str) -> bool {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,;@\"".contains(c);
+        match value {
+            "" => true,
+            "true" | "false" => !self.takes_value,
+            value if !self.takes_value => value == "True" || value == "False",
+            value => {
+                self.words.iter().any(|word| word == value)
+                    || (self.is_free && value.chars().all(is_plain))
+            }
+        }
+    }
+}
+
+/// The options of all verbs, by their names; what has no flag is in no message.
+static OPTIONS: LazyLock<BTreeMap<String, MarkedOption>> = LazyLock::new(|| {
     let mut found = BTreeMap::new();
     options_of(&super::command(), &mut found);
     found
 });
 
-fn options_of(command: &Command, found: &mut BTreeMap<String, bool>) {
-    for arg in command.get_arguments() {
-        *found.entry(arg.get_id().to_string()).or_default() |= arg.get_action().takes_values();
+fn options_of(command: &Command, found: &mut BTreeMap<String, MarkedOption>) {
+    for arg in command.get_arguments().filter(|arg| arg.get_long().is_some()) {
+        let option = found.entry(arg.get_id().to_string()).or_default();
+        let words = arg.get_possible_values();
+        let takes_value = arg.get_action().takes_values();
+        option.takes_value |= takes_value;
+        option.is_free |= takes_value && words.is_empty();
+        option.words.extend(words.iter().map(|word| word.get_name().to_owned()));
     }
     command.get_subcommands().for_each(|verb| options_of(verb, found));
+}
+
+/// What the user typed at the shell.
+static TYPED: OnceLock<Vec<String>> = OnceLock::new();
+
+/// Keeps what the user typed: where a message quotes a part of it, that is no name of ours.
+pub fn remember_typed(arguments: &[OsString]) {
+    let words = arguments.iter().skip(1).map(|word| word.to_string_lossy().into_owned());
+    TYPED.get_or_init(|| words.collect());
+}
+
+fn is_typed(name: &str) -> bool {
+    !name.ends_with('=')
+        && TYPED.get().is_some_and(|words| words.iter().any(|word| word.contains(name)))
 }
 
 /// `--text-field body` as `text_field="body"`, where it is an option of a verb; what only looks like one stays.

@@ -200,6 +200,9 @@ fn texts_name_options_by_their_fields_and_verbs_by_their_paths() {
             assert!(!text.contains("[default") && !text.contains("]("), "{name}: {text}");
             for quoted in text.split('`').skip(1).step_by(2) {
                 let is_known = spell_name(quoted, Face::Command, &command).is_some()
+                    || quoted
+                        .strip_prefix("corpusdb ")
+                        .is_some_and(|verb| find_verb(verb).is_some())
                     || matches!(quoted, "corpus" | "dry_run")
                     || OTHER_NAMES.contains(&quoted);
                 if !is_known {
@@ -239,6 +242,10 @@ fn a_message_is_spelt_as_the_face_has_it() {
         ("or `memory=5000`", "or --memory 5000", "or `memory=5000`"),
         ("no source `memory`", "no source `memory`", "no source `memory`"),
         ("`x=b` is no size", "`x=b` is no size", "`x=b` is no size"),
+        // Conditions and names of users.
+        ("`source='web' AND nope`", "`source='web' AND nope`", "`source='web' AND nope`"),
+        ("no snapshot `a=c`", "no snapshot `a=c`", "no snapshot `a=c`"),
+        ("no set `format=2`", "no set `format=2`", "no set `format=2`"),
         (
             "no text; name one with --text-field",
             "no text; name one with --text-field",

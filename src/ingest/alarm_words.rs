@@ -135,7 +135,7 @@ fn alarm_words(alarm: &Alarm) -> String {
             pair(example)
         ),
         Alarm::SourceRemoved { source, added, removed, example } => format!(
-            "{} of {} documents of the source {source} were removed as duplicates: if its texts share a template, `corpusdb dedup explain` with a threshold of 0.95 shows what a higher threshold keeps{}",
+            "{} of {} documents of the source {source} were removed as duplicates: if its texts share a template, `corpusdb dedup explain` with `threshold=0.95` shows what a higher threshold keeps{}",
             number(*removed),
             number(*added),
             pair(example)

@@ -55,7 +55,7 @@ pub struct CsvOptions {
     /// Skip rows of a table that begin with this character, such as #.
     #[cfg_attr(feature = "cli", arg(long, value_name = "CHARACTER", value_parser = CsvOptions::parse_delimiter))]
     pub comment: Option<u8>,
-    /// Whether values in double quotes may contain delimiters and line ends. By default they may.
+    /// Double quotes around values that contain delimiters and line ends. By default they are recognised.
     #[cfg_attr(feature = "cli", arg(long = "no-quotes", action = clap::ArgAction::SetFalse))]
     pub quotes: bool,
     /// Whether a value without quotes that is spelled as a number is one, and an empty one null; else all are texts.

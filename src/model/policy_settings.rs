@@ -64,22 +64,22 @@ impl From<Profile> for ProfileName {
 #[derive(Clone, Debug, Default, PartialEq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct DecisionOptions {
-    /// How duplicates are decided. By default the profile's; witness for web, chat and code.
+    /// How duplicates are decided. By default the profile's (witness for web, chat and code), or the corpus's.
     #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub mode: Option<DedupMode>,
-    /// Exact Jaccard similarity of shingles from which a document is a near duplicate. By default the profile's.
+    /// Exact Jaccard similarity of shingles from which a document is a near duplicate. By default the profile's, or the corpus's.
     ///
     /// A threshold other than the profile's also changes the bands: the most rows with which a pair at the threshold is
     /// found with probability 0.99. Give `bands` and `rows` to keep published ones.
     #[cfg_attr(feature = "cli", arg(long, value_name = "T"))]
     pub threshold: Option<f64>,
-    /// Bands of the index, 1 to 256. By default the profile's, or those of `threshold`.
+    /// Bands of the index, 1 to 256. By default those of `threshold`, or the profile's or corpus's.
     #[cfg_attr(feature = "cli", arg(long, value_name = "B", requires = "rows"))]
     pub bands: Option<u32>,
     /// Sketch slots per band; bands times rows are at most the hashes.
     #[cfg_attr(feature = "cli", arg(long, value_name = "R", requires = "bands"))]
     pub rows: Option<u32>,
-    /// Which of two similar documents is kept. By default first.
+    /// Which of two similar documents is kept. By default first, or the corpus's.
     ///
     /// `first` (the one stored first), `longest`, `source-priority:A,B,...` (other sources come last) or `field:NAME`
     /// (the one with the larger number in a declared field).
@@ -88,7 +88,7 @@ pub struct DecisionOptions {
         arg(long, value_name = "first|longest|source-priority:A,B,...|field:NAME")
     )]
     pub keep: Option<KeepOrder>,
-    /// Which documents are compared. By default global.
+    /// Which documents are compared. By default global, or the corpus's.
     #[cfg_attr(feature = "cli", arg(long, value_enum))]
     pub scope: Option<DedupScope>,
     /// How text is split into tokens; a corpus with documents can only change to another version of its own normaliser.
@@ -137,18 +137,18 @@ impl DecisionOptions {
         let mut remarks = Vec::new();
         let near = [("threshold", self.threshold.is_some()), ("bands", self.bands.is_some())];
         for (name, _) in near.iter().filter(|(_, given)| *given && !policy.mode.is_near()) {
-            remarks.push(format!("note: `{name}=` has no effect in mode {}", policy.mode.name()));
+            remarks.push(format!("`{name}=` has no effect in mode {}", policy.mode.name()));
         }
         if policy.mode == DedupMode::Lsh && self.threshold.is_some() {
             remarks.push(
-                "note: mode lsh does not verify similarity: the threshold only sets the bands; mode components verifies"
+                "mode lsh does not verify similarity: the threshold only sets the bands; `mode=components` verifies"
                     .to_owned(),
             );
         }
         let found = policy.detection(policy.threshold);
         if policy.mode.is_near() && self.bands.is_some() && found < 0.9 {
             remarks.push(format!(
-                "note: {} bands of {} rows find a pair of similarity {} with probability {found:.3} only; more bands or fewer rows find more",
+                "{} bands of {} rows find a pair of similarity {} with probability {found:.3} only; more bands or fewer rows find more",
                 policy.bands, policy.rows, policy.threshold
             ));
         }

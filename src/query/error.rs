@@ -112,7 +112,10 @@ pub enum QueryError {
         key: String,
     },
     /// No document has that id.
-    #[error("no document {document}: the corpus holds ids 0 to below {documents}")]
+    #[error("no document {document}: {}", match documents {
+        0 => "the corpus holds none".to_owned(),
+        documents => format!("the corpus holds ids 0 to below {documents}"),
+    })]
     NoDocument {
         /// The id asked for.
         document: DocId,

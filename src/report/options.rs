@@ -7,7 +7,7 @@ pub struct ReportOptions {
     /// The number of a stored plan; the report adds what its first epoch contains.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub plan: Option<u32>,
-    /// Whether excerpts of texts are shown, as examples of duplicates. By default they are.
+    /// Excerpts of texts, as examples of duplicates. By default they are shown.
     #[cfg_attr(feature = "cli", arg(id = "texts", long = "no-texts", action = clap::ArgAction::SetFalse))]
     pub texts: bool,
     /// Sources with a row of duplicates and a distribution of numbers.

@@ -4,7 +4,7 @@ use super::contamination_evidence::{ShownEvidence, print_table};
 use crate::cli::find;
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;
-use crate::cli::verb::{ExitStatus, ListRow, ListReport, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall};
 use corpusdb::contamination::{Rule, SuiteFields};
 use corpusdb::curate::SuiteReport;
 use corpusdb::ingest::ReadOptions;

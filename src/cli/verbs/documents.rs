@@ -397,7 +397,7 @@ impl Verb for RejectsArgs {
 
 /// Delete stored rejects: all, or those of a source or of files.
 ///
-/// Rejects that are still in the files are stored again when these are read from their start.
+/// Rejects that are still in the files are stored again when `ingest` reads these from their start.
 #[derive(clap::Args)]
 pub(super) struct RejectsDropArgs {
     /// Only rejects of this source.

@@ -3,7 +3,7 @@
 use crate::cli::files::read_text;
 use crate::cli::output::Output;
 use crate::cli::verb::{
-    ALL_BY_HAND, CorpusPath, ListRow, ListReport, NoOptions, Report, Verb, VerbCall,
+    ALL_BY_HAND, CorpusPath, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
 };
 use anyhow::Context as _;
 use corpusdb::epoch::{Plan, Planned};
@@ -45,7 +45,7 @@ impl EpochShards {
 
 /// A recipe of a file.
 pub(super) fn read_recipe(path: &Path) -> anyhow::Result<Recipe> {
-    let text = read_text(path).context("the recipe")?;
+    let text = read_text(path)?;
     Recipe::parse(&text).map_err(corpusdb::Error::from).with_context(|| path.display().to_string())
 }
 

@@ -4,7 +4,7 @@ use super::ingest::print_misfits;
 use crate::cli::output::Output;
 use crate::cli::session::stores;
 use crate::cli::verb::{
-    ALL_BY_HAND, DryRun, ExitStatus, ListRow, ListReport, NoOptions, Report, Verb, VerbCall,
+    ALL_BY_HAND, DryRun, ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
 };
 use corpusdb::curate::{ComputedField, FieldReport, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, JoinReport, ReadOptions, misfit_words};

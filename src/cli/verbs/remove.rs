@@ -24,7 +24,7 @@ pub struct RemovalArgs {
     /// Block nothing: the same texts and keys may be ingested again.
     #[arg(long, conflicts_with = "block")]
     no_block: bool,
-    /// The reason, stored with the commit and shown in the table removals of `sql`.
+    /// The reason, stored with the commit, and shown in the table removals of `sql` and in certificates.
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
@@ -57,7 +57,7 @@ pub(super) struct RemoveArgs {
     which: DocumentArgs,
     #[command(flatten)]
     removal: RemovalArgs,
-    /// Also erase the documents, as `purge` does: they cannot be restored.
+    /// Also erase the documents, as `corpusdb purge` does: they cannot be restored.
     #[arg(long)]
     purge: bool,
     /// With `purge`: even if snapshots or plans have the documents.
@@ -212,8 +212,8 @@ fn print_change(is_removal: bool, report: &RemovalReport, out: &mut Output) {
     ));
     if report.copies > 0 {
         out.line(format!(
-            "  {} copies of them remain, {} of these kept: --block similar removes similar texts, too",
-            n(report.copies),
+            "  {} of them, {} of these kept: --block similar removes similar texts, too",
+            count(report.copies, "copy remains", "copies remain"),
             n(report.kept_again)
         ));
     }

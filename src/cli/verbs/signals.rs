@@ -2,7 +2,9 @@
 
 use super::field::PlanNaming;
 use crate::cli::output::Output;
-use crate::cli::verb::{ALL_BY_HAND, DryRun, ListRow, ListReport, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{
+    ALL_BY_HAND, DryRun, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
+};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use corpusdb::curate::{NewField, NewSignals, SignalsReport};
 use corpusdb::query::SignalSummary;

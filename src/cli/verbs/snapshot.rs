@@ -1,7 +1,7 @@
 //! `corpusdb snapshot`: durable names for moments, what they hold, and what changed between them.
 
 use crate::cli::output::{self, Output};
-use crate::cli::verb::{ALL_BY_HAND, ListRow, ListReport, NoOptions, Report, Verb, VerbCall};
+use crate::cli::verb::{ALL_BY_HAND, ListReport, ListRow, NoOptions, Report, Verb, VerbCall};
 use corpusdb::query::{
     ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges, SnapshotDetails, SnapshotDiff,
     SnapshotMoment,

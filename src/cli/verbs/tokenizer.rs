@@ -5,7 +5,7 @@ use crate::cli::files::{read_bytes, write_file};
 use crate::cli::output::{self, Output};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{
-    ALL_BY_HAND, ExitStatus, ListRow, ListReport, NoOptions, Report, Verb, VerbCall,
+    ALL_BY_HAND, ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall,
 };
 use anyhow::Context as _;
 use corpusdb::curate::{TokenizerDetails, TokenizerReport};
@@ -41,8 +41,7 @@ pub(super) struct TokenizerAddArgs {
     /// A special token of a tiktoken rank file.
     #[arg(id = "specials", long = "special", value_name = "TOKEN=ID", requires = "pattern", value_parser = parse_special)]
     specials: Vec<(String, u32)>,
-    /// Whether the kept documents are encoded now. By default they are; else by `tokenizer backfill` or the next
-    /// ingest.
+    /// Encoding of the kept documents now. By default it is done; else by `tokenizer backfill` or the next ingest.
     #[arg(id = "backfill", long = "no-backfill", action = clap::ArgAction::SetFalse)]
     backfill: bool,
 }
@@ -131,7 +130,7 @@ fn parse_special(text: &str) -> Result<(String, u32), String> {
 pub(super) fn note_markers(report: &TokenizerReport, call: &VerbCall<'_>) {
     for (marker, tokens) in &report.ordinary_markers {
         call.note(&format!(
-            "note: {} encodes `{marker}` of a stored chat template as {tokens} ordinary tokens: turn markers cannot be distinguished from content",
+            "{} encodes `{marker}` of a stored chat template as {tokens} ordinary tokens: turn markers cannot be distinguished from content",
             report.tokenizer.name
         ));
     }
@@ -173,7 +172,10 @@ pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
     };
     out.line(format!(
         "{}: {} ids, encoder {}{encoded}{state} ({})",
-        of.name, of.vocab_size, of.backend, of.lineage
+        of.name,
+        number(of.vocab_size.into()),
+        of.backend,
+        of.lineage
     ));
     for (special, documents) in report.special_tokens_in_text.iter().flatten() {
         out.line(format!("  {} documents spell {special}: encoded as text", number(*documents)));

@@ -48,8 +48,7 @@ pub(super) struct TokenizerTrainArgs {
     /// A file with such texts, one a line.
     #[arg(id = "seed_tokens_file", long = "seed-tokens", value_name = "FILE")]
     seed_tokens_file: Option<PathBuf>,
-    /// Whether the kept documents are encoded now. By default they are; else by `tokenizer backfill` or the next
-    /// ingest.
+    /// Encoding of the kept documents now. By default it is done; else by `tokenizer backfill` or the next ingest.
     #[arg(id = "backfill", long = "no-backfill", action = clap::ArgAction::SetFalse)]
     backfill: bool,
     #[command(flatten)]
@@ -206,8 +205,7 @@ pub(super) struct TokenizerExtendArgs {
     /// A new directory for tokenizer.json and the map of new embeddings. By default nothing is written.
     #[arg(long, value_name = "DIR", value_parser = on_disk())]
     out: Option<PathBuf>,
-    /// Whether the kept documents are encoded now. By default they are; else by `tokenizer backfill` or the next
-    /// ingest.
+    /// Encoding of the kept documents now. By default it is done; else by `tokenizer backfill` or the next ingest.
     #[arg(id = "backfill", long = "no-backfill", action = clap::ArgAction::SetFalse)]
     backfill: bool,
     #[command(flatten)]

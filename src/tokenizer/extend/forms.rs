@@ -88,7 +88,7 @@ fn word_behind(base: &Base, before: &str, text: &str) -> Result<Spelled, Tokeniz
     }
     let pieces: Vec<String> = alone.iter().map(|word| format!("`{word}`")).collect();
     let reason = format!(
-        "the pre-tokenizer splits it into {}, and tokens of the model cannot cross such a border; it can become an added token (`added_tokens=`)",
+        "the pre-tokenizer splits it into {}, and tokens of the model cannot cross such a border; it can become an added token",
         pieces.join(" ")
     );
     Ok(Err(NoWord { text: text.to_owned(), reason, is_split: true }))

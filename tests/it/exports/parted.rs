@@ -115,8 +115,10 @@ fn what_has_no_values_to_part_by_is_refused() {
         let asked = ["export", &corpus, "--to", &out, "--format", "jsonl", "--partition-by", by];
         corpusdb(&[&asked, more].concat())
     };
-    parted("quality", &[])
-        .fails(&["cannot partition an export by `quality`", "there are `source`, `language`, `url`"]);
+    parted("quality", &[]).fails(&[
+        "cannot partition an export by `quality`",
+        "there are `source`, `language`, `url`",
+    ]);
     parted("nothing", &[]).fails(&["cannot partition an export by `nothing`"]);
     parted("source,source", &[]).fails(&["twice"]);
     parted("source", &["--columns", "source"]).fails(&["no column is left for the files"]);
