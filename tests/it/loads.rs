@@ -653,7 +653,7 @@ fn a_row_that_cannot_be_true_is_refused_by_file_and_row_and_its_batch_with_it() 
                 row["_removed_shingles"] = less(row, "_removed_shingles");
                 row["_jaccard"] = Value::Null;
             }),
-            "it is said to have",
+            "it should have",
         ),
         (
             near,
@@ -662,7 +662,7 @@ fn a_row_that_cannot_be_true_is_refused_by_file_and_row_and_its_batch_with_it() 
                 row["_cluster"] = other_kept.clone();
                 row["_witness_source"] = good[at("kept", 0)]["source"].clone();
             }),
-            "its witness is said to have",
+            "its witness should have",
         ),
         (
             near,

@@ -208,7 +208,7 @@ fn a_plan_stays_the_same_bytes_whatever_happens_to_fields() {
     let scores = place.scratch.write("scores.jsonl", scores);
     field("set", &["--from", &scores, "--on", "id", "--columns", "score"]).good();
     assert!(built("set") == before);
-    field("drop", &["score"]).fails(&["recipes of plans 1 name field `score`", "--force"]);
+    field("drop", &["score"]).fails(&["recipes of plans 1 use field `score`", "--force"]);
     let dropped = field("drop", &["score", "--force", "--json"]).good().json();
     assert_eq!(dropped["plans"][0]["plan"], 1);
     assert!(dropped["plans"][0]["snapshot"].is_string());

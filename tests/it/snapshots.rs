@@ -106,7 +106,7 @@ fn every_change_is_told_with_its_reason() {
     let text = snapshot(&["diff"], &place.corpus, &["june", "now"]).good().stdout;
     for word in [
         "june (commit ",
-        "2 removed, with 0 kept again and 2 added",
+        "2 removed + 0 kept again + 2 added",
         "in all:",
         "source news:",
         "removed: superseded",

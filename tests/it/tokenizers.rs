@@ -505,7 +505,7 @@ fn a_name_is_looked_at_before_the_work_and_what_was_interrupted_is_run_again() {
     let nowhere = place.scratch.arg("nowhere/else");
     place
         .tokenizer("extend", &["own", "y", "--term", "zyxwvu", "--out", &nowhere])
-        .fails(&["is no directory"]);
+        .fails(&["is not a directory"]);
     assert_eq!(place.tokenizer("list", &["--json"]).good().json_lines().len(), 2);
 }
 
