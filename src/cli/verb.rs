@@ -241,7 +241,7 @@ pub trait Report: Serialize + schemars::JsonSchema + Sized + 'static {
     }
 }
 
-/// What a verb answers that lists things: in JSON a line each.
+/// The answer of a verb that lists things: in JSON one line each.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]

@@ -10,11 +10,11 @@ use serde::Serialize;
 pub struct Excerpt {
     /// Bytes of the text before it.
     pub from: u64,
-    /// What stands there.
+    /// The text of the excerpt.
     pub text: String,
-    /// What is marked of it: bytes of `text`, from and up to, ascending.
+    /// Marked ranges: bytes of `text`, from and up to, ascending.
     pub marks: Vec<ByteSpan>,
-    /// Whether the text goes on behind it.
+    /// Whether the text continues after it.
     pub more: bool,
 }
 

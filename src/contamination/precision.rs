@@ -5,7 +5,7 @@ use serde::Serialize;
 /// 97.5 % of a normal distribution are below it.
 const Z: f64 = 1.959_963_984_540_054;
 
-/// The share of pairs of an item and a text that are what a rule says, of those that somebody decided about.
+/// The precision of a rule: the share of accepted pairs among the pairs of an item and a text with a verdict.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -16,10 +16,9 @@ pub struct Precision {
     pub rejected: u64,
     /// The share of those accepted.
     pub estimate: f64,
-    /// From where on the share of all pairs is, in 95 of 100 cases (Wilson), if those decided about were drawn by
-    /// chance.
+    /// Lower bound of the 95 % interval (Wilson) of the share among all pairs, if the judged ones were drawn at random.
     pub low: f64,
-    /// Up to where it is.
+    /// Upper bound of the interval.
     pub high: f64,
 }
 

@@ -20,7 +20,7 @@ const PIECE: usize = 32;
 /// Documents searched in one commit, at most; fewer where they are long.
 const CHUNK: u64 = 1 << 16;
 
-/// What became of a suite that was added.
+/// The result of adding a suite.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -33,7 +33,7 @@ pub struct SuiteReport {
     pub weak: u64,
     /// Items without any part long enough to search for.
     pub unsearchable: u64,
-    /// Distinct n-grams that are looked for.
+    /// Distinct n-grams that are searched for.
     pub grams: u64,
     /// Stored documents that were searched for it now.
     pub searched: u64,
@@ -56,7 +56,7 @@ pub struct Judgement {
     pub verdict: Option<SuiteVerdict>,
 }
 
-/// What became of judgements.
+/// The result of storing verdicts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -65,9 +65,9 @@ pub struct JudgeReport {
     pub accepted: u64,
     /// and pairs that were rejected.
     pub rejected: u64,
-    /// Verdicts that were taken back.
+    /// Verdicts that were deleted.
     pub withdrawn: u64,
-    /// Of all these, those that were so before.
+    /// Of all these, verdicts that existed already.
     pub unchanged: u64,
 }
 

@@ -48,7 +48,7 @@ impl NewField {
     }
 }
 
-/// What became of a field that was added or computed.
+/// The result of adding or computing a field.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -57,19 +57,19 @@ pub struct FieldReport {
     pub field: String,
     /// Its type.
     pub kind: &'static str,
-    /// Where in the metadata its values stand.
+    /// The path of its values in the metadata.
     pub member: String,
-    /// Documents looked at, those before an interrupt included.
+    /// Documents processed, also before an interrupt.
     pub documents: u64,
     /// Documents of these that have a value.
     pub values: u64,
-    /// Documents of these whose value is of another type, which counts as none.
+    /// Documents of these with a value of another type, which counts as null.
     pub ill_typed: u64,
     /// Documents whose value was changed by it.
     pub changed: u64,
-    /// Where the keep order goes by the field: documents that are kept now and were not, counted once a commit.
+    /// If the keep order uses the field: newly kept documents, counted once per commit.
     pub kept_again: u64,
-    /// Likewise those that were kept and are not any more.
+    /// Likewise documents that are no longer kept.
     pub no_longer_kept: u64,
     /// How many commits were made.
     pub commits: u64,

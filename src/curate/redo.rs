@@ -67,9 +67,9 @@ pub struct RedoSource {
     pub kept_before: u64,
     /// Documents kept after.
     pub kept_after: u64,
-    /// Documents that were kept and are not kept any more.
+    /// Documents that are no longer kept.
     pub newly_removed: u64,
-    /// Documents that are kept now and were not kept before.
+    /// Documents that are newly kept.
     pub newly_kept: u64,
     /// UTF-8 bytes of kept texts before.
     pub bytes_before: u64,

@@ -22,16 +22,16 @@ pub struct RejectSelection {
     pub path: Option<String>,
 }
 
-/// What became of a request to forget rejected records.
+/// The result of deleting rejects.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct DropRejectsReport {
-    /// Rejected records that were forgotten.
+    /// Rejects that were deleted.
     pub dropped: u64,
     /// Their bytes, as many as were stored.
     pub bytes: u64,
-    /// Rejected records that are left.
+    /// Rejects that remain.
     pub left: u64,
     /// How many commits were made.
     pub commits: u64,

@@ -28,7 +28,7 @@ const MOST: usize = 4096;
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RemovalReport {
-    /// Documents asked for.
+    /// Documents selected.
     pub selected: u64,
     /// Of these, removed (or restored) now.
     pub changed: u64,
@@ -36,15 +36,14 @@ pub struct RemovalReport {
     pub unchanged: u64,
     /// Other documents of the same text or key that are blocked now; on `restore`, still blocked.
     pub blocked: u64,
-    /// Documents that are kept now and were not: the restored ones, and others whose witness went.
+    /// Newly kept documents: restored ones, and others whose witness was removed.
     pub kept_again: u64,
-    /// On a removal, copies of its documents that stand: those that are kept in their place, and the duplicates of
-    /// these.
-    /// None when what is similar is blocked.
+    /// On a removal, remaining copies of its documents: those kept in their place, and the duplicates of these. 0 if
+    /// similar texts are blocked.
     pub copies: u64,
-    /// On `restore`, of the restored ones: a purge that was stopped would have erased them, and goes on without them.
+    /// On `restore`, of the restored ones: those of an interrupted purge, which continues without them.
     pub spared: u64,
-    /// Documents that are not kept any more, the selected ones included.
+    /// Documents that are no longer kept, with the selected ones.
     pub no_longer_kept: u64,
     /// Candidates, verifications and limits met.
     pub dedup: DecisionCounts,

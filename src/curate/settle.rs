@@ -26,9 +26,9 @@ pub struct SettleReport {
     pub crowded: u64,
     /// Of these, decided again with all candidates: their marks are gone.
     pub settled: u64,
-    /// Documents that are kept now and were not.
+    /// Newly kept documents.
     pub kept_again: u64,
-    /// Documents that were kept and are not any more: duplicates that had been passed over.
+    /// Documents that are no longer kept: duplicates that had been missed.
     pub no_longer_kept: u64,
     /// How many commits were made.
     pub commits: u64,

@@ -21,12 +21,12 @@ pub struct NewSignals {
     pub batch: u64,
 }
 
-/// What became of signals that were added.
+/// The result of adding signals.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SignalsReport {
-    /// The signals that were asked for, in their order.
+    /// The requested signals, in their order.
     pub signals: Vec<&'static str>,
     /// Those of them that were stored before.
     pub known: Vec<&'static str>,

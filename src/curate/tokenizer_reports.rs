@@ -12,7 +12,7 @@ use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// What is stored about a tokenizer.
+/// A registered tokenizer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -23,7 +23,7 @@ pub struct TokenizerDescription {
     pub vocab_size: u32,
     /// blake3 of its `tokenizer.json`, in hexadecimal.
     pub hash: String,
-    /// Where it came from, in words.
+    /// Its origin, in words.
     pub lineage: String,
     /// The encoder that is used, in words.
     pub backend: String,
@@ -75,19 +75,18 @@ pub struct TokenizerReport {
     /// What is stored about it.
     #[serde(flatten)]
     pub tokenizer: TokenizerDescription,
-    /// Tokens that were stored; none where nothing was to be encoded.
+    /// Tokens that were stored; none if there was nothing to encode.
     pub encoded_tokens: Option<u64>,
     /// Documents whose texts were encoded.
     pub encoded_documents: Option<u64>,
     /// Documents whose ids were taken over from the tokenizer that this one extends.
     pub copied_documents: Option<u64>,
-    /// Documents among these that spell a special token, which was encoded as the text that it is, by token.
+    /// Documents among these that spell a special token, which was encoded as plain text, by token.
     pub special_tokens_in_text: Option<BTreeMap<String, u64>>,
-    /// Documents whose texts it refused: they count as encoded, to no tokens.
+    /// Documents whose texts it refused: they count as encoded, with no tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedTexts>,
-    /// What the templates of stored conversations set turns apart with that is ordinary text to it, each with how many
-    /// tokens it becomes.
+    /// Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ordinary_markers: Vec<(String, usize)>,
 }
@@ -125,7 +124,7 @@ impl TokenizerReport {
     }
 }
 
-/// A tokenizer, the one that it extends, and how it came about.
+/// A tokenizer, the one that it extends, and its origin.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -135,7 +134,7 @@ pub struct TokenizerDetails {
     pub tokenizer: TokenizerDescription,
     /// The tokenizer that it extends, when that is stored here.
     pub base: Option<String>,
-    /// Every decision of its training or of its extension, as they were stored; none where it came from outside.
+    /// Every stored decision of its training or extension; none if it was added from files.
     #[cfg_attr(feature = "cli", schemars(with = "Option<TokenizerDecisions>"))]
     pub decisions: Value,
 }
@@ -160,7 +159,7 @@ pub struct TrainedTokenizer {
     /// The tokenizer.
     #[serde(flatten)]
     pub tokenizer: TokenizerReport,
-    /// Everything that decided it, and what it came to.
+    /// Everything that decided it, and the result.
     pub decisions: TrainingRecord,
 }
 

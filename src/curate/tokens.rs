@@ -29,11 +29,11 @@ pub struct ShownTokens {
 pub struct ShownToken {
     /// The id of the token.
     pub id: u32,
-    /// What it stands for; of tokens that share a character, the first has it.
+    /// Its text; if tokens share a character, the first one has it.
     pub text: String,
     /// Whether it is trained on.
     pub trained: bool,
-    /// What it counts in the loss; 0 when it is not trained on.
+    /// Its weight in the loss; 0 if it is not trained on.
     pub weight: f32,
 }
 impl Corpus {

@@ -38,7 +38,7 @@ pub struct TrainingTexts {
     pub sample_bytes: Option<u64>,
 }
 
-/// Everything that decided a trained tokenizer, and what it came to.
+/// Everything that decided a trained tokenizer, and the result.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -49,7 +49,7 @@ pub struct TrainingRecord {
     pub release: String,
     /// The options of the training, with all defaults.
     pub options: TrainOptions,
-    /// The texts asked for.
+    /// The selected texts.
     pub on: TrainingTexts,
     /// The commit whose documents these were.
     pub commit: u64,
@@ -63,7 +63,7 @@ pub struct TrainingRecord {
     pub selection: String,
     /// blake3 of the `tokenizer.json`.
     pub hash: String,
-    /// What became of the counts, by group.
+    /// The counts and their treatment, by group.
     pub report: TrainReport,
     /// Bytes of text for a token, in the order of the report's groups; none without a token.
     pub bytes_per_token: Vec<Option<f64>>,
@@ -96,7 +96,7 @@ pub enum ExtensionSource<'a> {
     Growth(GrowthOptions, Option<&'a str>),
 }
 
-/// Everything that decided an extended tokenizer, and what it came to.
+/// Everything that decided an extended tokenizer, and the result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -109,7 +109,7 @@ pub struct ExtensionRecord {
     pub base_hash: String,
     /// The commit at which it was.
     pub commit: u64,
-    /// New tokens that were asked of a growth; none where terms were given.
+    /// Number of new tokens requested of a growth; none if terms were given.
     pub grow: Option<u32>,
     /// The SQL condition of the documents that it grew on; none: all kept ones.
     #[serde(rename = "where")]
@@ -120,7 +120,7 @@ pub struct ExtensionRecord {
     pub max_token_length: Option<usize>,
     /// Whether terms that the pre-tokenizer splits became added tokens.
     pub added_tokens: bool,
-    /// What became of the terms.
+    /// The result of each term.
     pub terms: TermCounts,
     /// How many ids are new.
     pub new_ids: usize,

@@ -133,17 +133,17 @@ pub struct DecisionCounts {
     pub compared: u64,
     /// Candidates whose texts were compared.
     pub verified: u64,
-    /// Crowded buckets that were read only in part, because memory does not hold their members.
+    /// Crowded buckets that were read only in part, because their members do not fit into memory.
     pub capped: u64,
     /// Documents whose decision left candidates out: they are marked until they are settled.
     pub crowded: u64,
     /// Stored documents decided again because their neighbourhood changed.
     pub reconsidered: u64,
-    /// Members of buckets that were read, those passed over included.
+    /// Members of buckets that were read, with skipped ones.
     pub members: u64,
     /// Blocks of standings that were read: of one block once a commit.
     pub standings: u64,
-    /// Texts compared with documents that left in the same commit, to tell whose place newcomers took.
+    /// Texts compared with documents that left in the same commit, to find whose place new ones took.
     pub heirs: u64,
 }
 

@@ -11,7 +11,7 @@ const VERSION: u32 = 1;
 /// Name of the manifest in a directory. Hidden, so that who reads the directory reads documents alone.
 pub(super) const MANIFEST_FILE: &str = ".manifest.json";
 
-/// What an export is: a pure function of the corpus at its commit and of what was asked for.
+/// The manifest of an export: a pure function of the corpus at its commit and of the options.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -20,14 +20,14 @@ pub struct ExportManifest {
     pub version: u32,
     /// `documents`, or `duplicates`.
     pub rows_are: String,
-    /// The commit that the corpus stood at.
+    /// The last commit of the corpus.
     pub commit: u64,
     /// The snapshot whose documents these are, where one was named.
     pub snapshot: Option<String>,
     /// The condition, as it was given.
     #[serde(rename = "where")]
     pub condition: Option<String>,
-    /// Whether documents of any standing were asked for, not only kept ones.
+    /// Whether documents of any standing were exported, not only kept ones.
     pub all: bool,
     /// The form of the files.
     pub format: String,
@@ -39,7 +39,7 @@ pub struct ExportManifest {
     pub partition_by: Vec<String>,
     /// Bytes at which a file ends; none: there is one file.
     pub shard_bytes: Option<u64>,
-    /// What stands behind each text of the text format.
+    /// The text after each document, in the text format.
     pub separator: Option<String>,
     /// Rows of all files.
     pub rows: u64,
@@ -75,7 +75,7 @@ pub struct ExportedFile {
     pub rows: u64,
     /// blake3 of its bytes, in hexadecimal.
     pub blake3: String,
-    /// The values that its directory stands for, where the export is parted; null: documents without a value.
+    /// The values of its directory, if the export is partitioned; null: documents without a value.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub partition: BTreeMap<String, Option<String>>,
 }

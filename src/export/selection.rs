@@ -8,14 +8,14 @@ use crate::store::{View, system_fields};
 use roaring::RoaringTreemap;
 use serde::Serialize;
 
-/// What an export would be of.
+/// An estimate of what an export would write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ExportEstimate {
     /// Documents, or removed ones with a witness.
     pub documents: u64,
-    /// Bytes of their texts, as they are.
+    /// Bytes of their texts, uncompressed.
     pub text_bytes: u64,
 }
 

@@ -7,30 +7,30 @@ use std::collections::BTreeMap;
 /// Files that are named at most, of those that are the same.
 const NAMED: u64 = 1000;
 
-/// The files of an ingest: `seen` is `read + unchanged + left`. Records that a program hands over are none.
+/// The files of an ingest: `seen` is `read + unchanged + left`. Records from a program are not counted here.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct FileTally {
-    /// Files that the arguments stand for. Of a hidden folder, or a corpus in a folder, it alone is counted.
+    /// Files of the arguments. A hidden folder, or a corpus in a folder, counts as one.
     pub seen: u64,
     /// Read to their end.
     pub read: u64,
-    /// Not read, since they are what they were.
+    /// Not read, since they are unchanged.
     pub unchanged: u64,
     /// Not read, or not to their end.
     pub left: u64,
     /// The first thousand of each role, with the reason.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub left_files: Vec<LeftFile>,
-    /// Of those read, compressed ones with bytes behind their last frame that belong to none: these were left.
+    /// Of those read, compressed ones with bytes after their last frame, which were skipped.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub trailing: Vec<String>,
-    /// Of those read, HTML pages that were taken as they are, with their tags.
+    /// Of those read, HTML pages that were ingested with their tags.
     pub pages: u64,
     /// The first of these.
     #[serde(skip)]
     pub(super) first_page: Option<String>,
-    /// Those left, by what they are.
+    /// Files left out, by role.
     #[serde(skip)]
     roles: BTreeMap<LeftRole, u64>,
 }

@@ -280,20 +280,20 @@ pub struct JoinReport {
     pub matched: u64,
     /// Documents with a changed value, counted once per commit.
     pub changed: u64,
-    /// Where the keep order goes by one of the fields: documents that are kept now and were not, counted once a commit.
+    /// If the keep order uses one of the fields: newly kept documents, counted once per commit.
     pub kept_again: u64,
-    /// Likewise those that were kept and are not any more.
+    /// Likewise documents that are no longer kept.
     pub no_longer_kept: u64,
-    /// Documents that had those values already, counted once a commit.
+    /// Documents that had those values already, counted once per commit.
     pub unchanged: u64,
-    /// Records without a value: passed over.
+    /// Records without a value, which are skipped.
     pub without_value: u64,
-    /// Values that the types of the fields cannot hold, by field: passed over, and what documents have stays.
+    /// Values that the types of the fields cannot hold, by field: they are skipped, and documents keep their values.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub misfits: BTreeMap<String, FieldMisfits>,
     /// Records that name no stored document.
     pub unknown: u64,
-    /// Some of what they name.
+    /// Examples of what they name.
     pub unknown_examples: Vec<String>,
     /// How many commits were made.
     pub commits: u64,

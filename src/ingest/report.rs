@@ -49,38 +49,38 @@ pub struct IngestReport {
     pub empty: u64,
     /// Records seen before with the same content, and those of files skipped unread.
     pub unchanged: u64,
-    /// Of the unchanged, those of files skipped unread, and those in front of what was read of a file.
+    /// Of the unchanged, those of files skipped unread, and those before the place where a file was continued.
     pub unchanged_unread: u64,
     /// Of the added, those that superseded an earlier document of their key.
     pub updated: u64,
-    /// Records whose text or key was purged: nothing of them is stored.
+    /// Records whose text or key was purged: they are not stored.
     #[serde(skip_serializing_if = "is_zero")]
     pub purged: u64,
-    /// Records set aside as unreadable and not known as such before.
+    /// Records rejected now, and not before.
     pub rejected: u64,
-    /// Records read that are set aside since an earlier ingest.
+    /// Records read that an earlier ingest rejected, too.
     pub rejected_before: u64,
-    /// Rejects of earlier readings of these files that were deleted: their records could be read now, were passed over
+    /// Rejects of earlier readings of these files that were deleted: their records could be read now, were skipped
     /// or are not there any more.
     pub rejects_settled: u64,
-    /// Of the records read, those that the condition of the ingest let pass by.
+    /// Of the records read, those that do not meet the condition of the ingest.
     pub filtered: u64,
-    /// What became of the files.
+    /// Counts of files.
     pub files: FileTally,
-    /// What of web archives is not text, and was passed over.
+    /// Contents of web archives that are not text, and were skipped.
     #[serde(skip_serializing_if = "SkippedContent::is_nothing")]
     pub passed: SkippedContent,
-    /// Columns of tables that were left, each with its type, since their values have no form in JSON.
+    /// Columns of tables that were skipped, each with its type, since JSON cannot represent their values.
     #[serde(skip)]
     pub(super) left_columns: BTreeSet<String>,
-    /// Numbers that JSON does not know (`NaN`, `Infinity`) among the fields of added documents, where they are null.
+    /// Numbers that JSON cannot represent (`NaN`, `Infinity`) among the fields of added documents, where they are null.
     #[serde(skip_serializing_if = "is_zero")]
     pub not_finite: u64,
     /// Tokens encoded, by tokenizer.
     pub tokens: BTreeMap<String, u64>,
-    /// Documents that spell a special token, which was encoded as the text that it is: by tokenizer, by token.
+    /// Documents that spell a special token, which was encoded as plain text: by tokenizer, by token.
     pub special_tokens_in_text: BTreeMap<String, BTreeMap<String, u64>>,
-    /// Documents whose texts a tokenizer refused, by tokenizer: they are stored, without ids of it.
+    /// Documents whose texts a tokenizer refused, by tokenizer: they are stored without its ids.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub refused: BTreeMap<String, RefusedTexts>,
     /// Values of new documents that the types of their declared fields cannot hold, by field: they stay in the metadata
@@ -97,7 +97,7 @@ pub struct IngestReport {
     pub policy: String,
     /// Candidates, verifications and limits met.
     pub dedup: DecisionCounts,
-    /// What a careful person looks at before going on.
+    /// Findings to look at before you continue.
     pub alarms: Vec<Alarm>,
     /// Where the time went.
     pub stages: StageSeconds,
@@ -157,7 +157,7 @@ pub struct FieldMisfits {
     pub values: u64,
     /// The first of them, as JSON spells it, cut to 60 characters.
     pub example: String,
-    /// The file that it stands in.
+    /// The file that contains it.
     pub file: String,
     /// Its record there, counted from 0.
     pub record: u64,
@@ -211,13 +211,13 @@ pub struct CrowdedPair {
     pub other_text: String,
 }
 
-/// Something that a careful person looks at before going on.
+/// A finding to look at before you continue.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "kind")]
 #[non_exhaustive]
 pub enum Alarm {
-    /// The source lost more than a set share of what was added.
+    /// More than a limit of the added documents were removed as duplicates.
     RemovedShare {
         /// How many documents the ingest added.
         added: u64,
@@ -226,7 +226,7 @@ pub enum Alarm {
         /// A pair that shows what was taken for a duplicate.
         example: Option<AlarmPair>,
     },
-    /// Of one of its sources hardly anything is left.
+    /// Nearly all documents of one source were removed as duplicates.
     SourceRemoved {
         /// The source.
         source: String,
@@ -243,7 +243,7 @@ pub enum Alarm {
         records: u64,
         /// The first of them: file and number, and why.
         first: String,
-        /// What most likely mends most of them, where that is known.
+        /// The most likely way out for most of them, if one is known.
         mend: Option<String>,
     },
     /// More than a tenth of at least 100 records were rejected.
@@ -256,31 +256,31 @@ pub enum Alarm {
         alike: u64,
         /// The first of these: file and number, and why.
         first: String,
-        /// What most likely mends these, where that is known.
+        /// The most likely way out for these, if one is known.
         mend: Option<String>,
     },
-    /// Files that are cut off, damaged or cannot be read: what stood before the damage was read.
+    /// Files that are truncated, damaged or unreadable: the records before the damage were read.
     DamagedFiles {
         /// How many.
         files: u64,
         /// The first of them, and why.
         first: String,
     },
-    /// Files without records of the kind that is read, beside others.
+    /// Files without records of the expected form, beside others.
     ForeignFiles {
         /// How many.
         files: u64,
         /// The first of them, and why.
         first: String,
     },
-    /// HTML pages were taken as texts, with their tags and scripts.
+    /// HTML pages were ingested as text, with their tags and scripts.
     HtmlFiles {
         /// How many.
         files: u64,
         /// The first of them.
         first: String,
     },
-    /// Compressed files with bytes behind their last frame that belong to none.
+    /// Compressed files with bytes after their last frame.
     TrailingBytes {
         /// How many.
         files: u64,
@@ -295,10 +295,10 @@ pub enum Alarm {
         missing: u64,
         /// The first of these: file and number, and why.
         first: String,
-        /// What most likely mends these.
+        /// The most likely way out.
         mend: Option<String>,
     },
-    /// What the chat template sets turns apart with is ordinary text to a tokenizer.
+    /// A turn marker of the chat template is ordinary text to a tokenizer.
     MarkerAsText {
         /// The name of the tokenizer.
         tokenizer: String,
@@ -309,12 +309,12 @@ pub enum Alarm {
     },
     /// Arguments of tool calls came as JSON texts, and the chat template quoted them a second time.
     QuotedArguments {
-        /// Conversations in which it did.
+        /// Conversations with such arguments.
         conversations: u64,
         /// The first of them: its file and number.
         first: String,
     },
-    /// Conversations were removed as similar by their whole text, the system prompts that they share included.
+    /// Conversations were removed as similar by their whole text, with shared system prompts.
     WholeChats {
         /// How many documents the ingest added.
         added: u64,
@@ -360,12 +360,12 @@ pub enum Alarm {
         /// How many.
         pages: u64,
     },
-    /// Columns of tables whose values have no form in JSON, and which were left.
+    /// Columns of tables that were skipped, since JSON cannot represent their values.
     ColumnsLeft {
         /// Each with its type.
         columns: Vec<String>,
     },
-    /// Objects of a bucket that were left, since no request can ask for them by their names.
+    /// Objects of a bucket that were skipped, since no request can name them.
     ObjectsLeft {
         /// How many.
         objects: u64,
@@ -381,11 +381,11 @@ pub enum Alarm {
     FieldAbsent {
         /// The field.
         field: String,
-        /// Where in the records its values would stand.
+        /// The path of its values in the records.
         member: String,
         /// How many documents the ingest added.
         documents: u64,
-        /// A field of the records whose name is much like it.
+        /// A field of the records with a similar name.
         similar: Option<String>,
     },
     /// At least half of the values of a declared field are of another type.
@@ -404,9 +404,9 @@ pub enum Alarm {
         /// A pair of it.
         example: Option<AlarmPair>,
     },
-    /// Crowded buckets did not fit into memory, and decisions left candidates out.
+    /// Members of crowded buckets did not fit into memory, and decisions left candidates out.
     Crowded {
-        /// Documents whose decision did.
+        /// Documents with such a decision.
         documents: u64,
         /// A pair that was not compared, if one is known.
         example: Option<CrowdedPair>,

@@ -11,7 +11,7 @@ use crate::model::{HIVE_NULL, percent_decoded};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// Why a file was left, or not read to its end.
+/// Why a file was left out, or not read to its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
 #[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
@@ -20,7 +20,7 @@ pub enum LeftRole {
     Hidden,
     /// A pattern of `--exclude` matches it.
     Excluded,
-    /// A program marks by it that it has written the others.
+    /// A marker by which a program says that it wrote the other files.
     Marker,
     /// It describes the data beside it.
     Description,
@@ -32,13 +32,13 @@ pub enum LeftRole {
     Unreachable,
     /// It has no bytes.
     Empty,
-    /// It holds no records of the kind that is read.
+    /// It has no records of the expected form.
     Foreign,
-    /// It is cut off, damaged or cannot be read; what stood before the damage was read.
+    /// It is truncated, damaged or unreadable; the records before the damage were read.
     Damaged,
 }
 
-/// A file of a folder that was left, or not read to its end.
+/// A file that was left out, or not read to its end.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct LeftFile {

@@ -252,13 +252,13 @@ pub struct ResumePoint {
     pub prefix: [u8; 32],
 }
 
-/// What of an input was not a document, and no reject either.
+/// Contents of an input that are neither documents nor rejects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct SkippedContent {
     /// HTML pages of web archives, whose text is to be extracted first.
     pub html: u64,
-    /// Answers in web archives that a page is not there, or not any more (404, 410).
+    /// Responses in web archives that say a page is missing or gone (404, 410).
     #[serde(skip_serializing_if = "is_zero")]
     pub gone: u64,
     /// Other contents of web archives that are not text: images, programs, answers that report an error.

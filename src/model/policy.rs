@@ -348,13 +348,12 @@ impl Profile {
     }
 }
 
-/// Everything that decides which documents are duplicates. Fixed at `init`; a re-decision may change
-/// mode, threshold, bands, keep order, scope and the version of the normaliser, nothing else that sketches were made
-/// with.
+/// Everything that decides which documents are duplicates. Fixed at `init`; `dedup redo` may change mode, threshold,
+/// bands, keep order, scope and the version of the normaliser, but no other setting of sketches.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct Policy {
-    /// The settings this one began as.
+    /// The profile from which this policy started.
     #[serde(default)]
     pub profile: Profile,
     /// How duplicates are decided.

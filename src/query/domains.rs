@@ -36,7 +36,7 @@ pub struct Domains {
     pub largest: Vec<DomainStats>,
 }
 
-/// What the kept documents of a domain come to.
+/// Counts of the kept documents of a domain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

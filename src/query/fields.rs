@@ -19,14 +19,14 @@ pub struct FieldSummary {
     pub name: String,
     /// Its type: `keyword`, `int`, `float`, `bool` or `timestamp`.
     pub kind: &'static str,
-    /// `declared`; `fed`: declared, and every document that comes is given the value of its expression; `filling`: an
-    /// addition of it was interrupted, and it is not seen before it is run to its end.
+    /// `declared`; `fed`: declared, and every new document gets the value of its expression; `filling`: its addition
+    /// was interrupted, and no query sees it until that is finished.
     pub state: &'static str,
-    /// Documents that have a value, kept or not; while it is filled, those so far.
+    /// Documents with a value, kept or not; while it is being filled, the number so far.
     pub documents: u64,
     /// Different values of a keyword; none for other types, and while it is filled.
     pub distinct: Option<u64>,
-    /// Where in the metadata its values stand.
+    /// The path of its values in the metadata.
     pub member: String,
     /// The SQL expression that it was computed by.
     pub expression: Option<String>,

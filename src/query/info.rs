@@ -19,7 +19,7 @@ const TOKENS_RULE: &str = "in SQL, `tokens` is NULL for documents that the token
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Info {
-    /// What the tables of each column family take.
+    /// Bytes of the tables of each column family.
     pub disk: Vec<DiskInfo>,
     /// The dedup policy, in words.
     pub policy: String,
@@ -41,7 +41,7 @@ pub struct Info {
     pub bytes: u64,
     /// UTF-8 bytes of the texts of kept documents.
     pub kept_bytes: u64,
-    /// Records that could not be read and were set aside.
+    /// Rejected records.
     pub rejects: u64,
     /// Sources with their counters.
     pub sources: Vec<SourceInfo>,
@@ -126,7 +126,7 @@ pub struct FieldInfo {
 pub struct CommitInfo {
     /// The number of the commit.
     pub commit: u64,
-    /// What made it.
+    /// The work that made it.
     pub kind: String,
     /// The source, tokenizer, snapshot or epoch concerned.
     pub subject: String,
@@ -136,7 +136,7 @@ pub struct CommitInfo {
     pub kept: u64,
     /// Stored documents whose standing changed.
     pub changed: u64,
-    /// How many records it set aside.
+    /// How many records it rejected.
     pub rejected: u64,
     /// Why documents were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -144,23 +144,23 @@ pub struct CommitInfo {
     /// The condition that selected them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub condition: Option<String>,
-    /// When, in UTC, as the program said that asked for it.
+    /// The time in UTC, by the caller's clock.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<String>,
 }
 
-/// One snapshot: the moment that it names, and what it holds.
+/// A snapshot: its commit and counts.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotInfo {
     /// The name of the snapshot.
     pub name: String,
-    /// The commit it shows.
+    /// Its commit.
     pub commit: u64,
     /// Documents stored then.
     pub documents: u64,
-    /// Documents kept then, but for those that have been purged since.
+    /// Documents kept then, without those purged since.
     pub kept: u64,
     /// Documents kept then that have been purged since.
     pub purged: u64,

@@ -19,7 +19,7 @@ pub struct Selection {
     pub documents: RoaringTreemap,
     /// How many are of each standing that any has, in the order of [`Standing::ALL`](crate::dedup::Standing::ALL).
     pub standings: Vec<StandingCount>,
-    /// Documents for which the condition is null: a value that it compares is.
+    /// Documents for which the condition is null, because a compared value is.
     pub left_out_null: u64,
 }
 

@@ -50,7 +50,7 @@ impl std::fmt::Debug for ShownDocuments<'_> {
     }
 }
 
-/// One document with all that is known of it.
+/// One document with everything stored about it.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -78,7 +78,7 @@ pub struct Shown {
     /// The document that explains why it is not kept.
     #[serde(rename = "match")]
     pub found: Option<ShownMatch>,
-    /// The removed documents that keep it out, when it is blocked: the first 20.
+    /// The removed documents that block it: the first 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub blocked_by: Vec<ShownBlocker>,
     /// Its cluster; none for a document that is neither kept nor a duplicate.
@@ -99,14 +99,14 @@ pub struct Shown {
     pub text: String,
 }
 
-/// A chat template and what it was told.
+/// A chat template and its variables.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownTemplate {
     /// blake3 of the template, in hexadecimal.
     pub hash: String,
-    /// The values that it could name.
+    /// The values of its variables.
     pub variables: Value,
     /// The template, verbatim.
     pub source: String,

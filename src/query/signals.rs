@@ -12,16 +12,16 @@ use serde::Serialize;
 #[non_exhaustive]
 #[cfg_attr(feature = "cli", schemars(rename = "Signal"))]
 pub struct SignalSummary {
-    /// Its name, which is that of its field.
+    /// Its name, also the name of its field.
     pub name: &'static str,
-    /// The set it belongs to: `gopher`, `c4`, `fineweb`, or `all` where it is of that alone.
+    /// The set it belongs to: `gopher`, `c4`, `fineweb`, or `all` if it belongs to no other set.
     pub set: &'static str,
     /// The type of its values.
     pub kind: &'static str,
-    /// The function that it is, in SQL over `documents`.
+    /// Its function, in SQL over `documents`.
     pub expression: &'static str,
-    /// `stored`, and every document that comes is given it; `filling`, when an addition was interrupted; `absent`;
-    /// `other`, when a field of its name has other values.
+    /// `stored`: every new document gets it; `filling`: its addition was interrupted; `absent`; `other`, when a field
+    /// of its name has other values.
     pub state: &'static str,
     /// Documents that have a value, where it is stored or filled.
     pub documents: Option<u64>,

@@ -7,7 +7,7 @@ use crate::store::View;
 use serde::Serialize;
 use std::collections::VecDeque;
 
-/// What was ingested along the commits of a corpus, and what else was done to it.
+/// The history of a corpus: ingests in stretches of commits, and other commits.
 #[derive(Clone, Debug, Default, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -37,7 +37,7 @@ pub struct CommitStretch {
     pub kept: u64,
     /// Stored documents whose standing they changed.
     pub changed: u64,
-    /// Records that they set aside.
+    /// Records that they rejected.
     pub rejected: u64,
 }
 

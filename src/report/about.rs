@@ -26,7 +26,7 @@ pub struct About {
     pub fields: Vec<FieldInfo>,
     /// The registered tokenizers.
     pub tokenizers: Vec<TokenizerInfo>,
-    /// Records that could not be read and were set aside.
+    /// Rejected records.
     pub rejects: u64,
     /// Bytes of the corpus's tables on disk.
     pub disk_bytes: u64,

@@ -11,7 +11,7 @@ const SUITES: usize = 40;
 /// Sources of a suite that are named.
 const NAMED: usize = 12;
 
-/// What of evaluation suites is in the corpus.
+/// Evaluation suites and how much of them is in the corpus.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -18,7 +18,7 @@ const CHARACTERS: usize = 1500;
 /// Sources of a cluster that are named.
 const NAMED: usize = 8;
 
-/// What dedup took away.
+/// What dedup removed.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

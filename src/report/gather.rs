@@ -26,14 +26,14 @@ const STRETCHES: u64 = 96;
 const EVENTS: usize = 40;
 const SNAPSHOTS: usize = 40;
 
-/// A corpus as a data card tells it.
+/// The data card of a corpus.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct CorpusReport {
     /// What the corpus is called: the name of its directory.
     pub name: String,
-    /// The version of corpusdb that says so.
+    /// The version of corpusdb that wrote the report.
     pub version: &'static str,
     /// What it is.
     pub about: About,
@@ -41,33 +41,33 @@ pub struct CorpusReport {
     pub sizes: Sizes,
     /// How long documents are.
     pub lengths: Vec<LengthStats>,
-    /// How lengths and declared numbers are spread.
+    /// Distributions of lengths and declared numbers.
     pub spreads: Spreads,
-    /// What became of the documents of each source.
+    /// The documents of each source by standing.
     pub losses: Largest<LossStats>,
     /// Why records were not read.
     pub rejects: Largest<RejectStats>,
-    /// What dedup took away.
+    /// What dedup removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duplicates: Option<DuplicatesReport>,
-    /// What of evaluation suites is in it.
+    /// How much of evaluation suites is in it.
     pub contamination: ContaminationReport,
     /// The domains of kept documents.
     pub domains: Domains,
-    /// How the corpus came to be.
+    /// The history of the corpus.
     pub timeline: Timeline,
     /// The snapshots, newest last.
     pub snapshots: Vec<SnapshotInfo>,
     /// How many older ones there are.
     pub snapshots_left_out: u64,
-    /// The plan that was asked for.
+    /// The plan, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub plan: Option<PlanReport>,
-    /// Parts that are not told, and why.
+    /// Parts that are left out, and why.
     pub omitted: Vec<Omitted>,
 }
 
-/// A part of a report that is not told.
+/// A part that the report leaves out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

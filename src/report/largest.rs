@@ -3,7 +3,7 @@
 use crate::query::{DocumentCounts, GroupStats, LossStats, RejectStats};
 use serde::Serialize;
 
-/// The largest of some things, largest first, and what the others come to.
+/// The largest of some things, largest first, and the sum of the others.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "cli", schemars(rename = "Largest{T}"))]
@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct Largest<T> {
     /// The largest.
     pub shown: Vec<T>,
-    /// What the others come to; names in it are empty. Absent where there are none.
+    /// The sum of the others, with empty names. Absent if there are no others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub others: Option<T>,
     /// How many others there are.

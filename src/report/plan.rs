@@ -13,7 +13,7 @@ use serde::Serialize;
 pub struct PlanReport {
     /// The number of the plan.
     pub number: u32,
-    /// Documents it draws that a removal has taken out since its snapshot was made: they are trained on all the same.
+    /// Documents that it draws although they were removed after its snapshot; they are still trained on.
     pub removed_since: u64,
     /// What its first epoch will be.
     pub epoch: Explanation,

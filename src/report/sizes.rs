@@ -16,9 +16,9 @@ const COLUMNS: usize = 48;
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Sizes {
-    /// What all stored documents come to.
+    /// Counts of all stored documents.
     pub all: DocumentCounts,
-    /// What those that are kept come to.
+    /// Counts of kept documents.
     pub kept: DocumentCounts,
     /// The same by source and language.
     pub groups: Largest<GroupStats>,
@@ -26,7 +26,7 @@ pub struct Sizes {
     pub is_by_source_alone: bool,
 }
 
-/// How lengths and declared numbers are spread: among all documents, and in the largest sources.
+/// Distributions of lengths and declared numbers: among all documents, and in the largest sources.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -35,9 +35,9 @@ pub struct Spreads {
     pub columns: Vec<ColumnStats>,
     /// Among the kept documents of the largest sources: column by column, the largest source first.
     pub by_source: Vec<SourceSpread>,
-    /// Columns that are not told by source, since there are many.
+    /// Columns that are not reported by source, since there are many.
     pub columns_left_out: u64,
-    /// Sources that are not told.
+    /// Sources that are not reported.
     pub sources_left_out: u64,
 }
 

@@ -25,7 +25,7 @@ use std::sync::Arc;
 /// Moments that are tried: a log that becomes a table while it is copied asks for another one.
 const TRIES: usize = 16;
 
-/// What a backup came to.
+/// The result of a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct BackupReport {
@@ -37,25 +37,25 @@ pub struct BackupReport {
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Files of them that were not there.
+    /// New files among these.
     pub new_files: u64,
     /// Their bytes.
     pub new_bytes: u64,
 }
 
-/// What dropping a backup came to.
+/// The result of dropping a backup.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct DropBackupReport {
     /// The commit that named it.
     pub commit: u64,
-    /// Files that no other backup has, and that are gone.
+    /// Deleted files, which no other backup has.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
 }
 
-/// What reading all backups of a place came to.
+/// The result of verifying all backups of a place.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct VerifyBackupsReport {

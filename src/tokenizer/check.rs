@@ -11,14 +11,14 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Bytes of the sample that are encoded several times over.
 const SAMPLE_BYTES: usize = 256 << 10;
 
-/// How a case came out.
+/// The result of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    /// As one would wish.
+    /// As expected.
     Ok,
-    /// As such tokenizers do, and worth knowing.
+    /// Usual for such tokenizers, and worth knowing.
     Notice,
     /// Text would be encoded wrongly.
     Fault,
@@ -31,9 +31,9 @@ pub enum Verdict {
 pub struct Case {
     /// What was tried.
     pub name: &'static str,
-    /// How it came out.
+    /// The result.
     pub verdict: Verdict,
-    /// What was seen.
+    /// The observation.
     pub what: String,
 }
 

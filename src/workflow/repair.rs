@@ -7,14 +7,14 @@ use crate::store::{self, CheckDepth, CheckFault, LostRows, RepairStart, StoreErr
 use serde::Serialize;
 use std::path::Path;
 
-/// What a repair came to.
+/// The result of a repair.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// The families that were made again; `counters` for those of sources alone.
+    /// The recomputed families; `counters` if only those of sources were recomputed.
     pub repaired: Vec<String>,
-    /// Rows that cannot be read and follow from nothing else. Where there are some, nothing was changed.
+    /// Unreadable rows that cannot be recomputed. If there are any, nothing was changed.
     pub lost: Vec<LostRows>,
     /// What a deep check finds afterwards.
     pub faults: Vec<CheckFault>,

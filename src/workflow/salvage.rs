@@ -20,7 +20,7 @@ const SOURCE: &str = "\u{1}source";
 /// Number of documents listed with the reason why they cannot be copied; the ids of all are reported.
 const MOST: usize = 1000;
 
-/// What a salvage came to.
+/// The result of a salvage.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -29,7 +29,7 @@ pub struct SalvageReport {
     pub documents: u64,
     /// Documents that were copied.
     pub copied: u64,
-    /// Documents that cannot be read whole, how many.
+    /// Number of documents that are not intact.
     pub lost: u64,
     /// Their numbers: `3, 7 to 9`.
     pub lost_documents: String,
@@ -43,7 +43,7 @@ pub struct SalvageReport {
     pub left: Vec<String>,
 }
 
-/// A document that cannot be read whole.
+/// A document that is not intact.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct LostDocument {

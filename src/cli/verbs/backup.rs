@@ -186,7 +186,7 @@ pub(super) struct BackupRestoreArgs {
     id: Option<u64>,
 }
 
-/// A corpus that was made of a backup.
+/// A corpus restored from a backup.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct RestoredBackup {
     #[serde(flatten)]
@@ -270,7 +270,7 @@ pub(super) struct BackupUnlockArgs {
     directory: PathBuf,
 }
 
-/// What clearing marks came to.
+/// The result of clearing marks.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct UnlockReport {
     /// Marks that were cleared.

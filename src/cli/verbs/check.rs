@@ -30,15 +30,15 @@ pub(super) struct CheckArgs {
     salvage: Option<PathBuf>,
 }
 
-/// What a check found, or what was done about it.
+/// The result of a check, a repair or a salvage.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub(super) enum CheckAnswer {
     /// What was found.
     Checked(CheckReport),
-    /// The hash over what the corpus means.
+    /// The hash over the content of the corpus.
     Digest(DigestReport),
-    /// What was made again.
+    /// The recomputed families.
     Repaired(RepairReport),
     /// What was copied.
     Salvaged(SalvageReport),
@@ -53,16 +53,16 @@ pub(super) struct CheckReport {
     documents: u64,
     /// Documents with candidates that were not compared.
     crowded: u64,
-    /// What is not as it must be.
+    /// The faults that were found.
     faults: Vec<CheckFault>,
 }
 
-/// One hash over what a corpus means.
+/// One hash over the content of a corpus.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct DigestReport {
     /// The hash, in hexadecimal.
     digest: String,
-    /// The commit that it is of.
+    /// The commit that it describes.
     commit: u64,
     /// Documents stored.
     documents: u64,
@@ -212,7 +212,7 @@ fn print_salvage(report: &SalvageReport, out: &mut Output) {
 #[derive(clap::Args)]
 pub(super) struct CompactArgs {}
 
-/// What compaction came to.
+/// The result of a compaction.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct CompactReport {
     /// Bytes in tables before.

@@ -338,7 +338,7 @@ pub(super) struct ContaminationDropArgs {
     name: String,
 }
 
-/// A suite that was forgotten.
+/// A suite that was dropped.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct SuiteDropReport {
     /// Its name.

@@ -50,7 +50,7 @@ pub(super) enum ReviewAnswer {
     Pairs(ReviewedPairs),
 }
 
-/// Verdicts that were stored, and what they say of the rule.
+/// Verdicts that were stored, and the precision of the rule by all verdicts.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "JudgeReport")]
 pub(super) struct JudgedPairs {

@@ -30,14 +30,14 @@ pub(super) struct CountArgs {
     snapshot: Option<String>,
 }
 
-/// How many documents a condition takes.
+/// The number of documents of a condition.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct CountReport {
     /// The condition.
     r#where: Option<String>,
     /// Documents.
     documents: u64,
-    /// The snapshot that was asked of.
+    /// The snapshot, if one was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     snapshot: Option<String>,
 }

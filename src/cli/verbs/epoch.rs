@@ -116,7 +116,7 @@ pub(super) struct PlanAnswer {
     hash: String,
     /// The plan.
     plan: Plan,
-    /// Documents that are on neither side of its holdout, where it has one.
+    /// Documents on neither side of its holdout, if it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     undecided_documents: Option<u64>,
 }
@@ -198,7 +198,7 @@ pub(super) struct MarkReport {
     number: u32,
     /// How many of its first epochs have marks.
     epochs: u64,
-    /// How many of these had none before.
+    /// How many of these got new marks.
     marked: u64,
 }
 
@@ -248,7 +248,7 @@ pub(super) struct PlanRow {
     budget: Option<u64>,
     /// Tokens that a row holds.
     capacity: Option<u64>,
-    /// blake3 of the plan that it goes on from.
+    /// blake3 of the plan that it extends.
     parent: Option<String>,
     /// How documents are packed into rows.
     pack: Option<String>,
@@ -378,7 +378,7 @@ pub(super) struct EpochDropArgs {
     plan: u32,
 }
 
-/// A plan that was forgotten.
+/// A plan that was dropped.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct PlanDropReport {
     /// Its number.

@@ -112,7 +112,7 @@ pub(super) struct EpochRowArgs {
 pub(super) struct RowReport {
     /// Its number in the epoch.
     row: u64,
-    /// The global batch that it is in; none where the recipe has no batches.
+    /// Its global batch; none if the recipe has no batches.
     batch: Option<u64>,
     /// Its source; none for a row of pads.
     source: Option<String>,
@@ -133,7 +133,7 @@ pub(super) struct RowSegment {
     key: String,
     /// The first token of the document that is in the row.
     offset: u32,
-    /// How many of its tokens are.
+    /// The number of its tokens in the row.
     length: u32,
     /// Tokens of the document.
     document_length: u32,

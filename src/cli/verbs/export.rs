@@ -38,7 +38,7 @@ pub(super) enum ExportAnswer {
     Streamed {},
 }
 
-/// An export that was written: its manifest, where it is, and how long it took.
+/// An export that was written: its manifest, place and duration.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "Export")]
 pub(super) struct WrittenExport {

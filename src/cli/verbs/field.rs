@@ -336,12 +336,12 @@ pub(super) struct FieldDropArgs {
     force: bool,
 }
 
-/// A field that was given up.
+/// A field that was dropped.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct FieldDropReport {
     /// The field.
     field: String,
-    /// Stored plans whose recipes name it; they stay as they are.
+    /// Stored plans whose recipes use it; the plans are unchanged.
     plans: Vec<PlanNaming>,
 }
 

@@ -23,7 +23,7 @@ pub(super) struct InitArgs {
     policy: PolicySettings,
 }
 
-/// A corpus that was made.
+/// A corpus that was created.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct InitReport {
     /// Its directory.

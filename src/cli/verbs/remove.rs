@@ -68,7 +68,7 @@ pub(super) struct RemoveArgs {
     prove: Option<PathBuf>,
 }
 
-/// What a removal changed, or erased.
+/// The result of a removal or a purge.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub(super) enum RemoveAnswer {
@@ -78,13 +78,13 @@ pub(super) enum RemoveAnswer {
     Purged(Box<PurgeAnswer>),
 }
 
-/// What was changed, and what the condition took.
+/// What was changed, and what the condition selected.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "RemovalReport")]
 pub(super) struct RemovalOutcome {
     #[serde(flatten)]
     report: RemovalReport,
-    /// What the condition took.
+    /// The documents that the condition selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     selection: Option<Selection>,
 }
@@ -154,7 +154,7 @@ pub(super) struct RestoreArgs {
     which: DocumentArgs,
 }
 
-/// Removals that were taken back.
+/// Removals that were undone.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(transparent)]
 #[schemars(inline)]
@@ -268,18 +268,18 @@ pub(super) struct PurgeArgs {
     prove: Option<PathBuf>,
 }
 
-/// What was erased, and what showed the documents before.
+/// What was erased, and the snapshots, plans and quotes that had the documents.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "PurgeReport")]
 pub(super) struct PurgeAnswer {
     #[serde(flatten)]
     report: PurgeReport,
-    /// What the condition took.
+    /// The documents that the condition selected.
     #[serde(skip_serializing_if = "Option::is_none")]
     selection: Option<Selection>,
-    /// What showed the documents before.
+    /// The snapshots, plans and quotes that had the documents.
     shown_by: Dependents,
-    /// What the search came to.
+    /// The result of the search for traces.
     #[serde(skip_serializing_if = "Option::is_none")]
     proof: Option<ProofSummary>,
     #[serde(skip)]

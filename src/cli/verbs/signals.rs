@@ -199,12 +199,12 @@ pub(super) struct SignalsDropArgs {
     force: bool,
 }
 
-/// Signals that were given up.
+/// Signals that were dropped.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct SignalsDropReport {
     /// The signals.
     signals: Vec<&'static str>,
-    /// Stored plans whose recipes name one of them; they stay as they are.
+    /// Stored plans whose recipes use one of them; the plans are unchanged.
     plans: Vec<PlanNaming>,
 }
 

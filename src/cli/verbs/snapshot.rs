@@ -20,7 +20,7 @@ pub(super) struct SnapshotCreateArgs {
     name: String,
 }
 
-/// A snapshot: its name, and the moment that it stands for.
+/// A snapshot: its name, commit and counts.
 #[derive(Serialize, schemars::JsonSchema)]
 #[schemars(rename = "Snapshot")]
 pub(super) struct SnapshotRow {
@@ -30,7 +30,7 @@ pub(super) struct SnapshotRow {
     commit: u64,
     /// Documents stored then.
     documents: u64,
-    /// Documents kept then, but for those that were purged since.
+    /// Documents kept then, without those purged since.
     kept: u64,
     /// Documents kept then that were purged since.
     #[serde(skip_serializing_if = "is_zero")]
@@ -168,11 +168,11 @@ pub(super) struct SnapshotDiffArgs {
     list: bool,
 }
 
-/// What changed between two moments.
+/// What changed between two states.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub(super) enum SnapshotDiffAnswer {
-    /// How much, in all and by group.
+    /// Counts, in total and by group.
     Counted(Box<SnapshotDiff>),
     /// The documents went to standard output.
     Streamed {},

@@ -44,7 +44,7 @@ pub(super) struct SqlArgs {
     snapshot: Option<String>,
 }
 
-/// What statements came to.
+/// The answer to statements.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub(super) enum SqlAnswer {

@@ -222,12 +222,12 @@ pub(super) struct TokenizerDropArgs {
     force: bool,
 }
 
-/// A tokenizer that was given up.
+/// A tokenizer that was dropped.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct TokenizerDropReport {
     /// The tokenizer.
     name: String,
-    /// Stored plans that cannot be opened any more.
+    /// Stored plans that can no longer be opened.
     broken_plans: Vec<u32>,
 }
 
@@ -438,9 +438,9 @@ pub(super) struct TokenizerChecks(Vec<CheckedTokenizer>);
 pub(super) struct CheckedTokenizer {
     /// The tokenizer.
     name: String,
-    /// Whether no case is at fault and stored ids are those of the texts.
+    /// Whether no case failed and stored ids equal those of the texts.
     good: bool,
-    /// A document whose stored ids are not the ones of its text.
+    /// A document whose stored ids differ from those of its text.
     other_ids: Option<u64>,
     /// Both encoders, and what the tokenizer does with odd texts.
     check: TokenizerCheck,
@@ -626,7 +626,7 @@ pub(super) struct TokenizedText {
     tokenizer: String,
     /// The text.
     text: String,
-    /// Its tokens, each with what it stands for.
+    /// Its tokens, each with its text.
     tokens: Vec<Piece>,
 }
 

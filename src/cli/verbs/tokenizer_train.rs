@@ -212,20 +212,20 @@ pub(super) struct TokenizerExtendArgs {
     options: TermOptions,
 }
 
-/// What became of an extension.
+/// The result of an extension.
 #[derive(Serialize, schemars::JsonSchema)]
 #[serde(untagged)]
 pub(super) enum TokenizerExtendAnswer {
     /// It is registered.
     Extended(Box<ExtendReport>),
-    /// Nothing was new, so that nothing was registered.
+    /// There was no new token, so no tokenizer was registered.
     NothingAdded(NothingAdded),
 }
 
 /// A tokenizer that extends another one.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct ExtendReport {
-    /// What became of each term.
+    /// The result of each term.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     terms: Vec<TermReport>,
     /// The tokenizer.
@@ -233,10 +233,10 @@ pub(super) struct ExtendReport {
     tokenizer: TokenizerReport,
 }
 
-/// An extension that came to nothing.
+/// An extension without a new token.
 #[derive(Serialize, schemars::JsonSchema)]
 pub(super) struct NothingAdded {
-    /// What became of each term.
+    /// The result of each term.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     terms: Vec<TermReport>,
     /// The tokenizer that was to be extended.

@@ -23,7 +23,7 @@ const SPELLED: [&str; 8] =
 /// Bytes of a file that are read at a time.
 const BLOCK: usize = 1 << 20;
 
-/// What a search for purged documents came to. [`Certificate::is_clean`] is the answer.
+/// The result of a search for purged documents. [`Certificate::is_clean`] is the answer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -34,13 +34,13 @@ pub struct Certificate {
     pub release: &'static str,
     /// The store format.
     pub format: u32,
-    /// The identity of the database, which it has from its making on.
+    /// The identity of the database, which never changes.
     pub corpus: String,
     /// The commit that was searched.
     pub commit: u64,
     /// `check --digest` of it.
     pub digest: String,
-    /// When, in UTC, as the program said that asked for it.
+    /// The time in UTC, by the caller's clock.
     pub time: Option<String>,
     /// Purged documents.
     pub purged: u64,
@@ -50,28 +50,28 @@ pub struct Certificate {
     pub without_runs: u64,
     /// Rows that were read through the database, unpacked, by family.
     pub families: Vec<SearchedFamily>,
-    /// Files of the corpus directory that were searched as they lie there.
+    /// Files of the corpus directory that were searched as raw bytes.
     pub files: Vec<SearchedFile>,
     /// The spellings in which runs were searched for in words of users and records: metadata, rejected records, values
-    /// of fields, records of commits. Texts and files were searched as they are.
+    /// of fields, records of commits. Texts and files were searched without decoding.
     pub decodings: &'static [&'static str],
-    /// Sketches of purged documents that stay, of 256 bytes each: what is similar to these documents is blocked.
+    /// Sketches of purged documents that stay, of 256 bytes each, to block similar texts.
     pub sketches: u64,
-    /// The words that the corpus compares by now. A sketch that stays is of the version that it had at the purge: it keeps
-    /// out what is similar by that one.
+    /// The present normaliser of the corpus. A sketch that stays has the version at the purge, and blocks texts that
+    /// are similar by that version.
     pub normaliser: String,
-    /// Paths of files that purged documents without a key were read from: where such a document was, stays on record.
+    /// Paths of files from which purged documents without a key were read: the place of such a document stays stored.
     pub kept_paths: u64,
     /// The first of these.
     pub paths: Vec<String>,
-    /// Directories of dry runs under way, which show an earlier moment: their tables are not searched.
+    /// Directories of running dry runs, which have an earlier state: their tables are not searched.
     pub twins: Vec<String>,
-    /// Runs that stored documents have too, which were not purged: they are theirs, but where they were found in what
-    /// is a purged document's own.
+    /// Runs that also occur in documents that were not purged; they are ignored, except in the purged document's own
+    /// rows.
     pub shared_runs: u64,
     /// The first of these.
     pub shared: Vec<SharedTrace>,
-    /// Runs that items of suites have too, and no stored document: they are the suites', wherever they were found.
+    /// Runs that also occur in items of suites, and in no stored document; they are ignored everywhere.
     pub suite_runs: u64,
     /// Places where a run was found that no stored document has.
     pub found: u64,
@@ -113,16 +113,16 @@ pub struct SearchedFile {
     pub blake3: String,
 }
 
-/// A run of a purged document that another one has.
+/// A run of a purged document that another document has.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SharedTrace {
     /// The purged document.
     pub document: u64,
-    /// What of it: `text`, `key`, `tokens` or `metadata`.
+    /// The part of it: `text`, `key`, `tokens` or `metadata`.
     pub of: &'static str,
-    /// A document that has it too, and was not purged.
+    /// A document that also has it and was not purged.
     pub with: u64,
 }
 
@@ -133,7 +133,7 @@ pub struct SharedTrace {
 pub struct Finding {
     /// The purged document.
     pub document: u64,
-    /// What of it: `text`, `key`, `tokens` or `metadata`.
+    /// The part of it: `text`, `key`, `tokens` or `metadata`.
     pub of: &'static str,
     /// Where: a family and a key in hexadecimal, or a file and an offset.
     pub place: String,

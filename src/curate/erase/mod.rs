@@ -67,25 +67,25 @@ const TOUCHED: [&str; 20] = [
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct PurgeReport {
-    /// Documents asked for.
+    /// Documents selected.
     pub selected: u64,
-    /// Documents erased now: with those of a purge that had been stopped.
+    /// Documents erased now, with those of an interrupted purge.
     pub purged: u64,
-    /// Of these, documents of a purge that had been stopped.
+    /// Of these, documents of an interrupted purge.
     pub resumed: u64,
-    /// Of those asked for, purged before.
+    /// Of the selected ones, purged before.
     pub unchanged: u64,
-    /// Documents that were removed for it.
+    /// Documents that this purge removed first.
     pub removed: u64,
-    /// Documents that are kept now and were not: their witness went.
+    /// Documents that are newly kept because their witness was purged.
     pub kept_again: u64,
     /// Other documents of the same text or key that are blocked now.
     pub blocked: u64,
-    /// Texts that the documents had lent to others, which have them now.
+    /// Texts that other documents share, moved to these.
     pub moved_texts: u64,
     /// Dictionaries that had pieces of their texts, and texts that were compressed again for it.
     pub dictionaries: u64,
-    /// Texts that were compressed again, since the dictionary was.
+    /// Texts that were compressed again with a new dictionary.
     pub texts_rewritten: u64,
     /// Snapshots that had shown some of them as kept.
     pub snapshots: u64,
@@ -93,9 +93,9 @@ pub struct PurgeReport {
     pub rejects: u64,
     /// Expressions of fields, recipes of plans and records of how tokenizers were made that quoted them.
     pub redacted: u64,
-    /// Values of fields that no document has any more.
+    /// Values of fields that no document has now.
     pub values: u64,
-    /// Verdicts about texts that no document has any more.
+    /// Verdicts about texts that no document has now.
     pub verdicts: u64,
     /// Checkpoints of earlier formats, which had them, that were removed.
     pub checkpoints: Vec<String>,

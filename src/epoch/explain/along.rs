@@ -8,7 +8,7 @@ use serde::Serialize;
 /// Stretches that an epoch is cut into.
 const STRETCHES: u64 = 64;
 
-/// A moment of an epoch, between two rows of the run.
+/// A point of an epoch, between two rows of the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

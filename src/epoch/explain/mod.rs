@@ -34,10 +34,11 @@ pub struct Explanation {
     pub plan: String,
     /// The snapshot drawn from.
     pub snapshot: String,
-    /// Whether that was dropped since: rows stay the same, what is on neither side of a holdout is not known any more.
+    /// Whether it was dropped since: rows stay the same, but documents on neither side of a holdout are no longer
+    /// known.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub snapshot_dropped: bool,
-    /// The name of the tokenizer that the plan is by.
+    /// The name of the tokenizer of the plan.
     pub tokenizer: String,
     /// Tokens a row holds.
     pub capacity: u32,
@@ -49,8 +50,8 @@ pub struct Explanation {
     pub epochs: u64,
     /// The sources, in the plan's order.
     pub sources: Vec<SourceExplanation>,
-    /// What the sources were due and had been given at moments of the epoch, at most 65 of them, the beginning and the
-    /// end among them; none where there is one source.
+    /// Due and achieved amounts of the sources at up to 65 points of the epoch, with beginning and end; none with one
+    /// source.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub along: Vec<MixPoint>,
     /// Rows of the epoch.
@@ -68,7 +69,7 @@ pub struct Explanation {
     /// Global batches of the epoch, where the recipe has them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub batches: Option<u64>,
-    /// Rows that fill no batch and are left out.
+    /// Rows that do not fill a batch and are left out.
     pub left_out_rows: u64,
     /// (ranks, largest cost of a rank / mean cost), over the first batches; where costs are balanced.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -76,11 +77,11 @@ pub struct Explanation {
     /// (rows of a batch, whole batches of the epoch), where the recipe has no batches.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<(u64, u64)>,
-    /// Stored tokens of the selected documents, each once, that the documents say are not trained on.
+    /// Stored tokens of the selected documents, each counted once, that are masked from training.
     pub untrained_tokens: u64,
-    /// Those that they say have another weight than 1.
+    /// Stored tokens with a weight other than 1.
     pub weighted_tokens: u64,
-    /// Whether that is ignored (`output.ignore_loss`).
+    /// Whether masks and weights are ignored (`output.ignore_loss`).
     pub ignore_loss: bool,
     /// Documents of the sources that are on neither side of the holdout, where there is one: lineages met in which one
     /// is trained on and another held out. Absent too where the snapshot was dropped.
@@ -94,7 +95,7 @@ pub struct Explanation {
     pub recipe: String,
 }
 
-/// What epoch 0 takes of a source.
+/// What epoch 0 takes from a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct SourceExplanation {
@@ -121,7 +122,7 @@ pub struct SourceExplanation {
     pub truncated_tokens: u64,
     /// Lone end tokens left out of a pass.
     pub lone_eos: u64,
-    /// Tokens at the end of a pass that fill no row, left out.
+    /// Tokens at the end of a pass that do not fill a row and are left out.
     pub partial_tokens: u64,
     /// Rows of the epoch.
     pub rows: u64,

@@ -40,7 +40,7 @@ pub struct Losses {
     pub truncated_tokens: u64,
     /// Tails that held nothing but an EOS, left out.
     pub lone_eos: u64,
-    /// Tokens at the end of the pass that fill no row, left out.
+    /// Tokens at the end of the pass that do not fill a row and are left out.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub partial_tokens: u64,
 }

@@ -40,7 +40,7 @@ pub struct Plan {
     pub shards: Vec<PinnedShard>,
     /// The tokenizer whose tokens are counted and written.
     pub tokenizer: PinnedTokenizer,
-    /// The plan that this one goes on from.
+    /// The plan that this one extends.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<Ledger>,
     /// Tokens a row holds: `pack.length`, one more with `target = "extra"`.
@@ -125,7 +125,7 @@ pub struct PlannedSource {
     pub later_amount: u64,
     /// Its share, relative to the other sources' weights; 0 where a schedule sets it.
     pub weight: u64,
-    /// What one epoch asks of it in the mix's unit, to within a row: the first epoch, where that differs.
+    /// The amount that one epoch takes from it in the mix's unit, to within a row: the first epoch, if they differ.
     pub expected: u64,
     /// Passes over its documents in the whole run, at most.
     pub max_repeats: u32,

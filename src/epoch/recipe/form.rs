@@ -9,8 +9,8 @@ use super::select::{Select, TokenizerChoice};
 use super::source::SourceRecipe;
 use serde::{Deserialize, Serialize};
 
-/// What a user asks of an epoch. [`Recipe::parse`] fills `source.from` and `mix.method`;
-/// planning fills `snapshot`, `tokenizer.name` and, when none is listed, the sources.
+/// The user's description of epochs. [`Recipe::parse`] fills `source.from` and `mix.method`; planning fills `snapshot`,
+/// `tokenizer.name` and, when none is listed, the sources.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Order {
-    /// By what the documents of a source are put in order.
+    /// How the documents of a source are ordered.
     pub kind: OrderKind,
     /// Of `kind = "curriculum"`.
     #[serde(skip_serializing_if = "Option::is_none")]

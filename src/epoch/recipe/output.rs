@@ -13,7 +13,7 @@ pub struct OutputRecipe {
     /// Largest size of a shard in bytes: one row excepted, or one group of rows where only encoding
     /// tells their size (Parquet, Arrow, JSON lines).
     pub shard_bytes: u64,
-    /// What stands around the ids of `raw`; `plain` by default. No other format has one.
+    /// The framing of the ids of `raw`; `plain` by default. No other format has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub layout: Option<Layout>,
     /// How Parquet (by default `zstd`), and JSON lines and MDS (by default `none`; `zstd`) are compressed. No
@@ -23,12 +23,11 @@ pub struct OutputRecipe {
     /// The type of the ids of MDS, `i32` by default. That of other formats follows from the vocabulary.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ids: Option<Ids>,
-    /// What Parquet, Arrow, MDS and JSON lines say of a row beside its ids and segments; absent: what
-    /// [`OutputRecipe::columns`] says. No other format has columns.
+    /// The columns of Parquet, Arrow, MDS and JSON lines besides ids and segments; absent: those of
+    /// [`OutputRecipe::columns`]. No other format has columns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub columns: Option<Vec<Column>>,
-    /// Every token is trained on, whatever documents say: labels, masks and weights say so, and formats
-    /// that have none are not refused.
+    /// Train on every token and ignore masks and weights of documents; formats without masks are not refused then.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub ignore_loss: bool,
 }
@@ -151,7 +150,7 @@ impl Format {
     }
 }
 
-/// What stands around bare token ids.
+/// The framing of bare token ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

@@ -11,7 +11,7 @@ pub struct Pack {
     pub kind: PackKind,
     /// Tokens of a row.
     pub length: u32,
-    /// What this kind of packing may be told further.
+    /// Further options of packing.
     pub options: PackOptions,
 }
 
@@ -51,8 +51,8 @@ pub struct PackOptions {
     pub pad_side: PadSide,
     /// What pads are to readers that derive segments.
     pub pad_view: PadView,
-    /// What becomes of the tokens at the end of a pass that fill no row of `concat`; absent: a row that is not
-    /// full, or nothing where the format has rows of one length and no pad is named.
+    /// What happens to the tokens at the end of a pass that do not fill a row of `concat`; absent: they become a
+    /// shorter row, or are left out if the format needs rows of one length and there is no pad token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub partial: Option<Partial>,
     /// Every row of a pass but the first begins with the last token of the one before, so that none is without
@@ -101,7 +101,7 @@ pub enum Long {
     Drop,
 }
 
-/// What becomes of tokens at the end of a pass that fill no row.
+/// What happens to tokens at the end of a pass that do not fill a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]

@@ -13,10 +13,10 @@ pub struct Select {
     pub condition: Option<String>,
     /// Fewest stored tokens of a document; 1 by default, since one without tokens fills no row.
     pub min_tokens: u64,
-    /// Drops documents that the snapshot keeps and that a removal has taken out since.
+    /// Leaves out documents that were removed after the snapshot.
     #[serde(skip_serializing_if = "is_not")]
     pub exclude_removed: bool,
-    /// Drops documents that have an item of these suites.
+    /// Leaves out documents contaminated by these suites.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub exclude_contaminated: Vec<ExcludedSuite>,
     /// Keeps a share of the documents apart for validation.

@@ -21,7 +21,7 @@ pub struct SourceRecipe {
     /// Its share in `mix.unit`, relative to the others.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub weight: Option<f64>,
-    /// What one epoch takes of it, in `mix.unit`, instead of a weight.
+    /// The amount that one epoch takes from it, in `mix.unit`, instead of a weight.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tokens: Option<u64>,
     /// Passes over its documents in the whole run, at most; 1 by default.
@@ -60,13 +60,13 @@ pub struct SourcePack {
     /// What happens to documents longer than a row.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub long: Option<Long>,
-    /// Not built yet.
+    /// Not supported yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kind: Option<PackKind>,
-    /// Not built yet.
+    /// Not supported yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub length: Option<u32>,
-    /// Not built yet.
+    /// Not supported yet.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "cli", schemars(with = "Option<serde_json::Value>"))]
     pub options: Option<Value>,

@@ -54,7 +54,7 @@ impl Default for LoadOptions {
     }
 }
 
-/// What a load did: what an ingest tells, and what was checked.
+/// The report of a load: that of an ingest, and what was checked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct LoadReport {
@@ -63,9 +63,9 @@ pub struct LoadReport {
     pub ingest: IngestReport,
     /// Removed documents whose texts were compared with their witnesses'.
     pub compared: u64,
-    /// Removed documents that came before their witnesses: their token ids were made in vain.
+    /// Removed documents that came before their witnesses: their token ids were computed unnecessarily.
     pub later: u64,
-    /// Texts whose token ids came with them, and were not made here; each tokenizer counted.
+    /// Texts that came with their token ids, so these were not computed; each tokenizer counts.
     pub brought: u64,
 }
 

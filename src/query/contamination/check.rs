@@ -9,7 +9,7 @@ use crate::query::error::QueryError;
 use crate::store::View;
 use serde::Serialize;
 
-/// What a text has of suites.
+/// The evidence of suites in a text.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -9,7 +9,7 @@ use serde::Serialize;
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
 
-/// How much of a part of an item of a suite stands in a document.
+/// Evidence: how much of a part of a suite's item a document contains.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -22,34 +22,34 @@ pub struct ItemEvidence {
     pub item: String,
     /// `question`, `answer` or `passage`.
     pub part: &'static str,
-    /// The weighted share of the part that stands in the document: 0 to 1.
+    /// The weighted share of the part that the document contains: 0 to 1.
     pub score: f64,
-    /// Tokens of the part that do, within n-grams and pieces.
+    /// Tokens of the part that it contains, within n-grams and pieces.
     pub tokens: u32,
     /// The longest of these runs.
     pub longest_run: u32,
-    /// N-grams of the part that stand in the document.
+    /// N-grams of the part that the document contains.
     pub matched: u32,
     /// N-grams of the part.
     pub grams: u32,
-    /// Whether the item says no answer: what looks like it may be anybody's text.
+    /// Whether the item has no answer, so that a match may be ordinary text.
     pub weak: bool,
-    /// What somebody decided about the item and the text: `accepted` or `rejected`.
+    /// A person's verdict on the item and the text: `accepted` or `rejected`.
     pub verdict: Option<&'static str>,
-    /// Whether it is enough by the rule that was asked about, and was not rejected.
+    /// Whether it meets the rule and was not rejected.
     pub contaminated: bool,
-    /// The bytes of the text that have it: from, and up to.
+    /// The bytes of the text with the evidence: from, and up to.
     pub spans: Vec<ByteSpan>,
-    /// What stands there, where it was asked for.
+    /// The text there, if it was requested.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub quotes: Vec<String>,
     /// The number of the item.
     #[serde(skip)]
     pub(super) number: u32,
-    /// Whether it is enough by the rule, whatever was decided.
+    /// Whether it meets the rule, regardless of verdicts.
     #[serde(skip)]
     pub(super) is_enough: bool,
-    /// The tokens of the part that stand there.
+    /// The tokens of the part that the document contains.
     #[serde(skip)]
     pub(super) covered: Vec<(u32, u32)>,
 }

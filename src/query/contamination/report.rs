@@ -45,22 +45,22 @@ pub struct SuiteContamination {
     pub suite: String,
     /// Items.
     pub items: u64,
-    /// Items that a kept document has.
+    /// Items in kept documents.
     pub contaminated_items: u64,
     /// Of these, those without an answer.
     pub weak_items: u64,
     /// Kept documents that have an item.
     pub documents: u64,
-    /// Documents that have one and are not kept.
+    /// Documents with an item that are not kept.
     pub removed_documents: u64,
     /// Documents that have an n-gram or pieces at least, kept or not.
     pub sighted_documents: u64,
-    /// N-grams and short questions that count for nothing, since very many documents have them.
+    /// N-grams and short questions that are ignored, since very many documents have them.
     pub common: u64,
     /// The kept ones by source, most first.
     pub sources: Vec<TaintedSource>,
-    /// How often the rule is right, by what was decided about items and texts of kept documents that it holds of; each
-    /// item and text counts once, however many documents have the text.
+    /// How often the rule is right, by the verdicts on items and texts of kept documents that meet it; each pair of
+    /// item and text counts once.
     pub precision: Option<Precision>,
     /// Evidence of kept documents, worst first.
     pub worst: Vec<ItemEvidence>,

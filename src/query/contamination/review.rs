@@ -61,32 +61,32 @@ pub struct ReviewPair {
     pub source: String,
     /// The highest score of the parts that meet the rule.
     pub score: f64,
-    /// Whether the item says no answer.
+    /// Whether the item has no answer.
     pub weak: bool,
-    /// What was decided: `accepted` or `rejected`.
+    /// The verdict: `accepted` or `rejected`.
     pub verdict: Option<&'static str>,
-    /// The parts that the document has something of.
+    /// The parts with evidence in the document.
     pub parts: Vec<ReviewPart>,
 }
 
-/// A part of an item beside what a document has of it.
+/// A part of an item beside its evidence in a document.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ReviewPart {
     /// `question`, `answer` or `passage`.
     pub part: &'static str,
-    /// The weighted share of it that stands in the document.
+    /// The weighted share of it that the document contains.
     pub score: f64,
-    /// Tokens of it that do, and the longest run of these.
+    /// Tokens of it that the document contains.
     pub tokens: u32,
     /// The longest run of them.
     pub longest_run: u32,
-    /// Whether this is enough by the rule.
+    /// Whether this meets the rule.
     pub enough: bool,
-    /// The text of the part, with what stands in the document marked.
+    /// The text of the part, with the shared words marked.
     pub asked: Vec<Excerpt>,
-    /// The text of the document around what it has, which is marked.
+    /// The text of the document around the shared words, which are marked.
     pub found: Vec<Excerpt>,
 }
 

@@ -9,14 +9,14 @@ use serde::Serialize;
 /// Removed documents that are listed.
 const LISTED: usize = 20;
 
-/// A removed document that keeps another one out.
+/// A removed document that blocks another one.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ShownBlocker {
-    /// The id of the document that keeps this one out.
+    /// The id of the blocking document.
     pub id: u64,
-    /// The key of the document that keeps this one out.
+    /// The key of the blocking document.
     pub key: String,
     /// What the two have in common: `text`, `key`, `normalised text` or `similarity`.
     pub by: &'static str,

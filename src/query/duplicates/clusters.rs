@@ -14,7 +14,7 @@ use serde::Serialize;
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ClosePair {
-    /// Who they are and how similar.
+    /// The two documents and their similarity.
     #[serde(flatten)]
     pub pair: DuplicatePair,
     /// The similarity that their sketches give; none for texts without one.

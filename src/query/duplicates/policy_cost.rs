@@ -14,7 +14,7 @@ const SAMPLED: u64 = 1000;
 const DEDUP_FAMILIES: [&str; 7] =
     ["bands", "bands_more", "band_runs", "sketches", "exact", "matches", "members"];
 
-/// What a dedup policy comes to.
+/// What a dedup policy finds, stores and costs.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -37,11 +37,11 @@ pub struct DedupExplanation {
     pub bytes: StoredBytes,
     /// How many candidates documents have; for a corpus only.
     pub sample: Option<CandidateSample>,
-    /// What it takes to go over to this policy; for a corpus with another one only.
+    /// The cost of a change to this policy; only for a corpus with another one.
     pub change: Option<PolicyChange>,
 }
 
-/// What becomes of pairs of one similarity.
+/// Probabilities for pairs of one similarity.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -61,7 +61,7 @@ pub struct DetectionLine {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct StoredBytes {
-    /// Whether it was measured in a corpus; else it is what the rows hold before compression.
+    /// Whether it was measured in a corpus; else it is the size of the rows before compression.
     pub measured: bool,
     /// Documents it was measured over, kept or not.
     pub documents: u64,
@@ -102,7 +102,7 @@ pub struct CandidateSample {
     pub candidates_after: Option<f64>,
 }
 
-/// What it takes to go over to another policy.
+/// The cost of a change to another policy.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -111,9 +111,9 @@ pub struct PolicyChange {
     pub from: String,
     /// Whether bands change; sketches never do.
     pub new_bands: bool,
-    /// Rows of buckets to be written: kept documents times bands; none when bands stay.
+    /// Rows of buckets to write: kept documents times bands; none if bands stay.
     pub band_rows: u64,
-    /// What happens, in words.
+    /// The steps, in words.
     pub steps: Vec<String>,
 }
 

@@ -42,12 +42,12 @@ impl Default for SimilarOptions {
     }
 }
 
-/// Stored documents similar to a text, and what was done to find them.
+/// Stored documents similar to a text, and the work of the search.
 #[derive(Clone, Debug, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SimilarReport {
-    /// The document asked about, when it was one.
+    /// The stored document, if one was given.
     pub document: Option<u64>,
     /// Tokens of the text.
     pub tokens: u32,
@@ -56,22 +56,22 @@ pub struct SimilarReport {
     /// How candidates were found: `bands`; `equal-text` for a text shorter than a shingle, for which only the same
     /// tokens are found; `equal-bytes` in mode `exact`.
     pub by: &'static str,
-    /// Similarity from which the corpus holds documents for duplicates.
+    /// Similarity from which documents are duplicates in the corpus.
     pub threshold: f64,
     /// Probability that a document of that similarity is found.
     pub found_at_threshold: f64,
-    /// Buckets of the index that were asked.
+    /// Buckets of the index that were searched.
     pub buckets: u64,
-    /// Of these, crowded ones, with more than `cap` members: the sketches of all of them were looked at.
+    /// Of these, crowded ones, with more than `cap` members: the sketches of all members were compared.
     pub capped: u64,
-    /// Members from which on a bucket is crowded.
+    /// Members from which a bucket is crowded.
     pub cap: u64,
     /// Documents found in them.
     pub candidates: u64,
     /// Of these, those whose text was read for the exact similarity: in the order of their estimates, until
     /// none of the rest can be among the most similar.
     pub verified: u64,
-    /// Members of large clusters that were passed over, and candidates less likely than some 65,536 others.
+    /// Skipped members of large clusters, and candidates less likely than 65,536 others.
     pub passed_over: u64,
     /// The most similar documents, most similar first, then by id.
     pub found: Vec<SimilarDocument>,

@@ -52,7 +52,7 @@ pub struct DuplicatesSummary {
     /// How documents are grouped below: by `source`, or by fields with commas between them, whose values are told, with
     /// ` / ` between them.
     pub by: String,
-    /// What duplicates take from each source that lost any.
+    /// Duplicates of each source that has any.
     pub sources: Vec<SourceLoss>,
     /// Duplicates by their source and that of their witness, most first.
     pub source_pairs: Vec<SourcePair>,
@@ -154,7 +154,7 @@ pub struct ClusterSource {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct ExamplePair {
-    /// Who they are and how similar.
+    /// The two documents and their similarity.
     #[serde(flatten)]
     pub pair: DuplicatePair,
     /// The beginning of the witness's text.

@@ -7,7 +7,7 @@ use crate::store::{NumberBlock, View, system_fields};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Documents, and what they come to.
+/// Documents with their bytes and tokens.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -16,7 +16,7 @@ pub struct DocumentCounts {
     pub documents: u64,
     /// UTF-8 bytes of their texts.
     pub bytes: u64,
-    /// Their tokens, by tokenizer; a document that one has never encoded has none of it.
+    /// Their tokens, by tokenizer; documents that it has not encoded count as 0.
     pub tokens: BTreeMap<String, u64>,
 }
 

@@ -10,12 +10,12 @@ use crate::store::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// What changed from one moment to a later one.
+/// What changed from one state to a later one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotDiff {
-    /// The earlier moment.
+    /// The earlier state.
     pub earlier: SnapshotMoment,
     /// The later one.
     pub later: SnapshotMoment,
@@ -41,23 +41,22 @@ pub struct GroupChanges {
     pub changes: SnapshotChanges,
 }
 
-/// Documents by what became of them. Those kept then are those kept before, without `removed`, with `kept_again` and
-/// `added`.
+/// Documents by what changed. Kept later = kept earlier - `removed` + `kept_again` + `added`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotChanges {
-    /// They came, and are kept.
+    /// New documents that are kept.
     pub added: DocumentCounts,
-    /// They were stored and not kept, and are kept.
+    /// Stored documents that were not kept and now are.
     pub kept_again: DocumentCounts,
-    /// They were kept, and are not.
+    /// Documents that were kept and no longer are.
     pub removed: DocumentCounts,
-    /// Why, by reasons that there are.
+    /// The same by reason.
     pub removed_by: Vec<LossCounts>,
-    /// They came, and are not kept.
+    /// New documents that are not kept.
     pub not_kept: DocumentCounts,
-    /// Why, by reasons that there are.
+    /// The same by reason.
     pub not_kept_by: Vec<LossCounts>,
 }
 
@@ -66,9 +65,9 @@ pub struct SnapshotChanges {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct LossCounts {
-    /// `exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, or `unknown` where nothing says it any more.
+    /// `exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, or `unknown` if the reason is no longer stored.
     pub reason: &'static str,
-    /// How many, and what they come to.
+    /// Their counts.
     #[serde(flatten)]
     pub counts: DocumentCounts,
 }

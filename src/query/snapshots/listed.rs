@@ -9,7 +9,7 @@ use crate::query::keys::Keys;
 use crate::store::View;
 use serde::Serialize;
 
-/// A document whose state changed in the later moment.
+/// A document whose state changed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -22,7 +22,7 @@ pub struct ChangedDocument {
     pub source: String,
     /// `added`, `kept_again`, `removed` (it was kept) or `not_kept` (it came since).
     pub change: &'static str,
-    /// Why it is not kept in the later moment; absent where it is.
+    /// Why it is not kept in the later state; absent if it is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<&'static str>,
     /// The kept document that it duplicates, where that is the reason.

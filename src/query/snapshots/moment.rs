@@ -14,13 +14,13 @@ const NOW: &str = "now";
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotMoment {
-    /// The name of the snapshot; `now` for the present moment.
+    /// The name of the snapshot; `now` for the last commit.
     pub name: String,
-    /// The commit it shows.
+    /// Its commit.
     pub commit: u64,
     /// Documents stored then.
     pub documents: u64,
-    /// Documents kept then, but for those that have been purged since.
+    /// Documents kept then, without those purged since.
     pub kept: u64,
     /// Documents kept then that have been purged since.
     pub purged: u64,

@@ -8,14 +8,14 @@ use crate::store::View;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// A snapshot: the moment that it names, and what it holds.
+/// A snapshot: its commit and its documents.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotDetails {
     /// The name of the snapshot.
     pub name: String,
-    /// The commit it shows.
+    /// Its commit.
     pub commit: u64,
     /// Documents stored then, kept or not.
     pub documents: u64,
@@ -31,14 +31,14 @@ pub struct SnapshotDetails {
     pub plans: Vec<u32>,
 }
 
-/// What a snapshot keeps of a source.
+/// How much a snapshot keeps of a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SnapshotSource {
     /// The name of the source.
     pub source: String,
-    /// Its kept documents, and what they come to.
+    /// Counts of its kept documents.
     #[serde(flatten)]
     pub kept: DocumentCounts,
 }

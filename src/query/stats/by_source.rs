@@ -15,14 +15,14 @@ use serde::Serialize;
 /// Sources whose quantiles are looked for in the same passes: each takes some 3 MB a thread.
 const TOGETHER: usize = 4;
 
-/// How the values of a column are spread among the kept documents of a source.
+/// The distribution of a column among the kept documents of a source.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct SourceSpread {
     /// The name of the source.
     pub source: String,
-    /// How its values are spread.
+    /// The distribution of its values.
     #[serde(flatten)]
     pub column: ColumnStats,
 }

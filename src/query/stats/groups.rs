@@ -21,9 +21,9 @@ pub struct GroupStats {
     pub source: String,
     /// The language; none for documents without one, or if languages are not distinguished.
     pub language: Option<String>,
-    /// What all of them come to.
+    /// Counts of all documents.
     pub all: DocumentCounts,
-    /// What those that are kept come to.
+    /// Counts of kept documents.
     pub kept: DocumentCounts,
 }
 

@@ -9,7 +9,7 @@ use crate::store::system_fields;
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// The documents of a source by what became of them, and the shares of its documents that were lost.
+/// The documents of a source by standing, with shares.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -24,7 +24,7 @@ pub struct LossStats {
     pub exact: u64,
     /// Those that are similar to a kept one.
     pub near: u64,
-    /// Those whose key came again with other content.
+    /// Those whose key was ingested again with other content.
     pub superseded: u64,
     /// Those that the user removed.
     pub removed: u64,
@@ -32,7 +32,7 @@ pub struct LossStats {
     pub blocked: u64,
     /// Those without words.
     pub empty: u64,
-    /// Those that a snapshot does not keep for a reason that is gone since.
+    /// Those that a snapshot does not keep for a reason that no longer holds.
     pub unknown: u64,
     /// `exact` as a share of the documents.
     pub exact_rate: f64,

@@ -6,7 +6,7 @@ use crate::query::misfits::{MisfitExample, merge, of_block};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
-/// Values of a declared field that its type cannot hold: they stand in the metadata, and are null.
+/// Values of a declared field that its type cannot hold: they stay in the metadata, and the column is null.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

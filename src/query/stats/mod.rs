@@ -43,16 +43,16 @@ use serde::Serialize;
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct Stats {
-    /// The moment whose documents these are; `now` without a snapshot.
+    /// The snapshot that was counted; `now` without one.
     pub moment: SnapshotMoment,
     /// The condition, as it was given.
     #[serde(rename = "where")]
     pub condition: Option<String>,
     /// The source asked for.
     pub source: Option<String>,
-    /// What all documents come to.
+    /// Counts of all documents.
     pub all: DocumentCounts,
-    /// What those that are kept come to.
+    /// Counts of kept documents.
     pub kept: DocumentCounts,
     /// The same by source and language.
     pub groups: Vec<GroupStats>,

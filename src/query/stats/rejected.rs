@@ -10,12 +10,12 @@ const MOST: usize = 64;
 /// What stands for the others.
 const OTHERS: &str = "(others)";
 
-/// Records of a source that were set aside for one reason.
+/// Records of a source that were rejected for one reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct RejectStats {
-    /// The source that they were meant for.
+    /// The source into which they were ingested.
     pub source: String,
     /// The reason, with `N` for each number in it but those of names; `(others)` behind 64 reasons of a source.
     pub reason: String,

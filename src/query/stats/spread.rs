@@ -51,7 +51,7 @@ impl Serialize for StatsValue {
     }
 }
 
-/// How the values of a column are spread among some documents. Without a value all of them are absent.
+/// The distribution of a column among some documents. Without a value all of them are absent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

@@ -28,7 +28,7 @@ pub struct LostRows {
     pub family: String,
     /// Which rows: documents, commits, or the keys that they are between.
     pub what: String,
-    /// How many documents they are of; 0 where they are of none, or nothing says.
+    /// How many documents they belong to; 0 if they belong to none, or it is unknown.
     pub documents: u64,
 }
 

@@ -49,7 +49,7 @@ pub enum CheckDepth {
     Deep,
 }
 
-/// Something that is not as it must be.
+/// A fault.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "cli", schemars(rename = "Fault"))]

@@ -12,7 +12,7 @@ const RUNS: usize = 100;
 /// Deepest indentation, in spaces.
 const INDENTATION: usize = 32;
 
-/// How runs of digits of one length are cut, over a hundred fixed numbers.
+/// How runs of digits of one length are tokenized, over a hundred fixed numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

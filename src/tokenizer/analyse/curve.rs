@@ -40,7 +40,7 @@ pub struct MergeCounts {
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct VocabularyCurve {
-    /// Names of the groups that points tell of.
+    /// Names of the groups of the points.
     pub groups: Vec<String>,
     /// Bytes of the counted text, by group.
     pub bytes: Vec<u64>,
@@ -55,7 +55,7 @@ pub struct VocabularyCurve {
     pub prices: Vec<SizePrice>,
     /// Width of a row of the embedding.
     pub embedding_width: u64,
-    /// One in how many texts of the sample the curve is of: 1 while memory sufficed, then powers of two.
+    /// The curve uses one in this many texts of the sample: 1 if memory sufficed, else a power of two.
     pub sampled_one_in: u64,
     /// Pre-tokens that are not in the curve, because they are longer than 16 KiB.
     pub skipped_pretokens: u64,
@@ -89,7 +89,7 @@ pub struct Knee {
     pub distance: f64,
 }
 
-/// What a size gives and costs.
+/// The effect and the cost of a size.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -102,7 +102,7 @@ pub struct SizePrice {
     pub bytes_per_token: f64,
     /// Tokens relative to those at the whole vocabulary.
     pub length_ratio: f64,
-    /// Share of the tokens that the next thousand ids take away; none when there are not so many.
+    /// Share of the tokens that the next thousand ids save; none if there are fewer.
     pub next_thousand: Option<f64>,
     /// Parameters of an embedding that is the output layer too.
     pub parameters_tied: u64,

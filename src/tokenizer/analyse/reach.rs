@@ -24,13 +24,13 @@ pub enum ReachClass {
     InContext,
     /// Part of a character, which its merges give: reached within characters.
     PartOfCharacter,
-    /// Added beside the model: text is text, only the caller puts it.
+    /// Added beside the model: plain text is never encoded to it.
     Added,
     /// Its bytes are part of no UTF-8 text.
     NotUtf8,
-    /// The model cuts its text otherwise: no sequence of merges leads to it, or another cut is likelier.
+    /// The model splits its text differently: no sequence of merges leads to it, or another segmentation is likelier.
     NotByModel,
-    /// The model would give it, but the steps before the model change or cut its text.
+    /// The model would give it, but the steps before the model change or split its text.
     NotBeforeModel,
 }
 

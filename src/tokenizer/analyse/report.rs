@@ -30,7 +30,7 @@ pub struct AnalysisReport {
     pub tokenizers: Vec<TokenizerAnalysis>,
 }
 
-/// What one tokenizer makes of the sample.
+/// The analysis of one tokenizer on the sample.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -57,9 +57,9 @@ pub struct TokenizerAnalysis {
     pub census: VocabularyCensus,
     /// Which ids text reaches.
     pub reach: Vec<ReachRow>,
-    /// How runs of digits are cut.
+    /// How runs of digits are tokenized.
     pub digits: Vec<DigitRun>,
-    /// How indentation, white space and telling strings are cut.
+    /// How indentation, white space and typical strings are tokenized.
     pub cases: Vec<Case>,
     /// Documents of the sample whose bytes cost most tokens, dearest first.
     pub dearest: Vec<DearDocument>,

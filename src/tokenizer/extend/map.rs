@@ -9,9 +9,9 @@ use serde_json::{Map, json};
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
-    /// It is a term that was asked for.
+    /// A requested term.
     Term,
-    /// It stands between the pieces of a term and the term.
+    /// An intermediate token between the pieces of a term and the term.
     Intermediate,
     /// A character of a term that the base did not know.
     Character,
@@ -22,7 +22,7 @@ pub enum Origin {
     Added,
 }
 
-/// The new ids of an extension and what stands for each in the base.
+/// The new ids of an extension, and the ids of the base that stand for each.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

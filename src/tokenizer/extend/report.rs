@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-/// What became of a term.
+/// The result of a term.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -24,14 +24,14 @@ impl TermReport {
     }
 }
 
-/// What became of one form of a term.
+/// The result of one form of a term.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct FormReport {
-    /// As the model spells it; the text where it never gets that far.
+    /// As the model spells it; the text if it does not reach the model.
     pub form: String,
-    /// What became of it.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
@@ -52,7 +52,7 @@ pub enum Outcome {
         /// The id of the token.
         id: u32,
     },
-    /// It is a new added token: the pre-tokenizer would split it, so it is looked for in a text before that, also
+    /// It is a new added token: the pre-tokenizer would split it, so it is found in a text before that step, also
     /// inside words.
     #[serde(rename = "added-token")]
     Matched {
@@ -66,7 +66,7 @@ pub enum Outcome {
     },
 }
 
-/// What became of the forms of many terms, in numbers.
+/// The outcomes of the forms of many terms, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]

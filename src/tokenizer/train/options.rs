@@ -64,7 +64,7 @@ pub enum Normalizer {
     None,
 }
 
-/// What is asked of a training.
+/// The options of a training.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::Args))]
 #[serde(default)]

@@ -6,7 +6,7 @@ use super::options::{Form, Normalizer, TrainOptions};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// What a trained tokenizer is, and what became of the counts on the way.
+/// A trained tokenizer, and the treatment of its counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct TrainReport {
@@ -21,7 +21,7 @@ pub struct TrainReport {
     pub pruned_words: u64,
     /// Their share of all occurrences.
     pub pruned_share: f64,
-    /// One in how many texts the counts are of.
+    /// The counts come from one in this many texts.
     pub sampled_one_in: u64,
     /// Pre-tokens left out because they are longer than 16 KiB.
     pub skipped: u64,
@@ -37,7 +37,7 @@ pub struct TrainReport {
     pub pending_seed_tokens: Vec<String>,
 }
 
-/// What was counted of a group, and what the vocabulary has of it.
+/// What was counted of a group, and how well the vocabulary covers it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct GroupReport {

@@ -4,7 +4,7 @@ use crate::query::snapshots::DocumentCounts;
 use crate::query::stats::{ColumnStats, SourceSpread, StatsValue};
 use serde::Serialize;
 
-/// What the rules of a published filter would remove of the kept documents.
+/// What the rules of a published filter would remove from the kept documents.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -16,9 +16,9 @@ pub struct QualityReport {
     pub condition: Option<String>,
     /// The source asked for.
     pub source: Option<String>,
-    /// The documents that were looked at: the kept ones of these.
+    /// The examined documents: kept ones of the selection.
     pub documents: DocumentCounts,
-    /// Those of them that break a rule at least.
+    /// Those of them that break at least one rule.
     pub removes: DocumentCounts,
     /// The same by source, those with most kept documents first, at most 16.
     pub sources: Vec<QualitySource>,
@@ -26,20 +26,20 @@ pub struct QualityReport {
     pub sources_left_out: u64,
     /// Each rule of the set, in the order in which it was published.
     pub rules: Vec<QualityRule>,
-    /// How each score of the set is spread that is a number.
+    /// The distribution of each numeric signal of the set.
     pub scores: Vec<QualityScore>,
 }
 
-/// What the rules would remove of a source.
+/// What the rules would remove from a source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct QualitySource {
     /// Its name.
     pub source: String,
-    /// Its documents that were looked at.
+    /// Its examined documents.
     pub documents: DocumentCounts,
-    /// Those of them that break a rule at least.
+    /// Those of them that break at least one rule.
     pub removes: DocumentCounts,
 }
 
@@ -50,9 +50,9 @@ pub struct QualitySource {
 pub struct QualityRule {
     /// Its score.
     pub signal: &'static str,
-    /// What it asks, as a condition.
+    /// The rule as a condition.
     pub rule: String,
-    /// What it would remove if it stood alone.
+    /// What it would remove by itself.
     pub removes: DocumentCounts,
     /// What no other rule of the set removes.
     pub only: DocumentCounts,
@@ -94,18 +94,18 @@ pub struct QualityExample {
     pub text: String,
 }
 
-/// How a score is spread.
+/// The distribution of a signal.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct QualityScore {
     /// Its name.
     pub signal: &'static str,
-    /// The function that it is, in SQL over `documents`.
+    /// Its function, in SQL over `documents`.
     pub expression: &'static str,
-    /// `stored`, where it was read of a field; `text`, where it was found in the texts.
+    /// `stored` if it was read from a field; `text` if it was computed from the texts.
     pub origin: &'static str,
-    /// How it is spread among all that were looked at. Quantiles are values that there are: exact for counts below 512,
+    /// Its distribution among all examined documents. Quantiles are observed values: exact for counts below 512,
     /// otherwise at most one part in 256 too low.
     pub spread: ColumnStats,
     /// The same by source, for listed sources.
