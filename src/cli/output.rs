@@ -113,7 +113,7 @@ pub(super) fn print(answer: &str) -> io::Result<()> {
     }
 }
 
-/// Standard output, for rows that are written while the work goes on.
+/// Standard output, for rows that are written while the work continues.
 pub(super) fn stdout() -> Stdout {
     Stdout { shows: io::stdout().is_terminal(), rest: Vec::new() }
 }
@@ -338,7 +338,7 @@ impl Output {
 pub(super) enum Paint {
     /// As it is.
     Plain,
-    /// What is looked at.
+    /// What is examined.
     Highlight,
     /// What went.
     Removed,

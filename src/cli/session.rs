@@ -73,8 +73,8 @@ impl CommandSession {
         let stops = StopSignals::hear(move || {
             match &*current.lock().unwrap_or_else(PoisonError::into_inner) {
                 Some(asked) if !asked.is_raised() => asked.raise(),
-                // Threads of the store and of a statement go on: what the C library would clear up at an
-                // ordinary exit is in their hands.
+                // Threads of the store and of a statement continue: what the C library would clear up at an ordinary
+                // exit is in their hands.
                 _ => signal_hook::low_level::exit(130),
             }
         })?;

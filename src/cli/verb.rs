@@ -469,7 +469,7 @@ impl VerbEntry {
             }
             DryRun::Looks => "Estimate what would be written, and write nothing",
         };
-        // The heading of the last struct would go on.
+        // The heading of the last struct would continue.
         let dry_run = Arg::new("dry_run").long("dry-run").action(ArgAction::SetTrue);
         command.arg(dry_run.help_heading(None::<&str>).help(help))
     }

@@ -1,4 +1,4 @@
-//! Items to what is looked for: their n-grams, numbered in the order of the items, and short questions.
+//! Items to what is searched for: their n-grams, numbered in the order of the items, and short questions.
 
 use super::{PIECE, SEED, SHORT, SHORTEST};
 use crate::dedup::TokenHashes;
@@ -20,7 +20,7 @@ pub struct Built {
     pub unsearchable: u32,
 }
 
-/// What is looked for of `items`.
+/// What is searched for of `items`.
 pub fn build(items: &[SuiteItem]) -> Built {
     let mut built = Built::default();
     let mut hasher = blake3::Hasher::new();

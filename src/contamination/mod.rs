@@ -3,8 +3,8 @@
 //! Use it to name what [`Corpus::contamination`](crate::Corpus::contamination) and its siblings take and answer.
 //!
 //! A suite is a list of items, each of a question, an answer and a passage (`layout` finds them in records). `grams`
-//! makes of them what is looked for: every run of [`SEED`] and of [`PIECE`] tokens of a part, and short questions as a
-//! whole. `Seeds` holds these of all suites, and finds them in a text by its tokens, those of the normaliser `web`,
+//! makes of them what is searched for: every run of [`SEED`] and of [`PIECE`] tokens of a part, and short questions as
+//! a whole. `Seeds` holds these of all suites, and finds them in a text by its tokens, those of the normaliser `web`,
 //! which dedup makes anyway. What it finds is stored; of the runs that are shorter than [`SEED`] only `pieces`, which
 //! keep their distance. `SuiteIndex` makes evidence of it: by item and part how much of it is there
 //! ([`Evidence::score`], [`Evidence::tokens`]), and in how long a run ([`Evidence::longest_run`]). [`Rule`] says from
@@ -45,7 +45,7 @@ pub(crate) use seeds::{Looker, Seeds};
 
 pub use crate::model::{SuiteItem, SuitePart, SuiteVerdict};
 
-/// Tokens of the n-grams that are looked for.
+/// Tokens of the n-grams that are searched for.
 pub const SEED: usize = 8;
 /// Tokens of the shortest runs that count beside others at the same distance: pieces.
 pub const PIECE: usize = 5;
@@ -56,7 +56,7 @@ pub const VERDICT: usize = 10;
 /// Tokens of the shortest part that counts by its n-grams; a question of fewer counts as a whole, with its answer near
 /// it.
 pub const SHORT: usize = 13;
-/// Tokens of the shortest question that is looked for.
+/// Tokens of the shortest question that is searched for.
 pub const SHORTEST: usize = 5;
 /// Tokens between a short question and its answer, at most.
 pub const NEAR: usize = 64;

@@ -9,7 +9,7 @@ use crate::model::{GramPlace, SuitePart};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Lines that are open before those that ended are looked for.
+/// Lines that are open before those that ended are searched for.
 const OPEN: usize = 1024;
 
 /// Tokens that a text and a part have.
@@ -31,12 +31,12 @@ struct Diagonal {
     end: u64,
 }
 
-/// The pieces of a suite in a text. Its lines are kept while they may go on: their number is bounded.
+/// The pieces of a suite in a text. Its lines are kept while they may continue: their number is bounded.
 #[derive(Default)]
 pub(super) struct Pieces {
     /// By item, part and distance.
     open: BTreeMap<(u32, SuitePart, u64), Diagonal>,
-    /// Lines that were open when those that ended were looked for last.
+    /// Lines that were open when those that ended were searched for last.
     open_before: usize,
     found: Found,
 }

@@ -1,4 +1,4 @@
-//! What is looked for of all suites, in memory; and what a text has of it.
+//! What is searched for of all suites, in memory; and what a text has of it.
 
 use super::grams::piece_key;
 use super::pieces::Pieces;
@@ -134,7 +134,7 @@ impl Seeds {
         self.bytes
     }
 
-    /// Whether nothing is looked for.
+    /// Whether nothing is searched for.
     pub const fn is_empty(&self) -> bool {
         self.grams.is_empty() && self.short.is_empty()
     }
@@ -191,7 +191,7 @@ fn gram_bytes(gram: &SuiteGram) -> u64 {
     }
 }
 
-/// Whether a piece stands at so many places that it is a form of words: it is not looked for.
+/// Whether a piece stands at so many places that it is a form of words: it is not searched for.
 const fn is_form(places: &[GramPlace]) -> bool {
     places.len() > MOST_ITEMS as usize
 }

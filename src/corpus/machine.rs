@@ -86,7 +86,7 @@ fn group_limits(root: &Path) -> Vec<u64> {
 /// The limits of a group and of all above it, as far as they are to be seen from here.
 fn limits_upwards(root: &Path, mount: &GroupMount, group: &Path, found: &mut Vec<u64>) {
     // A container may see its own group at the mount point, under the name that the host has for it. What is not there
-    // is passed over on the way up.
+    // is skipped on the way up.
     let inside = group.strip_prefix(&mount.group).unwrap_or(Path::new(""));
     let point = under(root, &mount.point);
     let lowest = point.join(inside);

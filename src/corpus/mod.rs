@@ -129,7 +129,7 @@ impl Corpus {
     }
 }
 
-/// A corpus opened for writing. One process at a time; readers may go on.
+/// A corpus opened for writing. One process at a time; readers may continue.
 pub struct CorpusWriter {
     path: PathBuf,
     writer: StoreWriter,
@@ -151,9 +151,9 @@ impl CorpusWriter {
         Corpus::options().open_writer(path)
     }
 
-    /// What is committed by now, to be read without a second opening. It goes on showing this moment while the writer
-    /// writes on; ask again for a later one. It keeps the database open: until it is dropped too, no other writer
-    /// can be.
+    /// What is committed by now, to be read without a second opening. It continues showing this moment while the writer
+    /// writes on; ask again for a later one. It keeps the database open: until it is dropped too, no other writer can
+    /// be.
     #[must_use]
     pub fn corpus(&self) -> Corpus {
         let (path, view) = (self.path.clone(), self.view().clone());

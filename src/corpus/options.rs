@@ -69,7 +69,7 @@ impl CorpusOptions {
         each.open(path)?.with_shards(each.open_all(shards)?)
     }
 
-    /// Opens the corpus at `path` for writing. One process at a time; readers may go on. The limit of open files is
+    /// Opens the corpus at `path` for writing. One process at a time; readers may continue. The limit of open files is
     /// raised as by [`CorpusOptions::open`].
     ///
     /// # Errors

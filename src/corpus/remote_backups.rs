@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 /// Objects below an address. A store has no locks, so marks keep processes apart.
 pub(super) struct RemoteBackups {
     folder: RemoteFolder,
-    /// The same for what is put in order after a stop was asked for, too.
+    /// The same for what is put in order after a stop was requested, too.
     after: RemoteFolder,
     memory: u64,
 }

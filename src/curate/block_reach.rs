@@ -1,5 +1,5 @@
-//! Which stored documents a removal reaches beyond the removed ones, and which a restoration may let in again. They
-//! are looked for once for many commits, not for each: a walk over documents a group of removals.
+//! Which stored documents a removal reaches beyond the removed ones, and which a restoration may let in again. They are
+//! searched for once for many commits, not for each: a walk over documents a group of removals.
 
 use super::error::CurateError;
 use crate::decide::{BlockKeys, BlockReach, Blocklist, stored_sketch};
@@ -10,7 +10,7 @@ use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// Removed documents looked for together: some 50 bytes each, for each way they are met in.
+/// Removed documents searched for together: some 50 bytes each, for each way they are met in.
 const GROUP: usize = 1 << 18;
 /// The same where similarity counts: 64 keys each.
 const SIMILAR_GROUP: usize = 1 << 13;

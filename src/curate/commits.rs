@@ -27,14 +27,14 @@ impl<'a> CommitLoop<'a> {
         Self { context: *context, commits: 0 }
     }
 
-    /// The same change goes on with another stage.
+    /// The same change continues with another stage.
     pub(super) fn stage(&self, stage: &str, total: Option<u64>) {
         self.context.progress.end();
         self.context.progress.begin(stage, total);
     }
 
     /// # Errors
-    /// [`CurateError::Interrupted`] when a stop was asked for.
+    /// [`CurateError::Interrupted`] when a stop was requested.
     pub(super) fn check_interrupt(&self) -> Result<(), CurateError> {
         Ok(self.context.check_interrupt()?)
     }
@@ -42,7 +42,7 @@ impl<'a> CommitLoop<'a> {
     /// The batch of the next commit, for which there is something to do.
     ///
     /// # Errors
-    /// [`CurateError::Interrupted`] when a stop was asked for; [`CurateError::Store`].
+    /// [`CurateError::Interrupted`] when a stop was requested; [`CurateError::Store`].
     pub(super) fn batch<'w>(
         &self,
         writer: &'w mut StoreWriter,

@@ -97,7 +97,7 @@ impl CorpusWriter {
     }
 }
 
-/// What is looked for of the suites of a corpus, those included that are not searched for to the end.
+/// What is searched for of the suites of a corpus, those included that are not searched for to the end.
 ///
 /// # Errors
 /// [`CurateError::Suites`] when it takes more memory than there is for it.
@@ -117,7 +117,7 @@ fn fits(bytes: u64, most: u64) -> Result<(), CurateError> {
     if bytes <= most { Ok(()) } else { Err(CurateError::Suites { bytes, most }) }
 }
 
-/// Stores a suite and searches what is stored for it; from then on every ingest does. The same again goes on where an
+/// Stores a suite and searches what is stored for it; from then on every ingest does. The same call continues where an
 /// interrupt stopped, and changes nothing once all is searched.
 ///
 /// # Errors
@@ -249,7 +249,7 @@ fn about(subject: &str) -> CommitRecord {
     CommitRecord::about("contamination", subject)
 }
 
-/// The n-grams of suites, against their items; what is looked for, for the texts to be checked with.
+/// The n-grams of suites, against their items; what is searched for, for the texts to be checked with.
 pub(super) struct SuiteCheck {
     suites: Vec<(SuiteId, SuiteRecord)>,
     seeds: Seeds,
@@ -262,7 +262,7 @@ impl SuiteCheck {
             let items: Vec<SuiteItem> = view.suite_items(*suite)?.collect::<Result<_, _>>()?;
             let built = build(&items);
             let stored: Vec<_> = view.suite_grams(*suite)?.collect::<Result<_, _>>()?;
-            // A suite that was added before there were pieces has none, and is looked for without.
+            // A suite that was added before there were pieces has none, and is searched for without.
             let is_piece = |(_, gram): &(u64, SuiteGram)| matches!(gram, SuiteGram::Piece(_));
             let has_pieces = stored.iter().any(is_piece);
             let follows = built.grams.into_iter().filter(|row| has_pieces || !is_piece(row));
@@ -346,7 +346,7 @@ pub fn judge(writer: &mut StoreWriter, all: &[Judgement]) -> Result<JudgeReport,
     Ok(report)
 }
 
-/// The items of a suite that judgements name, and what of them is looked for.
+/// The items of a suite that judgements name, and what of them is searched for.
 struct JudgedItems {
     /// Numbers of the items by their id.
     items: BTreeMap<String, Vec<u32>>,

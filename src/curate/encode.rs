@@ -159,9 +159,9 @@ pub fn sample_texts(view: &View) -> Result<Vec<String>, CurateError> {
     Ok(texts)
 }
 
-/// Encodes every document that is kept, or was in a snapshot, from where the tokenizer's record says that
-/// it stopped. Already encoded documents are passed over; an extended tokenizer takes over the ids of its
-/// base where nothing new stands.
+/// Encodes every document that is kept, or was in a snapshot, from where the tokenizer's record says that it stopped.
+/// Already encoded documents are skipped; an extended tokenizer takes over the ids of its base where nothing new
+/// stands.
 ///
 /// # Errors
 /// [`CurateError`]; [`CurateError::Interrupted`] leaves what was committed.
@@ -216,7 +216,7 @@ pub fn encode_stored(
 }
 
 /// Documents of the next commit that have no ids of a tokenizer yet, from number `from` on until their texts are of
-/// `bytes`, and the number behind the last that was looked at.
+/// `bytes`, and the number behind the last that was examined.
 fn unencoded(
     batch: &CommitBatch<'_>,
     id: TokenizerId,

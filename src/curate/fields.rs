@@ -106,11 +106,10 @@ pub struct ComputedField {
 }
 impl CorpusWriter {
     /// Declares a field of a corpus that may hold documents, and indexes what their metadata have for it. It is seen
-    /// from the last commit on; the same call goes on where an interrupt stopped.
+    /// from the last commit on; the same call continues where an interrupt stopped.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError) when the name is taken, or after an interrupt: what was committed
-    /// before it stays.
+    /// [`CurateError`](crate::curate::CurateError) when the name is taken, or after an interrupt: earlier commits stay.
     pub fn add_field(
         &mut self,
         field: &NewField,
@@ -124,8 +123,8 @@ impl CorpusWriter {
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) for an expression that cannot be planned;
-    /// [`CurateError`](crate::curate::CurateError) for one that is not the same each
-    /// time, or after an interrupt: what was committed before it stays, and the same call goes on.
+    /// [`CurateError`](crate::curate::CurateError) for one that is not the same each time, or after an interrupt:
+    /// earlier commits stay, and the same call continues.
     pub fn compute_field(
         &mut self,
         field: &ComputedField,
@@ -153,12 +152,12 @@ impl CorpusWriter {
     }
 }
 
-/// Declares a field and indexes what the stored metadata have for it. It is seen from the last commit on. The same
-/// again goes on where an interrupt stopped, and changes nothing once it is declared.
+/// Declares a field and indexes what the stored metadata have for it. It is seen from the last commit on. The same call
+/// continues where an interrupt stopped, and changes nothing once it is declared.
 ///
 /// # Errors
 /// [`CurateError::Field`] when another field has the name; [`CurateError::Interrupted`]; [`CurateError`] when rows
-/// cannot be read or written. What was committed before stays.
+/// cannot be read or written. Earlier commits stay.
 pub fn add_field(
     writer: &mut StoreWriter,
     new: &NewField,
@@ -372,7 +371,7 @@ pub(super) fn about(subject: &str) -> CommitRecord {
 }
 
 /// Stores the values that an expression has for every document as a field, declaring it when it is not. One that is new
-/// is seen from the last commit on; one that is declared changes commit by commit. The same again goes on where an
+/// is seen from the last commit on; one that is declared changes commit by commit. The same call continues where an
 /// interrupt stopped, unless something else was committed meanwhile: then it begins again. `dependence` is that of the
 /// expression. Where the keep order goes by the field, each commit decides about the documents that it ranks otherwise,
 /// and `tokenizers` encode what is kept again.

@@ -28,7 +28,7 @@ use std::sync::Arc;
 /// Documents decided in one commit.
 const CHUNK: u64 = 1 << 13;
 
-/// Documents whose place is looked at for one commit.
+/// Documents whose place is examined for one commit.
 const PLACES: usize = 1 << 13;
 
 /// Families whose rows are written once more by decisions under another policy.
@@ -100,9 +100,8 @@ impl CorpusWriter {
         Ok(redo(self.store(), &loaded, policy, &context)?)
     }
 
-    /// Makes the outcome of [`CorpusWriter::redo`] current. After an interrupt the same call goes on, and what was
-    /// decided
-    /// before is in force until it is through.
+    /// Makes the outcome of [`CorpusWriter::redo`] current. After an interrupt the same call continues, and what was
+    /// decided before is in force until it is through.
     ///
     /// # Errors
     /// [`CurateError`](crate::curate::CurateError) when none is finished under this policy, or for an interrupt.
@@ -117,7 +116,7 @@ impl CorpusWriter {
 ///
 /// # Errors
 /// [`CurateError::OtherSketches`] when the policy wants other sketches than the stored ones,
-/// [`CurateError::Interrupted`] when a stop was asked for.
+/// [`CurateError::Interrupted`] when a stop was requested.
 pub fn redo(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
@@ -173,9 +172,9 @@ pub fn redo(
 /// written before that, in commits of its own.
 ///
 /// # Errors
-/// [`CurateError::NoRedo`] when none is finished under this policy; [`CurateError::Interrupted`]: the same call goes
-/// on.
-/// Until it is through the decisions before are in force or, while fingerprints are written, nothing else is.
+/// [`CurateError::NoRedo`] when none is finished under this policy; [`CurateError::Interrupted`]: the same call
+/// continues. Until it is through the decisions before are in force or, while fingerprints are written, nothing else
+/// is.
 pub fn switch(
     writer: &mut StoreWriter,
     policy: &Policy,
@@ -394,7 +393,7 @@ fn write_lineages(
         lineages.join(next, own, &takes);
         Ok(())
     })?;
-    // Duplicates of another witness than before go on by what they had.
+    // Duplicates of another witness than before continue by what they had.
     let mut moved = RoaringTreemap::new();
     let before = writer.view().clone();
     let after = before.with_policy(policy.clone(), Generation(record.generation));
@@ -445,7 +444,7 @@ fn in_chunks(
         for (document, roots) in rows {
             batch.add_roots(document, &roots)?;
         }
-        // A redo that is stopped here goes on here.
+        // A redo that is stopped here continues here.
         batch.put_redo(Some(record))?;
         commits.commit(batch, &about("lineages"), done)?;
     }

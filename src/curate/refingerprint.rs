@@ -20,8 +20,8 @@ pub(super) type StoredFingerprint = (DocId, DocumentRecord, Option<Vec<u8>>);
 /// else is written to the corpus.
 ///
 /// # Errors
-/// [`CurateError::Interrupted`] when a stop was asked for: the same call goes on. [`CurateError`] when the store cannot
-/// be read or written.
+/// [`CurateError::Interrupted`] when a stop was requested: the same call continues. [`CurateError`] when the store
+/// cannot be read or written.
 pub(super) fn refingerprint(
     writer: &mut StoreWriter,
     context: &Context<'_>,

@@ -82,7 +82,7 @@ impl CorpusWriter {
 /// still give.
 ///
 /// # Errors
-/// [`CurateError`]; what was committed before it stays, and the same call goes on from there.
+/// [`CurateError`]; earlier commits stay, and the same call continues from there.
 pub fn drop_rejects(
     writer: &mut StoreWriter,
     selection: &RejectSelection,

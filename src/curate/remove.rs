@@ -128,7 +128,7 @@ impl CorpusWriter {
     /// stands for equal texts and equal keys. Its reason, condition and time are kept with its commits.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError); what was committed before it stays.
+    /// [`CurateError`](crate::curate::CurateError); earlier commits stay.
     pub fn remove(
         &mut self,
         selection: &RoaringTreemap,
@@ -144,7 +144,7 @@ impl CorpusWriter {
     /// Takes removals back.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError); what was committed before it stays.
+    /// [`CurateError`](crate::curate::CurateError); earlier commits stay.
     pub fn restore(
         &mut self,
         selection: &RoaringTreemap,
@@ -161,7 +161,7 @@ impl CorpusWriter {
 /// documents did not reach is added to it; nothing that it blocked is let in again.
 ///
 /// # Errors
-/// [`CurateError`]; what was committed before it stays, and the same call goes on from there.
+/// [`CurateError`]; earlier commits stay, and the same call continues from there.
 pub fn remove(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],
@@ -263,7 +263,7 @@ fn removed_that(
 /// Takes removals back: the documents and what they blocked are decided again.
 ///
 /// # Errors
-/// [`CurateError`]; what was committed before it stays, and the same call goes on from there.
+/// [`CurateError`]; earlier commits stay, and the same call continues from there.
 pub fn restore(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],

@@ -1,5 +1,6 @@
-//! Derived families that were damaged and are empty now are filled again, from the rows that they follow from: commit by
-//! commit, each with its progress, so that a repair that is stopped goes on. `check --deep` compares by the same rules.
+//! Derived families that were damaged and are empty now are filled again, from the rows that they follow from: commit
+//! by commit, each with its progress, so that a repair that is stopped continues. `check --deep` compares by the same
+//! rules.
 //!
 //! Order: what needs least first. Sketches; columns, terms and bitmaps of blocks, standings among them; members;
 //! identities, texts and buckets by who stands how; suites; token ids; counters, with which the repair ends.
@@ -34,7 +35,7 @@ const CHUNK: u64 = 1 << 13;
 /// Fills the families that [`begin_repair`](crate::store::begin_repair) made empty, and opens the corpus to others.
 ///
 /// # Errors
-/// [`CurateError::Interrupted`]: the same again goes on. [`CurateError`] when rows cannot be read or written.
+/// [`CurateError::Interrupted`]: the same call continues. [`CurateError`] when rows cannot be read or written.
 pub fn fill(writer: &mut StoreWriter, context: &Context<'_>) -> Result<(), CurateError> {
     let families = writer.view().repairs()?;
     let has = |family: &str| families.contains_key(family);

@@ -36,11 +36,11 @@ pub struct SettleReport {
     pub dedup: DecisionCounts,
 }
 impl CorpusWriter {
-    /// Decides those documents again whose decision left candidates out, with all of these. After an interrupt
-    /// the same call goes on with what is left.
+    /// Decides those documents again whose decision left candidates out, with all of these. After an interrupt the same
+    /// call continues with what is left.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError); what was committed before it stays.
+    /// [`CurateError`](crate::curate::CurateError); earlier commits stay.
     pub fn settle(&mut self, context: &Context<'_>) -> Result<SettleReport, Error> {
         let loaded = load_to_write(self.store())?;
         let context = self.within(context);
@@ -48,12 +48,12 @@ impl CorpusWriter {
     }
 }
 
-/// Decides every marked document again, with all its candidates, in commits of their own. What of a crowd
-/// memory does not hold is passed part by part in each of them. After an interrupt the same call goes on with
-/// those that are left.
+/// Decides every marked document again, with all its candidates, in commits of their own. What of a crowd memory does
+/// not hold is passed part by part in each of them. After an interrupt the same call continues with those that are
+/// left.
 ///
 /// # Errors
-/// [`CurateError`]; what was committed before it stays.
+/// [`CurateError`]; earlier commits stay.
 pub fn settle(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],

@@ -44,12 +44,11 @@ struct SignalFill {
 }
 impl CorpusWriter {
     /// Stores signals as fields: those of all stored documents now, and those of every document that comes from then
-    /// on. They are seen from the last commit on; the same call goes on where an interrupt stopped.
+    /// on. They are seen from the last commit on; the same call continues where an interrupt stopped.
     ///
     /// # Errors
     /// [`CurateError`](crate::curate::CurateError) when a field of the name is something else, or after an interrupt:
-    /// what was committed before
-    /// it stays.
+    /// earlier commits stay.
     pub fn add_signals(
         &mut self,
         new: &NewSignals,
@@ -103,7 +102,7 @@ fn signal_member(signal: &Signal) -> String {
 }
 
 /// Stores scores of every document as fields, which every ingest from then on feeds. They are seen from the last commit
-/// on. The same again goes on where an interrupt stopped, and changes nothing once all are stored.
+/// on. The same call continues where an interrupt stopped, and changes nothing once all are stored.
 ///
 /// # Errors
 /// [`CurateError::Field`] where a field of the name is something else; [`CurateError::Interrupted`].
@@ -178,7 +177,7 @@ fn begin_signal(
     Ok(SignalFill { signal, field, record })
 }
 
-/// Where all of them go on: where they stand, or at the beginning when they stand at different places.
+/// Where all of them continue: where they stand, or at the beginning when they stand at different places.
 fn aligned(filling: &mut [SignalFill]) -> u64 {
     let first = filling.first().map_or(0, |one| one.record.next);
     if filling.iter().all(|one| one.record.next == first) {

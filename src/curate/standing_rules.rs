@@ -24,7 +24,7 @@ struct ShownGeneration {
 }
 
 impl ShownGeneration {
-    /// Whether it goes on.
+    /// Whether it continues.
     const fn is_current(&self) -> bool {
         self.until.0 == u64::MAX
     }

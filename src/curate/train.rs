@@ -92,7 +92,7 @@ impl TrainingRecord {
 pub enum ExtensionSource<'a> {
     /// Terms that become tokens.
     Terms(&'a [String], TermOptions),
-    /// Byte-pair training that goes on, on the kept documents of a SQL condition, or on all of them.
+    /// Byte-pair training that continues, on the kept documents of a SQL condition, or on all of them.
     Growth(GrowthOptions, Option<&'a str>),
 }
 
@@ -180,7 +180,7 @@ impl CorpusWriter {
         Ok(answer)
     }
 
-    /// A registered BPE that goes on training on the kept documents of a condition; not registered yet.
+    /// A registered BPE that continues training on the kept documents of a condition; not registered yet.
     ///
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError) when it is no BPE or there is nothing

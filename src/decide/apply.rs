@@ -25,7 +25,7 @@ pub struct AppliedDecisions {
 /// is kept now and was not, ascending; with `stored_only` without documents that the session saw come in.
 ///
 /// # Errors
-/// [`DecideError`] when the store cannot be read, or a stop was asked for.
+/// [`DecideError`] when the store cannot be read, or a stop was requested.
 pub fn decide(
     batch: &mut CommitBatch<'_>,
     session: DecisionSession,

@@ -29,7 +29,7 @@ impl CandidateLimits {
     /// Everything: what memory does not hold is passed part by part.
     pub(super) const ALL: Self = Self { read: usize::MAX, verified: usize::MAX };
 
-    /// Whether nothing is passed over.
+    /// Whether nothing is skipped.
     pub(super) const fn is_all(self) -> bool {
         self.read == usize::MAX
     }

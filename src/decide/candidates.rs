@@ -21,7 +21,7 @@ pub(super) struct CandidateLookup {
     pub(super) bands: Vec<u64>,
     /// What the store holds of each bucket: first member, and whether it is marked as having more.
     pub(super) buckets: Vec<Option<(DocId, bool)>>,
-    /// Kept members the store has in each bucket that is not in the crowd: all were looked at.
+    /// Kept members the store has in each bucket that is not in the crowd: all were examined.
     pub(super) taken: Vec<usize>,
     /// The best-ranked kept document of these that is similar and outranks this one.
     pub(super) nearest: Option<Match>,
@@ -29,7 +29,7 @@ pub(super) struct CandidateLookup {
     pub(super) outranked: Vec<DocId>,
     /// Buckets with skipped members.
     pub(super) capped: u64,
-    /// Candidates passed over though their sketches are close enough.
+    /// Candidates skipped though their sketches are close enough.
     pub(super) passed: SkippedCandidates,
     /// Candidates that were compared.
     pub(super) counts: DecisionCounts,
@@ -44,7 +44,7 @@ pub(super) struct CandidateFinder {
     partial: PartialSearch,
     pub(super) followers: FollowerCache,
     pub(super) limits: CandidateLimits,
-    /// Candidates that the decision being made passed over.
+    /// Candidates that the decision being made skipped.
     pub(super) skipped: SkippedCandidates,
 }
 

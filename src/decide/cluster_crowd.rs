@@ -138,8 +138,8 @@ impl CrowdIndex {
         Ok(())
     }
 
-    /// The clusters that some members of these buckets are of that were passed over, each once, with its families and
-    /// how much of it is in them. Those that the document is of are left out.
+    /// The clusters that some members of these buckets are of that were skipped, each once, with its families and how
+    /// much of it is in them. Those that the document is of are left out.
     pub(super) fn passed_over(
         &self,
         document: DocId,
@@ -173,7 +173,7 @@ impl CrowdIndex {
         found.into_iter().map(|((family, label), depth)| (family, label, depth)).collect()
     }
 
-    /// Members of a cluster that joined in this commit and were passed over.
+    /// Members of a cluster that joined in this commit and were skipped.
     pub(super) fn joined_cluster(&self, label: ClusterLabel) -> BTreeSet<DocId> {
         let root = self.labels.root(label);
         let of = self.shallow.joined.iter().filter(|(label, _)| self.labels.root(*label) == root);

@@ -5,7 +5,7 @@ use crate::dedup::DisjointSets;
 use crate::model::{BucketKey, BucketMap, DocId};
 use std::collections::{BTreeSet, HashMap};
 
-/// A set by a name of it. Two sets that become one go on under the name of one of them; no name is given twice.
+/// A set by a name of it. Two sets that become one continue under the name of one of them; no name is given twice.
 pub(super) type ClusterLabel = u32;
 
 /// Disjoint sets of documents. Those of one set are of one cluster; those of two may be.
@@ -125,14 +125,14 @@ const NOTE: usize = 64;
 /// Which clusters are held in part.
 #[derive(Default)]
 pub(super) struct PartialClusters {
-    /// Of each bucket the clusters of whose members some were passed over.
+    /// Of each bucket the clusters of whose members some were skipped.
     pub(super) passed: BucketMap<Vec<ClusterLabel>>,
     /// Names in these, in all buckets.
     notes: usize,
     /// The clusters whose members are all in a family, and those for whose members it has no room.
     pub(super) deep: BTreeSet<(u32, ClusterLabel)>,
     pub(super) beyond: BTreeSet<(u32, ClusterLabel)>,
-    /// Of this commit: members that were passed over. The store does not have them in a cluster yet.
+    /// Of this commit: members that were skipped. The store does not have them in a cluster yet.
     pub(super) joined: Vec<(ClusterLabel, DocId)>,
 }
 

@@ -24,7 +24,7 @@ pub(super) struct SketchedDocument {
 /// What was found by looking through crowded buckets in this commit.
 #[derive(Default)]
 pub(super) struct PartialSearch {
-    /// Those who were looked at last, and those who asked then.
+    /// Those who were examined last, and those who asked then.
     members: RoaringTreemap,
     asking: HashSet<DocId>,
     /// Of each document that ever asked the bands of the buckets that were looked through for it, and the members that
@@ -145,8 +145,7 @@ pub(super) struct SkippedCandidates {
     pub(super) example: Option<DocId>,
 }
 
-/// The `most` of these whose sketches agree best, of those that are close enough to be compared; and those
-/// passed over.
+/// The `most` of these whose sketches agree best, of those that are close enough to be compared; and those skipped.
 pub(super) fn closest(
     overlay: &Overlay,
     sketch: &Sketch,
@@ -176,15 +175,15 @@ pub(super) struct CrowdSearch<'s> {
     pub(super) crowd: &'s mut CrowdIndex,
     pub(super) craft: &'s mut Fingerprinter,
     pub(super) limits: CandidateLimits,
-    /// Candidates that are passed over, added to those so far.
+    /// Candidates that are skipped, added to those so far.
     pub(super) skipped: &'s mut SkippedCandidates,
     /// Buckets that are read in part, added to those so far.
     pub(super) capped: &'s mut u64,
 }
 
 impl CrowdSearch<'_> {
-    /// Kept documents that joined buckets of these in this commit, where all of them are looked at. `taken` tells
-    /// how many members the store has in each; with these too many, the bucket comes into the crowd.
+    /// Kept documents that joined buckets of these in this commit, where all of them are examined. `taken` tells how
+    /// many members the store has in each; with these too many, the bucket comes into the crowd.
     pub(super) fn joined_before(
         &mut self,
         keys: &[BucketKey],
@@ -248,7 +247,7 @@ impl CrowdSearch<'_> {
         let admitted = |other: DocId| {
             other != document
                 && overlay.is_kept(other)
-                // An error counts as yes: it shows when the candidate is looked at.
+                // An error counts as yes: it shows when the candidate is examined.
                 && overlay.rank(other).map_or(true, &admit)
         };
         let own: Vec<u64> = keys.iter().map(|(_, hash)| *hash).collect();

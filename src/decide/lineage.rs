@@ -194,7 +194,7 @@ impl CommitDecisions {
                 let of_successor = before(&lineages, was.witness)?;
                 lineages.join(document, own, &of_successor);
             } else if !next.and_then(|next| lineages.now(next)).is_some_and(|now| now.holds(&own)) {
-                // Its witness went without one that takes its place: it goes on by itself.
+                // Its witness went without one that takes its place: it continues by itself.
                 lineages.join(document, own, &LineageRoots::default());
             }
         }

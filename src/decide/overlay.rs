@@ -223,7 +223,7 @@ impl Overlay {
     pub(super) fn is_met(&self, document: DocId) -> bool {
         match self.standings.get(&document) {
             Some(change) => change.now.is_some_and(Standing::is_eligible),
-            // An error counts as yes: it shows when the document is looked at.
+            // An error counts as yes: it shows when the document is examined.
             None => self.is_eligible(document).unwrap_or(true),
         }
     }

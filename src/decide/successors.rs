@@ -44,7 +44,7 @@ pub(super) struct Departures {
 type SuccessorCandidates = (DocId, Vec<DocId>);
 
 impl CommitDecisions {
-    /// The documents that are not kept any more, when there are others that may go on with their lineages.
+    /// The documents that are not kept any more, when there are others that may continue with their lineages.
     pub(super) fn leavers(
         &self,
         gone: &[DocId],

@@ -270,7 +270,7 @@ impl DecisionSession {
     }
 }
 
-/// Ranks of the witnesses of removed documents, while one document is looked at.
+/// Ranks of the witnesses of removed documents, while one document is examined.
 type WitnessRanks = HashMap<DocId, Option<Rank>>;
 
 impl DecisionSession {

@@ -228,12 +228,12 @@ pub enum EpochError {
     /// The store no longer holds what the plan was computed from.
     #[error("the plan does not fit this corpus: {0}; plan again")]
     Stale(String),
-    /// A plan is to be forgotten from which another one goes on.
+    /// A plan to be dropped that another one extends.
     #[error("plan {by} extends plan {plan} and needs it; drop plan {by} first")]
     Needed {
         /// The plan.
         plan: u32,
-        /// The one that goes on from it.
+        /// The one that extends it.
         by: u32,
     },
     /// A stored plan cannot be read.

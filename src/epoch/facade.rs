@@ -91,11 +91,10 @@ impl Corpus {
 }
 
 impl CorpusWriter {
-    /// Stores marks along the first `epochs` epochs of plan `number`, where they are not yet: an epoch that has them
-    /// is opened without a walk over its rows, by any number of readers. An epoch is walked once for it, at some 100
-    /// ns a row, and its marks take some 15 bytes a source, 8,192 times at most. An epoch of whole passes over one
-    /// source needs none. How many epochs got marks is the answer; after an interrupt those that were walked have
-    /// theirs.
+    /// Stores marks along the first `epochs` epochs of plan `number`, where they are not yet: an epoch that has them is
+    /// opened without a walk over its rows, by any number of readers. An epoch is walked once for it, at some 100 ns a
+    /// row, and its marks take some 15 bytes a source, 8,192 times at most. An epoch of whole passes over one source needs
+    /// none. How many epochs got marks is the answer; after an interrupt those that were walked have theirs.
     ///
     /// # Errors
     /// [`EpochError`](crate::epoch::EpochError) when there is no such plan, it has fewer epochs, or it does not fit
@@ -115,7 +114,7 @@ impl CorpusWriter {
     /// any more. Its number is not given again.
     ///
     /// # Errors
-    /// [`EpochError`](crate::epoch::EpochError) when there is no such plan, or another plan goes on from it.
+    /// [`EpochError`](crate::epoch::EpochError) when there is no such plan, or another plan extends it.
     pub fn drop_plan(&mut self, number: u32) -> Result<(), Error> {
         Ok(epoch::drop_plan(self.store(), number)?)
     }

@@ -39,10 +39,10 @@ pub fn stored_plan(view: &View, number: u32) -> Result<Planned, EpochError> {
     Ok(Planned { plan, pinned, stored: Some(number) })
 }
 
-/// A stored plan with those that it goes on from, the first one first.
+/// A stored plan with those that it extends, the first one first.
 ///
 /// # Errors
-/// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Stale`] when one that it goes on from was dropped.
+/// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Stale`] when one that it extends was dropped.
 pub fn chain_of(view: &View, number: u32) -> Result<Vec<Planned>, EpochError> {
     let mut chain = vec![stored_plan(view, number)?];
     let epochs = view.epochs()?;
@@ -215,7 +215,7 @@ pub fn check_marks(corpora: &Corpora) -> Result<Vec<CheckFault>, EpochError> {
 /// Forgets a stored plan with the documents it pins and its marks. Its number is not given again.
 ///
 /// # Errors
-/// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Needed`] when another one goes on from it.
+/// [`EpochError::Unknown`] when there is no such plan; [`EpochError::Needed`] when another one extends it.
 pub fn drop_plan(writer: &mut StoreWriter, number: u32) -> Result<(), EpochError> {
     stored_plan(writer.view(), number)?;
     let dropped = writer.view().epoch(number)?.map(|record| record.hash).unwrap_or_default();

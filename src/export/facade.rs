@@ -8,7 +8,7 @@ use std::io::Write;
 
 impl Corpus {
     /// Writes documents to a file or a directory of files, complete or not at all. After an interrupt the same call
-    /// goes on behind the last finished file, and ends in the same bytes.
+    /// continues behind the last finished file, and ends in the same bytes.
     ///
     /// # Errors
     /// [`ExportError`](crate::export::ExportError) when the output is taken, options do not go together, or something

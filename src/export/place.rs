@@ -31,7 +31,7 @@ impl Destination {
         Ok(Self::Local { to: job.to.to_path_buf(), is_directory })
     }
 
-    /// Begins the export with that hash, or goes on with it.
+    /// Begins the export with that hash, or continues with it.
     pub fn enter(self, hash: &str) -> Result<Place, ExportError> {
         Ok(match self {
             Self::Local { to, is_directory } => {

@@ -2,7 +2,7 @@
 //! manifest last: who finds it finds all.
 //!
 //! `.export-HASH.jsonl` has a line for each finished file, with the version that the store gave it, so that the same
-//! export goes on behind them. It goes when the manifest comes.
+//! export continues behind them. It goes when the manifest comes.
 
 use super::error::ExportError;
 use super::manifest::{ExportManifest, MANIFEST_FILE};
@@ -73,7 +73,7 @@ impl RemoteTarget {
         Ok(Some(Self { folder, to, name, force, memory: context.memory }))
     }
 
-    /// Begins the export with that hash, or goes on with it.
+    /// Begins the export with that hash, or continues with it.
     pub fn enter(self, hash: &str) -> Result<RemoteStaging, ExportError> {
         let record = record_of(hash.get(..12).unwrap_or_default());
         let stale = match &self.name {

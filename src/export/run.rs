@@ -246,7 +246,7 @@ fn write_files(
     Ok(ExportManifest::new(options, &task.layout, commit, &task.schema(), files.collect()))
 }
 
-/// Tells exports apart, so that one goes on only with files of its own: by what is asked for, and by the corpus.
+/// Tells exports apart, so that one continues only with files of its own: by what is asked for, and by the corpus.
 fn identity(task: &Task<'_>, options: &ExportOptions, corpus: &Path) -> String {
     let mut hasher = blake3::Hasher::new();
     let view = task.view;

@@ -18,7 +18,7 @@ const FINISHED: &str = "finished.jsonl";
 const DATA: &str = "data";
 const REPLACED: &str = "replaced";
 
-/// A file that is finished, and where the export goes on behind it.
+/// A file that is finished, and where the export continues behind it.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FinishedFile {

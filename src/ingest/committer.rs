@@ -68,7 +68,7 @@ pub(super) struct Committer<'a> {
 pub(super) struct FileProgress {
     path: Vec<u8>,
     records: u64,
-    /// Of these, those that were set aside.
+    /// Of these, those that were rejected.
     rejected: u64,
 }
 
@@ -344,7 +344,7 @@ impl Committer<'_> {
         Ok(changes)
     }
 
-    /// How far the file of a part was read before it: by the parts before, or, where reading goes on behind what is
+    /// How far the file of a part was read before it: by the parts before, or, where reading continues behind what is
     /// stored, as the store says.
     fn reached(
         &mut self,

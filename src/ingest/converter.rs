@@ -209,8 +209,8 @@ impl RecordConverter {
         &self.alarms
     }
 
-    /// Whether a stop was asked for where making a record's text may take long: then it may be cut short, and
-    /// what is made of the record must not be stored.
+    /// Whether a stop was requested where making a record's text may take long: then it may be cut short, and what is
+    /// made of the record must not be stored.
     pub(super) fn is_interrupted(&self) -> bool {
         !matches!(self.kind, ConverterKind::Text | ConverterKind::Decided(_))
             && self.interrupt.is_raised()

@@ -50,7 +50,7 @@ pub enum IngestError {
         /// Why, in its words.
         why: String,
     },
-    /// A stop was asked for; what was committed stays.
+    /// A stop was asked for; commits stay.
     #[error(transparent)]
     Interrupted(#[from] Interrupted),
     /// The share of removed documents crossed the limit; the batch that crossed it is not committed.
@@ -80,7 +80,7 @@ pub enum IngestError {
         records: u64,
         /// The share allowed.
         limit: f64,
-        /// The most frequent reason, and what most likely mends it.
+        /// The most frequent reason, and what most likely repairs it.
         why: String,
         /// The command that removes what was committed before.
         undo: String,

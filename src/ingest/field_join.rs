@@ -40,13 +40,14 @@ struct JoinBatch {
 
 /// Reads records and sets fields of the documents that they name. Of several values for one field of a document the
 /// last counts; a `null` takes the value away, where a format tells it from no value at all (Parquet does not). A value
-/// that the type of its field cannot hold is passed over and counted: what the document has stays. With a key the
-/// newest document of it is meant. No more than the records of one commit are held. Where the keep order goes by one of the
+/// that the type of its field cannot hold is skipped and counted: what the document has stays. With a key the newest
+/// document of it is meant. No more than the records of one commit are held. Where the keep order goes by one of the
 /// fields, each commit decides about the documents that it ranks otherwise, and `tokenizers` encode what is kept again.
 ///
 /// # Errors
 /// [`IngestError::Join`] for a field that is not declared, for a record without a name, and where options say `strict`
-/// for a value of another type; [`IngestError`] when an input cannot be read. What was committed before stays; the same call again goes on.
+/// for a value of another type; [`IngestError`] when an input cannot be read. Earlier commits stay; the same call again
+/// continues.
 pub fn join(
     writer: &mut StoreWriter,
     inlets: Vec<IngestInput<'_>>,

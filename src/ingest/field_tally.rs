@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const WORTH_A_WORD: u64 = 100;
 /// Values of a field before it is worth a word that half of them are of another type.
 const VALUES: u64 = 100;
-/// New documents whose other fields are looked at for one of a similar name.
+/// New documents whose other fields are examined for one of a similar name.
 const LOOKED_AT: u64 = 100;
 /// Letters by which a misspelt name differs at most.
 const MOST_EDITS: usize = 2;

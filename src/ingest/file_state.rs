@@ -81,7 +81,7 @@ impl FileNumbers {
     }
 }
 
-/// What the reading of a file is called in the sources that its records named: no ingest into those goes on by it.
+/// What the reading of a file is called in the sources that its records named: no ingest into those continues by it.
 pub(super) fn reading_key_of_part(options: &IngestOptions) -> String {
     format!("{};part", options.reading_key())
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// Records that are asked about together.
 const TOGETHER: usize = 256;
 
-/// Lets records in or passes over them.
+/// Lets records in or skips them.
 pub(super) struct IngestFilter {
     filter: Arc<dyn IncomingFilter>,
     /// The source of records that name none.

@@ -164,7 +164,7 @@ pub(super) fn fingerprint_chunk(
                 offset: reject.origin.offset,
                 reason: reject.reason.to_string(),
             });
-            // The next run goes on at the bad record, not behind it.
+            // The next run continues at the bad record, not behind it.
             match InputReader::point_at(&part.input, context.converter.read(), &reject.origin) {
                 Ok(point) => part.end = point,
                 Err(why) => error = Some(why.into()),
@@ -384,7 +384,7 @@ impl SignalFields {
 struct SuiteScanner<'a> {
     seeds: &'a Seeds,
     looker: Looker,
-    /// Where the tokens of fingerprints are others than those that suites are looked for by.
+    /// Where the tokens of fingerprints are others than those that suites are searched for by.
     own: TokenHashes,
     is_shared: bool,
 }

@@ -104,7 +104,7 @@ pub struct IngestOptions {
 }
 
 impl IngestOptions {
-    /// The defaults: formats by content, bad records set aside, one thread a core, 16 MiB a batch.
+    /// The defaults: formats by content, bad records rejected, one thread a core, 16 MiB a batch.
     #[must_use]
     pub fn new(source: &str) -> Self {
         Self {
@@ -224,7 +224,7 @@ pub struct JoinOptions {
     pub read: ReadOptions,
     /// Records joined in one commit, at most; fewer where they are long.
     pub batch: usize,
-    /// Whether a value that the type of its field cannot hold ends the join; otherwise it is passed over and counted.
+    /// Whether a value that the type of its field cannot hold ends the join; otherwise it is skipped and counted.
     pub strict: bool,
 }
 

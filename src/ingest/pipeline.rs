@@ -44,7 +44,7 @@ pub struct IngestResources<'a> {
     pub filter: Option<Arc<dyn IncomingFilter>>,
     /// All tokenizers of the corpus.
     pub tokenizers: &'a [LoadedTokenizer],
-    /// What is looked for of its suites.
+    /// What is searched for of its suites.
     pub seeds: Seeds,
     /// Takes decisions over that come with the records, where they do.
     pub judge: Option<&'a mut LoadValidator>,
@@ -282,7 +282,7 @@ fn drain(
                 continue;
             }
             Ok(ChunkOutcome::Committed(fates)) => fates,
-            // The chunk is not stored; who calls sees that a stop was asked for.
+            // The chunk is not stored; who calls sees that a stop was requested.
             Err(IngestError::Interrupted(_)) => break,
             Err(error) => return Err(error),
         };
@@ -359,7 +359,7 @@ struct ChunkMerger {
     /// Bytes of text up to which chunks are put together.
     limit: u64,
     chunk: Option<FingerprintedChunk>,
-    /// Records with which it goes on.
+    /// Records with which it continues.
     until: usize,
 }
 

@@ -122,9 +122,9 @@ const CONTEXT: usize = 16;
 
 /// The bytes of the text that trained ids stand for: what all ids before a place spell ends there.
 ///
-/// From place to place: only the ids between, and some before them, are decoded, and what they spell must go
-/// on in the text where the place before it was. Where it does not, the decoder looks further, and all ids up
-/// to the place are decoded, as long as that is not too much.
+/// From place to place: only the ids between, and some before them, are decoded, and what they spell must continue in
+/// the text where the place before it was. Where it does not, the decoder looks further, and all ids up to the place
+/// are decoded, as long as that is not too much.
 fn spans_in_text(
     spans: &[LossSpan],
     ids: &[u32],
@@ -181,7 +181,7 @@ impl SuppliedTokenOffsets<'_> {
         u32::try_from(self.byte).map_err(|_| "longer than 4 GiB".to_owned())
     }
 
-    /// By what the ids between spell; none when that is not how the text goes on.
+    /// By what the ids between spell; none when that is not how the text continues.
     fn offset_by_context(
         &self,
         id: usize,

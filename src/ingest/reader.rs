@@ -112,7 +112,7 @@ impl InputPart {
 #[derive(Default)]
 pub(super) struct IngestChunk {
     pub(super) parts: Vec<InputPart>,
-    /// Records passed over because their file has not changed.
+    /// Records skipped because their file has not changed.
     pub(super) unchanged: u64,
     /// What was not a document and no reject.
     pub(super) passed: SkippedContent,
@@ -251,7 +251,7 @@ pub(super) fn load_input_states<'m>(
     Ok(known)
 }
 
-/// Reads `inputs` and hands chunks to `send`, which answers whether to go on.
+/// Reads `inputs` and hands chunks to `send`, which answers whether to continue.
 pub(super) fn read_chunks(
     inputs: Vec<InputState<'_>>,
     options: &IngestOptions,

@@ -85,7 +85,7 @@ impl RejectTally {
         (self.records >= WORTH_A_WORD && is_often).then_some(of_kind)
     }
 
-    /// What most likely mends these, as a question, where that is known.
+    /// What most likely repairs these, as a question, where that is known.
     pub(super) fn mend(&self, of_kind: &RejectsOfKind) -> Option<String> {
         let (what, field, other) = match &of_kind.reason {
             RejectReason::BadId(field) => ("id", field, self.text_field.as_deref()),

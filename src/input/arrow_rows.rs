@@ -370,7 +370,7 @@ impl<S: BatchReader> BatchRows<S> {
         &self.left
     }
 
-    /// Passes over so many rows; answers over how many.
+    /// Skips so many rows; answers over how many.
     pub(super) fn skip_rows(
         &mut self,
         options: &ReadOptions,

@@ -82,8 +82,8 @@ impl RawRecord<'_> {
     }
 }
 
-/// Records of a stream. Between two of them nothing is remembered but what the stream's beginning says again: who
-/// passes over the same bytes stands at the same place.
+/// Records of a stream. Between two of them nothing is remembered but what the stream's beginning says again: who skips
+/// the same bytes stands at the same place.
 pub(super) trait FormatReader: Send {
     /// What stands next, undecoded; none at the end.
     fn next<'s>(
@@ -92,12 +92,12 @@ pub(super) trait FormatReader: Send {
         place: RecordPlace,
     ) -> Result<Option<RawRecord<'s>>, ReadError>;
 
-    /// Passes over what stands next without making a record of it; says whether there was something.
+    /// Skips what stands next without making a record of it; says whether there was something.
     fn skip(&mut self, stream: &mut ByteStream, place: RecordPlace) -> Result<bool, ReadError> {
         Ok(self.next(stream, place)?.is_some())
     }
 
-    /// Where a later reading goes on that finds more behind the end; none: at the end.
+    /// Where a later reading continues that finds more behind the end; none: at the end.
     fn end(&self, _stream: &ByteStream) -> Option<(u64, [u8; 32])> {
         None
     }

@@ -127,7 +127,7 @@ impl ColumnarReader {
         }
     }
 
-    /// Passes over the first rows; answers over how many.
+    /// Skips the first rows; answers over how many.
     pub(super) fn skip_rows(&mut self, rows: u64) -> u64 {
         self.rows = rows.min(self.groups.last().map_or(0, |group| group.rows_before_end));
         let is_before = |run: &RowGroupRun| run.rows.end <= self.rows;
@@ -152,7 +152,7 @@ impl ColumnarReader {
 
     fn read_batch(&mut self) -> Result<Option<ArrowRows>, ReadError> {
         self.batch = None;
-        // Behind a fault the decoder might go on with other rows.
+        // Behind a fault the decoder might continue with other rows.
         let read = match self.fault.take() {
             Some(why) => Err(why),
             None => self.decode(),

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::path::Path;
 use std::sync::Arc;
 
-/// How much is looked at to tell what ends rows and stands between values.
+/// How much is examined to tell what ends rows and stands between values.
 const HEAD: usize = 64 << 10;
 
 /// The rows of a table.
@@ -41,8 +41,8 @@ impl CsvReader {
         Self { options, is_guess, header: None, lines: 0, is_done: false }
     }
 
-    /// What stands between values and ends rows. Passes over what stands before the row of names: blank lines, comments,
-    /// and the line `sep=;`.
+    /// What stands between values and ends rows. Skips what stands before the row of names: blank lines, comments, and
+    /// the line `sep=;`.
     fn dialect(&mut self, stream: &mut ByteStream) -> Result<CsvDialect, ReadError> {
         let CsvOptions { mut delimiter, quotes, comment, .. } = self.options.table;
         let end = row_end(stream.peek(HEAD)?);

@@ -28,7 +28,7 @@ pub(super) struct CsvCell<'r> {
 }
 
 impl<'r> CsvCell<'r> {
-    /// The value. One that goes on behind its closing quote has what follows too, as other readers have it.
+    /// The value. One that continues behind its closing quote has what follows too, as other readers have it.
     #[inline]
     pub(super) fn bytes(&self) -> Cow<'r, [u8]> {
         match self.has_quotes {
@@ -145,7 +145,7 @@ fn quoted(row: &[u8], delimiter: u8) -> (&[u8], Option<&[u8]>) {
     (row, None)
 }
 
-/// Where the bytes of a row end that were looked at.
+/// Where the bytes of a row end that were examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum CsvState {
     /// Before the first byte of a value.
@@ -223,7 +223,7 @@ pub(super) fn without_line_end(row: &[u8]) -> &[u8] {
     }
 }
 
-/// Delimiters that are looked for, the likelier first.
+/// Delimiters that are searched for, the likelier first.
 const DELIMITERS: [u8; 4] = [b',', b'\t', b';', b'|'];
 
 /// What ends the rows of a table that begins so: a carriage return where no line feed stands, as programs of old write.
@@ -276,10 +276,10 @@ pub(super) fn likely_delimiter(line: &[u8]) -> u8 {
     best
 }
 
-/// Whether it begins with a row of distinct names, and goes on with rows of as many values: two of them, or, where a
+/// Whether it begins with a row of distinct names, and continues with rows of as many values: two of them, or, where a
 /// name is a usual one of a text, what stands below it. A row that is cut counts as begun, unless it `is_all`.
 pub(super) fn is_table(text: &str, is_all: bool, options: CsvOptions) -> bool {
-    /// Rows that must agree, the names among them, and that are looked at.
+    /// Rows that must agree, the names among them, and that are examined.
     const LEAST: usize = 3;
     const MOST: usize = 8;
     let end = row_end(text.as_bytes());

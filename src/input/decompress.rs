@@ -121,7 +121,7 @@ impl Decompressor {
         }
     }
 
-    /// Passes over what pads the frame that has ended, and opens the next one.
+    /// Skips what pads the frame that has ended, and opens the next one.
     fn next_frame(&mut self, mut file: CountedFile) -> Result<Frames> {
         let is_padding = |byte: &u8| matches!(byte, 0 | b'\r' | b'\n');
         loop {
@@ -261,7 +261,7 @@ fn detect_compression(head: &[u8]) -> InputCompression {
 /// A file as stored. Counts what its user consumes, not what it reads ahead.
 struct CountedFile {
     inner: BufReader<Box<dyn Read + Send>>,
-    /// Bytes that were looked at and not consumed: they stand before those of `inner`.
+    /// Bytes that were examined and not consumed: they stand before those of `inner`.
     front: Vec<u8>,
     progress: Arc<BytesRead>,
 }

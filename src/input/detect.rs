@@ -26,9 +26,9 @@ use std::path::Path;
 
 /// The longest mark of byte order.
 const MARK: usize = 4;
-/// How much of a file is looked at to tell what it is if not records.
+/// How much of a file is examined to tell what it is if not records.
 const HEAD: usize = 4096;
-/// How much of it is looked at to tell whether it is a table, whose rows may be long.
+/// How much of it is examined to tell whether it is a table, whose rows may be long.
 const TABLE_HEAD: usize = 64 << 10;
 pub(super) const PARQUET_MAGIC: &[u8; 4] = b"PAR1";
 /// Ends of names of JSON lines.
@@ -159,8 +159,8 @@ fn detect_by_content(
     sequence_of(sequence(options))
 }
 
-/// Whether most of the first lines are JSON objects. A first line that is longer than is looked at counts while it begins
-/// as one.
+/// Whether most of the first lines are JSON objects. A first line that is longer than is examined counts while it
+/// begins as one.
 fn json_lines_win(stream: &mut ByteStream) -> Result<bool, ReadError> {
     // Most files hold no line that begins as an object.
     let is_object = |line: &[u8]| line.trim_ascii_start().starts_with(b"{");

@@ -170,7 +170,7 @@ pub(super) fn is_json_value(text: &str) -> bool {
     first == "{" || first.starts_with('[')
 }
 
-/// Lines that are looked at.
+/// Lines that are examined.
 const LINES: usize = 200;
 /// Lines of words that must agree.
 const LEAST: usize = 5;

@@ -1,4 +1,4 @@
-//! One open input: its records in order, and from where a later reading goes on.
+//! One open input: its records in order, and from where a later reading continues.
 
 use super::arrow_rows::BatchRows;
 use super::block::{FormatReader, RawRecord, RecordPlace};
@@ -169,7 +169,7 @@ impl<'m> InputReader<'m> {
         Ok(raw.map(|raw| self.builder.build(raw)))
     }
 
-    /// Passes over the first rows of a table of Parquet or Arrow before it is read, and makes no records of them.
+    /// Skips the first rows of a table of Parquet or Arrow before it is read, and makes no records of them.
     ///
     /// # Errors
     /// As [`InputReader::next_raw`].
@@ -333,7 +333,7 @@ impl<'m> InputReader<'m> {
     }
 }
 
-/// Passes over records up to that number, or to the end; answers before which one the stream stands.
+/// Skips records up to that number, or to the end; answers before which one the stream stands.
 fn skip_records(
     stream: &mut ByteStream,
     sequence: &mut dyn FormatReader,

@@ -26,7 +26,7 @@ use std::io::Read;
 
 /// Writers pad the mark at the beginning to as much as they align buffers to: 8 bytes, 64, or a page.
 const PADDING: [u8; 8] = [0; 8];
-/// How far the first message is looked for behind a description of columns that stands bare, and how many places that
+/// How far the first message is searched for behind a description of columns that stands bare, and how many places that
 /// look like its beginning are tried.
 const MOST_SCHEMA: usize = 4 << 20;
 const TRIED_MARKS: usize = 64;

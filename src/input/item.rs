@@ -241,7 +241,7 @@ pub enum ReadItem {
     Reject(Reject),
 }
 
-/// A place between two records from which a later reading can go on.
+/// A place between two records from which a later reading can continue.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct ResumePoint {
     /// Bytes of the decompressed stream before it; rows for Parquet.

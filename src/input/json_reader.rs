@@ -47,7 +47,7 @@ impl JsonValuesReader {
         }
     }
 
-    /// Passes over what stands between values.
+    /// Skips what stands between values.
     fn advance(
         &mut self,
         stream: &mut ByteStream,
@@ -119,7 +119,7 @@ impl FormatReader for JsonValuesReader {
         }
     }
 
-    /// Behind the last value: where a list that has grown since goes on.
+    /// Behind the last value: where a list that has grown since continues.
     fn end(&self, stream: &ByteStream) -> Option<(u64, [u8; 32])> {
         stream.marked().filter(|_| self.is_over)
     }
@@ -283,7 +283,7 @@ impl JsonObjects {
         self.limit
     }
 
-    /// Guesses the text field from an object that is passed over, where none of those that voted had one.
+    /// Guesses the text field from an object that is skipped, where none of those that voted had one.
     fn learn(&mut self, object: &[u8]) {
         if self.text_field.is_none()
             && let Ok(guess) = guess_field(object)

@@ -27,9 +27,9 @@ type SupplyError = Box<dyn std::error::Error + Send + Sync>;
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Record {
     /// What the record is called in your own data: other content under the same key supersedes what is stored, equal
-    /// content is passed over. Without one the record is known by the name of its [`Records`], its number and its
-    /// content, and never supersedes; where [`ReadOptions::id_field`] is given, by the value of that field, and a
-    /// record that has neither is set aside.
+    /// content is skipped. Without one the record is known by the name of its [`Records`], its number and its content,
+    /// and never supersedes; where [`ReadOptions::id_field`] is given, by the value of that field, and a record that
+    /// has neither is rejected.
     pub key: Option<String>,
     /// The text. Empty where it is made of the fields: of conversations and of token ids.
     pub text: String,
@@ -103,8 +103,8 @@ impl<'m> Records<'m> {
 
     /// Records as fields by name, read as the lines of a JSON file are: [`ReadOptions`] names the fields of text and
     /// key, or the text is found as in a file, by the usual names in the first record; all others are kept, in their
-    /// order. Where a record is not to be had, the inner error says why, and it is set aside as an unreadable line
-    /// is; the first outer error ends the ingest, and what came before stays.
+    /// order. Where a record is not to be had, the inner error says why, and it is rejected as an unreadable line is;
+    /// the first outer error ends the ingest, and what came before stays.
     pub fn mappings<I, E>(name: impl Into<String>, records: I) -> Self
     where
         I: IntoIterator<Item = Result<Result<Map<String, Value>, String>, E>>,
@@ -230,7 +230,7 @@ impl<'m> RecordsReader<'m> {
     }
 }
 
-/// A record as it goes on, or why it cannot.
+/// A record as it continues, or why it cannot.
 fn item(record: Record, options: &ReadOptions, origin: RecordOrigin) -> ReadItem {
     let Record { key, text, mut fields } = record;
     let bytes = byte_len(text.len());

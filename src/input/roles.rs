@@ -106,15 +106,15 @@ pub(super) fn guess_text_field<'a>(
     best(&|has_text| has_text).or_else(|| best(&|_| true))
 }
 
-/// Records that vote on the text field, and how far they are looked for: as many as tell what a file is.
+/// Records that vote on the text field, and how far they are searched for: as many as tell what a file is.
 pub(super) const VOTES: usize = 64;
 pub(super) const VOTE_BYTES: usize = 4 << 20;
 
 /// The text field that most of the first records have, none where none of them has one; of two that as many have the one
 /// that came first. Nothing is consumed. A pipe may say no more for hours: there the first record that has one decides.
 ///
-/// `record_in` gives the place of the next record in what is ahead, which may go on (`false`); `guess` the field that one
-/// has.
+/// `record_in` gives the place of the next record in what is ahead, which may continue (`false`); `guess` the field
+/// that one has.
 pub(super) fn vote_text_field(
     stream: &mut ByteStream,
     record_in: impl Fn(&[u8], bool) -> Option<Range<usize>>,

@@ -25,7 +25,7 @@ pub(super) enum BoundedBytes<'a> {
     TooLong { head: &'a [u8], bytes: u64 },
 }
 
-/// What stands up to an end that is looked for.
+/// What stands up to an end that is searched for.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct StreamPiece<'a> {
     /// Position of its first byte.

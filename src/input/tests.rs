@@ -173,7 +173,7 @@ fn a_truncated_stream_gives_what_stood_before_and_names_the_place() {
             let point = reader.point();
             assert_eq!(point.records, items.len() as u64);
 
-            // The whole file, had later, goes on where the cut one ended.
+            // The whole file, had later, continues where the cut one ended.
             let mut whole = InputReader::open(&dir.write(name, &bytes), &ReadOptions::default())
                 .expect("opens");
             assert!(whole.resume(&point).expect("resumes"));
@@ -758,7 +758,7 @@ fn the_place_before_a_record_is_told_after_it_was_read() {
     assert_eq!(points.len(), 6);
 }
 
-/// Rows that were read are passed over unmade, in whatever run of row groups or batch they stand.
+/// Rows that were read are skipped unmade, in whatever run of row groups or batch they stand.
 #[test]
 fn rows_that_were_read_are_passed_over() {
     let dir = Dir::new();

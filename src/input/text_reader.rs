@@ -132,7 +132,7 @@ impl FormatReader for ForeignFileReader {
 /// Finds the end of a paragraph: behind the first blank line. A blank line before one is a piece of its own.
 #[derive(Default)]
 struct ParagraphEnd {
-    /// The line that is looked at has something else than space in it.
+    /// The line that is examined has something else than space in it.
     is_line: bool,
 }
 

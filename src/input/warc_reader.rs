@@ -18,7 +18,7 @@ pub(super) const MARK: &[u8] = b"WARC/";
 const END: &[u8] = b"\r\n\r\n";
 /// The header of a record is no longer than this.
 const MOST_HEADER: usize = 1 << 20;
-/// A payload whose kind is of no use is passed over, of any length.
+/// A payload whose kind is of no use is skipped, of any length.
 const NOTHING: usize = 0;
 
 /// The records of a web archive.
@@ -410,7 +410,7 @@ pub(super) fn content(content_type: &str) -> PayloadKind {
 pub(super) fn fields(header: &str) -> Vec<(String, String)> {
     let mut fields: Vec<(String, String)> = Vec::new();
     for line in header.lines().skip(1) {
-        // A line that begins with space goes on with the one before it.
+        // A line that begins with space continues with the one before it.
         if let (true, Some((_, value))) = (line.starts_with([' ', '\t']), fields.last_mut()) {
             value.push(' ');
             value.push_str(line.trim());
@@ -424,7 +424,7 @@ pub(super) fn fields(header: &str) -> Vec<(String, String)> {
 /// The end of a header: behind its first blank line.
 #[derive(Default)]
 struct HttpHeaderEnd {
-    /// Something stands on the line that is looked at.
+    /// Something stands on the line that is examined.
     is_line: bool,
 }
 

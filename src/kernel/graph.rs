@@ -54,7 +54,7 @@ struct DecisionGraph<'m> {
     better: Vec<Vec<(usize, Overlap)>>,
 }
 
-/// Decides members, given every pair of them that reaches the threshold (pairs that do not are passed over, but in mode
+/// Decides members, given every pair of them that reaches the threshold (pairs that do not are skipped, but in mode
 /// `lsh`, where every pair links). Edges that name documents which are not members are left out. The answers stand in
 /// the order of the members.
 #[must_use]

@@ -81,13 +81,13 @@ impl<'a> Context<'a> {
         self.interrupt
     }
 
-    /// Whether a stop was asked for.
+    /// Whether a stop was requested.
     #[must_use]
     pub fn is_interrupted(&self) -> bool {
         self.interrupt.is_raised()
     }
 
-    /// An error once a stop was asked for.
+    /// An error once a stop was requested.
     pub(crate) fn check_interrupt(&self) -> Result<(), Interrupted> {
         self.interrupt.check()
     }
@@ -148,14 +148,14 @@ impl Interrupt {
         self.is_raised.store(true, Ordering::SeqCst);
     }
 
-    /// Whether a stop was asked for.
+    /// Whether a stop was requested.
     #[must_use]
     pub fn is_raised(&self) -> bool {
         let is_raised = self.is_raised.load(Ordering::SeqCst);
         is_raised || self.whole.as_ref().is_some_and(|whole| whole.is_raised())
     }
 
-    /// An error once a stop was asked for.
+    /// An error once a stop was requested.
     pub(crate) fn check(&self) -> Result<(), Interrupted> {
         if self.is_raised() { Err(Interrupted::default()) } else { Ok(()) }
     }

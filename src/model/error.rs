@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// A stop that was asked for: what was committed stays, and the same call goes on from there.
+    /// A requested stop: commits stay, and the same call continues from there.
     Interrupted,
     /// A corpus, document, source, field, tokenizer, snapshot, suite, plan, table, column or file that there is not.
     NotFound,
@@ -329,7 +329,7 @@ pub(crate) fn sync_directory(path: &Path) -> Result<(), IoError> {
     }
 }
 
-/// A stop that was asked for: what was committed before it stays, and the same call goes on from there.
+/// A requested stop: earlier commits stay, and the same call continues from there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interrupted {
     /// What this call had done by then, where it counts: how many, and of what, such as `documents were added`.

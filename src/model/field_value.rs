@@ -144,7 +144,7 @@ mod tests {
         }
     }
 
-    /// pandas writes the whole numbers of a column with a hole as `7.0`, and these were null without a word.
+    /// pandas writes the whole numbers of a column with a hole as `7.0`, and these were null silently.
     #[test]
     fn whole_numbers_are_ints_however_they_are_spelled() {
         for (raw, number) in [

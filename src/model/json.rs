@@ -230,14 +230,14 @@ impl<'l> JsonCursor<'l> {
         Ok(())
     }
 
-    /// Whether there is more before the bracket that closes; if not, passes over it.
+    /// Whether there is more before the bracket that closes; if not, skips it.
     fn has_more(&mut self, close: u8) -> bool {
         let has_more = self.peek().is_some_and(|byte| byte != close);
         self.at += usize::from(!has_more);
         has_more
     }
 
-    /// Passes over a comma and the space around it.
+    /// Skips a comma and the space around it.
     fn skip_comma(&mut self) -> bool {
         self.skip_space();
         let is_comma = self.peek() == Some(b',');

@@ -44,7 +44,7 @@ impl DedupMode {
         }
     }
 
-    /// Whether near duplicates are looked for, by sketch and bands.
+    /// Whether near duplicates are searched for, by sketch and bands.
     #[must_use]
     pub const fn is_near(self) -> bool {
         matches!(self, Self::Witness | Self::Components | Self::Lsh)
@@ -75,8 +75,8 @@ pub enum Normaliser {
     )]
     Web,
     /// Version 2 of `web`, which new corpora have: case folded in full (`ß` as `ss`), apostrophes as one, presentation
-    /// forms as the letters that they present, characters that nobody sees passed over; a text without words is one
-    /// token, itself.
+    /// forms as the letters that they present, characters that nobody sees skipped; a text without words is one token,
+    /// itself.
     #[serde(rename = "web@2")]
     #[cfg_attr(
         feature = "cli",

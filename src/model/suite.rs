@@ -74,7 +74,7 @@ pub struct GramPlace {
     pub position: u32,
 }
 
-/// An item whose question is too short for n-grams: it is looked for as a whole, with its answer near it.
+/// An item whose question is too short for n-grams: it is searched for as a whole, with its answer near it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ShortItem {
     /// The number of the item.

@@ -2,8 +2,8 @@
 //! it.
 //!
 //! The template is that of the Commission under Article 53(1)(d) of Regulation (EU) 2024/1689 (July 2025). Its sections
-//! keep their numbers and names; what only the provider knows is a blank with a label. A person goes on with the file:
-//! what was filled in, and what was written below a line, is taken over when the summary is written again.
+//! keep their numbers and names; what only the provider knows is a blank with a label. A person continues with the
+//! file: what was filled in, and what was written below a line, is taken over when the summary is written again.
 
 use super::croissant::{earlier, kept_by};
 use super::figures::cut;

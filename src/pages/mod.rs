@@ -7,7 +7,7 @@
 //! the formatter of the templates, which no template can leave out, and cut where it is long: no page grows with the
 //! corpus. A page is read in light and dark, on paper and on a phone.
 //!
-//! `croissant` and `eu_summary` are descriptions that a person goes on with: what was filled in stays.
+//! `croissant` and `eu_summary` are descriptions that a person continues with: what was filled in stays.
 
 mod card;
 mod chart;

@@ -58,9 +58,8 @@ impl Corpus {
         Ok(query::stats(self.view(), &filter.into())?)
     }
 
-    /// How many documents a filter means; all stored ones by default. Of a condition alone no document is looked at
-    /// where
-    /// the indexes can answer.
+    /// How many documents a filter means; all stored ones by default. Of a condition alone no document is examined
+    /// where the indexes can answer.
     ///
     /// # Errors
     /// [`QueryError`](crate::query::QueryError) for a condition, source or snapshot that cannot be used.

@@ -77,7 +77,7 @@ impl DocumentFilter {
         found.map_or_else(|| select(view, None), Ok)
     }
 
-    /// How many are meant: of a condition alone no document is looked at when the indexes can answer.
+    /// How many are meant: of a condition alone no document is examined when the indexes can answer.
     ///
     /// # Errors
     /// As [`DocumentFilter::select`].

@@ -25,7 +25,7 @@ pub struct MisfitExample {
 /// Such values of one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct MisfitCount {
-    /// Of all documents that are looked at.
+    /// Of all documents that are examined.
     pub(super) all: u64,
     /// Of those that are kept.
     pub(super) kept: u64,

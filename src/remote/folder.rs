@@ -385,8 +385,8 @@ impl Drop for RemoteWriter {
         let Some(upload) = self.upload.take().filter(|_| !self.is_finished) else { return };
         self.under_way.clear();
         let object = Arc::clone(&self.object);
-        // After a stop was asked for, too. What cannot be taken back is left to the rules of the bucket for uploads that
-        // nobody finished.
+        // After a stop was requested, too. What cannot be taken back is left to the rules of the bucket for uploads
+        // that nobody finished.
         let aborted = self.object.client.runtime.begin(async move {
             let aborted = object.client.multipart.abort_multipart(&object.location, &upload);
             let _ = within(SILENCE, aborted).await;

@@ -300,7 +300,7 @@ pub(super) fn unquoted_tag(tag: &str) -> String {
 impl ObjectVersion {
     /// Asks for a range, or for all, of the version that was found.
     async fn open(&self, range: Option<Range<u64>>) -> Result<AnswerBody, RequestFault> {
-        // A weak tag matches nothing, by the rules; the answer's own is looked at below.
+        // A weak tag matches nothing, by the rules; the answer's own is examined below.
         let strong = self.tag.as_deref().filter(|tag| !tag.starts_with("W/"));
         let is_range = range.is_some();
         let answer = match &self.source {
@@ -360,7 +360,7 @@ impl ObjectVersion {
     }
 }
 
-/// Reads a range of an object, or all of it from its start: whatever is cut goes on at the byte reached.
+/// Reads a range of an object, or all of it from its start: whatever is cut continues at the byte reached.
 pub(super) struct BodyReader {
     known: Arc<ObjectVersion>,
     range: Option<Range<u64>>,

@@ -103,7 +103,7 @@ impl RemoteCursor {
         Ok(())
     }
 
-    /// Reads what is left as a whole from its start on, and passes over what was had.
+    /// Reads what is left as a whole from its start on, and skips what was had.
     fn begin_whole(&mut self) -> Result<(), RemoteError> {
         self.parts.clear();
         self.is_whole = true;
@@ -197,7 +197,7 @@ impl RemoteReader {
             *used = now;
             return Ok(Arc::clone(block));
         }
-        // Behind one that is held the reading goes on: several come by one request.
+        // Behind one that is held the reading continues: several come by one request.
         let is_behind = number.checked_sub(1).is_some_and(|one| cache.blocks.contains_key(&one));
         let blocks = if is_behind { RUN } else { 1 };
         let end = self.size().min((number + blocks) * BLOCK);

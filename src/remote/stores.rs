@@ -32,7 +32,7 @@ const CONNECT: Duration = Duration::from_secs(10);
 const PATIENCE: Duration = Duration::from_secs(90);
 /// What the name of a setting has whose value is secret, unless it is the path of a file.
 const SECRET_SETTINGS: [&str; 5] = ["KEY", "TOKEN", "SECRET", "PASSWORD", "SAS"];
-/// A value of fewer bytes is not looked for in messages: it may be part of any word.
+/// A value of fewer bytes is not searched for in messages: it may be part of any word.
 const SHORTEST_SECRET: usize = 6;
 
 /// How objects of stores are reached: credentials, regions and endpoints, under the names of the environment's
@@ -45,8 +45,8 @@ pub struct ObjectStores {
 }
 
 impl ObjectStores {
-    /// Stores that are reached with these settings; others than of stores are passed over, so that a whole environment
-    /// may be given. Without any, what is open to everybody can be read from web servers.
+    /// Stores that are reached with these settings; others than of stores are skipped, so that a whole environment may
+    /// be given. Without any, what is open to everybody can be read from web servers.
     pub fn new(settings: impl IntoIterator<Item = (String, String)>) -> Self {
         let of_stores = |(name, _): &(String, String)| {
             let name = name.to_ascii_uppercase();

@@ -4,7 +4,7 @@ use super::characters::{is_letter, is_space};
 use super::words::words;
 use std::borrow::Cow;
 
-/// Bytes of prose that are looked at: more changes few answers, and costs as much again.
+/// Bytes of prose that are examined: more changes few answers, and costs as much again.
 const SAMPLE: usize = 4096;
 
 /// The language of a text as a code of ISO 639-1 (of 639-3 where that has none), told from the first 4 KiB of its

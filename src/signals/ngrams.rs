@@ -57,7 +57,7 @@ impl Ngrams {
 
     /// Characters of a run, without what stands between its words.
     fn length(&self, from: usize, n: usize) -> u64 {
-        // All bytes but those that go on with a character.
+        // All bytes but those that continue with a character.
         self.bytes(from, n).iter().filter(|byte| (**byte).cast_signed() >= -64).count() as u64
     }
 

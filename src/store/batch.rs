@@ -287,7 +287,7 @@ impl StoreWriter {
         CommitBatch::new(self)
     }
 
-    /// Begins a commit that goes on with the fingerprints.
+    /// Begins a commit that continues with the fingerprints.
     ///
     /// # Errors
     /// [`StoreError`] when the state cannot be read.

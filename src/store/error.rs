@@ -151,7 +151,7 @@ pub enum StoreError {
     /// A row that another row refers to is absent.
     #[error("missing {what} in family {family}, key {key}")]
     Missing {
-        /// What was looked for.
+        /// What was searched for.
         what: &'static str,
         /// The column family.
         family: &'static str,

@@ -96,7 +96,7 @@ pub(in crate::store) fn refuse_lost(
     }
 }
 
-/// A corpus whose lock is held, and whose journal and logs were looked at, before its database is opened.
+/// A corpus whose lock is held, and whose journal and logs were examined, before its database is opened.
 pub(in crate::store) struct OpeningCorpus {
     pub(in crate::store) place: CorpusDirectory,
     /// The format it has.

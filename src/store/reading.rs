@@ -1,4 +1,4 @@
-//! Opening for reading, beside a writer that goes on: its files come and go while they are opened.
+//! Opening for reading, beside a writer that continues: its files come and go while they are opened.
 
 use crate::store::database::family::is_damage;
 use crate::store::database::page_cache::PageCache;

@@ -239,7 +239,7 @@ impl StoreWriter {
         self.place().remove_old_reports();
     }
 
-    /// Directories of dry runs: of processes that go on, since those of others were removed when this writer opened.
+    /// Directories of dry runs: of processes that continue, since those of others were removed when this writer opened.
     ///
     /// # Errors
     /// [`StoreError::Io`].

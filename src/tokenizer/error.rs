@@ -27,7 +27,7 @@ pub enum TokenizerError {
     /// The tokenizer has neither tokens nor added tokens.
     #[error("the tokenizer has an empty vocabulary")]
     EmptyVocabulary,
-    /// Special tokens beyond what can be looked for at once.
+    /// Special tokens beyond what can be searched for at once.
     #[error("the tokenizer has more special tokens than can be searched for in a text")]
     Specials,
     /// The reference implementation refused a text.

@@ -55,8 +55,7 @@ impl Corpus {
 impl CorpusWriter {
     /// Ingests files, or records that the program has, which take the same pipeline, batches, decisions and report as a
     /// file of them; [`Inputs`] says what there may be. Every tokenizer of the corpus encodes what is kept. After an
-    /// error
-    /// or an interrupt what was committed stays: hand the same over again, and what is stored is passed over.
+    /// error or an interrupt commits stay: hand the same over again, and what is stored is skipped.
     ///
     /// ```
     /// # use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, Policy};
@@ -77,8 +76,8 @@ impl CorpusWriter {
     /// # Errors
     /// [`IngestError`](crate::ingest::IngestError): among them the error of an iterator, as
     /// [`ReadError::Records`](crate::ingest::ReadError::Records);
-    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown) for one of [`IngestOptions::tokenizers`] that
-    /// the corpus has not. What was committed before it stays.
+    /// [`TokenizerError::Unknown`](crate::tokenizer::TokenizerError::Unknown) for one of [`IngestOptions::tokenizers`]
+    /// that the corpus has not. Earlier commits stay.
     pub fn ingest<'m>(
         &mut self,
         inputs: impl Into<Inputs<'m>>,
@@ -104,10 +103,10 @@ impl CorpusWriter {
     /// again: what is stored is what an ingest of the same files would have stored. What the rows say is checked, the
     /// similarity of removed documents to their witnesses of a sample of them. The corpus must have the policy that
     /// they were decided with, and of other documents none but those that they were decided against: of these, what the
-    /// load supersedes goes, and what follows is decided. After an interrupt the same again goes on.
+    /// load supersedes goes, and what follows is decided. After an interrupt the same call continues.
     ///
     /// # Errors
-    /// [`IngestError`](crate::ingest::IngestError); what was committed before it stays.
+    /// [`IngestError`](crate::ingest::IngestError); earlier commits stay.
     pub fn bulk_load(
         &mut self,
         directory: &str,
@@ -141,7 +140,7 @@ impl CorpusWriter {
     /// or key. Columns and postings follow, in commits of bounded size; the same again changes nothing.
     ///
     /// # Errors
-    /// As [`CorpusWriter::ingest`]; what was committed before it stays, and the same call goes on.
+    /// As [`CorpusWriter::ingest`]; earlier commits stay, and the same call continues.
     pub fn set_field<'m>(
         &mut self,
         inputs: impl Into<Inputs<'m>>,
@@ -160,7 +159,7 @@ impl CorpusWriter {
     }
 
     /// Stores a suite, the items that the records of some files (paths, patterns, `-`) are, and searches all stored
-    /// texts for it; from then on every ingest does. The same call goes on where an interrupt stopped.
+    /// texts for it; from then on every ingest does. The same call continues where an interrupt stopped.
     ///
     /// ```
     /// # use corpusdb::ingest::{Record, Records};
@@ -194,8 +193,8 @@ impl CorpusWriter {
     /// # Errors
     /// [`IngestError`](crate::ingest::IngestError) for a file or record that is not an item;
     /// [`StoreError`](crate::store::StoreError) when another suite has the name;
-    /// [`CurateError`](crate::curate::CurateError) when it does not fit into memory, or after an interrupt: what was
-    /// committed before it stays.
+    /// [`CurateError`](crate::curate::CurateError) when it does not fit into memory, or after an interrupt: earlier
+    /// commits stay.
     pub fn add_suite(
         &mut self,
         name: &str,

@@ -86,9 +86,8 @@ impl CorpusWriter {
     /// until then RocksDB's list of files may have single values of fields.
     ///
     /// # Errors
-    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::Shown`]. What was committed before it
-    /// stays, and the same call goes
-    /// on from there.
+    /// [`CurateError`](crate::curate::CurateError): among them [`CurateError::Shown`]. Earlier commits stay, and the
+    /// same call continues from there.
     pub fn purge(
         &mut self,
         selection: impl Into<PurgeSelection>,

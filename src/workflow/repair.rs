@@ -1,4 +1,4 @@
-//! Damage mended: derived families made again in place, and what is whole of a corpus copied into a new one.
+//! Damage repaired: derived families made again in place, and what is whole of a corpus copied into a new one.
 
 use crate::corpus::CorpusOptions;
 use crate::curate;

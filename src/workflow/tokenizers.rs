@@ -52,8 +52,8 @@ impl CorpusWriter {
         }
     }
 
-    /// Trains a tokenizer on kept documents and registers it with all that decided it; with `backfill` the kept documents
-    /// are encoded. After an interrupt the same call goes on.
+    /// Trains a tokenizer on kept documents and registers it with all that decided it; with `backfill` the kept
+    /// documents are encoded. After an interrupt the same call continues.
     ///
     /// # Errors
     /// [`Error::Store`], before the work, when no tokenizer can have the name or another one has it; as
@@ -85,7 +85,7 @@ impl CorpusWriter {
     }
 
     /// Extends a tokenizer and registers the result under `name`, unless nothing is new; with `backfill` the kept
-    /// documents are encoded. After an interrupt the same call goes on.
+    /// documents are encoded. After an interrupt the same call continues.
     ///
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`Error::Store`], before the work, when no tokenizer can have the name or another one
@@ -130,7 +130,7 @@ impl CorpusWriter {
     /// Encodes the kept documents that a tokenizer has not encoded. Goes on where an interrupt stopped.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError), what was committed before it stays.
+    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError), earlier commits stay.
     pub fn backfill(
         &mut self,
         name: &str,

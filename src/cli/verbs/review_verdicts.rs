@@ -13,7 +13,7 @@ use std::path::Path;
 /// Verdicts stored in one commit.
 const CHUNK: usize = 1 << 12;
 
-/// A line; what else a printed pair has is passed over.
+/// A line; what else a printed pair has is skipped.
 #[derive(Deserialize)]
 struct VerdictLine {
     suite: String,

@@ -114,7 +114,7 @@ impl SqlShell<'_> {
                 Ok(())
             }
             Err(error) => {
-                // What went wrong is mended and asked again, into the same file.
+                // What went wrong is repaired and asked again, into the same file.
                 self.output = output;
                 match interrupt.is_raised() {
                     true => output::note("cancelled"),

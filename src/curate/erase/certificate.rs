@@ -421,7 +421,7 @@ fn search_rows(
     Ok(families)
 }
 
-/// Searches the files of the corpus directory, as they lie there.
+/// Searches the files of the corpus directory, as they are.
 fn search_files(
     root: &Path,
     group: &mut TraceGroup,

@@ -186,7 +186,7 @@ impl Corpus {
 /// Erases documents, and finishes a purge that was stopped before.
 ///
 /// # Errors
-/// [`CurateError`]; what was committed before it stays, and the next purge goes on from there.
+/// [`CurateError`]; earlier commits stay, and the next purge continues from there.
 pub fn purge(
     writer: &mut StoreWriter,
     tokenizers: &[LoadedTokenizer],

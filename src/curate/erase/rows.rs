@@ -150,7 +150,7 @@ fn lasting_sketch(
 }
 
 /// Moves what the documents have lent. One scan of all headers, or several, where there are more lenders than memory is
-/// for. Stopped and run again, it goes on: what has moved is lent no more.
+/// for. Stopped and run again, it continues: what has moved is lent no more.
 pub(super) fn move_texts(
     purge: &mut PurgeProcedure<'_, '_>,
     documents: &RoaringTreemap,

@@ -3,7 +3,7 @@
 
 use unicode_normalization::char::decompose_compatible;
 
-/// Calls `sink` with what stands for `character`, wherever it stands; with nothing for one that is passed over.
+/// Calls `sink` with what stands for `character`, wherever it stands; with nothing for one that is skipped.
 pub(super) fn fold(character: char, sink: &mut impl FnMut(char)) {
     if character.is_ascii() {
         return sink(character.to_ascii_lowercase());
@@ -29,7 +29,7 @@ pub(super) fn fold(character: char, sink: &mut impl FnMut(char)) {
     });
 }
 
-/// Whether the character lies in a block in which nothing is folded or passed over, so that no table need be asked: the
+/// Whether the character lies in a block in which nothing is folded or skipped, so that no table need be asked: the
 /// scripts of India and South-East Asia, kana, ideographs, Hangul.
 pub(super) const fn is_as_it_is(character: char) -> bool {
     matches!(

@@ -11,9 +11,9 @@
 //! every character is a token, with the marks upon it. Other segments are dropped as
 //! punctuation and space, except pictographs and Braille cells: a text of emoji is not empty.
 //!
-//! Version 2 of `web` folds more (`folding`): case in full, presentation forms, apostrophes; and passes over characters
-//! that nobody sees. A text in which there is something to see and no word is one token, itself: it has no near
-//! duplicates, and equal ones meet. Version 1 has no token of it, and of a text of white space neither has one.
+//! Version 2 of `web` folds more (`folding`): case in full, presentation forms, apostrophes; and skips characters that
+//! nobody sees. A text in which there is something to see and no word is one token, itself: it has no near duplicates,
+//! and equal ones meet. Version 1 has no token of it, and of a text of white space neither has one.
 //!
 //! `code` takes runs of letters, digits, marks and underscores, so `a.b` and `a .b` are the same three
 //! tokens; every other character is a token, except white space and controls, which are dropped.

@@ -8,8 +8,7 @@ use crate::epoch::run::{Arrangement, GlobalBatch, Marks, MixedCursor, MixedRow, 
 use crate::model::Interrupt;
 use serde::Serialize;
 
-/// Rows that are looked at, at most, from the beginning of the epoch on; a window more where windows are
-/// larger.
+/// Rows that are examined, at most, from the beginning of the epoch on; a window more where windows are larger.
 const LOOKED_AT: u64 = 1 << 22;
 
 /// Padding of batches whose rows are padded to the longest of each.

@@ -57,8 +57,8 @@ fn chunk_tokens(tokens: u64, memory: u64) -> u64 {
 /// made in `OUT.tmp-HASH` beside it and appear by one rename. Rows in flight take about half of the memory
 /// at most; the bytes written depend neither on it nor on the threads. Progress is counted in tokens.
 ///
-/// A build that was interrupted, killed or ran out of disk leaves its finished shards in `OUT.tmp-HASH`;
-/// the next one of the same plan and epoch goes on after them and gives the same bytes.
+/// A build that was interrupted, killed or ran out of disk leaves its finished shards in `OUT.tmp-HASH`; the next one
+/// of the same plan and epoch continues after them and gives the same bytes.
 ///
 /// # Errors
 /// [`EpochError::OutputExists`], [`EpochError::OutputUnnamed`], [`EpochError::BuildUnderWay`],

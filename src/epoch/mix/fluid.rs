@@ -53,7 +53,7 @@ pub struct Fluid {
     amounts: Vec<u64>,
     /// The stretches that are ramps; may be shorter than `starts`.
     ramps: Vec<Option<Parabola>>,
-    /// The last stretch goes on for ever: per `last_run` in all, source `i` gets `last_rise[i]` fractions.
+    /// The last stretch continues for ever: per `last_run` in all, source `i` gets `last_rise[i]` fractions.
     last_run: u64,
     last_rise: Vec<u64>,
 }
@@ -120,8 +120,8 @@ impl Fluid {
         Ok(fluid)
     }
 
-    /// A table of the caller: at `times[k]` source `i` has had `amounts[k][i]`, in a line between; the last line goes
-    /// on for ever. Everything starts at 0, which the table need not say.
+    /// A table of the caller: at `times[k]` source `i` has had `amounts[k][i]`, in a line between; the last line
+    /// continues for ever. Everything starts at 0, which the table need not say.
     ///
     /// # Errors
     /// [`MixError::Table`] where a row does not sum to its time, times do not ascend or an amount falls;
@@ -287,7 +287,7 @@ impl Fluid {
         self.amounts.get(stretch * self.sources + source).copied()
     }
 
-    /// Of a linear stretch: its run, what the source gains on it, and whether it goes on for ever.
+    /// Of a linear stretch: its run, what the source gains on it, and whether it continues for ever.
     fn line(&self, stretch: usize, source: usize) -> Option<(u64, u64, bool)> {
         match self.starts.get(stretch + 1) {
             None => Some((self.last_run, self.last_rise.get(source).copied()?, true)),

@@ -101,7 +101,7 @@ impl Scheduler {
                 let emitted = self.emitted.get(source).copied().unwrap_or(0);
                 lane.expect(&self.fluid, source, emitted, row);
             }
-            // Whole numbers decide nearly always; the exact moments are looked at when they tie.
+            // Whole numbers decide nearly always; the exact moments are examined when they tie.
             let floor = lane.due.map_or(u64::MAX, |due| due.floor);
             let earlier = best.is_none_or(|(other, least)| {
                 floor < least || (floor == least && self.is_before(source, other))

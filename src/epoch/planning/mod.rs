@@ -79,7 +79,7 @@ pub fn plan(
     continued(against, recipe, None, context)
 }
 
-/// The plan that an extension goes on from, and how much of it is consumed.
+/// The plan that an extension continues from, and how much of it is consumed.
 #[derive(Clone, Copy)]
 pub struct Rest<'a> {
     /// The plan that it extends, behind those which that one went on from, the first one first.
@@ -90,8 +90,8 @@ pub struct Rest<'a> {
     pub inherits: bool,
 }
 
-/// Computes a plan that goes on from the last plan of a chain after some rows of its run: the documents
-/// it has left in its passes under way, and those that are new.
+/// Computes a plan that continues from the last plan of a chain after some rows of its run: the documents it has left
+/// in its passes under way, and those that are new.
 ///
 /// # Errors
 /// As [`plan`]; [`EpochError::Recipe`] when a run of the chain is not that long, or a source has had

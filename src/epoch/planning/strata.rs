@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 /// Values of a source that quantiles are taken from, at most: 32 MiB of them.
 const SAMPLED: u64 = 1 << 22;
-/// Values of all sources that are looked at together, at most, unless there is one.
+/// Values of all sources that are examined together, at most, unless there is one.
 const TOGETHER: u64 = 2 * SAMPLED;
 
 /// Receives the value of each document; none where it has none.

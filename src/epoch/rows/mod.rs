@@ -1,9 +1,9 @@
 //! The rows of one source: pass after pass, each a pure function of (source, pass, row).
 //!
-//! A source is one stratum, or several under a curriculum. `pool` packs what one pass over a stratum
-//! holds and finds what is in a row; `documents` goes through a pool in the order of documents; `pass` goes
-//! through the rows of a stratum, `source` through those of the source, and both say where they stand in
-//! a few numbers from which they go on.
+//! A source is one stratum, or several under a curriculum. `pool` packs what one pass over a stratum holds and finds
+//! what is in a row; `documents` goes through a pool in the order of documents; `pass` goes through the rows of a
+//! stratum, `source` through those of the source, and both say where they stand in a few numbers from which they
+//! continue.
 
 mod documents;
 mod paced;

@@ -7,7 +7,7 @@ use crate::epoch::mix::Scheduler;
 use crate::epoch::plan::Rules;
 use std::sync::Arc;
 
-/// Where a source stands: enough to go on from, whatever it holds.
+/// Where a source stands: enough to continue from, whatever it holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(in crate::epoch) struct SourceState {
     /// The pass under way.

@@ -158,7 +158,7 @@ impl BatchCursor {
         Ok(self.begun.pop_front())
     }
 
-    /// Passes over the next `rows` rows.
+    /// Skips the next `rows` rows.
     ///
     /// # Errors
     /// [`EpochError::Bug`] when there are not as many; [`EpochError::Store`].

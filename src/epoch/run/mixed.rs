@@ -1,9 +1,9 @@
 //! The rows of a run in the order of its mix: sources interleaved by what their rows count.
 //!
-//! The interleaving runs from the first row of the first epoch; epoch `e` is the rows before which the
-//! run had given at least `e` budgets and less than `e + 1`. No source starts over with an epoch, so
-//! nothing is seen twice before its pass has ended, and shares stay within a row over the whole run.
-//! Where a run stands is a few numbers a source ([`RunState`]), from which it goes on at once.
+//! The interleaving runs from the first row of the first epoch; epoch `e` is the rows before which the run had given at
+//! least `e` budgets and less than `e + 1`. No source starts over with an epoch, so nothing is seen twice before its
+//! pass has ended, and shares stay within a row over the whole run. Where a run stands is a few numbers a source
+//! ([`RunState`]), from which it continues at once.
 
 use super::open::Opened;
 use crate::epoch::error::EpochError;
@@ -102,9 +102,9 @@ impl MixedCursor {
         self.scheduler.total()
     }
 
-    /// The source whose next row counts nothing and goes on with a pass that is begun. Such a row follows
-    /// the one before it at once, also beyond the budget of an epoch: nothing would ever ask for it, and
-    /// the pass would end without it.
+    /// The source whose next row counts nothing and continues with a pass that is begun. Such a row follows the one
+    /// before it at once, also beyond the budget of an epoch: nothing would ever ask for it, and the pass would end
+    /// without it.
     ///
     /// # Errors
     /// [`EpochError::Store`].

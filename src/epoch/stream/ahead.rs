@@ -77,7 +77,7 @@ impl EpochStream {
         Ok(Self { ahead, next, over: false })
     }
 
-    /// (epoch, next global batch): a stream opened there, of any rank and world, goes on from here.
+    /// (epoch, next global batch): a stream opened there, of any rank and world, continues from here.
     #[must_use]
     pub const fn state(&self) -> (u64, u64) {
         self.next

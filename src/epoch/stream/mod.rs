@@ -26,7 +26,7 @@ use crate::model::Context;
 use reading::Reading;
 use std::sync::Arc;
 
-/// Rows that are passed over rather than looked up again.
+/// Rows that are skipped rather than looked up again.
 const NEAR_ROWS: u64 = 512;
 
 /// An epoch of a plan, opened.
@@ -203,7 +203,7 @@ impl Epoch {
     fn check_share(&self, options: &StreamOptions) -> Result<(), EpochError> {
         options.check_rank()?;
         let (from, world) = (options.from_batch, options.world);
-        // A run that stood at the very end goes on there, with nothing.
+        // A run that stood at the very end continues there, with nothing.
         let batches = self.batches();
         if from > batches {
             return Err(EpochError::OutOfRange { what: "batch", asked: from, there_are: batches });

@@ -13,8 +13,8 @@ use crate::epoch::error::EpochError;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StreamOptions {
-    /// The global batch to begin with, from 0: what [`EpochStream::state`](super::EpochStream::state) said of a run that
-    /// goes on.
+    /// The global batch to begin with, from 0: what [`EpochStream::state`](super::EpochStream::state) said of a run
+    /// that continues.
     pub from_batch: u64,
     /// Which of the readers, from 0.
     pub rank: u64,

@@ -117,7 +117,7 @@ impl Reading {
         Ok(Some((EpochBatch { number, rows: self.epoch.unread(rows)? }, next)))
     }
 
-    /// Passes over the next step; the batch after it, none at the end.
+    /// Skips the next step; the batch after it, none at the end.
     pub fn skip(&mut self) -> Result<Option<u64>, EpochError> {
         if let Some(step) = self.planned.pop_front() {
             return Ok(Some(step.next));
@@ -125,7 +125,7 @@ impl Reading {
         Ok(if self.leave_to_others()? { self.pass_over()? } else { None })
     }
 
-    /// Passes over what other readers have before the next step of this one; whether the epoch goes on.
+    /// Skips what other readers have before the next step of this one; whether the epoch continues.
     fn leave_to_others(&mut self) -> Result<bool, EpochError> {
         let others = if self.begun { self.stride - 1 } else { 0 };
         self.begun = true;

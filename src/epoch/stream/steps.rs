@@ -70,7 +70,7 @@ impl EpochSteps {
         self.reading.reads_files()
     }
 
-    /// Passes over so many steps, or what is left of them, without reading ids.
+    /// Skips so many steps, or what is left of them, without reading ids.
     ///
     /// # Errors
     /// [`EpochError::Store`].

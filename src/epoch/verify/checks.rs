@@ -48,7 +48,7 @@ pub struct Check {
     pub name: String,
     /// Whether it holds.
     pub passed: bool,
-    /// What was looked at, or the first failures and how many there are.
+    /// What was examined, or the first failures and how many there are.
     pub detail: String,
 }
 
@@ -97,12 +97,12 @@ struct Entry {
 }
 
 impl Checks {
-    /// `count` more things were looked at.
+    /// `count` more things were examined.
     pub fn note(&mut self, property: Property, count: u64) {
         self.entries.entry(property).or_default().looked_at += count;
     }
 
-    /// One more thing was looked at, if it was.
+    /// One more thing was examined, if it was.
     pub fn note_if(&mut self, property: Property, looked_at: bool) {
         if looked_at {
             self.note(property, 1);

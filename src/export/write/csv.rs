@@ -28,7 +28,7 @@ pub(super) fn rows(batch: &RecordBatch, out: &mut Vec<u8>) -> Result<(), ExportE
                 out.push(b',');
             }
             match value(column as &dyn Array, row)? {
-                // A line of nothing would be passed over.
+                // A line of nothing would be skipped.
                 Value::Null if alone => out.extend_from_slice(b"\"\""),
                 Value::Null => {}
                 Value::Plain(digits) => out.extend_from_slice(digits.as_bytes()),

@@ -54,7 +54,7 @@ impl Encoder {
         let mut lines = Vec::new();
         match self.format {
             ExportFormat::Parquet | ExportFormat::Arrow => {
-                // Of the rows, not of what was set aside for them, which may differ.
+                // Of the rows, not of what was rejected for them, which may differ.
                 let bytes =
                     |column: &ArrayRef| column.to_data().get_slice_memory_size().unwrap_or(0);
                 let weight = batch.columns().iter().map(|column| bytes(column) as u64).sum();

@@ -1,7 +1,7 @@
 //! Cuts parts into groups and files, the same way for every format.
 //!
-//! Where groups and files end depends on the parts since the file began and on nothing else, so an export that goes on
-//! behind a finished file writes the bytes that it would have written.
+//! Where groups and files end depends on the parts since the file began and on nothing else, so an export that
+//! continues behind a finished file writes the bytes that it would have written.
 
 use super::Shard;
 use super::part::Part;

@@ -70,7 +70,7 @@ impl<'a> RenderBudget<'a> {
         self.check_interrupt_of_render()
     }
 
-    /// Fails when a stop was asked for: what the record becomes does not matter any more.
+    /// Fails when a stop was requested: what the record becomes does not matter any more.
     pub(super) fn check_interrupt_of_render(&self) -> Result<(), String> {
         if self.limits.interrupt.is_raised() { Err("interrupted".to_owned()) } else { Ok(()) }
     }
@@ -83,7 +83,7 @@ const MADE: u64 = 8;
 const LEAST: u64 = 16 << 20;
 /// Bytes written for one text, in longest texts: what macros and captured blocks write is written again.
 const WRITTEN: u64 = 4;
-/// A stop is looked for when a value of this size is made; smaller ones are as many as there are steps.
+/// A stop is searched for when a value of this size is made; smaller ones are as many as there are steps.
 const POLLED: u64 = 4096;
 
 struct AllowanceState {

@@ -1,7 +1,7 @@
 //! The end of a load: documents that waited for their witness are removed, and all standings are those of the load.
 //!
 //! The rows are read once more for it, so that waiting rows need no memory; the work done is visible in the standings
-//! of the store, so that whoever was stopped goes on. Where stored documents stand otherwise, what follows from a
+//! of the store, so that whoever was stopped continues. Where stored documents stand otherwise, what follows from a
 //! removal is decided, and the rows are read until nothing is left to do.
 //!
 //! Stored documents that stand otherwise with a load: what its folder `changed` says of them, read as often as it
@@ -206,7 +206,7 @@ fn pending_removals(
         };
         let standing = standings.of(one.document.slot()).unwrap_or(Standing::Purged);
         block = Some((at, standings));
-        // It has the key of a document that was removed: that was looked at when it came.
+        // It has the key of a document that was removed: that was examined when it came.
         let is_kept_out = !is_stored && standing == Standing::Blocked;
         if is_kept_out || one.is_current(view, standing, matched.as_ref())? {
             continue;

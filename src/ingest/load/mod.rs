@@ -70,7 +70,7 @@ pub struct LoadReport {
 }
 
 /// Loads a directory into a corpus that has nothing but what it was decided against. Every committed batch stays,
-/// whatever happens after it; the same again goes on behind it.
+/// whatever happens after it; the same call continues behind it.
 ///
 /// # Errors
 /// [`IngestError::LoadRow`] for a row that cannot be true, [`IngestError::Load`] for a load that is not for this

@@ -1,7 +1,7 @@
 //! What of suites is in a corpus: evidence by document and item, and in numbers.
 //!
 //! What is stored is which n-grams each text has. `weighed` says what these come to: it leaves out what is common in
-//! the kept documents of the moment that is looked at, so that no order of commits and no earlier moment has a say.
+//! the kept documents of the moment that is examined, so that no order of commits and no earlier moment has a say.
 //! `found` gives the evidence of documents, `verdicts` the documents that a rule holds of, `report` numbers, `check`
 //! the same for texts that are not stored, `review` what somebody needs who is to decide whether a rule is right.
 

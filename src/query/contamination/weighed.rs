@@ -14,7 +14,7 @@ const TEXT_BYTES: u64 = 20;
 /// Bytes that a verdict takes.
 const VERDICT_BYTES: u64 = 64;
 
-/// Whose sightings are looked at.
+/// Whose sightings are examined.
 #[derive(Clone, Copy)]
 pub(super) enum Whose<'t> {
     Document(DocId),

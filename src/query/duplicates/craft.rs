@@ -96,7 +96,7 @@ pub(in crate::query) fn band_keys(
     bucket_keys(&crate::dedup::band_keys(sketch, policy, source)).collect()
 }
 
-/// The sources whose buckets may hold what is looked for: any one stands for all in global scope.
+/// The sources whose buckets may hold what is searched for: any one stands for all in global scope.
 pub(in crate::query) fn scopes(view: &View, source: Option<SourceId>) -> Vec<SourceId> {
     match (view.policy().scope, source) {
         (_, Some(source)) => vec![source],

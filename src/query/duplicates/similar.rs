@@ -25,7 +25,7 @@ pub enum SimilarTo<'a> {
     Document(DocId),
 }
 
-/// Which documents are looked at, and how many are wanted.
+/// Which documents are examined, and how many are wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SimilarOptions {
     /// At most so many documents in the answer.

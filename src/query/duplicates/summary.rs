@@ -18,7 +18,7 @@ use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Members of a large cluster among which the example is looked for.
+/// Members of a large cluster among which the example is searched for.
 const EXAMPLES: usize = 1000;
 
 /// Which duplicates are counted, and by what.

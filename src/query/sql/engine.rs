@@ -59,7 +59,7 @@ fn made(view: &View, runtime: Arc<RuntimeEnv>) -> Result<SessionState> {
     config.options_mut().optimizer.repartition_sorts = false;
     // What a sort sets aside to merge what it spilled, of a share that may be small.
     config.options_mut().execution.sort_spill_reservation_bytes = limits.pool / 16;
-    // Keys are looked at before types are made alike, lists afterwards.
+    // Keys are examined before types are made alike, lists afterwards.
     let mut analyzers: Vec<Arc<dyn AnalyzerRule + Send + Sync>> = vec![Arc::new(KeysAreTexts)];
     analyzers.extend(Analyzer::new().rules);
     analyzers.push(Arc::new(ListsKeepNulls));

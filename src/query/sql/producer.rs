@@ -9,6 +9,6 @@ use std::sync::Arc;
 pub(in crate::query) type Sink<'a> = dyn FnMut(RecordBatch) -> ControlFlow<()> + 'a;
 
 /// Pushes the batches of one partition, in order, each of at most as many rows as the engine's batches have. An empty
-/// batch is a question whether to go on.
+/// batch is a question whether to continue.
 pub(in crate::query) type Producer =
     Arc<dyn Fn(usize, &mut Sink<'_>) -> std::result::Result<(), QueryError> + Send + Sync>;

@@ -1,6 +1,6 @@
 //! Functions over texts that tell about their quality: those of `signals`, for every row of a batch.
 //!
-//! One rule for nulls: a null text, or a null argument, gives null. A text is looked at by itself, so what is held is
+//! One rule for nulls: a null text, or a null argument, gives null. A text is examined by itself, so what is held is
 //! bounded by the longest one.
 
 use super::texts::Texts;

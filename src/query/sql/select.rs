@@ -76,8 +76,8 @@ pub(in crate::query) fn select_with(
     Ok(found)
 }
 
-/// How many documents satisfy a SQL boolean expression over `documents`; no document is looked at
-/// when the indexes can answer. It blocks; do not call it on a thread that drives an async runtime.
+/// How many documents satisfy a SQL boolean expression over `documents`; no document is examined when the indexes can
+/// answer. It blocks; do not call it on a thread that drives an async runtime.
 ///
 /// # Errors
 /// As [`select`].

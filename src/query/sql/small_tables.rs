@@ -28,7 +28,7 @@ type Push = fn(&View, &Wanted<'_>, &mut Sink<'_>) -> Rows;
 struct Wanted<'a> {
     /// All columns of the table: batches have them all.
     schema: &'a SchemaRef,
-    /// Those of them that are looked at. What is long may be left empty in others.
+    /// Those of them that are examined. What is long may be left empty in others.
     columns: &'a [usize],
     /// Rows of a batch, at most.
     rows: usize,

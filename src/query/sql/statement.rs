@@ -22,7 +22,7 @@ use std::time::Duration;
 
 /// Batches that wait between the engine and the caller.
 const QUEUE: usize = 2;
-/// How often who waits for rows looks whether a stop was asked for.
+/// How often who waits for rows looks whether a stop was requested.
 const TICK: Duration = Duration::from_millis(20);
 
 /// The answer to a statement: its columns, known at once, and its rows, batch by batch as the engine makes them. It
@@ -80,7 +80,7 @@ fn next<T>(from: &Receiver<T>, interrupt: &Interrupt) -> Result<Option<T>, Query
 
 impl Drop for Rows {
     fn drop(&mut self) {
-        // Who makes batches sees that nobody takes them; then nothing of the query goes on behind the caller's back.
+        // Who makes batches sees that nobody takes them; then nothing of the query continues behind the caller's back.
         self.batches = None;
         if let Some(driver) = self.driver.take() {
             let _ = runtime::join(driver);

@@ -1,4 +1,4 @@
-//! Ends a plan that is asked to stop: each operator's batches are looked at on their way, since one may make very many
+//! Ends a plan that is asked to stop: each operator's batches are examined on their way, since one may make very many
 //! of a few that it takes, and give none.
 
 use super::passing::{Next, Pass, Passing};

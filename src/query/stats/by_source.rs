@@ -12,7 +12,7 @@ use crate::store::{View, system_fields};
 use rayon::iter::{IntoParallelIterator, ParallelIterator};
 use serde::Serialize;
 
-/// Sources whose quantiles are looked for in the same passes: each takes some 3 MB a thread.
+/// Sources whose quantiles are searched for in the same passes: each takes some 3 MB a thread.
 const TOGETHER: usize = 4;
 
 /// The distribution of a column among the kept documents of a source.

@@ -1,4 +1,4 @@
-//! Values of declared fields that are of another type, in the documents that are looked at.
+//! Values of declared fields that are of another type, in the documents that are examined.
 
 use super::scope::{Member, Scope};
 use crate::query::error::QueryError;

@@ -1,4 +1,4 @@
-//! The documents that are looked at, block by block, and which of them are kept.
+//! The documents that are examined, block by block, and which of them are kept.
 
 use crate::model::{BLOCK_SIZE, DocId, TermId};
 use crate::query::error::QueryError;

@@ -1,8 +1,8 @@
 //! How the values of a column are spread: least, greatest, mean, and quantiles, which are values that there are.
 //!
 //! A quantile is found by counting. The range from the least to the greatest value is parted into 65,536 bins; the bin
-//! in which its rank lies is the next range, until it is one value: one to four passes over the blocks of the column,
-//! at most ten counted ranges at a time.
+//! in which its rank lies is the next range, until it is one value: one to four passes over the blocks of the column, at most
+//! ten counted ranges at a time.
 
 use super::scope::{Member, Scope};
 use crate::model::{ColumnId, FieldKind, shown_timestamp, unsortable_float};
@@ -206,7 +206,7 @@ impl Measured {
     }
 }
 
-/// A quantile that is looked for.
+/// A quantile that is searched for.
 #[derive(Clone, Copy, Debug)]
 struct Target {
     /// How many values of the range do not exceed it, at least.

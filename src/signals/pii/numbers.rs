@@ -69,7 +69,7 @@ fn international(bytes: &[u8], at: usize) -> Option<usize> {
     if !matches!(first, b'1'..=b'9') {
         return None;
     }
-    // One area in brackets is passed over: `+44 (20) 7946 0958`.
+    // One area in brackets is skipped: `+44 (20) 7946 0958`.
     let (mut digits, mut end) = grouped(bytes, at + 1, b" -.", 15);
     let mut count = digits.len();
     let open = if bytes.get(end) == Some(&b' ') { end + 1 } else { end };

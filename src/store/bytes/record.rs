@@ -245,7 +245,7 @@ pub struct FileRecord {
     pub offset: u64,
     /// Records consumed, rejected ones included.
     pub records: u64,
-    /// Of these, those that were set aside.
+    /// Of these, those that were rejected.
     pub rejected: u64,
     /// blake3 of the decompressed bytes consumed.
     pub prefix: [u8; 32],
@@ -269,7 +269,7 @@ pub struct CommitRecord {
     pub kept: u64,
     /// Stored documents whose standing changed.
     pub changed: u64,
-    /// How many records it set aside.
+    /// How many records it rejected.
     pub rejected: u64,
     /// Why documents were removed, in the words of who did it.
     pub reason: Option<String>,

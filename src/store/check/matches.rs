@@ -47,7 +47,7 @@ pub(in crate::store) fn check(view: &View, faults: &mut FaultList) -> Result<(),
             MatchKind::Near => Standing::Near,
             MatchKind::Superseded => Standing::Superseded,
         };
-        // A superseded document that the user removed stays removed and goes on naming its successor.
+        // A superseded document that the user removed stays removed and continues naming its successor.
         let is_removed = !matched.is_duplicate() && user_removed.contains(document.0);
         if !is_removed && !unexplained.get_mut(&standing).is_some_and(|set| set.remove(document.0))
         {

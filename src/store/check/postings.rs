@@ -50,7 +50,7 @@ pub(in crate::store) fn check(
     let both: BTreeSet<_> = stored.0.keys().chain(computed.0.keys()).copied().collect();
     let differing = both.into_iter().filter(|key| stored.0.get(key) != computed.0.get(key));
     for (at, (field, block)) in differing.enumerate() {
-        // Each costs a look-up a value: what goes on is only counted.
+        // Each costs a look-up a value: what continues is only counted.
         if at < MOST {
             detail(view, field, block, faults)?;
         } else {

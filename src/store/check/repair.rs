@@ -7,7 +7,7 @@
 //!          -> `is_empty` in that row -> filled by commits, each with its progress there -> the rows go with the last one
 //! ```
 //!
-//! Killed anywhere it goes on: before the rows stand nothing has changed; behind them the carried tables are whole.
+//! Killed anywhere it continues: before the rows stand nothing has changed; behind them the carried tables are whole.
 
 use crate::model::Context;
 use crate::store::bytes::key::StoreKey;

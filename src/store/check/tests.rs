@@ -1,4 +1,4 @@
-//! No family is passed over: a row of each that does not decode is a fault of that family.
+//! No family is skipped: a row of each that does not decode is a fault of that family.
 
 use crate::model::{Context, DedupMode, Policy};
 use crate::store::bytes::key::StoreKey;

@@ -223,7 +223,7 @@ impl<'a, K: RowKind> RowCursor<'a, K> {
     }
 
     /// The other rows of the kind, each as `take` converts it: those that it does not convert, and those of other
-    /// kinds, are passed over. Ends behind an error.
+    /// kinds, are skipped. Ends behind an error.
     pub(in crate::store) fn filter_map<T>(
         mut self,
         mut take: impl FnMut(K::Key, K::Value<'_>) -> Option<T>,

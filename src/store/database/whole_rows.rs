@@ -1,5 +1,5 @@
-//! The rows of a family that can be read, and between which keys others cannot: a damaged block is passed over, where
-//! every other reader ends with an error.
+//! The rows of a family that can be read, and between which keys others cannot: a damaged block is skipped, where every
+//! other reader ends with an error.
 
 use crate::model::Context;
 use crate::store::database::family::{StoreFamily, check_row};

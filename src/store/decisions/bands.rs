@@ -7,8 +7,8 @@ use crate::store::index::{BandBucket, BucketJoin};
 use crate::store::view::View;
 
 impl View {
-    /// Members of band buckets: for every key of `sorted` (ascending), whether the bucket exists and
-    /// at most `cap` documents in rank order that `keep` admits, with whether more were passed over.
+    /// Members of band buckets: for every key of `sorted` (ascending), whether the bucket exists and at most `cap`
+    /// documents in rank order that `keep` admits, with whether more were skipped.
     ///
     /// # Errors
     /// [`StoreError`] when a row cannot be read.
@@ -47,7 +47,7 @@ impl View {
         self.moment.bands.firsts(self.pinned(), self.generation(), sorted)
     }
 
-    /// Members of buckets that were looked at through this view so far, admitted or not.
+    /// Members of buckets that were examined through this view so far, admitted or not.
     #[must_use]
     pub fn bucket_members_read(&self) -> u64 {
         self.moment.bands.members_read()

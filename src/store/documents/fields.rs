@@ -245,7 +245,7 @@ impl CommitBatch<'_> {
     }
 
     /// Deletes what is indexed of a field that is declared no more: of the values from `from` on at most so many, with
-    /// their bitmaps, and behind the last one its column. Answers the value to go on from; none: nothing is left.
+    /// their bitmaps, and behind the last one its column. Answers the value to continue from; none: nothing is left.
     ///
     /// # Errors
     /// [`StoreError`] when rows cannot be read.

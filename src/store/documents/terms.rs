@@ -99,7 +99,7 @@ impl View {
         Ok(Some(found))
     }
 
-    /// The first `most` values from a term on that no document has any more, and the term to go on from, where there
+    /// The first `most` values from a term on that no document has any more, and the term to continue from, where there
     /// are more.
     ///
     /// # Errors

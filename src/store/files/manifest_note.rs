@@ -1,10 +1,10 @@
 //! How long the database's manifest had grown: a shorter one has lost the names of tables, and says nothing.
 //!
-//! RocksDB takes a manifest that ends early for the whole of it. Where the write-ahead log of the lost
-//! tables is gone too, their rows would be missing without a word. So the writer notes number and length
-//! after each commit and flush; a manifest only grows, until another of a higher number follows it. RocksDB's
-//! threads write to it and sync it later, so it is synced before it is noted: a note that a power cut
-//! leaves ahead of the disk would have a whole corpus refused.
+//! RocksDB takes a manifest that ends early for the whole of it. Where the write-ahead log of the lost tables is gone
+//! too, their rows would be missing silently. So the writer notes number and length after each commit and flush; a
+//! manifest only grows, until another of a higher number follows it. RocksDB's threads write to it and sync it later,
+//! so it is synced before it is noted: a note that a power cut leaves ahead of the disk would have a whole corpus
+//! refused.
 //!
 //! With it goes the number of the oldest log that is still needed: what was in older ones is in tables.
 

@@ -219,8 +219,8 @@ fn damage(path: &Path, end: u64, reading: LogScan) -> std::io::Result<Option<Log
     Ok(None)
 }
 
-/// CRC-32C of a record's type and bytes, turned and shifted as RocksDB stores it. Bit by bit: it is reckoned
-/// only where a log is looked for that is known to be damaged.
+/// CRC-32C of a record's type and bytes, turned and shifted as RocksDB stores it. Bit by bit: it is reckoned only where
+/// a log is searched for that is known to be damaged.
 fn checksum(kind: u8, payload: &[u8]) -> u32 {
     const POLYNOMIAL: u32 = 0x82f6_3b78;
     const MASK: u32 = 0xa282_ead8;

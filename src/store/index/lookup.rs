@@ -33,7 +33,7 @@ pub struct BandBucket {
     pub more: bool,
     /// Admitted members, ascending, at most the cap.
     pub members: Vec<DocId>,
-    /// Whether admitted members beyond the cap were passed over.
+    /// Whether admitted members beyond the cap were skipped.
     pub capped: bool,
 }
 

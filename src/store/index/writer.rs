@@ -174,8 +174,8 @@ impl IndexWriter {
         let size = self.db.property_int_value_cf(&family, "rocksdb.total-sst-files-size")?;
         let held = (self.entries() * size_of::<IndexEntry>()) as u64;
         if size.is_some_and(|size| size > RECLAIM + held) {
-            // When it fails it says nothing, but the rows are deleted already. Others go on meanwhile: an exclusive one
-            // would first wait for all that is being compacted.
+            // When it fails it says nothing, but the rows are deleted already. Others continue meanwhile: an exclusive
+            // one would first wait for all that is being compacted.
             let mut options = CompactOptions::default();
             options.set_exclusive_manual_compaction(false);
             self.db.compact_range_cf_opt(&family, None::<&[u8]>, None::<&[u8]>, &options);

@@ -224,7 +224,7 @@ impl CommitBatch<'_> {
         self.delete::<Removals>(&RemovalKey { commit, part: RemovalPart::Unended })
     }
 
-    /// A purge that has not ended goes on with these documents of its own alone.
+    /// A purge that has not ended continues with these documents of its own alone.
     ///
     /// # Errors
     /// [`StoreError`] when the bitmap cannot be written.

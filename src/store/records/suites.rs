@@ -158,7 +158,7 @@ store_family! {
     "n-gram or short questions: hand-packed, see below"
 }
 
-/// All of them, ascending by number. Their items, which stand behind each, are passed over.
+/// All of them, ascending by number. Their items, which stand behind each, are skipped.
 fn suite_records(pinned: &PinnedMoment) -> Result<Vec<(SuiteId, SuiteRecord)>, StoreError> {
     let mut found: Vec<(SuiteId, SuiteRecord)> = Vec::new();
     loop {

@@ -5,7 +5,7 @@ use super::super::error::TokenizerError;
 use super::super::shown_tokens::{Piece, pieces};
 use serde::Serialize;
 
-/// Longest run of digits that is looked at.
+/// Longest run of digits that is examined.
 const DIGITS: usize = 12;
 /// Runs tried of each length.
 const RUNS: usize = 100;

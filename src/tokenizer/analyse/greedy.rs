@@ -1,9 +1,9 @@
 //! How long pre-tokens are in every smaller vocabulary of a WordPiece.
 //!
-//! A WordPiece takes the longest piece that it has, from the left. With the single characters and the
-//! first longer pieces of its vocabulary it gives what training to that size would have given: the
-//! trainer makes the pieces one behind the other. A word is cut otherwise only where a piece comes in
-//! that is longer than the one taken at a place of its path, so it is looked at once for each of these.
+//! A WordPiece takes the longest piece that it has, from the left. With the single characters and the first longer
+//! pieces of its vocabulary it gives what training to that size would have given: the trainer makes the pieces one
+//! behind the other. A word is cut otherwise only where a piece comes in that is longer than the one taken at a place
+//! of its path, so it is examined once for each of these.
 
 use super::subject::{Subject, Token};
 use rayon::prelude::*;
@@ -102,8 +102,8 @@ impl<'s> Greedy<'s> {
         }
     }
 
-    /// Tokens with the first `at` longer pieces, and the next one that takes another way. `places` are the
-    /// pieces at the places that were looked at: length and when they come in.
+    /// Tokens with the first `at` longer pieces, and the next one that takes another way. `places` are the pieces at
+    /// the places that were examined: length and when they come in.
     fn path(
         &self,
         word: &str,

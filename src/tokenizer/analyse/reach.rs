@@ -136,8 +136,8 @@ fn is_given_by_model(
     Ok(given.len() == 1 && given.first().is_some_and(|only| only.id == id))
 }
 
-/// Whether the bytes can stand in UTF-8 text: up to three that go on a character, whole
-/// characters, and the beginning of one.
+/// Whether the bytes can stand in UTF-8 text: up to three that continue a character, whole characters, and the
+/// beginning of one.
 pub(super) fn is_within_utf8(bytes: &[u8]) -> bool {
     let goes_on = |byte: &u8| (0x80..0xc0).contains(byte);
     let rest_at = bytes.iter().take_while(|byte| goes_on(byte)).count();

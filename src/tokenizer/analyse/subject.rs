@@ -18,7 +18,7 @@ pub(super) enum Spelling {
     Bytes,
     /// A space as `▁`, bytes as `<0x00>`, as SentencePiece does.
     Metaspace,
-    /// What goes on inside a word begins with `##`; spaces are not in the vocabulary.
+    /// What continues inside a word begins with `##`; spaces are not in the vocabulary.
     WordPiece,
     /// As it is.
     Plain,

@@ -157,7 +157,7 @@ fn lengths_are_relative_to_the_reference_by_group() {
 #[test]
 fn words_and_tokens_meet_at_every_kind_of_border() {
     let counts = |tokens, single, continued| WordCounts { tokens, single, continued };
-    // One token over two words, the second goes on in another.
+    // One token over two words, the second continues in another.
     assert_eq!(align(&[(0, 2), (2, 4)], &[(0, 3), (3, 4)]), counts(2, 1, 1));
     // One token over all.
     assert_eq!(align(&[(0, 2), (3, 5)], &[(0, 5)]), counts(1, 2, 0));

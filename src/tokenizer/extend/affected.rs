@@ -26,7 +26,7 @@ use std::collections::{HashMap, HashSet};
 /// *Unigram.* A text changes only if a new piece stands in it. Texts are read off the ids; one
 /// with unknown tokens is affected if a new piece has a character that the base has not by itself.
 ///
-/// *Added tokens.* They are looked for in the text as it is, before anything is done to it; so must the text be:
+/// *Added tokens.* They are searched for in the text as it is, before anything is done to it; so must the text be:
 /// [`Affected::is_text_affected`].
 pub struct Affected {
     rule: Rule,
@@ -232,7 +232,7 @@ struct Words {
     tokens: HashMap<u32, String>,
     /// The unknown id, if words that have it may become known.
     unknown: Option<u32>,
-    /// First tokens of the words looked for.
+    /// First tokens of the words searched for.
     first: Bits,
     /// What follows them in a new entry.
     rests: HashMap<u32, Vec<String>>,

@@ -17,7 +17,7 @@ pub enum Origin {
     Character,
     /// Growth on counts chose it.
     Grown,
-    /// A term that is an added token, looked for before the pre-tokenizer.
+    /// A term that is an added token, searched for before the pre-tokenizer.
     #[serde(rename = "added-token")]
     Added,
 }

@@ -1,4 +1,4 @@
-//! Terms that the pre-tokenizer splits, as added tokens: looked for in a text before anything else is done to it.
+//! Terms that the pre-tokenizer splits, as added tokens: searched for in a text before anything else is done to it.
 
 use super::added::contexts;
 use super::base::Base;

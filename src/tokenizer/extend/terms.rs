@@ -52,9 +52,9 @@ impl Extension {
     }
 }
 
-/// Extends the bytes of a `tokenizer.json` so that each term is one token, which the model itself gives
-/// for it. Old ids stay; new ones follow the largest. What cannot be is reported and the others
-/// go on. Shorter terms come first, so that longer ones can stand on them.
+/// Extends the bytes of a `tokenizer.json` so that each term is one token, which the model itself gives for it. Old ids
+/// stay; new ones follow the largest. What cannot be is reported and the others continue. Shorter terms come first, so
+/// that longer ones can stand on them.
 ///
 /// * BPE: merges are appended that join the base's pieces of the term, by the tree that needs the
 ///   fewest tokens on the way. They apply inside other words too, as merges do. Characters that the

@@ -23,7 +23,7 @@ pub enum Join {
     New,
     /// A token that exists, made by another pair until now.
     Existing(u32),
-    /// Nothing; the pair is passed over.
+    /// Nothing; the pair is skipped.
     Never,
 }
 

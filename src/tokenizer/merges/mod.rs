@@ -5,7 +5,7 @@
 //!
 //! * [`replay`]: how many pairs each merge joined, so the length of the text for every size of the
 //!   vocabulary from one pass;
-//! * [`grow`]: further merges of the most frequent pair, as training would go on.
+//! * [`grow`]: further merges of the most frequent pair, as training would continue.
 
 mod counted_words;
 mod grow;

@@ -96,8 +96,8 @@ impl PretokenCounter {
         Self::with(self.splitter.clone(), self.groups, self.limit)
     }
 
-    /// Counts the pre-tokens of one text of `group`. Equal texts count each time. Texts of groups
-    /// that there are not are passed over.
+    /// Counts the pre-tokens of one text of `group`. Equal texts count each time. Texts of groups that there are not
+    /// are skipped.
     ///
     /// # Errors
     /// [`TokenizerError::Split`] or [`TokenizerError::Panicked`] when the pre-tokenizer fails.

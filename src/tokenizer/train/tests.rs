@@ -567,7 +567,7 @@ impl Progress for Told {
     fn note(&self, _message: &str) {}
 }
 
-/// Minutes passed without a word of what was done.
+/// Minutes passed silently of what was done.
 #[test]
 fn training_tells_its_phases() {
     for (model, trains) in [

@@ -1,8 +1,8 @@
 //! Cuts rows into groups and shards, the same way for every format.
 //!
-//! Where groups and shards end depends on the rows since the shard began and on nothing else: not on
-//! how many rows come at a time, nor on what earlier shards held. So a build goes on after any
-//! finished shard and writes the bytes it would have written.
+//! Where groups and shards end depends on the rows since the shard began and on nothing else: not on how many rows come
+//! at a time, nor on what earlier shards held. So a build continues after any finished shard and writes the bytes it
+//! would have written.
 
 use super::{Shard, ShardFormat};
 use crate::epoch::error::EpochError;

@@ -232,7 +232,7 @@ impl Pace {
     }
 }
 
-/// The first time of `from..=to` at which a test that once passed goes on passing does pass; `to` if none before.
+/// The first time of `from..=to` at which a test that once passed continues passing does pass; `to` if none before.
 fn earliest(from: u64, to: u64, passes: impl Fn(u64) -> bool) -> u64 {
     let (mut low, mut high) = (from, to);
     while low < high {

@@ -8,8 +8,8 @@ use crate::epoch::rows::PassState;
 use crate::epoch::run::{Arrangement, Opened, RunState};
 
 impl Marks {
-    /// The marks of an epoch of whole passes over one source with one stratum whose rows are known by
-    /// number: row `r` of a pass is its row `r`, so that nothing needs to be walked.
+    /// The marks of an epoch of whole passes over one source with one stratum whose rows are known by number: row `r` of a
+    /// pass is its row `r`, so that nothing needs to be walked.
     pub(super) fn computed(
         opened: &Opened,
         arrangement: &Arrangement,

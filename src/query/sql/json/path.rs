@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for Level<'_> {
     }
 }
 
-/// Whether a member is looked for.
+/// Whether a member is searched for.
 enum Which {
     Exact,
     Head,

@@ -23,8 +23,8 @@ use std::iter::repeat_n;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
-/// Bytes that are looked at of the beginning of a file, at most, and of the beginnings of all files; of each at least
-/// so many records.
+/// Bytes that are examined of the beginning of a file, at most, and of the beginnings of all files; of each at least so
+/// many records.
 const HEAD: usize = 4 << 20;
 const ALL_HEADS: usize = 64 << 20;
 const HEAD_RECORDS: usize = 64;

@@ -88,7 +88,7 @@ impl FileTable {
     }
 }
 
-/// What is known of the files, the columns of their table, the bytes that were looked at, and the rows in these.
+/// What is known of the files, the columns of their table, the bytes that were examined, and the rows in these.
 type OpenFiles = (FileContent, Fields, usize, usize);
 
 fn open_parquet(files: &mut [DataFile]) -> std::result::Result<OpenFiles, QueryError> {

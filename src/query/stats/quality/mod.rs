@@ -33,7 +33,7 @@ const TOGETHER: usize = 4096;
 /// Examples of one side of a threshold, at most.
 const EXAMPLES: usize = 100;
 
-/// Which rules are looked at, and over which documents. By default all, over all kept documents, with 2 examples.
+/// Which rules are examined, and over which documents. By default all, over all kept documents, with 2 examples.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "cli", derive(clap::Args))]
 pub struct QualityOptions {

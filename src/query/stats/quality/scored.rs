@@ -6,7 +6,7 @@ use crate::signals::{ScoreValue, Signal, SignalSet, scores};
 use crate::store::{View, system_fields};
 use rayon::prelude::*;
 
-/// The scores that are looked at, all of them numbers.
+/// The scores that are examined, all of them numbers.
 pub(super) struct Scored {
     /// Each with the column that has its values, where it is stored.
     pub(super) signals: Vec<(Signal, Option<ColumnId>)>,
