@@ -42,7 +42,7 @@ def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
         ({"threshold": 80.0}, corpusdb.BadPolicy, "for 80 percent write 0.8"),
         ({"bands": 3}, corpusdb.BadInput, "`rows` is needed"),
         ({"bands": 300, "rows": 4}, corpusdb.BadPolicy, "300 bands of 4 rows"),
-        ({"keep": "newest"}, corpusdb.BadInput, "`newest` is no keep order"),
+        ({"keep": "newest"}, corpusdb.BadInput, "`newest` is not a keep order"),
         ({"keep": "source-priority:a,a"}, corpusdb.BadInput, "named twice"),
         ({"hashes": 128}, corpusdb.BadPolicy, "the sketch of profile web has 256 hashes"),
     ]:

@@ -195,7 +195,7 @@ def test_parameters_that_do_not_fit_are_named(db: corpusdb.Corpus) -> None:
         with pytest.raises(corpusdb.BadQuery, match=words):
             db.sql(statement, parameters)
     for wrong, words in [
-        ("SELECT ? + $1", "`\\?` and `\\$1` cannot stand beside each other"), ("SELECT 1", "it has no parameters"),
+        ("SELECT ? + $1", "`\\?` and `\\$1` cannot be combined"), ("SELECT 1", "it has no parameters"),
         ("SELECT id FROM documents WHERE key = ?", "`key` is text, and 1 is a number"),
     ]:
         with pytest.raises(corpusdb.BadQuery, match=words):

@@ -79,7 +79,7 @@ impl FieldRoles {
         }
         if name.len() > LONGEST_SOURCE || name.chars().any(char::is_control) {
             return Err(RejectReason::Form(format!(
-                "source field `{field}` is no name of a source: that has at most {LONGEST_SOURCE} bytes and no control characters"
+                "source field `{field}` is not a name of a source: it has at most {LONGEST_SOURCE} bytes and no control characters"
             )));
         }
         let last = self.last.take().filter(|last| **last == *name);
@@ -197,9 +197,9 @@ mod tests {
             is(none, "{}", None);
         }
         for (metadata, words) in [
-            ("{\"lang\":1,\"language\":2}", "`language` is there beside `lang`"),
+            ("{\"lang\":1,\"language\":2}", "field `lang` cannot be renamed to `language`"),
             ("{\"from\":[\"a\"]}", "neither a string nor a number"),
-            ("{\"from\":\"a\\nb\"}", "no name of a source"),
+            ("{\"from\":\"a\\nb\"}", "not a name of a source"),
         ] {
             let why = mapped(metadata).expect_err(metadata);
             assert!(why.contains(words), "{why}");

@@ -540,7 +540,7 @@ fn verbs_that_change_say_first_what_their_condition_takes() {
     assert!(standings.len() > 1, "{standings:?}");
     let expected = json!({ "documents": taken, "standings": standings, "left_out_null": nulls });
     let first = format!("the condition takes {taken} of 380 documents: {} kept", of("kept"));
-    let second = format!("it leaves out {nulls} for which it is null");
+    let second = format!("{nulls} documents are left out because the condition is null");
     for verb in ["remove", "restore", "purge"] {
         let tried = corpusdb(&[verb, &place.corpus, "--where", condition, "--dry-run"]).good();
         assert!(tried.stderr.contains(&first) && tried.stderr.contains(&second), "{tried}");

@@ -752,7 +752,7 @@ fn a_row_that_cannot_be_true_is_refused_by_file_and_row_and_its_batch_with_it() 
         ),
         (
             json!({ "_standing": "exact", "_kind": "exact", "_jaccard": 1.0 }),
-            "is said to be `exact`",
+            "it should be `exact`",
         ),
     ] {
         let scratch = Scratch::new();

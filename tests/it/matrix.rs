@@ -251,8 +251,8 @@ fn what_cannot_be_counted_by_is_refused_with_the_way_out() {
         &["cannot group by `month`", "`source`, `language`, `site`, `published`, `rank`, `good`"],
     );
     fails("published:moon", &["`published:moon`", "year, quarter, month, week, day, hour"]);
-    fails("site:month", &["`site` is no timestamp"]);
-    fails("site,source,site", &["`site` is counted by twice"]);
+    fails("site:month", &["`site` is not a timestamp"]);
+    fails("site,source,site", &["`site` is named twice"]);
     fails("", &["cannot group by ``"]);
     corpusdb(&["duplicates", &place.corpus, "--matrix", "--source", "none"])
         .fails(&["no source `none`; there is `many`"]);

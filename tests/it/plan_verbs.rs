@@ -57,7 +57,7 @@ fn a_plan_that_another_goes_on_from_is_dropped_after_it() {
     let child = extend(&parent);
     let grandchild = extend(&child);
     place.run("drop", &parent, &[]).fails(&[&format!("plan {child} extends plan {parent}")]);
-    place.run("drop", &child, &[]).fails(&[&format!("plan {grandchild} goes on from")]);
+    place.run("drop", &child, &[]).fails(&[&format!("plan {grandchild} extends")]);
     assert_eq!(listed(&place).len(), 3);
     // Refused, nothing of it is gone.
     place.run("explain", &parent, &[]).good();

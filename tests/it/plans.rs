@@ -228,7 +228,7 @@ fn what_patterns_and_lists_cannot_mean_is_refused_with_names() {
     place.recipe("explain", &format!("snapshot = \"then\"\n{SPECIALS}{younger}"), &[]).fails(&[
         "`2024-02`",
         "source `a`",
-        "younger than the snapshot `then`",
+        "ingested after the snapshot `then`",
     ]);
 }
 

@@ -510,7 +510,7 @@ fn a_load_that_changes_what_it_cannot_is_refused_before_its_first_row() {
     pour_rows(&mut writer, &again.scratch, "stored.jsonl", &again.stored);
     say(&|manifest: &mut Value| manifest["policy"] = json!(policy));
     let why = refused(load(&mut writer, &directory, &options(1 << 20, false)));
-    assert!(why.contains("cannot make them in mode `components`"), "{why}");
+    assert!(why.contains("which a load cannot do in mode `components`"), "{why}");
 }
 
 #[test]

@@ -157,7 +157,7 @@ pub(in crate::store) fn decode_verdict(bytes: &[u8]) -> Result<SuiteVerdict, Dec
         [byte] => SuiteVerdict::ALL.into_iter().find(|verdict| *verdict as u8 == *byte),
         _ => None,
     };
-    found.ok_or_else(|| DecodeError::at(0, format!("{bytes:?} is no verdict")))
+    found.ok_or_else(|| DecodeError::at(0, format!("{bytes:?} is not a verdict")))
 }
 
 impl View {

@@ -177,7 +177,7 @@ fn kind(model: &Value) -> Result<Kind, ExtendError> {
 /// The pieces of a Unigram vocabulary with their scores, by id.
 pub(super) fn pieces(model: &Value) -> Result<Vec<(&str, f64)>, ExtendError> {
     let entries = model.get("vocab").and_then(Value::as_array);
-    let entries = entries.ok_or_else(|| unusual("vocabulary", "is no list of pieces"))?;
+    let entries = entries.ok_or_else(|| unusual("vocabulary", "is not a list of pieces"))?;
     let parsed = entries.iter().map(|entry| {
         let piece = entry.get(0)?.as_str()?;
         Some((piece, entry.get(1)?.as_f64()?))
@@ -197,7 +197,7 @@ pub(super) fn merges(model: &Value) -> Result<Vec<(&str, &str)>, ExtendError> {
             Value::String(line) => line.split_once(' '),
             other => other.get(0).and_then(Value::as_str).zip(other.get(1).and_then(Value::as_str)),
         };
-        let fail = || unusual("merges", format!("hold {merge}, which is no pair"));
+        let fail = || unusual("merges", format!("hold {merge}, which is not a pair"));
         merges.push(pair.ok_or_else(fail)?);
     }
     Ok(merges)
@@ -206,7 +206,7 @@ pub(super) fn merges(model: &Value) -> Result<Vec<(&str, &str)>, ExtendError> {
 /// The vocabulary of a BPE or WordPiece model, to be added to.
 pub(super) fn vocabulary_mut(file: &mut Value) -> Result<&mut Map<String, Value>, ExtendError> {
     let vocabulary = file.pointer_mut("/model/vocab").and_then(Value::as_object_mut);
-    vocabulary.ok_or_else(|| unusual("vocabulary", "is no object"))
+    vocabulary.ok_or_else(|| unusual("vocabulary", "is not an object"))
 }
 
 pub(super) fn unusual(part: &'static str, what: impl Into<String>) -> ExtendError {

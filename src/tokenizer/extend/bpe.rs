@@ -73,7 +73,7 @@ impl Bpe {
         for (left, right) in merges(model)? {
             let whole = join(left, right, &settings.prefix);
             let id = |token: &str| {
-                let fail = || unusual("merges", format!("name `{token}`, which is no token"));
+                let fail = || unusual("merges", format!("name `{token}`, which is not a token"));
                 ids.get(token).copied().ok_or_else(fail)
             };
             table.push(id(left)?, id(right)?, id(&whole)?);

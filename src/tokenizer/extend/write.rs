@@ -48,7 +48,8 @@ pub(super) fn extended(
         match file.get_mut("added_tokens").and_then(Value::as_array_mut) {
             Some(list) => list.extend(entries),
             None => {
-                let file = file.as_object_mut().ok_or_else(|| unusual("file", "is no object"))?;
+                let file =
+                    file.as_object_mut().ok_or_else(|| unusual("file", "is not an object"))?;
                 file.insert("added_tokens".to_owned(), entries.collect());
             }
         }
@@ -66,7 +67,7 @@ fn append_pieces(
     additions: &Additions,
 ) -> Result<(), ExtendError> {
     let list = file.pointer_mut("/model/vocab").and_then(Value::as_array_mut);
-    let list = list.ok_or_else(|| unusual("vocabulary", "is no list of pieces"))?;
+    let list = list.ok_or_else(|| unusual("vocabulary", "is not a list of pieces"))?;
     let score = |entry: &Value| entry.get(1).and_then(Value::as_f64);
     let least = list.iter().filter_map(score).fold(f64::INFINITY, f64::min);
     let outside = outside.iter().map(|(id, token)| (*token, *id, least));

@@ -144,14 +144,16 @@ impl Steps {
         if self.splits_at_markers {
             reaches("the start of a word", &|token| token.chars().skip(1).any(|c| c == '▁'))?;
             if !has(MARKER) {
-                return Err(fail("`▁` alone is no token, so unknown words would become one token"));
+                return Err(fail(
+                    "`▁` alone is not a token, so unknown words would become one token",
+                ));
             }
         }
         if self.splits_lines {
             reaches("a line", &|token| token != "\n" && token.contains('\n'))?;
             if !has("\n") {
                 return Err(fail(
-                    "a line feed is no token, so unknown lines would become one token",
+                    "a line feed is not a token, so unknown lines would become one token",
                 ));
             }
         }

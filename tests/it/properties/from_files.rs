@@ -204,7 +204,7 @@ fn other_files_are_refused_and_damage_is_told() {
         let directory = place.scratch.path(name);
         build(&corpus, &tables, 0, &directory);
         let (_, why) = refused(&open(&corpus, &tables, 0), &directory);
-        assert!(why.contains(&format!("rows of format {name} are not read from files")), "{why}");
+        assert!(why.contains(&format!("rows of format {name} cannot be read from files")), "{why}");
     }
 
     let given = epoch.clone().from_files(&out).unwrap();

@@ -64,7 +64,10 @@ fn a_plan_of_whose_rows_none_fills_a_batch_is_not_stored() {
     for (rows, tail) in [(1_000_000, "drop"), (all + 1, "drop"), (all + 1, "carry")] {
         let why = writer.plan(&recipe_of(rows, tail), &Context::new()).map(|_| ()).unwrap_err();
         let why = why.to_string();
-        assert!(why.contains(&format!("its {all} rows fill no batch")), "{rows}, {tail}: {why}");
+        assert!(
+            why.contains(&format!("its {all} rows do not fill a batch")),
+            "{rows}, {tail}: {why}"
+        );
     }
     assert!(writer.view().epochs().unwrap().is_empty());
     for (rows, tail) in [(all, "drop"), (all + 1, "pad")] {
