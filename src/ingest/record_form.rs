@@ -36,7 +36,7 @@ pub struct RecordFormOptions {
         arg(long, value_name = "NAME=VALUE", requires = "chat_template", value_parser = parse_variable)
     )]
     pub chat_set: Vec<(String, Value)>,
-    /// The day that `strftime_now` of the template returns, such as 2024-07-26.
+    /// The day that strftime_now of the template returns, such as 2024-07-26.
     #[cfg_attr(feature = "cli", arg(long, value_name = "DAY", requires = "chat_template"))]
     pub chat_date: Option<String>,
     /// What to do with a message that spells a special token.
