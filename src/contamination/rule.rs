@@ -11,7 +11,7 @@ pub struct Rule {
     /// Lowest score: the weighted share of a question or an answer that the document has.
     #[cfg_attr(feature = "cli", arg(long, value_name = "0..1", default_value_t = Self::default().score, value_parser = crate::model::parse_share))]
     pub score: f64,
-    /// Fewest tokens of it that the document has in runs of 8, or of 5 to 7 with the same offset.
+    /// Fewest tokens of it that the document must have, in runs of 8, or of 5 to 7 with the same offset.
     ///
     /// Of a short question the document must have all tokens, and the answer near them.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().tokens))]

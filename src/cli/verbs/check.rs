@@ -8,7 +8,7 @@ use corpusdb::{CorpusWriter, RepairReport, SalvageReport};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// Check a corpus, recompute damaged derived rows, or copy all intact documents.
+/// Check a corpus, recompute damaged derived rows, or copy all intact documents to a new corpus.
 ///
 /// By default journal, bitmaps and counters are checked, and every file's checksums.
 #[derive(clap::Args)]

@@ -332,7 +332,7 @@ fn reason(shown: &Shown) -> String {
 /// that nobody will repair. Write ./drop for a corpus whose directory is called drop.
 #[derive(clap::Args)]
 pub(super) struct RejectsArgs {
-    /// At most so many.
+    /// Show at most N records.
     #[arg(long, default_value_t = 1000, value_name = "N")]
     limit: usize,
 }

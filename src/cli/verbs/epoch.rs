@@ -22,7 +22,7 @@ pub(super) const RECIPE_OR_PLAN: &str = "RECIPE is a TOML file (docs/reference/r
 pub(super) struct EpochShards {
     /// Other corpora that epochs draw documents from; `corpus` stores the plans, and the order matters.
     ///
-    /// On the command line give them last, or each in a flag of its own with =.
+    /// On the command line give them last, or each in its own flag with =.
     #[arg(long, value_name = "DIR", num_args = 1..)]
     shards: Vec<PathBuf>,
 }

@@ -14,7 +14,7 @@ use corpusdb::store::EpochRecord;
 use corpusdb::{Corpus, CorpusWriter, FieldKind, NamedKind, parse_bytes};
 use serde::Serialize;
 
-/// Declare a field of a corpus with documents, and index its values in their metadata.
+/// Declare a field of a corpus with documents, and index its values from their metadata.
 ///
 /// After the last commit it is a column in SQL, in conditions and in recipes, and every ingest indexes it. Until then
 /// no query sees it; after an interrupt run the same command again. Types: keyword (text, indexed by exact value), int,
@@ -322,7 +322,7 @@ impl Report for JoinReport {
     }
 }
 
-/// Drop a declared field; the metadata stay.
+/// Drop a declared field; the metadata stays.
 ///
 /// No query sees it after the first commit. Refused while the recipe of a stored plan or the keep order uses it. Stored
 /// plans keep giving the same bytes, since they pin their documents; a recipe that uses the field fails when it is

@@ -31,7 +31,7 @@ pub(in crate::cli) struct IngestArgs {
     strict: bool,
 }
 
-/// How records come in, wherever they come from: files of the command, records and tables of Python.
+/// How records are ingested, from files of the command as well as records and tables of Python.
 #[derive(clap::Args)]
 pub struct IngestSettings {
     #[command(flatten)]

@@ -15,7 +15,7 @@ use corpusdb::{Corpus, CorpusWriter, Dependents, DocId};
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 
-/// What a removal keeps out, and why it was asked for.
+/// What a removal blocks, and its reason.
 #[derive(clap::Args)]
 pub struct RemovalArgs {
     /// Which later texts the removal blocks, besides new content under the same keys.

@@ -12,9 +12,9 @@ use std::path::{Path, PathBuf};
 
 /// Write the data card of a corpus: one self-contained page, or the same figures as JSON.
 ///
-/// Sizes by source and language before and after dedup, lengths, duplicates with examples, what is not kept and why,
-/// declared numbers by source, test items that are in it, domains of keys that are addresses, commits and snapshots;
-/// with a plan, what a run gets. Everything is counted from the store, exactly; the same commit gives the same page.
+/// It shows sizes by source and language before and after dedup, lengths, duplicates with examples, documents that are
+/// not kept and why, declared numbers by source, items of evaluation suites, domains of keys that are addresses,
+/// commits and snapshots; with a plan, what a run gets. All counts are exact; the same commit gives the same page.
 #[derive(clap::Args)]
 pub(super) struct ReportArgs {
     /// The page to write. By default none, and the figures are printed as JSON.

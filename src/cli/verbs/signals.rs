@@ -186,7 +186,7 @@ impl Report for PresetReport {
     }
 }
 
-/// Drop stored signals; the metadata stay.
+/// Drop stored signals; the metadata stays.
 ///
 /// No query sees them after the first commit, and later documents do not get them. Refused while the recipe of a stored
 /// plan uses one. `signals add` stores them again.

@@ -158,7 +158,7 @@ fn print_groups(decisions: &TrainingRecord, out: &mut Output) {
 
 /// Extend a tokenizer: old ids stay, new ones follow.
 ///
-/// Registers the extended tokenizer, encodes what is stored (documents without a new token take over the ids of the
+/// Registers the extended tokenizer, encodes the kept documents (those without a new token take over the ids of the
 /// base), and writes tokenizer.json, embedding_map.jsonl and embedding_map.safetensors. If there is no new token,
 /// nothing is registered or written: exit code 0 if every term is a token already, 1 if no term could become one. After
 /// an interrupt run the same command again.

@@ -125,7 +125,8 @@ pub struct TrainOptions {
     pub min_frequency: u64,
     /// The longest token, in symbols of the model: bytes of a byte-level BPE, else characters.
     ///
-    /// For a Unigram the default is 16; for BPE and WordPiece there is no limit.
+    /// Tokens of BPE and WordPiece after the first merges stay below this length; those of a Unigram may reach it. By
+    /// default 16 for a Unigram, else no limit.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N"))]
     pub max_token_length: Option<u32>,
     /// Balance the groups: one with the share p of all bytes counts as p^A.
