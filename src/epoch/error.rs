@@ -85,14 +85,11 @@ pub enum EpochError {
         /// The first such document.
         document: u64,
     },
-    /// The budget asks a source for more than its passes hold.
+    /// The budget asks sources for more than their passes hold.
     #[error(
-        "epoch {epoch} with a budget of {} {unit} asks {} {unit} of source `{name}` by its end, but {passes} {}{others}; \
-         lower mix.tokens to {feasible}, raise max_repeats of `{name}` to {needed}{other_needs}, or lower {}",
+        "epoch {epoch} with a budget of {} {unit} asks {}",
         number(*.budget),
-        number(*.asked),
-        number(*.available),
-        if .others.is_empty() { "its weight" } else { "their weights" }
+        infeasible_words(unit, *.feasible, sources)
     )]
     Infeasible {
         /// The epoch asked for.
@@ -101,22 +98,10 @@ pub enum EpochError {
         budget: u64,
         /// The unit of the mix that budget and shares are counted in.
         unit: &'static str,
-        /// How much the mix takes of the source by the end of that epoch, in `unit`.
-        asked: u64,
-        /// The source.
-        name: String,
-        /// Its passes, in words, with their verb.
-        passes: String,
-        /// How much all its passes hold, in `unit`.
-        available: u64,
         /// The largest budget of an epoch that would do.
         feasible: u64,
-        /// The `max_repeats` that would do.
-        needed: u64,
-        /// The same of the other sources that are asked for too much, in words.
-        others: String,
-        /// The `max_repeats` that these need, in words.
-        other_needs: String,
+        /// The sources that fall short, in the order of the recipe; one at least.
+        sources: Vec<ShortSource>,
     },
     /// A fixed-width format needs a pad token.
     #[error(
@@ -330,6 +315,44 @@ impl From<WriteError> for EpochError {
             WriteError::Parquet { action, path, source } => Self::Parquet { action, path, source },
         }
     }
+}
+
+/// A source whose passes do not reach to the end of an epoch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ShortSource {
+    /// Its name.
+    pub name: String,
+    /// How much the mix takes of it by the end of that epoch, in the unit of the mix.
+    pub asked: u64,
+    /// The passes that it may have.
+    pub max_repeats: u32,
+    /// How much these hold, in the same unit.
+    pub available: u64,
+    /// The `max_repeats` that would do.
+    pub needed: u64,
+}
+
+/// What each source is asked and has, and the ways out.
+fn infeasible_words(unit: &str, feasible: u64, sources: &[ShortSource]) -> String {
+    let asked = sources.iter().map(|source| {
+        let ShortSource { name, asked, max_repeats, available, .. } = source;
+        let (asked, available) = (number(*asked), number(*available));
+        let passes = match max_repeats {
+            1 => "one pass holds".to_owned(),
+            passes => format!("{passes} passes hold"),
+        };
+        format!("{asked} {unit} of source `{name}` by its end, but {passes} {available}")
+    });
+    let asked: Vec<String> = asked.collect();
+    let needs = sources.iter().map(|source| format!("of `{}` to {}", source.name, source.needed));
+    let needs: Vec<String> = needs.collect();
+    let weights = if sources.len() == 1 { "its weight" } else { "their weights" };
+    format!(
+        "{}; lower mix.tokens to {feasible}, raise max_repeats {}, or lower {weights}",
+        asked.join(", and "),
+        needs.join(" and ")
+    )
 }
 
 impl EpochError {

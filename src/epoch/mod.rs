@@ -73,7 +73,7 @@ mod verify;
 pub mod views;
 
 pub use crate::corpus::{Corpora, ShardError};
-pub use error::EpochError;
+pub use error::{EpochError, ShortSource};
 pub(crate) use explain::explain;
 pub use explain::{Explanation, MixPoint, Padding, SourceExplanation};
 pub(crate) use export::build;

@@ -558,7 +558,7 @@ fn weights_are_kept_at_every_prefix_and_epochs_go_on() {
     let more: Vec<&str> = more.iter().map(String::as_str).collect();
     place.recipe("build", &recipe, &more).fails(&[
         "epoch 3",
-        "15000",
+        "15,000",
         "mix.tokens to",
         "max_repeats of",
     ]);
@@ -827,7 +827,10 @@ fn recipes_that_cannot_be_had_say_what_and_how() {
             &["`code` has no weight"],
         ),
         ("[[source]]\nname = \"web\"\nmax_repeats = 0\n", &["max_repeats of source `web` is 0"]),
-        ("[mix]\ntokens = 9999999\n", &["9999999", "lower mix.tokens to", "raise max_repeats of"]),
+        (
+            "[mix]\ntokens = 9999999\n",
+            &["9,999,999", "lower mix.tokens to", "raise max_repeats of"],
+        ),
     ];
     for (recipe, words) in cases {
         let ran = place.recipe("explain", recipe, &[]);

@@ -12,13 +12,12 @@ pub use pinned::{PinnedPool, PinnedSource, PinnedStratum};
 pub use planned::Planned;
 pub(super) use rules::Rules;
 
-use crate::epoch::error::EpochError;
+use crate::epoch::error::{EpochError, ShortSource};
 use crate::epoch::mix::{Fluid, Point};
 use crate::epoch::pack::{Losses, Policy};
 use crate::epoch::recipe::{
     Long, PackKind, PadTo, Partial, Recipe, SourceRecipe, SpecialIds, Target, counts_alike,
 };
-use crate::model::show::number;
 use serde::{Deserialize, Serialize};
 
 /// Version of the plan's form and of everything it decides (permutations, packing, interleaving).
@@ -279,48 +278,23 @@ impl Plan {
             let asked = fluid.share(at, end).max(available.saturating_add(1));
             let later = source.sure_later(&self.rules(at)).max(1);
             let needed = asked.saturating_sub(source.amount).div_ceil(later) + 1;
-            let passes = match source.max_repeats {
-                1 => "one pass holds".to_owned(),
-                passes => format!("{passes} passes hold"),
-            };
-            Some(ShortSource { name: source.name.clone(), asked, passes, available, needed })
+            let (name, max_repeats) = (source.name.clone(), source.max_repeats);
+            Some(ShortSource { name, asked, max_repeats, available, needed })
         };
-        let mut short = self.sources.iter().enumerate().filter_map(short);
-        let Some(first) = short.next() else { return Ok(()) };
-        let (mut others, mut other_needs) = (String::new(), String::new());
-        for ShortSource { name, asked, passes, available, needed } in short {
-            let (asked, available) = (number(asked), number(available));
-            others.push_str(&format!(", {asked} of `{name}`, but {passes} {available}"));
-            other_needs.push_str(&format!(", of `{name}` to {needed}"));
+        let sources: Vec<ShortSource> = self.sources.iter().enumerate().filter_map(short).collect();
+        if sources.is_empty() {
+            return Ok(());
         }
         let largest = largest_total(&self.sources, &fluid).unwrap_or(u64::MAX);
-        let ShortSource { name, asked, passes, available, needed } = first;
+        let feasible = largest / (epoch + 1);
         Err(EpochError::Infeasible {
             epoch,
             budget: self.budget,
             unit: unit.name(),
-            asked,
-            name,
-            passes,
-            available,
-            feasible: largest / (epoch + 1),
-            needed,
-            others,
-            other_needs,
+            feasible,
+            sources,
         })
     }
-}
-
-/// A source whose passes do not reach to the end of an epoch.
-struct ShortSource {
-    name: String,
-    asked: u64,
-    /// Its passes, in words, with their verb.
-    passes: String,
-    /// What they hold.
-    available: u64,
-    /// The `max_repeats` that would do.
-    needed: u64,
 }
 
 impl PlannedSource {
