@@ -116,14 +116,49 @@ fn field_update_words(updated: u64, same_text: u64, fields: &[String]) -> String
     )
 }
 
-fn alarm_words(alarm: &Alarm) -> String {
-    let pair = |example: &Option<AlarmPair>| match example {
-        None => String::new(),
-        Some(pair) => format!(
+/// A removed document beside its witness.
+fn pair_words(example: Option<&AlarmPair>) -> String {
+    example.map_or_else(String::new, |pair| {
+        format!(
             "\n  for example document {} (similarity {:.3} to {}):\n    removed: {:?}\n    witness: {:?}",
             pair.removed, pair.jaccard, pair.witness, pair.removed_text, pair.witness_text
+        )
+    })
+}
+
+/// That records without ids came into a source whose documents have ids.
+fn forgotten_words(source: &str, added: u64, key: &str) -> String {
+    format!(
+        "{} documents came without ids into the source {source}, whose documents have ids (the last: {key}): what is stored under them is stored a second time, and nothing of it is superseded; is `id_field=` missing, or is this another source?",
+        number(added)
+    )
+}
+
+/// What is to be said of conversations.
+fn chat_alarm_words(alarm: &Alarm) -> String {
+    match alarm {
+        Alarm::MarkerAsText { tokenizer, marker, tokens } => {
+            format!("{tokenizer} reads `{marker}` of the chat template as {tokens} ordinary tokens")
+        }
+        Alarm::QuotedArguments { conversations, first } => format!(
+            "in {} the arguments of a tool call are a JSON text, which the chat template quoted a second time, as transformers does; make objects of them first, or take a template that writes texts as they are. The first: {first}",
+            count(*conversations, "conversation", "conversations")
         ),
-    };
+        Alarm::WholeChats { added, removed, example } => format!(
+            "{} of {} conversations were removed as similar by their whole text, system prompts included; a corpus made with `profile=` chat compares what is said in the turns{}",
+            number(*removed),
+            number(*added),
+            pair_words(example.as_ref())
+        ),
+        Alarm::Untrained { conversations, first } => format!(
+            "{} nothing that is trained on: no turn of the assistant with a weight above 0. The first: {first}",
+            count(*conversations, "conversation has", "conversations have")
+        ),
+        _ => String::new(),
+    }
+}
+
+fn alarm_words(alarm: &Alarm) -> String {
     let question = |mend: &Option<String>| {
         mend.as_ref().map_or_else(String::new, |mend| format!("\n  {mend}"))
     };
@@ -132,13 +167,13 @@ fn alarm_words(alarm: &Alarm) -> String {
             "{} of {} documents were removed as duplicates{}",
             number(*removed),
             number(*added),
-            pair(example)
+            pair_words(example.as_ref())
         ),
         Alarm::SourceRemoved { source, added, removed, example } => format!(
             "{} of {} documents of the source {source} were removed as duplicates: if its texts share a template, `corpusdb dedup explain` with `threshold=0.95` shows what a higher threshold keeps{}",
             number(*removed),
             number(*added),
-            pair(example)
+            pair_words(example.as_ref())
         ),
         Alarm::AllRejected { records, first, mend } => format!(
             "nothing could be read: {} rejected{LISTED}; the first:\n  {first}{}",
@@ -161,32 +196,14 @@ fn alarm_words(alarm: &Alarm) -> String {
             number(*records),
             question(mend)
         ),
-        Alarm::MarkerAsText { tokenizer, marker, tokens } => {
-            format!(
-                "{tokenizer} encodes `{marker}` of the chat template as {tokens} ordinary tokens"
-            )
-        }
-        Alarm::QuotedArguments { conversations, first } => format!(
-            "in {} conversations the arguments of a tool call are JSON in a string, which the chat template quoted a second time, as transformers does; make them objects first, or use a template that writes strings unquoted. The first: {first}",
-            number(*conversations)
-        ),
-        Alarm::WholeChats { added, removed, example } => format!(
-            "{} of {} conversations were removed as similar by their whole text, with system prompts; a corpus with `profile=` chat compares the content of turns{}",
-            number(*removed),
-            number(*added),
-            pair(example)
-        ),
-        Alarm::Untrained { conversations, first } => format!(
-            "{} nothing that is trained on: no turn of the assistant with a weight above 0. The first: {first}",
-            count(*conversations, "conversation has", "conversations have")
-        ),
         Alarm::FieldUpdates { updated, same_text, fields } => {
             field_update_words(*updated, *same_text, fields)
         }
-        Alarm::IdsForgotten { source, added, key } => format!(
-            "{} documents came without ids into the source {source}, whose documents have ids (the last: {key}): what is stored under them is stored a second time, and nothing of it is superseded; is `id_field=` missing, or is this another source?",
-            number(*added)
-        ),
+        Alarm::IdsForgotten { source, added, key } => forgotten_words(source, *added, key),
+        Alarm::MarkerAsText { .. }
+        | Alarm::QuotedArguments { .. }
+        | Alarm::WholeChats { .. }
+        | Alarm::Untrained { .. } => chat_alarm_words(alarm),
         Alarm::NotText { .. }
         | Alarm::Html { .. }
         | Alarm::DamagedFiles { .. }
@@ -209,7 +226,7 @@ fn alarm_words(alarm: &Alarm) -> String {
         Alarm::Cluster { witness, size, example } => format!(
             "the cluster of document {witness} has {} documents{}",
             number(*size),
-            pair(example)
+            pair_words(example.as_ref())
         ),
         Alarm::Crowded { documents, example } => crowded_words(*documents, example.as_ref()),
     }

@@ -105,8 +105,7 @@ pub(super) fn identify<'a>(
             };
             report.bytes += prepared.record.text.len() as u64;
             let source = sources.source(&prepared.record);
-            let file = sources.file(at, source);
-            let number = prepared.record.origin.number;
+            let (file, number) = (sources.file(at, source), prepared.record.origin.number);
             let before = match (local.get(&prepared.identity), stored.next().flatten()) {
                 (Some(known), _) => Some(*known),
                 (None, Some(id)) => Some(NewestVersion::of(batch.view(), id)?),

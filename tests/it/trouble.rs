@@ -149,7 +149,7 @@ const EVERYDAY: [Case; 23] = [
         let file = place.scratch.write("c.jsonl", line.repeat(2));
         place.ingest(&file, &["--text-field", "text"])
     }),
-    ("ALARM: … of … documents … were removed as duplicates…", |place| {
+    ("ALARM: … of … documents… were removed as duplicates…", |place| {
         let file = place.scratch.write("c.jsonl", "{\"text\": \"a page again\"}\n".repeat(130));
         place.ingest(&file, &[])
     }),
