@@ -138,14 +138,16 @@ fn forgotten_words(source: &str, added: u64, key: &str) -> String {
 fn chat_alarm_words(alarm: &Alarm) -> String {
     match alarm {
         Alarm::MarkerAsText { tokenizer, marker, tokens } => {
-            format!("{tokenizer} reads `{marker}` of the chat template as {tokens} ordinary tokens")
+            format!(
+                "{tokenizer} encodes `{marker}` of the chat template as {tokens} ordinary tokens"
+            )
         }
         Alarm::QuotedArguments { conversations, first } => format!(
-            "in {} the arguments of a tool call are a JSON text, which the chat template quoted a second time, as transformers does; make objects of them first, or take a template that writes texts as they are. The first: {first}",
+            "in {} the arguments of a tool call are JSON in a string, which the chat template quoted a second time, as transformers does; make them objects first, or use a template that writes strings unquoted. The first: {first}",
             count(*conversations, "conversation", "conversations")
         ),
         Alarm::WholeChats { added, removed, example } => format!(
-            "{} of {} conversations were removed as similar by their whole text, system prompts included; a corpus made with `profile=` chat compares what is said in the turns{}",
+            "{} of {} conversations were removed as similar by their whole text, with system prompts; a corpus with `profile=` chat compares the content of turns{}",
             number(*removed),
             number(*added),
             pair_words(example.as_ref())

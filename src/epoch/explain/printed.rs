@@ -1,6 +1,7 @@
 //! An explanation as the command prints it.
 
 use super::{Explanation, Padding, SourceExplanation};
+use crate::model::show::{count, number, size};
 use std::fmt;
 
 /// Sources of the corpus that are named where a source draws from many.
@@ -23,19 +24,24 @@ impl fmt::Display for Explanation {
         }
         writeln!(
             f,
-            "epoch: {} rows, {} real tokens, {} {} asked, packed {}, padding {:.4} %, {} epoch(s) within max_repeats",
-            self.rows,
-            self.tokens,
-            self.budget,
+            "epoch: {} rows, {} real tokens, {} {} asked, packed {}, padding {:.4} %, {} within max_repeats",
+            number(self.rows),
+            number(self.tokens),
+            number(self.budget),
             self.unit,
             percent(self.efficiency),
             self.padding_percent,
-            self.epochs
+            match self.epochs {
+                // Documents are drawn with replacement.
+                u64::MAX => "any number of epochs".to_owned(),
+                epochs => count(epochs, "epoch", "epochs"),
+            }
         )?;
         writeln!(
             f,
-            "ids: {} bytes before compression, about {:.0} s at 150 MB/s",
-            self.id_bytes, self.build_seconds
+            "ids: {} before compression, about {:.0} s at 150 MB/s",
+            size(self.id_bytes),
+            self.build_seconds
         )?;
         if let Some(padding) = &self.batch_padding {
             draw(f, padding)?;
@@ -45,21 +51,27 @@ impl fmt::Display for Explanation {
             writeln!(
                 f,
                 "{}: {} tokens at the end of a pass do not fill a row and are left out",
-                source.name, source.partial_tokens
+                source.name,
+                number(source.partial_tokens)
             )?;
         }
         writeln!(f, "{}", self.loss())?;
         if let Some(undecided) = self.undecided_documents {
-            writeln!(f, "holdout: {undecided} documents are on neither side")?;
+            let undecided = count(undecided, "document is", "documents are");
+            writeln!(f, "holdout: {undecided} on neither side")?;
         }
         for (ranks, most) in &self.balance {
             writeln!(f, "balance over {ranks} ranks: the costliest has {most:.4} times the mean")?;
         }
         if let Some(batches) = self.batches {
-            return write!(f, "steps: {batches}, {} rows left out", self.left_out_rows);
+            let (batches, left_out) = (number(batches), number(self.left_out_rows));
+            return write!(f, "steps: {batches}, {left_out} rows left out");
         }
-        let steps: Vec<String> =
-            self.steps.iter().map(|(rows, steps)| format!("{steps} of {rows} rows")).collect();
+        let steps: Vec<String> = self
+            .steps
+            .iter()
+            .map(|(rows, steps)| format!("{} of {rows} rows", number(*steps)))
+            .collect();
         write!(f, "steps: {}", steps.join(", "))
     }
 }
@@ -111,15 +123,15 @@ impl Explanation {
         for source in &self.sources {
             lines.push(vec![
                 source.name.clone(),
-                source.documents.to_string(),
-                (source.tokens + source.specials_added).to_string(),
-                source.rows.to_string(),
-                source.epoch_tokens.to_string(),
+                number(source.documents),
+                number(source.tokens + source.specials_added),
+                number(source.rows),
+                number(source.epoch_tokens),
                 format!("{:.3}", source.passes),
                 percent(source.efficiency),
-                source.dropped_tokens.to_string(),
-                (source.truncated_tokens + source.lone_eos + source.partial_tokens).to_string(),
-                source.unused_tokens.to_string(),
+                number(source.dropped_tokens),
+                number(source.truncated_tokens + source.lone_eos + source.partial_tokens),
+                number(source.unused_tokens),
                 percent(source.asked_share),
                 percent(source.achieved_share),
             ]);
@@ -131,8 +143,10 @@ impl Explanation {
     fn loss(&self) -> String {
         let tokens: u64 = self.sources.iter().map(|source| source.tokens).sum();
         let said = format!(
-            "{} of {tokens} stored tokens untrained, {} with a weight other than 1",
-            self.untrained_tokens, self.weighted_tokens
+            "{} of {} stored tokens untrained, {} with a weight other than 1",
+            number(self.untrained_tokens),
+            number(tokens),
+            number(self.weighted_tokens)
         );
         match (self.untrained_tokens + self.weighted_tokens, self.ignore_loss) {
             (0, _) => "loss: every token is trained on equally".to_owned(),
