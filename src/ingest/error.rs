@@ -177,8 +177,8 @@ impl IngestError {
             Self::Tokenizer(error) => return error.hint(),
             Self::Unknown(UnknownName { name, known, .. }) if !known.is_empty() => {
                 let way_out = way_out(name, known);
-                let way_out = way_out.trim_end_matches('?');
-                Hint::text(format!("{way_out}; or declare it"))
+                let sign = if way_out.ends_with('?') { "" } else { ";" };
+                Hint::text(format!("{way_out}{sign} or declare it"))
                     .with_command(format!("corpusdb field add CORPUS {name}:float"))
             }
             Self::Unknown(unknown) => unknown.hint(),

@@ -225,7 +225,7 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
     };
     fails(&["--source", "none"], &["no source `none`", "`books`, `web`, `feed`"]);
     fails(&["--list", "--source", "none"], &["no source `none`", "`books`, `web`, `feed`"]);
-    fails(&["--by", "quality"], &["`quality`", "source, language, month, day"]);
+    fails(&["--by", "quality"], &["`quality`", "`source`, `language`, `month`, `day`"]);
 }
 
 /// They were listed as they are spelled: 10 before 2.

@@ -894,7 +894,7 @@ fn duplicates_are_listed_from_both_sides_and_differences_rebuild_both_texts() {
 fn wrong_queries_say_what_and_what_there_is() {
     let place = Place::new();
     let sql = |statement: &str| corpusdb(&["sql", &place.corpus, statement]);
-    sql("SELECT lenght FROM documents").fails(&["no column `lenght`", "`bytes`", "and 10 more"]);
+    sql("SELECT lenght FROM documents").fails(&["no column `lenght`", "`bytes`", "and 11 more"]);
     sql("SELECT * FROM pages").fails(&["no table `pages`", "`documents`, `duplicates`, `sources`"]);
     sql("SELEC 1").fails(&["`SELEC 1`", "SELEC"]);
     sql("SELECT count(* FROM documents").fails(&["`SELECT count(* FROM documents`"]);

@@ -163,7 +163,16 @@ fn typed_amiss_the_name_that_was_meant_is_told() {
     set(&["qualty"]).fails(&["no field `qualty`; did you mean `quality`?", "field add"]);
     set(&["quality", "--source", "habrour"])
         .fails(&["no source `habrour`; did you mean `harbour`?"]);
-    let parted = ["export", &corpus, "--to", &scratch.arg("parts"), "--partition-by", "sorce"];
+    let parted = [
+        "export",
+        &corpus,
+        "--to",
+        &scratch.arg("parts"),
+        "--format",
+        "jsonl",
+        "--partition-by",
+        "sorce",
+    ];
     corpusdb(&parted).fails(&["cannot part an export by `sorce`", "did you mean `source`?"]);
     let by = ["duplicates", &corpus, "--matrix", "--by", "sorce"];
     corpusdb(&by).fails(&["cannot count by `sorce`", "did you mean `source`?"]);

