@@ -115,7 +115,8 @@ fn misplaced(tags: &[(String, String)]) -> Vec<String> {
             drawn.clear();
         }
         let number = |name: &str| -> f64 { attribute(tag, name).unwrap().parse().unwrap() };
-        if tag.starts_with("rect ") && number("height") > 0.0 {
+        let is_column = ["solid", "pale"].contains(&attribute(tag, "class").unwrap_or(""));
+        if tag.starts_with("rect ") && is_column && number("height") > 0.0 {
             let (x, y) = (number("x"), number("y"));
             let sides = [x, x + number("width"), y, y + number("height")];
             let met = drawn.iter().filter(|(of, what)| what != "a column" && meet(of, &sides));
