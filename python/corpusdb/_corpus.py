@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import json
 import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 
-from corpusdb import _native
+from corpusdb import _html, _native
 from corpusdb._call import call, expand_keywords
 from corpusdb._contamination import Contamination
 from corpusdb._document import Document
@@ -379,21 +378,18 @@ class Corpus(Planning, Exporting):
 
     def _repr_html_(self) -> str:
         if self._counts().startswith(("closed", "forked")):
-            return f"<p>{html.escape(repr(self))}</p>"
+            return _html.paragraph(_html.line(repr(self)))
         info = self.info()
         tokenizers = [tokenizer.name for tokenizer in info.tokenizers]
         names = ["source", "documents", "kept", "bytes", "kept bytes", *(f"kept tokens {name}" for name in tokenizers)]
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
-        body = ""
-        for source in info.sources:
-            counts = [source.documents, source.kept, source.bytes, source.kept_bytes]
-            counts += [source.tokens.get(name) or 0 for name in tokenizers]
-            cells = "".join(f"<td>{count:,}</td>" for count in counts)
-            body += f"<tr><th>{html.escape(source.name)}</th>{cells}</tr>"
-        return (
-            f"<p><b>{html.escape(self._path)}</b>: {self._counts()}<br><small>{html.escape(info.policy)}</small></p>"
-            f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        )
+        rows = [
+            [source.name, source.documents, source.kept, source.bytes, source.kept_bytes]
+            + [source.tokens.get(name) or 0 for name in tokenizers]
+            for source in info.sources
+        ]
+        rows.append(["in all", *(sum(row[at] for row in rows) for at in range(1, len(names)))])
+        head = f"<b>{_html.line(self._path)}</b>: {self._counts()}<br><small>{_html.line(info.policy)}</small>"
+        return _html.paragraph(head) + _html.table(names, rows, names=1, thousands=True)
 
 
 def _id(document: int) -> int:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from corpusdb import _html
 from corpusdb._native import one_line
 from corpusdb.reports import Shown
 
@@ -49,10 +49,11 @@ class Document(Shown, Mapping[str, Any]):
         if self.match is not None:
             similar = "" if self.match.jaccard is None else f", similarity {self.match.jaccard:.3f}"
             head += f"; {self.match.kind} of document {self.match.witness} ({self.match.witness_key}{similar})"
-        values = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(str(value))}</td></tr>"
+        values = [
+            (name, value)
             for name, value in self._values().items()
-        )
+            # The field of a signal says the same.
+            if name.removeprefix("signals.") == name or name.removeprefix("signals.") not in self.fields
+        ]
         text = self.text if len(self.text) <= 2000 else self.text[:1999] + "…"
-        return f"<p>{html.escape(head)}</p><table>{values}</table><pre>{html.escape(text)}</pre>"
+        return _html.paragraph(_html.line(head)) + _html.table([], values, names=1) + _html.text(text)

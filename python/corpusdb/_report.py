@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import html
 import json
 import types
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
+from corpusdb import _html
 from corpusdb._native import one_line
 
 __all__ = ["Report"]
 
 #: How wide a report is that is shown on one line, and what is shown of a long one: lines, and columns of each.
 _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
+#: Rows of a list of reports in a notebook.
+_ROWS = 10
 
 #: Makes the value of a field of what is in the JSON.
 _Maker = Callable[[Any], Any]
@@ -75,12 +77,11 @@ class Report:
         return "\n  ".join([kind, *cut]) + f"\nhelp(corpusdb.reports.{kind}) says what each is; to_dict() gives plain values"
 
     def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name.replace('_', ' '))}</th>"
-            f"<td style='text-align:left'>{html.escape(_cell(value))}</td></tr>"
-            for name, value in vars(self).items()
-        )
-        return f"<table>{rows}</table>"
+        plain = {name: value for name, value in vars(self).items() if not _is_nested(value)}
+        nested = {name: value for name, value in vars(self).items() if _is_nested(value)}
+        rows = [(name.replace("_", " "), _cell(value)) for name, value in plain.items()]
+        folded = [_html.folded(name.replace("_", " "), *_nested_html(value)) for name, value in nested.items()]
+        return (_html.table([], rows, names=1) if rows else "") + "".join(folded)
 
 
 #: By class, once it was asked for.
@@ -169,6 +170,21 @@ def _short(value: Any) -> str:
         return f"[{shown}, ... {more} more]" if more > 0 else f"[{shown}]"
     text = repr(value)
     return one_line(text if len(text) <= 100 else text[:99] + "…")
+
+
+def _is_nested(value: Any) -> bool:
+    return isinstance(value, Report) or (isinstance(value, list) and any(isinstance(item, Report) for item in value))
+
+
+def _nested_html(value: Any) -> tuple[str, str]:
+    """How many there are of a list, in words, and the HTML."""
+    if isinstance(value, Report):
+        return "", value._repr_html_()
+    names = list(dict.fromkeys(name for item in value for name in vars(item)))
+    rows = [[_short(of) if _is_nested(of := vars(item).get(name)) else of for name in names] for item in value[:_ROWS]]
+    note = f"the first {_ROWS}" if len(value) > _ROWS else ""
+    head = [name.replace("_", " ") for name in names]
+    return f"{len(value):,}", _html.table(head, rows, thousands=True) + _html.paragraph(note)
 
 
 def _cell(value: Any) -> str:

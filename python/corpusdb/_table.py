@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import importlib
 import itertools
 import shutil
@@ -10,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from corpusdb import _html
 from corpusdb.errors import BadQuery, CorpusError
 
 if TYPE_CHECKING:
@@ -147,20 +147,18 @@ class Table:
         try:
             first = self._rows.peek(_ROWS + 1)
         except CorpusError as error:
-            return f"<p>rows of <code>{html.escape(self._statement)}</code>: {html.escape(str(error))}</p>"
-        shown = self.columns[:_COLUMNS]
-        head = "".join(f"<th>{html.escape(name)}</th>" for name in shown)
-        body = "".join(
-            "<tr>" + "".join(f"<td>{html.escape(_cell(value))}</td>" for value in row[:_COLUMNS]) + "</tr>"
-            for row in first[:_ROWS]
-        )
+            statement, why = _html.line(self._statement), _html.line(str(error))
+            return _html.paragraph(f"rows of <code>{statement}</code>: {why}")
+        rows = [[_cell(value) for value in row[:_COLUMNS]] for row in first[:_ROWS]]
         notes = []
+        if not first:
+            notes.append("no rows")
         if len(first) > _ROWS:
             notes.append(f"the first {_ROWS} rows")
         if len(self.columns) > _COLUMNS:
             notes.append(f"{_COLUMNS} of {len(self.columns)} columns")
-        note = f"<p>{', '.join(notes)}</p>" if notes else ""
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>{note}"
+        note = _html.paragraph(", ".join(notes)) if notes else ""
+        return _html.table(self.columns[:_COLUMNS], rows) + note
 
 
 def _library(name: str, call: str) -> Any:
@@ -174,6 +172,8 @@ def _library(name: str, call: str) -> Any:
         raise ModuleNotFoundError(way_out, name=name) from None
 
 
-def _cell(value: object) -> str:
-    text = "" if value is None else str(value).replace("\n", " ")
+def _cell(value: object) -> object:
+    if value is None or isinstance(value, bool | int | float):
+        return value
+    text = str(value).replace("\n", " ")
     return text if len(text) <= _CELL else text[: _CELL - 1] + "…"

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from corpusdb import _reports
+from corpusdb import _html, _reports
 from corpusdb._report import Report
 from corpusdb._reports import *  # noqa: F403
 
@@ -57,7 +56,7 @@ class Explanation(_reports.Explanation):
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
-        return f"<pre>{html.escape(self._text)}</pre>"
+        return _html.text(self._text)
 
 
 class NothingAdded(_reports.NothingAdded):

@@ -35,6 +35,7 @@ def test_suites_are_added_told_of_and_dropped(w: corpusdb.Writer, tmp_path: Path
     [checked] = w.contamination.check(more, id_field="key")
     assert (checked.text, checked.contaminated, checked.evidence[0].document) == ("a", True, None)
     assert [suite.suite for suite in w.contamination.list()] == ["ours"]
+    assert ": ours>" in repr(w.contamination)
     w.contamination.drop("ours")
     assert w.contamination.list() == []
 

@@ -6,6 +6,7 @@ import gc
 import inspect
 import itertools
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -253,7 +254,16 @@ def test_a_corpus_is_gone_through_counted_and_looked_up(db: corpusdb.Corpus) -> 
 def test_a_corpus_is_shown_with_its_counts(db: corpusdb.Corpus) -> None:
     assert "44 documents, 40 kept" in repr(db)
     page = db._repr_html_()
-    assert "<th>mirror</th><td>4</td><td>0</td>" in page and "kept tokens own" in page
+    assert re.search(r">mirror</th><td[^>]*>4</td><td[^>]*>0</td>", page) and "kept tokens own" in page
+    assert re.search(r">in all</th><td[^>]*>44</td><td[^>]*>40</td>", page)
+
+
+def test_what_a_notebook_shows_of_texts_does_nothing_there(db: corpusdb.Corpus) -> None:
+    page = db.sql("SELECT '<b>' || chr(8238) || chr(27) AS words, 1.0 / 3 AS number")._repr_html_()
+    assert "&lt;b&gt;\ufffd\ufffd<" in page and ">0.333333<" in page and "text-align:right" in page
+    assert "no rows" in db.sql("SELECT 1 AS one WHERE 1 = 0")._repr_html_()
+    info = db.info()._repr_html_()
+    assert "<summary>sources " in info and "Report(" not in info.split("<summary>")[1]
 
 
 def test_sizes_are_written_as_people_do(crawl_path: Path) -> None:
