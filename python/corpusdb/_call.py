@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import json
@@ -101,5 +100,5 @@ def expand_keywords(options: type[Any]) -> Callable[[Method], Method]:
 
 def no_option(name: str, known: Iterable[str]) -> str:
     """That there is no such option, with the one that was most likely meant."""
-    near = difflib.get_close_matches(name, known, n=1)
-    return f"no option `{name}`" + (f"; did you mean `{near[0]}`?" if near else "")
+    near = _native.did_you_mean(name, list(known))
+    return f"no option `{name}`" + (f"; {near}" if near else "")

@@ -382,12 +382,13 @@ class Corpus(Planning, Exporting):
         info = self.info()
         tokenizers = [tokenizer.name for tokenizer in info.tokenizers]
         names = ["source", "documents", "kept", "bytes", "kept bytes", *(f"kept tokens {name}" for name in tokenizers)]
-        rows = [
-            [source.name, source.documents, source.kept, source.bytes, source.kept_bytes]
+        counts = [
+            [source.documents, source.kept, source.bytes, source.kept_bytes]
             + [source.tokens.get(name) or 0 for name in tokenizers]
             for source in info.sources
         ]
-        rows.append(["in all", *(sum(row[at] for row in rows) for at in range(1, len(names)))])
+        rows: list[list[str | int]] = [[source.name, *row] for source, row in zip(info.sources, counts, strict=True)]
+        rows.append(["total", *map(sum, zip(*counts, strict=True))])
         head = f"<b>{_html.line(self._path)}</b>: {self._counts()}<br><small>{_html.line(info.policy)}</small>"
         return _html.paragraph(head) + _html.table(names, rows, names=1, thousands=True)
 

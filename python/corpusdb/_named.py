@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from corpusdb import _native
-from corpusdb._native import one_line
+from corpusdb._native import one_line, unknown_name
 from corpusdb.errors import CorpusError, NotFound
 
 __all__ = ["Named"]
@@ -44,8 +44,7 @@ class Named(Generic[Thing]):
         for thing in things:
             if thing.name == name:
                 return thing
-        known = ", ".join(thing.name for thing in things)
-        raise NotFound(f"no {self._what} `{name}`: there is {known or 'none'}")
+        raise NotFound(unknown_name(self._what, name, [thing.name for thing in things]))
 
     def __repr__(self) -> str:
         kind = f"corpusdb.{type(self).__name__}"

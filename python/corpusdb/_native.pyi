@@ -21,6 +21,7 @@ __all__ = [
     "Rows",
     "call",
     "check",
+    "did_you_mean",
     "diff",
     "digest",
     "duplicates",
@@ -67,6 +68,7 @@ __all__ = [
     "stored_plans",
     "tokenizer_names",
     "tokens",
+    "unknown_name",
     "version",
     "wait_for_reads",
 ]
@@ -276,6 +278,12 @@ def tokens(handle: Handle, document: int, tokenizer: str | None = None) -> NDArr
 
 def shown_tokens(handle: Handle, document: int, tokenizer: str | None = None) -> str:
     """The tokens of a document with their texts and what they count in the loss, as JSON text."""
+
+def did_you_mean(name: str, known: list[str]) -> str | None:
+    """The known name that was most likely meant, as a question."""
+
+def unknown_name(what: str, name: str, known: list[str]) -> str:
+    """That nothing has a name, with the way out."""
 
 def refuse_forked() -> None:
     """Raises `corpusdb.Forked` in the child of a process that used this module."""

@@ -11,22 +11,25 @@ from typing import Literal, TypedDict
 class InitOptions(TypedDict, total=False):
     """Options of `create`.
 
-    * `profile`: Settings to begin with: normaliser, shingle length, hashes, bands, threshold and mode. By default web.
-    * `mode`: How duplicates are decided. By default the profile's; witness for web and code.
+    * `profile`: Named settings to start from: normaliser, shingle length, hashes, bands, threshold and mode. By
+      default web.
+    * `mode`: How duplicates are decided. By default the profile's (witness for web, chat and code), or the corpus's.
     * `threshold`: Exact Jaccard similarity of shingles from which a document is a near duplicate. By default the
-      profile's. Another threshold than the profile's sets other bands, in every profile: the most rows that find a
-      pair at the threshold with probability 0.99. Give `bands=` and `rows=` to keep published ones.
-    * `bands`: Bands of the index, 1 to 256. By default the profile's, or those of `threshold=`.
+      profile's, or the corpus's. A threshold other than the profile's also changes the bands: the most rows with
+      which a pair at the threshold is found with probability 0.99. Give `bands=` and `rows=` to keep published ones.
+    * `bands`: Bands of the index, 1 to 256. By default those of `threshold=`, or the profile's or corpus's.
     * `rows`: Sketch slots per band; bands times rows are at most the hashes.
-    * `keep`: Which of two similar documents stays. By default first. It is `first` (stored), `longest`,
-      `source-priority:A,B,...` (sources not named come last) or `field:NAME` (the larger number of a declared field).
-    * `scope`: Which documents are compared. By default global.
-    * `normaliser`: How text becomes tokens; in a corpus that has documents only another version of its own. By
-      default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier releases. In a
-      corpus fingerprints of all documents are made again from their texts; what removals block stays blocked.
-    * `compare`: What of a document is compared. By default the profile's: turns for chat, else text.
+    * `keep`: Which of two similar documents is kept. By default first, or the corpus's. `first` (the one stored
+      first), `longest`, `source-priority:A,B,...` (other sources come last) or `field:NAME` (the one with the larger
+      number in a declared field).
+    * `scope`: Which documents are compared. By default global, or the corpus's.
+    * `normaliser`: How text is split into tokens; a corpus with documents can only change to another version of its
+      own normaliser. By default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier
+      releases. A change in a corpus computes the fingerprints of all documents again from their texts; texts blocked
+      by removals stay blocked.
+    * `compare`: Which part of a document is compared. By default the profile's: turns for chat, else text.
     * `shingle`: Tokens per shingle, 1 to 64. By default the profile's.
-    * `hashes`: Slots of the sketch, 1 to 4096; of profile bigcode only, the others have 256.
+    * `hashes`: Slots of the sketch, 1 to 4096; for profile bigcode only, the others have 256.
     """
 
     profile: Literal["web", "code", "chat", "web@1", "chat@1", "bigcode", "fineweb", "slimpajama"] | None
@@ -45,52 +48,51 @@ class InitOptions(TypedDict, total=False):
 class IngestOptions(TypedDict, total=False):
     """Options of `Writer.ingest`.
 
-    * `where`: A SQL condition: only records for which it is true come in. It is over the fields of a record as they
-      are kept (absent ones are null), and over key, source, text, bytes, chars and meta (all fields as JSON). Other
-      records are counted and stored nowhere. With another condition a file is read from its start; what is stored
-      stays.
+    * `where`: A SQL condition: only records for which it is true come in. Its columns are the fields of a record as
+      stored (absent ones are null), and key, source, text, bytes, chars and meta (all fields as JSON). Other records
+      are counted, not stored. A changed condition reads a file from its start again; stored documents stay.
     * `on_error`: What to do with a record that cannot be read.
-    * `on_damaged_file`: What to do with a file that is cut off, damaged, or without records of the kind that is read.
-    * `reread`: Read files from their start also when size and time say that they have not changed.
+    * `on_damaged_file`: What to do with a file that is truncated, damaged, or has no records of the expected form.
+    * `reread`: Read files from their start even if size and time are unchanged.
     * `decisions`: Write one JSON line a record to this file: key, id, standing, kind, witness, similarity.
-    * `max_removed`: Stop before the batch with which more than this share of the documents would be removed as
-      duplicates. It holds from 10,000 documents on; a share over 0.5 is reported in any case.
-    * `max_rejected`: Stop before the batch with which more than this share of the records would be rejected. It holds
-      from 1,000 records on, or when all are read; a share over 0.1 of 100 records or more is reported in any case.
+    * `max_removed`: Stop before a batch that raises the share of documents removed as duplicates above this. Checked
+      from 10,000 documents on; a share above 0.5 always raises an alarm.
+    * `max_rejected`: Stop before a batch that raises the share of rejected records above this. Checked from 1,000
+      records on, and at the end; a share above 0.1 of at least 100 records always raises an alarm.
     * `max_cluster`: Raise an alarm when a cluster has more documents than this.
-    * `source_from`: The field in which a record names its source; `source=` is that of records that name none.
-    * `map`: Fields under other names, as OURS=THEIRS. text, id and source say which fields these are; any other name
-      is given to the field.
+    * `source_from`: The field with the source of a record; records without it get `source=`.
+    * `map`: Fields under other names, as OURS=THEIRS. text=FIELD, id=FIELD and source=FIELD say which fields have
+      these; any other pair renames a field.
     * `format`: How files are read.
-    * `text_by`: What is a document of a plain text.
-    * `delimiter`: What stands between the values of a table: one ASCII character, or tab. By default the row of names
-      says it.
-    * `comment`: What rows of a table begin with that say nothing, such as #.
-    * `quotes`: Whether a double quote at the start of a value opens one that may hold delimiters and line ends. By
-      default it does.
+    * `text_by`: What becomes one document of a plain text file.
+    * `delimiter`: The character between the values of a table: one ASCII character, or tab. By default it is found
+      from the header row.
+    * `comment`: Skip rows of a table that begin with this character, such as #.
+    * `quotes`: Double quotes around values that contain delimiters and line ends. By default they are recognised.
     * `text_field`: The field with the text. By default the first of text, content, raw_content, document, body.
     * `id_field`: The field that identifies a record: new content under the same id supersedes the old.
-    * `meta_field`: The field that holds all others as a JSON object, as `Corpus.export()` writes them: those in it
-      are kept, and no others.
-    * `drop_fields`: Fields that are not kept.
-    * `exclude`: Files of directories that are left: patterns of their names, or of their paths below the directory.
+    * `meta_field`: The field with the metadata as a JSON object, as `Corpus.export()` writes it; fields outside it
+      are not kept.
+    * `drop_fields`: Fields to leave out.
+    * `exclude`: Files of directories to leave out: patterns of their names, or of their paths below the directory.
     * `max_doc_bytes`: Longest text accepted, in bytes; a line may be four times as long.
     * `max_key_bytes`: Longest key accepted, in bytes.
-    * `max_meta_bytes`: Longest other fields accepted, of one record together, in bytes as JSON.
-    * `tokenizer`: A tokenizer that must be registered; all registered ones encode what is kept.
-    * `chat`: Records are conversations: their text is what the chat template writes of them. Only the assistant's
-      turns are trained on.
+    * `max_meta_bytes`: Longest metadata accepted (all other fields of a record together), in bytes of JSON.
+    * `tokenizer`: Require that this tokenizer is registered; all registered ones encode the kept documents.
+    * `chat`: Records are conversations; the chat template writes their text. Only the assistant's turns are trained
+      on.
     * `chat_template`: The chat template: a .jinja file, a tokenizer_config.json, or the directory of a tokenizer.
-    * `chat_template_name`: Which of several templates of a tokenizer_config.json. By default the one named default.
+    * `chat_template_name`: The template to use of a tokenizer_config.json with several. By default the one named
+      default.
     * `chat_set`: A value that the template may name, as JSON or as text: bos_token=, enable_thinking=false.
-    * `chat_date`: The day that a template is told which asks for today's, as 2024-07-26.
+    * `chat_date`: The day that strftime_now of the template returns, such as 2024-07-26.
     * `special_in_content`: What to do with a message that spells a special token.
-    * `template_markers`: What to do when a registered tokenizer has what sets turns apart (<|im_start|>) not as one
-      token.
-    * `pretokenized`: Records hold token ids of this registered tokenizer, which are stored as they are. They stand in
-      input_ids, perhaps with labels: what is -100 there is not trained on.
-    * `batch_bytes`: Text per commit, in bytes; changes no decision. By default 1/256 of the memory, 4 MiB to 16 MiB.
-      Batches that would have many stored documents decided again are committed together.
+    * `template_markers`: What to do when a registered tokenizer has no single token for a turn marker of the template
+      (<|im_start|>).
+    * `pretokenized`: Records hold token ids of this registered tokenizer, which are stored unchanged. The ids are in
+      the field input_ids; tokens whose labels are -100 are not trained on.
+    * `batch_bytes`: Bytes of text per commit; it changes no decision. By default 1/256 of the memory, 4 MiB to 16
+      MiB. Batches after which many stored documents must be decided again are committed together.
     """
 
     where: str | None
@@ -131,9 +133,9 @@ class IngestOptions(TypedDict, total=False):
 class BulkLoadOptions(TypedDict, total=False):
     """Options of `Writer.bulk_load`.
 
-    * `shard`: Which shard this corpus takes of a load in shards, counted from 0.
-    * `batch_bytes`: Text per commit, in bytes. By default 1/256 of the memory, 4 MiB to 16 MiB.
-    * `dry_run`: Say what would change, and change nothing: works on a copy that is removed.
+    * `shard`: The shard of the load that this corpus imports, counted from 0.
+    * `batch_bytes`: Bytes of text per commit. By default 1/256 of the memory, 4 MiB to 16 MiB.
+    * `dry_run`: Show what would change, and change nothing: the verb works on a temporary copy.
     """
 
     shard: int | None
@@ -144,13 +146,13 @@ class BulkLoadOptions(TypedDict, total=False):
 class ReportOptions(TypedDict, total=False):
     """Options of `Corpus.report`.
 
-    * `html`: The page that is written. By default none, and the figures are printed as JSON.
-    * `croissant`: Write a description in Croissant 1.0 with what is known for responsible use (RAI). What is filled
-      in there already stays.
-    * `eu_summary`: Write what the template of the EU for the summary of training content asks, as Markdown.
-    * `plan`: The number of a stored plan: the report says too what its first epoch gives.
-    * `texts`: Whether parts of texts are shown, as examples of duplicates. By default they are.
-    * `domains`: Domains that are named.
+    * `html`: The page to write. By default none, and the figures are printed as JSON.
+    * `croissant`: Write a description in Croissant 1.0, with the vocabulary for responsible AI (RAI). Fields filled
+      in by hand stay when the file is written again.
+    * `eu_summary`: Write the EU's public summary of training content, as Markdown.
+    * `plan`: The number of a stored plan; the report adds what its first epoch contains.
+    * `texts`: Excerpts of texts, as examples of duplicates. By default they are shown.
+    * `domains`: Show this many domains.
     """
 
     html: str | os.PathLike[str] | None
@@ -164,7 +166,7 @@ class ReportOptions(TypedDict, total=False):
 class SimilarOptions(TypedDict, total=False):
     """Options of `Corpus.similar`.
 
-    * `all`: Removed documents too, not only kept ones.
+    * `all`: Show removed documents, too.
     * `source`: Only documents of this source.
     """
 
@@ -175,22 +177,25 @@ class SimilarOptions(TypedDict, total=False):
 class DedupExplainOptions(TypedDict, total=False):
     """Options of `explain_dedup`.
 
-    * `profile`: Settings to begin with: normaliser, shingle length, hashes, bands, threshold and mode. By default web.
-    * `mode`: How duplicates are decided. By default the profile's; witness for web and code.
+    * `profile`: Named settings to start from: normaliser, shingle length, hashes, bands, threshold and mode. By
+      default web.
+    * `mode`: How duplicates are decided. By default the profile's (witness for web, chat and code), or the corpus's.
     * `threshold`: Exact Jaccard similarity of shingles from which a document is a near duplicate. By default the
-      profile's. Another threshold than the profile's sets other bands, in every profile: the most rows that find a
-      pair at the threshold with probability 0.99. Give `bands=` and `rows=` to keep published ones.
-    * `bands`: Bands of the index, 1 to 256. By default the profile's, or those of `threshold=`.
+      profile's, or the corpus's. A threshold other than the profile's also changes the bands: the most rows with
+      which a pair at the threshold is found with probability 0.99. Give `bands=` and `rows=` to keep published ones.
+    * `bands`: Bands of the index, 1 to 256. By default those of `threshold=`, or the profile's or corpus's.
     * `rows`: Sketch slots per band; bands times rows are at most the hashes.
-    * `keep`: Which of two similar documents stays. By default first. It is `first` (stored), `longest`,
-      `source-priority:A,B,...` (sources not named come last) or `field:NAME` (the larger number of a declared field).
-    * `scope`: Which documents are compared. By default global.
-    * `normaliser`: How text becomes tokens; in a corpus that has documents only another version of its own. By
-      default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier releases. In a
-      corpus fingerprints of all documents are made again from their texts; what removals block stays blocked.
-    * `compare`: What of a document is compared. By default the profile's: turns for chat, else text.
+    * `keep`: Which of two similar documents is kept. By default first, or the corpus's. `first` (the one stored
+      first), `longest`, `source-priority:A,B,...` (other sources come last) or `field:NAME` (the one with the larger
+      number in a declared field).
+    * `scope`: Which documents are compared. By default global, or the corpus's.
+    * `normaliser`: How text is split into tokens; a corpus with documents can only change to another version of its
+      own normaliser. By default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier
+      releases. A change in a corpus computes the fingerprints of all documents again from their texts; texts blocked
+      by removals stay blocked.
+    * `compare`: Which part of a document is compared. By default the profile's: turns for chat, else text.
     * `shingle`: Tokens per shingle, 1 to 64. By default the profile's.
-    * `hashes`: Slots of the sketch, 1 to 4096; of profile bigcode only, the others have 256.
+    * `hashes`: Slots of the sketch, 1 to 4096; for profile bigcode only, the others have 256.
     """
 
     profile: Literal["web", "code", "chat", "web@1", "chat@1", "bigcode", "fineweb", "slimpajama"] | None
@@ -209,19 +214,21 @@ class DedupExplainOptions(TypedDict, total=False):
 class DedupRedoOptions(TypedDict, total=False):
     """Options of `Writer.dedup.redo`.
 
-    * `mode`: How duplicates are decided. By default the profile's; witness for web and code.
+    * `mode`: How duplicates are decided. By default the profile's (witness for web, chat and code), or the corpus's.
     * `threshold`: Exact Jaccard similarity of shingles from which a document is a near duplicate. By default the
-      profile's. Another threshold than the profile's sets other bands, in every profile: the most rows that find a
-      pair at the threshold with probability 0.99. Give `bands=` and `rows=` to keep published ones.
-    * `bands`: Bands of the index, 1 to 256. By default the profile's, or those of `threshold=`.
+      profile's, or the corpus's. A threshold other than the profile's also changes the bands: the most rows with
+      which a pair at the threshold is found with probability 0.99. Give `bands=` and `rows=` to keep published ones.
+    * `bands`: Bands of the index, 1 to 256. By default those of `threshold=`, or the profile's or corpus's.
     * `rows`: Sketch slots per band; bands times rows are at most the hashes.
-    * `keep`: Which of two similar documents stays. By default first. It is `first` (stored), `longest`,
-      `source-priority:A,B,...` (sources not named come last) or `field:NAME` (the larger number of a declared field).
-    * `scope`: Which documents are compared. By default global.
-    * `normaliser`: How text becomes tokens; in a corpus that has documents only another version of its own. By
-      default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier releases. In a
-      corpus fingerprints of all documents are made again from their texts; what removals block stays blocked.
-    * `dry_run`: Say what would change, and change nothing: works on a copy that is removed.
+    * `keep`: Which of two similar documents is kept. By default first, or the corpus's. `first` (the one stored
+      first), `longest`, `source-priority:A,B,...` (other sources come last) or `field:NAME` (the one with the larger
+      number in a declared field).
+    * `scope`: Which documents are compared. By default global, or the corpus's.
+    * `normaliser`: How text is split into tokens; a corpus with documents can only change to another version of its
+      own normaliser. By default the profile's, or the corpus's. `web` is the newest version, `web@1` that of earlier
+      releases. A change in a corpus computes the fingerprints of all documents again from their texts; texts blocked
+      by removals stay blocked.
+    * `dry_run`: Show what would change, and change nothing: the verb works on a temporary copy.
     """
 
     mode: Literal["witness", "components", "lsh", "exact", "none"] | None
@@ -239,11 +246,11 @@ class TokenizerAddOptions(TypedDict, total=False):
 
     * `vocab`: The vocab.json of GPT-2.
     * `merges`: The merges.txt of GPT-2.
-    * `pattern`: The split pattern of a tiktoken rank file, which does not hold it. One of gpt2, cl100k, llama3,
+    * `pattern`: The split pattern of a tiktoken rank file, which does not contain it. One of gpt2, cl100k, llama3,
       o200k, qwen2 and tekken, or a regular expression.
     * `specials`: A special token of a tiktoken rank file.
-    * `backfill`: Whether what is stored is encoded. By default it is; else `Writer.tokenizers.backfill()`, or the
-      next ingest, does it.
+    * `backfill`: Encoding of the kept documents now. By default it is done; else by `Writer.tokenizers.backfill()` or
+      the next ingest.
     """
 
     vocab: str | os.PathLike[str] | None
@@ -256,37 +263,37 @@ class TokenizerAddOptions(TypedDict, total=False):
 class TokenizerTrainOptions(TypedDict, total=False):
     """Options of `Writer.tokenizers.train`.
 
-    * `weights`: Factor on the counts of a group, after `alpha=`; 0 leaves it out.
-    * `weights_file`: A file with a JSON object of such factors; `weights=` comes after it.
+    * `weights`: A factor for the counts of a group, applied after `alpha=`; 0 leaves the group out.
+    * `weights_file`: A file with a JSON object of such factors; `weights=` overrides it.
     * `seed_tokens`: A text that must be one token.
-    * `seed_tokens_file`: A file of such texts, one a line.
-    * `backfill`: Whether what is stored is encoded. By default it is; else `Writer.tokenizers.backfill()`, or the
-      next ingest, does it.
-    * `where`: A SQL boolean expression over the table documents: only kept documents for which it holds.
-    * `by`: What `alpha=`, `weights=` and the report tell apart.
-    * `sample_bytes`: Bytes of text of a uniform sample, about. By default all documents are taken.
+    * `seed_tokens_file`: A file with such texts, one a line.
+    * `backfill`: Encoding of the kept documents now. By default it is done; else by `Writer.tokenizers.backfill()` or
+      the next ingest.
+    * `where`: Only kept documents for which this SQL condition over the table documents is true.
+    * `by`: The groups for `alpha=`, `weights=` and the report.
+    * `sample_bytes`: Train on a uniform sample of about this many bytes of text. By default on all documents.
     * `model`: The kind of model.
-    * `vocab_size`: Tokens to end with: special and reserved ones, bytes and characters counted. A small corpus may
-      give fewer.
-    * `byte_fallback`: Whether the symbols of a BPE are characters, not bytes, and rare ones fall back to their bytes.
-      As SentencePiece has it: spaces are `▁`. For a Unigram: whether rare characters fall back to bytes.
-    * `end_of_word`: Whether the symbols of a BPE are characters, with `</w>` behind the last one of a word. A word is
-      what stands between white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
+    * `vocab_size`: Size of the vocabulary, with special and reserved tokens, bytes and characters. A small corpus may
+      give fewer tokens.
+    * `byte_fallback`: Whether the symbols of a BPE are characters, and rare characters fall back to their bytes. As
+      in SentencePiece, spaces are `▁`. For a Unigram: whether rare characters fall back to bytes.
+    * `end_of_word`: Whether the symbols of a BPE are characters, with `</w>` after the last one of a word. Words are
+      separated by white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
     * `digits`: How numbers are split.
-    * `reserve`: Unused special tokens behind the others: `<|reserved_0|>`, `<|reserved_1|>` and on.
-    * `specials`: Special tokens, which get the first ids in this order. WordPiece needs `[UNK]`, a Unigram and a BPE
-      on characters need `<unk>`: it comes first unless it is named here.
+    * `reserve`: Number of unused special tokens after the others: `<|reserved_0|>`, `<|reserved_1|>` and so on.
+    * `specials`: Special tokens, which get the first ids in this order. WordPiece needs `[UNK]`; a Unigram and a BPE
+      on characters need `<unk>`. It is added as the first token unless it is listed here.
     * `pattern`: The split pattern of byte-level BPE: gpt2, cl100k, llama3, o200k, qwen2, tekken, or a regular
       expression. By default gpt2.
-    * `normalizer`: The Unicode normal form that texts are brought to first.
-    * `character_coverage`: Share of the characters that become tokens; the rarest beyond are left out. By default
-      0.9995. Byte-level BPE has them all as bytes.
-    * `min_frequency`: The least count of a pair that becomes a token (BPE, WordPiece), after weighting.
+    * `normalizer`: The Unicode normal form applied to texts first.
+    * `character_coverage`: Share of the characters of the texts that become tokens; the rarest ones are left out. By
+      default 0.9995. Byte-level BPE does not need it: it has all characters as bytes.
+    * `min_frequency`: The lowest count at which a pair becomes a token (BPE, WordPiece), after weighting.
     * `max_token_length`: The longest token, in symbols of the model: bytes of a byte-level BPE, else characters.
-      Every token of BPE and WordPiece beyond the first merges is shorter; one of a Unigram is at most as long, by
-      default 16.
-    * `alpha`: Evens groups out: one with the share p of all bytes counts as if it had p^A. 1 leaves the counts as
-      they are, 0 makes all groups equal.
+      Tokens of BPE and WordPiece after the first merges stay below this length; those of a Unigram may reach it. By
+      default 16 for a Unigram, else no limit.
+    * `alpha`: Balance the groups: one with the share p of all bytes counts as p^A. 1 changes nothing, 0 makes all
+      groups equal.
     """
 
     weights: Mapping[str, object] | str | Iterable[str] | None
@@ -316,17 +323,19 @@ class TokenizerExtendOptions(TypedDict, total=False):
     """Options of `Writer.tokenizers.extend`.
 
     * `terms`: A term that becomes one token.
-    * `terms_file`: A file of such terms, one a line.
-    * `grow`: Go on with byte-pair training for so many new ids (BPE only).
-    * `where`: Grow on the documents of this SQL condition. By default on all kept ones.
-    * `min_frequency`: The least count of a pair that becomes a token.
+    * `terms_file`: A file with such terms, one a line.
+    * `grow`: Continue BPE training for N new ids.
+    * `where`: With `grow=`: train on the kept documents for which this SQL condition is true. By default on all kept
+      ones.
+    * `min_frequency`: The lowest count at which a pair becomes a token.
     * `max_token_length`: The longest new token, in symbols of the model: bytes of a byte-level BPE.
     * `out`: A new directory for tokenizer.json and the map of new embeddings. By default nothing is written.
-    * `backfill`: Whether what is stored is encoded. By default it is; else `Writer.tokenizers.backfill()`, or the
-      next ingest, does it.
-    * `forms`: Where a term is one token.
-    * `added_tokens`: Whether a term that the pre-tokenizer splits (COVID-19 in GPT-2) becomes an added token. That is
-      looked for in a text before anything else is done to it, also inside words. Without this such a term is refused.
+    * `backfill`: Encoding of the kept documents now. By default it is done; else by `Writer.tokenizers.backfill()` or
+      the next ingest.
+    * `forms`: Where a term is one token: after a space, elsewhere, or both.
+    * `added_tokens`: Whether a term that the pre-tokenizer splits (COVID-19 in GPT-2) becomes an added token. Added
+      tokens are found in a text before all other steps, also inside words. Without this option such a term is
+      refused.
     """
 
     terms: str | Iterable[str] | None
@@ -344,13 +353,13 @@ class TokenizerExtendOptions(TypedDict, total=False):
 class TokenizerAnalyseOptions(TypedDict, total=False):
     """Options of `Corpus.tokenizers.analyse`.
 
-    * `html`: Write a page that needs no server, script or other file.
-    * `where`: A SQL boolean expression over the table documents: only kept documents for which it holds.
-    * `reference`: The tokenizer that lengths are relative to. By default the first.
-    * `by`: What the figures are told apart by.
-    * `sample_bytes`: Bytes of text looked at, at most. Whole documents, drawn by a hash of their ids; one is always
-      looked at.
-    * `d_model`: Width of a row of the embedding, for the price of the vocabulary.
+    * `html`: Write a self-contained page.
+    * `where`: Only kept documents for which this SQL condition over the table documents is true.
+    * `reference`: The tokenizer that lengths are compared with. By default the first.
+    * `by`: The groups of the figures.
+    * `sample_bytes`: Size of the sample, in bytes of text. Whole documents, drawn by a hash of their ids; at least
+      one.
+    * `d_model`: Width of the embedding (d_model), for the cost of the vocabulary.
     """
 
     html: str | os.PathLike[str] | None
@@ -364,11 +373,10 @@ class TokenizerAnalyseOptions(TypedDict, total=False):
 class ContaminationAddOptions(TypedDict, total=False):
     """Options of `Writer.contamination.add`.
 
-    * `question`: The field that has what is asked. By default the first of question, prompt and problem. Members
-      within one another have dots between them.
-    * `answer`: The field that has the answer. By default the first of answer, canonical_solution, solution and
-      answers.
-    * `passage`: The field that has the text that the question is about. By default the first of passage and context.
+    * `question`: The field with the question. By default the first of question, prompt and problem. Nested members
+      are separated by dots.
+    * `answer`: The field with the answer. By default the first of answer, canonical_solution, solution and answers.
+    * `passage`: The field with the text that the question is about. By default the first of passage and context.
     """
 
     question: str | None
@@ -379,14 +387,14 @@ class ContaminationAddOptions(TypedDict, total=False):
 class ContaminationCheckOptions(TypedDict, total=False):
     """Options of `Corpus.contamination.check`.
 
-    * `text_field`: The field that holds the text. By default the first of the usual names.
+    * `text_field`: The field with the text. By default the first of the usual names.
     * `id_field`: The field that names a record in the answer.
-    * `score`: The least score: the weighted share of a question or an answer that stands in the document.
-    * `tokens`: The least tokens of it that do, within runs of 8, or of 5 to 7 at one distance. Of a short question
-      the whole is needed, with its answer near it.
-    * `common_documents`: N-grams that so many kept documents have count for nothing, where `common_sources=` is
-      reached too. Equal texts count once.
-    * `common_sources`: The least sources of these documents for n-grams to count for nothing.
+    * `score`: Lowest score: the weighted share of a question or an answer that the document has.
+    * `tokens`: Fewest tokens of it that the document must have, in runs of 8, or of 5 to 7 with the same offset. Of a
+      short question the document must have all tokens, and the answer near them.
+    * `common_documents`: Ignore n-grams found in at least N kept documents that come from at least `common_sources=`
+      sources. Equal texts count once.
+    * `common_sources`: Sources that must have an n-gram of `common_documents=` before it is ignored.
     """
 
     text_field: str | None
@@ -400,13 +408,13 @@ class ContaminationCheckOptions(TypedDict, total=False):
 class ContaminationShowOptions(TypedDict, total=False):
     """Options of `Corpus.contamination.show`.
 
-    * `limit`: At most so much evidence of a suite.
-    * `score`: The least score: the weighted share of a question or an answer that stands in the document.
-    * `tokens`: The least tokens of it that do, within runs of 8, or of 5 to 7 at one distance. Of a short question
-      the whole is needed, with its answer near it.
-    * `common_documents`: N-grams that so many kept documents have count for nothing, where `common_sources=` is
-      reached too. Equal texts count once.
-    * `common_sources`: The least sources of these documents for n-grams to count for nothing.
+    * `limit`: Show at most N pairs of a suite.
+    * `score`: Lowest score: the weighted share of a question or an answer that the document has.
+    * `tokens`: Fewest tokens of it that the document must have, in runs of 8, or of 5 to 7 with the same offset. Of a
+      short question the document must have all tokens, and the answer near them.
+    * `common_documents`: Ignore n-grams found in at least N kept documents that come from at least `common_sources=`
+      sources. Equal texts count once.
+    * `common_sources`: Sources that must have an n-gram of `common_documents=` before it is ignored.
     """
 
     limit: int | None
@@ -419,16 +427,16 @@ class ContaminationShowOptions(TypedDict, total=False):
 class ContaminationReviewOptions(TypedDict, total=False):
     """Options of `Corpus.contamination.review`.
 
-    * `limit`: At most so many pairs.
-    * `sample`: Pairs drawn by chance with this seed, in place of the worst. Only of such is the precision an estimate
-      for all.
-    * `judged`: Also pairs that have a verdict.
-    * `score`: The least score: the weighted share of a question or an answer that stands in the document.
-    * `tokens`: The least tokens of it that do, within runs of 8, or of 5 to 7 at one distance. Of a short question
-      the whole is needed, with its answer near it.
-    * `common_documents`: N-grams that so many kept documents have count for nothing, where `common_sources=` is
-      reached too. Equal texts count once.
-    * `common_sources`: The least sources of these documents for n-grams to count for nothing.
+    * `limit`: Show at most N pairs.
+    * `sample`: Show random pairs, drawn with this seed, instead of the worst. Only a random draw estimates the
+      precision for all pairs.
+    * `judged`: Show pairs with a verdict, too.
+    * `score`: Lowest score: the weighted share of a question or an answer that the document has.
+    * `tokens`: Fewest tokens of it that the document must have, in runs of 8, or of 5 to 7 with the same offset. Of a
+      short question the document must have all tokens, and the answer near them.
+    * `common_documents`: Ignore n-grams found in at least N kept documents that come from at least `common_sources=`
+      sources. Equal texts count once.
+    * `common_sources`: Sources that must have an n-gram of `common_documents=` before it is ignored.
     """
 
     limit: int | None
@@ -443,13 +451,13 @@ class ContaminationReviewOptions(TypedDict, total=False):
 class ContaminationReportOptions(TypedDict, total=False):
     """Options of `Corpus.contamination.report`.
 
-    * `limit`: Examples of each suite.
-    * `score`: The least score: the weighted share of a question or an answer that stands in the document.
-    * `tokens`: The least tokens of it that do, within runs of 8, or of 5 to 7 at one distance. Of a short question
-      the whole is needed, with its answer near it.
-    * `common_documents`: N-grams that so many kept documents have count for nothing, where `common_sources=` is
-      reached too. Equal texts count once.
-    * `common_sources`: The least sources of these documents for n-grams to count for nothing.
+    * `limit`: Show at most N examples of each suite.
+    * `score`: Lowest score: the weighted share of a question or an answer that the document has.
+    * `tokens`: Fewest tokens of it that the document must have, in runs of 8, or of 5 to 7 with the same offset. Of a
+      short question the document must have all tokens, and the answer near them.
+    * `common_documents`: Ignore n-grams found in at least N kept documents that come from at least `common_sources=`
+      sources. Equal texts count once.
+    * `common_sources`: Sources that must have an n-gram of `common_documents=` before it is ignored.
     """
 
     limit: int | None
@@ -462,9 +470,9 @@ class ContaminationReportOptions(TypedDict, total=False):
 class SignalsReportOptions(TypedDict, total=False):
     """Options of `Corpus.signals.report`.
 
-    * `html`: Write a page that needs nothing else, too.
+    * `html`: Write a self-contained page, too.
     * `source`: Only documents of this source.
-    * `examples`: Documents shown on either side of each threshold, at most 100.
+    * `examples`: Documents to show on each side of a threshold, at most 100.
     """
 
     html: str | os.PathLike[str] | None
@@ -475,19 +483,20 @@ class SignalsReportOptions(TypedDict, total=False):
 class ExportOptions(TypedDict, total=False):
     """Options of `Corpus.export`.
 
-    * `all`: Documents of any standing, not only kept ones.
-    * `snapshot`: The documents that this snapshot has as kept, instead of those kept now.
-    * `duplicates`: Pairs instead of documents: removed duplicates beside their witnesses; `where=` is on the removed
-      ones.
-    * `format`: The form of the files. By default the ending of the name says it: .jsonl, .parquet, .arrow, .csv, .txt.
+    * `all`: Write documents of any standing, not only kept ones.
+    * `snapshot`: The documents that this snapshot keeps, instead of those kept now.
+    * `duplicates`: Write pairs instead of documents: removed duplicates beside their witnesses; `where=` selects the
+      removed ones.
+    * `format`: The format of the files. By default the ending of the name decides: .jsonl, .parquet, .arrow, .csv,
+      .txt.
     * `columns`: Columns of the table documents, in this order. By default key, source, text and all fields. The
-      column meta is all fields of a record as JSON; `meta.*` is each of them at top level, for jsonl.
-    * `compression`: How files are compressed. By default the ending of the name says it (.zst, .gz); Parquet has
-      zstd. Parquet may have snappy and lz4, too.
-    * `shard_bytes`: Size at which a file of a directory ends. By default 256 MiB.
-    * `partition_by`: Columns whose values part the files into directories, as Hive has them. Their names and values
-      are in the names of the directories, and not in the files.
-    * `separator`: What stands behind each text of the text format. By default a line break.
+      column meta has all fields of a record as JSON; `meta.*` writes each of them at top level (jsonl only).
+    * `compression`: The compression of the files. By default the ending of the name decides (.zst, .gz); for Parquet
+      zstd. Only Parquet may have snappy and lz4.
+    * `shard_bytes`: Size at which a file of a directory is closed and the next one begins. By default 256 MiB.
+    * `partition_by`: Columns by whose values files are partitioned into directories, as in Hive. Their names and
+      values are in the names of the directories, not in the files.
+    * `separator`: The text after each document, for the text format. By default a line break.
     """
 
     all: bool | None

@@ -16,9 +16,11 @@ __all__ = [
     "AlarmDamagedFiles",
     "AlarmFieldAbsent",
     "AlarmFieldMisfits",
+    "AlarmFieldUpdates",
     "AlarmForeignFiles",
     "AlarmHtml",
     "AlarmHtmlFiles",
+    "AlarmIdsForgotten",
     "AlarmMarkerAsText",
     "AlarmMissingIds",
     "AlarmNotText",
@@ -30,6 +32,7 @@ __all__ = [
     "AlarmSourceRemoved",
     "AlarmTrailingBytes",
     "AlarmUnknownFields",
+    "AlarmUntrained",
     "AlarmWholeChats",
     "AnalysisReport",
     "Backup",
@@ -152,7 +155,7 @@ __all__ = [
     "OutcomeAddedToken",
     "OutcomeExisted",
     "OutcomeRefused",
-    "Output",
+    "OutputRecipe",
     "Pack",
     "PackOptions",
     "Padding",
@@ -363,7 +366,7 @@ class About(Report):
     """The registered tokenizers."""
 
     rejects: int
-    """Records that could not be read and were set aside."""
+    """Rejected records."""
 
     disk_bytes: int
     """Bytes of the corpus's tables on disk."""
@@ -381,7 +384,7 @@ class AlarmAllRejected(Report):
     """The first of them: file and number, and why."""
 
     mend: str | None
-    """What most likely mends most of them, where that is known."""
+    """The most likely way out for most of them, if one is known."""
 
 
 class AlarmCluster(Report):
@@ -400,7 +403,7 @@ class AlarmCluster(Report):
 
 
 class AlarmColumnsLeft(Report):
-    """Columns of tables whose values have no form in JSON, and which were left."""
+    """Columns of tables that were skipped, since JSON cannot represent their values."""
 
     kind: Literal["columns-left"]
 
@@ -409,19 +412,19 @@ class AlarmColumnsLeft(Report):
 
 
 class AlarmCrowded(Report):
-    """Crowded buckets did not fit into memory, and decisions left candidates out."""
+    """Members of crowded buckets did not fit into memory, and decisions left candidates out."""
 
     kind: Literal["crowded"]
 
     documents: int
-    """Documents whose decision did."""
+    """Documents with such a decision."""
 
     example: CrowdedPair | None
     """A pair that was not compared, if one is known."""
 
 
 class AlarmDamagedFiles(Report):
-    """Files that are cut off, damaged or cannot be read: what stood before the damage was read."""
+    """Files that are truncated, damaged or unreadable: the records before the damage were read."""
 
     kind: Literal["damaged-files"]
 
@@ -441,13 +444,13 @@ class AlarmFieldAbsent(Report):
     """The field."""
 
     member: str
-    """Where in the records its values would stand."""
+    """The path of its values in the records."""
 
     documents: int
     """How many documents the ingest added."""
 
     similar: str | None
-    """A field of the records whose name is much like it."""
+    """A field of the records with a similar name."""
 
 
 class AlarmFieldMisfits(Report):
@@ -462,8 +465,23 @@ class AlarmFieldMisfits(Report):
     """How many, and the first of them."""
 
 
+class AlarmFieldUpdates(Report):
+    """Records superseded documents of the same text: only fields differ."""
+
+    kind: Literal["field-updates"]
+
+    updated: int
+    """How many documents superseded an earlier one of their key."""
+
+    same_text: int
+    """Of these, with the text of the earlier one."""
+
+    fields: list[str]
+    """The fields that differ in the first of these."""
+
+
 class AlarmForeignFiles(Report):
-    """Files without records of the kind that is read, beside others."""
+    """Files without records of the expected form, beside others."""
 
     kind: Literal["foreign-files"]
 
@@ -484,7 +502,7 @@ class AlarmHtml(Report):
 
 
 class AlarmHtmlFiles(Report):
-    """HTML pages were taken as texts, with their tags and scripts."""
+    """HTML pages were ingested as text, with their tags and scripts."""
 
     kind: Literal["html-files"]
 
@@ -495,8 +513,23 @@ class AlarmHtmlFiles(Report):
     """The first of them."""
 
 
+class AlarmIdsForgotten(Report):
+    """Records without ids came into a source whose documents have ids."""
+
+    kind: Literal["ids-forgotten"]
+
+    source: str
+    """The source."""
+
+    added: int
+    """How many documents the ingest added."""
+
+    key: str
+    """The key of the last document before it."""
+
+
 class AlarmMarkerAsText(Report):
-    """What the chat template sets turns apart with is ordinary text to a tokenizer."""
+    """A turn marker of the chat template is ordinary text to a tokenizer."""
 
     kind: Literal["marker-as-text"]
 
@@ -525,7 +558,7 @@ class AlarmMissingIds(Report):
     """The first of these: file and number, and why."""
 
     mend: str | None
-    """What most likely mends these."""
+    """The most likely way out."""
 
 
 class AlarmNotText(Report):
@@ -541,7 +574,7 @@ class AlarmNotText(Report):
 
 
 class AlarmObjectsLeft(Report):
-    """Objects of a bucket that were left, since no request can ask for them by their names."""
+    """Objects of a bucket that were skipped, since no request can name them."""
 
     kind: Literal["objects-left"]
 
@@ -580,7 +613,7 @@ class AlarmQuotedArguments(Report):
     kind: Literal["quoted-arguments"]
 
     conversations: int
-    """Conversations in which it did."""
+    """Conversations with such arguments."""
 
     first: str
     """The first of them: its file and number."""
@@ -604,11 +637,11 @@ class AlarmRejectedShare(Report):
     """The first of these: file and number, and why."""
 
     mend: str | None
-    """What most likely mends these, where that is known."""
+    """The most likely way out for these, if one is known."""
 
 
 class AlarmRemovedShare(Report):
-    """The source lost more than a set share of what was added."""
+    """More than a limit of the added documents were removed as duplicates."""
 
     kind: Literal["removed-share"]
 
@@ -623,7 +656,7 @@ class AlarmRemovedShare(Report):
 
 
 class AlarmSourceRemoved(Report):
-    """Of one of its sources hardly anything is left."""
+    """Nearly all documents of one source were removed as duplicates."""
 
     kind: Literal["source-removed"]
 
@@ -641,7 +674,7 @@ class AlarmSourceRemoved(Report):
 
 
 class AlarmTrailingBytes(Report):
-    """Compressed files with bytes behind their last frame that belong to none."""
+    """Compressed files with bytes after their last frame."""
 
     kind: Literal["trailing-bytes"]
 
@@ -661,8 +694,20 @@ class AlarmUnknownFields(Report):
     """Their names."""
 
 
+class AlarmUntrained(Report):
+    """Conversations of whose text nothing is trained on."""
+
+    kind: Literal["untrained"]
+
+    conversations: int
+    """How many."""
+
+    first: str
+    """The first of them: its file and number."""
+
+
 class AlarmWholeChats(Report):
-    """Conversations were removed as similar by their whole text, the system prompts that they share included."""
+    """Conversations were removed as similar by their whole text, with shared system prompts."""
 
     kind: Literal["whole-chats"]
 
@@ -686,7 +731,7 @@ class AnalysisReport(Report):
     """The tokenizer that the others are measured against."""
 
     selected_documents: int
-    """Documents selected, of which the sample was drawn."""
+    """Documents selected, from which the sample was drawn."""
 
     selected_bytes: int
     """UTF-8 bytes of the texts of the selected documents."""
@@ -752,7 +797,7 @@ class BackupReport(Report):
     """Their bytes."""
 
     new_files: int
-    """Files of them that were not there."""
+    """New files among these."""
 
     new_bytes: int
     """Their bytes."""
@@ -818,7 +863,7 @@ class CandidateSample(Report):
     """Candidates whose estimate is at least the floor, on average: their texts would be compared."""
 
     capped: int
-    """Buckets of which only the first members were read."""
+    """Buckets with only their first members read."""
 
     candidates_after: float | None
     """Of the candidates that the bands of the corpus find, those that the other policy's bands would find
@@ -856,7 +901,7 @@ class CensusRow(Report):
 
 
 class Certificate(Report):
-    """What a search for purged documents came to. `Certificate::is_clean` is the answer."""
+    """The result of a search for purged documents. `Certificate::is_clean` is the answer."""
 
     type: str
     """`purge-certificate`."""
@@ -868,7 +913,7 @@ class Certificate(Report):
     """The store format."""
 
     corpus: str
-    """The identity of the database, which it has from its making on."""
+    """The identity of the database, which never changes."""
 
     commit: int
     """The commit that was searched."""
@@ -877,7 +922,7 @@ class Certificate(Report):
     """`check --digest` of it."""
 
     time: str | None
-    """When, in UTC, as the program said that asked for it."""
+    """The time in UTC, by the caller's clock."""
 
     purged: int
     """Purged documents."""
@@ -886,46 +931,46 @@ class Certificate(Report):
     """Runs of 32, 16 or 8 bytes of their texts, keys, fields and stored token ids that were searched for."""
 
     without_runs: int
-    """Purged documents of which nothing is long enough to be told from chance: no run of them was searched for."""
+    """Purged documents too short for a run that is not chance: they were not searched for."""
 
     families: list[SearchedFamily]
     """Rows that were read through the database, unpacked, by family."""
 
     files: list[SearchedFile]
-    """Files of the corpus directory that were searched as they lie there."""
+    """Files of the corpus directory that were searched as raw bytes."""
 
     decodings: list[str]
     """The spellings in which runs were searched for in words of users and records: metadata, rejected records, values
-    of fields, records of commits. Texts and files were searched as they are.
+    of fields, records of commits. Texts and files were searched without decoding.
     """
 
     sketches: int
-    """Sketches of purged documents that stay, of 256 bytes each: what is similar to these documents is blocked."""
+    """Sketches of purged documents that stay, of 256 bytes each, to block similar texts."""
 
     normaliser: str
-    """The words that the corpus compares by now. A sketch that stays is of the version that it had at the purge: it keeps
-    out what is similar by that one.
+    """The present normaliser of the corpus. A sketch that stays has the version at the purge, and blocks texts that
+    are similar by that version.
     """
 
     kept_paths: int
-    """Paths of files that purged documents without a key were read from: where such a document was, stays on record."""
+    """Paths of files from which purged documents without a key were read: the place of such a document stays stored."""
 
     paths: list[str]
     """The first of these."""
 
     twins: list[str]
-    """Directories of dry runs under way, which show an earlier moment: their tables are not searched."""
+    """Directories of running dry runs, which have an earlier state: their tables are not searched."""
 
     shared_runs: int
-    """Runs that stored documents have too, which were not purged: they are theirs, but where they were found in what
-    is a purged document's own.
+    """Runs that also occur in documents that were not purged; they are ignored, except in the purged document's own
+    rows.
     """
 
     shared: list[SharedTrace]
     """The first of these."""
 
     suite_runs: int
-    """Runs that items of suites have too, and no stored document: they are the suites', wherever they were found."""
+    """Runs that also occur in items of suites, and in no stored document; they are ignored everywhere."""
 
     found: int
     """Places where a run was found that no stored document has."""
@@ -946,7 +991,7 @@ class Check(Report):
     """Whether it holds."""
 
     detail: str
-    """What was looked at, or the first failures and how many there are."""
+    """What was examined, or the first failures and how many there are."""
 
 
 class CheckReport(Report):
@@ -962,11 +1007,11 @@ class CheckReport(Report):
     """Documents with candidates that were not compared."""
 
     faults: list[Fault]
-    """What is not as it must be."""
+    """The faults that were found."""
 
 
 class CheckedText(Report):
-    """What a text has of suites."""
+    """The evidence of suites in a text."""
 
     text: str
     """Its key, or its file and number."""
@@ -1077,7 +1122,7 @@ class ClusterSource(Report):
 
 
 class ColumnStats(Report):
-    """How the values of a column are spread among some documents. Without a value all of them are absent."""
+    """The distribution of a column among some documents. Without a value all of them are absent."""
 
     column: str
     """The column of the table `documents`."""
@@ -1129,7 +1174,7 @@ class CommitInfo(Report):
     """The number of the commit."""
 
     kind: str
-    """What made it."""
+    """The work that made it."""
 
     subject: str
     """The source, tokenizer, snapshot or epoch concerned."""
@@ -1144,7 +1189,7 @@ class CommitInfo(Report):
     """Stored documents whose standing changed."""
 
     rejected: int
-    """How many records it set aside."""
+    """How many records it rejected."""
 
     reason: str | None
     """Why documents were removed."""
@@ -1153,7 +1198,7 @@ class CommitInfo(Report):
     """The condition that selected them."""
 
     time: str | None
-    """When, in UTC, as the program said that asked for it."""
+    """The time in UTC, by the caller's clock."""
 
 
 class CommitStretch(Report):
@@ -1178,11 +1223,11 @@ class CommitStretch(Report):
     """Stored documents whose standing they changed."""
 
     rejected: int
-    """Records that they set aside."""
+    """Records that they rejected."""
 
 
 class CompactReport(Report):
-    """What compaction came to."""
+    """The result of a compaction."""
 
     before: int
     """Bytes in tables before."""
@@ -1196,7 +1241,7 @@ class ContaminationAnswer2(Report):
 
 
 class ContaminationReport(Report):
-    """What of evaluation suites is in the corpus."""
+    """Evaluation suites and how much of them is in the corpus."""
 
     suites: list[SuiteReported]
     """The suites, the one with most documents first."""
@@ -1212,7 +1257,7 @@ class CorpusReport(Report):
     """What the corpus is called: the name of its directory."""
 
     version: str
-    """The version of corpusdb that says so."""
+    """The version of corpusdb that wrote the report."""
 
     about: About
     """What it is."""
@@ -1224,25 +1269,25 @@ class CorpusReport(Report):
     """How long documents are."""
 
     spreads: Spreads
-    """How lengths and declared numbers are spread."""
+    """Distributions of lengths and declared numbers."""
 
     losses: LargestLossStats
-    """What became of the documents of each source."""
+    """The documents of each source by standing."""
 
     rejects: LargestRejectStats
     """Why records were not read."""
 
     duplicates: DuplicatesReport | None
-    """What dedup took away."""
+    """What dedup removed."""
 
     contamination: ContaminationReport
-    """What of evaluation suites is in it."""
+    """How much of evaluation suites is in it."""
 
     domains: Domains
     """The domains of kept documents."""
 
     timeline: Timeline
-    """How the corpus came to be."""
+    """The history of the corpus."""
 
     snapshots: list[SnapshotInfo]
     """The snapshots, newest last."""
@@ -1251,14 +1296,14 @@ class CorpusReport(Report):
     """How many older ones there are."""
 
     plan: PlanReport | None
-    """The plan that was asked for."""
+    """The plan, if one was given."""
 
     omitted: list[Omitted]
-    """Parts that are not told, and why."""
+    """Parts that are left out, and why."""
 
 
 class CountReport(Report):
-    """How many documents a condition takes."""
+    """The number of documents of a condition."""
 
     where: str | None
     """The condition."""
@@ -1267,7 +1312,7 @@ class CountReport(Report):
     """Documents."""
 
     snapshot: str | None
-    """The snapshot that was asked of."""
+    """The snapshot, if one was given."""
 
 
 class CoveredShare(Report):
@@ -1367,7 +1412,7 @@ class DecisionCounts(Report):
     """Candidates whose texts were compared."""
 
     capped: int
-    """Crowded buckets that were read only in part, because memory does not hold their members."""
+    """Crowded buckets that were read only in part, because their members do not fit into memory."""
 
     crowded: int
     """Documents whose decision left candidates out: they are marked until they are settled."""
@@ -1376,17 +1421,17 @@ class DecisionCounts(Report):
     """Stored documents decided again because their neighbourhood changed."""
 
     members: int
-    """Members of buckets that were read, those passed over included."""
+    """Members of buckets that were read, with skipped ones."""
 
     standings: int
     """Blocks of standings that were read: of one block once a commit."""
 
     heirs: int
-    """Texts compared with documents that left in the same commit, to tell whose place newcomers took."""
+    """Texts compared with documents that left in the same commit, to find whose place new ones took."""
 
 
 class DedupExplanation(Report):
-    """What a dedup policy comes to."""
+    """What a dedup policy finds, stores and costs."""
 
     policy: str
     """The policy, in words."""
@@ -1416,11 +1461,11 @@ class DedupExplanation(Report):
     """How many candidates documents have; for a corpus only."""
 
     change: PolicyChange | None
-    """What it takes to go over to this policy; for a corpus with another one only."""
+    """The cost of a change to this policy; only for a corpus with another one."""
 
 
 class Dependents(Report):
-    """Snapshots and plans that show documents, and words that quote them."""
+    """Snapshots and plans that have documents, and expressions that quote them."""
 
     snapshots: list[tuple[str, int]]
     """Names of snapshots, and how many of the documents each one shows as kept."""
@@ -1435,7 +1480,7 @@ class Dependents(Report):
 
 
 class DetectionLine(Report):
-    """What becomes of pairs of one similarity."""
+    """Probabilities for pairs of one similarity."""
 
     jaccard: float
     """The similarity of each of these pairs, 0 to 1."""
@@ -1475,20 +1520,20 @@ class DiffPartSame(Report):
 
 
 class DigestReport(Report):
-    """One hash over what a corpus means."""
+    """One hash over the content of a corpus."""
 
     digest: str
     """The hash, in hexadecimal."""
 
     commit: int
-    """The commit that it is of."""
+    """The commit that it describes."""
 
     documents: int
     """Documents stored."""
 
 
 class DigitRun(Report):
-    """How runs of digits of one length are cut, over a hundred fixed numbers."""
+    """How runs of digits of one length are tokenized, over a hundred fixed numbers."""
 
     digits: int
     """Digits in the run."""
@@ -1517,7 +1562,7 @@ class DiskInfo(Report):
 
 
 class DocumentCounts(Report):
-    """Documents, and what they come to."""
+    """Documents with their bytes and tokens."""
 
     documents: int
     """Documents."""
@@ -1526,7 +1571,7 @@ class DocumentCounts(Report):
     """UTF-8 bytes of their texts."""
 
     tokens: dict[str, int]
-    """Their tokens, by tokenizer; a document that one has never encoded has none of it."""
+    """Their tokens, by tokenizer; documents that it has not encoded count as 0."""
 
 
 class DocumentDuplicates(Report):
@@ -1558,7 +1603,7 @@ class DocumentDuplicates(Report):
 
 
 class DomainStats(Report):
-    """What the kept documents of a domain come to."""
+    """Counts of the kept documents of a domain."""
 
     domain: str
     """The host of the address, in lower case, without `www.` and port."""
@@ -1593,29 +1638,29 @@ class Domains(Report):
 
 
 class DropBackupReport(Report):
-    """What dropping a backup came to."""
+    """The result of dropping a backup."""
 
     commit: int
     """The commit that named it."""
 
     files: int
-    """Files that no other backup has, and that are gone."""
+    """Deleted files, which no other backup has."""
 
     bytes: int
     """Their bytes."""
 
 
 class DropRejectsReport(Report):
-    """What became of a request to forget rejected records."""
+    """The result of deleting rejects."""
 
     dropped: int
-    """Rejected records that were forgotten."""
+    """Rejects that were deleted."""
 
     bytes: int
     """Their bytes, as many as were stored."""
 
     left: int
-    """Rejected records that are left."""
+    """Rejects that remain."""
 
     commits: int
     """How many commits were made."""
@@ -1654,7 +1699,7 @@ class DuplicatesMatrix(Report):
 
 
 class DuplicatesReport(Report):
-    """What dedup took away."""
+    """What dedup removed."""
 
     removed: list[RemovedCount]
     """Documents not kept, of each standing that has any: `exact` and `near` are duplicates."""
@@ -1697,12 +1742,12 @@ class DuplicatesSummary(Report):
     """Documents not kept, of each standing that has any."""
 
     by: str
-    """What stands in the place of sources below: `source`, or fields with commas between them, of which the values are
-    told, with ` / ` between them.
+    """How documents are grouped below: by `source`, or by fields with commas between them, whose values are told, with
+    ` / ` between them.
     """
 
     sources: list[SourceLoss]
-    """What duplicates take from each source that lost any."""
+    """Duplicates of each source that has any."""
 
     source_pairs: list[SourcePair]
     """Duplicates by their source and that of their witness, most first."""
@@ -1749,34 +1794,34 @@ class Evidence(Report):
     """`question`, `answer` or `passage`."""
 
     score: float
-    """The weighted share of the part that stands in the document: 0 to 1."""
+    """The weighted share of the part that the document contains: 0 to 1."""
 
     tokens: int
-    """Tokens of the part that do, within n-grams and pieces."""
+    """Tokens of the part that it contains, within n-grams and pieces."""
 
     longest_run: int
     """The longest of these runs."""
 
     matched: int
-    """N-grams of the part that stand in the document."""
+    """N-grams of the part that the document contains."""
 
     grams: int
     """N-grams of the part."""
 
     weak: bool
-    """Whether the item says no answer: what looks like it may be anybody's text."""
+    """Whether the item has no answer, so that a match may be ordinary text."""
 
     verdict: str | None
-    """What somebody decided about the item and the text: `accepted` or `rejected`."""
+    """A person's verdict on the item and the text: `accepted` or `rejected`."""
 
     contaminated: bool
-    """Whether it is enough by the rule that was asked about, and was not rejected."""
+    """Whether it meets the rule and was not rejected."""
 
     spans: list[tuple[int, int]]
-    """The bytes of the text that have it: from, and up to."""
+    """The bytes of the text with the evidence: from, and up to."""
 
     quotes: list[str]
-    """What stands there, where it was asked for."""
+    """The text there, if it was requested."""
 
 
 class ExamplePair(Report):
@@ -1829,17 +1874,17 @@ class Excerpt(Report):
     """A piece of a text, with the places in it that are marked."""
 
     text: str
-    """What stands there."""
+    """The text of the excerpt."""
 
     marks: list[tuple[int, int]]
-    """What is marked of it: bytes of `text`, from and up to, ascending."""
+    """Marked ranges: bytes of `text`, from and up to, ascending."""
 
     more: bool
-    """Whether the text goes on behind it."""
+    """Whether the text continues after it."""
 
 
 class ExcludedSuite(Report):
-    """A suite of which no document with an item is drawn. A plan has all of it spelt out."""
+    """A suite whose contaminated documents are not drawn. A plan stores all settings written out."""
 
     suite: str
     """Its name."""
@@ -1869,10 +1914,12 @@ class Explanation(Report):
     """The snapshot drawn from."""
 
     snapshot_dropped: bool
-    """Whether that was dropped since: rows stay the same, what is on neither side of a holdout is not known any more."""
+    """Whether it was dropped since: rows stay the same, but documents on neither side of a holdout are no longer
+    known.
+    """
 
     tokenizer: str
-    """The name of the tokenizer that the plan is by."""
+    """The name of the tokenizer of the plan."""
 
     capacity: int
     """Tokens a row holds."""
@@ -1890,8 +1937,8 @@ class Explanation(Report):
     """The sources, in the plan's order."""
 
     along: list[MixPoint]
-    """What the sources were due and had been given at moments of the epoch, at most 65 of them, the beginning and the
-    end among them; none where there is one source.
+    """Due and achieved amounts of the sources at up to 65 points of the epoch, with beginning and end; none with one
+    source.
     """
 
     rows: int
@@ -1915,7 +1962,7 @@ class Explanation(Report):
     """Global batches of the epoch, where the recipe has them."""
 
     left_out_rows: int
-    """Rows that fill no batch and are left out."""
+    """Rows that do not fill a batch and are left out."""
 
     balance: list[tuple[int, float]]
     """(ranks, largest cost of a rank / mean cost), over the first batches; where costs are balanced."""
@@ -1924,17 +1971,17 @@ class Explanation(Report):
     """(rows of a batch, whole batches of the epoch), where the recipe has no batches."""
 
     untrained_tokens: int
-    """Stored tokens of the selected documents, each once, that the documents say are not trained on."""
+    """Stored tokens of the selected documents, each counted once, that are masked from training."""
 
     weighted_tokens: int
-    """Those that they say have another weight than 1."""
+    """Stored tokens with a weight other than 1."""
 
     ignore_loss: bool
-    """Whether that is ignored (`output.ignore_loss`)."""
+    """Whether masks and weights are ignored (`output.ignore_loss`)."""
 
     undecided_documents: int | None
-    """Documents of the sources that are on neither side of the holdout, where there is one: lineages met in
-    them of which one is trained on and another held out. Absent too where the snapshot was dropped.
+    """Documents of the sources that are on neither side of the holdout, where there is one: lineages met in which one
+    is trained on and another held out. Absent too where the snapshot was dropped.
     """
 
     id_bytes: int
@@ -1948,7 +1995,7 @@ class Explanation(Report):
 
 
 class Export(Report):
-    """An export that was written: its manifest, where it is, and how long it took."""
+    """An export that was written: its manifest, place and duration."""
 
     version: int
     """Version of the manifest's form: 1."""
@@ -1957,7 +2004,7 @@ class Export(Report):
     """`documents`, or `duplicates`."""
 
     commit: int
-    """The commit that the corpus stood at."""
+    """The last commit of the corpus."""
 
     snapshot: str | None
     """The snapshot whose documents these are, where one was named."""
@@ -1966,7 +2013,7 @@ class Export(Report):
     """The condition, as it was given."""
 
     all: bool
-    """Whether documents of any standing were asked for, not only kept ones."""
+    """Whether documents of any standing were exported, not only kept ones."""
 
     format: str
     """The form of the files."""
@@ -1984,7 +2031,7 @@ class Export(Report):
     """Bytes at which a file ends; none: there is one file."""
 
     separator: str | None
-    """What stands behind each text of the text format."""
+    """The text after each document, in the text format."""
 
     rows: int
     """Rows of all files."""
@@ -2022,13 +2069,13 @@ class ExportColumn(Report):
 
 
 class ExportEstimate(Report):
-    """What an export would be of."""
+    """An estimate of what an export would write."""
 
     documents: int
     """Documents, or removed ones with a witness."""
 
     text_bytes: int
-    """Bytes of their texts, as they are."""
+    """Bytes of their texts, uncompressed."""
 
     dry_run: bool
     """Whether this is what would be, and nothing was changed."""
@@ -2050,11 +2097,14 @@ class ExportedFile(Report):
     """blake3 of its bytes, in hexadecimal."""
 
     partition: dict[str, str | None]
-    """The values that its directory stands for, where the export is parted; null: documents without a value."""
+    """The values of its directory, if the export is partitioned; null: documents without a value."""
 
 
 class ExtendReport(Report):
     """A tokenizer that extends another one."""
+
+    terms: list[TermReport]
+    """The result of each term."""
 
     name: str
     """The name of the tokenizer."""
@@ -2066,7 +2116,7 @@ class ExtendReport(Report):
     """blake3 of its `tokenizer.json`, in hexadecimal."""
 
     lineage: str
-    """Where it came from, in words."""
+    """Its origin, in words."""
 
     backend: str
     """The encoder that is used, in words."""
@@ -2081,7 +2131,7 @@ class ExtendReport(Report):
     """Whether all kept documents have ids of it."""
 
     encoded_tokens: int | None
-    """Tokens that were stored; none where nothing was to be encoded."""
+    """Tokens that were stored; none if there was nothing to encode."""
 
     encoded_documents: int | None
     """Documents whose texts were encoded."""
@@ -2090,22 +2140,17 @@ class ExtendReport(Report):
     """Documents whose ids were taken over from the tokenizer that this one extends."""
 
     special_tokens_in_text: dict[str, int] | None
-    """Documents among these that spell a special token, which was encoded as the text that it is, by token."""
+    """Documents among these that spell a special token, which was encoded as plain text, by token."""
 
     refused: RefusedTexts | None
-    """Documents whose texts it refused: they count as encoded, to no tokens."""
+    """Documents whose texts it refused: they count as encoded, with no tokens."""
 
     ordinary_markers: list[tuple[str, int]]
-    """What the templates of stored conversations set turns apart with that is ordinary text to it, each with how many
-    tokens it becomes.
-    """
-
-    terms: list[TermReport]
-    """What became of each term."""
+    """Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens."""
 
 
 class ExtensionRecord(Report):
-    """Everything that decided an extended tokenizer, and what it came to."""
+    """Everything that decided an extended tokenizer, and the result."""
 
     kind: str
     """Always `extended`."""
@@ -2120,7 +2165,7 @@ class ExtensionRecord(Report):
     """The commit at which it was."""
 
     grow: int | None
-    """New tokens that were asked of a growth; none where terms were given."""
+    """Number of new tokens requested of a growth; none if terms were given."""
 
     where: str | None
     """The SQL condition of the documents that it grew on; none: all kept ones."""
@@ -2135,7 +2180,7 @@ class ExtensionRecord(Report):
     """Whether terms that the pre-tokenizer splits became added tokens."""
 
     terms: TermCounts
-    """What became of the terms."""
+    """The result of each term."""
 
     new_ids: int
     """How many ids are new."""
@@ -2158,7 +2203,7 @@ class FamilyBytes(Report):
 
 
 class Fault(Report):
-    """Something that is not as it must be."""
+    """A fault."""
 
     place: str
     """Where: a family, or `journal`."""
@@ -2177,18 +2222,18 @@ class Field(Report):
     """Its type: `keyword`, `int`, `float`, `bool` or `timestamp`."""
 
     state: str
-    """`declared`; `fed`: declared, and every document that comes is given the value of its expression; `filling`: an
-    addition of it was interrupted, and it is not seen before it is run to its end.
+    """`declared`; `fed`: declared, and every new document gets the value of its expression; `filling`: its addition
+    was interrupted, and no query sees it until that is finished.
     """
 
     documents: int
-    """Documents that have a value, kept or not; while it is filled, those so far."""
+    """Documents with a value, kept or not; while it is being filled, the number so far."""
 
     distinct: int | None
     """Different values of a keyword; none for other types, and while it is filled."""
 
     member: str
-    """Where in the metadata its values stand."""
+    """The path of its values in the metadata."""
 
     expression: str | None
     """The SQL expression that it was computed by."""
@@ -2201,13 +2246,13 @@ class Field(Report):
 
 
 class FieldDropReport(Report):
-    """A field that was given up."""
+    """A field that was dropped."""
 
     field: str
     """The field."""
 
     plans: list[PlanNaming]
-    """Stored plans whose recipes name it; they stay as they are."""
+    """Stored plans whose recipes use it; the plans are unchanged."""
 
 
 class FieldInfo(Report):
@@ -2230,20 +2275,20 @@ class FieldMisfits(Report):
     """How many there are."""
 
     values: int
-    """Values of the field in all, these included; null is none."""
+    """Values of the field in total, with these; null does not count."""
 
     example: str
     """The first of them, as JSON spells it, cut to 60 characters."""
 
     file: str
-    """The file that it stands in."""
+    """The file that contains it."""
 
     record: int
     """Its record there, counted from 0."""
 
 
 class FieldReport(Report):
-    """What became of a field that was added or computed."""
+    """The result of adding or computing a field."""
 
     field: str
     """Its name."""
@@ -2252,25 +2297,25 @@ class FieldReport(Report):
     """Its type."""
 
     member: str
-    """Where in the metadata its values stand."""
+    """The path of its values in the metadata."""
 
     documents: int
-    """Documents looked at, those before an interrupt included."""
+    """Documents processed, also before an interrupt."""
 
     values: int
     """Documents of these that have a value."""
 
     ill_typed: int
-    """Documents of these whose value is of another type, which counts as none."""
+    """Documents of these with a value of another type, which counts as null."""
 
     changed: int
     """Documents whose value was changed by it."""
 
     kept_again: int
-    """Where the keep order goes by the field: documents that are kept now and were not, counted once a commit."""
+    """If the keep order uses the field: newly kept documents, counted once per commit."""
 
     no_longer_kept: int
-    """Likewise those that were kept and are not any more."""
+    """Likewise documents that are no longer kept."""
 
     commits: int
     """How many commits were made."""
@@ -2280,16 +2325,16 @@ class FieldReport(Report):
 
 
 class FileTally(Report):
-    """The files of an ingest: `seen` is `read + unchanged + left`. Records that a program hands over are none."""
+    """The files of an ingest: `seen` is `read + unchanged + left`. Records from a program are not counted here."""
 
     seen: int
-    """Files that the arguments stand for. Of a hidden folder, or a corpus in a folder, it alone is counted."""
+    """Files of the arguments. A hidden folder, or a corpus in a folder, counts as one."""
 
     read: int
     """Read to their end."""
 
     unchanged: int
-    """Not read, since they are what they were."""
+    """Not read, since they are unchanged."""
 
     left: int
     """Not read, or not to their end."""
@@ -2298,10 +2343,10 @@ class FileTally(Report):
     """The first thousand of each role, with the reason."""
 
     trailing: list[str]
-    """Of those read, compressed ones with bytes behind their last frame that belong to none: these were left."""
+    """Of those read, compressed ones with bytes after their last frame, which were skipped."""
 
     pages: int
-    """Of those read, HTML pages that were taken as they are, with their tags."""
+    """Of those read, HTML pages that were ingested with their tags."""
 
 
 class Finding(Report):
@@ -2311,20 +2356,20 @@ class Finding(Report):
     """The purged document."""
 
     of: str
-    """What of it: `text`, `key`, `tokens` or `metadata`."""
+    """The part of it: `text`, `key`, `tokens` or `metadata`."""
 
     place: str
     """Where: a family and a key in hexadecimal, or a file and an offset."""
 
 
 class FormReport(Report):
-    """What became of one form of a term."""
+    """The result of one form of a term."""
 
     form: str
-    """As the model spells it; the text where it never gets that far."""
+    """As the model spells it; the text if it does not reach the model."""
 
     outcome: Outcome
-    """What became of it."""
+    """The outcome."""
 
 
 class GroupChanges(Report):
@@ -2334,22 +2379,22 @@ class GroupChanges(Report):
     """The source, or the value of the field; `(none)` for documents without one."""
 
     added: DocumentCounts
-    """They came, and are kept."""
+    """New documents that are kept."""
 
     kept_again: DocumentCounts
-    """They were stored and not kept, and are kept."""
+    """Stored documents that were not kept and now are."""
 
     removed: DocumentCounts
-    """They were kept, and are not."""
+    """Documents that were kept and no longer are."""
 
     removed_by: list[LossCounts]
-    """Why, by reasons that there are."""
+    """The same by reason."""
 
     not_kept: DocumentCounts
-    """They came, and are not kept."""
+    """New documents that are not kept."""
 
     not_kept_by: list[LossCounts]
-    """Why, by reasons that there are."""
+    """The same by reason."""
 
 
 class GroupLoss(Report):
@@ -2458,7 +2503,7 @@ class GroupPair(Report):
 
 
 class GroupReport(Report):
-    """What was counted of a group, and what the vocabulary has of it."""
+    """What was counted of a group, and how well the vocabulary covers it."""
 
     name: str
     """The name of the language or source."""
@@ -2494,13 +2539,13 @@ class GroupStats(Report):
     """The name of the source."""
 
     language: str | None
-    """The language; none for documents without one, or where languages are not told apart."""
+    """The language; none for documents without one, or if languages are not distinguished."""
 
     all: DocumentCounts
-    """What all of them come to."""
+    """Counts of all documents."""
 
     kept: DocumentCounts
-    """What those that are kept come to."""
+    """Counts of kept documents."""
 
 
 class Holdout(Report):
@@ -2525,7 +2570,7 @@ class Info(Report):
     """What is in a corpus."""
 
     disk: list[DiskInfo]
-    """What the tables of each column family take."""
+    """Bytes of the tables of each column family."""
 
     policy: str
     """The dedup policy, in words."""
@@ -2558,7 +2603,7 @@ class Info(Report):
     """UTF-8 bytes of the texts of kept documents."""
 
     rejects: int
-    """Records that could not be read and were set aside."""
+    """Rejected records."""
 
     sources: list[SourceInfo]
     """Sources with their counters."""
@@ -2610,43 +2655,45 @@ class IngestReport(Report):
     """Records seen before with the same content, and those of files skipped unread."""
 
     unchanged_unread: int
-    """Of the unchanged, those of files skipped unread, and those in front of what was read of a file."""
+    """Of the unchanged, those of files skipped unread, and those before the place where a file was continued."""
 
     updated: int
     """Of the added, those that superseded an earlier document of their key."""
 
     purged: int
-    """Records whose text or key was purged: nothing of them is stored."""
+    """Records whose text or key was purged: they are not stored."""
 
     rejected: int
-    """Records set aside as unreadable and not known as such before."""
+    """Records rejected now, and not before."""
 
     rejected_before: int
-    """Records read that are set aside since an earlier ingest."""
+    """Records read that an earlier ingest rejected, too."""
 
     rejects_settled: int
-    """Rejects of earlier readings of these files that the files do not give any more: they are forgotten."""
+    """Rejects of earlier readings of these files that were deleted: their records could be read now, were skipped
+    or are not there any more.
+    """
 
     filtered: int
-    """Of the records read, those that the condition of the ingest let pass by."""
+    """Of the records read, those that do not meet the condition of the ingest."""
 
     files: FileTally
-    """What became of the files."""
+    """Counts of files."""
 
     passed: SkippedContent | None
-    """What of web archives is no text, and was passed over."""
+    """Contents of web archives that are not text, and were skipped."""
 
     not_finite: int
-    """Numbers that JSON does not know (`NaN`, `Infinity`) among the fields of added documents, where they are null."""
+    """Numbers that JSON cannot represent (`NaN`, `Infinity`) among the fields of added documents, where they are null."""
 
     tokens: dict[str, int]
     """Tokens encoded, by tokenizer."""
 
     special_tokens_in_text: dict[str, dict[str, int]]
-    """Documents that spell a special token, which was encoded as the text that it is: by tokenizer, by token."""
+    """Documents that spell a special token, which was encoded as plain text: by tokenizer, by token."""
 
     refused: dict[str, RefusedTexts]
-    """Documents whose texts a tokenizer refused, by tokenizer: they are stored, without ids of it."""
+    """Documents whose texts a tokenizer refused, by tokenizer: they are stored without its ids."""
 
     misfits: dict[str, FieldMisfits]
     """Values of new documents that the types of their declared fields cannot hold, by field: they stay in the metadata
@@ -2654,7 +2701,7 @@ class IngestReport(Report):
     """
 
     bytes: int
-    """Bytes of text read."""
+    """Bytes of text read, and those of rejected records."""
 
     seconds: float
     """Seconds from the beginning to the end."""
@@ -2669,7 +2716,7 @@ class IngestReport(Report):
     """Candidates, verifications and limits met."""
 
     alarms: list[Alarm]
-    """What a careful person looks at before going on."""
+    """Findings to look at before you continue."""
 
     stages: StageSeconds
     """Where the time went."""
@@ -2679,7 +2726,7 @@ class IngestReport(Report):
 
 
 class InitReport(Report):
-    """A corpus that was made."""
+    """A corpus that was created."""
 
     corpus: str
     """Its directory."""
@@ -2689,7 +2736,7 @@ class InitReport(Report):
 
 
 class ItemEvidence(Report):
-    """How much of a part of an item of a suite stands in a document."""
+    """Evidence: how much of a part of a suite's item a document contains."""
 
     document: int | None
     """The document; none for a text that is not stored."""
@@ -2704,34 +2751,34 @@ class ItemEvidence(Report):
     """`question`, `answer` or `passage`."""
 
     score: float
-    """The weighted share of the part that stands in the document: 0 to 1."""
+    """The weighted share of the part that the document contains: 0 to 1."""
 
     tokens: int
-    """Tokens of the part that do, within n-grams and pieces."""
+    """Tokens of the part that it contains, within n-grams and pieces."""
 
     longest_run: int
     """The longest of these runs."""
 
     matched: int
-    """N-grams of the part that stand in the document."""
+    """N-grams of the part that the document contains."""
 
     grams: int
     """N-grams of the part."""
 
     weak: bool
-    """Whether the item says no answer: what looks like it may be anybody's text."""
+    """Whether the item has no answer, so that a match may be ordinary text."""
 
     verdict: str | None
-    """What somebody decided about the item and the text: `accepted` or `rejected`."""
+    """A person's verdict on the item and the text: `accepted` or `rejected`."""
 
     contaminated: bool
-    """Whether it is enough by the rule that was asked about, and was not rejected."""
+    """Whether it meets the rule and was not rejected."""
 
     spans: list[tuple[int, int]]
-    """The bytes of the text that have it: from, and up to."""
+    """The bytes of the text with the evidence: from, and up to."""
 
     quotes: list[str]
-    """What stands there, where it was asked for."""
+    """The text there, if it was requested."""
 
 
 class JoinReport(Report):
@@ -2747,28 +2794,28 @@ class JoinReport(Report):
     """Records that have a value and name a stored document."""
 
     changed: int
-    """Documents of which a value changed, counted once a commit."""
+    """Documents with a changed value, counted once per commit."""
 
     kept_again: int
-    """Where the keep order goes by one of the fields: documents that are kept now and were not, counted once a commit."""
+    """If the keep order uses one of the fields: newly kept documents, counted once per commit."""
 
     no_longer_kept: int
-    """Likewise those that were kept and are not any more."""
+    """Likewise documents that are no longer kept."""
 
     unchanged: int
-    """Documents that had those values already, counted once a commit."""
+    """Documents that had those values already, counted once per commit."""
 
     without_value: int
-    """Records without a value: passed over."""
+    """Records without a value, which are skipped."""
 
     misfits: dict[str, FieldMisfits]
-    """Values that the types of the fields cannot hold, by field: passed over, and what documents have stays."""
+    """Values that the types of the fields cannot hold, by field: they are skipped, and documents keep their values."""
 
     unknown: int
     """Records that name no stored document."""
 
     unknown_examples: list[str]
-    """Some of what they name."""
+    """Examples of what they name."""
 
     commits: int
     """How many commits were made."""
@@ -2778,7 +2825,7 @@ class JoinReport(Report):
 
 
 class JudgeReport(Report):
-    """Verdicts that were stored, and what they say of the rule."""
+    """Verdicts that were stored, and the precision of the rule by all verdicts."""
 
     accepted: int
     """Verdicts that are stored now: pairs that were accepted,"""
@@ -2787,10 +2834,10 @@ class JudgeReport(Report):
     """and pairs that were rejected."""
 
     withdrawn: int
-    """Verdicts that were taken back."""
+    """Verdicts that were deleted."""
 
     unchanged: int
-    """Of all these, those that were so before."""
+    """Of all these, verdicts that existed already."""
 
 
 class KeepOrderField(Report):
@@ -2839,39 +2886,39 @@ class LargeCluster(Report):
 
 
 class LargestGroupStats(Report):
-    """The largest of some things, largest first, and what the others come to."""
+    """The largest of some things, largest first, and the sum of the others."""
 
     shown: list[GroupStats]
     """The largest."""
 
     others: GroupStats | None
-    """What the others come to; names in it are empty. Absent where there are none."""
+    """The sum of the others, with empty names. Absent if there are no others."""
 
     left_out: int
     """How many others there are."""
 
 
 class LargestLossStats(Report):
-    """The largest of some things, largest first, and what the others come to."""
+    """The largest of some things, largest first, and the sum of the others."""
 
     shown: list[LossStats]
     """The largest."""
 
     others: LossStats | None
-    """What the others come to; names in it are empty. Absent where there are none."""
+    """The sum of the others, with empty names. Absent if there are no others."""
 
     left_out: int
     """How many others there are."""
 
 
 class LargestRejectStats(Report):
-    """The largest of some things, largest first, and what the others come to."""
+    """The largest of some things, largest first, and the sum of the others."""
 
     shown: list[RejectStats]
     """The largest."""
 
     others: RejectStats | None
-    """What the others come to; names in it are empty. Absent where there are none."""
+    """The sum of the others, with empty names. Absent if there are no others."""
 
     left_out: int
     """How many others there are."""
@@ -2888,7 +2935,7 @@ class Ledger(Report):
 
 
 class LeftFile(Report):
-    """A file of a folder that was left, or not read to its end."""
+    """A file that was left out, or not read to its end."""
 
     path: str
     """Its path or address."""
@@ -2910,7 +2957,7 @@ class LengthBin(Report):
     """Documents, kept or not."""
 
     kept: int
-    """Those that are kept."""
+    """Documents kept."""
 
 
 class LengthGrouped(Report):
@@ -2950,7 +2997,7 @@ class Library(Report):
 
 
 class LoadReport(Report):
-    """What a load did: what an ingest tells, and what was checked."""
+    """The report of a load: that of an ingest, and what was checked."""
 
     source: str
     """The source that was ingested into."""
@@ -2977,43 +3024,45 @@ class LoadReport(Report):
     """Records seen before with the same content, and those of files skipped unread."""
 
     unchanged_unread: int
-    """Of the unchanged, those of files skipped unread, and those in front of what was read of a file."""
+    """Of the unchanged, those of files skipped unread, and those before the place where a file was continued."""
 
     updated: int
     """Of the added, those that superseded an earlier document of their key."""
 
     purged: int
-    """Records whose text or key was purged: nothing of them is stored."""
+    """Records whose text or key was purged: they are not stored."""
 
     rejected: int
-    """Records set aside as unreadable and not known as such before."""
+    """Records rejected now, and not before."""
 
     rejected_before: int
-    """Records read that are set aside since an earlier ingest."""
+    """Records read that an earlier ingest rejected, too."""
 
     rejects_settled: int
-    """Rejects of earlier readings of these files that the files do not give any more: they are forgotten."""
+    """Rejects of earlier readings of these files that were deleted: their records could be read now, were skipped
+    or are not there any more.
+    """
 
     filtered: int
-    """Of the records read, those that the condition of the ingest let pass by."""
+    """Of the records read, those that do not meet the condition of the ingest."""
 
     files: FileTally
-    """What became of the files."""
+    """Counts of files."""
 
     passed: SkippedContent | None
-    """What of web archives is no text, and was passed over."""
+    """Contents of web archives that are not text, and were skipped."""
 
     not_finite: int
-    """Numbers that JSON does not know (`NaN`, `Infinity`) among the fields of added documents, where they are null."""
+    """Numbers that JSON cannot represent (`NaN`, `Infinity`) among the fields of added documents, where they are null."""
 
     tokens: dict[str, int]
     """Tokens encoded, by tokenizer."""
 
     special_tokens_in_text: dict[str, dict[str, int]]
-    """Documents that spell a special token, which was encoded as the text that it is: by tokenizer, by token."""
+    """Documents that spell a special token, which was encoded as plain text: by tokenizer, by token."""
 
     refused: dict[str, RefusedTexts]
-    """Documents whose texts a tokenizer refused, by tokenizer: they are stored, without ids of it."""
+    """Documents whose texts a tokenizer refused, by tokenizer: they are stored without its ids."""
 
     misfits: dict[str, FieldMisfits]
     """Values of new documents that the types of their declared fields cannot hold, by field: they stay in the metadata
@@ -3021,7 +3070,7 @@ class LoadReport(Report):
     """
 
     bytes: int
-    """Bytes of text read."""
+    """Bytes of text read, and those of rejected records."""
 
     seconds: float
     """Seconds from the beginning to the end."""
@@ -3036,7 +3085,7 @@ class LoadReport(Report):
     """Candidates, verifications and limits met."""
 
     alarms: list[Alarm]
-    """What a careful person looks at before going on."""
+    """Findings to look at before you continue."""
 
     stages: StageSeconds
     """Where the time went."""
@@ -3045,10 +3094,10 @@ class LoadReport(Report):
     """Removed documents whose texts were compared with their witnesses'."""
 
     later: int
-    """Removed documents that came before their witnesses: their token ids were made in vain."""
+    """Removed documents that came before their witnesses: their token ids were computed unnecessarily."""
 
     brought: int
-    """Texts whose token ids came with them, and were not made here; each tokenizer counted."""
+    """Texts that came with their token ids, so these were not computed; each tokenizer counts."""
 
     dry_run: bool
     """Whether this is what would be, and nothing was changed."""
@@ -3061,7 +3110,7 @@ class LongToken(Report):
     """The id of the token."""
 
     text: str
-    """The text that it stands for; bytes that are no characters are U+FFFD."""
+    """The text that it stands for; bytes that are not characters are U+FFFD."""
 
     characters: int
     """Characters of the text."""
@@ -3077,7 +3126,7 @@ class LossCounts(Report):
     """Documents that are not kept for one reason."""
 
     reason: str
-    """`exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, or `unknown` where nothing says it any more."""
+    """`exact`, `near`, `superseded`, `empty`, `blocked`, `removed`, or `unknown` if the reason is no longer stored."""
 
     documents: int
     """Documents."""
@@ -3086,11 +3135,11 @@ class LossCounts(Report):
     """UTF-8 bytes of their texts."""
 
     tokens: dict[str, int]
-    """Their tokens, by tokenizer; a document that one has never encoded has none of it."""
+    """Their tokens, by tokenizer; documents that it has not encoded count as 0."""
 
 
 class LossStats(Report):
-    """The documents of a source by what became of them, and the shares of its documents that were lost."""
+    """The documents of a source by standing, with shares."""
 
     source: str
     """The name of the source."""
@@ -3099,7 +3148,7 @@ class LossStats(Report):
     """Documents, kept or not."""
 
     kept: int
-    """Those that are kept."""
+    """Documents kept."""
 
     exact: int
     """Those whose bytes equal a kept one's."""
@@ -3108,7 +3157,7 @@ class LossStats(Report):
     """Those that are similar to a kept one."""
 
     superseded: int
-    """Those whose key came again with other content."""
+    """Those whose key was ingested again with other content."""
 
     removed: int
     """Those that the user removed."""
@@ -3120,7 +3169,7 @@ class LossStats(Report):
     """Those without words."""
 
     unknown: int
-    """Those that a snapshot does not keep for a reason that is gone since."""
+    """Those that a snapshot does not keep for a reason that no longer holds."""
 
     exact_rate: float
     """`exact` as a share of the documents."""
@@ -3154,11 +3203,11 @@ class Losses(Report):
     """Tails that held nothing but an EOS, left out."""
 
     partial_tokens: int
-    """Tokens at the end of the pass that fill no row, left out."""
+    """Tokens at the end of the pass that do not fill a row and are left out."""
 
 
 class LostDocument(Report):
-    """A document that cannot be read whole."""
+    """A document that is not intact."""
 
     document: int
     """Its number in the damaged corpus."""
@@ -3180,7 +3229,7 @@ class LostRows(Report):
     """Which rows: documents, commits, or the keys that they are between."""
 
     documents: int
-    """How many documents they are of; 0 where they are of none, or nothing says."""
+    """How many documents they belong to; 0 if they belong to none, or it is unknown."""
 
 
 class Manifest(Report):
@@ -3302,7 +3351,7 @@ class MarkReport(Report):
     """How many of its first epochs have marks."""
 
     marked: int
-    """How many of these had none before."""
+    """How many of these got new marks."""
 
 
 class Match(Report):
@@ -3351,7 +3400,7 @@ class MisfitExample(Report):
 
 
 class MisfitStats(Report):
-    """Values of a declared field that its type cannot hold: they stand in the metadata, and are null."""
+    """Values of a declared field that its type cannot hold: they stay in the metadata, and the column is null."""
 
     field: str
     """The field."""
@@ -3391,7 +3440,7 @@ class Mix(Report):
 
 
 class MixPoint(Report):
-    """A moment of an epoch, between two rows of the run."""
+    """A point of an epoch, between two rows of the run."""
 
     row: int
     """Rows given before it."""
@@ -3407,10 +3456,10 @@ class MixPoint(Report):
 
 
 class NothingAdded(Report):
-    """An extension that came to nothing."""
+    """An extension without a new token."""
 
     terms: list[TermReport]
-    """What became of each term."""
+    """The result of each term."""
 
     base: str
     """The tokenizer that was to be extended."""
@@ -3420,7 +3469,7 @@ class NothingAdded(Report):
 
 
 class Omitted(Report):
-    """A part of a report that is not told."""
+    """A part that the report leaves out."""
 
     part: str
     """Its name in the report."""
@@ -3433,7 +3482,7 @@ class Order(Report):
     """In which order documents come."""
 
     kind: OrderKind
-    """By what the documents of a source are put in order."""
+    """How the documents of a source are ordered."""
 
     curriculum: Curriculum | None
     """Of `kind = \"curriculum\"`."""
@@ -3453,7 +3502,7 @@ class OutcomeAdded(Report):
 
 
 class OutcomeAddedToken(Report):
-    """It is a new added token: the pre-tokenizer would split it, so it is looked for in a text before that, also
+    """It is a new added token: the pre-tokenizer would split it, so it is found in a text before that step, also
     inside words.
     """
 
@@ -3475,7 +3524,7 @@ class OutcomeRefused(Report):
     """Why, and what to do."""
 
 
-class Output(Report):
+class OutputRecipe(Report):
     """The files that a build writes: format, columns, compression."""
 
     format: Format
@@ -3487,7 +3536,7 @@ class Output(Report):
     """
 
     layout: Layout | None
-    """What stands around the ids of `raw`; `plain` by default. No other format has one."""
+    """The framing of the ids of `raw`; `plain` by default. No other format has one."""
 
     compression: Compression | None
     """How Parquet (by default `zstd`), and JSON lines and MDS (by default `none`; `zstd`) are compressed. No
@@ -3498,14 +3547,12 @@ class Output(Report):
     """The type of the ids of MDS, `i32` by default. That of other formats follows from the vocabulary."""
 
     columns: list[Column] | None
-    """What Parquet, Arrow, MDS and JSON lines say of a row beside its ids and segments; absent: what
-    `Output::columns` says. No other format has columns.
+    """The columns of Parquet, Arrow, MDS and JSON lines besides ids and segments; absent: those of
+    `OutputRecipe::columns`. No other format has columns.
     """
 
     ignore_loss: bool
-    """Every token is trained on, whatever documents say: labels, masks and weights say so, and formats
-    that have none are not refused.
-    """
+    """Train on every token and ignore masks and weights of documents; formats without masks are not refused then."""
 
 
 class Pack(Report):
@@ -3518,7 +3565,7 @@ class Pack(Report):
     """Tokens of a row."""
 
     options: PackOptions
-    """What this kind of packing may be told further."""
+    """Further options of packing."""
 
 
 class PackOptions(Report):
@@ -3540,8 +3587,8 @@ class PackOptions(Report):
     """What pads are to readers that derive segments."""
 
     partial: Partial | None
-    """What becomes of the tokens at the end of a pass that fill no row of `concat`; absent: a row that is not
-    full, or nothing where the format has rows of one length and no pad is named.
+    """What happens to the tokens at the end of a pass that do not fill a row of `concat`; absent: they become a
+    shorter row, or are left out if the format needs rows of one length and there is no pad token.
     """
 
     overlap: bool
@@ -3648,7 +3695,7 @@ class Plan(Report):
     """The tokenizer whose tokens are counted and written."""
 
     parent: Ledger | None
-    """The plan that this one goes on from."""
+    """The plan that this one extends."""
 
     capacity: int
     """Tokens a row holds: `pack.length`, one more with `target = \"extra\"`."""
@@ -3664,7 +3711,7 @@ class Plan(Report):
 
 
 class PlanDropReport(Report):
-    """A plan that was forgotten."""
+    """A plan that was dropped."""
 
     number: int
     """Its number."""
@@ -3687,7 +3734,7 @@ class PlanReport(Report):
     """The number of the plan."""
 
     removed_since: int
-    """Documents it draws that a removal has taken out since its snapshot was made: they are trained on all the same."""
+    """Documents that it draws although they were removed after its snapshot; they are still trained on."""
 
     epoch: Explanation
     """What its first epoch will be."""
@@ -3712,7 +3759,7 @@ class PlanRow(Report):
     """Tokens that a row holds."""
 
     parent: str | None
-    """blake3 of the plan that it goes on from."""
+    """blake3 of the plan that it extends."""
 
     pack: str | None
     """How documents are packed into rows."""
@@ -3768,7 +3815,7 @@ class PlannedSource(Report):
     """Its share, relative to the other sources' weights; 0 where a schedule sets it."""
 
     expected: int
-    """What one epoch asks of it in the mix's unit, to within a row: the first epoch, where that differs."""
+    """The amount that one epoch takes from it in the mix's unit, to within a row: the first epoch, if they differ."""
 
     max_repeats: int
     """Passes over its documents in the whole run, at most."""
@@ -3797,13 +3844,12 @@ class Point(Report):
 
 
 class Policy(Report):
-    """Everything that decides which documents are duplicates. Fixed at `init`; a re-decision may change
-    mode, threshold, bands, keep order, scope and the version of the normaliser, nothing else that sketches were made
-    with.
+    """Everything that decides which documents are duplicates. Fixed at `init`; `dedup redo` may change mode, threshold,
+    bands, keep order, scope and the version of the normaliser, but no other setting of sketches.
     """
 
     profile: Profile
-    """The settings this one began as."""
+    """The profile from which this policy started."""
 
     mode: DedupMode
     """How duplicates are decided."""
@@ -3843,16 +3889,16 @@ class Policy(Report):
 
 
 class PolicyChange(Report):
-    """What it takes to go over to another policy."""
+    """The cost of a change to another policy."""
 
     new_bands: bool
     """Whether bands change; sketches never do."""
 
     band_rows: int
-    """Rows of buckets to be written: kept documents times bands; none when bands stay."""
+    """Rows of buckets to write: kept documents times bands; none if bands stay."""
 
     steps: list[str]
-    """What happens, in words."""
+    """The steps, in words."""
 
 
 class PolicySetting(Report):
@@ -3869,7 +3915,7 @@ class PolicySetting(Report):
 
 
 class Precision(Report):
-    """The share of pairs of an item and a text that are what a rule says, of those that somebody decided about."""
+    """The precision of a rule: the share of accepted pairs among the pairs of an item and a text with a verdict."""
 
     accepted: int
     """Pairs that were accepted."""
@@ -3881,12 +3927,10 @@ class Precision(Report):
     """The share of those accepted."""
 
     low: float
-    """From where on the share of all pairs is, in 95 of 100 cases (Wilson), if those decided about were drawn by
-    chance.
-    """
+    """Lower bound of the 95 % interval (Wilson) of the share among all pairs, if the judged ones were drawn at random."""
 
     high: float
-    """Up to where it is."""
+    """Upper bound of the interval."""
 
 
 class PresetReport(Report):
@@ -3921,37 +3965,37 @@ class ProofSummary(Report):
 
 
 class PurgeReport(Report):
-    """What was erased, and what showed the documents before."""
+    """What was erased, and the snapshots, plans and quotes that had the documents."""
 
     selected: int
-    """Documents asked for."""
+    """Documents selected."""
 
     purged: int
-    """Documents erased now: with those of a purge that had been stopped."""
+    """Documents erased now, with those of an interrupted purge."""
 
     resumed: int
-    """Of these, documents of a purge that had been stopped."""
+    """Of these, documents of an interrupted purge."""
 
     unchanged: int
-    """Of those asked for, purged before."""
+    """Of the selected ones, purged before."""
 
     removed: int
-    """Documents that were removed for it."""
+    """Documents that this purge removed first."""
 
     kept_again: int
-    """Documents that are kept now and were not: their witness went."""
+    """Documents that are newly kept because their witness was purged."""
 
     blocked: int
     """Other documents of the same text or key that are blocked now."""
 
     moved_texts: int
-    """Texts that the documents had lent to others, which have them now."""
+    """Texts that other documents share, moved to these."""
 
     dictionaries: int
     """Dictionaries that had pieces of their texts, and texts that were compressed again for it."""
 
     texts_rewritten: int
-    """Texts that were compressed again, since the dictionary was."""
+    """Texts that were compressed again with a new dictionary."""
 
     snapshots: int
     """Snapshots that had shown some of them as kept."""
@@ -3963,10 +4007,10 @@ class PurgeReport(Report):
     """Expressions of fields, recipes of plans and records of how tokenizers were made that quoted them."""
 
     values: int
-    """Values of fields that no document has any more."""
+    """Values of fields that no document has now."""
 
     verdicts: int
-    """Verdicts about texts that no document has any more."""
+    """Verdicts about texts that no document has now."""
 
     checkpoints: list[str]
     """Checkpoints of earlier formats, which had them, that were removed."""
@@ -3980,13 +4024,13 @@ class PurgeReport(Report):
     """
 
     selection: Selection | None
-    """What the condition took."""
+    """The documents that the condition selected."""
 
     shown_by: Dependents
-    """What showed the documents before."""
+    """The snapshots, plans and quotes that had the documents."""
 
     proof: ProofSummary | None
-    """What the search came to."""
+    """The result of the search for traces."""
 
     dry_run: bool
     """Whether this is what would be, and nothing was changed."""
@@ -4012,7 +4056,7 @@ class QualityExample(Report):
 
 
 class QualityReport(Report):
-    """What the rules of a published filter would remove of the kept documents."""
+    """What the rules of a published filter would remove from the kept documents."""
 
     set: str
     """The set of rules."""
@@ -4024,22 +4068,22 @@ class QualityReport(Report):
     """The source asked for."""
 
     documents: DocumentCounts
-    """The documents that were looked at: the kept ones of these."""
+    """The examined documents: kept ones of the selection."""
 
     removes: DocumentCounts
-    """Those of them that break a rule at least."""
+    """Those of them that break at least one rule."""
 
     sources: list[QualitySource]
     """The same by source, those with most kept documents first, at most 16."""
 
     sources_left_out: int
-    """Sources that are not told apart. They are in all other counts."""
+    """Sources that are not listed. They are in all other counts."""
 
     rules: list[QualityRule]
     """Each rule of the set, in the order in which it was published."""
 
     scores: list[QualityScore]
-    """How each score of the set is spread that is a number."""
+    """The distribution of each numeric signal of the set."""
 
 
 class QualityRule(Report):
@@ -4049,10 +4093,10 @@ class QualityRule(Report):
     """Its score."""
 
     rule: str
-    """What it asks, as a condition."""
+    """The rule as a condition."""
 
     removes: DocumentCounts
-    """What it would remove if it stood alone."""
+    """What it would remove by itself."""
 
     only: DocumentCounts
     """What no other rule of the set removes."""
@@ -4065,37 +4109,37 @@ class QualityRule(Report):
 
 
 class QualityScore(Report):
-    """How a score is spread."""
+    """The distribution of a signal."""
 
     signal: str
     """Its name."""
 
     expression: str
-    """The function that it is, in SQL over `documents`."""
+    """Its function, in SQL over `documents`."""
 
     origin: str
-    """`stored`, where it was read of a field; `text`, where it was found in the texts."""
+    """`stored` if it was read from a field; `text` if it was computed from the texts."""
 
     spread: ColumnStats
-    """How it is spread among all that were looked at. Quantiles are values that there are: exact for counts below 512,
+    """Its distribution among all examined documents. Quantiles are observed values: exact for counts below 512,
     otherwise at most one part in 256 too low.
     """
 
     sources: list[SourceSpread]
-    """The same by source, as far as they are told apart."""
+    """The same by source, for listed sources."""
 
 
 class QualitySource(Report):
-    """What the rules would remove of a source."""
+    """What the rules would remove from a source."""
 
     source: str
     """Its name."""
 
     documents: DocumentCounts
-    """Its documents that were looked at."""
+    """Its examined documents."""
 
     removes: DocumentCounts
-    """Those of them that break a rule at least."""
+    """Those of them that break at least one rule."""
 
 
 class QualityThreshold(Report):
@@ -4138,8 +4182,8 @@ class ReachRow(Report):
 
 
 class Recipe(Report):
-    """What a user asks of an epoch. `Recipe::parse` fills `source.from` and `mix.method`;
-    planning fills `snapshot`, `tokenizer.name` and, when none is listed, the sources.
+    """The user's description of epochs. `Recipe::parse` fills `source.from` and `mix.method`; planning fills `snapshot`,
+    `tokenizer.name` and, when none is listed, the sources.
     """
 
     version: int
@@ -4169,7 +4213,7 @@ class Recipe(Report):
     batch: Batch | None
     """How rows become global batches; absent: rows come one by one."""
 
-    output: Output
+    output: OutputRecipe
     """The files that a build writes."""
 
     source: list[SourceRecipe]
@@ -4217,10 +4261,10 @@ class RedoSource(Report):
     """Documents kept after."""
 
     newly_removed: int
-    """Documents that were kept and are not kept any more."""
+    """Documents that are no longer kept."""
 
     newly_kept: int
-    """Documents that are kept now and were not kept before."""
+    """Documents that are newly kept."""
 
     bytes_before: int
     """UTF-8 bytes of kept texts before."""
@@ -4243,10 +4287,10 @@ class RefusedTexts(Report):
 
 
 class RejectStats(Report):
-    """Records of a source that were set aside for one reason."""
+    """Records of a source that were rejected for one reason."""
 
     source: str
-    """The source that they were meant for."""
+    """The source into which they were ingested."""
 
     reason: str
     """The reason, with `N` for each number in it but those of names; `(others)` behind 64 reasons of a source."""
@@ -4259,10 +4303,10 @@ class RejectStats(Report):
 
 
 class RemovalReport(Report):
-    """What was changed, and what the condition took."""
+    """What was changed, and what the condition selected."""
 
     selected: int
-    """Documents asked for."""
+    """Documents selected."""
 
     changed: int
     """Of these, removed (or restored) now."""
@@ -4274,19 +4318,18 @@ class RemovalReport(Report):
     """Other documents of the same text or key that are blocked now; on `restore`, still blocked."""
 
     kept_again: int
-    """Documents that are kept now and were not: the restored ones, and others whose witness went."""
+    """Newly kept documents: restored ones, and others whose witness was removed."""
 
     copies: int
-    """On a removal, copies of its documents that stand: those that are kept in their place, and the duplicates of
-    these.
-    None when what is similar is blocked.
+    """On a removal, remaining copies of its documents: those kept in their place, and the duplicates of these. 0 if
+    similar texts are blocked.
     """
 
     spared: int
-    """On `restore`, of the restored ones: a purge that was stopped would have erased them, and goes on without them."""
+    """On `restore`, of the restored ones: those of an interrupted purge, which continues without them."""
 
     no_longer_kept: int
-    """Documents that are not kept any more, the selected ones included."""
+    """Documents that are no longer kept, with the selected ones."""
 
     dedup: DecisionCounts
     """Candidates, verifications and limits met."""
@@ -4295,7 +4338,7 @@ class RemovalReport(Report):
     """How many commits were made."""
 
     selection: Selection | None
-    """What the condition took."""
+    """The documents that the condition selected."""
 
     dry_run: bool
     """Whether this is what would be, and nothing was changed."""
@@ -4312,13 +4355,13 @@ class RemovedCount(Report):
 
 
 class RepairReport(Report):
-    """What a repair came to."""
+    """The result of a repair."""
 
     repaired: list[str]
-    """The families that were made again; `counters` for those of sources alone."""
+    """The recomputed families; `counters` if only those of sources were recomputed."""
 
     lost: list[LostRows]
-    """Rows that cannot be read and follow from nothing else. Where there are some, nothing was changed."""
+    """Unreadable rows that cannot be recomputed. If there are any, nothing was changed."""
 
     faults: list[Fault]
     """What a deep check finds afterwards."""
@@ -4359,7 +4402,7 @@ class ReportCluster(Report):
 
 
 class RestoredBackup(Report):
-    """A corpus that was made of a backup."""
+    """A corpus restored from a backup."""
 
     commit: int
     """The commit that it ends with."""
@@ -4399,41 +4442,41 @@ class ReviewPair(Report):
     """Its source."""
 
     score: float
-    """The highest score of the parts of which the rule holds."""
+    """The highest score of the parts that meet the rule."""
 
     weak: bool
-    """Whether the item says no answer."""
+    """Whether the item has no answer."""
 
     verdict: str | None
-    """What was decided: `accepted` or `rejected`."""
+    """The verdict: `accepted` or `rejected`."""
 
     parts: list[ReviewPart]
-    """The parts that the document has something of."""
+    """The parts with evidence in the document."""
 
 
 class ReviewPart(Report):
-    """A part of an item beside what a document has of it."""
+    """A part of an item beside its evidence in a document."""
 
     part: str
     """`question`, `answer` or `passage`."""
 
     score: float
-    """The weighted share of it that stands in the document."""
+    """The weighted share of it that the document contains."""
 
     tokens: int
-    """Tokens of it that do, and the longest run of these."""
+    """Tokens of it that the document contains."""
 
     longest_run: int
     """The longest run of them."""
 
     enough: bool
-    """Whether this is enough by the rule."""
+    """Whether this meets the rule."""
 
     asked: list[Excerpt]
-    """The text of the part, with what stands in the document marked."""
+    """The text of the part, with the shared words marked."""
 
     found: list[Excerpt]
-    """The text of the document around what it has, which is marked."""
+    """The text of the document around the shared words, which are marked."""
 
 
 class ReviewedPairs(Report):
@@ -4450,7 +4493,7 @@ class RowReport(Report):
     """Its number in the epoch."""
 
     batch: int | None
-    """The global batch that it is in; none where the recipe has no batches."""
+    """Its global batch; none if the recipe has no batches."""
 
     source: str | None
     """Its source; none for a row of pads."""
@@ -4478,7 +4521,7 @@ class RowSegment(Report):
     """The first token of the document that is in the row."""
 
     length: int
-    """How many of its tokens are."""
+    """The number of its tokens in the row."""
 
     document_length: int
     """Tokens of the document."""
@@ -4491,7 +4534,7 @@ class RowSegment(Report):
 
 
 class SalvageReport(Report):
-    """What a salvage came to."""
+    """The result of a salvage."""
 
     documents: int
     """Documents of the damaged corpus, of every standing."""
@@ -4500,7 +4543,7 @@ class SalvageReport(Report):
     """Documents that were copied."""
 
     lost: int
-    """Documents that cannot be read whole, how many."""
+    """Number of documents that are not intact."""
 
     lost_documents: str
     """Their numbers: `3, 7 to 9`."""
@@ -4509,7 +4552,7 @@ class SalvageReport(Report):
     """The first of them, each with its key, where that can be read, and why."""
 
     purged: int
-    """Documents that had been purged, of which nothing is left: their texts and keys may come in again."""
+    """Purged documents, which have no content: their texts and keys may be ingested again."""
 
     removed: int
     """Documents that had been removed and are removed in the copy."""
@@ -4570,10 +4613,10 @@ class Select(Report):
     """Fewest stored tokens of a document; 1 by default, since one without tokens fills no row."""
 
     exclude_removed: bool
-    """Drops documents that the snapshot keeps and that a removal has taken out since."""
+    """Leaves out documents that were removed after the snapshot."""
 
     exclude_contaminated: list[ExcludedSuite]
-    """Drops documents that have an item of these suites."""
+    """Leaves out documents contaminated by these suites."""
 
     holdout: Holdout | None
     """Keeps a share of the documents apart for validation."""
@@ -4594,7 +4637,7 @@ class Selection(Report):
     """How many are of each standing that any has, in the order of `Standing::ALL`(crate::dedup::Standing::ALL)."""
 
     left_out_null: int
-    """Documents for which the condition is null: a value that it compares is."""
+    """Documents for which the condition is null, because a compared value is."""
 
 
 class SettleReport(Report):
@@ -4607,10 +4650,10 @@ class SettleReport(Report):
     """Of these, decided again with all candidates: their marks are gone."""
 
     kept_again: int
-    """Documents that are kept now and were not."""
+    """Newly kept documents."""
 
     no_longer_kept: int
-    """Documents that were kept and are not any more: duplicates that had been passed over."""
+    """Documents that are no longer kept: duplicates that had been missed."""
 
     commits: int
     """How many commits were made."""
@@ -4623,17 +4666,17 @@ class SettleReport(Report):
 
 
 class SharedTrace(Report):
-    """A run of a purged document that another one has."""
+    """A run of a purged document that another document has."""
 
     document: int
     """The purged document."""
 
     of: str
-    """What of it: `text`, `key`, `tokens` or `metadata`."""
+    """The part of it: `text`, `key`, `tokens` or `metadata`."""
 
 
 class Shown(Report):
-    """One document with all that is known of it."""
+    """One document with everything stored about it."""
 
     id: int
     """The id of the document."""
@@ -4669,7 +4712,7 @@ class Shown(Report):
     """The document that explains why it is not kept."""
 
     blocked_by: list[ShownBlocker]
-    """The removed documents that keep it out, when it is blocked: the first 20."""
+    """The removed documents that block it: the first 20."""
 
     cluster: Cluster | None
     """Its cluster; none for a document that is neither kept nor a duplicate."""
@@ -4694,13 +4737,13 @@ class Shown(Report):
 
 
 class ShownBlocker(Report):
-    """A removed document that keeps another one out."""
+    """A removed document that blocks another one."""
 
     id: int
-    """The id of the document that keeps this one out."""
+    """The id of the blocking document."""
 
     key: str
-    """The key of the document that keeps this one out."""
+    """The key of the blocking document."""
 
     by: str
     """What the two have in common: `text`, `key`, `normalised text` or `similarity`."""
@@ -4710,13 +4753,13 @@ class ShownBlocker(Report):
 
 
 class ShownTemplate(Report):
-    """A chat template and what it was told."""
+    """A chat template and its variables."""
 
     hash: str
     """blake3 of the template, in hexadecimal."""
 
     variables: Any
-    """The values that it could name."""
+    """The values of its variables."""
 
     source: str
     """The template, verbatim."""
@@ -4729,13 +4772,13 @@ class ShownToken(Report):
     """The id of the token."""
 
     text: str
-    """What it stands for; of tokens that share a character, the first has it."""
+    """Its text; if tokens share a character, the first one has it."""
 
     trained: bool
     """Whether it is trained on."""
 
     weight: float
-    """What it counts in the loss; 0 when it is not trained on."""
+    """Its weight in the loss; 0 if it is not trained on."""
 
 
 class ShownTokens(Report):
@@ -4755,20 +4798,20 @@ class Signal(Report):
     """A signal that can be stored."""
 
     name: str
-    """Its name, which is that of its field."""
+    """Its name, also the name of its field."""
 
     set: str
-    """The set it belongs to: `gopher`, `c4`, `fineweb`, or `all` where it is of that alone."""
+    """The set it belongs to: `gopher`, `c4`, `fineweb`, or `all` if it belongs to no other set."""
 
     kind: str
     """The type of its values."""
 
     expression: str
-    """The function that it is, in SQL over `documents`."""
+    """Its function, in SQL over `documents`."""
 
     state: str
-    """`stored`, and every document that comes is given it; `filling`, when an addition was interrupted; `absent`;
-    `other`, when a field of its name has other values.
+    """`stored`: every new document gets it; `filling`: its addition was interrupted; `absent`; `other`, when a field
+    of its name has other values.
     """
 
     documents: int | None
@@ -4776,20 +4819,20 @@ class Signal(Report):
 
 
 class SignalsDropReport(Report):
-    """Signals that were given up."""
+    """Signals that were dropped."""
 
     signals: list[str]
     """The signals."""
 
     plans: list[PlanNaming]
-    """Stored plans whose recipes name one of them; they stay as they are."""
+    """Stored plans whose recipes use one of them; the plans are unchanged."""
 
 
 class SignalsReport(Report):
-    """What became of signals that were added."""
+    """The result of adding signals."""
 
     signals: list[str]
-    """The signals that were asked for, in their order."""
+    """The requested signals, in their order."""
 
     known: list[str]
     """Those of them that were stored before."""
@@ -4848,7 +4891,7 @@ class SimilarReport(Report):
     """Documents similar to a text; nothing where the named document is not there."""
 
     document: int | None
-    """The document asked about, when it was one."""
+    """The stored document, if one was given."""
 
     tokens: int
     """Tokens of the text."""
@@ -4857,24 +4900,24 @@ class SimilarReport(Report):
     """Its distinct shingles."""
 
     by: str | None
-    """How candidates were found: `bands`; `equal-text` for a text shorter than a shingle, of which only
-    the same tokens are found; `equal-bytes` in mode `exact`.
+    """How candidates were found: `bands`; `equal-text` for a text shorter than a shingle, for which only the same
+    tokens are found; `equal-bytes` in mode `exact`.
     """
 
     threshold: float | None
-    """Similarity from which the corpus holds documents for duplicates."""
+    """Similarity from which documents are duplicates in the corpus."""
 
     found_at_threshold: float | None
     """Probability that a document of that similarity is found."""
 
     buckets: int
-    """Buckets of the index that were asked."""
+    """Buckets of the index that were searched."""
 
     capped: int
-    """Of these, crowded ones, with more than `cap` members: the sketches of all of them were looked at."""
+    """Of these, crowded ones, with more than `cap` members: the sketches of all members were compared."""
 
     cap: int
-    """Members from which on a bucket is crowded."""
+    """Members from which a bucket is crowded."""
 
     candidates: int
     """Documents found in them."""
@@ -4885,7 +4928,7 @@ class SimilarReport(Report):
     """
 
     passed_over: int
-    """Members of large clusters that were passed over, and candidates less likely than some 65,536 others."""
+    """Skipped members of large clusters, and candidates less likely than 65,536 others."""
 
     found: list[SimilarDocument]
     """The most similar documents, most similar first, then by id."""
@@ -4915,7 +4958,7 @@ class SimilarityBin(Report):
 
 
 class SizePrice(Report):
-    """What a size gives and costs."""
+    """The effect and the cost of a size."""
 
     vocab_size: int
     """Ids."""
@@ -4930,7 +4973,7 @@ class SizePrice(Report):
     """Tokens relative to those at the whole vocabulary."""
 
     next_thousand: float | None
-    """Share of the tokens that the next thousand ids take away; none when there are not so many."""
+    """Share of the tokens that the next thousand ids save; none if there are fewer."""
 
     parameters_tied: int
     """Parameters of an embedding that is the output layer too."""
@@ -4943,33 +4986,33 @@ class Sizes(Report):
     """How large a corpus is, before and after dedup and removals."""
 
     all: DocumentCounts
-    """What all stored documents come to."""
+    """Counts of all stored documents."""
 
     kept: DocumentCounts
-    """What those that are kept come to."""
+    """Counts of kept documents."""
 
     groups: LargestGroupStats
     """The same by source and language."""
 
     is_by_source_alone: bool
-    """Whether languages are not told apart, because there would be more than 1,000 groups."""
+    """Whether languages are not distinguished, because there would be more than 1,000 groups."""
 
 
 class SkippedContent(Report):
-    """What of an input was no document, and no reject either."""
+    """Contents of an input that are neither documents nor rejects."""
 
     html: int
     """HTML pages of web archives, whose text is to be extracted first."""
 
     gone: int
-    """Answers in web archives that a page is not there, or not any more (404, 410)."""
+    """Responses in web archives that say a page is missing or gone (404, 410)."""
 
     other: int
-    """Other contents of web archives that are no text: images, programs, answers that report an error."""
+    """Other contents of web archives that are not text: images, programs, answers that report an error."""
 
 
 class Snapshot(Report):
-    """A snapshot: its name, and the moment that it stands for."""
+    """A snapshot: its name, commit and counts."""
 
     name: str
     """The name."""
@@ -4981,20 +5024,20 @@ class Snapshot(Report):
     """Documents stored then."""
 
     kept: int
-    """Documents kept then, but for those that were purged since."""
+    """Documents kept then, without those purged since."""
 
     purged: int
     """Documents kept then that were purged since."""
 
 
 class SnapshotDetails(Report):
-    """A snapshot: the moment that it names, and what it holds."""
+    """A snapshot: its commit and its documents."""
 
     name: str
     """The name of the snapshot."""
 
     commit: int
-    """The commit it shows."""
+    """Its commit."""
 
     documents: int
     """Documents stored then, kept or not."""
@@ -5016,36 +5059,36 @@ class SnapshotDetails(Report):
 
 
 class SnapshotDiff(Report):
-    """What changed from one moment to a later one."""
+    """What changed from one state to a later one."""
 
     earlier: SnapshotMoment
-    """The earlier moment."""
+    """The earlier state."""
 
     later: SnapshotMoment
     """The later one."""
 
     by: str
-    """What the groups are by: `source`, or fields with commas between them, of which the values are told as they are
+    """How documents are grouped: by `source`, or by fields with commas between them, with the values that they have
     today, with ` / ` between them.
     """
 
     added: DocumentCounts
-    """They came, and are kept."""
+    """New documents that are kept."""
 
     kept_again: DocumentCounts
-    """They were stored and not kept, and are kept."""
+    """Stored documents that were not kept and now are."""
 
     removed: DocumentCounts
-    """They were kept, and are not."""
+    """Documents that were kept and no longer are."""
 
     removed_by: list[LossCounts]
-    """Why, by reasons that there are."""
+    """The same by reason."""
 
     not_kept: DocumentCounts
-    """They came, and are not kept."""
+    """New documents that are not kept."""
 
     not_kept_by: list[LossCounts]
-    """Why, by reasons that there are."""
+    """The same by reason."""
 
     groups: list[GroupChanges]
     """The changes of each group that has any; they sum up to all."""
@@ -5066,45 +5109,45 @@ class SnapshotDropReport(Report):
 
 
 class SnapshotInfo(Report):
-    """One snapshot: the moment that it names, and what it holds."""
+    """A snapshot: its commit and counts."""
 
     name: str
     """The name of the snapshot."""
 
     commit: int
-    """The commit it shows."""
+    """Its commit."""
 
     documents: int
     """Documents stored then."""
 
     kept: int
-    """Documents kept then, but for those that have been purged since."""
+    """Documents kept then, without those purged since."""
 
     purged: int
     """Documents kept then that have been purged since."""
 
 
 class SnapshotMoment(Report):
-    """A moment that changes are told between."""
+    """One of the two states that are compared."""
 
     name: str
-    """The name of the snapshot; `now` for the present moment."""
+    """The name of the snapshot; `now` for the last commit."""
 
     commit: int
-    """The commit it shows."""
+    """Its commit."""
 
     documents: int
     """Documents stored then."""
 
     kept: int
-    """Documents kept then, but for those that have been purged since."""
+    """Documents kept then, without those purged since."""
 
     purged: int
     """Documents kept then that have been purged since."""
 
 
 class SnapshotSource(Report):
-    """What a snapshot keeps of a source."""
+    """How much a snapshot keeps of a source."""
 
     source: str
     """The name of the source."""
@@ -5116,11 +5159,11 @@ class SnapshotSource(Report):
     """UTF-8 bytes of their texts."""
 
     tokens: dict[str, int]
-    """Their tokens, by tokenizer; a document that one has never encoded has none of it."""
+    """Their tokens, by tokenizer; documents that it has not encoded count as 0."""
 
 
 class SourceExplanation(Report):
-    """What epoch 0 takes of a source."""
+    """What epoch 0 takes from a source."""
 
     name: str
     """The name of the source."""
@@ -5156,7 +5199,7 @@ class SourceExplanation(Report):
     """Lone end tokens left out of a pass."""
 
     partial_tokens: int
-    """Tokens at the end of a pass that fill no row, left out."""
+    """Tokens at the end of a pass that do not fill a row and are left out."""
 
     rows: int
     """Rows of the epoch."""
@@ -5247,13 +5290,13 @@ class SourcePack(Report):
     """What happens to documents longer than a row."""
 
     kind: PackKind | None
-    """Not built yet."""
+    """Not supported yet."""
 
     length: int | None
-    """Not built yet."""
+    """Not supported yet."""
 
     options: Any | None
-    """Not built yet."""
+    """Not supported yet."""
 
 
 class SourcePair(Report):
@@ -5294,7 +5337,7 @@ class SourceRecipe(Report):
     """Its share in `mix.unit`, relative to the others."""
 
     tokens: int | None
-    """What one epoch takes of it, in `mix.unit`, instead of a weight."""
+    """The amount that one epoch takes from it, in `mix.unit`, instead of a weight."""
 
     max_repeats: int
     """Passes over its documents in the whole run, at most; 1 by default."""
@@ -5304,7 +5347,7 @@ class SourceRecipe(Report):
 
 
 class SourceSpread(Report):
-    """How the values of a column are spread among the kept documents of a source."""
+    """The distribution of a column among the kept documents of a source."""
 
     source: str
     """The name of the source."""
@@ -5379,7 +5422,7 @@ class Specials(Report):
 
 
 class Spreads(Report):
-    """How lengths and declared numbers are spread: among all documents, and in the largest sources."""
+    """Distributions of lengths and declared numbers: among all documents, and in the largest sources."""
 
     columns: list[ColumnStats]
     """In the whole corpus: of each column all documents, then those that are kept."""
@@ -5388,10 +5431,10 @@ class Spreads(Report):
     """Among the kept documents of the largest sources: column by column, the largest source first."""
 
     columns_left_out: int
-    """Columns that are not told by source, since there are many."""
+    """Columns that are not reported by source, since there are many."""
 
     sources_left_out: int
-    """Sources that are not told."""
+    """Sources that are not reported."""
 
 
 class SqlAnswer2(Report):
@@ -5447,7 +5490,7 @@ class Stats(Report):
     """A corpus in numbers."""
 
     moment: SnapshotMoment
-    """The moment whose documents these are; `now` without a snapshot."""
+    """The snapshot that was counted; `now` without one."""
 
     where: str | None
     """The condition, as it was given."""
@@ -5456,16 +5499,16 @@ class Stats(Report):
     """The source asked for."""
 
     all: DocumentCounts
-    """What all documents come to."""
+    """Counts of all documents."""
 
     kept: DocumentCounts
-    """What those that are kept come to."""
+    """Counts of kept documents."""
 
     groups: list[GroupStats]
     """The same by source and language."""
 
     is_by_source_alone: bool
-    """Whether languages are not told apart, because there would be more than 1,000 groups."""
+    """Whether languages are not distinguished, because there would be more than 1,000 groups."""
 
     columns: list[ColumnStats]
     """Lengths and declared numbers: of all documents, and of those that are kept."""
@@ -5477,14 +5520,14 @@ class Stats(Report):
     """Values of declared fields that are of another type, and so null; fields without any are left out."""
 
     rejects: list[RejectStats]
-    """Why records were not read, by source; none with a condition or a snapshot, since they are no documents."""
+    """Why records were not read, by source; none with a condition or a snapshot, since they are not documents."""
 
 
 class StoredBytes(Report):
     """What dedup stores of a document."""
 
     measured: bool
-    """Whether it was measured in a corpus; else it is what the rows hold before compression."""
+    """Whether it was measured in a corpus; else it is the size of the rows before compression."""
 
     documents: int
     """Documents it was measured over, kept or not."""
@@ -5509,7 +5552,7 @@ class StoredPlan(Report):
     """The plan."""
 
     undecided_documents: int | None
-    """Documents that are on neither side of its holdout, where it has one."""
+    """Documents on neither side of its holdout, if it has one."""
 
 
 class Suite(Report):
@@ -5525,7 +5568,7 @@ class Suite(Report):
     """Of these, those without an answer."""
 
     unsearchable: int
-    """Items of which nothing is long enough to be looked for."""
+    """Items without any part long enough to search for."""
 
     grams: int
     """Distinct n-grams."""
@@ -5553,7 +5596,7 @@ class SuiteContamination(Report):
     """Items."""
 
     contaminated_items: int
-    """Items that a kept document has."""
+    """Items in kept documents."""
 
     weak_items: int
     """Of these, those without an answer."""
@@ -5562,20 +5605,20 @@ class SuiteContamination(Report):
     """Kept documents that have an item."""
 
     removed_documents: int
-    """Documents that have one and are not kept."""
+    """Documents with an item that are not kept."""
 
     sighted_documents: int
     """Documents that have an n-gram or pieces at least, kept or not."""
 
     common: int
-    """N-grams and short questions that count for nothing, since very many documents have them."""
+    """N-grams and short questions that are ignored, since very many documents have them."""
 
     sources: list[TaintedSource]
     """The kept ones by source, most first."""
 
     precision: Precision | None
-    """How often the rule is right, by what was decided about items and texts of kept documents that it holds of; each
-    item and text counts once, however many documents have the text.
+    """How often the rule is right, by the verdicts on items and texts of kept documents that meet it; each pair of
+    item and text counts once.
     """
 
     worst: list[ItemEvidence]
@@ -5583,14 +5626,14 @@ class SuiteContamination(Report):
 
 
 class SuiteDropReport(Report):
-    """A suite that was forgotten."""
+    """A suite that was dropped."""
 
     suite: str
     """Its name."""
 
 
 class SuiteReport(Report):
-    """What became of a suite that was added."""
+    """The result of adding a suite."""
 
     suite: str
     """Its name."""
@@ -5602,10 +5645,10 @@ class SuiteReport(Report):
     """Of these, those without an answer: evidence of them is marked weak."""
 
     unsearchable: int
-    """Items of which nothing is long enough to be looked for."""
+    """Items without any part long enough to search for."""
 
     grams: int
-    """Distinct n-grams that are looked for."""
+    """Distinct n-grams that are searched for."""
 
     searched: int
     """Stored documents that were searched for it now."""
@@ -5627,7 +5670,7 @@ class SuiteReported(Report):
     """Items."""
 
     contaminated_items: int
-    """Items that a kept document has."""
+    """Items in kept documents."""
 
     weak_items: int
     """Of these, those without an answer."""
@@ -5636,20 +5679,20 @@ class SuiteReported(Report):
     """Kept documents that have an item."""
 
     removed_documents: int
-    """Documents that have one and are not kept."""
+    """Documents with an item that are not kept."""
 
     sighted_documents: int
     """Documents that have an n-gram or pieces at least, kept or not."""
 
     common: int
-    """N-grams and short questions that count for nothing, since very many documents have them."""
+    """N-grams and short questions that are ignored, since very many documents have them."""
 
     sources: list[TaintedSource]
     """The kept ones by source, most first."""
 
     precision: Precision | None
-    """How often the rule is right, by what was decided about items and texts of kept documents that it holds of; each
-    item and text counts once, however many documents have the text.
+    """How often the rule is right, by the verdicts on items and texts of kept documents that meet it; each pair of
+    item and text counts once.
     """
 
     worst: list[ItemEvidence]
@@ -5673,7 +5716,7 @@ class TaintedSource(Report):
 
 
 class TermCounts(Report):
-    """What became of the forms of many terms, in numbers."""
+    """The outcomes of the forms of many terms, counted."""
 
     forms_added: int
     """Forms that became tokens of the model."""
@@ -5689,7 +5732,7 @@ class TermCounts(Report):
 
 
 class TermReport(Report):
-    """What became of a term."""
+    """The result of a term."""
 
     term: str
     """The term as given."""
@@ -5705,20 +5748,20 @@ class TextCase(Report):
     """What was tried."""
 
     verdict: Verdict
-    """How it came out."""
+    """The result."""
 
     what: str
-    """What was seen."""
+    """The observation."""
 
 
 class Timeline(Report):
-    """What was ingested along the commits of a corpus, and what else was done to it."""
+    """The history of a corpus: ingests in stretches of commits, and other commits."""
 
     stretches: list[CommitStretch]
     """Stretches of commits, in their order: at most as many as were asked for, all but the last of equal length."""
 
     events: list[CommitInfo]
-    """The newest commits that are no ingests, oldest first, as many as were asked for."""
+    """The newest commits that are not ingests, oldest first, as many as were asked for."""
 
     earlier_events: int
     """How many there are before these."""
@@ -5747,11 +5790,11 @@ class TokenizedText(Report):
     """The text."""
 
     tokens: list[Piece]
-    """Its tokens, each with what it stands for."""
+    """Its tokens, each with its text."""
 
 
 class TokenizerAnalysis(Report):
-    """What one tokenizer makes of the sample."""
+    """The analysis of one tokenizer on the sample."""
 
     name: str
     """The name of the tokenizer."""
@@ -5787,10 +5830,10 @@ class TokenizerAnalysis(Report):
     """Which ids text reaches."""
 
     digits: list[DigitRun]
-    """How runs of digits are cut."""
+    """How runs of digits are tokenized."""
 
     cases: list[Case]
-    """How indentation, white space and telling strings are cut."""
+    """How indentation, white space and typical strings are tokenized."""
 
     dearest: list[DearDocument]
     """Documents of the sample whose bytes cost most tokens, dearest first."""
@@ -5828,10 +5871,10 @@ class TokenizerCheckReport(Report):
     """The tokenizer."""
 
     good: bool
-    """Whether no case is at fault and stored ids are those of the texts."""
+    """Whether no case failed and stored ids equal those of the texts."""
 
     other_ids: int | None
-    """A document whose stored ids are not the ones of its text."""
+    """A document whose stored ids differ from those of its text."""
 
     check: TokenizerCheck
     """Both encoders, and what the tokenizer does with odd texts."""
@@ -5848,7 +5891,7 @@ class TokenizerChoice(Report):
 
 
 class TokenizerDetails(Report):
-    """A tokenizer, the one that it extends, and how it came about."""
+    """A tokenizer, the one that it extends, and its origin."""
 
     name: str
     """The name of the tokenizer."""
@@ -5860,7 +5903,7 @@ class TokenizerDetails(Report):
     """blake3 of its `tokenizer.json`, in hexadecimal."""
 
     lineage: str
-    """Where it came from, in words."""
+    """Its origin, in words."""
 
     backend: str
     """The encoder that is used, in words."""
@@ -5878,17 +5921,17 @@ class TokenizerDetails(Report):
     """The tokenizer that it extends, when that is stored here."""
 
     decisions: TokenizerDecisions | None
-    """Every decision of its training or of its extension, as they were stored; none where it came from outside."""
+    """Every stored decision of its training or extension; none if it was added from files."""
 
 
 class TokenizerDropReport(Report):
-    """A tokenizer that was given up."""
+    """A tokenizer that was dropped."""
 
     name: str
     """The tokenizer."""
 
     broken_plans: list[int]
-    """Stored plans that cannot be opened any more."""
+    """Stored plans that can no longer be opened."""
 
 
 class TokenizerExportReport(Report):
@@ -5949,7 +5992,7 @@ class TokenizerReport(Report):
     """blake3 of its `tokenizer.json`, in hexadecimal."""
 
     lineage: str
-    """Where it came from, in words."""
+    """Its origin, in words."""
 
     backend: str
     """The encoder that is used, in words."""
@@ -5964,7 +6007,7 @@ class TokenizerReport(Report):
     """Whether all kept documents have ids of it."""
 
     encoded_tokens: int | None
-    """Tokens that were stored; none where nothing was to be encoded."""
+    """Tokens that were stored; none if there was nothing to encode."""
 
     encoded_documents: int | None
     """Documents whose texts were encoded."""
@@ -5973,51 +6016,50 @@ class TokenizerReport(Report):
     """Documents whose ids were taken over from the tokenizer that this one extends."""
 
     special_tokens_in_text: dict[str, int] | None
-    """Documents among these that spell a special token, which was encoded as the text that it is, by token."""
+    """Documents among these that spell a special token, which was encoded as plain text, by token."""
 
     refused: RefusedTexts | None
-    """Documents whose texts it refused: they count as encoded, to no tokens."""
+    """Documents whose texts it refused: they count as encoded, with no tokens."""
 
     ordinary_markers: list[tuple[str, int]]
-    """What the templates of stored conversations set turns apart with that is ordinary text to it, each with how many
-    tokens it becomes.
-    """
+    """Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens."""
 
 
 class TrainOptions(Report):
-    """What is asked of a training."""
+    """The options of a training."""
 
     model: ModelKind
     """The kind of model."""
 
     vocab_size: int
-    """Tokens to end with: special and reserved ones, bytes and characters counted.
+    """Size of the vocabulary, with special and reserved tokens, bytes and characters.
 
-    A small corpus may give fewer.
+    A small corpus may give fewer tokens.
     """
 
     byte_fallback: bool
-    """Whether the symbols of a BPE are characters, not bytes, and rare ones fall back to their bytes.
+    """Whether the symbols of a BPE are characters, and rare characters fall back to their bytes.
 
-    As SentencePiece has it: spaces are `▁`. For a Unigram: whether rare characters fall back to bytes.
+    As in SentencePiece, spaces are `▁`. For a Unigram: whether rare characters fall back to bytes.
     """
 
     end_of_word: bool
-    """Whether the symbols of a BPE are characters, with `</w>` behind the last one of a word.
+    """Whether the symbols of a BPE are characters, with `</w>` after the last one of a word.
 
-    A word is what stands between white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
+    Words are separated by white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
     """
 
     digits: Digits
     """How numbers are split."""
 
     reserve: int
-    """Unused special tokens behind the others: `<|reserved_0|>`, `<|reserved_1|>` and on."""
+    """Number of unused special tokens after the others: `<|reserved_0|>`, `<|reserved_1|>` and so on."""
 
     specials: list[str]
     """Special tokens, which get the first ids in this order.
 
-    WordPiece needs `[UNK]`, a Unigram and a BPE on characters need `<unk>`: it comes first unless it is named here.
+    WordPiece needs `[UNK]`; a Unigram and a BPE on characters need `<unk>`. It is added as the first token unless
+    it is listed here.
     """
 
     pattern: Pattern | None
@@ -6026,28 +6068,28 @@ class TrainOptions(Report):
     """
 
     normalizer: Normalizer
-    """The Unicode normal form that texts are brought to first."""
+    """The Unicode normal form applied to texts first."""
 
     character_coverage: float | None
-    """Share of the characters that become tokens; the rarest beyond are left out. By default 0.9995.
+    """Share of the characters of the texts that become tokens; the rarest ones are left out. By default 0.9995.
 
-    Byte-level BPE has them all as bytes.
+    Byte-level BPE does not need it: it has all characters as bytes.
     """
 
     min_frequency: int
-    """The least count of a pair that becomes a token (BPE, WordPiece), after weighting."""
+    """The lowest count at which a pair becomes a token (BPE, WordPiece), after weighting."""
 
     max_token_length: int | None
     """The longest token, in symbols of the model: bytes of a byte-level BPE, else characters.
 
-    Every token of BPE and WordPiece beyond the first merges is shorter; one of a Unigram is at most as long, by
-    default 16.
+    Tokens of BPE and WordPiece after the first merges stay below this length; those of a Unigram may reach it. By
+    default 16 for a Unigram, else no limit.
     """
 
     alpha: float
-    """Evens groups out: one with the share p of all bytes counts as if it had p^A.
+    """Balance the groups: one with the share p of all bytes counts as p^A.
 
-    1 leaves the counts as they are, 0 makes all groups equal.
+    1 changes nothing, 0 makes all groups equal.
     """
 
     weights: dict[str, float]
@@ -6058,7 +6100,7 @@ class TrainOptions(Report):
 
 
 class TrainReport(Report):
-    """What a trained tokenizer is, and what became of the counts on the way."""
+    """A trained tokenizer, and the treatment of its counts."""
 
     vocab_size: int
     """Tokens of the result; fewer than asked for when the corpus has no more."""
@@ -6078,7 +6120,7 @@ class TrainReport(Report):
     """Their share of all occurrences."""
 
     sampled_one_in: int
-    """One in how many texts the counts are of."""
+    """The counts come from one in this many texts."""
 
     skipped: int
     """Pre-tokens left out because they are longer than 16 KiB."""
@@ -6112,7 +6154,7 @@ class TrainedTokenizer(Report):
     """blake3 of its `tokenizer.json`, in hexadecimal."""
 
     lineage: str
-    """Where it came from, in words."""
+    """Its origin, in words."""
 
     backend: str
     """The encoder that is used, in words."""
@@ -6127,7 +6169,7 @@ class TrainedTokenizer(Report):
     """Whether all kept documents have ids of it."""
 
     encoded_tokens: int | None
-    """Tokens that were stored; none where nothing was to be encoded."""
+    """Tokens that were stored; none if there was nothing to encode."""
 
     encoded_documents: int | None
     """Documents whose texts were encoded."""
@@ -6136,22 +6178,20 @@ class TrainedTokenizer(Report):
     """Documents whose ids were taken over from the tokenizer that this one extends."""
 
     special_tokens_in_text: dict[str, int] | None
-    """Documents among these that spell a special token, which was encoded as the text that it is, by token."""
+    """Documents among these that spell a special token, which was encoded as plain text, by token."""
 
     refused: RefusedTexts | None
-    """Documents whose texts it refused: they count as encoded, to no tokens."""
+    """Documents whose texts it refused: they count as encoded, with no tokens."""
 
     ordinary_markers: list[tuple[str, int]]
-    """What the templates of stored conversations set turns apart with that is ordinary text to it, each with how many
-    tokens it becomes.
-    """
+    """Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens."""
 
     decisions: TrainingRecord
-    """Everything that decided it, and what it came to."""
+    """Everything that decided it, and the result."""
 
 
 class TrainingRecord(Report):
-    """Everything that decided a trained tokenizer, and what it came to."""
+    """Everything that decided a trained tokenizer, and the result."""
 
     kind: str
     """Always `trained`."""
@@ -6163,7 +6203,7 @@ class TrainingRecord(Report):
     """The options of the training, with all defaults."""
 
     on: TrainingTexts
-    """The texts asked for."""
+    """The selected texts."""
 
     commit: int
     """The commit whose documents these were."""
@@ -6184,7 +6224,7 @@ class TrainingRecord(Report):
     """blake3 of the `tokenizer.json`."""
 
     report: TrainReport
-    """What became of the counts, by group."""
+    """The counts and their treatment, by group."""
 
     bytes_per_token: list[float | None]
     """Bytes of text for a token, in the order of the report's groups; none without a token."""
@@ -6194,17 +6234,17 @@ class TrainingTexts(Report):
     """The texts that a tokenizer is trained on."""
 
     condition: str | None
-    """A SQL boolean expression over the table documents: only kept documents for which it holds."""
+    """Only kept documents for which this SQL condition over the table documents is true."""
 
     grouping: TextGrouping
-    """What `alpha`, `weights` and the report tell apart."""
+    """The groups for `alpha`, `weights` and the report."""
 
     sample_bytes: int | None
-    """Bytes of text of a uniform sample, about. By default all documents are taken."""
+    """Train on a uniform sample of about this many bytes of text. By default on all documents."""
 
 
 class UnlockReport(Report):
-    """What clearing marks came to."""
+    """The result of clearing marks."""
 
     marks: int
     """Marks that were cleared."""
@@ -6224,7 +6264,7 @@ class Verification(Report):
 
 
 class VerifyBackupsReport(Report):
-    """What reading all backups of a place came to."""
+    """The result of verifying all backups of a place."""
 
     backups: list[int]
     """The commits of the backups whose manifests can be read."""
@@ -6259,7 +6299,7 @@ class VocabularyCurve(Report):
     """The curve of sequence length against vocabulary size."""
 
     groups: list[str]
-    """Names of the groups that points tell of."""
+    """Names of the groups of the points."""
 
     bytes: list[int]
     """Bytes of the counted text, by group."""
@@ -6282,7 +6322,7 @@ class VocabularyCurve(Report):
     """Width of a row of the embedding."""
 
     sampled_one_in: int
-    """One in how many texts of the sample the curve is of: 1 while memory sufficed, then powers of two."""
+    """The curve uses one in this many texts of the sample: 1 if memory sufficed, else a power of two."""
 
     skipped_pretokens: int
     """Pre-tokens that are not in the curve, because they are longer than 16 KiB."""
@@ -6353,8 +6393,8 @@ class VocabularyUse(Report):
     """Ids and tokens by bytes of text that they stand for."""
 
 
-Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmHtmlFiles | AlarmTrailingBytes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
-"""Something that a careful person looks at before going on."""
+Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmHtmlFiles | AlarmTrailingBytes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmUntrained | AlarmFieldUpdates | AlarmIdsForgotten | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
+"""A finding to look at before you continue."""
 
 Buckets: TypeAlias = Literal["power-of-two"]
 """Classes of lengths."""
@@ -6363,7 +6403,7 @@ CaseKind: TypeAlias = Literal["indentation", "whitespace", "text"]
 """What a case shows."""
 
 CheckAnswer: TypeAlias = CheckReport | DigestReport | RepairReport | SalvageReport
-"""What a check found, or what was done about it."""
+"""The result of a check, a repair or a salvage."""
 
 Column: TypeAlias = Literal["attention_mask", "cu_seqlens", "labels", "loss_mask", "loss_weights", "max_seqlen", "position_ids", "segment_ids", "seq_idx", "seq_start_id"]
 """A column that follows from a row's ids, its segments and what documents say is trained on. In the
@@ -6416,10 +6456,10 @@ KeepOrder: TypeAlias = Literal["first", "longest"] | KeepOrderSourcePriority | K
 """Which of two similar documents stays. Ties: hash of the text, then the one stored first."""
 
 Layout: TypeAlias = Literal["plain", "nanogpt", "llm.c", "datatrove", "olmo"]
-"""What stands around bare token ids."""
+"""The framing of bare token ids."""
 
 LeftRole: TypeAlias = Literal["hidden", "excluded", "marker", "description", "corpus", "special", "unreachable", "empty", "foreign", "damaged"]
-"""Why a file was left, or not read to its end."""
+"""Why a file was left out, or not read to its end."""
 
 Long: TypeAlias = Literal["split", "paragraph", "truncate", "drop"]
 """What happens to documents longer than a row."""
@@ -6434,7 +6474,7 @@ Normaliser: TypeAlias = Literal["web", "web@2", "code", "bigcode", "fineweb", "s
 """How text becomes tokens before shingling."""
 
 Normalizer: TypeAlias = Literal["nfc", "nfkc", "none"]
-"""The Unicode normal form that texts are brought to first."""
+"""The Unicode normal form applied to texts first."""
 
 OrderKind: TypeAlias = Literal["shuffle", "sequential", "length-grouped", "curriculum"]
 """An order of documents."""
@@ -6458,7 +6498,7 @@ PadView: TypeAlias = Literal["suffix", "each"]
 """What pads are to readers that derive segments."""
 
 Partial: TypeAlias = Literal["keep", "drop"]
-"""What becomes of tokens at the end of a pass that fill no row."""
+"""What happens to tokens at the end of a pass that do not fill a row."""
 
 Pattern: TypeAlias = PatternNamed | PatternRegex
 """What splits texts into pre-tokens: matches, and what lies between them."""
@@ -6473,7 +6513,7 @@ ReachClass: TypeAlias = Literal["alone", "in-context", "part-of-character", "add
 """Whether text can be encoded to an id. The first that applies."""
 
 RemoveAnswer: TypeAlias = RemovalReport | PurgeReport
-"""What a removal changed, or erased."""
+"""The result of a removal or a purge."""
 
 ReviewAnswer: TypeAlias = JudgeReport | ReviewedPairs
 """Pairs that were shown, or verdicts that were stored."""
@@ -6491,10 +6531,10 @@ Signature: TypeAlias = Literal["native", "bigcode"]
 """The function from shingles to sketch."""
 
 SnapshotDiffAnswer: TypeAlias = SnapshotDiff | SnapshotDiffAnswer2
-"""What changed between two moments."""
+"""What changed between two states."""
 
 SqlAnswer: TypeAlias = SqlFileReport | SqlAnswer2
-"""What statements came to."""
+"""The answer to statements."""
 
 StatsValue: TypeAlias = int | float | str
 """A value of a column."""
@@ -6506,19 +6546,19 @@ Target: TypeAlias = Literal["inside", "extra"]
 """Whether rows hold one more token for the last target."""
 
 TextGrouping: TypeAlias = Literal["all", "language", "source"]
-"""What counts are told apart by."""
+"""How counts are grouped."""
 
 TokenizerDecisions: TypeAlias = TrainingRecord | ExtensionRecord
 """How a tokenizer came about; for the schema alone, since what an older release stored is shown as it is."""
 
 TokenizerExtendAnswer: TypeAlias = ExtendReport | NothingAdded
-"""What became of an extension."""
+"""The result of an extension."""
 
 Unit: TypeAlias = Literal["tokens", "loss-tokens", "documents", "rows"]
 """The unit in which shares and the size of an epoch are counted."""
 
 Verdict: TypeAlias = Literal["ok", "notice", "fault"]
-"""How a case came out."""
+"""The result of a case."""
 
 Window: TypeAlias = Literal["epoch"]
 """Rows that are sorted together."""

@@ -2,7 +2,7 @@
 
 use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
-use crate::error::named;
+use crate::error::raise;
 use crate::loan::Loan;
 use crate::process::ProcessOwned;
 use crate::rows::PyRows;
@@ -44,12 +44,7 @@ pub(crate) fn duplicates(
 ) -> PyResult<DuplicateIter> {
     let corpus = handle.corpus(py)?;
     if let Some(name) = &source {
-        let known: Vec<&str> =
-            corpus.view().sources().map(|(_, known)| known.name.as_str()).collect();
-        if !known.contains(&name.as_str()) {
-            let known = known.join(", ");
-            return Err(named(py, "NotFound", &format!("no source `{name}`: there is {known}")));
-        }
+        corpus.view().expect_source(name).map_err(|error| raise(py, error))?;
     }
     let walk = run_briefly(py, move || {
         PairWalk::try_new(corpus, |corpus| corpus.duplicates(document.map(DocId)))

@@ -5,7 +5,7 @@ use crate::corpus::Handle;
 use crate::feed::{RecordFeeder, feed};
 use crate::words::tried;
 use corpusdb::cli::rows::{Face, IngestSettings, VerbCall, options_of, spell_message};
-use corpusdb::ingest::{Inputs, Records};
+use corpusdb::ingest::{Alarm, Inputs, Records};
 use corpusdb::{Context, CorpusWriter, Error};
 use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList};
@@ -85,6 +85,10 @@ pub(crate) fn ingest(
         writer.ingest(inputs, &options, context)
     };
     let report = with_input(py, handle, input, dry_run, listener.as_ref(), work)?;
-    let alarms = report.alarms.iter().map(|alarm| spell_message(&alarm.to_string(), Face::Python));
+    let words = |alarm: &Alarm| match dry_run {
+        true => alarm.words_of_dry_run(),
+        false => alarm.to_string(),
+    };
+    let alarms = report.alarms.iter().map(|alarm| spell_message(&words(alarm), Face::Python));
     Ok((tried(py, &report, dry_run)?, alarms.collect()))
 }

@@ -1,6 +1,8 @@
 //! What Python says in words (a mode, a format) as the library has it, and reports as JSON text.
 
 use crate::error::named;
+use corpusdb::cli::rows::{Face, spell_message};
+use corpusdb::near_names::{self, UnknownName};
 use pyo3::prelude::*;
 use serde::Serialize;
 
@@ -43,6 +45,21 @@ pub(crate) fn tried<T: Serialize>(py: Python<'_>, report: &T, dry_run: bool) -> 
         dry_run: bool,
     }
     json(py, &TriedReport { report, dry_run })
+}
+
+/// That nothing has a name, with the way out.
+#[pyfunction]
+pub(crate) fn unknown_name(what: &str, name: &str, known: Vec<String>) -> String {
+    // What there is of a corpus is counted in words of the library.
+    let what = ["field", "signal", "snapshot"].into_iter().find(|one| *one == what);
+    let unknown = UnknownName::new(what.unwrap_or("name"), name, known);
+    spell_message(&format!("{unknown}; {}", unknown.hint()), Face::Python)
+}
+
+/// The known name that was most likely meant, as a question.
+#[pyfunction]
+pub(crate) fn did_you_mean(name: &str, known: Vec<String>) -> Option<String> {
+    near_names::did_you_mean(name, known.iter().map(String::as_str))
 }
 
 /// A text of strangers on one line, as a terminal shows and does not obey it.

@@ -28,7 +28,7 @@ def test_suites_are_added_told_of_and_dropped(w: corpusdb.Writer, tmp_path: Path
     assert evidence.quotes[0].startswith("A baker sells 48")
     assert w.contamination.show("ours") == [evidence]
     assert not w.contamination.show(0, tokens=500)[0].contaminated
-    with pytest.raises(corpusdb.BadInput, match="a share from 0 to 1"):
+    with pytest.raises(corpusdb.BadInput, match="`score`: 2.0 is not between 0 and 1"):
         w.contamination.report(score=2.0)
     more = tmp_path / "more.jsonl"
     more.write_text("".join(json.dumps(one) + "\n" for one in [{"key": "a", "text": QUESTION}, {"key": "b", "text": "no"}]))

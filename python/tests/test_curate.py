@@ -251,9 +251,9 @@ def test_what_changed_between_snapshots_is_told_and_listed(filled: corpusdb.Writ
     assert (filled.count(snapshot="before"), filled.count("id = 3", snapshot="after")) == (10, 0)
     assert list(filled.select("NOT kept", snapshot="before")) == [3]
     assert 3 in {document.id for document in filled.sample(20, snapshot="before")}
-    for ask, words in [(lambda: filled.snapshots.diff("never"), "there is after, before"),
-                       (lambda: filled.snapshots.show("never"), "there is after, before"),
-                       (lambda: filled.count(snapshot="never"), "there is after, before")]:
+    for ask, words in [(lambda: filled.snapshots.diff("never"), "there are `after`, `before`"),
+                       (lambda: filled.snapshots.show("never"), "there are `after`, `before`"),
+                       (lambda: filled.count(snapshot="never"), "there are `after`, `before`")]:
         with pytest.raises(corpusdb.NotFound, match=words):
             ask()
     with pytest.raises(corpusdb.BadQuery, match="from `before` to `after`"):

@@ -98,7 +98,7 @@ def test_a_bad_record_is_told_with_file_record_byte_and_line(
     if packed:
         path = tmp_path / "a.jsonl.gz"
         path.write_bytes(gzip.compress((tmp_path / "a.jsonl").read_bytes()))
-    with pytest.raises(corpusdb.BadInput, match="record 2 .*mend it") as bad:
+    with pytest.raises(corpusdb.BadInput, match="record 2 .*repair it") as bad:
         w.ingest(path, source="web", on_error="fail")
     assert (bad.value.file, bad.value.record, bad.value.line) == (str(path), 2, 3)
     assert bad.value.byte == sum(len(json.dumps(corpora.page(n))) + 1 for n in range(2))

@@ -114,7 +114,7 @@ def test_files_of_another_plan_are_refused(corpus: Path, tmp_path: Path) -> None
     for plan, directory, words in [
         (raw, tmp_path / "parquet", "was built from plan"),
         (raw, [tmp_path / "raw", tmp_path / "parquet"], "was built from plan"),
-        (other, tmp_path / "parquet", "format parquet are not read from files"),
+        (other, tmp_path / "parquet", "format parquet cannot be read from files"),
         (raw, tmp_path / "nowhere", "no epoch was built here"),
         (raw, tmp_path, "no epoch was built here"),
     ]:

@@ -45,7 +45,7 @@ def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
         ({"bands": 300, "rows": 4}, corpusdb.BadPolicy, "300 bands of 4 rows"),
         ({"keep": "newest"}, corpusdb.BadInput, "`newest` is not a keep order"),
         ({"keep": "source-priority:a,a"}, corpusdb.BadInput, "named twice"),
-        ({"hashes": 128}, corpusdb.BadPolicy, "the sketch of profile web has 256 hashes"),
+        ({"hashes": 128}, corpusdb.BadPolicy, "the sketch of profile web always has 256 hashes"),
     ]:
         with pytest.raises(kind, match=words):
             corpusdb.create(tmp_path / "c", **settings)  # type: ignore[arg-type]
@@ -255,7 +255,7 @@ def test_a_corpus_is_shown_with_its_counts(db: corpusdb.Corpus) -> None:
     assert "44 documents, 40 kept" in repr(db)
     page = db._repr_html_()
     assert re.search(r">mirror</th><td[^>]*>4</td><td[^>]*>0</td>", page) and "kept tokens own" in page
-    assert re.search(r">in all</th><td[^>]*>44</td><td[^>]*>40</td>", page)
+    assert re.search(r">total</th><td[^>]*>44</td><td[^>]*>40</td>", page)
 
 
 def test_what_a_notebook_shows_of_texts_does_nothing_there(db: corpusdb.Corpus) -> None:

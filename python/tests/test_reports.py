@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_type_hints
+
 import corpora
 import pytest
 
@@ -36,7 +38,7 @@ def told(w: corpusdb.Writer) -> list[Report]:
 
 def test_classes_name_the_fields_of_their_reports(w: corpusdb.Writer) -> None:
     for report in told(w):
-        named = {name for name in vars(type(report)).get("__annotations__", {}) if not name.startswith("_")}
+        named = {name for name in get_type_hints(type(report)) if not name.startswith("_")}
         assert named == set(vars(report)), type(report).__name__
 
 

@@ -107,7 +107,7 @@ def test_other_corpora_than_those_of_the_plan_are_refused(shards: list[Path], pl
     assert number is not None
     with corpusdb.open(shards[0]) as db, pytest.raises(errors.Stale, match="draws from 3 corpora, and 1 of them is open"):
         db.plan(number).explain()
-    with corpusdb.open(shards[0], shards=[shards[2], shards[1]]) as db, pytest.raises(errors.Stale, match="shard 1 is another"):
+    with corpusdb.open(shards[0], shards=[shards[2], shards[1]]) as db, pytest.raises(errors.Stale, match="shard 1 is not the corpus that the plan draws from"):
         rows(db.plan(number), 0, 1)
     with pytest.raises(errors.BadInput, match="is named twice"):
         corpusdb.open(shards[0], shards=[shards[1], shards[0]])

@@ -62,7 +62,7 @@ fn spell_marked(name: &str, face: Face) -> Option<String> {
         && option.may_have(value)
         && !is_typed(name)
     {
-        return Some(spell_option(field, value, option.takes_value, face));
+        return Some(spell_option(field, value, option, face));
     }
     let path = name.strip_prefix("corpusdb ").filter(|_| face == Face::Python)?;
     // `corpusdb check CORPUS --salvage NEW`: the verb is what stands before the first argument.
@@ -106,13 +106,14 @@ fn keywords(line: &str) -> Vec<&str> {
     found
 }
 
-fn spell_option(field: &str, value: &str, takes_value: bool, face: Face) -> String {
-    let flag = field.replace('_', "-");
+fn spell_option(field: &str, value: &str, option: &MarkedOption, face: Face) -> String {
+    let MarkedOption { flag, takes_value, .. } = option;
     match (face, value) {
         (Face::Command, "" | "true") => format!("--{flag}"),
-        (Face::Command, "false") => format!("--no-{flag}"),
+        // The flag of an option that is on by default has the `no` in it.
+        (Face::Command, "false") => format!("--no-{}", flag.trim_start_matches("no-")),
         (Face::Command, value) => format!("--{flag} {value}"),
-        (Face::Python, "") if takes_value => format!("`{field}=`"),
+        (Face::Python, "") if *takes_value => format!("`{field}=`"),
         (Face::Python, "" | "true") => format!("`{field}=True`"),
         (Face::Python, "false") => format!("`{field}=False`"),
         (Face::Python, value) if value.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -125,6 +126,8 @@ fn spell_option(field: &str, value: &str, takes_value: bool, face: Face) -> Stri
 /// What an option of some verb may have as its value.
 #[derive(Default)]
 struct MarkedOption {
+    /// As it is typed, without its hyphens.
+    flag: String,
     takes_value: bool,
     /// The words of a verb whose option has no others.
     words: Vec<String>,
@@ -157,8 +160,12 @@ static OPTIONS: LazyLock<BTreeMap<String, MarkedOption>> = LazyLock::new(|| {
 });
 
 fn options_of(command: &Command, found: &mut BTreeMap<String, MarkedOption>) {
-    for arg in command.get_arguments().filter(|arg| arg.get_long().is_some()) {
+    for arg in command.get_arguments() {
+        let Some(flag) = arg.get_long() else { continue };
         let option = found.entry(arg.get_id().to_string()).or_default();
+        if option.flag.is_empty() {
+            flag.clone_into(&mut option.flag);
+        }
         let words = arg.get_possible_values();
         let takes_value = arg.get_action().takes_values();
         option.takes_value |= takes_value;

@@ -75,7 +75,7 @@ fn arrow_files_are_read_whatever_they_are_aligned_to_and_against_their_table_of_
     let (items, error) =
         drain(&mut InputReader::open(&input, &ReadOptions::default()).expect("opens"))
             .expect_err("batches are missing");
-    assert!(items.is_empty() && error.to_string().contains("which says 2"), "{error}");
+    assert!(items.is_empty() && error.to_string().contains("which counts 2"), "{error}");
 }
 
 #[test]

@@ -95,7 +95,7 @@ mod tests {
         assert_eq!(little_room("compacting", path, 10, Some(10)), None);
         assert_eq!(little_room("compacting", path, 10, None), None);
         let words = little_room("compacting", path, 3_000_000, Some(1_000_000)).unwrap();
-        assert!(words.starts_with("compacting may take up to 3.0 MB more"), "{words}");
+        assert!(words.starts_with("compacting may need up to 3.0 MB more"), "{words}");
         assert!(words.contains("1.0 MB free"), "{words}");
     }
 

@@ -31,7 +31,8 @@ pub struct UnknownName {
 }
 
 impl UnknownName {
-    pub(crate) fn new<N: Into<String>>(
+    /// That nothing of that kind has that name, of those that are known.
+    pub fn new<N: Into<String>>(
         what: &'static str,
         name: &str,
         known: impl IntoIterator<Item = N>,

@@ -302,7 +302,7 @@ mod tests {
         let half = decided(DecisionOptions { rows: Some(3), ..DecisionOptions::default() });
         assert!(refused(&half).contains("give both or neither"));
         let hashes = PolicySettings { hashes: Some(128), ..web.clone() };
-        assert!(refused(&hashes).starts_with("the sketch of profile web has 256 hashes"));
+        assert!(refused(&hashes).starts_with("the sketch of profile web always has 256 hashes"));
         let shingle = PolicySettings { shingle: Some(0), ..web };
         assert!(refused(&shingle).contains("must be 1 to 64"));
         let made = Policy::of(Profile::Web);

@@ -169,7 +169,7 @@ pub enum StoreError {
     Held,
     /// Other values of the fields that a document is compared by.
     #[error(
-        "document {document} is compared by fields, `{}` among them: set another field, or ingest the changed conversation under its key",
+        "document {document} is compared by the content of its fields, `{}` among them: set another field, or ingest the changed conversation under its key",
         fields.join("`, `")
     )]
     ComparedFields {

@@ -184,7 +184,7 @@ fn templates_are_read_from_a_tokenizer_and_may_be_told_values() {
     assert_eq!(texts, ["<s>q<|im_end|>b<|im_end|>", "Tr<|im_end|>b<|im_end|>", "LOUD"]);
     let chat = ["ingest", &place.corpus, "-", "--source", "c", "--chat", "auto", "--chat-template"];
     corpusdb_reading(&[&chat[..], &[&path, "--chat-template-name", "soft"]].concat(), b"")
-        .fails(&["`soft`", "default, loud"]);
+        .fails(&["no chat_template `soft`; there are `default`, `loud`"]);
     sound(&place.corpus);
 }
 

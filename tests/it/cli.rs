@@ -82,7 +82,7 @@ fn what_is_made_on_disk_gets_no_address() {
         &["ingest", "crawl", "a.jsonl", "--source", "web", "--decisions", at],
         &["purge", "crawl", "--prove", at],
     ] {
-        corpusdb(words).fails(&["s3:// is an address, and this is made on disk"]);
+        corpusdb(words).fails(&["s3:// is an address, and this must be written to disk"]);
     }
 }
 

@@ -124,7 +124,8 @@ fn what_a_conversation_is_compared_by_is_not_set_from_outside() {
     let set = |columns: &str| {
         corpusdb(&["field", "set", &corpus, "--from", &values, "--on", "id", "--columns", columns])
     };
-    set("instruction").fails(&["document 0 is compared by what is said", "`instruction`"]);
+    set("instruction")
+        .fails(&["document 0 is compared by the content of its fields", "`instruction`"]);
     assert_eq!(digest(&corpus), before);
     set("n").good();
     sound(&corpus);

@@ -241,7 +241,8 @@ fn values_of_an_expression_are_stored_as_a_field() {
     refused("other + 1", &["`other`"]);
     refused("nothing", &["`nothing` is not a column"]);
     refused("text::BYTEA", &["a type that no field can have", "--type"]);
-    corpusdb(&["field", "compute", &corpus, "half", "half + 1"]).fails(&["names `half`"]);
+    corpusdb(&["field", "compute", &corpus, "half", "half + 1"])
+        .fails(&["uses `half`, the field that it defines"]);
     let other = ["field", "compute", &corpus, "half", "id", "--type", "int"];
     corpusdb(&other).fails(&["declared as float"]);
     assert!(corpusdb(&["field", "list", &corpus]).good().stdout.lines().count() == 5);

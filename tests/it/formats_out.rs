@@ -310,7 +310,7 @@ fn what_a_format_cannot_hold_is_refused_first() {
         ("[output]\nformat = \"raw\"\nlayout = \"npy\"\n", &["npy", "plain", "llm.c", "olmo"]),
         (
             "[output]\nformat = \"arrow\"\ncompression = \"zstd\"\n",
-            &["output.compression", "leave it out"],
+            &["leave output.compression out"],
         ),
         (
             "[output]\nformat = \"jsonl\"\ncompression = \"lz4\"\n",

@@ -229,7 +229,7 @@ fn decontaminate() {
         "gsm8k gsm8k-test.jsonl:0 (question) in document 7: score 1.000",
         "gsm8k gsm8k-test.jsonl:0 and document 7",
         "1 pairs",
-        "0 accepted, 0 rejected, 0 taken back",
+        "0 accepted, 0 rejected, 0 deleted",
         "1 of 1 texts are contaminated",
         "some of them are contaminated",
     ] {

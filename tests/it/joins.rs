@@ -233,6 +233,6 @@ fn several_fields_are_set_at_once_however_the_records_are_cut() {
         assert_eq!(row["topic"], topic, "{row}");
     }
     corpusdb(&["field", "set", &corpus, "--from", &file, "--on", "key"])
-        .fails(&["which field", "--columns"]);
+        .fails(&["name the field to set", "--columns"]);
     corpusdb(&["field", "set", &corpus, "grade", "--from", &file]).fails(&["--on"]);
 }

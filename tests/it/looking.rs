@@ -338,7 +338,7 @@ fn a_removed_document_shows_its_witness_the_bands_and_the_difference() {
     let text = corpusdb(&["duplicates", &place.corpus, "w5", "--diff"]).good().stdout;
     for part in [
         "0.9048",
-        "95.0 % of its own",
+        "95.0 % of its shingles",
         "of 32 bands shared",
         "[-a50-]{+other50+}",
         "cluster 0 of 5",
@@ -377,7 +377,7 @@ fn documents_of_every_standing_can_be_looked_at() {
     corpusdb(&["duplicates", &place.corpus, "99"]).fails(&[
         "no document 99",
         "below 13",
-        "--key 99",
+        "`key:99`",
     ]);
     corpusdb(&["duplicates", &place.corpus, "--diff"]).fails(&["--diff", "--list"]);
     corpusdb(&["duplicates", &place.corpus, "5", "--list"])
@@ -477,7 +477,7 @@ fn what_cannot_be_looked_for_says_why() {
     let place = Place::new();
     let corpus = &*place.corpus;
     corpusdb(&["similar", corpus, "--text", " \n"]).fails(&["no words", "`web@2`"]);
-    corpusdb(&["similar", corpus, "77"]).fails(&["no document 77", "--key 77"]);
+    corpusdb(&["similar", corpus, "77"]).fails(&["no document 77", "`key:77`"]);
     corpusdb(&["similar", corpus, "5", "--source", "wbe"])
         .fails(&["no source `wbe`", "did you mean `web`?"]);
     corpusdb(&["similar", corpus]).fails(&["--text"]);

@@ -143,14 +143,14 @@ fn what_may_need_more_than_is_free_is_noted_also_for_programs() {
     for more in [&[][..], &["--no-progress"], &["--json"]] {
         let arguments = [&["check", &corpus, "--salvage", &new], more].concat();
         let Some(ran) = with_disk("100k", &disk, &arguments) else { return };
-        let note = ran.stderr.lines().find(|line| line.contains("may take up to"));
+        let note = ran.stderr.lines().find(|line| line.contains("may need up to"));
         let note = note.unwrap_or_else(|| panic!("{ran}"));
         if more.contains(&"--json") {
             let note: serde_json::Value = serde_json::from_str(note).unwrap();
             assert_eq!(note["type"], "note");
             assert!(note["message"].as_str().unwrap().contains("kB free"), "{note}");
         } else {
-            assert!(note.starts_with("the copy may take up to"), "{note}");
+            assert!(note.starts_with("the copy may need up to"), "{note}");
         }
     }
 }

@@ -129,7 +129,7 @@ fn moments_and_groups_that_there_are_not_are_refused() {
     let diff = |rest: &[&str]| snapshot(&["diff"], &place.corpus, rest);
     diff(&["may"]).fails(&["no snapshot `may`; there are `july`, `june`"]);
     diff(&["june", "may"]).fails(&["no snapshot `may`"]);
-    diff(&["july", "june"]).fails(&["`july` (commit ", "from `june` to `july`"]);
+    diff(&["july", "june"]).fails(&["`july` (commit ", "`june` and then `july`"]);
     diff(&["june", "july", "--by", "key"])
         .fails(&["cannot group by `key`", "there are `source`, `language`, `year`"]);
     let years = diff(&["june", "july", "--by", "year", "--json"]).good().json_lines();

@@ -142,7 +142,7 @@ def test_what_was_decided_against_a_corpus_is_loaded_into_it(session: Any, tmp_p
     with corpusdb.open(tmp_path / "loaded", mode="w", memory="128MiB") as w:
         report = w.bulk_load(load, check="all", batch_bytes=3000)
         assert (report.added, w.check("deep").faults, w.digest()) == (len(new), [], expected)
-        with pytest.raises(BadInput, match="this one holds 91 that are not of the load"):
+        with pytest.raises(BadInput, match="this one has 91 that are not from the load"):
             w.ingest([{"key": "more", "text": "one page more"}], source=SOURCES[0], id_field="key")
             w.bulk_load(load)
     corpusdb.create(tmp_path / "other", fields={"year": int}, **policy).close()

@@ -58,6 +58,8 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<dedup::DedupExplainArgs>(),
     entry::<dedup::DedupRedoArgs>(),
     entry::<dedup::DedupSettleArgs>(),
+    #[cfg(test)]
+    entry::<super::verb_tests::ProbeArgs>(),
     entry::<remove::RemoveArgs>(),
     entry::<remove::PurgeArgs>(),
     entry::<remove::RestoreArgs>(),
@@ -120,8 +122,6 @@ pub static VERBS: &[VerbEntry] = &[
     entry::<demo::DemoArgs>(),
     entry::<reference::CompletionsArgs>(),
     entry::<reference::ReferenceArgs>(),
-    #[cfg(test)]
-    entry::<super::verb_tests::ProbeArgs>(),
 ];
 
 /// What stands above the verbs of a family.

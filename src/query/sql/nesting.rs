@@ -282,7 +282,7 @@ mod tests {
             format!("SELECT count(*) FROM {}", inner.join(", "))
         };
         assert_eq!(spelt(&beside(256)), Ok(()));
-        assert!(spelt(&beside(257)).unwrap_err().contains("257 tables or inner queries"));
+        assert!(spelt(&beside(257)).unwrap_err().contains("257 tables or subqueries"));
         let grown = |levels: usize| {
             let mut sql = "WITH t0 AS (SELECT id AS x FROM documents)".to_owned();
             for level in 1..=levels {

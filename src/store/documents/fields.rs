@@ -333,7 +333,7 @@ pub fn check_keep_order(keep: &KeepOrder, fields: &[FieldDeclaration]) -> Result
         None => "is not declared",
     };
     Err(StoreError::Name(format!(
-        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as a number: `field={name}:float` or `field={name}:int` at `corpusdb init`, or `corpusdb field add` later"
+        "keep order `{keep}` needs a number, but field `{name}` {why}; declare it as a number: `fields=` {name}:float or `fields=` {name}:int at `corpusdb init`, or `corpusdb field add` later"
     )))
 }
 

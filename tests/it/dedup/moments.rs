@@ -310,7 +310,7 @@ fn an_earlier_policy_is_told_as_it_was_until_its_last_snapshot_goes() {
     let digest = world.digest();
     let why = reader(&world.path).snapshot_diff("second", Some("first"), None).unwrap_err();
     let why = why.to_string();
-    assert!(why.contains("`second`") && why.contains("from `first` to `second`"), "{why}");
+    assert!(why.contains("`second`") && why.contains("`first` and then `second`"), "{why}");
     world.writer.drop_snapshot("first", false).unwrap();
     let gone = reader(&world.path).snapshot_diff("first", None, None).unwrap_err();
     assert_eq!(gone.to_string(), "no snapshot `first`");

@@ -226,7 +226,7 @@ fn other_files_are_refused_and_damage_is_told() {
     file.set_len(1000).unwrap();
     let (path, why) = refused(&epoch, &out);
     assert_eq!(path, shard);
-    assert!(why.contains("has 1000 bytes where"), "{why}");
+    assert!(why.contains("has 1000 bytes, but 32 rows take"), "{why}");
     // A file that shrinks while it is read is an error, too.
     assert!(matches!(given.row(given.rows() / 8), Ok(_) | Err(EpochError::Io { .. })));
     let found: Vec<_> =

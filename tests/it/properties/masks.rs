@@ -9,6 +9,7 @@ use arrow::datatypes::{Float32Type, Int32Type};
 use corpusdb::epoch::recipe::Column;
 use corpusdb::epoch::views::{self, Normalise};
 use corpusdb::epoch::{EpochRow, Planned, StreamFormat, StreamViews};
+use corpusdb::show::number;
 use corpusdb::{Context, Corpus};
 use serde_json::Value;
 use std::path::Path;
@@ -335,10 +336,10 @@ fn explain_says_what_is_trained_and_what_is_ignored() {
         .sum();
     assert!(untrained > 0 && told.untrained_tokens == untrained);
     assert!(told.weighted_tokens > 0 && !told.ignore_loss);
-    assert!(
-        told.to_string()
-            .contains(&format!("loss: by the masks and weights of documents, {untrained} of"))
-    );
+    assert!(told.to_string().contains(&format!(
+        "loss: by the masks and weights of documents, {} of",
+        number(untrained)
+    )));
     let ignored = explain("format = \"megatron\"\nignore_loss = true");
     assert!(ignored.ignore_loss && ignored.untrained_tokens == untrained);
     assert!(ignored.to_string().contains("masks and weights of documents are ignored"));
