@@ -1,12 +1,12 @@
-"""Deduplication on a cluster: the decisions of a corpus, made by Spark where one machine does not hold the documents.
+"""Deduplication on a cluster: Spark makes the decisions of a corpus, if one machine cannot hold the documents.
 
     from corpusdb import spark
 
     done = spark.dedup(df, {"profile": "web"}, order="number", checkpoint="s3://bucket/run-1")
     df.join(done.rows.where("standing = 'kept'").select("order"), df.number == done.rows.order)
 
-DataFrame code alone, with and without Connect; tested on Spark 4.3 and on Sail 0.7. Needs pyspark (or
-pyspark-client) and pyarrow where the program runs, and this package where its tasks run.
+It uses only DataFrames, with or without Spark Connect, and is tested on Spark 4.3 and on Sail 0.7. The program needs
+pyspark (or pyspark-client) and pyarrow; its tasks also need this package.
 """
 
 from __future__ import annotations

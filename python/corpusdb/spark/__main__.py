@@ -1,4 +1,4 @@
-"""`python -m corpusdb.spark doctor`: whether a cluster can run a job."""
+"""`python -m corpusdb.spark doctor` checks whether a cluster can run a job."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ __all__ = ["main"]
 
 
 def main() -> int:
-    """Prints the findings; 1 when one of them is bad."""
+    """Prints the findings. Returns 1 if one of them is bad."""
     asked = argparse.ArgumentParser(prog="python -m corpusdb.spark", description="Deduplication on a cluster.")
     verbs = asked.add_subparsers(dest="verb", required=True)
-    one = verbs.add_parser("doctor", help="look at a cluster: Python, packages, fingerprints, Arrow batches, threads, Java")
-    one.add_argument("--remote", metavar="URL", help="a server of Spark Connect, sc://HOST:PORT; else the session that Spark finds")
-    one.add_argument("--tasks", type=int, default=8, help="probing tasks (default 8): enough that every worker gets one")
+    one = verbs.add_parser("doctor", help="check a cluster: Python, packages, fingerprints, Arrow batches, threads, Java")
+    one.add_argument("--remote", metavar="URL", help="a server of Spark Connect, sc://HOST:PORT (default: the session that Spark finds)")
+    one.add_argument("--tasks", type=int, default=8, help="number of probing tasks (default 8); take enough for every worker to get one")
     given = asked.parse_args()
     from pyspark.sql import SparkSession
 

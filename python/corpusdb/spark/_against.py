@@ -1,4 +1,4 @@
-"""New documents against those of a corpus: decided as an ingest into that corpus would decide them."""
+"""Decides new documents against those of a corpus, as an ingest into that corpus would."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ __all__ = ["Compared", "against"]
 _STORED = "order long, key string, source string, standing string"
 _TOLD = f"{_answer.RESULT}, witness_is_stored boolean"
 _CHANGED = f"before string, {_TOLD}"
-#: Standings of documents that take part in decisions. The rest have no text to compare, or have left.
+#: Standings of documents that take part in decisions. Others have no text to compare, or were removed.
 _ELIGIBLE = ("kept", "exact", "near")
 _BLOCKING = ("removed", "blocked", "purged")
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What new documents came to, and what became of stored ones because of them."""
+    """The decisions about new documents, and the stored documents that they change."""
 
-    #: One row a new document: the columns of `Deduplicated.rows`, and `witness_is_stored`. Where that is true,
-    #: `witness_order` is the number of a stored document; else the order of a new one.
+    #: One row a new document: the columns of `Deduplicated.rows`, and `witness_is_stored`. If that is true,
+    #: `witness_order` is the id of a stored document, otherwise the order of a new one.
     rows: DataFrame
-    #: One row for every stored document whose standing is another now, or whose witness is a new document: `order` is its
-    #: number, `before` its standing in the export. Those whose key comes again are `superseded`.
+    #: One row for every stored document whose standing changes, or whose witness is a new document: `order` is its id,
+    #: `before` its standing in the export. Documents whose key comes again are `superseded`.
     changed: DataFrame
-    #: Documents that the corpus had: one more than the largest number of the export.
+    #: The number of documents of the corpus: the largest id of the export plus one.
     stored: int
-    #: How those of them stood that take part in decisions: a digest by which a load knows the corpus.
+    #: A digest of the standings of stored documents that take part in decisions. A load checks the corpus by it.
     standings: str
-    #: What was made, in order, with the rows of each.
+    #: The stages of the job in order, with their numbers of rows.
     stages: list[Stage]
-    #: Members of the largest buckets, largest first.
+    #: The numbers of members of the largest buckets, largest first.
     largest_buckets: list[int]
 
 
@@ -57,19 +57,19 @@ def against(
     key: str | None = None,
     task_rows: int = 2_000_000,
 ) -> Compared:
-    """Decides new documents as an ingest of them, in the order of a column, into a corpus would that exists.
+    """Decides new documents as an ingest of them into an existing corpus would, in the order of a column.
 
     `stored` is read from `corpusdb export CORPUS --all --columns id,key,source,text,standing --to DIR --format parquet`
-    (and the field that a keep order `field:NAME` looks at, by its name); `policy` is that of the corpus. The other words
-    are those of `dedup`; `source` is needed, because keys are of sources. A new document with the key of a stored one
-    takes its place; leave out those that come again unchanged, which an ingest skips.
+    (for a keep order `field:NAME`, with that field among the columns). `policy` is that of the corpus. The other
+    options are those of `dedup`. `source` is required, because each source has its own keys. A new document with the
+    key of a stored one supersedes it. Leave out documents that come again unchanged, as an ingest skips them.
 
-    In keep order `first` and modes `witness` and `exact` stored documents that are kept stay so: no others are read, and
-    they are not compared with each other, unless a key of one comes again. Elsewhere a new document may take the place of
-    a stored one, and all are decided together.
+    With keep order `first` and modes `witness` and `exact`, kept documents stay kept: only these are read, and they are
+    not compared with each other, unless a key of one comes again. Otherwise a new document may take the place of a
+    stored one, and all documents are decided together.
 
-    What users removed blocks equal documents, by rules that an export does not have: a frame with such documents is
-    refused. Without their rows they block nothing.
+    Removed documents block equal ones, by rules that are not in an export. So a frame with removed, blocked or purged
+    documents raises `corpusdb.BadInput`. If you leave their rows out, they block nothing.
     """
     stages, job = begun(df, policy, checkpoint, task_rows, source, of="against")
     old = selected(stored, job, text="text", key="key", source="source", order="id")
@@ -98,12 +98,12 @@ def against(
 
 
 def _as_given(schema: str, offset: int) -> list[str]:
-    """The columns of new documents, with the order that these were given."""
+    """The columns of new documents, with their original order."""
     return [f"order - {offset} AS order" if name == "order" else name for name in names(schema)]
 
 
 def _known(stages: Stages, stored: DataFrame) -> DataFrame:
-    """What is stored, without texts."""
+    """The stored documents, without texts."""
     from corpusdb.errors import BadInput
 
     columns = stored.selectExpr("CAST(id AS long) AS order", "CAST(key AS string) AS key", "CAST(source AS string) AS source",
@@ -113,21 +113,21 @@ def _known(stages: Stages, stored: DataFrame) -> DataFrame:
     if blocking:
         counts = ", ".join(f"{row['count']} {row['standing']}" for row in blocking)
         raise BadInput(
-            f"the export has {counts}: what they block is not in it. Leave their rows out, and they block nothing, or ingest into "
-            "the corpus itself"
+            f"the export has documents that may block new ones ({counts}), but not what they block: leave their rows "
+            "out (then they block nothing), or ingest into the corpus itself"
         )
     return known
 
 
 def _standings(known: DataFrame) -> str:
-    """The digest of how documents stand."""
+    """The digest of the standings of documents."""
     parts = known.selectExpr("order AS id", "standing").mapInArrow(_tasks.standings(), "part binary").collect()
     whole = sum(int.from_bytes(row["part"], "little") for row in parts) % (1 << 64)
     return f"{whole:016x}"
 
 
 def _superseded(known: DataFrame, new: DataFrame, has_keys: bool) -> DataFrame:
-    """Stored documents whose key comes again."""
+    """The stored documents whose key comes again."""
     held = known.where("standing <> 'superseded'")
     if not has_keys:
         return held.limit(0)
@@ -136,7 +136,7 @@ def _superseded(known: DataFrame, new: DataFrame, has_keys: bool) -> DataFrame:
 
 
 def _with_first(job: Job, came: DataFrame) -> Job:
-    """Where new documents begin; where there is none, behind all."""
+    """The job with the rank of the first new document; with the highest rank, if there are no new documents."""
     from pyspark.sql import functions as F
 
     first = came.agg(F.min("rank").alias("first")).collect()[0]["first"]
@@ -150,8 +150,7 @@ def _told(name: str, offset: int) -> str:
 
 
 def _changed(told: DataFrame, known: DataFrame, superseded: DataFrame) -> DataFrame:
-    """Stored documents of another standing than before, or of another witness: such a one is new, as long as all others
-    stand as before."""
+    """The stored documents with another standing than before, or with a new document as witness."""
     before = known.selectExpr("order", "standing AS before")
     changed = told.join(before, "order").where("standing <> before OR NOT witness_is_stored").select(*names(_CHANGED))
     gone = superseded.selectExpr(*filled(

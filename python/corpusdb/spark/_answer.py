@@ -1,4 +1,4 @@
-"""From what was decided about texts to the answer for every document."""
+"""Turns the decisions about texts into an answer for every document."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ RESULT = (
     "witness_order long, jaccard double, shared long, removed_shingles long, witness_shingles long, cluster string"
 )
 _REPEATED = "what string, value string, times long"
-#: What was decided about a leader, by the names that it has beside the columns of a document.
+#: The decision about a leader, by the names of its columns beside those of a document.
 _OUTCOME = "o_witness binary, o_shared long, o_removed_shingles long, o_witness_shingles long, o_jaccard double"
 
 
 def refuse_repeated(stages: Stages, prints: DataFrame, *, has_keys: bool) -> None:
-    """Documents of one place, or of one key, cannot be told apart."""
+    """Raises an error if two documents have the same order, or the same source and key."""
     from corpusdb.errors import BadInput
 
     def repeated() -> DataFrame:
@@ -37,13 +37,13 @@ def refuse_repeated(stages: Stages, prints: DataFrame, *, has_keys: bool) -> Non
     for row in stages.keep("repeated", _REPEATED, repeated).collect():
         value = row["value"] if row["what"] == "order" else repr(row["value"])
         raise BadInput(
-            f"{row['times']} documents have the {row['what']} {value}: each must have its own; where a document came "
-            "several times, keep the last one before, and remove the checkpoint"
+            f"{row['times']} documents have the {row['what']} {value}, but each needs its own: of repeated documents "
+            "keep only the last one, and delete the checkpoint"
         )
 
 
 def groups(prints: DataFrame, is_near: bool) -> DataFrame:
-    """Each text with the best-ranked document that has it; texts without tokens are in no group where similarity counts."""
+    """Each text with the best-ranked document that has it. In modes that compare texts, empty texts have no group."""
     from pyspark.sql import functions as F
 
     eligible = prints.where("tokens > 0") if is_near else prints
@@ -51,12 +51,12 @@ def groups(prints: DataFrame, is_near: bool) -> DataFrame:
 
 
 def all_kept(prints: DataFrame) -> DataFrame:
-    """Mode `none`."""
+    """The answer in mode `none`."""
     return prints.selectExpr(*filled(RESULT, order="order", key="key", source="source", standing="'kept'", cluster="key"))
 
 
 def answered(prints: DataFrame, groups: DataFrame, outcomes: DataFrame | None) -> DataFrame:
-    """Documents of equal text follow the best-ranked of them: to it when it is kept, else to its witness."""
+    """Gives documents with equal texts the witness: the best-ranked of them if it is kept, else its witness."""
     led = prints.select("order", "key", "source", "rank", "raw_hash", "text_hash", "tokens", "shingles")
     led = led.join(groups, "text_hash", "left")
     if outcomes is None:

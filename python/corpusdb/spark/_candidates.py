@@ -1,4 +1,4 @@
-"""Which documents are compared: band keys shuffled alone, and pairs of buckets without a crowded one being squared."""
+"""Finds the pairs to compare. Only band keys are shuffled, and crowded buckets do not give all their pairs."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
     "links", "of_new", "other_pairs", "seats",
 ]
 
-#: Members up to which all pairs of a bucket are named at once, and beyond which a bucket is crowded.
+#: A bucket with up to FEW members gives all its pairs at once; one with more than CROWDED members is crowded.
 FEW, CROWDED = 8, 64
 _SEVERAL = f"members > {FEW} AND members <= {CROWDED}"
 
@@ -26,14 +26,14 @@ _SEATS = "bucket binary, rank binary, live boolean, bound binary, cluster binary
 
 
 def of_new(rows: DataFrame, column: str, job: Job) -> DataFrame:
-    """The rows whose document, by the rank in a column, is not one of those that are settled."""
+    """The rows whose document is not settled yet, by the rank in a column."""
     from pyspark.sql import functions as F
 
     return rows if job.first_new is None else rows.where(F.col(column) >= F.lit(bytearray(job.first_new)))
 
 
 def buckets(leaders: DataFrame, job: Job) -> DataFrame:
-    """Members of buckets that have two or more, one of them not settled; only keys and ranks are shuffled."""
+    """The members of buckets with two or more members, one of them not settled. Only keys and ranks are shuffled."""
     from pyspark.sql import functions as F
 
     found = leaders.where("bands IS NOT NULL").select("rank", "bands")
@@ -44,7 +44,7 @@ def buckets(leaders: DataFrame, job: Job) -> DataFrame:
 
 
 def links(members: DataFrame) -> DataFrame:
-    """Mode `lsh`: the best-ranked member of a bucket is linked to every other one."""
+    """Mode `lsh`: links the best-ranked member of a bucket to every other member."""
     from pyspark.sql import functions as F
 
     best = members.groupBy("bucket").agg(F.min("rank").alias("left"))
@@ -53,7 +53,7 @@ def links(members: DataFrame) -> DataFrame:
 
 
 def first_pairs(members: DataFrame) -> DataFrame:
-    """All pairs of small buckets, and of others that are not crowded the first member with every other one."""
+    """All pairs of small buckets. Other buckets that are not crowded give pairs of the first member with the others."""
     few = members.where(f"members <= {FEW}")
     left, right = few.selectExpr("bucket", "rank AS left"), few.selectExpr("bucket", "rank AS right")
     pairs = left.join(right, "bucket").where("left < right").select("left", "right")
@@ -61,7 +61,7 @@ def first_pairs(members: DataFrame) -> DataFrame:
 
 
 def left_out(members: DataFrame) -> DataFrame:
-    """Who has candidates that `first_pairs` leaves out: all but the first of buckets that are neither small nor crowded."""
+    """The documents with candidates that `first_pairs` leaves out."""
     from pyspark.sql import functions as F
 
     several = members.where(_SEVERAL)
@@ -70,7 +70,7 @@ def left_out(members: DataFrame) -> DataFrame:
 
 
 def other_pairs(members: DataFrame, state: DataFrame, is_transitive: bool) -> DataFrame:
-    """The pairs that `first_pairs` leaves out, where they still matter."""
+    """The pairs that `first_pairs` leaves out and that still matter."""
     known = members.where(_SEVERAL).select("bucket", "rank").join(state, "rank", "left")
     if is_transitive:
         left = known.selectExpr("bucket", "rank AS left", "coalesce(witness, rank) AS one")
@@ -84,7 +84,7 @@ def other_pairs(members: DataFrame, state: DataFrame, is_transitive: bool) -> Da
 
 
 def close_pairs(pairs: DataFrame, leaders: DataFrame, policy: InitOptions) -> DataFrame:
-    """The pairs whose sketches are close enough for their texts to be compared."""
+    """The pairs whose sketches are close enough to compare the texts."""
     sketches = leaders.where("sketch IS NOT NULL")
     pairs = pairs.join(sketches.selectExpr("rank AS left", "sketch AS left_sketch"), "left")
     pairs = pairs.join(sketches.selectExpr("rank AS right", "sketch AS right_sketch"), "right")
@@ -93,11 +93,11 @@ def close_pairs(pairs: DataFrame, leaders: DataFrame, policy: InitOptions) -> Da
 
 
 def seats(members: DataFrame, leaders: DataFrame, state: DataFrame, job: Job) -> DataFrame:
-    """Members of crowded buckets with their sketches and what is known of them so far.
+    """The members of crowded buckets with their sketches and their present state.
 
-    `state` has `rank`, `standing` and `witness` of those about whom something is known. In the transitive modes everyone
-    looks for others until all of a bucket are connected; else only those that may be kept are compared with those behind
-    them, and those that are removed look for a better witness.
+    `state` has `rank`, `standing` and `witness` of documents with a known state. In the transitive modes every member
+    is compared with others until all members of a bucket are connected. In other modes members that may be kept are
+    compared with the members behind them, and removed members with better-ranked witnesses.
     """
     from pyspark.sql import functions as F
 
@@ -111,7 +111,7 @@ def seats(members: DataFrame, leaders: DataFrame, state: DataFrame, job: Job) ->
         live = "coalesce(standing, 'kept') = 'kept'"
         found = found.selectExpr(*filled(_SEATS, bucket="bucket", rank="rank", live=live, bound="witness"))
         if job.first_new is not None:
-            # Nothing is of interest to those that are settled: nobody has a better rank than this.
+            # No member matters to a settled one: no rank is better than the lowest bytes.
             is_settled = F.col("rank") < F.lit(bytearray(job.first_new))
             nobody = F.lit(bytearray(len(job.first_new)))
             found = found.withColumn("bound", F.when(is_settled, nobody).otherwise(F.col("bound")))
@@ -120,13 +120,15 @@ def seats(members: DataFrame, leaders: DataFrame, state: DataFrame, job: Job) ->
 
 
 def crowded_pairs(found: DataFrame, policy: InitOptions, most: int, parts: int) -> DataFrame:
-    """The close pairs of the first `most` live members of each crowded bucket, and, without a right side, who is open."""
+    """The close pairs of the first `most` live members of crowded buckets. Rows without `right` are open members."""
     return found.repartition(parts, "bucket").mapInArrow(_tasks.near(policy, most), PAIRS)
 
 
 def crowded_edges(found: DataFrame, opened: DataFrame, leaders: DataFrame, texts: DataFrame, most: int, job: Job) -> DataFrame:
-    """As `crowded_pairs`, by the texts of members, of buckets in which somebody is open after the round before: similar
-    pairs, and, without a right side, who is open now."""
+    """Like `crowded_pairs`, but compares texts, and only in buckets with members that were open after the last round.
+
+    The rows are similar pairs; rows without `right` are members that are open now.
+    """
     waiting = opened.select("rank").distinct().selectExpr("rank", "true AS waits")
     found = found.join(waiting, "rank", "left").where("live OR waits")
     still = found.where("waits").select("bucket").distinct()

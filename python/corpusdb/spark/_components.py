@@ -1,4 +1,4 @@
-"""Connected components in DataFrame code: within each task first, then by large and small stars until nothing changes."""
+"""Connected components with DataFrames: within each task first, then by large and small stars until nothing changes."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _STARS = "left binary, right binary"
 
 
 def components(stages: Stages, name: str, pairs: DataFrame, count: int, most: int) -> DataFrame:
-    """Every node of the pairs `left` and `right` with its component, the best rank of it.
+    """Every node of the pairs `left` and `right` with its component: the best rank in it.
 
-    At most `most` pairs are looked at by one task. Where there are more, each task contracts its own to stars, and these
-    go through rounds: a large star links every neighbour of better rank to the best one, a small star those of worse
-    rank. Both leave what is connected as it is, and the rounds end when every node is linked to one root that is linked to
-    none.
+    One task handles up to `most` pairs. If there are more, each task contracts its own pairs to stars, and these go
+    through rounds. A large star links the worse-ranked neighbours of a node to its best neighbour; a small star links a
+    node and its better-ranked neighbours to the best of these. Both keep the components as they are. The rounds end
+    when every node is linked to one root, and no root is linked to another.
     """
     if count <= most:
         one = pairs.select("left", "right").coalesce(1)
@@ -37,7 +37,7 @@ def components(stages: Stages, name: str, pairs: DataFrame, count: int, most: in
 
 
 def _contracted(pairs: DataFrame) -> DataFrame:
-    """Each task's pairs as stars: a node, and the root it reaches within the task."""
+    """The pairs of each task as stars: each node with the root that it reaches within the task."""
     found = pairs.select("left", "right").mapInArrow(_tasks.components(), _NAMED)
     return found.where("node <> component").selectExpr("node AS left", "component AS right").distinct()
 
@@ -49,10 +49,10 @@ def _round(stars: DataFrame) -> DataFrame:
     both = stars.unionByName(stars.selectExpr("right AS left", "left AS right"))
     best = both.groupBy("left").agg(F.min("right").alias("best"))
     best = best.selectExpr("left AS node", "least(left, best) AS best")
-    # Large star: of each node's neighbours those of worse rank than it go to the best one.
+    # Large star: the neighbours of a node with a worse rank than the node go to its best neighbour.
     large = both.join(best, both.left == best.node).where("right > node")
     large = large.selectExpr("right AS left", "best AS right").where("left <> right").distinct()
-    # Small star: a node and its neighbours of better rank go to the best of these.
+    # Small star: a node and its better-ranked neighbours go to the best of these.
     least = large.groupBy("left").agg(F.min("right").alias("best"))
     named = least.selectExpr("left AS node", "best")
     small = large.join(named, large.left == named.node).selectExpr("right AS left", "best AS right")
@@ -61,7 +61,7 @@ def _round(stars: DataFrame) -> DataFrame:
 
 
 def _is_settled(stars: DataFrame) -> bool:
-    """Whether every node has one root, and no root has one."""
+    """Whether every node has one root, and no root has a root itself."""
     from pyspark.sql import functions as F
 
     many = stars.groupBy("left").agg(F.count("*").alias("roots")).where("roots > 1")

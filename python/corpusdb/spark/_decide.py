@@ -1,4 +1,4 @@
-"""What stays: whole components decided by one task each, and those too large for one by rounds over ranks."""
+"""Decides components: each by one task, or in rounds over ranks if it is too large for one task."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["decided"]
 def decided(
     stages: Stages, name: str, edges: DataFrame, count: int, leaders: DataFrame, opened: DataFrame, job: Job
 ) -> DataFrame:
-    """The outcome of every document that an edge names or that is open; none of a standing where that is not known yet."""
+    """The outcome of every document that has an edge or is open. The standing is null while it is not known yet."""
     named = components(stages, name, edges, count, job.task_rows)
     if job.is_transitive:
         return stages.keep(f"{name}-outcomes", OUTCOMES, lambda: _best(named, edges))
@@ -39,22 +39,22 @@ def decided(
     if is_split:
         large_nodes, large_edges = nodes.join(large, "component"), placed.join(large, "component")
         made = made.unionByName(by_rounds(stages, name, large_nodes, large_edges, leaders, job))
-    # Who is open and has no edge yet may still get one.
+    # An open document without an edge may still get one.
     alone = is_open.join(named.selectExpr("node AS rank"), "rank", "left_anti")
     made = made.unionByName(alone.selectExpr(*filled(OUTCOMES, rank="rank")))
     return stages.keep(f"{name}-outcomes", OUTCOMES, lambda: made)
 
 
 def _best(named: DataFrame, edges: DataFrame) -> DataFrame:
-    """The transitive modes: the best of a component is kept, and the others have it as their witness."""
+    """In the transitive modes the best document of a component is kept, and is the witness of all others."""
     links = edges.selectExpr(
         "right AS node", "left AS component", "shared", "right_shingles AS removed_shingles",
         "left_shingles AS witness_shingles", "jaccard",
     )
     told = named.where("node <> component").join(links, ["node", "component"], "left")
     removed = told.selectExpr(*filled(
-        OUTCOMES, rank="node", standing="'near'", witness="component", shared="shared", removed_shingles="removed_shingles",
-        witness_shingles="witness_shingles", jaccard="jaccard",
+        OUTCOMES, rank="node", standing="'near'", witness="component", shared="shared",
+        removed_shingles="removed_shingles", witness_shingles="witness_shingles", jaccard="jaccard",
     ))
     kept = named.where("node = component").selectExpr(*filled(OUTCOMES, rank="node", standing="'kept'"))
     return removed.unionByName(kept)

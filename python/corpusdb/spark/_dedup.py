@@ -1,4 +1,4 @@
-"""A frame of documents, decided as one corpus would decide them."""
+"""Decides the documents of a frame as one corpus would."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ __all__ = ["Deduplicated", "dedup"]
 
 @dataclass(frozen=True)
 class Deduplicated:
-    """What a job came to."""
+    """The decisions of a job."""
 
     #: One row a document: `order`, `key`, `source`, `standing`, `kind`, `witness` (its key), `witness_source`,
-    #: `witness_order`, `jaccard`, `shared`, `removed_shingles`, `witness_shingles` and `cluster` (the key of what is kept).
+    #: `witness_order`, `jaccard`, `shared`, `removed_shingles`, `witness_shingles` and `cluster` (key of the kept
+    #: document).
     rows: DataFrame
-    #: What was made, in order, with the rows of each.
+    #: The stages of the job in order, with their numbers of rows.
     stages: list[Stage]
-    #: Members of the largest buckets, largest first: where work gathers in few tasks.
+    #: The numbers of members of the largest buckets, largest first. Large buckets make single tasks slow.
     largest_buckets: list[int]
 
 
@@ -41,17 +42,17 @@ def dedup(
     source: str | None = None,
     task_rows: int = 2_000_000,
 ) -> Deduplicated:
-    """Decides every document of a frame as one corpus would that ingested them in the order of a column.
+    """Decides every document of a frame, as one corpus would that ingested them in the order of a column.
 
-    `policy` has the words of `corpusdb.create`. `order` names a column of distinct whole numbers from 0 on: the smaller
-    one came first. `key` names what documents are called in the answer (else their order), `source` where they are from;
-    a keep order `field:NAME` looks at the column NAME. No two documents of a source may have one key: keep the last of
-    each before.
+    `policy` has the options of `corpusdb.create`. `order` names a column of distinct whole numbers from 0 on: the
+    document with the smaller number came first. `key` names the column of keys (default: the order), `source` the
+    column of sources. A keep order `field:NAME` uses the column NAME. Two documents of a source must not have the same
+    key: keep only the last one beforehand.
 
-    Every stage is kept as Parquet below `checkpoint`, a directory that program and tasks reach. A job that was stopped
-    goes on behind its last whole stage when it is called again with the same frame and settings.
+    Every stage is stored as Parquet below `checkpoint`, a directory that the program and its tasks can access. Call a
+    stopped job again with the same frame and settings, and it continues after its last complete stage.
 
-    At most `task_rows` rows of pairs are gathered by one task; components of more are decided by rounds.
+    One task gathers at most `task_rows` rows of pairs. Larger components are decided in rounds.
     """
     stages, job = begun(df, policy, checkpoint, task_rows, source, of="dedup")
     named = selected(df, job, text=text, key=key, source=source, order=order)

@@ -1,4 +1,4 @@
-"""Whether a cluster can run a job: what its tasks and its program have, and the way out where that does not fit."""
+"""Checks whether a cluster can run a job: what its program and its tasks have, and what to change."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ if TYPE_CHECKING:
 
 __all__ = ["Finding", "Seen", "doctor", "judged", "seen"]
 
-#: Rows that a probing task is given: more than a batch that an engine makes unasked.
+#: Rows for each probing task: more than an engine puts into a batch by default.
 _ROWS = 40_000
-#: Bytes up to which a batch of texts of 10 KB is no burden to a task.
+#: The most bytes of a batch of texts of 10 KB that a task can hold without trouble.
 _BATCH = 256 << 20
 _SETTINGS = ("spark.sql.execution.arrow.maxRecordsPerBatch", "spark.sql.execution.arrow.maxBytesPerBatch", "spark.task.cpus")
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One line of what was found."""
+    """One finding: a line of the output."""
 
-    #: What was looked at.
+    #: What was checked.
     what: str
-    #: What it is.
+    #: What was found.
     found: str
-    #: What to do; none where it is well.
+    #: What to change; None if nothing.
     way_out: str | None = None
 
     def __str__(self) -> str:
@@ -40,34 +40,35 @@ class Finding:
 
 @dataclass(frozen=True)
 class Seen:
-    """What was seen of a cluster."""
+    """The observations that findings are made from."""
 
-    #: Of the program: `python`, `corpusdb`, `signature`, `pyarrow`.
+    #: Versions in the program: `python`, `corpusdb`, `signature`, `pyarrow`.
     program: dict[str, str]
-    #: Of each probing task the same, with `host`, `rows` (of its largest batch), `cores`, `threads` and, where a package
+    #: The same for each probing task, with `host`, `rows` (of its largest batch), `cores`, `threads` and, if a package
     #: does not load, `missing`.
     tasks: list[dict[str, str]]
     #: The engine and its version.
     engine: str
-    #: The version of Java, where there is one.
+    #: The version of Java; None without Java.
     java: str | None = None
-    #: Settings of the session that count, where they are known.
+    #: Settings of the session that matter here, if known.
     settings: dict[str, str] = field(default_factory=dict)
-    #: Why tasks did not run, if they did not.
+    #: Why tasks did not run; None if they ran.
     failure: str | None = None
 
 
 def doctor(spark: SparkSession, tasks: int = 8) -> list[Finding]:
-    """Looks at a cluster with so many probing tasks: one finding a line, each with the way out where something does not fit.
+    """Checks a cluster by `tasks` probing tasks. A finding with a problem says what to change.
 
-    It names the engine, Java, the Python and the packages of tasks beside those of the program, the version of the
-    fingerprints, the sizes of Arrow batches and the threads of a task. `python -m corpusdb.spark doctor` prints the same.
+    The findings are about the engine, Java, Python and the packages of the tasks (compared with the program), the
+    version of the fingerprints, the sizes of Arrow batches, and the threads of a task. `python -m corpusdb.spark
+    doctor` prints them.
     """
     return judged(seen(spark, tasks))
 
 
 def seen(spark: SparkSession, tasks: int) -> Seen:
-    """What the program sees of itself, of the session, and through tasks of the workers."""
+    """Collects versions and settings of the program, of the session, and, by tasks, of the workers."""
     import pyarrow
 
     program = {
@@ -83,7 +84,7 @@ def seen(spark: SparkSession, tasks: int) -> Seen:
     try:
         rows = spark.range(0, tasks * _ROWS, 1, tasks).mapInArrow(_probe(), "told map<string, string>").collect()
         found = [dict(row["told"]) for row in rows]
-    except Exception as error:  # Each engine tells in its own way why no task runs.
+    except Exception as error:  # Each engine raises its own exceptions if no task runs.
         failure = next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
     return Seen(program, found, engine, java, settings, failure)
 
@@ -91,20 +92,20 @@ def seen(spark: SparkSession, tasks: int) -> Seen:
 def _asked(spark: SparkSession, query: str) -> str | None:
     try:
         return str(spark.sql(query).collect()[0]["answer"])
-    except Exception:  # A function that an engine does not have; each says so in its own way.
+    except Exception:  # The engine does not have the function; each raises its own exceptions.
         return None
 
 
 def _setting(spark: SparkSession, name: str) -> str | None:
     try:
         return str(spark.conf.get(name))
-    except Exception:  # A setting that a server does not know; each says so in its own way.
+    except Exception:  # The server does not know the setting; each raises its own exceptions.
         return None
 
 
 def _probe() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """The task. It stands within a function, and names nothing beside it, so that it is sent whole: to tasks that may not
-    have this package."""
+    """The probing task. It is an inner function without references to this module, so that it is pickled by value and
+    runs on workers without this package."""
 
     def task(batches: Iterator[Any]) -> Iterator[Any]:
         import os
@@ -131,19 +132,20 @@ def _probe() -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 
 def judged(seen: Seen) -> list[Finding]:
-    """What is well, and what is not, with the way out."""
+    """Turns observations into findings."""
     return [_engine(seen), *_java(seen), *_tasks(seen)]
 
 
 def _engine(seen: Seen) -> Finding:
     if seen.engine.startswith("Spark ") and _number(seen.engine.split()[1]) < (3, 5):
-        return Finding("engine", seen.engine, "mapInArrow over binary columns is tested from 4 on, and 3.5 has it: take 3.5 or newer")
+        way_out = "mapInArrow over binary columns needs 3.5: install 3.5 or newer (tested from 4 on)"
+        return Finding("engine", seen.engine, way_out)
     return Finding("engine", seen.engine)
 
 
 def _java(seen: Seen) -> list[Finding]:
     if seen.java is None:
-        return [Finding("Java", "none that answers, and none is needed")] if seen.engine.startswith("Sail") else []
+        return [Finding("Java", "not found, and not needed")] if seen.engine.startswith("Sail") else []
     if seen.engine.startswith("Spark 4") and _number(seen.java) < (17,):
         return [Finding("Java", seen.java, "Spark 4 needs 17 or newer: set JAVA_HOME on every machine")]
     return [Finding("Java", seen.java)]
@@ -152,7 +154,7 @@ def _java(seen: Seen) -> list[Finding]:
 def _tasks(seen: Seen) -> list[Finding]:
     if seen.failure is not None or not seen.tasks:
         way_out = (
-            "tasks need the Python of the program to the minor version, with pyarrow: set PYSPARK_PYTHON (or "
+            "tasks need the same minor version of Python as the program, with pyarrow: set PYSPARK_PYTHON (or "
             "spark.pyspark.python) to an environment that every worker has"
         )
         return [Finding("tasks", seen.failure or "none answered", way_out)]
@@ -160,7 +162,8 @@ def _tasks(seen: Seen) -> list[Finding]:
         Finding("tasks", f"{len(seen.tasks)} answered, of {', '.join(_different(seen.tasks, 'host'))}"),
         _same(seen, "python", "Python", 2, "set PYSPARK_PYTHON (or spark.pyspark.python) to that of the program"),
         _package(seen),
-        _same(seen, "signature", "version of the fingerprints", 1, "those of two cannot be compared: install one corpusdb everywhere"),
+        _same(seen, "signature", "version of the fingerprints", 1,
+              "two versions cannot be compared: install one version of corpusdb everywhere"),
         _same(seen, "pyarrow", "pyarrow", 1, "install one major version everywhere"),
         _batches(seen),
         _threads(seen),
@@ -177,7 +180,7 @@ def _package(seen: Seen) -> Finding:
 
 
 def _same(seen: Seen, name: str, what: str, parts: int, way_out: str) -> Finding:
-    """Whether tasks have what the program has, to so many parts of a version."""
+    """Compares the first `parts` parts of a version between the tasks and the program."""
     own, theirs = seen.program[name], _different(seen.tasks, name)
     if all(other.split(".")[:parts] == own.split(".")[:parts] for other in theirs):
         return Finding(what, ", ".join(theirs or [own]))
@@ -185,13 +188,15 @@ def _same(seen: Seen, name: str, what: str, parts: int, way_out: str) -> Finding
 
 
 def _batches(seen: Seen) -> Finding:
-    """A task holds a batch of texts, and what comes of it, in memory."""
+    """A task has a batch of texts, and its results, in memory."""
     rows = max(int(task["rows"]) for task in seen.tasks)
     limit = seen.settings.get("spark.sql.execution.arrow.maxBytesPerBatch")
-    found = f"up to {rows:,} rows, which of texts of 10 KB are {rows * 10_000 >> 20} MiB" + (f"; at most {limit}" if limit else "")
+    size = f"{rows * 10_000 >> 20} MiB"
+    found = f"up to {rows:,} rows; with texts of 10 KB, {size}" + (f"; at most {limit}" if limit else "")
     if rows * 10_000 <= _BATCH or limit:
         return Finding("Arrow batches", found)
-    return Finding("Arrow batches", found, "set spark.sql.execution.arrow.maxRecordsPerBatch to 2000, less where texts are longer")
+    way_out = "set spark.sql.execution.arrow.maxRecordsPerBatch to 2000, or lower if texts are longer"
+    return Finding("Arrow batches", found, way_out)
 
 
 def _threads(seen: Seen) -> Finding:
@@ -208,7 +213,7 @@ def _different(tasks: Iterable[dict[str, str]], name: str) -> list[str]:
 
 
 def _number(version: str) -> tuple[int, ...]:
-    """The leading numbers of a version; Java before 9 calls itself 1.8."""
+    """The leading numbers of a version. Java 8 calls itself 1.8."""
     parts = version.removeprefix("1.").split(".") if version.startswith("1.8") else version.split(".")
     numbers = []
     for part in parts[:2]:

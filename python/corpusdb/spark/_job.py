@@ -1,4 +1,4 @@
-"""What every part of a job knows, and the rows that its parts hand to one another."""
+"""The settings of a job, and the schemas of the rows that its parts exchange."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from corpusdb._options import InitOptions
 
 __all__ = ["EDGES", "PAIRS", "PRINTS", "VERIFIED", "Job"]
 
-#: What is compared of a document, and what it is called.
+#: The fingerprint of a document, with its key, source and order.
 PRINTS = (
     "key string, source string, order long, rank binary, raw_hash binary, text_hash binary, tokens long, shingles long, "
     "chars long, sketch binary, bands binary"
 )
 #: Two documents by rank, the better one first.
 PAIRS = "left binary, right binary"
-#: Such a pair whose texts were compared.
+#: A pair whose texts were compared.
 EDGES = f"{PAIRS}, shared long, left_shingles long, right_shingles long, jaccard double"
-#: The same, and whether they are similar enough.
+#: The same, and whether the pair reaches the threshold.
 VERIFIED = f"{EDGES}, similar boolean"
 
 
@@ -30,12 +30,12 @@ class Job:
     keep: str
     task_rows: int
     partitions: int
-    #: Documents of better rank are kept, whatever comes, and known not to be similar to each other.
+    #: The rank of the first new document. Better-ranked documents stay kept, and are known not to be similar.
     first_new: bytes | None = None
 
     @property
     def number(self) -> str | None:
-        """The column that the keep order looks at."""
+        """The column that the keep order uses."""
         return self.keep.removeprefix("field:") if self.keep.startswith("field:") else None
 
     @property
@@ -47,5 +47,5 @@ class Job:
         return self.mode not in ("none", "exact")
 
     def parts(self, rows: int) -> int:
-        """Partitions for so many rows, so that no task gathers more than it may."""
+        """The number of partitions for `rows` rows, so that no task gathers more than `task_rows`."""
         return max(self.partitions, -(-rows // self.task_rows))

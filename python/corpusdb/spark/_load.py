@@ -1,4 +1,4 @@
-"""What was decided on a cluster, written so that a corpus loads it: documents with their decisions, and what made them."""
+"""Writes documents with the decisions of a cluster, in a form that a corpus loads."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ if TYPE_CHECKING:
 
 __all__ = ["DECISIONS", "write_load"]
 
-#: The layouts that this release writes and reads: with the second one stored documents stand otherwise.
+#: The layouts that this release writes and reads. The second one also changes the standing of stored documents.
 FORMAT, FORMAT_OF_CHANGES = 1, 2
 
-#: Modes in which a load leaves stored documents as they are.
+#: Modes in which a load cannot change stored documents.
 TRANSITIVE = ("components", "lsh")
 
-#: Stored documents in one file, about.
+#: About how many changed stored documents are in one file.
 CHANGED_ROWS = 1_000_000
 
-#: Directories of shards have five digits.
+#: The most shards: their directories have five digits.
 MOST_SHARDS = 10_000
 
-#: Columns with what was decided; all others are of the document.
+#: The columns with decisions; all others belong to the document.
 DECISIONS = (
     "_order", "_standing", "_kind", "_witness", "_witness_source", "_witness_id", "_jaccard", "_shared", "_removed_shingles",
     "_witness_shingles", "_cluster",
@@ -53,24 +53,26 @@ def write_load(
     part_rows: int = 100_000,
     shards: int | None = None,
 ) -> None:
-    """Writes the documents of a frame with what was decided about them, for `corpusdb bulk-load` or `Writer.bulk_load`.
+    """Writes the documents of a frame with their decisions, for `corpusdb bulk-load` or `Writer.bulk_load`.
 
-    Frame, policy, `order`, `text`, `key` and `source` are those that `dedup` or `against` was given. All other columns of
-    the frame become fields of the documents; the column of the order does not. `source_name` is the source of documents
-    where no column names it. `tokenizers` names, by their hashes, those that the corpus must have
-    (`corpus.tokenizers.show(name).hash`). Of these `ids` names those whose token ids are in the frame, by the columns
-    that `encode` made: they are not made again.
+    `df`, `policy`, `order`, `text`, `key` and `source` are the same as in the call of `dedup` or `against`. All other
+    columns of the frame, except the one of the order, become fields of the documents. `source_name` is the source of
+    documents without a source column. `tokenizers` maps the names of the tokenizers that the corpus must have to their
+    hashes (`corpus.tokenizers.show(name).hash`). `ids` maps names of these tokenizers to the columns that `encode`
+    made: the load stores these token ids instead of computing them.
 
-    `directory` is one that program and tasks reach; it must be new. Its files have about `part_rows` documents each. The
-    manifest is written last: without it a directory is not whole. The layout is on the page `docs/reference/loads.md`.
+    `directory` must be new, and accessible to the program and its tasks. Its files have about `part_rows` documents
+    each. The manifest is written last: a directory without it is not complete. `docs/reference/loads.md` describes the
+    layout.
 
-    With `shards` the documents are parted among as many corpora, by a hash of source and key of the kept document that
-    they are or that they are removed for, so that no witness is in another corpus; each loads its own
-    (`corpusdb bulk-load crawl-3 DIRECTORY --shard 3`), and `corpusdb epoch plan --shards` plans over all of them.
+    `shards` divides the documents among as many corpora. The shard is a hash of source and key of the kept document, or
+    for a removed document of its witness: so a document and its witness are in the same corpus. Each corpus loads its
+    own shard (`corpusdb bulk-load crawl-3 DIRECTORY --shard 3`), and `corpusdb epoch plan --shards` plans over all of
+    them.
 
-    What `against` answered is loaded into the corpus that it was decided against, as it was then, and what it says of
-    stored documents (`changed`) comes along. In modes `components` and `lsh` a load cannot make stored documents stand
-    otherwise: where `changed` has rows, `corpusdb.BadInput` is raised, and the new documents are to be ingested instead.
+    The answer of `against`, with its changes of stored documents (`changed`), is loaded into the corpus that it was
+    decided against, which must not have changed since. In modes `components` and `lsh` a load cannot change stored
+    documents: if `changed` has rows, it raises `corpusdb.BadInput`; ingest the new documents instead.
     """
     from pyspark.sql import functions as F
 
@@ -78,27 +80,29 @@ def write_load(
     from corpusdb.errors import BadInput
 
     if shards is not None and not 1 <= shards <= MOST_SHARDS:
-        raise BadInput(f"{shards} shards are none: their number is from 1 to {MOST_SHARDS}")
+        raise BadInput(f"shards must be between 1 and {MOST_SHARDS}, got {shards}")
     made = _native.policy_json(keyword_json(**(policy or {})))
     settings: dict[str, Any] = json.loads(made)
     changed = 0
     if isinstance(done, Compared):
         if shards is not None:
-            raise BadInput("what was decided against a corpus is loaded into that corpus, and is not parted into shards")
+            raise BadInput("documents decided against a corpus are loaded into that corpus: leave shards out")
         changed = done.changed.count()
         mode = settings["mode"]
         if changed and mode in TRANSITIVE:
             raise BadInput(
-                f"{changed} stored documents stand otherwise because of the new ones (`changed`), which a load cannot make them "
-                f"in mode {mode!r}: ingest the new documents; where all of these are `superseded`, those whose keys the corpus "
-                "has are enough, and the others can be decided again and loaded"
+                f"the new documents change {changed} stored ones (`changed`), which a load cannot do in mode {mode!r}: "
+                "ingest the new documents instead; if all changes are `superseded`, ingest only the documents whose "
+                "keys the corpus has, then decide the others again and load them"
             )
         if done.rows.where("source IS NULL").limit(1).count():
-            raise BadInput("a new document names no source, so that it was compared with none of the source that it would have")
+            raise BadInput(
+                "a new document has no source, so it was not compared within one: set the source of every document"
+            )
     directory = os.fspath(directory).rstrip("/")
     ids, hashes = dict(ids or {}), dict(tokenizers or {})
     if absent := sorted(ids.keys() - hashes.keys()):
-        raise BadInput(f"the token ids of {absent[0]!r} come without its hash: name it among `tokenizers`")
+        raise BadInput(f"`ids` has the tokenizer {absent[0]!r}, but `tokenizers` does not: add it with its hash")
     if wrong := sorted(column for column in ids.values() if column not in df.columns or list(ids.values()).count(column) > 1):
         raise BadInput(f"`ids` names the column {wrong[0]!r}, which the frame does not have, or names it twice")
     lists = {column: f"_ids_{number}" for number, column in enumerate(ids.values())}
@@ -110,7 +114,7 @@ def write_load(
     decisions = _decisions(done, source_name if source is not None else None)
     if shards is not None:
         if decisions.where("_key IS NULL").limit(1).count():
-            raise BadInput("a document has no key, by which documents are parted into shards")
+            raise BadInput("a document has no key: shards need the key of every document")
         decisions = decisions.withColumn("shard", _shard(shards, source_name, source is not None))
         found = {int(row["shard"]): int(row["count"]) for row in decisions.groupBy("shard").count().collect()}
     decided = documents.join(decisions.drop("_key", "_source"), "_order")
@@ -146,7 +150,7 @@ def write_load(
 def _documents(
     df: DataFrame, text: str, key: str | None, source: str | None, order: str, lists: Mapping[str, str], in_shards: bool
 ) -> DataFrame:
-    """The columns of documents by the names that they have in a load; `lists` has those of columns with token ids."""
+    """The columns of documents, by their names in a load. `lists` has the names of columns with token ids."""
     from pyspark.sql import functions as F
 
     from corpusdb.errors import BadInput
@@ -157,11 +161,11 @@ def _documents(
     taken = {name for name in (text, key, source, order, *lists) if name is not None}
     reserved = {"text", "key", "source", "part", *DECISIONS, *(["shard"] if in_shards else [])}
     others = [name for name in df.columns if name not in taken]
-    # Names of columns differ by more than their case, as Spark sees them.
+    # Spark ignores the case of column names.
     wrong = sorted(name for name in others if name.lower() in reserved or name.lower().startswith("_ids"))
     if wrong:
         raise BadInput(
-            f"the frame has a column {wrong[0]!r}, which means something else in a load: give it another name, or drop it"
+            f"the frame has a column {wrong[0]!r}, a name that is reserved in a load: rename the column, or drop it"
         )
     columns.extend(F.col(f"`{name}`") for name in others)
     columns.extend(F.col(f"`{name}`").cast("array<int>").alias(to) for name, to in lists.items())
@@ -172,20 +176,21 @@ def _decisions(done: Deduplicated | Compared, source_name: str | None) -> DataFr
     """The columns of decisions."""
     from pyspark.sql import functions as F
 
-    # By key and source a document's shard is told; they are among its own columns too, and these go before it is written.
+    # Key and source choose the shard. They are also among the document's own columns, so they are dropped before
+    # writing.
     others = [F.col(name).alias(f"_{name}") for name in ("order", "cluster", "key", "source")]
     return done.rows.select(*others, *_standing(isinstance(done, Compared), source_name))
 
 
 def _changed(done: Compared, source_name: str | None) -> DataFrame:
-    """Stored documents that stand otherwise, by their numbers."""
+    """The changed stored documents, by their ids."""
     from pyspark.sql import functions as F
 
     return done.changed.select(F.col("order").alias("id"), "key", "source", *_standing(True, source_name))
 
 
 def _standing(is_against: bool, source_name: str | None) -> list[Column]:
-    """The columns of a standing. A witness without a source has that name; without one documents have no sources."""
+    """The columns of a standing. `source_name` is the source of witnesses without one; None if there are no sources."""
     from pyspark.sql import functions as F
 
     named = [F.col(name).alias(f"_{name}") for name in ("standing", "kind", "witness")]
@@ -201,8 +206,8 @@ def _standing(is_against: bool, source_name: str | None) -> list[Column]:
 
 
 def _shard(shards: int, source_name: str, has_sources: bool) -> Column:
-    """The shard of a document: by the first 32 bits of MD5 over source, a zero byte and key of the kept document that it is
-    or that it is removed for."""
+    """The shard of a document: from the first 32 bits of MD5 over source, a zero byte and key of its witness, or of the
+    document itself if it has no witness."""
     from pyspark.sql import functions as F
 
     source = F.lit(source_name)

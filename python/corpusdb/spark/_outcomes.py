@@ -1,4 +1,4 @@
-"""From the leaders of texts to what became of them: candidates, exact overlaps, decisions, round by round."""
+"""Decides the leaders of texts: candidates, exact overlaps and decisions, in rounds."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ if TYPE_CHECKING:
 
 __all__ = ["outcomes_of"]
 
-#: By how much more of a crowded bucket is looked at from round to round.
+#: The factor by which each round reads more of a crowded bucket.
 _GROWTH = 16
-#: How many close pairs of crowded buckets beyond the similar ones, for each document of these, say that sketches do not
-#: tell texts apart.
+#: Sketches do not help if crowded buckets have more than this many close but dissimilar pairs for each of their
+#: documents. Texts are compared instead.
 _VAIN = 4
 _KNOWN = "rank binary, standing string, witness binary"
 
 
 def outcomes_of(stages: Stages, leaders: DataFrame, texts: DataFrame, job: Job) -> tuple[DataFrame, list[int]]:
-    """What became of the leaders that anything is similar to, and the sizes of the largest buckets."""
+    """The outcomes of the leaders with candidates, and the sizes of the largest buckets."""
     members = stages.keep("buckets", _candidates.BUCKETS, lambda: _candidates.buckets(leaders, job))
     sizes = members.select("bucket", "members").distinct().orderBy("members", ascending=False).limit(10).collect()
     largest = [int(row["members"]) for row in sizes]
@@ -39,21 +39,21 @@ def outcomes_of(stages: Stages, leaders: DataFrame, texts: DataFrame, job: Job) 
 
 
 def _linked(stages: Stages, leaders: DataFrame, members: DataFrame, job: Job) -> DataFrame:
-    """Mode `lsh`: who shares a bucket is similar, unseen."""
+    """In mode `lsh` documents that share a bucket are similar, without a comparison."""
     links = stages.keep("links", PAIRS, lambda: _candidates.links(members))
     edges = links.selectExpr(*filled(EDGES, left="left", right="right"))
     return decided(stages, "0", edges, stages.rows, leaders, leaders.select("rank").limit(0), job)
 
 
 class _Rounds:
-    """Pairs, edges and decisions; of crowded buckets ever more, until nobody is open whom it could matter to."""
+    """Finds pairs, edges and decisions in rounds. Each reads more of crowded buckets, until no document is open."""
 
     def __init__(self, stages: Stages, leaders: DataFrame, texts: DataFrame, members: DataFrame, job: Job) -> None:
         self._stages, self._leaders, self._texts, self._members, self._job = stages, leaders, texts, members, job
         self._checked: DataFrame | None = None
 
     def run(self, is_crowded: bool) -> DataFrame:
-        """The outcomes when nobody is open any more."""
+        """The outcomes, once no document is open any more."""
         nobody = self._leaders.select("rank").limit(0)
         known = nobody.selectExpr(*filled(_KNOWN, rank="rank"))
         edges: DataFrame | None = None
@@ -83,21 +83,21 @@ class _Rounds:
             known, number, most = outcomes.select(*names(_KNOWN)), number + 1, most * _GROWTH
 
     def _crowded(self) -> int:
-        """How many documents are in crowded buckets."""
+        """The number of documents in crowded buckets."""
         documents: int = self._members.where(f"members > {_candidates.CROWDED}").select("rank").distinct().count()
         return documents
 
     def _crowd_by_texts(self, number: int, most: int, opened: DataFrame, known: DataFrame) -> tuple[DataFrame, DataFrame]:
-        """Similar pairs of the first `most` of each crowded bucket in which somebody is open, and to whom those behind them
-        matter."""
+        """The similar pairs of the first `most` members of crowded buckets with open members, and the documents still
+        open."""
         seats = _candidates.seats(self._members, self._leaders, known, self._job)
         found = _candidates.crowded_edges(seats, opened, self._leaders, self._texts, most, self._job)
         crowd = self._stages.keep(f"crowd-texts-{number}", EDGES, lambda: found)
         return crowd.where("right IS NOT NULL"), crowd.where("right IS NULL").selectExpr("left AS rank")
 
     def _crowd(self, number: int, most: int, known: DataFrame) -> tuple[DataFrame, DataFrame, int]:
-        """Close pairs of the first `most` of each crowded bucket, to whom those behind them matter, and how many pairs
-        these are."""
+        """The close pairs of the first `most` members of crowded buckets, the documents that are still open, and the
+        number of pairs."""
         seats = _candidates.seats(self._members, self._leaders, known, self._job)
         crowd = self._stages.keep(
             f"crowd-{number}", PAIRS, lambda: _candidates.crowded_pairs(seats, self._job.policy, most, self._job.partitions)
@@ -109,7 +109,7 @@ class _Rounds:
         return pairs if self._checked is None else pairs.join(self._checked, names(PAIRS), "left_anti")
 
     def _similar(self, number: int, new: DataFrame) -> DataFrame:
-        """The pairs of a round that are similar enough; all of them count as checked from here on."""
+        """The similar pairs of a round. All pairs of the round count as checked afterwards."""
         pairs = self._stages.keep(f"pairs-{number}", PAIRS, lambda: new)
         self._checked = pairs if self._checked is None else self._checked.unionByName(pairs)
         verified = _verified(pairs, self._stages.rows, self._leaders, self._texts, self._job)
@@ -117,23 +117,23 @@ class _Rounds:
 
 
 def _verified(pairs: DataFrame, most: int, leaders: DataFrame, texts: DataFrame, job: Job) -> DataFrame:
-    """The exact overlap of each of at most so many pairs: texts are fetched for documents that are in one.
+    """The exact overlap of each pair. `most` is an upper bound of the number of pairs.
 
-    Where a task can hold the places of these documents, each gets them all, so that no text moves but theirs.
+    Only texts of documents in a pair are shuffled: if a task can hold the ranks of all of them, each task gets these.
     """
     from pyspark.sql import functions as F
 
     wanted = pairs.selectExpr("left AS rank").unionByName(pairs.selectExpr("right AS rank")).distinct()
     wanted = wanted.join(leaders.select("rank", "order"), "rank")
     wanted = (F.broadcast(wanted) if 2 * most <= job.task_rows else wanted).join(texts, "order")
-    # Texts stand first: an engine that keeps the first side of a join in memory has each text once, not once a pair.
+    # Texts are the first side of the join: an engine that keeps this side in memory holds each text once.
     both = wanted.selectExpr("rank AS right", "text AS right_text").join(pairs, "right")
     both = wanted.selectExpr("rank AS left", "text AS left_text").join(both, "left")
     return both.select("left", "right", "left_text", "right_text").mapInArrow(_tasks.verify(job.policy), VERIFIED)
 
 
 def _with_overlaps(stages: Stages, outcomes: DataFrame, leaders: DataFrame, texts: DataFrame, job: Job) -> DataFrame:
-    """Witnesses that no edge leads to are compared, so that their similarity can be shown."""
+    """Compares documents with witnesses that they have no edge to, so that the answer has their similarity."""
     asked = outcomes.where("standing = 'near' AND jaccard IS NULL")
     told = _verified(asked.selectExpr("witness AS left", "rank AS right"), stages.rows, leaders, texts, job)
     told = told.selectExpr(*filled(

@@ -1,10 +1,10 @@
-"""Components too large for one task, decided in rounds over ranks.
+"""Decides components that are too large for one task, in rounds over ranks.
 
-A document that nothing better waits for is settled: it is kept, or, where it is open, it waits for later candidates. What
-is similar to one that is kept goes; what is similar to one that waits is open. A round settles all documents that have
-nothing undecided before them. Once such a round is slow, settling less than a tenth of the edges, what is left are chains
-of decisions: then each round settles the best-ranked documents whose edges one task can hold. So there are as many rounds
-as full tasks, however long a chain is.
+A round settles all documents without an undecided better-ranked neighbour: such a document is kept, or, if it is open,
+it waits for later candidates. Then the neighbours of kept documents are removed, and the neighbours of waiting ones are
+open. If a round settles less than a tenth of the edges, the rest are long chains of decisions. From then on each round
+settles the best-ranked documents whose edges fit into one task, so that long chains need no more rounds than there are
+full tasks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
 __all__ = ["by_rounds"]
 
-#: A document: `kept`, `near` or `waits` once it is settled; and whether it may have candidates that it was not compared with.
+#: The state of a document (null, then `kept`, `near` or `waits`), and whether it is open: it may have candidates that
+#: it was not compared with.
 _STATES = "rank binary, state string, open boolean"
 
 
@@ -50,14 +51,14 @@ def by_rounds(
 
 
 def _foremost(states: DataFrame, rest: DataFrame) -> DataFrame:
-    """All documents that nothing undecided is better than, each settled."""
+    """Settles all documents without an undecided better-ranked neighbour."""
     behind = rest.selectExpr("right AS rank").distinct()
     foremost = states.where("state IS NULL").join(behind, "rank", "left_anti")
     return foremost.selectExpr("rank", "CASE WHEN open THEN 'waits' ELSE 'kept' END AS now")
 
 
 def _best_ranked(states: DataFrame, rest: DataFrame, leaders: DataFrame, left: int, job: Job) -> DataFrame:
-    """The best-ranked documents whose edges one task can hold, all settled by one."""
+    """Settles the best-ranked documents whose edges fit into one task, by one task."""
     from pyspark.sql import functions as F
 
     undecided = states.where("state IS NULL")
@@ -71,7 +72,7 @@ def _best_ranked(states: DataFrame, rest: DataFrame, leaders: DataFrame, left: i
 
 
 def _after(states: DataFrame, rest: DataFrame, settled: DataFrame) -> DataFrame:
-    """All documents after some were settled: what is similar to those goes, or waits with them."""
+    """All documents after some were settled: neighbours of kept ones are removed, those of waiting ones are open."""
     from pyspark.sql import functions as F
 
     led = rest.join(settled.where("now <> 'near'").withColumnRenamed("rank", "left"), "left")
@@ -89,7 +90,7 @@ def _between(rest: DataFrame, undecided: DataFrame) -> DataFrame:
 
 
 def _explained(states: DataFrame, links: DataFrame) -> DataFrame:
-    """With the best-ranked kept neighbour of each that goes."""
+    """Adds the witness of each removed document: its best-ranked kept neighbour."""
     from pyspark.sql import functions as F
 
     kept = links.join(states.where("state = 'kept'").selectExpr("rank AS left"), "left")

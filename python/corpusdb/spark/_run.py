@@ -1,4 +1,4 @@
-"""The steps of every job: its settings, the columns that count, fingerprints, groups of equal texts, and the answer."""
+"""The steps of every job: settings, input columns, fingerprints, groups of equal texts, and the answer."""
 
 from __future__ import annotations
 
@@ -23,22 +23,23 @@ __all__ = ["begun", "decisions", "prints_of", "selected", "text_and_key"]
 def begun(
     df: DataFrame, policy: InitOptions | None, checkpoint: str, task_rows: int, source: str | None, *, of: str
 ) -> tuple[Stages, Job]:
-    """The stages of a job, and what its parts know."""
+    """Starts a job: its stages and its settings."""
     from corpusdb.errors import BadPolicy
 
     asked = keyword_json(**(policy or {}))
     settings: dict[str, Any] = json.loads(asked)
     mode, keep, scope = _native.policy_words(asked)
     if scope == "per-source" and source is None:
-        raise BadPolicy("scope per-source compares documents of one source: name the column that has it, source=...")
-    # The same name of a profile means newer words in a later release: what it made is not taken for ours.
+        raise BadPolicy("scope per-source compares within a source: name the column of sources with source=...")
+    # A later release may have a newer normaliser under the name of a profile, so stages of another release are not
+    # used.
     made = {"normaliser": json.loads(_native.policy_json(asked))["normaliser"], "signature_version": _native.signature_version()}
     stages = Stages(df.sparkSession, checkpoint, {**settings, **made, "job": of, "stages": 2})
     return stages, Job(cast(InitOptions, settings), mode, keep, task_rows, _partitions(df))
 
 
 def selected(df: DataFrame, job: Job, *, text: str, key: str | None, source: str | None, order: str) -> DataFrame:
-    """The columns that count, by the names that tasks know."""
+    """The input columns of a job, by the names that its tasks use."""
     from pyspark.sql import functions as F
 
     columns = [
@@ -52,14 +53,14 @@ def selected(df: DataFrame, job: Job, *, text: str, key: str | None, source: str
 
 
 def text_and_key(text: str, key: str | None, order: str) -> list[Column]:
-    """The text and the key of a document; without a column of keys its order is its key."""
+    """The text and the key of a document. Without a key column, the order is the key."""
     from pyspark.sql import functions as F
 
     return [F.col(text).cast("string").alias("text"), F.col(key if key is not None else order).cast("string").alias("key")]
 
 
 def prints_of(named: DataFrame, job: Job) -> DataFrame:
-    """What is compared of each document."""
+    """The fingerprint of each document."""
     columns = {name: name for name in ("text", "key", "source", "order")}
     columns |= {"number": "number"} if job.number is not None else {}
     return named.mapInArrow(_tasks.fingerprint(job.policy, columns), PRINTS)
@@ -80,8 +81,8 @@ def decisions(stages: Stages, prints: DataFrame, named: DataFrame, job: Job) -> 
 
 
 def _partitions(df: DataFrame) -> int:
-    """Partitions of a shuffle, as the session has them."""
+    """The session's number of shuffle partitions."""
     try:
         return int(str(df.sparkSession.conf.get("spark.sql.shuffle.partitions")))
-    except Exception:  # Not every server knows the setting, and each says so in its own way.
+    except Exception:  # Some servers do not know the setting; each raises its own exceptions.
         return 8

@@ -1,4 +1,4 @@
-"""Schemas in the words of Spark: names of columns, and columns that have no values."""
+"""Helpers for Spark schemas as text: column names, and expressions for columns without values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def names(schema: str) -> list[str]:
 
 
 def filled(schema: str, **made: str) -> list[str]:
-    """An expression for each column of a schema: what makes it, and NULL of its type where nothing does."""
+    """An expression for each column of a schema: the given one, or NULL of its type."""
     return [f"{made.get(name, f'CAST(NULL AS {kind})')} AS {name}" for name, kind in _parts(schema)]
 
 

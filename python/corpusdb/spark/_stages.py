@@ -1,4 +1,4 @@
-"""Stages of a job, each kept as Parquet: what was done is not done again."""
+"""Stages of a job, each stored as Parquet, so that finished stages are not computed again."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ __all__ = ["Stage", "Stages"]
 class Stage:
     """A stage of a job."""
 
-    #: What was made.
+    #: The name of the stage.
     name: str
-    #: How many rows of it.
+    #: Its number of rows.
     rows: int
-    #: Whether an earlier run had made it.
+    #: Whether an earlier run computed it.
     resumed: bool
 
 
 class Stages:
-    """The stages below one directory. A stage counts as done when the row that says so is written, behind its rows."""
+    """The stages below one directory. A stage is done once its `.done` row is written, after its rows."""
 
     def __init__(self, spark: SparkSession, directory: str, settings: dict[str, Any]) -> None:
         self.spark = spark
@@ -35,7 +35,7 @@ class Stages:
         self._settings = json.dumps(settings, sort_keys=True)
 
     def keep(self, name: str, schema: str, make: Callable[[], DataFrame]) -> DataFrame:
-        """The rows of a stage: read if they were made before, else made and written."""
+        """The rows of a stage: read if an earlier run computed them, otherwise computed and written."""
         path = f"{self._directory}/{name}"
         rows = self._rows(name)
         if rows is None:
@@ -52,14 +52,14 @@ class Stages:
 
     @property
     def rows(self) -> int:
-        """Rows of the last stage."""
+        """The number of rows of the last stage."""
         return self.done[-1].rows
 
     def _read(self, path: str, schema: str) -> DataFrame:
         return self.spark.read.schema(schema).parquet(path)
 
     def _rows(self, name: str) -> int | None:
-        """How many rows an earlier run made; none when it did not end."""
+        """The number of rows that an earlier run computed; None if it did not finish the stage."""
         from pyspark.errors import AnalysisException
 
         from corpusdb.errors import WrongState
@@ -73,6 +73,6 @@ class Stages:
         if noted[0]["settings"] != self._settings:
             raise WrongState(
                 f"{self._directory} holds stages of a job with other settings ({noted[0]['settings']}, not {self._settings}): "
-                "give another checkpoint, or remove it"
+                "use another checkpoint, or delete this one"
             )
         return int(noted[0]["rows"])

@@ -1,4 +1,4 @@
-"""What each task of the cluster does: the kernel over the Arrow batches of a partition."""
+"""The tasks of a cluster: each calls the kernel on the Arrow batches of a partition."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BAND = 5
 
 
 def _plain(answer: Any, columns: list[str] | None = None) -> pa.RecordBatch:
-    """An answer of the kernel in the types that Spark has: no unsigned numbers, no values of fixed or large size."""
+    """An answer of the kernel in types that Spark supports: no unsigned numbers, no fixed-size or large values."""
     batch = pa.record_batch(answer)
     batch = batch if columns is None else batch.select(columns)
     return pa.RecordBatch.from_arrays([_as_spark(column) for column in batch.columns], names=batch.schema.names)
@@ -34,13 +34,13 @@ def _as_spark(column: pa.Array) -> pa.Array:
 
 
 def _together(batches: Iterator[pa.RecordBatch]) -> pa.Table | None:
-    """All rows of the partition; none when there is not even a batch."""
+    """All rows of the partition; None if it has no batch."""
     found = list(batches)
     return pa.Table.from_batches(found) if found else None
 
 
 def _whole(function: str, *given: Any, **named: Any) -> Task:
-    """A function of the kernel over all rows of the partition, if there are any."""
+    """Calls a function of the kernel on all rows of the partition, if there are any."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from corpusdb import kernel
@@ -53,7 +53,7 @@ def _whole(function: str, *given: Any, **named: Any) -> Task:
 
 
 def fingerprint(policy: InitOptions, names: dict[str, Any]) -> Task:
-    """Texts to what is compared of them."""
+    """Texts to their fingerprints."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from corpusdb import kernel
@@ -65,7 +65,7 @@ def fingerprint(policy: InitOptions, names: dict[str, Any]) -> Task:
 
 
 def encode(tokenizer: bytes, texts: str) -> Task:
-    """The column of texts, which is the last, to their token ids; null stays null."""
+    """The last column, which has the texts, to token ids. Null stays null."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow.compute as pc
@@ -84,13 +84,13 @@ def encode(tokenizer: bytes, texts: str) -> Task:
 
 
 def standings() -> Task:
-    """Documents of a corpus to the digest of how they stand, a part of it a row."""
+    """Documents of a corpus to parts of the digest of their standings, one row a batch."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from corpusdb import _native
 
         for batch in batches:
-            # Spark has no numbers without a sign.
+            # Spark has no unsigned numbers.
             part = _native.standings_digest(batch).to_bytes(8, "little")
             yield pa.RecordBatch.from_arrays([pa.array([part], pa.binary())], names=["part"])
 
@@ -98,7 +98,7 @@ def standings() -> Task:
 
 
 def bands() -> Task:
-    """One row a band: the bucket (number of the band, then its hash) and the document."""
+    """Documents to one row a band: the bucket (number of the band, then its hash) and the rank of the document."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import numpy as np
@@ -124,7 +124,7 @@ def bands() -> Task:
 
 
 def close(policy: InitOptions) -> Task:
-    """Pairs with their sketches to those that are close enough for their texts to be compared."""
+    """Pairs with their sketches to the pairs that are close enough to compare the texts."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from corpusdb import kernel
@@ -136,17 +136,17 @@ def close(policy: InitOptions) -> Task:
 
 
 def near(policy: InitOptions, most: int) -> Task:
-    """Members of crowded buckets, whole buckets of them, to close pairs and to what is open."""
+    """Members of complete crowded buckets to close pairs and open members."""
     return _whole("near", policy, most=most)
 
 
 def similar(policy: InitOptions, most: int) -> Task:
-    """Members of crowded buckets with their texts, whole buckets of them, to edges and to what is open."""
+    """Members of complete crowded buckets, with their texts, to edges and open members."""
     return _whole("similar", policy, most=most)
 
 
 def verify(policy: InitOptions) -> Task:
-    """Pairs with their texts to exact overlaps."""
+    """Pairs with their texts to their exact overlaps."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from corpusdb import kernel
@@ -158,12 +158,12 @@ def verify(policy: InitOptions) -> Task:
 
 
 def components() -> Task:
-    """Pairs to what they connect within this task: each node with the best rank that it reaches."""
+    """Pairs to components within the task: each node with the best rank that it reaches."""
     return _whole("components")
 
 
 def decide(policy: InitOptions) -> Task:
-    """Whole components, rows of members and rows of edges (those with a right side), to what became of the members."""
+    """Complete components to the outcomes of their members. Rows with a `right` are edges, the others are members."""
 
     def task(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import pyarrow.compute as pc

@@ -1,4 +1,4 @@
-"""Components that one task can hold: brought together, and decided by the kernel."""
+"""Decides components that fit into one task: gathers their rows and calls the kernel."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["OUTCOMES", "by_task"]
 
-#: What became of a document; of no standing where that is not known yet.
+#: The outcome of a document. The standing is null while it is not known yet.
 OUTCOMES = (
     "rank binary, standing string, witness binary, shared long, removed_shingles long, witness_shingles long, jaccard double"
 )
-#: Members (without a right side) and edges of components, in one frame so that one shuffle brings both together.
+#: Members (without `right`) and edges of components, in one frame, so that one shuffle gathers both.
 _ROWS = (
     "component binary, left binary, right binary, text_hash binary, raw_hash binary, tokens long, shingles long, open boolean, "
     "shared long, left_shingles long, right_shingles long"
@@ -25,7 +25,7 @@ _ROWS = (
 
 
 def by_task(nodes: DataFrame, edges: DataFrame, leaders: DataFrame, parts: int, job: Job) -> DataFrame:
-    """The outcomes of `nodes` (`rank`, `component`, `open`), of which `edges` with their `component` are known."""
+    """The outcomes of `nodes` (`rank`, `component`, `open`), given all their `edges` with their `component`."""
     described = nodes.join(leaders.select("rank", "text_hash", "raw_hash", "tokens", "shingles"), "rank")
     members = described.selectExpr(*filled(
         _ROWS, component="component", left="rank", text_hash="text_hash", raw_hash="raw_hash", tokens="tokens",

@@ -44,7 +44,8 @@ def test_each_fault_has_its_line() -> None:
     ]
     assert bad(tasks=[TASK, {**other, "corpusdb": "0.2.0", "signature": "4"}]) == [
         "bad   corpusdb in tasks: 0.1.0, 0.2.0 in tasks, 0.1.0 in the program; pip install corpusdb==0.1.0 on every worker",
-        "bad   version of the fingerprints: 3, 4 in tasks, 3 in the program; those of two cannot be compared: install one corpusdb everywhere",
+        "bad   version of the fingerprints: 3, 4 in tasks, 3 in the program; "
+        "two versions cannot be compared: install one version of corpusdb everywhere",
     ]
     absent = {name: value for name, value in other.items() if name not in ("corpusdb", "signature")}
     assert bad(tasks=[TASK, {**absent, "missing": "ModuleNotFoundError: No module named 'corpusdb'"}]) == [
@@ -55,12 +56,12 @@ def test_each_fault_has_its_line() -> None:
     assert bad(java="11.0.2") == ["bad   Java: 11.0.2; Spark 4 needs 17 or newer: set JAVA_HOME on every machine"]
     assert bad(engine="Spark 3.5.1", java="1.8.0_402") == []
     wide = [{**TASK, "rows": "40000"}]
-    assert bad(tasks=wide)[0].startswith("bad   Arrow batches: up to 40,000 rows, which of texts of 10 KB are 381 MiB; ")
+    assert bad(tasks=wide)[0].startswith("bad   Arrow batches: up to 40,000 rows; with texts of 10 KB, 381 MiB; ")
     assert bad(tasks=wide, settings={"spark.sql.execution.arrow.maxBytesPerBatch": "64MB"}) == []
     assert "set spark.task.cpus to 1" in bad(settings={"spark.task.cpus": "4"})[0]
     assert bad(tasks=[], failure="Python in worker has different version") == [
-        "bad   tasks: Python in worker has different version; tasks need the Python of the program to the minor version, with "
-        "pyarrow: set PYSPARK_PYTHON (or spark.pyspark.python) to an environment that every worker has"
+        "bad   tasks: Python in worker has different version; tasks need the same minor version of Python as the program, "
+        "with pyarrow: set PYSPARK_PYTHON (or spark.pyspark.python) to an environment that every worker has"
     ]
 
 
