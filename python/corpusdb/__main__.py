@@ -1,4 +1,4 @@
-"""`python -m corpusdb` is the command."""
+"""`python -m corpusdb` runs the command."""
 
 from corpusdb._cli import main
 

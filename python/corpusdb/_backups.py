@@ -13,15 +13,17 @@ __all__ = ["Backups"]
 
 
 class Backups:
-    """The backups of one corpus, in a directory or below an address (`s3://`, `gs://`, `az://`, as text): each is one
-    commit, and is named by it. They are taken beside a writer, of this process or of another one.
+    """The backups of one corpus, in a directory or below an address (`s3://`, `gs://`, `az://`, as text).
+
+    Each backup holds one commit and has its number. A backup can be taken while a writer is open, in this process or in
+    another one.
     """
 
     def __init__(self, directory: str | os.PathLike[str]) -> None:
         self._directory = os.fspath(directory)
 
     def create(self, corpus: str | os.PathLike[str], *, progress: ProgressOption = None) -> BackupReport:
-        """Takes a backup of the last commit. Files that earlier backups have are not written again."""
+        """Takes a backup of the last commit. Files that an earlier backup holds are not written again."""
         return BackupReport.from_json(
             call("backup create", path=os.fspath(corpus), progress=progress, directory=self._directory)
         )
@@ -31,26 +33,27 @@ class Backups:
         return Backup.each(call("backup list", directory=self._directory))
 
     def verify(self, *, progress: ProgressOption = None) -> VerifyBackupsReport:
-        """Reads every byte of every backup; what is damaged is in the answer, by backup and file."""
+        """Reads every byte of every backup. The answer lists the damage, by backup and file."""
         return VerifyBackupsReport.from_json(call("backup verify", progress=progress, directory=self._directory))
 
     def restore(
         self, target: str | os.PathLike[str], commit: int | None = None, *, progress: ProgressOption = None
     ) -> Backup:
-        """Makes a corpus at `target` of the backup of a commit, or of the newest: whole or not at all."""
+        """Restores the backup of a commit, or the newest one, to a new corpus at `target`: complete or not at all."""
         return Backup.from_json(
             call("backup restore", progress=progress, directory=self._directory, target=target, id=commit)
         )
 
     def drop(self, commit: int, *, progress: ProgressOption = None) -> DropBackupReport:
-        """Drops the backup of a commit, and the files that no other one has."""
+        """Drops the backup of a commit, and the files that no other backup uses."""
         return DropBackupReport.from_json(
             call("backup drop", progress=progress, directory=self._directory, id=commit)
         )
 
     def unlock(self) -> int:
-        """Clears the marks that processes left in a store which were killed while they added or dropped backups: how
-        many. Only when none of them lives; a directory has none.
+        """Deletes the marks of processes that were killed while they added or dropped backups, and returns how many.
+
+        Call it only when no such process runs any more. Only object stores have marks, directories do not.
         """
         marks: int = json.loads(call("backup unlock", directory=self._directory))["marks"]
         return marks

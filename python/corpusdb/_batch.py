@@ -1,4 +1,4 @@
-"""What a loader gives: batches and rows as dictionaries of arrays, with what they are made of."""
+"""Batches and rows of a loader: dictionaries of arrays, with the documents that they are made of."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ArrowBatch", "Batch", "State"]
 
-#: Where a loader stands: `version`, `plan` (hexadecimal), `epoch`, `next_batch`.
+#: The position of a loader: `version`, `plan` (hexadecimal), `epoch`, `next_batch`.
 State = dict[str, Any]
 
 Ints = npt.NDArray[np.int64]
@@ -30,17 +30,18 @@ def _cut(values: Ints, ends: Ints) -> list[Ints]:
 
 
 class _Origin:
-    """Where the rows of a batch come from. Told by its subclasses."""
+    """Where the rows of a batch come from: the base of both kinds of batches."""
 
     #: Number of the global batch in its epoch.
     number: int = 0
     #: The epoch.
     epoch: int = 0
-    #: The state of the loader once this batch was given: resume after it, whatever gave it.
+    #: The state of the loader after this batch: load it to resume behind the batch, whichever loader or worker gave it.
     state: State | None = None
-    #: What tells the parts of `_told`, until somebody asks.
+    #: Computes the parts of `_told` when they are first needed; None after that.
     _origin: _native.Origin | None = None
-    #: Rows, the source of each by its number, documents and offsets of all segments, the ends of each row's.
+    #: Row numbers, source numbers of the rows, documents and offsets of all segments, and where each row's segments
+    #: end.
     _told: tuple[Ints, Ints, Ints, Ints, Ints] | None = None
     _source_names: tuple[str, ...] = ()
     _look_up: Callable[[list[int]], list[str]] | None = None
@@ -53,7 +54,8 @@ class _Origin:
         self._look_up = look_up
 
     def _parts(self) -> tuple[Ints, Ints, Ints, Ints, Ints]:
-        # In the other order than they are set in: where another thread has taken the one away, the other is there.
+        # Read in the reverse of the order in which they are set: if another thread clears `_origin` meanwhile, `_told`
+        # is set.
         origin, told = self._origin, self._told
         if told is None:
             told = _NOTHING if origin is None else origin.tell()
@@ -62,34 +64,36 @@ class _Origin:
 
     @property
     def rows(self) -> Ints:
-        """Numbers of its rows in the epoch."""
+        """The numbers of its rows in the epoch."""
         return self._parts()[0]
 
     @property
     def sources(self) -> list[str | None]:
-        """The source of each row; none for a row of pads."""
+        """The source of each row; None for a row of pads."""
         return [None if at < 0 else self._source_names[at] for at in self._parts()[1].tolist()]
 
     @property
     def documents(self) -> list[Ints]:
-        """Of each row the document of each of its segments, by id."""
+        """For each row, the document ids of its segments."""
         _, _, documents, _, ends = self._parts()
         return _cut(documents, ends)
 
     @property
     def offsets(self) -> list[Ints]:
-        """Of each row where in its document each segment begins, in tokens, BOS and EOS counted."""
+        """For each row, where each segment begins in its document: in tokens, with BOS and EOS counted."""
         _, _, _, offsets, ends = self._parts()
         return _cut(offsets, ends)
 
     @property
     def document_keys(self) -> list[list[str]]:
-        """Of each row the key of each document. Looked up when asked for, as long as the loader is open."""
+        """For each row, the keys of its documents. They are looked up on access, so the loader must be open."""
         _, _, documents, _, ends = self._parts()
         if not len(ends):
             return []
         if self._look_up is None:
-            raise ValueError("keys are looked up by the process whose loader gave the batch, before it is pickled")
+            raise ValueError(
+                "an unpickled batch cannot look up keys: read document_keys in the loader's process, before pickling"
+            )
         ids, places = np.unique(documents, return_inverse=True)
         keys = self._look_up(ids.tolist())
         named = [keys[at] for at in places.tolist()]
@@ -104,13 +108,13 @@ class _Origin:
 
 
 class Batch(_Origin, dict[str, Any]):
-    """A batch: a dictionary of tensors by name, so that `model(**batch)` works, with what it is made of.
+    """A batch: a dictionary of tensors by name, so that `model(**batch)` works. It knows the documents of its rows.
 
-    Arrays and tensors own their memory, may be written to, and outlive the loader and the corpus.
+    Arrays and tensors own their memory: you may write to them and keep them after the loader and the corpus are closed.
     """
 
     def to(self, device: Any, *, non_blocking: bool = False) -> Batch:
-        """The same batch with its tensors on a device. Tensors of torch only."""
+        """The same batch with its torch tensors on a device."""
         return self._with(
             {
                 name: value.to(device, non_blocking=non_blocking) if hasattr(value, "to") else value
@@ -119,7 +123,7 @@ class Batch(_Origin, dict[str, Any]):
         )
 
     def pin_memory(self) -> Batch:
-        """The same batch in pinned memory, as a `DataLoader` asks for it."""
+        """The same batch in pinned memory; `DataLoader(pin_memory=True)` calls it."""
         return self._with(
             {name: value.pin_memory() if hasattr(value, "pin_memory") else value for name, value in self.items()}
         )
@@ -131,13 +135,13 @@ class Batch(_Origin, dict[str, Any]):
 
 
 class ArrowBatch(_Origin):
-    """A batch as an Arrow record batch: anything that reads `__arrow_c_array__` takes it without a copy."""
+    """A batch as an Arrow record batch. Libraries that read `__arrow_c_array__` take it without a copy."""
 
     def __init__(self, record_batch: Any) -> None:
         self._record_batch = record_batch
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        """The capsules of schema and array; may be asked for any number of times."""
+        """The capsules of schema and array. You may call it any number of times."""
         capsules: tuple[object, object] = self._record_batch.__arrow_c_array__(requested_schema)
         return capsules
 
@@ -146,7 +150,7 @@ class ArrowBatch(_Origin):
         return self._record_batch.__arrow_c_schema__()
 
     def to_pyarrow(self) -> pa.RecordBatch:
-        """The batch as PyArrow has it, over the same memory."""
+        """The batch as a `pyarrow.RecordBatch` over the same memory."""
         import pyarrow as pa
 
         return pa.record_batch(self)

@@ -1,4 +1,4 @@
-"""Verbs of the command, called by their names: keywords in, the report out; and the keywords of methods spelt out."""
+"""Calls verbs of the command by name, with keywords as options, and gives methods the keywords of their verbs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ def call(
     progress: ProgressOption = False,
     **keywords: Any,
 ) -> str:
-    """Runs a verb with the options that `keywords` are in the command; its report as JSON.
+    """Runs a verb of the command and returns its report as JSON. `keywords` are the options of the verb.
 
-    A keyword that is None is as if it were not there. What a person should read goes to the logger `corpusdb`.
+    A keyword that is None counts as absent. Notes for people go to the logger `corpusdb`.
     """
     with listening(progress) as listener:
         report, notes = _native.call(
@@ -43,12 +43,12 @@ def call(
 
 
 def keyword_json(**keywords: Any) -> str:
-    """Keywords as the native module takes them: a JSON object, without those that are None."""
+    """Keywords in the form that the native module reads: a JSON object without the values that are None."""
     return json.dumps({name: _plain(value, name) for name, value in keywords.items() if value is not None})
 
 
 def _plain(value: Any, place: str) -> Any:
-    """A value of an option: paths as text, mappings as they are, all else that can be gone through as a list."""
+    """The value of an option as plain JSON: paths as text, mappings as objects, other iterables as lists."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if isinstance(value, os.PathLike):
@@ -59,14 +59,13 @@ def _plain(value: Any, place: str) -> Any:
         return _plain(value.tolist(), place)
     if isinstance(value, Iterable) and not isinstance(value, (bytes, bytearray)):
         return [_plain(one, f"{place}[{at}]") for at, one in enumerate(value)]
-    raise TypeError(f"{place}: no option has a value of type {type(value).__name__}")
+    raise TypeError(f"{place}: a value of type {type(value).__name__} is not supported")
 
 
 def expand_keywords(options: type[Any]) -> Callable[[Method], Method]:
-    """Spells the keys of a `TypedDict` out in a method that takes them as its `**`: in its signature, each `None` where
-    absent, and in its text.
+    """Writes the keys of a `TypedDict` into the signature and the docstring of a method that takes them as `**`.
 
-    A keyword that is none of them is refused with the nearest one.
+    Each keyword has the default None. An unknown keyword raises `TypeError` with the nearest known one.
     """
 
     def expand(method: Method) -> Method:
@@ -99,6 +98,6 @@ def expand_keywords(options: type[Any]) -> Callable[[Method], Method]:
 
 
 def no_option(name: str, known: Iterable[str]) -> str:
-    """That there is no such option, with the one that was most likely meant."""
+    """The message for an unknown option, with the one that was most likely meant."""
     near = _native.did_you_mean(name, list(known))
     return f"no option `{name}`" + (f"; {near}" if near else "")

@@ -1,4 +1,4 @@
-"""The command `corpusdb`: an entry point into the native module."""
+"""The command `corpusdb`, which runs in the native module."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def main() -> NoReturn:
 
     from corpusdb import _native
 
-    # The command listens to Ctrl-C itself. Python's own handler would be called beside it, and raise KeyboardInterrupt when
-    # the command has ended.
+    # The command handles Ctrl-C itself. With Python's own handler in place, Python would raise KeyboardInterrupt as
+    # well when the command has ended.
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(_native.main(["corpusdb", *sys.argv[1:]]))

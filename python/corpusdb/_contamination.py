@@ -1,4 +1,4 @@
-"""Suites of evaluation items, and what of them is in a corpus."""
+"""Suites of evaluation items, and the evidence of their items in a corpus."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ __all__ = ["Contamination", "Judgement", "WriterContamination"]
 
 Files = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
-#: A suite, the id of an item, a document, and `"accepted"`, `"rejected"`, or `None` to take a verdict back.
+#: A suite, the id of an item, the id of a document, and the verdict: `"accepted"`, `"rejected"`, or None to delete it.
 Judgement = tuple[str, str, int, str | None]
 
 
 class Contamination:
-    """The suites of a corpus, and what of them is in it.
+    """The suites of a corpus, and the evidence of their items in its texts.
 
-    `score` and `tokens` say from where on a document counts as contaminated: by default a score of 0.3, and 10 tokens.
+    A document counts as contaminated from the thresholds `score` and `tokens` on: by default 0.3 and 10 tokens.
     """
 
     def __init__(self, handle: _native.Handle) -> None:
@@ -50,12 +50,12 @@ class Contamination:
     def report(
         self, name: str | None = None, **options: Unpack[ContaminationReportOptions]
     ) -> list[SuiteContamination]:
-        """How much of each suite, or of the one named, is in the corpus, with the worst examples."""
+        """How much of each suite, or of the named one, is in the corpus, with the worst examples."""
         return SuiteContamination.each(call("contamination report", self._handle, name=name, **options))
 
     @expand_keywords(ContaminationShowOptions)
     def show(self, what: str | int, **options: Unpack[ContaminationShowOptions]) -> list[Evidence]:
-        """The evidence of a suite by its name, or of a document by its id, worst first, with what stands in the text."""
+        """The evidence of a suite (by name) or a document (by id), worst first, with the matching parts of the text."""
         named = what if isinstance(what, str) else f"id:{what}"
         return Evidence.each(call("contamination show", self._handle, what=named, **options))
 
@@ -63,9 +63,9 @@ class Contamination:
     def review(
         self, name: str | None = None, **options: Unpack[ContaminationReviewOptions]
     ) -> list[ReviewPair]:
-        """Pairs of an item and a kept document that has it, side by side, worst first, for somebody who is to say what they are.
+        """Pairs of an item and a kept document with evidence of it, side by side, worst first, for a person to judge.
 
-        Only of pairs drawn by `sample` is the precision that `report` tells an estimate for all.
+        The precision in `report` is an estimate for all pairs only if the judged ones were drawn by `sample`.
         """
         return ReviewPair.each(_native.review(self._handle, name, keyword_json(**options)))
 
@@ -73,7 +73,7 @@ class Contamination:
     def check(
         self, files: Files, *, progress: ProgressOption = None, **options: Unpack[ContaminationCheckOptions]
     ) -> list[CheckedText]:
-        """What the texts of some files have of the suites: those that have anything. Nothing is stored."""
+        """Searches the texts of files for items of the suites. Returns the texts with evidence; nothing is stored."""
         return CheckedText.each(
             call("contamination check", self._handle, progress=progress, files=_paths(files), **options)
         )
@@ -88,7 +88,7 @@ class Contamination:
             names = [suite.suite for suite in self.list()]
         except CorpusError as error:
             return f"<{kind}: {type(error).__name__.lower()}>"
-        suites = one_line(", ".join(names)) or "no suite; a writer has .add(name, files)"
+        suites = one_line(", ".join(names)) or "no suites; add one with .add(name, files) of a writer"
         return f"<{kind}: {suites}>\n  next: .report(), .show(name), .review(name), .check(texts)"
 
 
@@ -99,24 +99,25 @@ class WriterContamination(Contamination):
     def add(
         self, name: str, files: Files, *, progress: ProgressOption = None, **options: Unpack[ContaminationAddOptions]
     ) -> SuiteReport:
-        """Stores a suite and searches every stored text for its items; every ingest does from then on.
+        """Stores a suite and searches every stored text for its items. From then on every ingest searches, too.
 
-        JSON lines, Parquet or CSV. The layouts of GSM8K, HumanEval and MMLU are known; `question`, `answer` and `passage`
-        name other fields. The same call goes on where an interrupt stopped.
+        The files are JSON lines, Parquet or CSV. The layouts of GSM8K, HumanEval and MMLU are recognised; `question`,
+        `answer` and `passage` name the fields of other layouts. After an interrupt the same call continues.
         """
         return SuiteReport.from_json(call(
             "contamination add", self._handle, progress=progress, name=name, files=_paths(files), **options
         ))
 
     def judge(self, *judgements: Judgement) -> JudgeReport:
-        """Stores what somebody decided about pairs of an item and a document, all or nothing.
+        """Stores verdicts about pairs of an item and a document: all of them, or none after an error.
 
-        A verdict is of the document's text, whichever documents have it. What is rejected counts as contaminated nowhere.
+        A verdict belongs to the text, so it holds for every document with this text. Rejected pairs never count as
+        contaminated.
         """
         return JudgeReport.from_json(_native.judge(self._handle, [*judgements]))
 
     def drop(self, name: str) -> SuiteDropReport:
-        """Forgets a suite, what stored texts have of it, and what was decided about that."""
+        """Drops a suite with its evidence and its verdicts."""
         return SuiteDropReport.from_json(call("contamination drop", self._handle, name=name))
 
 

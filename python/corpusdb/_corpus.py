@@ -1,4 +1,4 @@
-"""A corpus that is open for reading: the moment of its last commit."""
+"""A corpus that is open for reading, at its last commit."""
 
 from __future__ import annotations
 
@@ -42,24 +42,24 @@ if TYPE_CHECKING:
 
 __all__ = ["Corpus"]
 
-#: Values of `?` and `$1` in their order, or of `$name` by name.
+#: Values of `?` and `$1` in order, or of `$name` by name.
 Parameters: TypeAlias = Sequence[Any] | Mapping[str, Any] | None
-#: Documents that are read at a time while many are.
+#: Documents that iterators read at a time.
 _DOCUMENTS = 64
-#: Names of sources, fields and the like that are shown.
+#: How many names of sources, fields and so on `repr` shows.
 _NAMES = 8
 
 
 class Corpus(Planning, Exporting):
     """A corpus that is open for reading.
 
-    It shows the last commit at the time of opening, also beside a writer, and goes on showing it. Iterating gives its
-    kept documents, `len` counts them; `corpus[key]` is the newest document of a key, kept or not, and `key in corpus`
-    says whether there is one.
+    It shows the last commit at the time of opening, even while a writer adds further ones. Iterating gives the kept
+    documents, and `len` counts them. `corpus[key]` is the newest document with a key, kept or not, and `key in corpus`
+    says whether one exists.
 
-    Use it in a `with` statement, or call `close`; what was handed out (rows, arrays, documents) stays whole. Threads may
-    share it; processes open their own: after a fork every call is refused with `corpusdb.Forked`. Pickled, it is its
-    path and options, and is opened again where it is unpickled.
+    Use it in a `with` statement, or call `close`; rows, arrays and documents that you got stay usable. Threads may
+    share it. Each process opens its own: after a fork every call raises `corpusdb.Forked`. A pickle holds the path and
+    the options; unpickling opens the corpus again.
     """
 
     _mode = "r"
@@ -91,7 +91,7 @@ class Corpus(Planning, Exporting):
         return self._handle.is_closed
 
     def close(self) -> None:
-        """Gives the corpus back; again is nothing."""
+        """Closes the corpus. Closing it again has no effect."""
         self._handle.close()
 
     def __enter__(self) -> Self:
@@ -103,7 +103,7 @@ class Corpus(Planning, Exporting):
     def __reduce__(self) -> tuple[Any, ...]:
         return _reopen, (type(self), self._path, self._memory, self._threads, self._shards)
 
-    # Looking -----------------------------------------------------------------------------------------------------------
+    # Looking ----------------------------------------------------------------------------------------------------------
 
     def sql(
         self,
@@ -113,15 +113,16 @@ class Corpus(Planning, Exporting):
         snapshot: str | None = None,
         files: bool = False,
     ) -> Table:
-        """Runs one SELECT over the tables of the corpus (docs/reference/sql.md has them all).
+        """Runs one SELECT over the tables of the corpus (docs/reference/sql.md lists them).
 
-        `parameters` are the values of `?` or `$1` in the statement, in their order, or those of `$name` by name:
+        `parameters` are the values of `?` or `$1` in the statement, in order, or those of `$name` by name:
         `sql("SELECT id FROM documents WHERE source = $s", {"s": source})`. They are bound as values and never become
         part of the statement, so they need no quotes. A value is a number, text, bytes, a date or time, None, or a list
         of these for `IN ($values)`.
 
-        With `snapshot`, `documents` holds only what it keeps; its columns are today's, `kept` too. With `files`, the
-        statement may read files of this machine: `read_parquet('scores.parquet')`, `read_csv`, `read_json`.
+        With `snapshot`, the table `documents` has only the documents that the snapshot keeps; the values of its
+        columns, `kept` too, are today's. With `files`, the statement may read files of this machine:
+        `read_parquet('scores.parquet')`, `read_csv`, `read_json`.
 
         Raises `corpusdb.BadQuery` when the statement cannot be run.
         """
@@ -130,19 +131,19 @@ class Corpus(Planning, Exporting):
     def count(
         self, where: str | None = None, parameters: Parameters = None, *, snapshot: str | None = None
     ) -> int:
-        """Documents that satisfy a SQL condition over `documents`; all stored ones without.
+        """The number of documents that satisfy a SQL condition over `documents`; without one, of all stored documents.
 
-        `parameters` are values for the condition, as `sql` has them. With `snapshot`, of those that it keeps; the columns
-        of the condition are today's, `kept` too.
+        `parameters` are values for the condition, as in `sql`. With `snapshot`, only documents that the snapshot keeps
+        are counted; the condition sees today's values, `kept` too.
         """
         return self._handle.count(where, parameters, snapshot)
 
     def select(
         self, where: str | None = None, parameters: Parameters = None, *, snapshot: str | None = None
     ) -> NDArray[np.uint64]:
-        """Ids of the documents that satisfy a SQL condition, ascending; of all stored ones without.
+        """The ids of the documents that satisfy a SQL condition, ascending; without one, of all stored documents.
 
-        `parameters` and `snapshot` are as `count` has them.
+        `parameters` and `snapshot` are as in `count`.
         """
         return _native.select(self._handle, where, parameters, snapshot)
 
@@ -155,27 +156,27 @@ class Corpus(Planning, Exporting):
         seed: int = 0,
         snapshot: str | None = None,
     ) -> list[Document]:
-        """`n` documents of a condition, uniform without replacement; the same every time for the same seed.
+        """Draws `n` documents that satisfy a condition, uniformly without replacement; a seed always draws the same.
 
-        `parameters` and `snapshot` are as `count` has them; with a snapshot a `where` of `kept` alone is left out.
+        `parameters` and `snapshot` are as in `count`. With a snapshot, the default `where` means kept by the snapshot.
         """
         where = None if snapshot is not None and where == "kept" else where
         return list(self._read(_native.sample(self._handle, n, where, parameters, seed, snapshot)))
 
     def document(self, document: int) -> Document:
-        """The document of that id, with everything that is known of it."""
+        """The document with an id, with all that is stored about it."""
         (shown,) = _native.show(self._handle, [_id(document)])
         return Document.from_json(shown)
 
     def documents(self, where: str | None = None, parameters: Parameters = None) -> Iterator[Document]:
-        """Each document that satisfies a SQL condition, ascending by id, read as they are asked for.
+        """Each document that satisfies a SQL condition, ascending by id, read as the loop asks for it.
 
-        `parameters` are values for the condition, as `sql` has them.
+        `parameters` are values for the condition, as in `sql`.
         """
         return self._read(self.select(where, parameters))
 
     def __iter__(self) -> Iterator[Document]:
-        """Each kept document, ascending by id, read as they are asked for."""
+        """Each kept document, ascending by id, read as the loop asks for it."""
         return self.documents("kept")
 
     def _read(self, ids: Sequence[int] | NDArray[np.uint64]) -> Iterator[Document]:
@@ -184,11 +185,11 @@ class Corpus(Planning, Exporting):
                 yield Document.from_json(shown)
 
     def find_key(self, key: str) -> list[int]:
-        """Ids of the documents that had a key, newest last."""
+        """The ids of the documents that were ingested with a key, newest last."""
         return _native.find_key(self._handle, key)
 
     def __getitem__(self, key: str | int) -> Document:
-        """The newest document of a key; with a number, the document of that id.
+        """The newest document with a key; for a number, the document with that id.
 
         Raises `corpusdb.KeyNotFound`, which is a `KeyError`.
         """
@@ -205,18 +206,18 @@ class Corpus(Planning, Exporting):
         return isinstance(key, int) and 0 <= key < self._handle.counts()[1]
 
     def __len__(self) -> int:
-        """Kept documents, as many as iterating gives. `count()` is how many are stored, kept or not."""
+        """The number of kept documents, as iterating gives them. `count()` counts all stored ones, kept or not."""
         return self._handle.counts()[2]
 
     def __bool__(self) -> bool:
         return True
 
     def tokens(self, document: int, tokenizer: str | None = None) -> NDArray[np.uint32]:
-        """The stored token ids of a document, by that tokenizer or the first one."""
+        """The stored token ids of a document, from the named tokenizer or the first one."""
         return _native.tokens(self._handle, _id(document), tokenizer)
 
     def shown_tokens(self, document: int, tokenizer: str | None = None) -> list[dict[str, Any]]:
-        """The tokens of a document: `id`, `text`, whether it is `trained` on, and its `weight` in the loss."""
+        """The tokens of a document: `id`, `text`, `trained` (whether it counts in the loss) and its `weight` there."""
         shown: list[dict[str, Any]] = json.loads(_native.shown_tokens(self._handle, _id(document), tokenizer))["tokens"]
         return shown
 
@@ -227,32 +228,34 @@ class Corpus(Planning, Exporting):
     def stats(
         self, where: str | None = None, *, source: str | None = None, snapshot: str | None = None
     ) -> Stats:
-        """The corpus in numbers: by source and language, quantiles of lengths and declared numbers, why documents are
-        not kept and records not read.
+        """The corpus in numbers: counts by source and language, quantiles of lengths and of declared numbers, and why
+        documents are not kept and records were rejected.
 
-        Of the documents of a condition, of a source, of those that were stored when a snapshot was made. All numbers
-        are exact, and no text is read.
+        `where`, `source` and `snapshot` (the documents stored when it was made) restrict the documents. All numbers are
+        exact, and no text is read.
         """
         return Stats.from_json(call("stats", self._handle, where=where, source=source, snapshot=snapshot))
 
     @expand_keywords(ReportOptions)
     def report(self, *, progress: ProgressOption = None, **options: Unpack[ReportOptions]) -> CorpusReport:
-        """The corpus as a data card tells it: sizes before and after dedup, lengths, duplicates with examples, what is
-        not kept and why, declared numbers by source, domains, commits and snapshots.
+        """The content of a data card.
 
-        A file is written whole or not at all, and a page takes no file of another kind's place. What is filled in by hand
-        in a description stays.
+        It has sizes before and after dedup, lengths, duplicates with examples, documents that are not kept and why,
+        declared numbers by source, domains, commits and snapshots.
+
+        A file is written complete or not at all, and replaces only a file of the same kind. Entries that people filled
+        in by hand in a description are kept.
         """
         return CorpusReport.from_json(call("report", self._handle, progress=progress, **options))
 
     def rejects(self, limit: int = 1000) -> list[Reject]:
-        """The first records that could not be read, by source, path and number."""
+        """The first `limit` records that could not be read, by source, path and number."""
         return [Reject(reject) for reject in _native.rejects(self._handle, limit)[0]]
 
-    # Duplicates --------------------------------------------------------------------------------------------------------
+    # Duplicates -------------------------------------------------------------------------------------------------------
 
     def duplicates(self, document: int | None = None, *, source: str | None = None) -> Duplicates:
-        """Removed duplicates with what they matched: all, of one document, or of what was removed from a source."""
+        """Removed duplicates with their witnesses: all, those of one document, or those removed from a source."""
         return Duplicates(self, _native.duplicates(self._handle, None if document is None else _id(document), source))
 
     def duplicates_summary(
@@ -260,7 +263,7 @@ class Corpus(Planning, Exporting):
     ) -> DuplicatesSummary:
         """All duplicates in numbers, with the largest clusters.
 
-        `by` counts by a field in the place of the source, or by several; a timestamp may have a unit behind it, as in
+        `by` groups by one or several fields instead of by source. A timestamp may have a unit behind it:
         `published:month`.
         """
         return DuplicatesSummary.from_json(
@@ -268,39 +271,40 @@ class Corpus(Planning, Exporting):
         )
 
     def duplicates_matrix(self, by: str | Sequence[str] = "source", *, source: str | None = None) -> Table:
-        """How many documents of each group were removed, and which group their witnesses are in.
+        """How many documents of each group were removed, by the group of their witnesses.
 
-        A row is a pair of groups: the values of the removed documents under the names of `by`, those of the witnesses
-        under `witness_` and the name; `documents`, `exact` among them, `bytes`, and their `share` and `share_bytes` of the
-        group of the removed. `by` and `source` are as `duplicates_summary` has them. No document is read.
+        A row is a pair of groups. The columns of `by` have the values of the removed documents, and `witness_NAME`
+        those of the witnesses. `documents`, `exact` (of these, the exact duplicates) and `bytes` count the removed
+        documents; `share` and `share_bytes` are their shares of the removed documents' group. `by` and `source` are as
+        in `duplicates_summary`. No document is read.
         """
         names = _names(by)
         return Table(_native.duplicates_matrix(self._handle, names, source), f"duplicates by {', '.join(names)}")
 
     def document_duplicates(self, document: int, *, limit: int = 20, diff: bool = False) -> DocumentDuplicates:
-        """A document among its duplicates: its witness or what it removed, the bands they share, its cluster."""
+        """A document and its duplicates: its witness or the documents it removed, shared bands, and its cluster."""
         return DocumentDuplicates.from_json(
             call("duplicates", self._handle, document=f"id:{_id(document)}", limit=limit, diff=diff)
         )
 
     @expand_keywords(SimilarOptions)
     def similar(self, to: str | int, k: int = 10, **options: Unpack[SimilarOptions]) -> SimilarReport:
-        """The stored documents most similar to a text, or to the document of an id; nothing is ingested."""
+        """The stored documents most similar to a text, or to the document with an id. Nothing is ingested."""
         text, document = (to, None) if isinstance(to, str) else (None, f"id:{_id(to)}")
         return SimilarReport.from_json(
             call("similar", self._handle, text=text, document=document, k=k, **options)
         )
 
     def diff(self, a: int, b: int) -> list[tuple[str, str]]:
-        """The texts of two documents, word by word: parts of kind `same`, `removed` (only in the first) or `added`."""
+        """Compares two texts word by word: parts that are `same`, `removed` (only in the first) or `added`."""
         return [(part["part"], part["text"]) for part in json.loads(_native.diff(self._handle, _id(a), _id(b)))]
 
     @expand_keywords(DedupExplainOptions)
     def explain_dedup(self, **options: Unpack[DedupExplainOptions]) -> DedupExplanation:
-        """What the policy comes to in this corpus, measured; or what another one would change. Nothing is written."""
+        """Measures the effect and the cost of the policy in this corpus, or of another one. Nothing is written."""
         return DedupExplanation.from_json(call("dedup explain", self._handle, **options))
 
-    # Tokenizers, fields, snapshots, checks -----------------------------------------------------------------------------
+    # Tokenizers, fields, snapshots, checks ----------------------------------------------------------------------------
 
     @property
     def tokenizers(self) -> Tokenizers:
@@ -308,7 +312,7 @@ class Corpus(Planning, Exporting):
         return Tokenizers(self._handle)
 
     def tokenizer(self, name: str | None = None) -> Tokenizer:
-        """The tokenizer of that name, or the first, to encode and decode with."""
+        """The named tokenizer, or the first one, to encode and decode with."""
         return Tokenizer(_native.encoder(self._handle, name))
 
     @property
@@ -318,36 +322,36 @@ class Corpus(Planning, Exporting):
 
     @property
     def signals(self) -> Signals:
-        """The scores of texts that can be stored, and which of them are."""
+        """The signals (scores of texts) that can be stored, and which ones are."""
         return Signals(self._handle)
 
     @property
     def contamination(self) -> Contamination:
-        """Suites of evaluation items, and what of them is in the corpus."""
+        """Suites of evaluation items, and the evidence of their items in the corpus."""
         return Contamination(self._handle)
 
     @property
     def snapshots(self) -> Snapshots:
-        """The snapshots of the corpus: what each holds, and what changed between them."""
+        """The snapshots of the corpus: what each one keeps, and what changed between them."""
         return Snapshots(self._handle)
 
     def check(self, depth: str = "full", *, progress: ProgressOption = None) -> CheckReport:
-        """What is not as it must be.
+        """Checks the corpus and returns the faults.
 
-        `quick` looks at journal, bitmaps and counters, `full` at the checksums of every file too, and `deep` computes
-        everything that is derived again.
+        `quick` checks the journal, bitmaps and counters. `full` also checks the checksums of every file. `deep` also
+        recomputes all derived data.
         """
         with listening(progress) as listener:
             return CheckReport.from_json(_native.check(self._handle, depth, listener))
 
     def digest(self, *, progress: ProgressOption = None) -> str:
-        """One hash over what the corpus means; equal for equal input, however it was split or interrupted."""
+        """One hash over the content of the corpus; equal for equal input, however it was split or interrupted."""
         with listening(progress) as listener:
             return _native.digest(self._handle, listener)
 
-    # Shown -------------------------------------------------------------------------------------------------------------
+    # Shown ------------------------------------------------------------------------------------------------------------
 
-    #: What to ask next, as the end of what is shown of it.
+    #: What to call next: the last line of `repr`.
     _next = "next: .info(), .stats(), .sql(\"SELECT ...\").df(), .sample(), for document in corpus, corpus[\"KEY\"]"
 
     def _counts(self) -> str:
@@ -362,7 +366,7 @@ class Corpus(Planning, Exporting):
         try:
             info = self.info()
         except CorpusError:
-            # Closed, or of another process: the head says so.
+            # The corpus is closed, or belongs to another process: the first line says so.
             return head
         parts = {
             "sources": [f"{source.name} ({source.kept:,} kept)" for source in info.sources],
@@ -394,20 +398,20 @@ class Corpus(Planning, Exporting):
 
 
 def _id(document: int) -> int:
-    """An id, or why it is none."""
+    """The id as a number; raises for anything else."""
     try:
         number = operator.index(document)
     except TypeError:
-        key = f", not a key: corpus[{document!r}] finds the document of one" if isinstance(document, str) else ""
+        key = f", not a key: corpus[{document!r}] finds a document by its key" if isinstance(document, str) else ""
         raise TypeError(f"document: expected an id (a number){key}, got {type(document).__name__}") from None
     if number < 0:
-        raise NotFound(f"no document {number}: ids begin at 0")
+        raise NotFound(f"document id {number} is out of range: ids start at 0")
     return number
 
 
 def _shard_paths(shards: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:
     if isinstance(shards, str | os.PathLike):
-        raise ValueError(f"shards is a list of directories; [{os.fspath(shards)!r}] is one")
+        raise ValueError(f"shards must be a list of directories: write [{os.fspath(shards)!r}]")
     return tuple(os.fspath(shard) for shard in shards)
 
 
@@ -418,7 +422,7 @@ def _reopen(
 
 
 def _listed(names: list[str]) -> str:
-    """The first names of many, on one line that a terminal does not obey."""
+    """The first names, on one line without control characters."""
     shown = ", ".join(names[:_NAMES])
     return one_line(shown if len(names) <= _NAMES else f"{shown}, ... {len(names) - _NAMES:,} more")
 

@@ -1,4 +1,4 @@
-"""Deciding again which documents are kept."""
+"""Decides again which documents are kept."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ class Dedup:
         self._handle = handle
 
     def __repr__(self) -> str:
-        return "<corpusdb.Dedup>\n  next: .redo(threshold=..., dry_run=True), .settle(), and of the corpus .explain_dedup()"
+        return "<corpusdb.Dedup>\n  next: .redo(threshold=..., dry_run=True), .settle(); corpus.explain_dedup()"
 
     @expand_keywords(DedupRedoOptions)
     def redo(self, *, progress: ProgressOption = None, **options: Unpack[DedupRedoOptions]) -> RedoReport:
-        """Decides every document again under another policy, from stored sketches and texts: nothing is read again.
+        """Decides every document again under another policy, from stored sketches and texts; no input file is read.
 
-        `normaliser="web"` goes over to the newest version of the words of `web`, `"web@1"` to that of earlier releases.
-        The decisions in force stay until all others are made. After an interrupt the same call goes on. Without an
-        option the corpus's own policy is applied again.
+        `normaliser="web"` switches to the newest version of the normaliser `web`, `"web@1"` to that of earlier
+        releases. The present decisions stay in force until all new ones are made. After an interrupt the same call
+        continues. Without an option the corpus's own policy is applied again.
         """
         return RedoReport.from_json(call("dedup redo", self._handle, progress=progress, **options))
 
     def settle(self, *, dry_run: bool = False, progress: ProgressOption = None) -> SettleReport:
-        """Compares what crowded buckets left out for want of memory, and decides those documents again."""
+        """Decides documents again whose candidates in crowded buckets were not all compared, for want of memory."""
         return SettleReport.from_json(call("dedup settle", self._handle, progress=progress, dry_run=dry_run))

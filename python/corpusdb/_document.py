@@ -1,4 +1,4 @@
-"""One document: everything that is known of it."""
+"""One document, with all that is stored about it."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ __all__ = ["Document"]
 
 
 class Document(Shown, Mapping[str, Any]):
-    """A stored document: `.text`, `.key`, `.standing` and what else is known of it are attributes.
+    """A stored document. Its attributes are `.text`, `.key`, `.standing` and the others below.
 
-    As a mapping it gives the fields that it came with, the declared ones included: `document["url"]`, `dict(document)`.
+    As a mapping it has the fields of its record, with declared fields: `document["url"]`, `dict(document)`.
     """
 
     @property
     def is_kept(self) -> bool:
-        """Whether it is kept."""
+        """Whether the document is kept."""
         return self.standing == "kept"
 
     def _values(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Removed documents beside the documents that they matched."""
+"""Removed documents with their witnesses."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 __all__ = ["DuplicatePair", "Duplicates", "Witness"]
 
-#: Pairs that are read at a time, at first and at most.
+#: How many pairs are read at a time, at first and at most.
 _FIRST, _MOST = 16, 1024
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """The kept document that explains a removal."""
+    """The kept document for which a duplicate was removed."""
 
     id: int
     key: str
@@ -27,7 +27,7 @@ class Witness:
     _corpus: Corpus = field(repr=False, compare=False)
 
     def document(self) -> Document:
-        """Everything that is known of it."""
+        """The witness as a `Document`."""
         return self._corpus.document(self.id)
 
 
@@ -43,13 +43,13 @@ class DuplicatePair:
     kind: str
     #: Exact Jaccard similarity.
     jaccard: float
-    #: Share of its shingles that the witness has, and of the witness's that it has.
+    #: The share of its shingles that the witness has, too, and the share of the witness's shingles that it has.
     containment_removed: float
     containment_witness: float
     _corpus: Corpus = field(repr=False, compare=False)
 
     def document(self) -> Document:
-        """Everything that is known of the removed document."""
+        """The removed document as a `Document`."""
         return self._corpus.document(self.id)
 
     def diff(self) -> list[tuple[str, str]]:
@@ -58,7 +58,7 @@ class DuplicatePair:
 
 
 class Duplicates:
-    """Pairs in the order of the removed documents' ids, read as they are asked for."""
+    """Pairs in the order of the removed documents' ids, read as the loop asks for them."""
 
     __slots__ = ("_corpus", "_ready", "_pairs", "_count")
 
@@ -73,7 +73,7 @@ class Duplicates:
 
     def __repr__(self) -> str:
         return (
-            "<corpusdb.Duplicates: pairs that are read once>\n"
+            "<corpusdb.Duplicates: an iterator over pairs>\n"
             "  next: for pair in duplicates: pair.key, pair.witness.key, pair.jaccard, pair.diff()"
         )
 

@@ -1,4 +1,4 @@
-"""Documents as files that other programs read."""
+"""Exports documents to files that other programs read."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Exporting"]
 
 
 class Exporting:
-    """What a corpus can do with files that are not rows of a recipe: it has a handle."""
+    """The exports of a corpus: a base class of `Corpus`."""
 
     _handle: _native.Handle
 
@@ -31,14 +31,14 @@ class Exporting:
         progress: ProgressOption = None,
         **options: Unpack[ExportOptions],
     ) -> Export:
-        """Writes kept documents to a file or a directory of files; the manifest is the answer.
+        """Writes kept documents to a file or a directory of files, and returns the manifest.
 
-        `where` narrows them down by a SQL condition. The name says the form (`.jsonl`, `.parquet`, `.arrow`, `.csv`,
-        `.txt`; with `.zst` or `.gz` behind lines), or `format` does. With `partition_by` or `shard_bytes`, or under a
-        name without an ending, a directory is made.
+        `where` restricts the documents by a SQL condition. The ending of `to` is the format (`.jsonl`, `.parquet`,
+        `.arrow`, `.csv`, `.txt`; lines may also end in `.zst` or `.gz`), unless `format` names it. With `partition_by`
+        or `shard_bytes`, or if `to` has no ending, the output is a directory.
 
-        The output appears when it is whole. An export that was stopped goes on behind the files that it had finished. The
-        same corpus and options give the same bytes. Raises `corpusdb.AlreadyExists` unless told to `force`.
+        The output appears when it is complete. An interrupted export continues after its last finished file. The same
+        corpus and options give the same bytes. Raises `corpusdb.AlreadyExists` if `to` exists, unless `force` is set.
         """
         return Export.from_json(call(
             "export", self._handle, progress=progress, threads=threads, to=to, where=where, force=force, **options
@@ -47,7 +47,7 @@ class Exporting:
     def export_size(
         self, where: str | None = None, *, all: bool = False, snapshot: str | None = None, duplicates: bool = False
     ) -> tuple[int, int]:
-        """Documents that `export` would write, and bytes of their texts; nothing is written."""
+        """How many documents `export` would write, and the bytes of their texts. Nothing is written."""
         estimate = json.loads(call(
             "export", self._handle, to="estimate", where=where, all=all, snapshot=snapshot, duplicates=duplicates,
             dry_run=True,

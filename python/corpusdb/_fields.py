@@ -1,4 +1,4 @@
-"""The declared fields of a corpus: listed, added, set from outside, computed, dropped."""
+"""The declared fields of a corpus: list, add, set from outside, compute, drop."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from corpusdb.reports import Field, FieldDropReport, FieldReport, JoinReport
 
 __all__ = ["FieldKind", "Fields", "WriterFields", "kind_name"]
 
-#: What a declared field holds: `str` or "keyword", `int` or "int", `float` or "float", `bool` or "bool", "timestamp".
+#: The type of a declared field: `str` or "keyword", `int` or "int", `float` or "float", `bool` or "bool", "timestamp".
 FieldKind = (
     type[str] | type[int] | type[float] | type[bool] | Literal["keyword", "int", "float", "bool", "timestamp"]
 )
@@ -23,7 +23,7 @@ _KINDS: dict[object, str] = {str: "keyword", int: "int", float: "float", bool: "
 
 
 def kind_name(kind: FieldKind) -> str:
-    """The name of a kind."""
+    """The name of a type, as the command spells it."""
     return _KINDS.get(kind) or str(kind)
 
 
@@ -31,13 +31,13 @@ class Fields(Named[Field]):
     """The declared fields of a corpus, in the order in which they were declared."""
 
     _what = "field"
-    _next = "next: fields[\"NAME\"], and of a writer .add(name, kind), .set(...), .compute(...), .drop(name)"
+    _next = "next: fields[\"NAME\"]; of a writer: .add(name, kind), .set(...), .compute(...), .drop(name)"
 
     def _told(self, thing: Field) -> str:
         return f"{thing.kind}, {thing.documents:,} documents have a value"
 
     def list(self) -> list[Field]:
-        """All of them: the type of each, how many documents have a value, and where the values are from."""
+        """All declared fields: type, number of documents with a value, and where the values come from."""
         return Field.each(call("field list", self._handle))
 
 
@@ -54,11 +54,11 @@ class WriterFields(Fields):
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> FieldReport:
-        """Declares a field of a corpus that holds documents, and indexes what their metadata have for it.
+        """Declares a field, and indexes its values from the metadata of the stored documents.
 
-        The values are those of the member `name`, or of the member, or members within one another with dots between
-        them, that `from_meta` names. No query sees the field before the last commit; after an interrupt the same call
-        goes on. Values of another type count as null.
+        The values come from the member `name` of the metadata, or from the one that `from_meta` names (dots lead into
+        nested members: `"scores.quality"`). Queries see the field once the last commit is made. After an interrupt the
+        same call continues. Values of another type count as null.
         """
         return FieldReport.from_json(call(
             "field add", self._handle, progress=progress, field={name: kind_name(kind)}, from_meta=from_meta,
@@ -83,20 +83,22 @@ class WriterFields(Fields):
     ) -> JoinReport:
         """Gives declared fields of stored documents values from outside, such as perplexities and quality scores.
 
-        `field` is one declared field, several (`["perplexity", "toxicity"]`), or declared fields with the fields of the
-        data that have their values (`{"quality": "score"}`). `data` is what `Writer.ingest` takes: files, Arrow, or
-        mappings. `id` names its field with the document's id, or `key` that with the key the document was ingested with
-        (`source` restricts it to one source); `value` names the one with the values of a single field (by default the
-        name of the declared field). Of several values for one field of a document the last counts; a null takes a value
-        away, where it can be told from no value (in JSON and in mappings). A value of another type is passed over and
-        counted, or with `strict` ends the call. A record that is ingested again without change keeps the values; new
-        content under its key has its own.
+        `field` is one declared field, several (`["perplexity", "toxicity"]`), or a mapping from declared fields to
+        fields of the data (`{"quality": "score"}`). `data` is what `Writer.ingest` takes: files, Arrow, or mappings.
+        `id` names the field of the data that has the document's id; or `key` names the field that has its key (`source`
+        restricts keys to one source). `value` names the field with the values, if only one field is set (default: the
+        name of the declared field).
+
+        If a document gets several values for one field, the last one counts. A null deletes the value, in JSON and in
+        mappings, where it differs from an absent value. A value of another type is skipped and counted; with `strict`
+        it ends the call. A record that is ingested again without change keeps its values; new content under its key
+        does not.
         """
         given = told_apart(data)
         if isinstance(field, str):
             columns = [(field, value or field)]
         elif value is not None:
-            raise TypeError("value= is for a single field; give a mapping: {'quality': 'score'}")
+            raise TypeError("value= is for a single field; for several give a mapping: {'quality': 'score'}")
         elif isinstance(field, Mapping):
             columns = [(declared, column) for declared, column in field.items()]
         else:
@@ -120,11 +122,11 @@ class WriterFields(Fields):
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> FieldReport:
-        """Stores the values of a SQL expression over `documents` as a field, declaring it when it is not.
+        """Stores the values of a SQL expression over `documents` as a field, and declares the field if it is new.
 
-        Each document has the value that the expression is for it alone: no aggregates, windows or inner queries, and
-        nothing that differs each time. Documents that come later have none until it is computed again. `kind` is by
-        default that of the expression. After an interrupt the same call goes on.
+        The expression is evaluated for each document alone: it has no aggregates, windows or inner queries, and no
+        function that gives another value each time. Documents that come later have no value until the field is computed
+        again. `kind` is by default the type of the expression. After an interrupt the same call continues.
         """
         return FieldReport.from_json(call(
             "field compute", self._handle, progress=progress, name=name, expression=expression,
@@ -132,10 +134,10 @@ class WriterFields(Fields):
         ))
 
     def drop(self, name: str, *, force: bool = False, progress: ProgressOption = None) -> FieldDropReport:
-        """Gives a field up; the metadata of documents stay as they are. `add` brings it back.
+        """Drops a declared field. The metadata of documents are unchanged, so `add` can declare it again.
 
-        Refused while the recipe of a stored plan names it, unless `force`: those plans are in the answer, and stay as
-        they are.
+        Raises an error while the recipe of a stored plan uses the field, unless `force` is set. Such plans are
+        unchanged and listed in the answer.
         """
         return FieldDropReport.from_json(
             call("field drop", self._handle, progress=progress, name=name, force=force)

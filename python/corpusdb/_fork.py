@@ -1,4 +1,4 @@
-"""Leaving a forked process: without waiting for threads that are its parent's."""
+"""Ends a forked process without waiting for threads that only its parent has."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["watch"]
 
 
 def watch() -> None:
-    """Has children of a fork leave as they should: C++ libraries join threads of theirs when a process ends."""
+    """Makes forked children end at once: C++ libraries would wait for their threads, which a child does not have."""
     os.register_at_fork(after_in_child=_leave_at_once)
 
 
@@ -21,5 +21,5 @@ def _leave_at_once() -> None:
     library = ctypes.CDLL(None)
     on_exit = getattr(library, "on_exit", None)
     if on_exit is not None:
-        # Called before all that was registered earlier, when the interpreter has ended: with the exit code.
+        # Runs after the interpreter has ended and before all handlers that were registered earlier; gets the exit code.
         on_exit(library._exit, None)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["dataset", "streamed"]
 
-#: Global batches that are one shard of a streamed dataset: what a resumed one reads again at most.
+#: Global batches in one shard of a streamed dataset. A resumed dataset reads at most this many again.
 _SHARD = 64
 
 
@@ -34,7 +34,7 @@ def dataset(
     path.mkdir(parents=True, exist_ok=True)
     file = path / f"plan-{plan.hash[:16]}-epoch-{epoch}.arrow"
     schema = _schema(plan, epoch, views)
-    # Under its name only when it is whole.
+    # The file gets its name when it is complete.
     begun = file.with_suffix(".arrow.tmp")
     with pa.OSFile(str(begun), "wb") as sink, pa.ipc.new_stream(sink, schema) as writer:
         for batch in _record_batches(plan, epoch, views):
@@ -44,12 +44,12 @@ def dataset(
 
 
 def streamed(plan: Plan, epoch: int, views: Sequence[str] | None) -> datasets.IterableDataset:
-    """An `IterableDataset` that reads as it goes, in shards of some batches."""
+    """An `IterableDataset` that reads the batches as the trainer asks for them, in shards of `_SHARD` batches."""
     import datasets
 
     batches = plan.batches(epoch)
     shards = [(first, min(first + _SHARD, batches)) for first in range(0, batches, _SHARD)]
-    # Lists among the arguments are what is cut into shards.
+    # `datasets` divides the lists among the arguments into shards: so `views` must not be a list.
     options = None if views is None else tuple(views)
     given = datasets.IterableDataset.from_generator(
         _examples,

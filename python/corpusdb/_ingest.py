@@ -1,4 +1,4 @@
-"""What is handed to `ingest`: paths, Arrow, or records, told apart."""
+"""The input of `ingest`: paths, Arrow, or records."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Records:
 
 
 def told_apart(data: Input) -> Paths | Arrow | Records:
-    """What `data` is.
+    """Finds out whether `data` is paths, Arrow or records.
 
-    Raises `TypeError` for what is none of it.
+    Raises `TypeError` for anything else.
     """
     if isinstance(data, (str, os.PathLike)):
         return Paths([os.fspath(data)])
@@ -48,11 +48,11 @@ def told_apart(data: Input) -> Paths | Arrow | Records:
 
         return Arrow(pyarrow.RecordBatchReader.from_batches(*_one_batch(pyarrow.record_batch(data))))
     if isinstance(data, Mapping):
-        raise TypeError(f"a {type(data).__name__} is one record; give an iterable of them, such as a list")
+        raise TypeError(f"a {type(data).__name__} is one record: give a list or another iterable of records")
     if isinstance(data, Iterable):
         return Records(iter(data))
     raise TypeError(
-        f"cannot ingest a {type(data).__name__}: give paths, something with __arrow_c_stream__ (pyarrow, Polars, pandas, "
+        f"cannot ingest a {type(data).__name__}: give paths, data with __arrow_c_stream__ (pyarrow, Polars, pandas, "
         "DuckDB, datasets), or an iterable of mappings"
     )
 
@@ -62,11 +62,11 @@ def _one_batch(batch: Any) -> tuple[Any, list[Any]]:
 
 
 def _of_datasets(data: Any) -> Arrow | Records:
-    """A `datasets.Dataset` as its Arrow table, or as the batches that its indices select; an IterableDataset as batches."""
+    """A `datasets.Dataset` or `IterableDataset` as Arrow batches of its selected rows."""
     import pyarrow
 
     if isinstance(data, dict) or not hasattr(data, "with_format"):
-        raise TypeError(f"cannot ingest a {type(data).__name__} of datasets: give one of its splits")
+        raise TypeError(f"cannot ingest a datasets.{type(data).__name__}: give one of its splits")
     batches = data.with_format("arrow").iter(batch_size=1000)
     first = next(batches, None)
     if first is None:

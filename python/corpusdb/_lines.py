@@ -1,4 +1,4 @@
-"""The line of a byte in a file that was read, for people who open it in an editor."""
+"""Finds the line number of a byte in an input file, for people who open the file in an editor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class _Reads(Protocol):
 
 
 def line_of(file: str, byte: int) -> int | None:
-    """The line, from 1, in which the byte stands, of a file as decompressed; none where that cannot be told."""
+    """The number of the line, from 1, that has the byte of the decompressed file; None if it cannot be found."""
     try:
         with open(file, "rb") as raw:
             start = raw.read(4)
@@ -33,7 +33,7 @@ def _decompressed(raw: IO[bytes], start: bytes) -> _Reads | None:
     if start[:2] == b"\x1f\x8b":
         return gzip.GzipFile(fileobj=raw)
     if start == b"\x28\xb5\x2f\xfd":
-        # In the standard library from 3.14 on; elsewhere with the package that reads it.
+        # The standard library reads zstd from 3.14 on; before, the package zstandard does.
         for module, function in (("compression.zstd", "open"), ("zstandard", "open")):
             try:
                 opened = getattr(importlib.import_module(module), function)(raw, "rb")

@@ -1,4 +1,4 @@
-"""The loader: batches of a plan in the trainer's process, read ahead by a thread, resumed by one integer anywhere."""
+"""The loader: gives batches of a plan in the trainer's process, reads ahead in a thread, and resumes at any batch."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from corpusdb.errors import Closed, CorpusError, Forked, OutOfRange, WrongState
 
 __all__ = ["As", "Layout", "Loader", "checked_state"]
 
-#: What batches are made of.
+#: The type of the arrays of a batch.
 As = Literal["torch", "numpy", "arrow"]
-#: Whether rows stand under each other, or their segments end to end without pads.
+#: `rows`: one row under the other. `flat`: the segments of all rows end to end, without pads.
 Layout = Literal["rows", "flat"]
 
-#: Directories that epochs were built into: one, or several.
+#: Directories with built epochs: one or several.
 Files = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
 #: Version of the state of a loader.
 _VERSION = 1
 
-#: Bytes that the reader of a loader takes unless said: many fit on a machine.
+#: Memory of a loader's reader in bytes, by default. It is small, because a machine may run many loaders.
 MEMORY = 64 << 20
 
 _open: weakref.WeakSet[Loader] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    # A thread must not read while the process takes down what it reads with.
+    # At exit the process destroys what the threads read with, so they must stop before.
     for loader in list(_open):
         with contextlib.suppress(CorpusError):
             loader.close()
@@ -46,36 +46,36 @@ atexit.register(_close_all)
 
 
 def checked_state(state: object, plan: str) -> tuple[int, int]:
-    """(epoch, next batch) of a state of the plan of that hash.
+    """(epoch, next batch) of a loader's state. `plan` is the hash of the loader's plan.
 
-    Raises `WrongState` for what is no state, or one of another version or plan.
+    Raises `WrongState` for anything else than a state, or for the state of another version or plan.
     """
     if not isinstance(state, Mapping):
-        raise WrongState(f"the state of a loader is a mapping, and {type(state).__name__} is none")
+        raise WrongState(f"expected the state of a loader (a mapping), got {type(state).__name__}")
     keys = ("version", "plan", "epoch", "next_batch")
     missing = [key for key in keys if key not in state]
     if missing:
-        raise WrongState(f"the state of a loader has {', '.join(keys)}; this one lacks {', '.join(missing)}")
+        raise WrongState(f"a loader's state needs {', '.join(keys)}; this one lacks {', '.join(missing)}")
     if state["version"] != _VERSION or isinstance(state["version"], bool):
-        raise WrongState(f"this release reads states of version {_VERSION}, and this one has {state['version']!r}")
+        raise WrongState(f"this release reads states of version {_VERSION}, got version {state['version']!r}")
     if state["plan"] != plan:
         raise WrongState(
-            f"the state is of plan {state['plan']!r:.18}, and this loader gives plan {plan[:16]}: "
-            "a run goes on with the plan that it began with, or with an extension of it"
+            f"the state belongs to plan {state['plan']!r:.18}, but this loader reads plan {plan[:16]}: "
+            "make the loader from the plan of the state; to go over to new data, extend that plan"
         )
     for key in ("epoch", "next_batch"):
         value = state[key]
         if not isinstance(value, int) or isinstance(value, bool) or not 0 <= value < 1 << 63:
-            raise WrongState(f"{key} of a loader's state is a number from 0 on, and {value!r} is none")
+            raise WrongState(f"{key} of a loader's state must be a whole number from 0 on, got {value!r}")
     return state["epoch"], state["next_batch"]
 
 
 class Loader:
-    """Batches of one rank, in order, from where it stands: iterate over it.
+    """An iterator over the batches of one rank. `Plan.loader` makes it.
 
-    A thread of the library reads `prefetch` batches ahead. The state counts batches that were given; it is the same on
-    every rank, and resumes at any number of ranks. Iterating continues at the state of the loader, and begins the epoch
-    again after its end. Made by `Plan.loader`.
+    A thread of the library reads `prefetch` batches ahead. The state counts the batches that were given, not those read
+    ahead; it is the same on every rank, and any number of ranks can resume from it. Iterating continues at the state of
+    the loader; after the end of the epoch it starts the epoch again.
     """
 
     def __init__(
@@ -101,17 +101,17 @@ class Loader:
         files: Files = (),
     ) -> None:
         if as_ not in ("torch", "numpy", "arrow"):
-            raise ValueError(f"as_ is \"torch\", \"numpy\" or \"arrow\", not {as_!r}")
+            raise ValueError(f"as_ must be \"torch\", \"numpy\" or \"arrow\", got {as_!r}")
         if layout not in ("rows", "flat"):
-            raise ValueError(f"layout is \"rows\" or \"flat\", not {layout!r}")
+            raise ValueError(f"layout must be \"rows\" or \"flat\", got {layout!r}")
         if ids not in ("int64", "int32"):
-            raise ValueError(f"ids is \"int64\" or \"int32\", not {ids!r}")
+            raise ValueError(f"ids must be \"int64\" or \"int32\", got {ids!r}")
         if prefetch < 1 or epochs < 1 or threads < 1 or epoch < 0:
-            raise ValueError("prefetch, epochs and threads are at least 1, and epoch at least 0")
+            raise ValueError("prefetch, epochs and threads must be at least 1, and epoch at least 0")
         if isinstance(views, str):
-            raise ValueError(f"views is a list of names; [{views!r}] is one")
+            raise ValueError(f"views must be a list of names: write [{views!r}]")
         rank, world = placed(rank, world)
-        #: This rank, and how many there are.
+        #: This rank, and the number of ranks.
         self.rank, self.world = rank, world
         self._path, self._shards, self._plan, self._unstored = os.path.abspath(path), shards, plan, unstored
         self._views = None if views is None else list(views)
@@ -123,21 +123,21 @@ class Loader:
         self._first, self._epoch, self._next = epoch, epoch, 0
         self._over = False
         self._closed = False
-        #: Of a worker: its turn, of how many, counted from the batch at which the workers began with this epoch.
+        #: In a worker: (turn, number of workers, batch at which the workers began this epoch).
         self._share: tuple[int, int, int] | None = None
         self._begin()
 
     def _begin(self) -> None:
-        """What belongs to the process and is not pickled."""
+        """Sets the attributes that belong to the process and are not pickled."""
         self._lock = threading.RLock()
         self._reader: _native.Reader | None = None
         self._batches: _native.Batches | None = None
         self._names: tuple[str, ...] = ()
-        #: Whether a batch is being taken from the thread and is not given yet.
+        #: Whether a batch was requested from the thread and is not given yet.
         self._taking = False
         self._process: int | None = None
 
-    # ---- where it stands ----
+    # ---- position ----
 
     @property
     def plan(self) -> str:
@@ -146,18 +146,18 @@ class Loader:
 
     @property
     def epoch(self) -> int:
-        """The epoch it stands in."""
+        """The present epoch."""
         return self._epoch
 
     def state_dict(self) -> State:
-        """Where it stands: batches that were given, not those read ahead. The same on every rank."""
+        """The position of the loader. It counts batches that were given, not those read ahead; same on every rank."""
         return {"version": _VERSION, "plan": self._plan, "epoch": self._epoch, "next_batch": self._next}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Goes on where a loader of the same plan stood, at any number of ranks.
+        """Continues at the position of another loader of the same plan, with any number of ranks.
 
-        Raises `WrongState` for the state of another plan, of another version, or for none; for a batch that the epoch
-        does not have at once if the loader is open, else when it is first used.
+        Raises `WrongState` for the state of another plan or version, and for anything else than a state. For a batch
+        beyond the end of the epoch it raises at once if the loader is open, otherwise at the first use.
         """
         epoch, next_batch = checked_state(state, self._plan)
         self._owned()
@@ -170,10 +170,9 @@ class Loader:
                 self._check_next(self._reader)
 
     def set_epoch(self, epoch: int) -> None:
-        """Begins another epoch at its first batch. That in which it stands already goes on where it is, unless it was
-        given to its end."""
+        """Starts another epoch at its first batch. The present epoch continues at its position, unless it has ended."""
         if epoch < 0:
-            raise OutOfRange(f"there is no epoch {epoch}: the first is 0")
+            raise OutOfRange(f"epoch {epoch} is out of range: epochs start at 0")
         self._owned()
         with self._lock:
             if epoch != self._epoch or self._over:
@@ -181,7 +180,7 @@ class Loader:
                 self._first, self._epoch, self._next, self._over = epoch, epoch, 0, False
 
     def __len__(self) -> int:
-        """Batches that this rank has of the epoch it stands in, from its first on."""
+        """The number of batches of this rank in the present epoch, from its beginning."""
         with self._entered() as reader:
             return reader.steps(self._epoch, 0, self.world)
 
@@ -195,13 +194,13 @@ class Loader:
         return self
 
     def __next__(self) -> Any:
-        # Not by `_entered`: a context manager costs as much as a batch of ids.
+        # Without `_entered`: a context manager costs as much as a batch of ids.
         self._owned()
         with self._lock:
             reader = self._opened()
             while not self._over:
                 if self._taking:
-                    # Ctrl-C or an error came while a batch was taken: it was not given, so it is read again.
+                    # Ctrl-C or an error came before a requested batch was given, so it is read again.
                     self._stop()
                 if self._batches is None:
                     self._batches = self._started(reader)
@@ -218,7 +217,7 @@ class Loader:
                 if self._share is not None:
                     turn, workers, first = self._share
                     steps = reader.steps(self._epoch, first, self.world)
-                    # Whose turn it would be if the epoch had no end.
+                    # Turns continue across the end of the epoch.
                     self._share = (turn - steps) % workers, workers, 0
                 self._epoch, self._next = self._epoch + 1, 0
         raise StopIteration
@@ -241,11 +240,11 @@ class Loader:
         )
 
     def _to_skip(self, reader: _native.Reader) -> tuple[int, int]:
-        """(steps to pass over, stride) of a worker."""
+        """(steps to skip, stride) of a worker."""
         assert self._share is not None
         turn, workers, first = self._share
         if self._next < first:
-            raise WrongState("the state of a worker stands before the batch that the workers began with")
+            raise WrongState("the state of this worker is before the batch at which the workers began")
         done = reader.steps(self._epoch, first, self.world) - reader.steps(self._epoch, self._next, self.world)
         return (turn - done) % workers, workers
 
@@ -271,15 +270,17 @@ class Loader:
         if self._next > 0:
             _, batches = reader.counts(self._epoch)
             if self._next > batches:
-                raise WrongState(f"the state stands before batch {self._next} of an epoch that has {batches}")
+                raise WrongState(
+                    f"batch {self._next} of the state is out of range: epoch {self._epoch} has {batches} batches"
+                )
 
     # ---- opening and closing ----
 
     def _owned(self) -> None:
         if self._process is not None and self._process != os.getpid():
             raise Forked(
-                "this loader was opened before a fork, and the thread that reads ahead is not in this process: make "
-                "one here, or start workers with `spawn` or `forkserver`"
+                "this loader was opened before a fork, and its thread does not run in this process: make a loader "
+                "here, or start workers with `spawn` or `forkserver`"
             )
 
     @contextlib.contextmanager
@@ -289,9 +290,9 @@ class Loader:
             yield self._opened()
 
     def _opened(self) -> _native.Reader:
-        """The reader, for whoever holds the lock."""
+        """The reader. The caller holds the lock."""
         if self._closed:
-            raise Closed("this loader is closed; make another one from the plan")
+            raise Closed("this loader is closed: make another one from the plan")
         if self._reader is None:
             self._reader = _native.Reader(
                 self._path,
@@ -314,7 +315,7 @@ class Loader:
             self._batches = None
 
     def close(self) -> None:
-        """Stops reading ahead and gives the reader back; again is nothing. Batches and the state stay whole."""
+        """Stops reading ahead and closes the reader. Batches and the state stay usable. A second call has no effect."""
         self._owned()
         with self._lock:
             self._closed = True
@@ -334,11 +335,13 @@ class Loader:
 
     def __getstate__(self) -> dict[str, Any]:
         if self._unstored is not None:
-            raise TypeError("the plan of this loader is not stored, so no other process finds it: plan with a writer")
+            raise TypeError(
+                "the plan of this loader is not stored, so other processes cannot find it: plan with a writer"
+            )
         return self._options()
 
     def _options(self) -> dict[str, Any]:
-        """Everything but what belongs to the process: of it a loader is made that stands where this one does."""
+        """The attributes for a copy at the same position: all but those that belong to the process."""
         kept = dict(self.__dict__)
         for name in ("_lock", "_reader", "_batches", "_names", "_taking", "_process"):
             del kept[name]
@@ -356,7 +359,7 @@ class Loader:
 
 
 def as_torch(arrays: Mapping[str, Any]) -> dict[str, Any]:
-    """The same arrays as tensors over the same memory; numbers stay numbers."""
+    """The arrays as torch tensors over the same memory. Numbers stay numbers."""
     import torch
 
     return {name: value if isinstance(value, int) else torch.from_numpy(value) for name, value in arrays.items()}

@@ -1,4 +1,4 @@
-"""What a corpus has several of, each with a name: gone through, counted, looked up."""
+"""Named things of a corpus, such as fields and snapshots: iterate, count, look up."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class _HasName(Protocol):
     def name(self) -> str: ...
 
 
-#: Things that are shown.
+#: How many things `repr` shows.
 _SHOWN = 20
 
 Thing = TypeVar("Thing", bound=_HasName)
@@ -26,7 +26,7 @@ Thing = TypeVar("Thing", bound=_HasName)
 class Named(Generic[Thing]):
     """Things of a corpus, in the order of `list`."""
 
-    #: What one of them is called, and what can be asked of them.
+    #: What one thing is called, and what to call next.
     _what: ClassVar[str]
     _next: ClassVar[str]
 
@@ -60,7 +60,7 @@ class Named(Generic[Thing]):
         return "\n".join([f"<{kind}: {len(things):,}>", *map(one_line, lines), f"  {self._next}"])
 
     def _told(self, thing: Thing) -> str:
-        """What is shown of one of them, beside its name."""
+        """What `repr` shows beside the name of a thing."""
         return ""
 
     def list(self) -> list[Thing]:

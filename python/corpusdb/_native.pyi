@@ -1,4 +1,4 @@
-"""The native half of the package: plain functions over handles. Users see what is made of it in `corpusdb`."""
+"""The native half of the package: plain functions over handles. Users call the classes of `corpusdb` instead."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from os import PathLike
@@ -81,7 +81,7 @@ _Changed: TypeAlias = tuple[int, str, str, str, str | None, int | None, str | No
 
 @final
 class Handle:
-    """A corpus, opened. `corpusdb.Corpus` and `corpusdb.Writer` are made of it."""
+    """An open corpus. `corpusdb.Corpus` and `corpusdb.Writer` wrap it."""
 
     def __new__(
         cls,
@@ -97,43 +97,42 @@ class Handle:
         """Whether it was closed."""
 
     def close(self) -> None:
-        """Gives everything back; again is nothing. When a writer is closed, what was handed out and not read is given
-        up."""
+        """Closes the corpus. A second call has no effect. When a writer is closed, its unfinished iterators end."""
 
     def count(
         self, condition: str | None = None, values: _Values = None, snapshot: str | None = None
     ) -> int:
-        """Documents that satisfy a condition; of those that a snapshot keeps."""
+        """How many documents satisfy a condition; with a snapshot, only documents that it keeps are counted."""
 
     def counts(self) -> tuple[int, int, int]:
-        """Number of the last commit, documents stored, and kept ones."""
+        """The number of the last commit, of stored documents, and of kept ones."""
 
 @final
 class Rows:
-    """The answer to a statement, of the commit that it was asked of."""
+    """The answer to a statement at one commit."""
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns."""
+        """The names of the columns."""
 
     @property
     def types(self) -> list[str]:
-        """Their types, in Arrow's words."""
+        """The types of the columns, as Arrow names them."""
 
     def read(self) -> RowReader:
-        """A reading of all rows as tuples."""
+        """Starts to read all rows as tuples."""
 
     def stream(self) -> RowStream:
-        """A reading of all rows as an Arrow stream, which keeps what ended it."""
+        """Starts to read all rows as an Arrow stream, which keeps the error that ended it."""
 
     def peek(self, count: int) -> list[tuple[Any, ...]]:
         """The first `count` rows as tuples."""
 
     def show(self, count: int, width: int) -> tuple[str, bool]:
-        """The first `count` rows as a table of at most `width` columns of a terminal, and whether these are all."""
+        """The first `count` rows as a text table at most `width` characters wide, and whether these are all rows."""
 
     def addresses(self) -> list[list[list[int]]]:
-        """Of each batch that was looked at ahead and of each of its columns, the addresses of its buffers."""
+        """The addresses of the buffers of each column of each batch that was read ahead."""
 
     def __arrow_c_schema__(self) -> object: ...
 
@@ -142,34 +141,34 @@ class RowReader:
     """One reading of rows, batch by batch."""
 
     def next_rows(self) -> list[tuple[Any, ...]] | None:
-        """The next rows as tuples, a batch of them; none behind the last."""
+        """The next batch of rows as tuples; None at the end."""
 
 @final
 class RowStream:
-    """One reading of rows, to be handed out as a stream."""
+    """One reading of rows as an Arrow stream."""
 
     def ask_for_failure(self) -> None:
-        """Says that who takes the stream asks for its `failure`, an interrupt too."""
+        """Announces that the caller will ask for `failure`, which then also has an interrupt."""
 
     def failure(self) -> BaseException | None:
-        """What ended the stream, if an error did."""
+        """The error that ended the stream, if any."""
 
     def __arrow_c_schema__(self) -> object: ...
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object: ...
 
 @final
 class Pairs:
-    """Removed documents beside their witnesses, ascending by id."""
+    """Removed documents with their witnesses, ascending by id."""
 
     def next_pairs(self, count: int) -> list[_Pair]:
-        """Up to `count` more pairs; none behind the last."""
+        """Up to `count` more pairs; an empty list at the end."""
 
 @final
 class Changes:
     """Documents that changed from one moment to a later one, ascending by id."""
 
     def next_changes(self, count: int) -> list[_Changed]:
-        """Up to `count` more documents; none behind the last."""
+        """Up to `count` more documents; an empty list at the end."""
 
 @final
 class Encoder:
@@ -181,13 +180,13 @@ class Encoder:
 
     @property
     def vocab_size(self) -> int:
-        """One more than its largest id."""
+        """The largest id plus one."""
 
     def specials(self) -> list[tuple[int, str]]:
-        """Its special tokens with their ids."""
+        """The special tokens and their ids."""
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a token; none when there is no such token."""
+        """The id of a token; None if the vocabulary does not have it."""
 
     def encode(self, text: str, specials: bool) -> NDArray[np.uint32]:
         """The ids of a text."""
@@ -196,22 +195,22 @@ class Encoder:
         """The ids of many texts, on all cores."""
 
     def encode_with_offsets(self, text: str, specials: bool) -> tuple[NDArray[np.uint32], list[tuple[int, int]]]:
-        """The ids of a text with the bytes of it that each stands for."""
+        """The ids of a text, and for each id the begin and end of its UTF-8 bytes in the text."""
 
     def decode(self, ids: Sequence[int]) -> str:
-        """The text of ids, special tokens spelled out."""
+        """The text of ids. Special tokens are spelled out."""
 
 def wait_for_reads() -> None:
-    """Waits at most some seconds until no thread reads that a Ctrl-C left; called when the interpreter ends."""
+    """Waits up to some seconds for reading threads that a Ctrl-C left. The interpreter calls it at exit."""
 
 def is_forked() -> bool:
-    """Whether this process is a fork of one that had used this module."""
+    """Whether this process was forked from one that had used this module."""
 
 def version() -> str:
-    """The release, as `corpusdb --version` says it."""
+    """The release, as `corpusdb --version` prints it."""
 
 def main(arguments: Sequence[str]) -> int:
-    """Runs the command with `arguments`, of which the first is its own name; its exit code."""
+    """Runs the command and returns its exit code. The first of `arguments` is the name of the command."""
 
 def call(
     verb: str,
@@ -222,28 +221,28 @@ def call(
     threads: int | None = None,
     listener: _Listener | None = None,
 ) -> tuple[str, list[str]]:
-    """Calls a verb by its path: its report as JSON text, and notes for a person."""
+    """Calls a verb by its path. Returns its report as JSON text, and notes for people."""
 
 def ingest(
     handle: Handle, given: object, name: str, keywords: str, dry_run: bool, listener: _Listener | None = None
 ) -> tuple[str, list[str]]:
-    """Ingests files, the rows of an Arrow stream, or the mappings of an iterator, which are known by `name`; the report as
-    JSON text, and its alarms in words."""
+    """Ingests files, the rows of an Arrow stream, or the mappings of an iterator. `name` stands for the path of data
+    that is not in a file. Returns the report as JSON text, and its alarms."""
 
 def policy_json(settings: str) -> str:
-    """A whole policy as JSON, as a load says it."""
+    """A complete policy as JSON, as the manifest of a load has it."""
 
 def set_field(
     handle: Handle, given: object, name: str, keywords: str, dry_run: bool, listener: _Listener | None = None
 ) -> str:
-    """Sets a declared field of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name`
-    in errors; the report as JSON text."""
+    """Sets declared fields of stored documents from files, an Arrow stream, or an iterator of mappings. `name` stands
+    for the path of data that is not in a file. Returns the report as JSON text."""
 
 def review(handle: Handle, name: str | None, keywords: str) -> str:
-    """Pairs of an item and a document, side by side, by keywords of the command's options; a line of JSON each."""
+    """Pairs of an item and a document, side by side, as a line of JSON each. `keywords` are the verb's options."""
 
 def judge(handle: Handle, judgements: list[tuple[str, str, int, str | None]]) -> str:
-    """Stores what somebody decided: suite, item, document and verdict; the report as JSON text."""
+    """Stores verdicts: suite, item, document, and verdict. Returns the report as JSON text."""
 
 def sql(
     handle: Handle,
@@ -255,29 +254,29 @@ def sql(
     """Runs one SELECT, with the values of its parameters."""
 
 def one_line(text: str) -> str:
-    """A text of strangers on one line, as a terminal shows and does not obey it."""
+    """A text on one line without control characters, safe to print on a terminal."""
 
 def select(
     handle: Handle, condition: str | None = None, values: _Values = None, snapshot: str | None = None
 ) -> NDArray[np.uint64]:
-    """Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps."""
+    """The ids of the documents that satisfy a condition (and that a snapshot keeps), ascending."""
 
 def sample(
     handle: Handle, count: int, condition: str | None, values: _Values, seed: int, snapshot: str | None = None
 ) -> list[int]:
-    """Ids of documents drawn at random, reproducibly; of those that a snapshot keeps."""
+    """The ids of documents drawn at random, reproducibly; with a snapshot, from those that it keeps."""
 
 def show(handle: Handle, ids: Sequence[int]) -> list[str]:
-    """Everything known of documents, each as JSON text."""
+    """Documents with all that is stored about them, each as JSON text."""
 
 def find_key(handle: Handle, key: str) -> list[int]:
-    """Ids of the documents that had a key, newest last."""
+    """The ids of the documents that were ingested with a key, newest last."""
 
 def tokens(handle: Handle, document: int, tokenizer: str | None = None) -> NDArray[np.uint32]:
-    """The stored token ids of a document, by a tokenizer or the first one."""
+    """The stored token ids of a document, from the named tokenizer or the first one."""
 
 def shown_tokens(handle: Handle, document: int, tokenizer: str | None = None) -> str:
-    """The tokens of a document with their texts and what they count in the loss, as JSON text."""
+    """The tokens of a document with their texts and their weights in the loss, as JSON text."""
 
 def did_you_mean(name: str, known: list[str]) -> str | None:
     """The known name that was most likely meant, as a question."""
@@ -286,28 +285,28 @@ def unknown_name(what: str, name: str, known: list[str]) -> str:
     """That nothing has a name, with the way out."""
 
 def refuse_forked() -> None:
-    """Raises `corpusdb.Forked` in the child of a process that used this module."""
+    """Raises `corpusdb.Forked` in a process that was forked from one that had used this module."""
 
 def rejects(handle: Handle, limit: int) -> tuple[list[dict[str, Any]], int]:
-    """The first records that could not be read, and how many there are."""
+    """The first `limit` rejects, and the number of all rejects."""
 
 def duplicates(handle: Handle, document: int | None = None, source: str | None = None) -> Pairs:
-    """The duplicates of a corpus, of one document, or of what was removed from a source."""
+    """All duplicates, those of one document, or those removed from a source."""
 
 def duplicates_matrix(handle: Handle, by: list[str], source: str | None = None) -> Rows:
-    """How many documents of each group were removed, and which group their witnesses are in: the pairs of groups."""
+    """How many documents of each group were removed, by the group of their witnesses. A row is a pair of groups."""
 
 def diff(handle: Handle, a: int, b: int) -> str:
-    """The texts of two documents, word by word, as JSON text."""
+    """Compares the texts of two documents word by word; the parts as JSON text."""
 
 def check(handle: Handle, depth: str, listener: _Listener | None = None) -> str:
-    """What is not as it must be, as JSON text; `depth` is `quick`, `full` or `deep`."""
+    """Checks the corpus. Returns the faults as JSON text. `depth` is `quick`, `full` or `deep`."""
 
 def digest(handle: Handle, listener: _Listener | None = None) -> str:
-    """One hash over what the corpus means."""
+    """One hash over the content of the corpus."""
 
 def snapshot_changes(handle: Handle, earlier: str, later: str | None = None) -> Changes:
-    """Each document that changed from one moment to a later one, or to now."""
+    """The documents that changed from a snapshot to a later one, or to now."""
 
 def remove(
     handle: Handle,
@@ -317,7 +316,7 @@ def remove(
     dry_run: bool,
     listener: _Listener | None = None,
 ) -> str:
-    """Removes documents; the report as JSON text."""
+    """Removes documents. Returns the report as JSON text."""
 
 def purge(
     handle: Handle,
@@ -328,22 +327,22 @@ def purge(
     switches: tuple[bool, bool],
     listener: _Listener | None = None,
 ) -> str:
-    """Erases documents, by id and by key; the report as JSON text."""
+    """Erases documents by id and by key. Returns the report as JSON text."""
 
 def prove_purge(handle: Handle, file: str | None, time: int, listener: _Listener | None = None) -> str:
-    """Searches every row and file for all that was ever purged, and writes the certificate; what was found, as JSON text."""
+    """Searches every row and file for all purged data, and writes the certificate. Returns it as JSON text."""
 
 def restore(handle: Handle, documents: Sequence[int], dry_run: bool, listener: _Listener | None = None) -> str:
-    """Takes removals back; the report as JSON text."""
+    """Undoes removals. Returns the report as JSON text."""
 
 def encoder(handle: Handle, name: str | None = None) -> Encoder:
-    """The tokenizer of that name, or the first."""
+    """The named tokenizer, or the first one."""
 
 def pieces(handle: Handle, name: str | None, text: str, specials: bool) -> str:
-    """The tokens of a text with what each stands for, as JSON text."""
+    """The tokens of a text, each with its piece of the text, as JSON text."""
 
 def tokenizer_names(handle: Handle) -> list[str]:
-    """Names of the tokenizers, in the order they were registered."""
+    """The names of the tokenizers, in the order in which they were registered."""
 
 @final
 class Plan:

@@ -1,4 +1,4 @@
-"""Making and opening corpora."""
+"""Creates, opens, repairs and salvages corpora."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ def create(
     threads: int | None = None,
     **options: Unpack[InitOptions],
 ) -> Corpus:
-    """Makes an empty corpus at `path`, which must be absent or an empty directory, and opens it for reading.
+    """Creates an empty corpus at `path`, and opens it for reading. `path` must be absent or an empty directory.
 
-    To write, open it with `corpusdb.open(path, mode="w")`: who writes holds the lock until it is closed.
+    To write, open it with `corpusdb.open(path, mode="w")`: a writer holds the lock until it is closed.
 
-    The dedup policy is a profile (`web` for prose, the default; `code`, `chat`, or the published `bigcode`, `fineweb`,
-    `slimpajama`; `web@1` and `chat@1` have the words of earlier releases) with overrides by keywords, which are the
-    flags of `corpusdb init`. `fields` declares the fields of the records that are indexed: `fields={"quality": float,
-    "domain": "keyword"}`; `Writer.fields.add` declares further ones.
+    The dedup policy is a profile with overrides; the keywords are the flags of `corpusdb init`. The profiles are `web`
+    (for prose, the default), `code`, `chat`, and the published `bigcode`, `fineweb` and `slimpajama`; `web@1` and
+    `chat@1` have the normaliser of earlier releases. `fields` declares the fields of records to index:
+    `fields={"quality": float, "domain": "keyword"}`; `Writer.fields.add` declares further ones.
 
-    Raises `corpusdb.AlreadyExists`, `corpusdb.BadInput` for a value that an option cannot have, `corpusdb.BadPolicy` for
-    options that do not go together, `corpusdb.BadName`.
+    Raises `corpusdb.AlreadyExists`, `corpusdb.BadInput` for a bad value of an option, `corpusdb.BadPolicy` for options
+    that cannot be combined, `corpusdb.BadName`.
     """
     _native.refuse_forked()
     call("init", corpus=path, fields={name: kind_name(kind) for name, kind in (fields or {}).items()}, **options)
@@ -70,35 +70,36 @@ def open(
     threads: int | None = None,
     shards: Sequence[str | os.PathLike[str]] = (),
 ) -> Corpus:
-    """Opens a corpus: for reading, also beside a writer, or with `mode="w"` for writing, alone.
+    """Opens a corpus for reading, or with `mode="w"` for writing. Readers may be open beside the one writer.
 
-    `memory` is about how much caches and work in memory may take (bytes, or "4GiB"; by default a quarter of the
-    machine's, or of the container's limit), `threads` how many work in the background of a writer (one a core).
-    `shards` are corpora beside it, in their order, which are read: plans, loaders and exports of the opened one then
-    draw from the documents of all.
+    `memory` is about how much memory caches and operations may take: bytes, or a text such as "4GiB"; by default a
+    quarter of the machine's memory or of the container's limit. `threads` is the number of background threads of a
+    writer (default: one a core). `shards` are further corpora to read, in this order: plans, loaders and exports of the
+    opened corpus then draw from the documents of all.
 
-    Raises `corpusdb.NotFound` where there is no corpus, `corpusdb.Locked` when another one writes, `corpusdb.BadInput`
-    when one corpus is named twice.
+    Raises `corpusdb.NotFound` if `path` is not a corpus, `corpusdb.Locked` if another writer is open,
+    `corpusdb.BadInput` if one corpus is named twice.
     """
     if mode == "r":
         return Corpus(path, memory=memory, threads=threads, shards=shards)
     if mode == "w":
         return Writer(path, memory=memory, threads=threads, shards=shards)
-    raise ValueError(f'mode {mode!r} is neither "r" (read) nor "w" (write)')
+    raise ValueError(f'mode must be "r" (read) or "w" (write), got {mode!r}')
 
 
 @expand_keywords(DedupExplainOptions)
 def explain_dedup(**options: Unpack[DedupExplainOptions]) -> DedupExplanation:
-    """What a dedup policy finds, stores and costs, before it is chosen: the options are those of `create`."""
+    """What a dedup policy finds, stores and costs, to choose one. The options are those of `create`."""
     return DedupExplanation.from_json(call("dedup explain", **options))
 
 
 def repair(path: str | os.PathLike[str], *, progress: ProgressOption = None) -> RepairReport:
-    """Makes again what is damaged of a corpus and follows from other rows: columns, indexes, sketches, token ids and
-    the like. What is damaged and follows from nothing else is in the report as `lost`, and then nothing was changed.
-    One that was stopped goes on.
+    """Repairs a damaged corpus: recomputes columns, indexes, sketches, token ids and other derived data.
 
-    Raises `corpusdb.Locked` when somebody writes.
+    Damage to other data cannot be repaired: the report lists it as `lost`, and then nothing was changed. A repair that
+    was stopped continues at the next call.
+
+    Raises `corpusdb.Locked` if a writer is open.
     """
     return RepairReport.from_json(call("check", path=path, progress=progress, repair=True))
 
@@ -106,9 +107,11 @@ def repair(path: str | os.PathLike[str], *, progress: ProgressOption = None) -> 
 def salvage(
     path: str | os.PathLike[str], target: str | os.PathLike[str], *, progress: ProgressOption = None
 ) -> SalvageReport:
-    """Copies what is whole of a damaged corpus into a new one at `target`, where all is decided again: documents with
-    keys, fields and sources, tokenizers, suites; what was removed is removed there too. What is not copied is listed.
+    """Copies the intact documents of a damaged corpus into a new corpus at `target`, which decides all of them again.
 
-    Raises `corpusdb.AlreadyExists` where something stands at `target`.
+    Copied are documents with keys, fields and sources, tokenizers, and suites; removed documents are removed in the
+    copy, too. The report lists what was not copied.
+
+    Raises `corpusdb.AlreadyExists` if `target` exists.
     """
     return SalvageReport.from_json(call("check", path=path, progress=progress, salvage=target))

@@ -1,4 +1,4 @@
-"""Plans: what follows from a recipe and a snapshot, told, built, verified, extended, and read by loaders."""
+"""Plans, computed from a recipe and a snapshot: explain, build, verify, extend, and read with loaders."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ Options = ParamSpec("Options")
 def _with_options_of(
     loader: Callable[Concatenate[str, tuple[str, ...], str, _native.Plan | None, Options], Loader],
 ) -> Callable[[Callable[..., Loader]], Callable[Concatenate[Plan, Options], Loader]]:
-    """Gives a method of plans the keywords that a loader is made with, for checkers and for `help`."""
+    """Gives a method of plans the keywords of a loader, for type checkers and for `help`."""
     keywords = [
         one for one in inspect.signature(loader).parameters.values() if one.kind is inspect.Parameter.KEYWORD_ONLY
     ]
@@ -47,10 +47,9 @@ def _with_options_of(
 
 
 class Plan:
-    """A plan: every byte of its epochs is a function of it and the number of the epoch.
+    """A plan: it and the number of an epoch determine every byte of that epoch. `Corpus.plan` makes it.
 
-    Made by `plan(...)` of a corpus. It may be pickled if it is stored: path and hash find it again, when something is
-    first asked that only the corpus knows.
+    A stored plan can be pickled: the pickle holds path and hash, and the corpus is opened when it is first needed.
     """
 
     def __init__(self, native: _native.Plan, handle: _native.Handle, path: str, shards: tuple[str, ...]) -> None:
@@ -67,7 +66,7 @@ class Plan:
         handle: _native.Handle | None,
     ) -> None:
         self._path, self._shards, self._hash, self._number = path, shards, plan, number
-        #: None until they are needed, of a plan that was pickled.
+        #: None in an unpickled plan, until they are needed.
         self._native_plan, self._handle = native, handle
         self._reader: tuple[int, _native.Reader] | None = None
 
@@ -75,17 +74,17 @@ class Plan:
 
     @property
     def number(self) -> int | None:
-        """The number under which it is stored; none where it is not: a handle that reads stores nothing."""
+        """The number under which it is stored; None if it is not stored, because its corpus is open for reading."""
         return self._number
 
     @property
     def hash(self) -> str:
-        """blake3 of the plan, in hexadecimal: what states and manifests name it by."""
+        """blake3 of the plan, in hexadecimal. States and manifests name the plan by it."""
         return self._hash
 
     @property
     def path(self) -> str:
-        """Where its corpus lies."""
+        """The directory of its corpus."""
         return self._path
 
     @property
@@ -94,12 +93,12 @@ class Plan:
         return self._planned().recipe
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything that it pins, as the command stores it."""
+        """The whole plan as plain values, as the corpus stores it."""
         values: dict[str, Any] = json.loads(self._planned().json)
         return values
 
     def explain(self) -> Explanation:
-        """What epoch 0 will be: rows, tokens, shares, losses, padding, steps. Writes nothing."""
+        """Computes rows, tokens, shares, losses, padding and steps of epoch 0. Writes nothing."""
         text, values = self._planned().explain(self._opened())
         return Explanation(json.loads(values), text)
 
@@ -113,16 +112,16 @@ class Plan:
         threads: int | None = None,
         progress: ProgressOption = None,
     ) -> Manifest:
-        """Writes an epoch to the directory `out`, in the format of the recipe; the manifest is the answer.
+        """Writes an epoch to the directory `out`, in the format of the recipe, and returns the manifest.
 
-        A build that was stopped goes on after the shards that it had finished.
+        A build that was stopped continues after its last finished shard.
         """
         with listening(progress) as listener:
             answer = self._planned().build(self._opened(), out, epoch=epoch, threads=threads, listener=listener)
         return Manifest.from_json(answer)
 
     def verify(self, directory: str | os.PathLike[str], *, progress: ProgressOption = None) -> Verification:
-        """Reads a written epoch back and checks it against the plan and the corpus."""
+        """Reads a built epoch back and checks it against the plan and the corpus."""
         with listening(progress) as listener:
             answer = self._planned().verify(self._opened(), directory, listener=listener)
         return Verification.from_json(answer)
@@ -130,11 +129,11 @@ class Plan:
     # ---- rows ----
 
     def rows(self, epoch: int = 0) -> int:
-        """Rows of an epoch, those of pads included."""
+        """The number of rows of an epoch, with rows of pads."""
         return self._counts(epoch)[0]
 
     def batches(self, epoch: int = 0) -> int:
-        """Global batches of an epoch; rows where the recipe has no batches."""
+        """The number of global batches of an epoch; of rows, if the recipe has no batches."""
         return self._counts(epoch)[1]
 
     def row(
@@ -145,7 +144,7 @@ class Plan:
         views: Sequence[str] | None = None,
         as_: Literal["torch", "numpy"] = "numpy",
     ) -> Batch:
-        """One row: its arrays, of one dimension, and its documents, offsets, keys and source."""
+        """One row: arrays of one dimension, with its documents, offsets, keys and source."""
         return self.rows_at([number], epoch=epoch, views=views, as_=as_)[0]
 
     def rows_at(
@@ -156,9 +155,9 @@ class Plan:
         views: Sequence[str] | None = None,
         as_: Literal["torch", "numpy"] = "numpy",
     ) -> list[Batch]:
-        """Rows by their numbers, in the order asked for. Those that are near each other are found together."""
+        """Rows by their numbers, in the given order. Rows near each other are found in one pass."""
         if any(number < 0 for number in numbers) or epoch < 0:
-            raise IndexError("rows and epochs are numbered from 0")
+            raise IndexError("row and epoch numbers start at 0, got a negative one")
         reader = self._read()
         names = tuple(reader.sources())
         rows = []
@@ -171,7 +170,7 @@ class Plan:
             rows.append(row)
         return rows
 
-    # ---- going on, and away ----
+    # ---- extend and drop ----
 
     def extend(
         self,
@@ -181,10 +180,10 @@ class Plan:
         recipe: RecipeLike | None = None,
         progress: ProgressOption = None,
     ) -> Plan:
-        """Plans what this plan has left once `consumed` rows were given from the beginning of `epoch` on, with whatever
-        is new: nothing that was consumed comes again within its pass, nothing that was not is lost.
+        """Plans the rest of this plan, after `consumed` rows from the beginning of `epoch` on, with new documents.
 
-        `recipe` may have other weights, sources, row length or packing; without one that of this plan goes on.
+        Within a pass, no consumed document comes again and no other one is lost. `recipe` may have other weights,
+        sources, row length or packing (default: the recipe of this plan).
         """
         text = None if recipe is None else recipe_text(recipe)
         with listening(progress) as listener:
@@ -194,35 +193,36 @@ class Plan:
         return Plan(native, self._opened(), self._path, self._shards)
 
     def drop(self) -> None:
-        """Forgets the plan. What was built of it cannot be verified any more."""
+        """Drops the plan. Epochs that were built from it cannot be verified any more."""
         call("epoch drop", self._opened(), plan=self._stored())
 
     # ---- training ----
 
     @_with_options_of(Loader)
     def loader(self, **options: Any) -> Loader:
-        """Batches of one rank, in the trainer's process, read ahead by a thread.
+        """A loader for one rank: gives batches in the trainer's process, and reads ahead in a thread.
 
-        `rank` and `world` are those of torch.distributed or of RANK and WORLD_SIZE unless given. `views` are what comes
-        beside `input_ids`: by default labels, and position ids or, where a row is one document, the attention mask.
+        `rank` and `world` are by default those of torch.distributed, or RANK and WORLD_SIZE. `views` are the columns
+        beside `input_ids`: by default labels, and position ids or, if a row is one document, the attention mask.
         `layout="flat"` gives the segments of all rows end to end without pads, as `[1, tokens]`. `ids` is the type of
-        ids, labels, positions and the attention mask. `prefetch` batches are ready at most. `epochs` follow on each
-        other, and with `endless=True` all that there are. `uneven=True` divides batches among ranks that they do not
-        divide among evenly. `memory` in bytes is what its reader may take, `threads` what it reads with.
+        ids, labels, positions and the attention mask. The loader keeps at most `prefetch` batches ready. It gives
+        `epochs` epochs one after the other, with `endless=True` all further ones. `uneven=True` allows a number of
+        ranks that does not divide the batch. The reader takes up to `memory` bytes and uses `threads` threads.
 
-        `files` names what `build` of this plan has made, a directory or several: an epoch that is there has its ids from
-        those files, which is several times as fast, and every other one from the store. The batches are the same.
-        The recipe's format must be `raw`, `litdata` or `megatron`, with rows of one length. With `views=[]` ids come as
-        files hold them, fastest of all: what is read ahead is `prefetch` pieces of 1 MiB, or batches where they are
-        larger, and what a batch is made of is found when it is asked for.
+        `files` names one or several directories that `build` of this plan wrote. An epoch found there takes its ids
+        from the files, which is several times as fast; other epochs take them from the store. The batches are the same.
+        The recipe's format must be `raw`, `litdata` or `megatron`, with rows of one length. `views=[]` with files is
+        fastest: ids come as the files hold them, the loader reads `prefetch` pieces of 1 MiB ahead (or batches, if
+        these are larger), and looks up the documents of a batch only when you ask for them.
         """
         return Loader(self._path, self._shards, self.hash, self._unstored(), **options)
 
     def torch_dataset(self, *, epoch: int = 0, map_style: bool = False, **options: Any) -> EpochBatches | EpochRows:
-        """For trainers that insist on a `DataLoader`.
+        """A dataset for trainers that require a `DataLoader`.
 
-        Without `map_style` an `IterableDataset` of whole batches, for `DataLoader(dataset, batch_size=None)` with any
-        number of workers; `options` are those of `loader`. With it a `Dataset` of rows; its options are `views`.
+        By default it is an `IterableDataset` of whole batches, for `DataLoader(dataset, batch_size=None)` with any
+        number of workers; `options` are those of `loader`. With `map_style` it is a `Dataset` of rows, with the option
+        `views`.
         """
         from corpusdb._torch import EpochBatches, EpochRows
 
@@ -238,15 +238,18 @@ class Plan:
         streaming: bool = False,
         directory: str | os.PathLike[str] | None = None,
     ) -> datasets.Dataset | datasets.IterableDataset:
-        """Rows of an epoch for `datasets`: a `Dataset` over Arrow batches in memory, or, with `directory`, in a file
-        there that is mapped; with `streaming` an `IterableDataset` that reads as it goes. `views` are columns of recipes."""
+        """The rows of an epoch for Hugging Face `datasets`.
+
+        It is a `Dataset` over Arrow batches in memory; with `directory`, over a mapped file there; with `streaming`, an
+        `IterableDataset` that reads the rows as the trainer asks for them. `views` are the columns beside `input_ids`.
+        """
         from corpusdb._hf import dataset, streamed
 
         if streaming:
             return streamed(self, epoch, views)
         return dataset(self, epoch, views, directory)
 
-    # ---- within ----
+    # ---- internals ----
 
     def _opened(self) -> _native.Handle:
         if self._handle is None:
@@ -254,17 +257,18 @@ class Plan:
         return self._handle
 
     def _planned(self) -> _native.Plan:
-        """The plan itself; of one that was pickled it is looked for now."""
+        """The native plan; an unpickled plan finds it in the corpus at the first call."""
         if self._native_plan is None:
             handle = self._opened()
             numbers = [number for number, known, _ in _native.stored_plans(handle) if known == self._hash]
             if not numbers:
-                raise NotFound(f"{self._path} has no plan {self._hash[:16]} any more")
+                why = "it was dropped, or another corpus is at this path"
+                raise NotFound(f"{self._path} has no plan {self._hash[:16]}: {why}")
             self._native_plan = _native.stored_plan(handle, numbers[0])
         return self._native_plan
 
     def _unstored(self) -> _native.Plan | None:
-        """What a reader is given that cannot find the plan in the corpus."""
+        """The native plan for a reader, if the plan is not stored and the reader cannot find it in the corpus."""
         return self._planned() if self.number is None else None
 
     def _stored(self) -> int:
@@ -273,7 +277,7 @@ class Plan:
         return self.number
 
     def _read(self) -> _native.Reader:
-        # A plan is data: in the child of a fork it has a reader of its own, as a worker of a map-style dataset needs it.
+        # A forked child opens its own reader: a worker of a map-style dataset needs it.
         if self._reader is None or self._reader[0] != os.getpid():
             reader = _native.Reader(
                 self._path, self.hash, plan=self._unstored(), memory=MEMORY, threads=2, shards=self._shards
@@ -283,7 +287,7 @@ class Plan:
 
     def _counts(self, epoch: int) -> tuple[int, int]:
         if epoch < 0:
-            raise IndexError("epochs are numbered from 0")
+            raise IndexError(f"epoch {epoch} is out of range: epochs start at 0")
         return self._read().counts(epoch)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -302,14 +306,14 @@ class Plan:
 
 
 def _found_again(path: str, plan: str, number: int, shards: tuple[str, ...] = ()) -> Plan:
-    """A plan that was pickled. Nothing is opened: a worker that reads rows has a reader for that."""
+    """Unpickles a plan without opening the corpus: a worker that reads rows opens a reader for that."""
     found: Plan = Plan.__new__(Plan)
     found._begin(path, shards, plan, number, None, None)
     return found
 
 
 class Planning:
-    """What a corpus can do with recipes and plans: it has a handle and a path, and stores plans if it writes."""
+    """The planning calls of a corpus: a base class of `Corpus`. Only a writer stores plans."""
 
     _handle: _native.Handle
     _path: str
@@ -324,21 +328,21 @@ class Planning:
         strict: bool = False,
         progress: ProgressOption = None,
     ) -> Plan:
-        """A plan of a recipe (a path, a text of TOML, or a mapping), or the stored one of that number.
+        """Computes the plan of a recipe (a path, TOML text, or a mapping), or finds the stored plan with a number.
 
-        A corpus opened for writing stores what it plans, with a snapshot of this moment unless the recipe names one,
-        and answers the stored plan when the same one is asked for again. One opened for reading stores nothing.
+        A corpus opened for writing stores the plan, with a snapshot of the last commit unless the recipe names one. For
+        a plan that is stored already it returns the stored one. A corpus opened for reading stores nothing.
 
-        `epochs` is along how many epochs marks are stored with the plan (1 for a recipe): an epoch that has them is
-        opened at once, by any number of loaders, and every other one after a walk over its rows.
+        `epochs` is the number of epochs for which marks are stored (default for a recipe: 1). Loaders open an epoch
+        with marks at once; for other epochs each loader walks over the rows first.
 
-        A recipe that draws documents which were removed since its snapshot is planned with a warning; with `strict` it
-        raises `corpusdb.Stale`, and nothing is stored. `exclude_removed = true` under `[select]` leaves them out.
+        If the plan draws documents that were removed since its snapshot, there is a warning; with `strict` it raises
+        `corpusdb.Stale`, and nothing is stored. `exclude_removed = true` under `[select]` leaves these documents out.
         """
         if epochs is not None and epochs < 0:
-            raise ValueError(f"epochs is along how many epochs marks are stored, and {epochs} is no such number")
+            raise ValueError(f"epochs must be a number of epochs from 0 on, got {epochs}")
         if epochs is not None and self._mode != "w":
-            raise ReadOnly("marks along epochs are stored by who writes: open the corpus with mode=\"w\"")
+            raise ReadOnly("only a writer stores marks of epochs: open the corpus with mode=\"w\"")
         with listening(progress) as listener:
             if isinstance(recipe, int):
                 native = _native.stored_plan(self._handle, recipe)
@@ -357,7 +361,7 @@ class Planning:
         return Plan(native, self._handle, self._path, self._shards)
 
     def _tell_removed(self, plan: _native.Plan, strict: bool) -> None:
-        """Says how many documents a plan draws that were removed since its snapshot, or refuses it."""
+        """Warns, or with `strict` raises, if the plan draws documents that were removed since its snapshot."""
         removed = plan.removed(self._handle)
         if not removed:
             return
@@ -365,7 +369,7 @@ class Planning:
         way_out = "`exclude_removed = true` under [select] leaves them out"
         if strict:
             raise Stale(f"{told}: {way_out}; nothing was planned")
-        warnings.warn(f"{told}: {way_out}, `strict=True` refuses such a plan", stacklevel=3)
+        warnings.warn(f"{told}: {way_out}, and `strict=True` raises an error instead", stacklevel=3)
 
     def plans(self) -> list[Plan]:
         """The stored plans, in order of their numbers."""

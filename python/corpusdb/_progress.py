@@ -1,4 +1,4 @@
-"""Progress of long calls: a line on a terminal, a bar in a notebook, or whatever the caller makes of it."""
+"""Progress of long calls: a line on a terminal, a bar in a notebook, or a function of the caller."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ logger = logging.getLogger("corpusdb")
 
 
 class Progress(NamedTuple):
-    """Where a long call stands."""
+    """The progress of a long call."""
 
-    #: What is being done.
+    #: The present stage.
     stage: str
-    #: How much of it is done, in its unit.
+    #: How much of the stage is done, in its unit.
     done: int
-    #: How much there is, when that is known.
+    #: How much there is in total; None if unknown.
     total: int | None
-    #: Of an ingest: bytes of input read, bytes of text, records, documents kept, duplicates.
+    #: In an ingest: bytes of input read, bytes of text, records, documents kept, duplicates. None in other calls.
     tally: tuple[int, int, int, int, int] | None
 
 
-#: `None` draws on a terminal and in a notebook, `True` always, `False` never; a function is called with each `Progress`.
+#: `None` draws on a terminal and in a notebook, `True` draws always, `False` never. A function is called with each
+#: `Progress`.
 ProgressOption: TypeAlias = bool | Callable[[Progress], object] | None
 
 _Listener: TypeAlias = Callable[[str, int, int | None, tuple[int, int, int, int, int] | None, list[str]], None]
@@ -67,7 +68,7 @@ def listening(progress: ProgressOption) -> Iterator[_Listener]:
 
 
 class _Bar:
-    """A line that tells the newest; kinds of it differ in where it is written."""
+    """One line with the newest progress. Subclasses write it to a terminal or a notebook."""
 
     #: Seconds between two drawings.
     _pause = 0.125
@@ -93,7 +94,7 @@ class _Bar:
 
 
 class _Line(_Bar):
-    """On a terminal: one line of standard error, written over and at last taken away."""
+    """On a terminal: one line of standard error, overwritten each time and erased at the end."""
 
     _is_drawn = False
 
@@ -111,7 +112,7 @@ class _Line(_Bar):
 
 
 class _Display(_Bar):
-    """In a notebook: one output of the cell, written anew and at last taken away."""
+    """In a notebook: one output of the cell, replaced each time and erased at the end."""
 
     _pause = 0.25
 
@@ -124,7 +125,7 @@ class _Display(_Bar):
         share = "" if not progress.total else f' value="{progress.done}" max="{progress.total}"'
         stage = html.escape(progress.stage)
         self._write({
-            # For front ends that show text alone.
+            # For front ends that show only text.
             "text/plain": _with_share(progress, words),
             "text/html": f"{stage} <progress{share}></progress> <small>{html.escape(words)}</small>",
         })
@@ -141,14 +142,14 @@ class _Display(_Bar):
 
 
 def _bar(always: bool) -> _Bar | None:
-    # A module that nobody has imported has no kernel running.
+    # If nobody has imported IPython, no notebook kernel runs.
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None and hasattr(shell, "kernel"):
         from IPython.display import display  # type: ignore[import-not-found, unused-ignore]
 
         return _Display(display)
-    # A terminal that is called dumb cannot write a line over.
+    # A dumb terminal cannot overwrite a line.
     is_terminal = sys.stderr is not None and sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
     return _Line() if is_terminal or (always and sys.stderr is not None) else None
 
@@ -184,5 +185,5 @@ def _duration(seconds: float) -> str:
 
 
 def safe_lines(text: str) -> str:
-    """A text that a terminal shows and does not obey; its line breaks stay."""
+    """A text without control characters, safe to print on a terminal. Line breaks stay."""
     return "\n".join(one_line(line) for line in text.split("\n"))

@@ -1,4 +1,4 @@
-"""Recipes as users give them, as the TOML that the library reads: a path, a text or a mapping."""
+"""Turns a recipe (a path, TOML text or a mapping) into the TOML that the library reads."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from corpusdb.errors import BadRecipe, NotFound
 
 __all__ = ["RecipeLike", "recipe_text"]
 
-#: A path, a text of TOML, or a mapping with its tables.
+#: A path, TOML text, or a mapping with its tables.
 RecipeLike = str | os.PathLike[str] | Mapping[str, Any]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def recipe_text(recipe: RecipeLike) -> str:
-    """The TOML of a recipe. A `str` of several lines, or with a `=`, is the text itself; any other one is a path."""
+    """The TOML of a recipe. A `str` with several lines or a `=` is the text itself; any other `str` is a path."""
     if isinstance(recipe, Mapping):
         named = ((key, value) for key, value in recipe.items() if value is not None)
         return "".join(f"{_key(key)} = {_value(value, str(key))}\n" for key, value in named)
@@ -30,19 +30,19 @@ def recipe_text(recipe: RecipeLike) -> str:
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        raise NotFound(f"there is no recipe {path}") from None
+        raise NotFound(f"no recipe {path}: no such file") from None
     except (OSError, UnicodeDecodeError) as error:
-        raise BadRecipe(f"reading the recipe {path}: {error}") from error
+        raise BadRecipe(f"cannot read the recipe {path}: {error}") from error
 
 
 def _key(key: object) -> str:
     if not isinstance(key, str):
-        raise BadRecipe(f"a key of a recipe is a string, and {key!r} is not")
+        raise BadRecipe(f"the keys of a recipe must be strings, got {key!r}")
     return key if _BARE.fullmatch(key) else _string(key)
 
 
 def _string(text: str) -> str:
-    # The escapes of JSON are those of TOML; what JSON leaves as it is and TOML forbids is DEL.
+    # JSON and TOML have the same escapes, but TOML forbids an unescaped DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
@@ -60,4 +60,4 @@ def _value(value: object, at: str) -> str:
         return "{ " + ", ".join(inner) + " }"
     if isinstance(value, Sequence) and not isinstance(value, (bytes, bytearray)):
         return "[" + ", ".join(_value(one, f"{at}[{number}]") for number, one in enumerate(value)) + "]"
-    raise BadRecipe(f"{at} of a recipe is {value!r}; there are strings, numbers, true, false, lists and tables")
+    raise BadRecipe(f"{at} of the recipe must be text, a number, True, False, a list or a table, got {value!r}")

@@ -1,4 +1,4 @@
-"""Reports: what the command prints with `--json`, as objects with attributes."""
+"""The base of all reports: the command's `--json` output as objects with attributes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from corpusdb._native import one_line
 
 __all__ = ["Report"]
 
-#: How wide a report is that is shown on one line, and what is shown of a long one: lines, and columns of each.
+#: A report up to `_ONE_LINE` characters is shown on one line; a longer one on up to `_LINES` lines of `_WIDTH` columns.
 _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
 #: Rows of a list of reports in a notebook.
 _ROWS = 10
 
-#: Makes the value of a field of what is in the JSON.
+#: Makes the value of a field from its JSON value.
 _Maker = Callable[[Any], Any]
 
 
 class Report:
-    """The fields of a report as attributes; nested ones are reports too, and maps by names of yours are dictionaries.
+    """A report: its fields are attributes. Nested objects are reports, too; maps from data names are dictionaries.
 
-    `to_dict()` gives them as plain values.
+    `to_dict()` gives all fields as plain values.
     """
 
     def __init__(self, fields: Mapping[str, Any]) -> None:
@@ -34,12 +34,12 @@ class Report:
             setattr(self, name, value if kind is None else kind[0](value))
         for name, (_, empty) in kinds.items():
             if name not in fields:
-                # The library leaves out what is empty.
+                # The library leaves out empty fields.
                 setattr(self, name, empty())
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """A report of JSON text, an object whose `type` says which report it is."""
+        """Makes a report from JSON text: an object whose `type` names the report."""
         fields = json.loads(text)
         if "type" not in _kinds(cls):
             fields.pop("type", None)
@@ -47,7 +47,7 @@ class Report:
 
     @classmethod
     def each(cls, lines: str) -> list[Self]:
-        """Reports of lines of JSON."""
+        """Makes a report from each line of JSON."""
         return [cls.from_json(line) for line in lines.splitlines()]
 
     def to_dict(self) -> dict[str, Any]:
@@ -60,7 +60,7 @@ class Report:
     __hash__ = None  # type: ignore[assignment]
 
     def _summary(self) -> str:
-        """All fields on one line, long ones cut."""
+        """All fields on one line, with long values cut."""
         return f"{type(self).__name__}({', '.join(f'{name}={_short(value)}' for name, value in vars(self).items())})"
 
     def __repr__(self) -> str:
@@ -74,7 +74,8 @@ class Report:
             lines = [*lines[: _LINES - 1], f"… {left} more fields: to_dict() has all"]
         cut = [line if len(line) <= _WIDTH else line[: _WIDTH - 1] + "…" for line in lines]
         kind = type(self).__name__
-        return "\n  ".join([kind, *cut]) + f"\nhelp(corpusdb.reports.{kind}) says what each is; to_dict() gives plain values"
+        help_line = f"help(corpusdb.reports.{kind}) describes the fields; to_dict() gives plain values"
+        return "\n  ".join([kind, *cut]) + f"\n{help_line}"
 
     def _repr_html_(self) -> str:
         plain = {name: value for name, value in vars(self).items() if not _is_nested(value)}
@@ -84,12 +85,12 @@ class Report:
         return (_html.table([], rows, names=1) if rows else "") + "".join(folded)
 
 
-#: By class, once it was asked for.
+#: Cache of `_kinds`, by class.
 _KINDS: dict[type, dict[str, tuple[_Maker, Callable[[], Any]]]] = {}
 
 
 def _kinds(kind: type) -> dict[str, tuple[_Maker, Callable[[], Any]]]:
-    """By field, what makes its value, and what it is where the library left it out: as its annotation says."""
+    """For each field, from its annotation: the function that makes its value, and the one for an absent value."""
     found = _KINDS.get(kind)
     if found is None:
         hints = {name: hint for name, hint in get_type_hints(kind).items() if get_origin(hint) is not ClassVar}
@@ -102,7 +103,7 @@ def _as_it_is(value: Any) -> Any:
 
 
 def _maker(hint: Any) -> _Maker:
-    """What makes a value of a type; `_as_it_is` where nothing in it is a report."""
+    """The function that makes a value of a type; `_as_it_is` for types without reports."""
     origin, parts = get_origin(hint), get_args(hint)
     if isinstance(hint, type) and issubclass(hint, Report):
         return lambda value: hint(value) if isinstance(value, dict) else value
@@ -135,7 +136,7 @@ def _maker_of_union(parts: tuple[Any, ...]) -> _Maker:
 
 
 def _fit(kind: type[Report], value: Mapping[str, Any]) -> tuple[int, int]:
-    """How well an object fits a class: by the words that tell branches apart, then by the fields that it has."""
+    """How well an object fits a class: first by its `Literal` fields, then by the names of all fields."""
     words = [
         (name, get_args(hint)) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal
     ]

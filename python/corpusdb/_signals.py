@@ -1,4 +1,4 @@
-"""The signals of a corpus: scores of texts, listed, stored, judged and given up; published thresholds as conditions."""
+"""Signals (scores of texts): list, store, report and drop them; published filters as SQL conditions."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ from corpusdb.reports import QualityReport, Signal, SignalsDropReport, SignalsRe
 
 __all__ = ["SignalSet", "Signals", "WriterSignals", "preset"]
 
-#: Signals that go together; "all" has compression, language and personal data too.
+#: A set of signals. "all" has all sets, with compression, language and personal data.
 SignalSet = Literal["gopher", "c4", "fineweb", "all"]
 
 
 def preset(name: SignalSet, *, on_text: bool = False) -> str:
-    """What a published filter asks, as one condition for `where=` and recipes.
+    """A published filter as one SQL condition for `where=` and recipes.
 
-    Over the fields that `signals.add` stores; with `on_text` over the texts, for which nothing need be stored. Within a
-    condition, `preset('gopher')` and `preset('gopher', 'text')` stand for the same.
+    The condition uses the fields that `signals.add` stores; with `on_text` it computes them from the texts, and needs
+    no stored field. Within a condition you may write `preset('gopher')` or `preset('gopher', 'text')` instead.
     """
     condition: str = json.loads(call("signals show", set=name, on_text=on_text))["where"]
     return condition
 
 
 class Signals(Named[Signal]):
-    """The signals that can be stored, and what of each a corpus has."""
+    """The signals that can be stored, and which of them the corpus has."""
 
     _what = "signal"
-    _next = "next: .report(set=...), corpusdb.preset(set), and of a writer .add(names), .drop(names)"
+    _next = "next: .report(set=...), corpusdb.preset(set); of a writer: .add(names), .drop(names)"
 
     def _told(self, thing: Signal) -> str:
         return f"{thing.state}, of {thing.set}: {thing.expression}"
 
     def list(self) -> list[Signal]:
-        """All of them: the set and function of each, whether it is stored, how many documents have a value."""
+        """All signals: set, function, whether it is stored, and the number of documents with a value."""
         return Signal.each(call("signals list", self._handle))
 
     @expand_keywords(SignalsReportOptions)
@@ -49,10 +49,11 @@ class Signals(Named[Signal]):
         progress: ProgressOption = None,
         **options: Unpack[SignalsReportOptions],
     ) -> QualityReport:
-        """What published rules would remove of the kept documents: how each score is spread by source, what each rule
-        would remove alone and what no other one removes, and examples on either side of each threshold.
+        """Measures which kept documents the published rules would remove.
 
-        Scores that are stored are read of their columns, the others are found in the texts. Nothing is removed.
+        It has the quantiles of each score by source, the documents that each rule removes, those that only this rule
+        removes, and examples on both sides of each threshold. Stored scores are read from their columns, others are
+        computed from the texts. Nothing is removed.
         """
         return QualityReport.from_json(
             call("signals report", self._handle, progress=progress, set=set, where=where, **options)
@@ -70,10 +71,10 @@ class WriterSignals(Signals):
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> SignalsReport:
-        """Stores signals as fields: of all documents now, and of every document that comes.
+        """Stores signals as fields, for all stored documents and for every later one.
 
-        One pass over the texts, in commits of at most `batch_rows` documents; after an interrupt the same call goes on.
-        What is stored already stays as it is.
+        It makes one pass over the texts, in commits of at most `batch_rows` documents. After an interrupt the same call
+        continues. Signals that are stored already are unchanged.
         """
         return SignalsReport.from_json(call(
             "signals add", self._handle, progress=progress, signals=names, set=set, batch_rows=batch_rows,
@@ -83,10 +84,10 @@ class WriterSignals(Signals):
     def drop(
         self, *names: str, set: SignalSet | None = None, force: bool = False, progress: ProgressOption = None
     ) -> SignalsDropReport:
-        """Gives stored signals up; the metadata of documents stay as they are.
+        """Drops stored signals, by name or all stored ones of a set. The metadata of documents are unchanged.
 
-        Of a set, those that are stored. Refused while the recipe of a stored plan names one, unless `force`: those plans
-        are in the answer, and stay as they are.
+        Raises an error while the recipe of a stored plan uses one of them, unless `force` is set. Such plans are
+        unchanged and listed in the answer.
         """
         return SignalsDropReport.from_json(
             call("signals drop", self._handle, progress=progress, signals=names, set=set, force=force)

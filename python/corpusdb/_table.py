@@ -1,4 +1,4 @@
-"""Rows of a statement: of one commit, read as often as somebody asks, as Arrow without a copy or as tuples."""
+"""The rows of a SQL statement at one commit, as Arrow without a copy or as tuples; can be read any number of times."""
 
 from __future__ import annotations
 
@@ -23,20 +23,20 @@ __all__ = ["Table"]
 
 Made = TypeVar("Made")
 
-#: What is shown of a table at most: rows, columns and characters of a cell in a notebook, columns of no terminal.
+#: The most rows and columns and characters of a cell that a notebook shows; the width of text without a terminal.
 _ROWS, _COLUMNS, _CELL, _WIDTH = 20, 20, 100, 120
 
 
 class Table:
-    """The answer to a statement: its columns at once, its rows as they are read.
+    """The answer to a statement. The columns are known at once, the rows are computed as you read them.
 
-    `show` prints the first rows, and so does a notebook or a prompt. `df` makes a pandas frame of the rows, `pl` one of
-    Polars, `arrow` a table of pyarrow; `fetchall`, `fetchone` and iterating give tuples. It is an Arrow stream
-    (`__arrow_c_stream__`), so whatever reads these takes it: `duckdb.sql("FROM answer")`.
+    `show` prints the first rows, as a notebook or a prompt does. `df` gives a pandas frame, `pl` a Polars frame,
+    `arrow` a pyarrow table; `fetchall`, `fetchone` and iterating give tuples. The table is an Arrow stream
+    (`__arrow_c_stream__`), so libraries that read such streams take it: `duckdb.sql("FROM answer")`.
 
-    A table is of the commit that it was asked of. It may be read any number of times: each time its statement runs
-    again on that commit, also when the corpus was closed. When the corpus has moved on since, reading raises
-    `corpusdb.Stale`; then ask again. Files that the statement names are read again each time.
+    A table belongs to one commit and can be read any number of times, even after the corpus was closed. Each reading
+    runs the statement again on that commit, and reads the files that it names again. Once the corpus has a newer
+    commit, reading raises `corpusdb.Stale`: run `sql` again.
     """
 
     __slots__ = ("_rows", "_statement")
@@ -47,12 +47,12 @@ class Table:
 
     @property
     def columns(self) -> list[str]:
-        """Names of the columns."""
+        """The names of the columns."""
         return self._rows.columns
 
     @property
     def types(self) -> list[str]:
-        """Types of the columns, in Arrow's words."""
+        """The types of the columns, as Arrow names them."""
         return self._rows.types
 
     def __arrow_c_schema__(self) -> object:
@@ -61,7 +61,7 @@ class Table:
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
         return self._rows.stream().__arrow_c_stream__(requested_schema)
 
-    # In the words of other libraries -----------------------------------------------------------------------------------
+    # For other libraries ----------------------------------------------------------------------------------------------
 
     def arrow(self) -> pyarrow.Table:
         """All rows as a `pyarrow.Table`, without a copy. `to_pyarrow` is the same."""
@@ -75,7 +75,7 @@ class Table:
         return self.arrow().to_pandas()
 
     def pl(self) -> polars.DataFrame:
-        """All rows as a `polars.DataFrame`; numbers without a copy. `to_polars` is the same."""
+        """All rows as a `polars.DataFrame`; numbers are not copied. `to_polars` is the same."""
         polars = _library("polars", "pl()")
         return self._read_whole(polars.DataFrame)
 
@@ -85,23 +85,23 @@ class Table:
         """The rows as a `pyarrow.RecordBatchReader`, batch by batch, without a copy."""
         return _library("pyarrow", "to_reader()").RecordBatchReader.from_stream(self)
 
-    # Tuples ------------------------------------------------------------------------------------------------------------
+    # Tuples -----------------------------------------------------------------------------------------------------------
 
     def fetchall(self) -> list[tuple[Any, ...]]:
         """All rows as tuples."""
         return list(self)
 
     def fetchone(self) -> tuple[Any, ...] | None:
-        """The first row as a tuple, none when there is none; the others are not read."""
+        """The first row as a tuple; None if the answer has no rows. Other rows are not read."""
         return next(iter(self._rows.peek(1)), None)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """All rows as dictionaries. Raises `corpusdb.BadQuery` when two columns have one name."""
+        """All rows as dictionaries. Raises `corpusdb.BadQuery` if two columns have the same name."""
         names = self.columns
         for at, name in enumerate(names):
             if name in names[:at]:
                 raise BadQuery(
-                    f"two columns are called `{name}`, and a dictionary has one place for them: give one another name "
+                    f"two columns are called `{name}`, but the keys of a dictionary must differ: rename one "
                     f"(SELECT .. AS ..), or read tuples with fetchall()"
                 )
         return [dict(zip(names, row, strict=True)) for row in self]
@@ -110,10 +110,10 @@ class Table:
         batches = iter(self._rows.read().next_rows, None)
         return itertools.chain.from_iterable(batches)
 
-    # Shown -------------------------------------------------------------------------------------------------------------
+    # Shown ------------------------------------------------------------------------------------------------------------
 
     def show(self, rows: int = _ROWS, *, width: int | None = None) -> None:
-        """Prints the first `rows` rows, at most `width` columns wide: by default as wide as the terminal is."""
+        """Prints the first `rows` rows, at most `width` characters wide (default: the width of the terminal)."""
         if rows < 0:
             raise ValueError(f"rows: expected a number from 0 on, got {rows}")
         print(self._text(rows, width))
@@ -131,7 +131,7 @@ class Table:
         try:
             return make(stream)
         except BaseException:
-            # Who reads a stream has only words of an error: here is the error itself.
+            # The reader of a stream sees only the text of an error. This raises the error itself.
             failure = stream.failure()
             if failure is not None:
                 raise failure from None
@@ -162,7 +162,7 @@ class Table:
 
 
 def _library(name: str, call: str) -> Any:
-    """A library that is not needed to install this one."""
+    """Imports an optional library."""
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:

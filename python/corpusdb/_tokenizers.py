@@ -38,7 +38,7 @@ __all__ = ["Tokenizer", "Tokenizers", "WriterTokenizers"]
 
 
 class Tokenizer:
-    """A tokenizer to encode and decode with. It needs no corpus any more, and may go through a fork."""
+    """A tokenizer to encode and decode with. It works after its corpus was closed, and in forked processes."""
 
     __slots__ = ("_encoder",)
 
@@ -52,20 +52,20 @@ class Tokenizer:
 
     @property
     def vocab_size(self) -> int:
-        """One more than its largest id."""
+        """The largest id plus one."""
         return self._encoder.vocab_size
 
     @property
     def specials(self) -> dict[str, int]:
-        """Its special tokens with their ids."""
+        """The special tokens and their ids."""
         return {token: number for number, token in self._encoder.specials()}
 
     def token_to_id(self, token: str) -> int | None:
-        """The id of a token; none when there is no such token."""
+        """The id of a token; None if the vocabulary does not have it."""
         return self._encoder.token_to_id(token)
 
     def encode(self, text: str, *, specials: bool = False) -> NDArray[np.uint32]:
-        """The ids of a text. With `specials`, special tokens that it spells are special tokens, not text."""
+        """The ids of a text. With `specials`, special tokens spelled in the text are encoded as such, not as text."""
         return self._encoder.encode(text, specials)
 
     def encode_batch(self, texts: Iterable[str], *, specials: bool = False) -> list[NDArray[np.uint32]]:
@@ -75,11 +75,11 @@ class Tokenizer:
     def encode_with_offsets(
         self, text: str, *, specials: bool = False
     ) -> tuple[NDArray[np.uint32], list[tuple[int, int]]]:
-        """The ids of a text, and for each where the UTF-8 bytes that it stands for begin and end."""
+        """The ids of a text, and for each id the begin and end of its UTF-8 bytes in the text."""
         return self._encoder.encode_with_offsets(text, specials)
 
     def decode(self, ids: ArrayLike | Sequence[int]) -> str:
-        """The text of ids, special tokens spelled out."""
+        """The text of ids. Special tokens are spelled out."""
         listed: Any = ids
         return self._encoder.decode(listed.tolist() if hasattr(listed, "tolist") else list(listed))
 
@@ -92,16 +92,16 @@ class Tokenizer:
 
 
 class Tokenizers:
-    """The tokenizers of a corpus, in the order they were registered."""
+    """The tokenizers of a corpus, in the order in which they were registered."""
 
-    #: What can be asked of them.
+    #: What to call next: the last line of `repr`.
     _next = "next: tokenizers[\"NAME\"].encode(text), .show(name), .check(name), .diff(a, b), .analyse(names)"
 
     def __init__(self, handle: _native.Handle) -> None:
         self._handle = handle
 
     def names(self) -> list[str]:
-        """Their names."""
+        """The names of the tokenizers."""
         return _native.tokenizer_names(self._handle)
 
     def __iter__(self) -> Iterator[str]:
@@ -125,27 +125,27 @@ class Tokenizers:
         return f"<{kind}: {one_line(', '.join(names)) or 'none'}>\n  {self._next}"
 
     def encode(self, name: str, text: str, *, specials: bool = False) -> NDArray[np.uint32]:
-        """The ids of a text by a tokenizer; for many texts keep `Corpus.tokenizer(name)`."""
+        """The ids of a text. For many texts, call `Corpus.tokenizer(name)` once and use its answer."""
         return self[name].encode(text, specials=specials)
 
     def decode(self, name: str, ids: ArrayLike | Sequence[int]) -> str:
-        """The text of ids by a tokenizer."""
+        """The text of ids."""
         return self[name].decode(ids)
 
     def pieces(self, name: str, text: str, *, specials: bool = False) -> list[tuple[int, str]]:
-        """The tokens of a text: each id with what it stands for."""
+        """The tokens of a text: each id with its piece of the text."""
         return [(piece["id"], piece["text"]) for piece in json.loads(_native.pieces(self._handle, name, text, specials))]
 
     def show(self, name: str) -> TokenizerDetails:
-        """Everything known of a tokenizer, with every decision of its training."""
+        """All that is stored about a tokenizer, with every decision of its training."""
         return TokenizerDetails.from_json(call("tokenizer show", self._handle, name=name))
 
     def check(self, name: str) -> TokenizerCheckReport:
-        """Compares both encoders, and stored ids with those of the texts, and goes through what trips tokenizers."""
+        """Compares the fast encoder with the reference, and stored ids with the texts, and tries difficult inputs."""
         return TokenizerCheckReport.from_json(call("tokenizer check", self._handle, name=name))
 
     def diff(self, a: str, b: str) -> VocabularyDiff:
-        """Which ids are kept, moved, removed and added between two tokenizers."""
+        """Compares two vocabularies: which ids are kept, moved, removed and added."""
         return VocabularyDiff.from_json(call("tokenizer diff", self._handle, a=a, b=b))
 
     @expand_keywords(TokenizerAnalyseOptions)
@@ -156,20 +156,20 @@ class Tokenizers:
         progress: ProgressOption = None,
         **options: Unpack[TokenizerAnalyseOptions],
     ) -> AnalysisReport:
-        """Measures tokenizers on the corpus: compression, fertility, parity, use and price of the vocabulary."""
+        """Measures tokenizers on the corpus: compression, fertility, parity, use and cost of the vocabulary."""
         return AnalysisReport.from_json(
             call("tokenizer analyse", self._handle, progress=progress, names=names, **options)
         )
 
     def export(self, name: str, file: str | os.PathLike[str], *, originals: bool = False) -> None:
-        """Writes a tokenizer: a SentencePiece model where the name ends in `.model`, else its `tokenizer.json`.
+        """Writes a tokenizer to `file`: a SentencePiece model if the name ends in `.model`, otherwise `tokenizer.json`.
 
-        With `originals`, the files that it was registered with, to the new directory `file`.
+        With `originals` it writes the files that the tokenizer was registered with, to the new directory `file`.
         """
         call("tokenizer export", self._handle, name=name, file=file, originals=originals)
 
     def list(self) -> list[TokenizerReport]:
-        """What is stored about each."""
+        """All tokenizers, with what is stored about each."""
         return TokenizerReport.each(call("tokenizer list", self._handle))
 
 
@@ -187,10 +187,10 @@ class WriterTokenizers(Tokenizers):
         progress: ProgressOption = None,
         **options: Unpack[TokenizerAddOptions],
     ) -> TokenizerReport:
-        """Registers a tokenizer and encodes what is stored.
+        """Registers a tokenizer and encodes the stored texts.
 
-        `file` is a `tokenizer.json`, a SentencePiece `.model`, or with `pattern` a tiktoken rank file. GPT-2's two files
-        are given as `vocab` and `merges`. With `backfill=False` it is only registered.
+        `file` is a `tokenizer.json`, a SentencePiece `.model`, or with `pattern` a tiktoken rank file. GPT-2's two
+        files are given as `vocab` and `merges`. With `backfill=False` the stored texts are not encoded yet.
         """
         return TokenizerReport.from_json(
             call("tokenizer add", self._handle, progress=progress, name=name, file=file, **options)
@@ -200,7 +200,7 @@ class WriterTokenizers(Tokenizers):
     def train(
         self, name: str, *, progress: ProgressOption = None, **options: Unpack[TokenizerTrainOptions]
     ) -> TrainedTokenizer:
-        """Trains a tokenizer on the kept documents, registers it and encodes what is stored.
+        """Trains a tokenizer on the kept documents, registers it and encodes the stored texts.
 
         The same corpus and options give the same file.
         """
@@ -212,22 +212,22 @@ class WriterTokenizers(Tokenizers):
     def extend(
         self, base: str, name: str, *, progress: ProgressOption = None, **options: Unpack[TokenizerExtendOptions]
     ) -> ExtendReport | NothingAdded:
-        """Extends a tokenizer: old ids stay, new ones follow; by `terms`, or by `grow` more ids of BPE training.
+        """Extends a tokenizer by `terms`, or by `grow` more ids of BPE training. Old ids stay, new ones follow them.
 
-        `out` is a new directory for `tokenizer.json` and the maps that start the new embedding rows. Where nothing is
-        new, `NothingAdded` comes back, and nothing is registered or written.
+        `out` is a new directory for `tokenizer.json` and the maps that initialise the new embedding rows. If nothing is
+        new, the answer is `NothingAdded`, and nothing is registered or written.
         """
         answer = json.loads(call("tokenizer extend", self._handle, progress=progress, base=base, name=name, **options))
         kind = NothingAdded if answer.pop("type") == "nothing_added" else ExtendReport
         return kind(answer)
 
     def backfill(self, name: str, *, progress: ProgressOption = None) -> TokenizerReport:
-        """Encodes what a registered tokenizer has not encoded yet; goes on where an interrupt stopped."""
+        """Encodes the stored texts that a tokenizer has not encoded yet. After an interrupt the same call continues."""
         return TokenizerReport.from_json(call("tokenizer backfill", self._handle, progress=progress, name=name))
 
     def drop(self, name: str, *, force: bool = False) -> TokenizerDropReport:
-        """Forgets a tokenizer with all its ids; the answer has the numbers of plans that cannot be opened any more.
+        """Drops a tokenizer with all its ids. The answer lists the plans that cannot be opened any more.
 
-        Refused while a stored plan is by it or ids of it came with records, unless `force`.
+        Raises an error while a stored plan uses the tokenizer, or if records brought ids of it, unless `force` is set.
         """
         return TokenizerDropReport.from_json(call("tokenizer drop", self._handle, name=name, force=force))

@@ -1,4 +1,4 @@
-"""Datasets of torch over a plan: batches for a `DataLoader` with any number of workers, and rows by their numbers."""
+"""torch datasets over a plan: batches for a `DataLoader` with any number of workers, and rows by number."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ if TYPE_CHECKING:
 
 __all__ = ["EpochBatches", "EpochRows", "flattened", "state_of"]
 
-#: What the state of a worker has beside that of a loader: its turn, of how many, from which batch on.
+#: The key that the state of a worker has in addition: (turn, number of workers, batch at which they began).
 _WORKER = "worker"
 
 
 class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
-    """The batches of an epoch, whole: for `DataLoader(dataset, batch_size=None)`.
+    """The batches of an epoch, for `DataLoader(dataset, batch_size=None)`.
 
-    With workers each reads every how-many-th batch, so that the loader gives those and in that order which it gives
-    without. A state that was loaded decides where the next iteration begins; every other one begins with the epoch.
+    N workers read every N-th batch each, so that the `DataLoader` gives the same batches in the same order as without
+    workers. The next iteration begins at the state that was loaded, if any, otherwise at the start of the epoch.
     """
 
     def __init__(self, plan: Plan, *, epoch: int = 0, **options: Any) -> None:
         super().__init__()
         self._loader: Loader = plan.loader(epoch=epoch, **options)
-        #: What was loaded and not begun with yet.
+        #: A state that was loaded, until the next iteration begins there.
         self._pending: State | None = None
-        #: The loader under way, of this process.
+        #: The loader of the present iteration, in this process.
         self._under_way: Loader | None = None
 
     def __iter__(self) -> Iterator[Batch]:
@@ -45,31 +45,31 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         if pending is not None:
             loader.load_state_dict(pending)
         if info is not None:
-            # Without the state of this very worker, all of them begin at the same batch.
+            # Without a state of their own, all workers begin at the same batch.
             told = (pending or {}).get(_WORKER)
             turn, workers, first = told or (info.id, info.num_workers, loader.state_dict()["next_batch"])
             if workers != info.num_workers:
                 raise WrongState(
-                    f"this is the state of one of {workers} workers, and there are {info.num_workers} now: "
-                    "corpusdb.torch.state_of makes it one for any number"
+                    f"the state belongs to one of {workers} workers, but the loader has {info.num_workers} now: "
+                    "corpusdb.torch.state_of turns it into a state for any number"
                 )
             loader._share = (turn, workers, first)
         self._under_way = loader
         return _Given(loader)
 
     def __len__(self) -> int:
-        """Batches of this rank in the epoch."""
+        """The number of batches of this rank in the epoch."""
         with self._fresh() as loader:
             return len(loader)
 
     def set_epoch(self, epoch: int) -> None:
-        """The epoch that the next iteration gives. What was loaded of that same epoch is still begun with."""
+        """Sets the epoch of the next iteration. A loaded state of the same epoch stays in force."""
         self._loader.set_epoch(epoch)
         if self._pending is not None and self._pending["epoch"] != epoch:
             self._pending = None
 
     def state_dict(self) -> State:
-        """Where it stands: as `Loader.state_dict`, and in a worker with its turn."""
+        """The position, as `Loader.state_dict` has it; in a worker also its turn."""
         if self._under_way is None:
             return dict(self._pending) if self._pending is not None else self._loader.state_dict()
         state = self._under_way.state_dict()
@@ -78,7 +78,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
         return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """The next iteration begins where the state stands: one of a loader, of any world, or of this very worker."""
+        """Begins the next iteration at a state: that of a loader, with any number of ranks, or of the same worker."""
         checked_state(state, self._loader.plan)
         self._pending = dict(state)
         if self._under_way is not None:
@@ -97,7 +97,7 @@ class EpochBatches(IterableDataset[Batch]):  # type: ignore[misc, unused-ignore]
 
 
 class _Given(Iterator[Batch]):
-    """The batches of a loader; closes it at the end."""
+    """The batches of a loader. Closes the loader at the end."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -115,7 +115,7 @@ class _Given(Iterator[Batch]):
 
 
 class EpochRows(Dataset[Batch]):  # type: ignore[misc, unused-ignore]
-    """The rows of an epoch by their numbers, as dictionaries of tensors of one dimension."""
+    """The rows of an epoch by number, as dictionaries of tensors of one dimension."""
 
     def __init__(self, plan: Plan, *, epoch: int = 0, views: Sequence[str] | None = None) -> None:
         self._plan, self._epoch = plan, epoch
@@ -127,36 +127,36 @@ class EpochRows(Dataset[Batch]):  # type: ignore[misc, unused-ignore]
     def __getitem__(self, number: int) -> Batch:
         count = len(self)
         if not -count <= number < count:
-            raise IndexError(f"there is no row {number}: there are {count}")
+            raise IndexError(f"row {number} is out of range: the epoch has {count} rows")
         return self.__getitems__([number % count])[0]
 
     def __getitems__(self, numbers: Sequence[int]) -> list[Batch]:
-        """Many rows at once, as a `DataLoader` asks for them."""
+        """Several rows at once; a `DataLoader` calls it."""
         return self._plan.rows_at(numbers, epoch=self._epoch, views=self._views, as_="torch")
 
     def set_epoch(self, epoch: int) -> None:
-        """Gives the rows of another epoch from now on."""
+        """Switches to the rows of another epoch."""
         self._epoch = epoch
 
 
 def flattened(rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """A collate function: rows of an epoch end to end as one, `[1, tokens]`, for training without padding.
+    """A collate function for training without padding: joins rows of an epoch end to end, as `[1, tokens]`.
 
-    Every value is one that goes along the tokens. Positions that begin at 0 again say where documents begin. Rows that
-    may have pads are better given by `loader(layout="flat")`, which leaves them out.
+    It joins the tensors of one dimension, which have a value for each token. Positions start at 0 where a document
+    starts. For rows with pads use `loader(layout="flat")`, which leaves the pads out.
     """
     names = [name for name, value in rows[0].items() if torch.is_tensor(value) and value.ndim == 1]
     return {name: torch.cat([row[name] for row in rows]).unsqueeze(0) for name in names}
 
 
 def state_of(state: Mapping[str, Any]) -> State:
-    """The state of a loader out of that of torchdata's `StatefulDataLoader`: for another number of workers or ranks.
+    """Turns the state of torchdata's `StatefulDataLoader` into a loader's state, for any number of workers and ranks.
 
-    It stands after the last batch that any of the workers gave.
+    The state is after the last batch that any of the workers gave.
     """
     found = [one for one in _states(state)]
     if not found:
-        raise WrongState("this holds no state of a corpusdb dataset")
+        raise WrongState("expected a state with that of a corpusdb dataset in it, found none")
     last = max(found, key=lambda one: (one["epoch"], one["next_batch"]))
     return {name: last[name] for name in ("version", "plan", "epoch", "next_batch")}
 

@@ -1,4 +1,4 @@
-"""A corpus that is open for writing, by one process at a time."""
+"""A corpus that is open for writing, in one process at a time."""
 
 from __future__ import annotations
 
@@ -45,17 +45,19 @@ logger = logging.getLogger("corpusdb")
 class Writer(Corpus):
     """A corpus that is open for writing: it holds the lock until it is closed.
 
-    It reads what it has committed. Closing it gives the lock back whatever is still held: tables can be read afterwards,
-    as long as nothing else was committed, and iterators that were not read to their end are over. Threads may share it: they read while one of them writes, and calls that write wait
-    for one another. Every call that writes may be interrupted (Ctrl-C): it stops at its next safe point with the corpus
-    consistent, and the same call again goes on.
+    It reads its own commits. Closing it always releases the lock. Afterwards tables can be read until another commit is
+    made, and unfinished iterators raise `corpusdb.Closed`. Threads may share it: they read while one of them writes,
+    and writing calls wait for one another. You can interrupt every writing call with Ctrl-C: it stops at its next safe
+    point, the corpus stays consistent, and the same call continues.
     """
 
     _mode = "w"
-    _next = "next: .ingest(...), .sql(\"SELECT ...\").df(), .dedup, .tokenizers, .snapshots; .close() gives the lock back"
+    _next = "next: .ingest(...), .sql(\"SELECT ...\").df(), .dedup, .tokenizers, .snapshots; .close() releases the lock"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        raise TypeError("a corpus open for writing cannot be pickled: one process writes; open it for reading elsewhere")
+        raise TypeError(
+            "a writer cannot be pickled, because only one process writes: open the corpus for reading in the others"
+        )
 
     @expand_keywords(IngestOptions)
     def ingest(
@@ -68,28 +70,30 @@ class Writer(Corpus):
         progress: ProgressOption = None,
         **options: Unpack[IngestOptions],
     ) -> IngestReport:
-        """Ingests documents; what is there already is recognised, exact and near duplicates are removed.
+        """Ingests documents. Records that are stored already are skipped, exact and near duplicates are removed.
 
         `data` is one of:
 
         * a path, a pattern or a list of them: JSON, CSV, Parquet, Arrow, web archives and texts, plain or compressed;
           directories, also of a dataset that `save_to_disk` wrote;
-        * anything with `__arrow_c_stream__`: a table of pyarrow, Polars, pandas or DuckDB, a `datasets.Dataset`;
-        * an iterable of mappings of fields. It is iterated on the calling thread, and what it raises comes back unchanged.
+        * data with `__arrow_c_stream__`: a table of pyarrow, Polars, pandas or DuckDB, a `datasets.Dataset`;
+        * an iterable of mappings of fields. It runs on the calling thread, and an exception that it raises is raised
+          unchanged.
 
-        `source` is the source the documents belong to; with `source_from` that of records which name none in this field.
+        `source` is the source of the documents; with `source_from`, of records without a value in that field.
         `id_field` names the field that identifies a record: new content under the same id supersedes the old.
-        `text_field` names the text (by default the first of text, content, raw_content, document, body), and `map` has
-        fields under other names, ours first: `{"text": "body", "language": "lang"}`. `name` stands where the path of a
-        file would for what is in no file: give the same one when the same records come again. With `where` only records
-        come in for which this SQL condition is true, over their fields as they are kept and over `key`, `source`, `text`,
-        `bytes`, `chars` and `meta`: `"score > 0.5 AND lang = 'de'"`.
+        `text_field` names the text (default: the first of text, content, raw_content, document, body). `map` renames
+        fields, our names first: `{"text": "body", "language": "lang"}`. `name` takes the place of a file's path for
+        data that is not in a file: use the same name when the same records come again. `where` is a SQL condition: only
+        records that satisfy it are ingested. It may use the fields of the record as they are stored, and `key`,
+        `source`, `text`, `bytes`, `chars` and `meta`: `"score > 0.5 AND lang = 'de'"`.
 
-        Raises `corpusdb.BadInput` for what cannot be read; what was committed before stays.
+        Raises `corpusdb.BadInput` for input that cannot be read. Earlier commits stay.
         """
         given = told_apart(data)
         with listening(progress) as listener:
-            told, alarms = _native.ingest(self._handle, given, name, keyword_json(source=source, **options), dry_run, listener)
+            told, alarms = _native.ingest(self._handle, given, name, keyword_json(source=source, **options), dry_run,
+            listener)
         for alarm in alarms:
             logger.warning("alarm of the ingest of %s: %s", one_line(source), safe_lines(alarm))
         return IngestReport.from_json(told)
@@ -103,20 +107,21 @@ class Writer(Corpus):
         progress: ProgressOption = None,
         **options: Unpack[BulkLoadOptions],
     ) -> LoadReport:
-        """Brings in documents with the decisions that `corpusdb.spark` made about them, without deciding again.
+        """Loads documents with the decisions that `corpusdb.spark` made about them, without deciding again.
 
-        `directory` is what `corpusdb.spark.write_load` wrote, here or in a store (`s3://` and the like). What is stored is
-        what an ingest of the same files would have stored. The corpus must have the policy that they were decided with, and
-        of other documents none but those that they were decided against. What the rows say is checked; how similar removed
-        documents are to their witnesses, and the token ids that came along, of one in 64 of them, or with `check="all"` of
-        all. Of a load that was written in shards the corpus takes `shard`, counted from 0. After an interrupt the same
-        call goes on.
+        `directory` is one that `corpusdb.spark.write_load` wrote, on disk or in an object store (`s3://` and so on).
+        The result is the same as that of an ingest of the same files. The corpus must have the policy of the decisions,
+        and no documents except those that the new ones were decided against.
 
-        Raises `corpusdb.BadInput` for a row that cannot be true, by file and row: nothing of its batch is stored, what was
-        committed before stays.
+        Every row is checked for consistency. The similarities of removed documents to their witnesses, and the token
+        ids, are recomputed for one in 64 of them; with `check="all"`, for all. If the load was written in shards, the
+        corpus loads the shard `shard`, counted from 0. After an interrupt the same call continues.
+
+        Raises `corpusdb.BadInput` for an inconsistent row, with its file and row. Its batch is not stored; earlier
+        commits stay.
         """
         if check not in ("sample", "all"):
-            raise ValueError(f"check: {check!r} is not one of 'sample', 'all'")
+            raise ValueError(f"check must be 'sample' or 'all', got {check!r}")
         return LoadReport.from_json(call(
             "bulk-load", self._handle, progress=progress, directory=directory, check=check == "all", **options
         ))
@@ -161,12 +166,12 @@ class Writer(Corpus):
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> RemovalReport | PurgeReport:
-        """Removes documents, by id or key or by a SQL condition: they stay stored, and are neither kept nor come back.
+        """Removes documents by id, by key or by a SQL condition. They stay stored, but are not kept any more.
 
-        `block` says what the removal keeps out from now on, beside new content under the same keys: `exact` equal texts,
-        `normalised` those equal but for case, spacing and punctuation, `similar` those as similar as duplicates are;
-        `None` nothing. `reason`, the condition and the time are kept with the commit: the table `removals` has them.
-        With `purge` they are erased, as `purge` does it.
+        `block` is what the removal blocks from now on, in addition to new content under the same keys: `exact` blocks
+        equal texts, `normalised` also texts that differ only in case, spacing and punctuation, `similar` all texts that
+        would be duplicates; None blocks nothing. The table `removals` has the `reason`, the condition and the time.
+        With `purge` the documents are erased, as by `purge`.
         """
         if purge:
             return self.purge(
@@ -195,14 +200,14 @@ class Writer(Corpus):
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> PurgeReport:
-        """Erases documents: text, tokens, fields and key are gone from the disk, and nothing brings them back.
+        """Erases documents: deletes text, tokens, fields and key from the disk, for good.
 
-        What is removed already is erased likewise, and a key that was purged before counts as `unchanged`. `block` and
-        `reason` are those of `remove`, but for `similar`, which needs the text. Refused while snapshots or plans show the
-        documents, unless `force`: the snapshots lose them, the plans cannot be opened any more. Without documents it
-        finishes a purge that was stopped. `prove` searches every row and file afterwards.
+        Removed documents can be purged, too. A key that was purged before counts as `unchanged`. `block` and `reason`
+        are as in `remove`, without `similar`, which needs the text. Raises an error while snapshots or plans have the
+        documents, unless `force` is set: then the snapshots lose them, and the plans cannot be opened any more. A call
+        without documents finishes a purge that was stopped. `prove` searches every row and file afterwards.
 
-        The corpus is opened again for it under its lock, so what was handed out and not read is given up, as by `close`.
+        A purge reopens the corpus under its lock, so unfinished iterators end, as by `close`.
         """
         ids: list[int] = []
         keys: list[str] = []
@@ -216,9 +221,9 @@ class Writer(Corpus):
     def prove(
         self, file: str | os.PathLike[str] | None = None, *, progress: ProgressOption = None
     ) -> Certificate:
-        """Searches every row and every file of the corpus for all that was ever purged; true when nothing is left.
+        """Searches every row and file of the corpus for all purged data. The answer is true if nothing was found.
 
-        `file` is written as the certificate: JSON, with every purged document by its number.
+        The certificate is written to `file`: JSON, with the number of every purged document.
         """
         path = None if file is None else os.fspath(file)
         with listening(progress) as listener:
@@ -233,7 +238,7 @@ class Writer(Corpus):
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> RemovalReport:
-        """Takes removals back: the documents and what they blocked are decided again."""
+        """Undoes removals. The documents, and those that they blocked, are decided again."""
         selected = self._selected(documents, where)
         with listening(progress) as listener:
             return RemovalReport.from_json(_native.restore(self._handle, selected, dry_run, listener))
@@ -246,10 +251,10 @@ class Writer(Corpus):
         dry_run: bool = False,
         progress: ProgressOption = None,
     ) -> DropRejectsReport:
-        """Forgets records that could not be read: all, those of `source`, those of a file or of the files in a directory.
+        """Drops rejects (records that could not be read): all, those of a source, or those of a file or directory.
 
-        `path` is what `rejects` tells of them, or the beginning of it up to a `/`. What the files still give comes back
-        when they are read again (`ingest(.., reread=True)`).
+        `path` is a path as in `rejects`, or its beginning up to a `/`. When a file is read again
+        (`ingest(.., reread=True)`), records that still cannot be read are stored as rejects again.
         """
         return DropRejectsReport.from_json(
             call("rejects drop", self._handle, progress=progress, source=source, path=path, dry_run=dry_run)
@@ -260,14 +265,14 @@ class Writer(Corpus):
         for key in keys:
             found = self.find_key(key)
             if not found:
-                raise KeyNotFound(f"nothing was changed: no document has the key {key}")
+                raise KeyNotFound(f"no document has the key {key}; nothing was changed")
             ids.extend(found)
         return ids
 
     def _named(self, documents: Any, where: str | None) -> tuple[list[int], list[str]]:
-        """The ids and the keys of documents that are named; the ids of those of a condition."""
+        """The named ids and keys; for a condition, the ids of its documents."""
         if (documents is None) == (where is None):
-            raise TypeError("give documents (ids or keys) or where= (a SQL condition)")
+            raise TypeError("give documents (ids or keys) or where= (a SQL condition), not both")
         if where is not None:
             return self.select(where).tolist(), []
         if isinstance(documents, (int, str)) or not isinstance(documents, Iterable):
@@ -287,7 +292,8 @@ class Writer(Corpus):
             if 0 <= number < stored:
                 ids.append(number)
             else:
-                raise NotFound(f"no document {document}: the corpus holds ids 0 to below {stored}")
+                has = f"the corpus holds ids 0 to {stored - 1}" if stored else "the corpus holds none"
+                raise NotFound(f"no document {document}: {has}")
         return ids, keys
 
     @property
@@ -297,7 +303,7 @@ class Writer(Corpus):
 
     @property
     def dedup(self) -> Dedup:
-        """Deciding again: `redo` under another policy, `settle` what was left out."""
+        """Decides again: `redo` under another policy, `settle` documents whose candidates were not all compared."""
         return Dedup(self._handle)
 
     @property
@@ -307,23 +313,23 @@ class Writer(Corpus):
 
     @property
     def signals(self) -> WriterSignals:
-        """The scores of texts that can be stored: add, drop."""
+        """The signals (scores of texts) of the corpus: add, drop."""
         return WriterSignals(self._handle)
 
     @property
     def contamination(self) -> WriterContamination:
-        """Suites of evaluation items: add, drop, and what of them is in the corpus."""
+        """Suites of evaluation items, and the evidence of their items in the corpus: add, judge, drop."""
         return WriterContamination(self._handle)
 
     @property
     def snapshots(self) -> WriterSnapshots:
-        """The snapshots of the corpus; `create` names the present moment, `rename` and `drop` take names away."""
+        """The snapshots of the corpus: create, rename, drop."""
         return WriterSnapshots(self._handle)
 
     def compact(self, *, progress: ProgressOption = None) -> CompactReport:
-        """Rewrites the files into their most compact form; the bytes in tables before and after are in the answer.
+        """Rewrites the files into their most compact form. The answer has the bytes of all tables before and after.
 
-        Ctrl-C stops it between pieces of some 256 MiB: nothing is lost, and what was compacted stays so.
+        Ctrl-C stops it between pieces of about 256 MiB. Nothing is lost, and finished pieces stay compact.
         """
         return CompactReport.from_json(call("compact", self._handle, progress=progress))
 
@@ -334,5 +340,5 @@ def _several(names: str | Iterable[str]) -> list[str]:
 
 
 def _removal(block: str | None, reason: str | None) -> str:
-    """What a removal is asked for with."""
+    """The options of a removal as JSON."""
     return keyword_json(block=block, no_block=block is None, reason=reason)

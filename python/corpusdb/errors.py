@@ -1,4 +1,4 @@
-"""What can go wrong: one tree of exceptions, with the words of the command."""
+"""The exceptions of the package: one tree under `CorpusError`. Their messages are those of the command."""
 
 from __future__ import annotations
 
@@ -10,106 +10,106 @@ __all__ = [
 
 
 class CorpusError(Exception):
-    """Any error of a corpus. Its message says what, where, and the way out."""
+    """Any error of a corpus. Its message says what failed, where, and what to do."""
 
 
 class NotFound(CorpusError, LookupError):
-    """A corpus, document, source, tokenizer, snapshot, plan or file that there is not."""
+    """A corpus, document, source, tokenizer, snapshot, plan or file does not exist."""
 
 
 class KeyNotFound(NotFound, KeyError):
-    """No stored document has that key."""
+    """No stored document has the key."""
 
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
 class OutOfRange(CorpusError, IndexError):
-    """A row, batch, rank or epoch beyond the last."""
+    """The number of a row, batch, rank or epoch is out of range."""
 
 
 class AlreadyExists(CorpusError, FileExistsError):
-    """A directory to be made that holds something."""
+    """The file or directory to write exists already."""
 
 
 class Locked(CorpusError):
-    """Another process, or another handle of this one, writes the corpus."""
+    """Another process, or another handle of this process, has the corpus open for writing."""
 
     def __init__(self, message: str, *, holder: str = "") -> None:
         super().__init__(message)
-        #: Who holds the lock, as it says itself.
+        #: The writer that holds the lock, as it describes itself.
         self.holder = holder
 
 
 class BadInput(CorpusError, ValueError):
-    """An input that cannot be read, or a record of it that cannot be ingested."""
+    """An input or an option cannot be read, or a record cannot be ingested."""
 
     def __init__(
         self, message: str, *, file: str | None = None, record: int | None = None, byte: int | None = None
     ) -> None:
         super().__init__(message)
-        #: The file, or the name that records of a program were given.
+        #: The file, or the `name` of data that is not in a file.
         self.file = file
-        #: Number of the record in it, from 0.
+        #: The number of the record in the file, from 0.
         self.record = record
-        #: Its first byte, in the file as decompressed; of a damaged file, the byte as stored.
+        #: The first byte of the record in the decompressed file; in a damaged file, the byte in the stored file.
         self.byte = byte
 
     @property
     def line(self) -> int | None:
-        """The line of the record in its file, from 1; none for what has no lines or cannot be read again."""
+        """The line of the record in its file, from 1; None if the input has no lines or cannot be read again."""
         from corpusdb._lines import line_of
 
         return None if self.file is None or self.byte is None else line_of(self.file, self.byte)
 
 
 class BadQuery(CorpusError, ValueError):
-    """A statement or condition that cannot be run."""
+    """A statement or condition cannot be run."""
 
 
 class BadPolicy(CorpusError, ValueError):
-    """Settings of dedup that do not go together, or that this corpus cannot go over to."""
+    """Dedup settings cannot be combined, or this corpus cannot change to them."""
 
 
 class BadName(CorpusError, ValueError):
-    """A name that is taken, unknown or malformed."""
+    """A name is taken, unknown or malformed."""
 
 
 class BadRecipe(CorpusError, ValueError):
-    """A recipe that contradicts itself, or asks for what its format cannot hold."""
+    """A recipe is invalid, contradicts itself, or asks for something that its output format does not support."""
 
 
 class BadTokenizer(CorpusError, ValueError):
-    """A tokenizer's file, text or training that cannot be used."""
+    """A tokenizer cannot be read, trained or used on a text."""
 
 
 class Infeasible(CorpusError):
-    """An epoch that the corpus cannot give: too few documents or passes, or none that are encoded."""
+    """The corpus cannot give the epoch: too few documents or passes, or no encoded documents."""
 
 
 class Corrupt(CorpusError):
-    """Bytes of the store that no release wrote, or commits that are lost."""
+    """The store is damaged, or commits are lost."""
 
 
 class WrongFormat(CorpusError):
-    """A store of a newer release, or one to be migrated first."""
+    """The store was written by a newer release, or must be migrated first."""
 
 
 class Stale(CorpusError):
-    """A plan that does not fit the corpus any more."""
+    """A plan or a table does not fit the present state of the corpus."""
 
 
 class WrongState(CorpusError, ValueError):
-    """A loader's state that is of another plan, or of none."""
+    """A state belongs to another plan or job, or is not a state."""
 
 
 class Closed(CorpusError, ValueError):
-    """A handle that was closed."""
+    """The corpus, loader or iterator was closed."""
 
 
 class ReadOnly(CorpusError, TypeError):
-    """Writing through a handle that reads."""
+    """A writing call on a corpus that is open for reading."""
 
 
 class Forked(CorpusError, RuntimeError):
-    """A handle that was opened before a fork: open the corpus again in the child, or use spawn."""
+    """The handle was opened before a fork. Open the corpus again in the child, or start workers with `spawn`."""

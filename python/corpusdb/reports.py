@@ -1,4 +1,4 @@
-"""Reports: what calls answer, each with the fields that the command prints with `--json`."""
+"""Reports: the answers of calls, with the fields that the command prints with `--json`."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ __all__ += _reports.__all__
 
 
 class Certificate(_reports.Certificate):
-    """What a search for all that was ever purged came to; true when nothing of it is left."""
+    """The result of a search for all purged data; true if nothing was found."""
 
     def __bool__(self) -> bool:
         return self.found == 0 and not self.twins
 
 
 class CheckReport(_reports.CheckReport):
-    """What a check found; true when all is as it must be."""
+    """The result of a check; true if there are no faults."""
 
     def __bool__(self) -> bool:
         return not self.faults
 
 
 class Explanation(_reports.Explanation):
-    """What an epoch will be. Printed, it is what `corpusdb epoch explain` prints."""
+    """The contents of an epoch before it is built. It prints as `corpusdb epoch explain` does."""
 
     def __init__(self, fields: Mapping[str, Any], text: str) -> None:
         super().__init__(fields)
@@ -60,7 +60,7 @@ class Explanation(_reports.Explanation):
 
 
 class NothingAdded(_reports.NothingAdded):
-    """An extension that came to nothing: false."""
+    """The answer to an extension that would add no id; false."""
 
     def __bool__(self) -> bool:
         return False
@@ -71,31 +71,31 @@ class Reject(Report):
 
     source: str
     path: str
-    #: Its number in the file, and its first byte there, decompressed.
+    #: The number of the record in the file, and its first byte in the decompressed file.
     number: int
     offset: int
     reason: str
-    #: How long it is, and its first bytes.
+    #: The length of the record in bytes, and its first bytes.
     bytes: int
     raw: Any
 
 
 class RepairReport(_reports.RepairReport):
-    """What a repair came to; true when all is well now."""
+    """The result of a repair; true if nothing is lost and no fault remains."""
 
     def __bool__(self) -> bool:
         return not self.lost and not self.faults
 
 
 class SalvageReport(_reports.SalvageReport):
-    """What of a damaged corpus was copied; true when no document is lost."""
+    """What was copied from a damaged corpus; true if no document is lost."""
 
     def __bool__(self) -> bool:
         return not self.lost
 
 
 class SimilarReport(_reports.SimilarReport):
-    """The stored documents most similar to a text; iterating gives them."""
+    """The stored documents most similar to a text. Iterate over it for the documents."""
 
     def __iter__(self) -> Iterator[_reports.SimilarDocument]:
         return iter(self.found)
@@ -108,14 +108,14 @@ class SimilarReport(_reports.SimilarReport):
 
 
 class TokenizerCheckReport(_reports.TokenizerCheckReport):
-    """Whether the ids of a tokenizer can be trusted; true when they can."""
+    """Whether the ids of a tokenizer are right; true if they are."""
 
     def __bool__(self) -> bool:
         return self.good
 
 
 class Verification(_reports.Verification):
-    """The verdict on a written epoch; true when every check passed."""
+    """The result of verifying a built epoch; true if every check passed."""
 
     @property
     def passed(self) -> bool:
@@ -127,7 +127,7 @@ class Verification(_reports.Verification):
 
 
 class VerifyBackupsReport(_reports.VerifyBackupsReport):
-    """What reading all backups of a directory came to; true when nothing is wrong."""
+    """The result of verifying all backups of a directory; true if nothing is wrong."""
 
     def __bool__(self) -> bool:
         return not self.faults

@@ -1,4 +1,4 @@
-"""What trainers with torch need beside `Plan.loader`: datasets for a `DataLoader`, a collate function, states."""
+"""Tools for torch beside `Plan.loader`: datasets for a `DataLoader`, a collate function, states."""
 
 from corpusdb._torch import EpochBatches, EpochRows, flattened, state_of
 

@@ -251,7 +251,7 @@ def test_a_value_of_the_wrong_type_is_named_by_its_place(w: corpusdb.Writer, tmp
         ({"source": "web", "max_doc_bytes": "much"}, r"`max_doc_bytes`.*much"),
         ({"source": "web", "max_cluster": 1.5}, r"max_cluster: expected a whole number, got 1.5"),
         ({"source": "web", "on_error": "rejct"}, r"`on_error`: \"rejct\" is not one of .*; did you mean `reject`\?"),
-        ({"source": "web", "map": {"text": 3}, "text_field": b"x"}, r"text_field: no option has a value of type bytes"),
+        ({"source": "web", "map": {"text": 3}, "text_field": b"x"}, r"text_field: a value of type bytes is not supported"),
     ]:
         with pytest.raises((corpusdb.BadInput, TypeError), match=words):
             w.ingest(pages, **keywords)  # type: ignore[arg-type]

@@ -46,7 +46,7 @@ def test_what_is_no_recipe_is_refused(corpus: Path, tmp_path: Path) -> None:
             reader.plan(tmp_path / "none.toml")
         with pytest.raises(errors.BadRecipe, match="unknown field"):
             reader.plan({"version": 1, "sauce": 2})
-        with pytest.raises(errors.BadRecipe, match=r"pack\.length of a recipe is"):
+        with pytest.raises(errors.BadRecipe, match=r"pack\.length of the recipe must be"):
             reader.plan({"version": 1, "pack": {"length": object()}})
         with pytest.raises(errors.NotFound, match="no plan"):
             reader.plan(4711)
@@ -253,7 +253,7 @@ def test_marks_are_stored_along_so_many_epochs(corpus: Path) -> None:
     assert any(progress.total for progress in told)
     assert [marks_that_are_new(corpus, plan.number, 4) for plan in plans] == [0, 4, 1, 0]
     assert [marks_that_are_new(corpus, plan.number, 4) for plan in plans] == [0, 0, 0, 0]
-    with Opened(corpus, write=False) as reader, pytest.raises(errors.ReadOnly, match="who writes"):
+    with Opened(corpus, write=False) as reader, pytest.raises(errors.ReadOnly, match="only a writer stores"):
         reader.plan(recipes[0], epochs=2)
 
 

@@ -112,7 +112,7 @@ def test_a_reader_is_pickled_as_its_path_and_options(crawl_path: Path) -> None:
 
 
 def test_a_writer_is_not_pickled(w: corpusdb.Writer) -> None:
-    with pytest.raises(TypeError, match="one process writes"):
+    with pytest.raises(TypeError, match="only one process writes"):
         pickle.dumps(w)
 
 

@@ -111,7 +111,7 @@ def test_other_corpora_than_those_of_the_plan_are_refused(shards: list[Path], pl
         rows(db.plan(number), 0, 1)
     with pytest.raises(errors.BadInput, match="is named twice"):
         corpusdb.open(shards[0], shards=[shards[1], shards[0]])
-    with pytest.raises(ValueError, match="shards is a list"):
+    with pytest.raises(ValueError, match="shards must be a list"):
         corpusdb.open(shards[0], shards=str(shards[1]))
     with pytest.raises(errors.NotFound):
         corpusdb.open(shards[0], shards=[shards[0] / "nowhere"])
