@@ -1,4 +1,4 @@
-//! Long calls: without the interpreter's lock, with progress for Python, stopped by Ctrl-C.
+//! Runs long calls without the interpreter's lock, reports progress to Python, and stops them at Ctrl-C.
 
 use crate::error::raise;
 use crate::process::run;
@@ -8,13 +8,13 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// How often a waiting call looks for signals and tells its progress.
+/// How often a waiting call checks for signals and reports progress.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 
-/// How long the interpreter waits at its end for what Ctrl-C left: longer than the engine takes for any one batch.
+/// How long the interpreter waits at exit for calls that Ctrl-C left: longer than the engine needs for one batch.
 const LEAVE: Duration = Duration::from_secs(10);
 
-/// How many threads read for calls, those included that a Ctrl-C left to end by themselves.
+/// The number of threads that read for calls, with those that a Ctrl-C left running.
 static READING: ReaderThreads = ReaderThreads { threads: Mutex::new(0), ended: Condvar::new() };
 
 struct ReaderThreads {
@@ -22,7 +22,7 @@ struct ReaderThreads {
     ended: Condvar,
 }
 
-/// One of the threads that are counted, for as long as it lives.
+/// Counts a thread as long as it lives.
 struct ReaderThreadGuard;
 
 impl ReaderThreadGuard {
@@ -39,8 +39,8 @@ impl Drop for ReaderThreadGuard {
     }
 }
 
-/// Waits until nothing reads any more. The interpreter calls it at its end: what C++ libraries then clear up must be in
-/// nobody's hands. A forked process has none of these threads.
+/// Waits until no thread reads any more. The interpreter calls it at exit, because C++ libraries then destroy data that
+/// threads may be using. A forked process does not have these threads.
 #[pyfunction]
 pub(crate) fn wait_for_reads(py: Python<'_>) {
     if crate::process::is_forked() {
@@ -52,7 +52,7 @@ pub(crate) fn wait_for_reads(py: Python<'_>) {
     });
 }
 
-/// Where a long call stands: written by the library, told to Python by the thread that called.
+/// The progress of a long call. The library writes it, the calling thread reports it to Python.
 #[derive(Clone, Debug, Default)]
 struct ProgressState {
     stage: String,
@@ -63,7 +63,7 @@ struct ProgressState {
     changed: bool,
 }
 
-/// The library's progress, kept until the calling thread tells it.
+/// Keeps the library's progress until the calling thread reports it.
 #[derive(Debug, Default)]
 struct ProgressMailbox(Mutex<ProgressState>);
 
@@ -103,11 +103,11 @@ impl Progress for ProgressMailbox {
     }
 }
 
-/// Runs what writes, or else must not be left alone: after Ctrl-C it is asked to stop at its next safe point and
-/// waited for, so that the store is consistent and free when the exception rises.
+/// Runs a call that writes, or that must not be left running. After Ctrl-C it is asked to stop at its next safe point,
+/// and this thread waits for it, so that the store is consistent and free when the exception is raised.
 ///
-/// `listener` is called with (stage, done, total, tally, notes): `stage` a name, `done` of `total` in its unit, `tally`
-/// none or (input bytes, bytes, records, kept, duplicates), `notes` what a user should read.
+/// `listener` is called with (stage, done, total, tally, notes): the name of the stage, `done` of `total` in its unit,
+/// `tally` as `None` or (input bytes, bytes, records, kept, duplicates), and `notes` for people.
 pub(crate) fn run_to_end<T: Send>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
@@ -116,8 +116,9 @@ pub(crate) fn run_to_end<T: Send>(
     run_attended(py, listener, &mut |_, _| false, work)
 }
 
-/// As [`run_to_end`], while this thread does `meanwhile` again and again: told whether the work was stopped, it answers
-/// whether there is more to do at once. It must not take longer than a tick where it waits for the work.
+/// Like [`run_to_end`], while this thread calls `meanwhile` again and again. Its argument says whether the work was
+/// stopped; it returns whether there is more to do at once. While it waits for the work, a call must not take longer
+/// than a tick.
 pub(crate) fn run_attended<T: Send>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
@@ -133,7 +134,7 @@ pub(crate) fn run_attended<T: Send>(
             let context = Context::new().with_progress(kept).with_interrupt(&flag);
             sender.send(run(move || work(&context)))
         });
-        // The receiver is read by this thread alone, with and without the interpreter's lock.
+        // Only this thread reads the receiver, with and without the interpreter's lock.
         let receiver = Mutex::new(receiver);
         loop {
             let is_busy = meanwhile(py, stopped.is_some());
@@ -164,7 +165,7 @@ pub(crate) fn run_attended<T: Send>(
     }
 }
 
-/// Runs what only reads: after Ctrl-C it is left to end by itself, and what it holds is dropped then.
+/// Runs a call that only reads. After Ctrl-C it is left running, and its data is dropped when it ends.
 pub(crate) fn run_detached<T: Send + 'static>(
     py: Python<'_>,
     listener: Option<&Bound<'_, PyAny>>,
@@ -199,7 +200,7 @@ pub(crate) fn run_detached<T: Send + 'static>(
     }
 }
 
-/// Runs what is over in moments, without the interpreter's lock.
+/// Runs a short call without the interpreter's lock.
 pub(crate) fn run_briefly<T: Send>(
     py: Python<'_>,
     work: impl FnOnce() -> Result<T, corpusdb::Error> + Send,
@@ -217,9 +218,9 @@ fn tell(listener: Option<&Bound<'_, PyAny>>, kept: &ProgressMailbox) -> PyResult
     listener.call1((stage, done, total, tally, notes)).map(|_| ())
 }
 
-/// A thread of ours that ended without an answer has panicked, and said so.
+/// The error for a thread that ended without an answer: it has panicked and printed a message.
 fn died() -> PyErr {
     pyo3::exceptions::PyRuntimeError::new_err(
-        "a thread of corpusdb failed unexpectedly (its message stands above); please report it",
+        "a thread of corpusdb failed unexpectedly (see its message above); please report it",
     )
 }

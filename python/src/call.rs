@@ -1,8 +1,8 @@
-//! A verb of the command's table by its name: keywords as a JSON object in, the report as JSON out.
+//! Calls a verb of the command by name: keywords as a JSON object in, the report as JSON out.
 //!
-//! The keywords become arguments of the very command (`corpusdb::cli::rows`), so what goes together, what is needed, ranges
-//! and defaults hold here as there. A verb that writes, or that stops where nothing is lost, runs to its end; another one may be
-//! left.
+//! The keywords become arguments of the command itself (`corpusdb::cli::rows`), so required options, conflicts, ranges
+//! and defaults are the same. After Ctrl-C a verb that writes, or that has safe points, stops there; any other verb is
+//! left running in the background.
 
 use crate::blocking::{run_detached, run_to_end};
 use crate::corpus::Handle;
@@ -15,10 +15,10 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-/// What a verb answered, or why not, and what it said beside.
+/// The answer of a verb, or its error, with its notes.
 type Answered = (Result<VerbAnswer, VerbError>, Vec<String>);
 
-/// Calls a verb: its report as JSON text (a list is a line each), and the notes for a person.
+/// Calls a verb. Returns its report as JSON text (a list as one line each), and the notes for people.
 #[pyfunction]
 #[pyo3(signature = (verb, keywords, handle=None, *, path=None, threads=None, listener=None))]
 pub(crate) fn call(
@@ -69,7 +69,7 @@ pub(crate) fn call(
     Ok((answer.text, notes))
 }
 
-/// How a call runs: its context, with what the corpus is opened, on how many threads.
+/// How a call runs: its context, the options for opening the corpus, and the number of threads.
 type Settings<'c, 'a> = (&'c Context<'a>, CorpusOptions, Option<usize>);
 
 fn run_noted(
@@ -91,7 +91,7 @@ fn run_noted(
     (answer, notes.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// An error of the library as its exception; what is wrong with the keywords as `BadInput`.
+/// The exception of an error of the library. Errors of keywords are `BadInput`.
 pub(crate) fn raise_any(py: Python<'_>, error: VerbError) -> PyErr {
     match error {
         VerbError::Library(error) => raise(py, error),

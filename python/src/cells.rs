@@ -1,4 +1,4 @@
-//! Values of Arrow as Python has them: rows as tuples, for those who read without Arrow.
+//! Arrow values as Python objects: rows as tuples, for programs that do not use Arrow.
 
 use corpusdb::arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray};
 use corpusdb::arrow::compute::cast;
@@ -17,7 +17,7 @@ type Cell<'py> = Bound<'py, PyAny>;
 /// The rows of a batch.
 ///
 /// # Errors
-/// What Python says for want of memory, and of a type that has no form in it.
+/// Python's error if memory runs out, or if a type has no Python equivalent.
 pub(crate) fn tuples<'py>(
     py: Python<'py>,
     batch: &RecordBatch,
@@ -99,7 +99,7 @@ fn structs<'py>(py: Python<'py>, array: &StructArray) -> PyResult<Vec<Cell<'py>>
         .collect())
 }
 
-/// Days and times by their spelling, exact numbers as decimals, all else as text.
+/// Dates and times from their ISO form, exact numbers as decimals, everything else as text.
 fn texts<'py>(py: Python<'py>, array: &ArrayRef, kind: &DataType) -> PyResult<Vec<Cell<'py>>> {
     let made = |module: &str, class: &str, method: Option<&str>| {
         let class = py.import(module)?.getattr(class)?;
@@ -127,12 +127,12 @@ fn texts<'py>(py: Python<'py>, array: &ArrayRef, kind: &DataType) -> PyResult<Ve
         }
         let text = formatter.value(at).try_to_string().map_err(told)?;
         let text = match kind {
-            // A day is spelled without a time.
+            // A date has no time part.
             DataType::Date64 => text.get(..10).unwrap_or(&text).to_owned(),
             _ => text,
         };
         match &make {
-            // What the calendar of Python does not have stays text.
+            // Dates outside of Python's calendar stay text.
             Some(make) => make.call1((&text,)).or_else(|_| text.into_bound_py_any(py)),
             None => text.into_bound_py_any(py),
         }

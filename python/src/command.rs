@@ -1,14 +1,14 @@
-//! The command in the module: `corpusdb` on the path is an entry point into it.
+//! Runs the command: the program `corpusdb` on the path is an entry point that calls this module.
 
 use corpusdb::cli::main_from;
 use pyo3::prelude::*;
 use std::ffi::OsString;
 use std::io::Write;
 
-/// Runs the command with `arguments`, of which the first is its own name; its exit code.
+/// Runs the command and returns its exit code. The first of `arguments` is the name of the command.
 #[pyfunction]
 pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
-    // In a virtual environment the interpreter's own file is that of another one.
+    // In a virtual environment the process runs the interpreter outside of it; `sys.executable` is the one inside.
     let interpreter: String =
         py.import("sys")?.getattr("executable")?.extract().unwrap_or_default();
     let program = match interpreter.is_empty() {
@@ -17,7 +17,7 @@ pub(crate) fn main(py: Python<'_>, arguments: Vec<OsString>) -> PyResult<u8> {
     };
     Ok(py.detach(|| {
         let code = main_from(&arguments, program);
-        // What stands in the buffer of standard output is written by nobody else when the interpreter ends.
+        // Nothing else flushes the buffer of standard output when the interpreter ends.
         let _ = std::io::stdout().flush();
         code
     }))

@@ -1,4 +1,4 @@
-//! Pairs of an item of a suite and a document: shown, and judged.
+//! Pairs of an item of a suite and a document: shows them, and stores verdicts.
 
 use crate::blocking::run_detached;
 use crate::call::raise_any;
@@ -12,7 +12,7 @@ use corpusdb::curate::Judgement;
 use corpusdb::query::ReviewOptions;
 use pyo3::prelude::*;
 
-/// Pairs of an item and a document, side by side, by keywords of the command's options; a line of JSON each.
+/// Pairs of an item and a document, side by side, as a line of JSON each. `keywords` are the verb's options.
 #[pyfunction]
 pub(crate) fn review(
     py: Python<'_>,
@@ -28,7 +28,7 @@ pub(crate) fn review(
     found.iter().map(|pair| Ok(json(py, pair)? + "\n")).collect()
 }
 
-/// Stores what somebody decided: suite, item, document and verdict; the report as JSON text.
+/// Stores verdicts: suite, item, document and verdict. Returns the report as JSON text.
 #[pyfunction]
 pub(crate) fn judge(
     py: Python<'_>,
@@ -38,7 +38,8 @@ pub(crate) fn judge(
     let judged = |(suite, item, document, verdict): (String, String, u64, Option<String>)| {
         let known = |name: &String| {
             let verdict = SuiteVerdict::from_name(name);
-            let why = || format!("a verdict is \"accepted\", \"rejected\" or None, not {name:?}");
+            let why =
+                || format!("a verdict must be \"accepted\", \"rejected\" or None, got {name:?}");
             verdict.ok_or_else(|| named(py, "BadInput", &why()))
         };
         let verdict = verdict.as_ref().map(known).transpose()?;

@@ -1,4 +1,4 @@
-//! A corpus as Python holds it: one class for reading and writing, closed once, of one process.
+//! The native handle of a corpus: one class for reading and writing. It belongs to one process.
 
 use crate::blocking::{run_attended, run_briefly, run_detached, run_to_end};
 use crate::error::named;
@@ -15,39 +15,39 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError, Weak};
 use std::thread::ThreadId;
 use std::time::{Duration, Instant};
 
-/// How long a call that writes waits before it looks again whether another one is done.
+/// How often a writing call checks whether another one has ended.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// How long closing waits for calls of other threads that read, and for those that a Ctrl-C left to end by themselves.
+/// How long closing waits for reading calls: of other threads, and those that a Ctrl-C left running.
 const LEAVE: Duration = Duration::from_secs(10);
 
-/// How long a purge waits for such calls before it leaves the list of files as it is.
+/// How long a purge waits for such calls before it leaves the old list of files in place.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What a handle holds: the moment that it shows, and the writer of one that writes.
+/// The contents of a handle: the corpus at its present commit, and the writer, if it writes.
 pub(crate) struct OpenCorpus {
     path: PathBuf,
-    /// The corpora beside it whose documents its epochs draw from.
+    /// The further corpora that its epochs draw from.
     shards: Vec<PathBuf>,
     options: CorpusOptions,
     shown: Mutex<Option<Arc<Corpus>>>,
-    /// Every moment that was shown and that somebody may still read.
+    /// All earlier commits that were shown and may still be read.
     moments: Mutex<Vec<Weak<Corpus>>>,
-    /// What was handed out and reads a moment.
+    /// The lent values that read a commit.
     loans: Loans,
     writer: Mutex<Option<CorpusWriter>>,
-    /// The threads of Python with a call that writes, or waits to.
+    /// The Python threads with a call that writes or waits for writing.
     writing: Mutex<Vec<ThreadId>>,
     writes: bool,
 }
 
-/// A corpus, opened. `corpusdb.Corpus` and `corpusdb.Writer` are made of it.
+/// An open corpus. `corpusdb.Corpus` and `corpusdb.Writer` wrap it.
 #[pyclass(frozen, module = "corpusdb._native", name = "Handle")]
 pub(crate) struct Handle {
     open: ProcessOwned<Arc<OpenCorpus>>,
 }
 
-/// Bytes: a number of them, or a text with a unit.
+/// A size: a number of bytes, or text with a unit.
 #[derive(FromPyObject)]
 enum MemorySize {
     Number(i64),
@@ -58,7 +58,7 @@ impl MemorySize {
     fn bytes(&self, py: Python<'_>) -> PyResult<u64> {
         let found = match self {
             Self::Number(number) => u64::try_from(*number).map_err(|_| {
-                format!("`{number}` is not a size; write a number of bytes from 0 on")
+                format!("`{number}` is not a size: write a number of bytes from 0 on")
             }),
             Self::Text(text) => parse_bytes(text),
         };
@@ -68,8 +68,8 @@ impl MemorySize {
 
 #[pymethods]
 impl Handle {
-    /// Opens the corpus at `path`, with those of `shards` beside it; `memory` as a number of bytes or as text, for all of them, and `threads`
-    /// as the library's options have them.
+    /// Opens the corpus at `path`, and the further corpora `shards`. `memory` (a number of bytes, or text) is for all
+    /// of them together. `threads` is as in the library's options.
     #[new]
     #[pyo3(signature = (path, *, write, memory=None, threads=None, shards=Vec::new()))]
     fn open(
@@ -115,8 +115,8 @@ impl Handle {
         Ok(Self { open: ProcessOwned::new(Arc::new(open)) })
     }
 
-    /// Gives everything back; again is nothing, nor in a child of the process that opened it. When a writer is closed,
-    /// what was handed out and not read is given up, so that the next one can open the corpus.
+    /// Closes the corpus. A second call has no effect, nor has a call in a forked child. Closing a writer drops unread
+    /// values, so that the next writer can open the corpus.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let Some(open) = self.open.mine() else { return Ok(()) };
         if lock(&open.writing).contains(&std::thread::current().id()) {
@@ -137,7 +137,7 @@ impl Handle {
         Ok(lock(&self.open.get(py)?.shown).is_none())
     }
 
-    /// Documents that satisfy a condition; of those that a snapshot keeps.
+    /// How many documents satisfy a condition; with a snapshot, only documents that it keeps are counted.
     #[pyo3(signature = (condition=None, values=None, snapshot=None))]
     fn count(
         &self,
@@ -152,7 +152,7 @@ impl Handle {
         run_detached(py, None, move |_| corpus.count(filter))
     }
 
-    /// Number of the last commit, documents stored, and kept ones.
+    /// The number of the last commit, of stored documents, and of kept ones.
     fn counts(&self, py: Python<'_>) -> PyResult<(u64, u64, u64)> {
         let corpus = self.corpus(py)?;
         run_briefly(py, move || {
@@ -163,7 +163,7 @@ impl Handle {
 }
 
 impl Handle {
-    /// The moment that the handle shows: the last commit when it was opened, or that it wrote.
+    /// The corpus at the commit that the handle shows: the last one when it was opened, or the last that it wrote.
     ///
     /// # Errors
     /// `corpusdb.Closed`, `corpusdb.Forked`.
@@ -171,7 +171,7 @@ impl Handle {
         self.open.get(py)?.shown(py).ok_or_else(|| closed(py))
     }
 
-    /// What it has open, for values that may outlive it.
+    /// The open corpus, for values that may outlive the handle.
     ///
     /// # Errors
     /// `corpusdb.Forked`.
@@ -179,7 +179,7 @@ impl Handle {
         self.open.get(py)
     }
 
-    /// What the corpus was opened with.
+    /// The options that the corpus was opened with.
     ///
     /// # Errors
     /// `corpusdb.Forked`.
@@ -187,10 +187,10 @@ impl Handle {
         Ok(self.open.get(py)?.options)
     }
 
-    /// Runs what writes. Another thread that writes waits; readers go on with the commit before.
+    /// Runs a writing call. Other writing threads wait; readers continue with the previous commit.
     ///
     /// # Errors
-    /// As [`Handle::corpus`]; `corpusdb.ReadOnly` for a handle that reads.
+    /// As [`Handle::corpus`]; `corpusdb.ReadOnly` for a reading handle.
     pub(crate) fn write<T: Send>(
         &self,
         py: Python<'_>,
@@ -200,8 +200,8 @@ impl Handle {
         self.write_fed(py, listener, false, &mut |_, _| false, work)
     }
 
-    /// Runs what writes and reports, with `dry_run` on a twin of the corpus that is thrown away; the report as JSON
-    /// text.
+    /// Runs a writing call and returns its report as JSON text. With `dry_run` it runs on a copy of the corpus that is
+    /// deleted afterwards.
     ///
     /// # Errors
     /// As [`Handle::write_fed`].
@@ -216,8 +216,8 @@ impl Handle {
         tried(py, &report, dry_run)
     }
 
-    /// As [`Handle::write`], with `dry_run` on a twin of the corpus that is thrown away, while this thread does
-    /// `meanwhile` (see [`run_attended`]).
+    /// Like [`Handle::write`], while this thread does `meanwhile` (see [`run_attended`]). With `dry_run` it runs on a
+    /// copy of the corpus that is deleted afterwards.
     ///
     /// # Errors
     /// As [`Handle::write`].
@@ -233,20 +233,20 @@ impl Handle {
             let Some(writer) = &mut *slot else { return Ok(None) };
             if dry_run {
                 let twin = writer.dry_run_copy()?;
-                // Nobody waits for what is only tried.
+                // Other writing calls need not wait for a trial run.
                 drop(slot);
                 let mut writer = open.options.open_writer(twin.path())?;
                 return work(&mut writer, context).map(Some);
             }
             let answer = work(writer, context);
-            // What was committed before an error is shown too.
+            // Commits before an error are shown, too.
             open.show(writer.corpus());
             answer.map(Some)
         })
     }
 
-    /// Lets go of the corpus and opens it again under its lock, then does `work`. What was handed out and not read is
-    /// given up. Where a call of another thread goes on reading, the corpus stays open, and the answer says so.
+    /// Closes the corpus and opens it again under its lock, then does `work`. Unread values are dropped. If a call of
+    /// another thread is still reading, the corpus stays open, and the answer says so.
     ///
     /// # Errors
     /// As [`Handle::write`].
@@ -263,7 +263,7 @@ impl Handle {
         })
     }
 
-    /// Gives up what was handed out and reads a moment.
+    /// Drops all lent values that read a commit.
     ///
     /// # Errors
     /// `corpusdb.Forked`.
@@ -273,7 +273,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Does `work` once no other call writes; none of it when the corpus is closed.
+    /// Does `work` once no other call writes. An error if the corpus is closed.
     fn take_turn<T: Send>(
         &self,
         py: Python<'_>,
@@ -302,38 +302,38 @@ impl Handle {
     }
 }
 
-/// The place of the writer, while no other call writes.
+/// Exclusive access to the writer, while no other call writes.
 type WriterSlot<'a> = MutexGuard<'a, Option<CorpusWriter>>;
 
 impl OpenCorpus {
-    /// The moment that is shown; none when it was closed.
+    /// The corpus at the shown commit; `None` if it was closed.
     pub(crate) fn shown(&self, py: Python<'_>) -> Option<Arc<Corpus>> {
         match self.shown.try_lock() {
             Ok(shown) => shown.clone(),
-            // A purge opens the corpus again, and other threads may need the interpreter to let go of it.
+            // A purge opens the corpus again, and other threads may need the interpreter to release it.
             Err(_) => py.detach(|| lock(&self.shown).clone()),
         }
     }
 
-    /// Where it lies, whatever the working directory becomes.
+    /// Its absolute path, so that the working directory may change.
     pub(crate) fn absolute_path(&self) -> PathBuf {
         absolute(&self.path)
     }
 
-    /// Where the corpora beside it lie.
+    /// The paths of the further corpora.
     pub(crate) fn absolute_shards(&self) -> Vec<PathBuf> {
         self.shards.iter().map(|shard| absolute(shard)).collect()
     }
 
-    /// What it was opened with.
+    /// The options that it was opened with.
     pub(crate) const fn options(&self) -> CorpusOptions {
         self.options
     }
 
-    /// A value that reads a moment of the corpus: given up with the corpus where that is written.
+    /// Lends a value that reads a commit of the corpus. Closing a writing handle drops it.
     pub(crate) fn lend<T: Send + 'static>(&self, value: T) -> Loan<T> {
         let loan = Loan::new(value);
-        // Those of a reader keep nobody out.
+        // Values of a reading handle do not hold the lock.
         if self.writes {
             self.loans.add(&loan);
         }
@@ -344,7 +344,7 @@ impl OpenCorpus {
         *lock(&self.shown) = Some(self.moment(corpus));
     }
 
-    /// A moment, noted as long as somebody reads it.
+    /// The corpus at a commit, remembered as long as it may be read.
     fn moment(&self, corpus: Corpus) -> Arc<Corpus> {
         let corpus = Arc::new(corpus);
         let mut moments = lock(&self.moments);
@@ -353,7 +353,7 @@ impl OpenCorpus {
         corpus
     }
 
-    /// Whether somebody reads a moment that was shown.
+    /// Whether an earlier commit is still being read.
     fn is_read(&self) -> bool {
         lock(&self.moments).iter().any(|moment| moment.strong_count() > 0)
     }
@@ -366,7 +366,7 @@ impl OpenCorpus {
         drop(lock(&self.shown).take());
     }
 
-    /// Opens the corpus again under its lock; whether that was possible. An error leaves it closed.
+    /// Opens the corpus again under its lock, and returns whether that was possible. An error leaves it closed.
     fn reopen(&self, slot: &mut WriterSlot<'_>, context: &Context<'_>) -> Result<bool, Error> {
         let mut shown = lock(&self.shown);
         self.loans.revoke();
@@ -385,13 +385,13 @@ impl OpenCorpus {
         Ok(is_free)
     }
 
-    /// Waits until no other call writes; none when it was asked to stop before.
+    /// Waits until no other call writes; `None` if it was asked to stop before.
     fn turn(&self, context: &Context<'_>) -> Option<WriterSlot<'_>> {
         loop {
             match self.writer.try_lock() {
                 Ok(slot) => return Some(slot),
                 Err(TryLockError::Poisoned(slot)) => {
-                    // A call that panicked left it in the midst of something.
+                    // A call panicked and may have left the writer inconsistent.
                     let mut slot = slot.into_inner();
                     drop(slot.take());
                     return Some(slot);
@@ -405,7 +405,7 @@ impl OpenCorpus {
 
 impl Drop for OpenCorpus {
     fn drop(&mut self) {
-        // What was handed out may outlive the handle, and must not keep the lock.
+        // Lent values may outlive the handle, and must not hold the lock.
         self.close();
     }
 }
@@ -415,15 +415,15 @@ fn absolute(path: &Path) -> PathBuf {
 }
 
 fn closed(py: Python<'_>) -> PyErr {
-    named(py, "Closed", "this corpus is closed; open it again")
+    named(py, "Closed", "this corpus is closed: open it again")
 }
 
 fn busy(py: Python<'_>) -> PyErr {
     named(
         py,
         "CorpusError",
-        "this corpus is being written by the very call that asked for this: what it iterates over cannot write to it or \
-         close it",
+        "a writing call of this thread is still running: its iterator or progress function cannot write to the corpus \
+         or close it",
     )
 }
 

@@ -1,4 +1,4 @@
-//! A corpus that changes its mind: removal, another policy, compaction; checks.
+//! Removes, purges and restores documents, checks the corpus, and computes its digest.
 
 use crate::blocking::{run_briefly, run_detached};
 use crate::call::raise_any;
@@ -12,13 +12,13 @@ use pyo3::prelude::*;
 use serde_json::json as object;
 use std::path::PathBuf;
 
-/// What goes on record of a removal, of keywords of the command's options.
+/// The stored description of a removal, from keywords of the command's options.
 fn removal(py: Python<'_>, keywords: &str, condition: Option<&str>) -> PyResult<RemovalRequest> {
     let removal = options_of::<RemovalArgs>(keywords).map_err(|error| raise_any(py, error))?;
     Ok(removal.request(condition))
 }
 
-/// Removes documents; the report as JSON text.
+/// Removes documents. Returns the report as JSON text.
 #[pyfunction]
 #[pyo3(signature = (handle, documents, keywords, condition, dry_run, listener=None))]
 pub(crate) fn remove(
@@ -37,7 +37,7 @@ pub(crate) fn remove(
     })
 }
 
-/// Erases documents, by id and by key; the report as JSON text.
+/// Erases documents by id and by key. Returns the report as JSON text.
 #[pyfunction]
 #[pyo3(signature = (handle, documents, keys, keywords, condition, switches, listener=None))]
 pub(crate) fn purge(
@@ -67,7 +67,7 @@ pub(crate) fn purge(
         return tried(py, &report, dry_run);
     }
     if report.held {
-        // The handle itself showed the moment before, and tables that nobody has read may do so.
+        // The handle itself still showed the previous commit, and unread tables may do so, too.
         handle.revoke_loans(py)?;
         let ended = purge(PurgeSelection::default())?;
         report.held = ended.held;
@@ -79,8 +79,8 @@ pub(crate) fn purge(
     tried(py, &report, dry_run)
 }
 
-/// Searches every row and file for all that was ever purged, and writes the certificate to `file`, where one is named;
-/// what was found, as JSON text. `time` is that of the certificate.
+/// Searches every row and file for all purged data, and returns the certificate as JSON text. It is also written to
+/// `file`, if one is named. `time` is the time of the certificate.
 #[pyfunction]
 #[pyo3(signature = (handle, file, time, listener=None))]
 pub(crate) fn prove_purge(
@@ -96,7 +96,7 @@ pub(crate) fn prove_purge(
     json(py, &found)
 }
 
-/// Takes removals back; the report as JSON text.
+/// Undoes removals. Returns the report as JSON text.
 #[pyfunction]
 #[pyo3(signature = (handle, documents, dry_run, listener=None))]
 pub(crate) fn restore(
@@ -112,8 +112,8 @@ pub(crate) fn restore(
     })
 }
 
-/// What is not as it must be, and how many documents have candidates that were not compared, as JSON text. `depth` is
-/// `quick`, `full` or `deep`.
+/// Checks the corpus. Returns the faults, and how many documents have candidates that were not compared, as JSON text.
+/// `depth` is `quick`, `full` or `deep`.
 #[pyfunction]
 #[pyo3(signature = (handle, depth, listener=None))]
 pub(crate) fn check(
@@ -137,7 +137,7 @@ pub(crate) fn check(
     json(py, &told)
 }
 
-/// One hash over what the corpus means.
+/// One hash over the content of the corpus.
 #[pyfunction]
 #[pyo3(signature = (handle, listener=None))]
 pub(crate) fn digest(

@@ -1,4 +1,4 @@
-//! Documents: selected, drawn, shown, by id and key, with their tokens; what is in a corpus.
+//! Selects, draws and shows documents, by id and key, with their tokens; and the rejects.
 
 use crate::blocking::{run_briefly, run_detached};
 
@@ -11,7 +11,7 @@ use numpy::{IntoPyArray, PyArray1};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
-/// Ids of the documents that satisfy a condition, ascending; of those that a snapshot keeps.
+/// The ids of the documents that satisfy a condition (and that a snapshot keeps), ascending.
 #[pyfunction]
 #[pyo3(signature = (handle, condition=None, values=None, snapshot=None))]
 pub(crate) fn select<'py>(
@@ -31,7 +31,7 @@ pub(crate) fn select<'py>(
     Ok(found.into_pyarray(py))
 }
 
-/// Ids of documents drawn at random, reproducibly; of those that a snapshot keeps.
+/// The ids of documents drawn at random, reproducibly; with a snapshot, from those that it keeps.
 #[pyfunction]
 #[pyo3(signature = (handle, count, condition, values, seed, snapshot=None))]
 pub(crate) fn sample(
@@ -52,7 +52,7 @@ pub(crate) fn sample(
     })
 }
 
-/// Everything known of documents, each as JSON text.
+/// Documents with all that is stored about them, each as JSON text.
 #[pyfunction]
 pub(crate) fn show(py: Python<'_>, handle: &Handle, ids: Vec<u64>) -> PyResult<Vec<String>> {
     let corpus = handle.corpus(py)?;
@@ -62,14 +62,14 @@ pub(crate) fn show(py: Python<'_>, handle: &Handle, ids: Vec<u64>) -> PyResult<V
     shown.iter().map(|shown| json(py, shown)).collect()
 }
 
-/// Ids of the documents that had a key, newest last.
+/// The ids of the documents that were ingested with a key, newest last.
 #[pyfunction]
 pub(crate) fn find_key(py: Python<'_>, handle: &Handle, key: String) -> PyResult<Vec<u64>> {
     let corpus = handle.corpus(py)?;
     run_briefly(py, move || Ok(corpus.find_key(&key)?.into_iter().map(|id| id.0).collect()))
 }
 
-/// The stored token ids of a document, by a tokenizer or the first one.
+/// The stored token ids of a document, from the named tokenizer or the first one.
 #[pyfunction]
 #[pyo3(signature = (handle, document, tokenizer=None))]
 pub(crate) fn tokens<'py>(
@@ -91,14 +91,14 @@ pub(crate) fn tokens<'py>(
         {
             return Ok(ids);
         }
-        // Says what is missing.
+        // Fails with a message about what is missing.
         let shown = corpus.tokens_of(DocId(document), tokenizer.as_deref())?;
         Ok(shown.tokens.iter().map(|token| token.id).collect())
     })?;
     Ok(ids.into_pyarray(py))
 }
 
-/// The tokens of a document with their texts and what they count in the loss, as JSON text.
+/// The tokens of a document with their texts and their weights in the loss, as JSON text.
 #[pyfunction]
 #[pyo3(signature = (handle, document, tokenizer=None))]
 pub(crate) fn shown_tokens(
@@ -112,7 +112,7 @@ pub(crate) fn shown_tokens(
     json(py, &shown)
 }
 
-/// The first records that could not be read, and how many there are.
+/// The first `limit` rejects, and the number of all rejects.
 #[pyfunction]
 pub(crate) fn rejects<'py>(
     py: Python<'py>,

@@ -1,4 +1,4 @@
-//! What dedup did and would do: pairs, one by one; summaries; similar documents; what a policy comes to.
+//! Duplicates: pairs one by one, their groups, and the differences of two texts.
 
 use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
@@ -22,18 +22,18 @@ self_cell!(
     }
 );
 
-/// Id, key and source of the removed document; of its witness; kind; similarity; shares of both.
+/// Id, key and source of the removed document; the same of its witness; kind; similarity; containment of both.
 type Pair = (u64, String, String, u64, String, String, &'static str, f64, f64, f64);
 
-/// Removed documents beside their witnesses, ascending by id. It holds one pair at a time, and outlives a
-/// handle that reads.
+/// Removed documents with their witnesses, ascending by id. It holds one pair at a time, and works after a reading
+/// handle was closed.
 #[pyclass(frozen, module = "corpusdb._native", name = "Pairs")]
 pub(crate) struct DuplicateIter {
     walk: ProcessOwned<Loan<PairWalk>>,
     source: Option<String>,
 }
 
-/// The duplicates of a corpus, of one document, or of what was removed from a source.
+/// All duplicates, those of one document, or those removed from a source.
 #[pyfunction]
 #[pyo3(signature = (handle, document=None, source=None))]
 pub(crate) fn duplicates(
@@ -54,10 +54,10 @@ pub(crate) fn duplicates(
 
 #[pymethods]
 impl DuplicateIter {
-    /// Up to `count` more pairs; none behind the last.
+    /// Up to `count` more pairs; an empty list at the end.
     fn next_pairs(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Pair>> {
         let place = self.walk.get(py)?;
-        let Some(walk) = place.take(py, "duplicates that were not read")? else {
+        let Some(walk) = place.take(py, "unread duplicates")? else {
             return Ok(Vec::new());
         };
         let source = self.source.clone();
@@ -93,7 +93,7 @@ impl DuplicateIter {
     }
 }
 
-/// How many documents of each group were removed, and which group their witnesses are in: the pairs of groups.
+/// How many documents of each group were removed, by the group of their witnesses. A row is a pair of groups.
 #[pyfunction]
 #[pyo3(signature = (handle, by, source=None))]
 pub(crate) fn duplicates_matrix(
@@ -109,7 +109,7 @@ pub(crate) fn duplicates_matrix(
     Ok(PyRows::of(batch))
 }
 
-/// The texts of two documents, word by word, as JSON text.
+/// Compares the texts of two documents word by word; the parts as JSON text.
 #[pyfunction]
 pub(crate) fn diff(py: Python<'_>, handle: &Handle, a: u64, b: u64) -> PyResult<String> {
     let corpus = handle.corpus(py)?;

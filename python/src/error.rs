@@ -1,4 +1,4 @@
-//! Errors of the library as exceptions of `corpusdb.errors`, by their kinds.
+//! Turns errors of the library into the exceptions of `corpusdb.errors`, by their kinds.
 
 use corpusdb::cli::rows::{Face, spell_message};
 use corpusdb::export::OutputError;
@@ -10,7 +10,7 @@ use pyo3::types::PyDict;
 use std::error::Error as _;
 use std::io;
 
-/// The exception of that class of `corpusdb.errors`, with that message.
+/// An exception of a class of `corpusdb.errors`, with a message.
 pub(crate) fn named(py: Python<'_>, class: &str, message: &str) -> PyErr {
     with(py, class, message, |_| Ok(()))
 }
@@ -29,12 +29,12 @@ fn with(
     };
     match made() {
         Ok(exception) => PyErr::from_value(exception),
-        // Only when the package is not whole.
+        // Only if the package is incomplete.
         Err(_) => PyRuntimeError::new_err(message.to_owned()),
     }
 }
 
-/// The exception that an error of the library is.
+/// The exception for an error of the library.
 pub(crate) fn raise(py: Python<'_>, error: impl Into<Error>) -> PyErr {
     let error = error.into();
     // An exception that a Python iterator raised comes back as it was.
@@ -64,7 +64,7 @@ pub(crate) fn raise(py: Python<'_>, error: impl Into<Error>) -> PyErr {
     })
 }
 
-/// The number of what the system refused to do to a file that a caller named: such an exception is Python's own.
+/// The system's error number, if it concerns a file that the caller named: Python's own exception is raised then.
 fn system_error(error: &Error) -> Option<i32> {
     if let Some(found) = error.origin::<io::Error>() {
         return found.raw_os_error();
@@ -86,7 +86,7 @@ fn python(error: &Error) -> Option<&PyErr> {
     None
 }
 
-/// The message with its causes and the way out, as the command prints them; options and verbs by their names here.
+/// The message with its causes and hint, as the command prints them, but with Python's names of options and verbs.
 fn words(error: &Error) -> String {
     let mut words = error.to_string();
     let mut cause = error.source();

@@ -1,7 +1,7 @@
-//! Records of a Python iterator, pulled by the thread that called and taken by a thread of the ingest.
+//! Records of a Python iterator: the calling thread pulls them, a thread of the ingest takes them.
 //!
-//! Iterators may belong to the thread that made them (connections of sqlite3 do), so they are asked on it; many records
-//! are handed over at a time, so that neither side waits for the other at each.
+//! Iterators may belong to the thread that made them (connections of sqlite3 do), so only that thread calls them.
+//! Records are handed over in lots, so that the threads do not wait for each other at each record.
 
 use crate::blocking::TICK;
 use crate::value;
@@ -11,22 +11,22 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// Records, bytes of text and time after which what was pulled is handed over.
+/// A lot is handed over after this many records, bytes of text, or this much time.
 const RECORDS: usize = 1024;
 const BYTES: usize = 4 << 20;
 const TIME: Duration = Duration::from_millis(20);
-/// Lots that wait.
+/// The most lots that wait to be taken.
 const WAITING: usize = 2;
 
-/// A record as JSON, why it is none, or what the iterator raised.
+/// A record as JSON, why it cannot be stored, or what the iterator raised.
 type Given = Result<Result<String, String>, PyErr>;
 
 #[derive(Default)]
 struct FeedState {
     lots: VecDeque<Vec<Given>>,
-    /// Nothing comes any more.
+    /// The iterator has ended.
     is_over: bool,
-    /// Nobody takes any more.
+    /// The ingest has ended.
     is_left: bool,
 }
 
@@ -64,7 +64,7 @@ pub(crate) fn feed(records: Bound<'_, PyIterator>) -> (RecordFeeder<'_>, FedReco
 }
 
 impl RecordFeeder<'_> {
-    /// Pulls one lot, or waits a tick for room; whether there is more to do at once.
+    /// Pulls one lot, or waits a tick for room. Returns whether there is more to do at once.
     pub(crate) fn step(&mut self, py: Python<'_>, is_stopped: bool) -> bool {
         if self.is_over {
             return false;

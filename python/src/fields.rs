@@ -1,4 +1,4 @@
-//! Values of declared fields from outside, and the kinds that fields have.
+//! Sets values of declared fields from outside.
 
 use crate::call::raise_any;
 use crate::corpus::Handle;
@@ -9,8 +9,8 @@ use corpusdb::ingest::Inputs;
 use corpusdb::{Context, CorpusWriter};
 use pyo3::prelude::*;
 
-/// Sets declared fields of stored documents from files, an Arrow stream, or an iterator of mappings, which have `name`
-/// in errors, by the keywords of the command's options; the report as JSON text.
+/// Sets declared fields of stored documents from files, an Arrow stream, or an iterator of mappings. `name` stands for
+/// the path of data that is not in a file; `keywords` are the verb's options. Returns the report as JSON text.
 #[pyfunction]
 #[pyo3(signature = (handle, given, name, keywords, dry_run, listener=None))]
 pub(crate) fn set_field(

@@ -1,4 +1,4 @@
-//! Ingest: of paths, of Arrow streams, of iterators of mappings.
+//! Ingests paths, Arrow streams and iterators of mappings.
 
 use crate::call::raise_any;
 use crate::corpus::Handle;
@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyIterator, PyList};
 use pyo3_arrow::PyRecordBatchReader;
 
-/// What is handed over to be read, by `name` where it has none of its own.
+/// The input of an ingest. Data that is not in a file has a name in the place of a path.
 pub(crate) enum PyInput<'py> {
     Paths(Vec<String>),
     Batches(String, PyRecordBatchReader),
@@ -19,8 +19,8 @@ pub(crate) enum PyInput<'py> {
 }
 
 impl<'py> PyInput<'py> {
-    /// What Python has told apart: a list of paths, or an object with the `stream` of Arrow or the iterator of
-    /// `records` that it stands for.
+    /// The input as the Python half classified it: a list of paths, or an object with an Arrow `stream` or with an
+    /// iterator `records`.
     pub(crate) fn of(given: &Bound<'py, PyAny>, name: String) -> PyResult<Self> {
         if given.is_instance_of::<PyList>() {
             return Ok(Self::Paths(given.extract()?));
@@ -31,7 +31,7 @@ impl<'py> PyInput<'py> {
         }
     }
 
-    /// As a thread of the library reads it, and who pulls it meanwhile, if someone must.
+    /// The input for a thread of the library, and, for an iterator, the side that the calling thread pulls.
     fn split(self) -> PyResult<(Inputs<'static>, Option<RecordFeeder<'py>>)> {
         Ok(match self {
             Self::Paths(paths) => (Inputs::Paths(paths), None),
@@ -46,7 +46,7 @@ impl<'py> PyInput<'py> {
     }
 }
 
-/// Runs what reads `input` into a corpus.
+/// Runs a call that reads `input` into a corpus.
 pub(crate) fn with_input<T: Send>(
     py: Python<'_>,
     handle: &Handle,
@@ -64,8 +64,8 @@ pub(crate) fn with_input<T: Send>(
     })
 }
 
-/// Ingests files, the rows of an Arrow stream, or the mappings of an iterator, which are known by `name`, by the keywords
-/// of the command's options; the report as JSON text, and its alarms in words.
+/// Ingests files, the rows of an Arrow stream, or the mappings of an iterator. `name` stands for the path of data that
+/// is not in a file; `keywords` are the verb's options. Returns the report as JSON text, and its alarms.
 #[pyfunction]
 #[pyo3(signature = (handle, given, name, keywords, dry_run, listener=None))]
 pub(crate) fn ingest(

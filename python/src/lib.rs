@@ -1,8 +1,8 @@
-//! The native half of the Python package `corpusdb`: converts and delegates, decides nothing.
+//! The native half of the Python package `corpusdb`. It only converts values and calls the library.
 //!
-//! Long calls run without the interpreter's lock and listen to Ctrl-C (`blocking`); what a fork has copied is refused
-//! and never dropped (`process`); errors of the library become those of `corpusdb.errors` (`error`). `corpus` is what
-//! is opened; what is asked of it is a function that takes it, one file a topic.
+//! Long calls run without the interpreter's lock and stop at Ctrl-C (`blocking`). Handles that a fork copied raise an
+//! error and are never dropped (`process`). Errors of the library become those of `corpusdb.errors` (`error`). `corpus`
+//! is the open handle; the other calls are functions that take the handle, one file a topic.
 
 mod blocking;
 mod call;
@@ -87,19 +87,19 @@ mod native {
         at_exit.call_method1("register", (module.getattr("wait_for_reads")?,)).map(|_| ())
     }
 
-    /// Whether this process is a fork of one that had used this module.
+    /// Whether this process was forked from one that had used this module.
     #[pyfunction]
     fn is_forked() -> bool {
         crate::process::is_forked()
     }
 
-    /// What fingerprints are made by: those of two versions cannot be compared.
+    /// The version of the fingerprints. Fingerprints of different versions cannot be compared.
     #[pyfunction]
     fn signature_version() -> u32 {
         corpusdb::dedup::SIGNATURE_VERSION
     }
 
-    /// The release, as `corpusdb --version` says it.
+    /// The release, as `corpusdb --version` prints it.
     #[pyfunction]
     fn version() -> &'static str {
         env!("CARGO_PKG_VERSION")

@@ -1,28 +1,28 @@
-//! What a handle has handed out that still reads the corpus: given up when a handle that writes is closed, so that the
-//! lock is free whatever is held.
+//! Values of a handle that still read the corpus, such as iterators: closing a writing handle drops them, so that the
+//! lock is released even if the program still holds them.
 
 use crate::error::named;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// A value that reads the corpus. Whoever works with it takes it and puts it back.
+/// A value that reads the corpus. Its user takes it, works with it, and puts it back.
 pub(crate) struct Loan<T>(Arc<LoanSlot<T>>);
 
 struct LoanSlot<T>(Mutex<LoanState<T>>);
 
 enum LoanState<T> {
     Here(T),
-    /// Somebody works with it.
+    /// A user has taken it.
     InUse,
-    /// It was used up.
+    /// It was read to its end.
     Ended,
     /// Its handle was closed.
     Revoked,
 }
 
-/// What can be given up, of whatever type.
+/// A value of any type that can be dropped by its handle.
 pub(crate) trait Revocable: Send + Sync {
-    /// Drops the value, or has it dropped by who works with it.
+    /// Drops the value, or makes its present user drop it.
     fn revoke(&self);
 }
 
@@ -34,7 +34,7 @@ impl<T: Send> Revocable for LoanSlot<T> {
         }
         let before = std::mem::replace(&mut *state, LoanState::Revoked);
         drop(state);
-        // Not under its lock: a statement ends with the batch that it is at.
+        // Dropped without holding the lock: a statement first finishes its present batch.
         drop(before);
     }
 }
@@ -44,33 +44,33 @@ impl<T: Send + 'static> Loan<T> {
         Self(Arc::new(LoanSlot(Mutex::new(LoanState::Here(value)))))
     }
 
-    /// What the handle gives up when it is closed.
+    /// The value as the handle drops it when it is closed.
     pub(crate) fn as_revocable(&self) -> Weak<dyn Revocable> {
         let slot: Arc<dyn Revocable> = Arc::clone(&self.0) as Arc<dyn Revocable>;
         Arc::downgrade(&slot)
     }
 
-    /// The value, to be put back; none when it was used up.
+    /// Takes the value, which must be put back; `None` if it was read to its end.
     ///
     /// # Errors
-    /// `corpusdb.Closed` when the handle was closed; `corpusdb.CorpusError` while another thread works with it.
+    /// `corpusdb.Closed` if the handle was closed; `corpusdb.CorpusError` while another thread has taken it.
     pub(crate) fn take(&self, py: Python<'_>, what: &str) -> PyResult<Option<T>> {
         match self.try_take() {
             Ok(value) => Ok(value),
             Err(LoanUnavailable::Revoked) => {
                 let why = format!(
-                    "{what} went when the corpus was closed, or purged: ask for them again, and read them before"
+                    "{what} were dropped when the corpus was closed or purged: ask again, and read them before that"
                 );
                 Err(named(py, "Closed", &why))
             }
             Err(LoanUnavailable::InUse) => {
-                let why = format!("{what} are being read by another thread");
+                let why = format!("another thread is reading {what}");
                 Err(named(py, "CorpusError", &why))
             }
         }
     }
 
-    /// As [`Loan::take`], for who has no interpreter.
+    /// Like [`Loan::take`], for callers without the interpreter.
     pub(crate) fn try_take(&self) -> Result<Option<T>, LoanUnavailable> {
         let mut state = lock(&self.0.0);
         match std::mem::replace(&mut *state, LoanState::InUse) {
@@ -87,7 +87,7 @@ impl<T: Send + 'static> Loan<T> {
         }
     }
 
-    /// Puts the value back, or what is left of it; drops it when the handle was closed meanwhile.
+    /// Puts the value back, or `None` at its end. Drops it if the handle was closed meanwhile.
     pub(crate) fn put_back(&self, value: Option<T>) {
         let mut state = lock(&self.0.0);
         if matches!(*state, LoanState::Revoked) {
@@ -105,7 +105,7 @@ pub(crate) enum LoanUnavailable {
     Revoked,
 }
 
-/// All that a handle has handed out.
+/// All values that a handle has lent.
 #[derive(Default)]
 pub(crate) struct Loans(Mutex<Vec<Weak<dyn Revocable>>>);
 
@@ -118,7 +118,7 @@ impl Loans {
         all.push(loan.as_revocable());
     }
 
-    /// Gives all of it up.
+    /// Drops all of them.
     pub(crate) fn revoke(&self) {
         let all = std::mem::take(&mut *lock(&self.0));
         for one in all.iter().filter_map(Weak::upgrade) {

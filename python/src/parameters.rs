@@ -1,4 +1,4 @@
-//! Values of Python as values of a statement's parameters: a sequence for `?` and `$1`, a mapping for `$name`.
+//! Python values as parameters of a statement: a sequence for `?` and `$1`, a mapping for `$name`.
 
 use corpusdb::query::{SqlParameters, SqlValue};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -8,15 +8,15 @@ use pyo3::types::{
     PyTuple,
 };
 
-/// What pandas has in place of a value that is missing.
+/// The types of pandas' missing values.
 const MISSING: [&str; 2] = ["NAType", "NaTType"];
-/// Days from the first day of Python's calendar to 1970-01-01.
+/// The ordinal of 1970-01-01 in Python's calendar.
 const EPOCH_ORDINAL: i32 = 719_163;
 
-/// The values of the parameters of a statement; none are none.
+/// The values of the parameters of a statement. `None` means no parameters.
 ///
 /// # Errors
-/// `TypeError` for a value that no parameter can have, by its place.
+/// `TypeError` for a value that cannot be a parameter, with its place.
 pub(crate) fn parameters(values: Option<&Bound<'_, PyAny>>) -> PyResult<SqlParameters> {
     let Some(values) = values else { return Ok(SqlParameters::default()) };
     if let Ok(named) = values.cast::<PyMapping>() {
@@ -25,7 +25,7 @@ pub(crate) fn parameters(values: Option<&Bound<'_, PyAny>>) -> PyResult<SqlParam
             let (name, value) = pair.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?;
             let Ok(name) = name.cast::<PyString>() else {
                 let kind = type_name(&name);
-                let why = format!("parameters: the names of parameters are text, got {kind}");
+                let why = format!("parameters: the names of parameters must be text, got {kind}");
                 return Err(PyTypeError::new_err(why));
             };
             let name = name.to_cow()?.trim_start_matches('$').to_owned();
@@ -64,7 +64,7 @@ fn value_of(value: &Bound<'_, PyAny>, place: &str) -> PyResult<SqlValue> {
     }
     if let Ok(text) = value.cast::<PyString>() {
         let text = text.to_cow().map_err(|_| {
-            let why = format!("{place}: a text with halves of surrogate pairs is no Unicode text");
+            let why = format!("{place}: a string with lone surrogates is not Unicode text");
             PyValueError::new_err(why)
         })?;
         return Ok(SqlValue::Text(text.into_owned()));
@@ -86,7 +86,7 @@ fn value_of(value: &Bound<'_, PyAny>, place: &str) -> PyResult<SqlValue> {
         }
         return Ok(SqlValue::List(values));
     }
-    // Arrays and their elements, scalars of Arrow.
+    // NumPy arrays and scalars, Arrow scalars.
     for method in ["tolist", "as_py"] {
         if !value.is_instance_of::<PyDict>()
             && let Ok(method) = value.getattr(method)
@@ -112,7 +112,7 @@ fn integer(value: &Bound<'_, PyAny>, place: &str) -> PyResult<SqlValue> {
     })
 }
 
-/// A day or a moment; one without a time zone is UTC.
+/// A date or a time; without a time zone it is UTC.
 fn moment(value: &Bound<'_, PyAny>) -> PyResult<Option<SqlValue>> {
     let module = value.py().import("datetime")?;
     let datetime = module.getattr("datetime")?;

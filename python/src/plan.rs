@@ -1,4 +1,4 @@
-//! Plans as Python holds them: made, told, built, verified, extended.
+//! Plans: compute, explain, build, verify, extend.
 
 use crate::blocking::{run_briefly, run_detached, run_to_end};
 use crate::corpus::Handle;
@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// A plan with the documents it pins: data, of no process and no handle.
+/// A plan with its documents. It is plain data, independent of process and handle.
 #[pyclass(frozen, module = "corpusdb._native", name = "Plan")]
 pub(crate) struct PyPlan {
     pub(crate) planned: Arc<Planned>,
@@ -24,7 +24,7 @@ impl PyPlan {
 
 #[pymethods]
 impl PyPlan {
-    /// The number under which it is stored; none where it is not.
+    /// The number under which it is stored; `None` if it is not stored.
     #[getter]
     fn number(&self) -> Option<u32> {
         self.number
@@ -60,14 +60,14 @@ impl PyPlan {
         run_briefly(py, || corpus.removed_since(&self.planned))
     }
 
-    /// What epoch 0 will be: as the command prints it, and as JSON.
+    /// The contents of epoch 0: as the command prints them, and as JSON.
     fn explain(&self, py: Python<'_>, handle: &Handle) -> PyResult<(String, String)> {
         let (corpus, planned) = (handle.corpus(py)?, Arc::clone(&self.planned));
         let told = run_detached(py, None, move |context| corpus.explain(&planned, context))?;
         Ok((told.to_string(), json(&told)?))
     }
 
-    /// Writes an epoch to the directory `out`; the manifest as JSON.
+    /// Writes an epoch to the directory `out`. Returns the manifest as JSON.
     #[pyo3(signature = (handle, out, *, epoch, threads=None, listener=None))]
     fn build(
         &self,
@@ -87,7 +87,7 @@ impl PyPlan {
         json(&manifest)
     }
 
-    /// Checks a written epoch against the plan and the corpus; the verdict as JSON.
+    /// Checks a built epoch against the plan and the corpus. Returns the checks as JSON.
     #[pyo3(signature = (handle, directory, *, listener=None))]
     fn verify(
         &self,
@@ -104,7 +104,7 @@ impl PyPlan {
     }
 }
 
-/// Plans a recipe (TOML). With `epochs` the plan is stored, with marks along so many of them; without it is not.
+/// Plans a recipe (TOML). With `epochs` the plan is stored, with marks for so many epochs; without, it is not stored.
 #[pyfunction]
 #[pyo3(signature = (handle, recipe, *, epochs=None, listener=None))]
 pub(crate) fn plan_recipe(
@@ -125,7 +125,7 @@ pub(crate) fn plan_recipe(
     Ok(PyPlan::new(planned, None))
 }
 
-/// Stores marks along the first `epochs` epochs of a stored plan; how many of these had none.
+/// Stores marks for the first `epochs` epochs of a stored plan. Returns how many of these had no marks.
 #[pyfunction]
 #[pyo3(signature = (handle, number, *, epochs, listener=None))]
 pub(crate) fn mark_epochs(
@@ -159,7 +159,7 @@ pub(crate) fn stored_plans(
     Ok(records.into_iter().map(told).collect())
 }
 
-/// Plans what a stored plan has left once `consumed` rows were given from the beginning of `epoch` on.
+/// Plans the rest of a stored plan, after `consumed` rows from the beginning of `epoch` on.
 #[pyfunction]
 #[pyo3(signature = (handle, number, *, consumed, epoch, recipe=None, listener=None))]
 pub(crate) fn extend_plan(
@@ -192,7 +192,9 @@ fn hex(hash: [u8; 32]) -> String {
 
 fn json(report: &impl serde::Serialize) -> PyResult<String> {
     let failed = |error: serde_json::Error| {
-        pyo3::exceptions::PyRuntimeError::new_err(format!("a report that is no JSON: {error}"))
+        pyo3::exceptions::PyRuntimeError::new_err(format!(
+            "a report cannot be written as JSON: {error}"
+        ))
     };
     serde_json::to_string(report).map_err(failed)
 }

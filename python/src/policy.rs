@@ -1,4 +1,4 @@
-//! Settings of dedup: a profile with overrides.
+//! The dedup policy: a profile with overrides.
 
 use crate::error::{named, raise};
 use crate::words::json;
@@ -7,13 +7,13 @@ use corpusdb::cli::rows::{Face, VerbError, options_of, spell_message};
 use corpusdb::dedup::{PolicyError, PolicySettings};
 use pyo3::prelude::*;
 
-/// The options of the command that choose a policy, as a JSON object by their names.
+/// The command's options of a policy, from a JSON object.
 #[derive(FromPyObject)]
 #[pyo3(transparent)]
 pub(crate) struct PolicyKeywords(String);
 
 impl PolicyKeywords {
-    /// The policy asked for.
+    /// The policy of these options.
     ///
     /// # Errors
     /// `corpusdb.BadPolicy`.
@@ -35,7 +35,7 @@ fn raise_policy(py: Python<'_>, error: PolicyError) -> PyErr {
     named(py, "BadPolicy", &spell_message(&error.to_string(), Face::Python))
 }
 
-/// What a policy comes to: its mode, keep order and scope, each by its word.
+/// The mode, keep order and scope of a policy, as words.
 #[pyfunction]
 pub(crate) fn policy_words(
     py: Python<'_>,
@@ -45,7 +45,7 @@ pub(crate) fn policy_words(
     Ok((policy.mode.name(), policy.keep.to_string(), policy.scope.name()))
 }
 
-/// A whole policy as JSON, as a load says it.
+/// A complete policy as JSON, as the manifest of a load has it.
 #[pyfunction]
 pub(crate) fn policy_json(py: Python<'_>, settings: PolicyKeywords) -> PyResult<String> {
     json(py, &settings.policy(py)?)

@@ -1,23 +1,23 @@
-//! What belongs to one process. After a fork the child has a copy of every handle and none of its threads: it is told
-//! so by name, and the copy is never dropped, since dropping would wait for threads that are not there.
+//! Values that belong to one process. After a fork the child has a copy of every handle, but not its threads. Using the
+//! copy raises `corpusdb.Forked`. The copy is never dropped, because dropping would wait for threads that do not exist.
 
 use pyo3::prelude::*;
 use rayon::ThreadPool;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-/// The process that used this module first: threads that libraries keep are its own.
+/// The process that used this module first. The background threads of libraries run in it.
 static FIRST: OnceLock<u32> = OnceLock::new();
 
-/// The pool of a child, with the process that it is of.
+/// The thread pool of a child, with the id of its process.
 static OWN: Mutex<Option<(u32, Arc<ThreadPool>)>> = Mutex::new(None);
 
-/// Whether this process is a fork of one that had used this module.
+/// Whether this process was forked from one that had used this module.
 pub(crate) fn is_forked() -> bool {
     *FIRST.get_or_init(std::process::id) != std::process::id()
 }
 
-/// Runs work that may be done in parallel. In the child of a fork the threads that parallel work is usually given to
-/// are not there: it has threads of its own.
+/// Runs work that may be done in parallel. A forked child does not have the global thread pool, so it gets a pool of
+/// its own.
 pub(crate) fn run<T: Send>(work: impl FnOnce() -> T + Send) -> T {
     match own_pool() {
         Some(pool) => pool.install(work),
@@ -37,12 +37,12 @@ fn own_pool() -> Option<Arc<ThreadPool>> {
         return Some(Arc::clone(pool));
     }
     let pool = Arc::new(rayon::ThreadPoolBuilder::new().build().ok()?);
-    // The pool of a parent is never dropped: its threads would be waited for.
+    // The pool of a parent is never dropped, because dropping waits for its threads.
     std::mem::forget(own.replace((process, Arc::clone(&pool))));
     Some(pool)
 }
 
-/// What this process cannot do: its threads in the background are those of the process that it was forked from.
+/// Raises an error in a forked child, which does not have the background threads that writing needs.
 ///
 /// # Errors
 /// `corpusdb.Forked`.
@@ -54,14 +54,14 @@ pub(crate) fn refuse_forked(py: Python<'_>) -> PyResult<()> {
     Err(crate::error::named(
         py,
         "Forked",
-        "this process was forked from one that had a corpus open, and cannot write: start it with `spawn` or `forkserver` \
-         (multiprocessing.set_start_method); reading works",
+        "this process was forked from one that had a corpus open, so it can read, but not write: start it with `spawn` \
+         or `forkserver` (multiprocessing.set_start_method)",
     ))
 }
 
-/// A value that only the process that made it may use.
+/// A value that only its own process may use.
 pub(crate) struct ProcessOwned<T> {
-    /// Always there until the drop.
+    /// Always `Some` until the drop.
     value: Option<T>,
     process: u32,
 }
@@ -80,8 +80,8 @@ impl<T> ProcessOwned<T> {
             crate::error::named(
                 py,
                 "Forked",
-                "this handle was opened before a fork, and its threads are not in this process: open the corpus here, or \
-                 start workers with `spawn` or `forkserver`",
+                "this handle was opened before a fork, and its threads do not run in this process: open the corpus \
+                 here, or start workers with `spawn` or `forkserver`",
             )
         })
     }

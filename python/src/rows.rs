@@ -1,7 +1,7 @@
-//! PyRows of a statement: read as often as somebody asks, as an Arrow stream or as tuples of Python.
+//! The rows of a statement, as an Arrow stream or as Python tuples. They can be read any number of times.
 //!
-//! A table belongs to the commit that it was asked of. Its statement begins to run when it is asked, which says at once
-//! what is wrong with it; the first reading takes that run, every further one begins another of the same commit.
+//! A table belongs to one commit. Its statement starts to run when the table is made, so errors show at once. The first
+//! reading takes that run; each further reading starts another run on the same commit.
 
 use crate::blocking::run_detached;
 use crate::cells::tuples;
@@ -22,14 +22,14 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What errors call rows that are left.
+/// The name of the remaining rows in errors.
 const WHAT: &str = "the rows of this table";
 
-/// PyRows that are left: batches that were looked at ahead, and the others.
+/// The remaining rows: batches that were read ahead, then the rest.
 pub(crate) struct RemainingRows {
     ahead: VecDeque<RecordBatch>,
     rows: Option<corpusdb::query::Rows>,
-    /// Keeps the database open until the rows are read or dropped; dropped last.
+    /// Keeps the database open until the rows are read or dropped. Dropped last.
     _corpus: Option<Arc<Corpus>>,
 }
 
@@ -46,7 +46,7 @@ impl RemainingRows {
         next
     }
 
-    /// The next batch, waited for where Ctrl-C is heard.
+    /// The next batch. Ctrl-C ends the wait for it.
     pub(crate) fn next(self, py: Python<'_>) -> PyResult<(Option<RecordBatch>, Self)> {
         let mut left = self;
         if let Some(batch) = left.ahead.pop_front() {
@@ -59,18 +59,18 @@ impl RemainingRows {
     }
 }
 
-/// Where rows come from.
+/// The source of rows.
 enum RowSource {
-    /// A batch that is there.
+    /// A batch in memory.
     Batch(RecordBatch),
     Statement(Box<BoundStatement>),
 }
 
-/// A statement of one commit.
+/// A statement at one commit.
 struct BoundStatement {
     query: SqlQuery,
     commit: u64,
-    /// What it was asked of, and how that is opened when it is closed.
+    /// The corpus, and how to open it again if it was closed.
     open: Weak<OpenCorpus>,
     path: PathBuf,
     shards: Vec<PathBuf>,
@@ -81,7 +81,7 @@ impl BoundStatement {
     /// The corpus at the commit of the statement.
     ///
     /// # Errors
-    /// `corpusdb.Stale` when it has moved on; what is in the way of opening it again.
+    /// `corpusdb.Stale` if the corpus has a newer commit; errors of opening it again.
     fn corpus(&self, py: Python<'_>) -> PyResult<Arc<Corpus>> {
         let shown = self.open.upgrade().and_then(|open| open.shown(py));
         let corpus = match shown {
@@ -100,8 +100,8 @@ impl BoundStatement {
             py,
             "Stale",
             &format!(
-                "this table is of commit {commit}, and the corpus stands at commit {now}: ask for it again, or read it \
-                 into a frame (`.df()`, `.pl()`, `.arrow()`) before the corpus changes"
+                "this table belongs to commit {commit}, but the corpus is at commit {now}: run the statement again, or \
+                 read the table into a frame (`.df()`, `.pl()`, `.arrow()`) before the corpus changes"
             ),
         ))
     }
@@ -121,7 +121,7 @@ impl BoundStatement {
 pub(crate) struct PyRows {
     schema: SchemaRef,
     source: RowSource,
-    /// A run that no reading has taken.
+    /// A run of the statement that no reading has taken yet.
     unread: ProcessOwned<Mutex<Loan<RemainingRows>>>,
 }
 
@@ -155,14 +155,14 @@ pub(crate) fn sql(
 }
 
 impl PyRows {
-    /// PyRows that are there already.
+    /// Rows that are in memory already.
     pub(crate) fn of(batch: RecordBatch) -> Self {
         let (schema, source) = (batch.schema(), RowSource::Batch(batch.clone()));
         let unread = ProcessOwned::new(Mutex::new(Loan::new(there(batch))));
         Self { schema, source, unread }
     }
 
-    /// A run of its own for a reading: the one that nobody has begun to read, or another.
+    /// A run for one reading: the first one if it is still unread, otherwise a new one.
     fn begin(&self, py: Python<'_>) -> PyResult<RemainingRows> {
         let unread = self.unread.get(py)?.lock().unwrap_or_else(PoisonError::into_inner);
         if let Ok(Some(rows)) = unread.try_take() {
@@ -186,7 +186,7 @@ impl PyRows {
         }
     }
 
-    /// Batches of at least the first `count` rows, which stay to be read, and whether there are no more.
+    /// Batches with at least the first `count` rows, which can still be read, and whether these are all rows.
     fn look_ahead(&self, py: Python<'_>, count: usize) -> PyResult<(Vec<RecordBatch>, bool)> {
         let mut left = self.begin(py)?;
         let (mut seen, mut rows, mut is_all) = (VecDeque::new(), 0, false);
@@ -221,25 +221,25 @@ fn first(batches: &[RecordBatch], count: usize) -> impl Iterator<Item = RecordBa
 
 #[pymethods]
 impl PyRows {
-    /// Names of the columns.
+    /// The names of the columns.
     #[getter]
     fn columns(&self) -> Vec<String> {
         self.schema.fields().iter().map(|field| field.name().clone()).collect()
     }
 
-    /// Their types, in Arrow's words.
+    /// The types of the columns, as Arrow names them.
     #[getter]
     fn types(&self) -> Vec<String> {
         self.schema.fields().iter().map(|field| field.data_type().to_string()).collect()
     }
 
-    /// A reading of all rows as tuples.
+    /// Starts to read all rows as tuples.
     fn read(&self, py: Python<'_>) -> PyResult<RowReader> {
         let rows = self.begin(py)?;
         Ok(RowReader { rows: ProcessOwned::new(self.lend(rows)) })
     }
 
-    /// A reading of all rows as an Arrow stream, which keeps what ended it.
+    /// Starts to read all rows as an Arrow stream, which keeps the error that ended it.
     fn stream(&self, py: Python<'_>) -> PyResult<RowStream> {
         let rows = self.begin(py)?;
         Ok(RowStream::new(Arc::clone(&self.schema), self.lend(rows)))
@@ -255,8 +255,8 @@ impl PyRows {
         Ok(rows)
     }
 
-    /// The first `count` rows as a table of at most `width` columns of a terminal, as the command prints it, and
-    /// whether these are all.
+    /// The first `count` rows as a text table at most `width` characters wide, as the command prints it, and whether
+    /// these are all rows.
     fn show(&self, py: Python<'_>, count: usize, width: usize) -> PyResult<(String, bool)> {
         let (batches, is_all) = self.look_ahead(py, count.saturating_add(1))?;
         let rows: usize = batches.iter().map(RecordBatch::num_rows).sum();
@@ -273,8 +273,8 @@ impl PyRows {
         Ok((String::from_utf8_lossy(&text).into_owned(), is_all && rows <= count))
     }
 
-    /// Of each batch that was looked at ahead and of each of its columns, the addresses of its buffers: who reads the
-    /// stream finds the same ones where nothing was copied.
+    /// The addresses of the buffers of each column of each batch that was read ahead. A reader of the stream sees the
+    /// same addresses if nothing was copied.
     fn addresses(&self, py: Python<'_>) -> PyResult<Vec<Vec<Vec<usize>>>> {
         let (batches, _) = self.look_ahead(py, 1)?;
         let of = |column: &Arc<dyn Array>| {
@@ -298,7 +298,7 @@ pub(crate) struct RowReader {
 
 #[pymethods]
 impl RowReader {
-    /// The next rows as tuples, a batch of them; none behind the last.
+    /// The next batch of rows as tuples; `None` at the end.
     fn next_rows<'py>(&self, py: Python<'py>) -> PyResult<Option<Vec<Bound<'py, PyTuple>>>> {
         let place = self.rows.get(py)?;
         let Some(rows) = place.take(py, WHAT)? else { return Ok(None) };

@@ -1,4 +1,4 @@
-//! Durable names of moments: made, shown, compared, renamed and dropped.
+//! Snapshots: create, show, compare, rename, drop.
 
 use crate::blocking::run_detached;
 use crate::corpus::Handle;
@@ -30,14 +30,14 @@ type Changed = (
     Option<u64>,
 );
 
-/// Documents that changed from one moment to a later one, ascending by id. It holds one at a time, and outlives a
-/// handle that reads.
+/// Documents that changed from one moment to a later one, ascending by id. It holds one document at a time, and works
+/// after a reading handle was closed.
 #[pyclass(frozen, module = "corpusdb._native", name = "Changes")]
 pub(crate) struct ChangeIter {
     walk: ProcessOwned<Loan<ChangeWalk>>,
 }
 
-/// Each document that changed from one moment to a later one, or to now.
+/// The documents that changed from a snapshot to a later one, or to now.
 #[pyfunction]
 #[pyo3(signature = (handle, earlier, later=None))]
 pub(crate) fn snapshot_changes(
@@ -55,10 +55,10 @@ pub(crate) fn snapshot_changes(
 
 #[pymethods]
 impl ChangeIter {
-    /// Up to `count` more documents; none behind the last.
+    /// Up to `count` more documents; an empty list at the end.
     fn next_changes(&self, py: Python<'_>, count: usize) -> PyResult<Vec<Changed>> {
         let place = self.walk.get(py)?;
-        let Some(walk) = place.take(py, "changes that were not read")? else {
+        let Some(walk) = place.take(py, "unread changes")? else {
             return Ok(Vec::new());
         };
         let walked = run_detached(py, None, move |context| {

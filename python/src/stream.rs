@@ -1,4 +1,4 @@
-//! Rows as an Arrow stream of the C interface, for whatever reads these.
+//! Rows as an Arrow stream (C stream interface), for other libraries.
 
 use crate::error::named;
 use crate::loan::{Loan, LoanUnavailable};
@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::ThreadId;
 
-/// One reading of rows, to be handed out as a stream.
+/// One reading of rows as an Arrow stream.
 #[pyclass(frozen, module = "corpusdb._native", name = "RowStream")]
 pub(crate) struct RowStream {
     schema: SchemaRef,
@@ -23,11 +23,11 @@ pub(crate) struct RowStream {
     failure: Arc<StreamFailure>,
 }
 
-/// What ended a stream that was handed out.
+/// The error that ended an exported stream.
 #[derive(Default)]
 struct StreamFailure {
     error: Mutex<Option<PyErr>>,
-    /// Whoever asked for the stream raises the error itself.
+    /// Whether the caller will ask for the error itself.
     is_asked_for: AtomicBool,
 }
 
@@ -40,12 +40,12 @@ impl RowStream {
 
 #[pymethods]
 impl RowStream {
-    /// Says that who takes the stream asks for its `failure`, an interrupt too.
+    /// Announces that the caller will ask for `failure`, which then also has an interrupt.
     fn ask_for_failure(&self) {
         self.failure.is_asked_for.store(true, Ordering::Relaxed);
     }
 
-    /// What ended the stream, if an error did: who reads one has only its words.
+    /// The error that ended the stream, if any. A reader of the stream sees only its text.
     fn failure<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBaseException>> {
         let failure = self.failure.error.lock().unwrap_or_else(PoisonError::into_inner);
         failure.as_ref().map(|failure| failure.value(py).clone())
@@ -64,7 +64,7 @@ impl RowStream {
     ) -> PyResult<Bound<'py, PyCapsule>> {
         let rows = self.rows.get(py)?.lock().unwrap_or_else(PoisonError::into_inner).take();
         let rows = rows.ok_or_else(|| {
-            named(py, "Closed", "this stream was handed out already: ask the table for another")
+            named(py, "Closed", "this stream was read already: ask the table for another one")
         })?;
         let thread = std::thread::current().id();
         let failure = Arc::clone(&self.failure);
@@ -75,7 +75,7 @@ impl RowStream {
     }
 }
 
-/// Rows as who reads an Arrow stream asks for them, batch by batch.
+/// The batches of rows, as the reader of an Arrow stream requests them.
 struct RowBatchStream {
     schema: SchemaRef,
     rows: ProcessOwned<Loan<RemainingRows>>,
@@ -88,7 +88,7 @@ impl RowBatchStream {
     fn pull(&self) -> Result<Option<RecordBatch>, ArrowError> {
         let Some(place) = self.rows.mine() else {
             return Err(ended(
-                "these rows were asked for before a fork: run the statement again in this process",
+                "this statement was run before a fork: run it again in this process",
             ));
         };
         let mut rows = match place.try_take() {
@@ -96,13 +96,15 @@ impl RowBatchStream {
             Ok(None) => return Ok(None),
             Err(LoanUnavailable::Revoked) => {
                 return Err(ended(
-                    "the corpus was closed before these rows were read: read them before",
+                    "the corpus was closed before these rows were read: read them before you close it",
                 ));
             }
-            Err(LoanUnavailable::InUse) => return Err(ended("another thread reads these rows")),
+            Err(LoanUnavailable::InUse) => {
+                return Err(ended("another thread is reading these rows"));
+            }
         };
-        // Where the reader is on the thread that asked, Ctrl-C is listened to. On others the interpreter's lock is not
-        // asked for: who reads may wait for its threads with the lock in hand.
+        // Ctrl-C is checked only on the thread that asked. Other threads must not take the interpreter's lock: the
+        // reader may hold it while it waits for them.
         let pulled = if std::thread::current().id() == self.thread {
             Python::attach(|py| self.pull_heard(py, rows))
         } else {
@@ -129,7 +131,7 @@ impl RowBatchStream {
         rows: RemainingRows,
     ) -> Result<(Option<RecordBatch>, RemainingRows), ArrowError> {
         rows.next(py).map_err(|error| {
-            // Readers turn errors into their own: an interrupt is raised again behind them.
+            // Readers replace errors by their own, so an interrupt is raised again afterwards.
             let is_asked_for = self.failure.is_asked_for.load(Ordering::Relaxed);
             if error.is_instance_of::<PyKeyboardInterrupt>(py) && !is_asked_for {
                 let again = py.import("_thread").and_then(|it| it.call_method0("interrupt_main"));

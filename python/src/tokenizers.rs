@@ -1,4 +1,4 @@
-//! Tokenizers of a corpus, for those who read: encode, decode, compare, check, analyse, export.
+//! The tokenizers of a corpus for reading: encode and decode.
 
 use crate::blocking::{run_briefly, run_detached};
 use crate::corpus::Handle;
@@ -11,14 +11,14 @@ use std::sync::Arc;
 
 type Ids<'py> = Bound<'py, PyArray1<u32>>;
 
-/// A tokenizer with its encoder. It needs no corpus any more, and goes through a fork.
+/// A tokenizer with its encoder. It works after its corpus was closed, and in forked processes.
 #[pyclass(frozen, module = "corpusdb._native", name = "Encoder")]
 pub(crate) struct PyEncoder {
     name: String,
     tokenizer: Arc<Tokenizer>,
 }
 
-/// The tokenizer of that name, or the first.
+/// The named tokenizer, or the first one.
 #[pyfunction]
 #[pyo3(signature = (handle, name=None))]
 pub(crate) fn encoder(
@@ -49,23 +49,23 @@ impl PyEncoder {
         &self.name
     }
 
-    /// One more than its largest id.
+    /// The largest id plus one.
     #[getter]
     fn vocab_size(&self) -> u32 {
         self.tokenizer.vocab_size()
     }
 
-    /// Its special tokens with their ids.
+    /// The special tokens and their ids.
     fn specials(&self) -> Vec<(u32, String)> {
         self.tokenizer.specials()
     }
 
-    /// The id of a token; none when there is no such token.
+    /// The id of a token; `None` if the vocabulary does not have it.
     fn token_to_id(&self, token: &str) -> Option<u32> {
         self.tokenizer.token_to_id(token)
     }
 
-    /// The ids of a text; with `specials`, special tokens that it spells are special tokens.
+    /// The ids of a text. With `specials`, special tokens spelled in the text are encoded as such.
     fn encode<'py>(&self, py: Python<'py>, text: &str, specials: bool) -> PyResult<Ids<'py>> {
         let ids = run_briefly(py, || ids(&self.tokenizer, text, specials))?;
         Ok(ids.into_pyarray(py))
@@ -93,7 +93,7 @@ impl PyEncoder {
         Ok(all.into_iter().map(|ids| ids.into_pyarray(py)).collect())
     }
 
-    /// The ids of a text with the bytes of it that each stands for.
+    /// The ids of a text, and for each id the begin and end of its UTF-8 bytes in the text.
     fn encode_with_offsets<'py>(
         &self,
         py: Python<'py>,
@@ -105,7 +105,7 @@ impl PyEncoder {
         Ok((ids.into_pyarray(py), offsets))
     }
 
-    /// The text of ids, special tokens spelled out.
+    /// The text of ids. Special tokens are spelled out.
     fn decode(&self, py: Python<'_>, ids: Vec<u32>) -> PyResult<String> {
         run_briefly(py, || {
             let vocab_size = self.tokenizer.vocab_size();
@@ -127,7 +127,7 @@ fn ids(tokenizer: &Tokenizer, text: &str, specials: bool) -> Result<Vec<u32>, Er
     Ok(ids)
 }
 
-/// The tokens of a text with what each stands for, as JSON text.
+/// The tokens of a text, each with its piece of the text, as JSON text.
 #[pyfunction]
 pub(crate) fn pieces(
     py: Python<'_>,
@@ -141,7 +141,7 @@ pub(crate) fn pieces(
     json(py, &pieces)
 }
 
-/// Names of the tokenizers, in the order they were registered.
+/// The names of the tokenizers, in the order in which they were registered.
 #[pyfunction]
 pub(crate) fn tokenizer_names(py: Python<'_>, handle: &Handle) -> PyResult<Vec<String>> {
     Ok(names(handle.corpus(py)?.as_ref()))

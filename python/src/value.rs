@@ -1,23 +1,23 @@
-//! Values of Python as JSON: a record is handed on as the line of a file that would say the same.
+//! Python values as JSON: a record becomes the line that it would be in a file of JSON lines.
 
 use pyo3::prelude::*;
 use pyo3::types::{
     PyBool, PyBytes, PyDict, PyFloat, PyFrozenSet, PyInt, PyList, PySet, PyString, PyTuple,
 };
 
-/// How deep values may be nested; as deep as in a file.
+/// How deep values may be nested: as in a file.
 const DEPTH: u32 = 512;
 
-/// Modules whose objects are stored as the text that `str` gives: numbers and names that JSON has no form for.
+/// Modules whose objects are stored as `str` spells them, because JSON has no such type.
 const AS_TEXT: [&str; 4] = ["decimal", "uuid", "pathlib", "fractions"];
 
-/// What pandas has in place of a value that is missing.
+/// The types of pandas' missing values.
 const MISSING: [&str; 2] = ["NAType", "NaTType"];
 
-/// The fields of a mapping as a JSON object; the inner error says why they cannot be stored.
+/// The fields of a mapping as a JSON object. The inner error says why they cannot be stored.
 ///
 /// # Errors
-/// `TypeError` for what is no mapping.
+/// `TypeError` for anything else than a mapping.
 pub(crate) fn object(item: &Bound<'_, PyAny>, number: u64) -> PyResult<Result<String, String>> {
     let mut json = String::new();
     if let Ok(dict) = item.cast::<PyDict>() {
@@ -60,7 +60,7 @@ fn push_member(
     depth: u32,
 ) -> Result<(), String> {
     let Ok(name) = name.cast::<PyString>() else {
-        return Err(format!("the name of a field is of type {}, not a string", type_name(name)));
+        return Err(format!("the name of a field must be text, got {}", type_name(name)));
     };
     if !json.ends_with('{') {
         json.push(',');
@@ -122,14 +122,14 @@ fn push(json: &mut String, value: &Bound<'_, PyAny>, depth: u32) -> Result<(), S
     }
     if let Ok(bytes) = value.cast::<PyBytes>() {
         let text = std::str::from_utf8(bytes.as_bytes())
-            .map_err(|error| format!("bytes that are no UTF-8: {error}"))?;
+            .map_err(|error| format!("bytes must be UTF-8: {error}"))?;
         json.push_str(&quoted(text));
         return Ok(());
     }
     push_object(json, value, depth)
 }
 
-/// Of arrays and their elements, days and times, mappings, sets, and numbers that JSON does not have.
+/// Arrays and their elements, dates and times, mappings, sets, and numbers that JSON does not have.
 fn push_object(json: &mut String, value: &Bound<'_, PyAny>, depth: u32) -> Result<(), String> {
     if value.is_instance_of::<PySet>() || value.is_instance_of::<PyFrozenSet>() {
         return push_set(json, value, depth);
@@ -156,7 +156,7 @@ fn push_object(json: &mut String, value: &Bound<'_, PyAny>, depth: u32) -> Resul
     {
         return push_list(json, items, depth);
     }
-    Err(format!("a value of type {} has no form in JSON", type_name(value)))
+    Err(format!("a value of type {} cannot be stored as JSON", type_name(value)))
 }
 
 fn push_set(json: &mut String, set: &Bound<'_, PyAny>, depth: u32) -> Result<(), String> {
@@ -166,7 +166,7 @@ fn push_set(json: &mut String, set: &Bound<'_, PyAny>, depth: u32) -> Result<(),
         push(&mut json, &item.map_err(words)?, depth + 1)?;
         items.push(json);
     }
-    // Python gives them by a hash that is another one in each process: the record would be another one too.
+    // The order of a set differs in each process, so the items are sorted: the record must be the same each time.
     items.sort_unstable();
     json.push('[');
     json.push_str(&items.join(","));
@@ -174,20 +174,20 @@ fn push_set(json: &mut String, set: &Bound<'_, PyAny>, depth: u32) -> Result<(),
     Ok(())
 }
 
-/// Of any size that Python spells (4300 digits, unless it was told another limit).
+/// An integer of any size that Python can spell (by default up to 4300 digits).
 fn push_int(json: &mut String, value: &Bound<'_, PyAny>) -> Result<(), String> {
     if let Ok(small) = value.extract::<i64>() {
         json.push_str(&small.to_string());
         return Ok(());
     }
-    // Of a subclass `str` may say something else.
+    // `str` of a subclass may give something else than the number.
     let spelled = value.call_method1("__format__", ("d",)).and_then(|spelled| spelled.extract());
     let spelled: String = spelled.map_err(words)?;
     json.push_str(&spelled);
     Ok(())
 }
 
-/// As Python's writer of JSON spells what is no number; it is stored as no value, and counted.
+/// NaN and infinities are spelled as Python's `json` does. They are stored as null, and counted.
 fn push_float(json: &mut String, float: f64) {
     match serde_json::Number::from_f64(float) {
         Some(number) => json.push_str(&number.to_string()),
@@ -198,9 +198,9 @@ fn push_float(json: &mut String, float: f64) {
 }
 
 fn push_string(json: &mut String, string: &Bound<'_, PyString>) -> Result<(), String> {
-    let text = string.to_cow().map_err(|_| {
-        "a string with halves of surrogate pairs, which is no Unicode text".to_owned()
-    })?;
+    let text = string
+        .to_cow()
+        .map_err(|_| "a string with lone surrogates is not Unicode text".to_owned())?;
     json.push_str(&quoted(&text));
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! What Python says in words (a mode, a format) as the library has it, and reports as JSON text.
+//! Words of Python options (a depth, for example) as values of the library, and reports as JSON text.
 
 use crate::error::named;
 use corpusdb::cli::rows::{Face, spell_message};
@@ -6,7 +6,7 @@ use corpusdb::near_names::{self, UnknownName};
 use pyo3::prelude::*;
 use serde::Serialize;
 
-/// One of a few words that no type of the library reads.
+/// The value of a word, for options whose words the library does not parse.
 ///
 /// # Errors
 /// As [`word`].
@@ -21,7 +21,7 @@ pub(crate) fn one_of<T: Copy>(
     found.ok_or_else(|| {
         let known: Vec<String> = words.iter().map(|(known, _)| format!("`{known}`")).collect();
         let known = known.join(", ");
-        named(py, class, &format!("{name}: unknown word `{word}`, expected one of {known}"))
+        named(py, class, &format!("{name}: expected one of {known}, got `{word}`"))
     })
 }
 
@@ -33,7 +33,7 @@ pub(crate) fn json<T: Serialize + ?Sized>(py: Python<'_>, value: &T) -> PyResult
     serde_json::to_string(value).map_err(|error| named(py, "CorpusError", &error.to_string()))
 }
 
-/// As [`json`], with whether it was only tried out.
+/// Like [`json`], with a field that says whether it was a dry run.
 ///
 /// # Errors
 /// As [`json`].
@@ -47,7 +47,7 @@ pub(crate) fn tried<T: Serialize>(py: Python<'_>, report: &T, dry_run: bool) -> 
     json(py, &TriedReport { report, dry_run })
 }
 
-/// That nothing has a name, with the way out.
+/// The message for a name that does not exist, with the way out.
 #[pyfunction]
 pub(crate) fn unknown_name(what: &str, name: &str, known: Vec<String>) -> String {
     // What there is of a corpus is counted in words of the library.
@@ -62,7 +62,7 @@ pub(crate) fn did_you_mean(name: &str, known: Vec<String>) -> Option<String> {
     near_names::did_you_mean(name, known.iter().map(String::as_str))
 }
 
-/// A text of strangers on one line, as a terminal shows and does not obey it.
+/// A text on one line without control characters, safe to print on a terminal.
 #[pyfunction]
 pub(crate) fn one_line(text: &str) -> String {
     corpusdb::show::one_line(text).into_owned()

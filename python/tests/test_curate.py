@@ -93,9 +93,9 @@ def test_what_was_purged_is_in_no_file_while_the_writer_goes_on(w: corpusdb.Writ
     assert w.ingest([corpora.page(50)], source="other").kept == 1 and w.check("deep").faults == []
     # What was not read showed documents that are gone.
     for table in (unread, shown):
-        with pytest.raises(corpusdb.Stale, match="of commit"):
+        with pytest.raises(corpusdb.Stale, match="belongs to commit"):
             table.fetchall()
-    with pytest.raises(corpusdb.Closed, match="duplicates that were not read went when"):
+    with pytest.raises(corpusdb.Closed, match="unread duplicates were dropped when"):
         next(pairs)
 
 

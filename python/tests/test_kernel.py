@@ -110,13 +110,13 @@ def test_what_is_wrong_is_told_by_column_and_row() -> None:
         kernel.fingerprint(texts, text="body")
     with pytest.raises(corpusdb.BadInput, match="column `text`, row 1 has no value"):
         kernel.fingerprint(texts)
-    with pytest.raises(corpusdb.BadInput, match="column `number`, row 1: -1 is below 0"):
+    with pytest.raises(corpusdb.BadInput, match="column `number`, row 1: -1 is negative; the order starts at 0"):
         kernel.fingerprint(texts.set_column(0, "text", [["a", "b"]]), order="number")
     with pytest.raises(corpusdb.BadPolicy, match="name the column"):
         kernel.fingerprint(texts, {"keep": "field:year"}, order="number")
-    with pytest.raises(corpusdb.BadPolicy, match="compares turns"):
+    with pytest.raises(corpusdb.BadPolicy, match="this policy compares turns"):
         kernel.fingerprint(texts, {"profile": "chat"})
-    with pytest.raises(corpusdb.BadInput, match="a rank has 24 bytes, not 1"):
+    with pytest.raises(corpusdb.BadInput, match="a rank has 24 bytes, got 1"):
         kernel.components(pa.table({"left": [b"x"], "right": [b"y"]}))
     empty = pa.record_batch(kernel.fingerprint(texts.slice(0, 0), order="number"))
     assert empty.num_rows == 0

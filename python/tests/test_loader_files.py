@@ -121,5 +121,5 @@ def test_files_of_another_plan_are_refused(corpus: Path, tmp_path: Path) -> None
         with numpy_loader(plan, files=directory) as loader, pytest.raises(errors.BadInput, match=words):
             next(loader)
     with numpy_loader(raw, files=[tmp_path / "raw", tmp_path / "raw"]) as loader:
-        with pytest.raises(errors.BadInput, match="name one of them"):
+        with pytest.raises(errors.BadInput, match="name only one of them"):
             next(loader)

@@ -115,7 +115,7 @@ def test_a_table_is_of_the_commit_that_it_was_asked_of(w: corpusdb.Writer) -> No
     # A reading that had begun goes on; another one would be of another commit.
     assert count.fetchall() == [(3,)]
     for table in (count, ids):
-        with pytest.raises(corpusdb.Stale, match=r"this table is of commit \d+, and the corpus stands at commit \d+"):
+        with pytest.raises(corpusdb.Stale, match=r"this table belongs to commit \d+, but the corpus is at commit \d+"):
             table.arrow()
         assert "of commit" in repr(table) and "of commit" in table._repr_html_()
     assert w.sql("SELECT count(*) FROM documents").fetchall() == [(4,)]
@@ -135,7 +135,7 @@ def test_a_table_is_read_after_its_corpus_was_closed(crawl_path: Path, empty: Pa
     assert len(unread.fetchall()) == len(read.fetchall()) == 3
     with corpusdb.open(empty, mode="w") as w:
         w.ingest([corpora.page(3)], source="web", id_field="url")
-    with pytest.raises(corpusdb.Stale, match="ask for it again"):
+    with pytest.raises(corpusdb.Stale, match="run the statement again"):
         unread.fetchall()
 
 
@@ -204,7 +204,7 @@ def test_parameters_that_do_not_fit_are_named(db: corpusdb.Corpus) -> None:
         ("web", "parameters: expected a list of values"), (5, "parameters: expected a list of values"),
         ([object()], r"parameters\[0\]: a value of type object cannot be a parameter"),
         ({"s": {"a": 1}}, r'parameters\["s"\]: a value of type dict'), ([1, [1, b""]], r"\[1\] is Binary"),
-        ({1: 2}, "the names of parameters are text, got int"), ([2**70], r"parameters\[0\]: the number is beyond 64 bits"),
+        ({1: 2}, "the names of parameters must be text, got int"), ([2**70], r"parameters\[0\]: the number is beyond 64 bits"),
     ]:
         with pytest.raises((TypeError, ValueError), match=words):
             db.sql("SELECT ?, ?" if isinstance(given, list) and len(given) == 2 else "SELECT ?", given)

@@ -19,7 +19,7 @@ impl KernelColumns<'_> {
             let schema = self.0.schema();
             let there: Vec<&str> =
                 schema.fields().iter().map(|field| field.name().as_str()).collect();
-            format!("there is no column `{name}`; there are: {}", there.join(", "))
+            format!("no column `{name}`; there are: {}", there.join(", "))
         })
     }
 
@@ -31,7 +31,7 @@ impl KernelColumns<'_> {
         self.0.column_by_name(name).is_some()
     }
 
-    /// As [`KernelColumns::strings`], where the column may be absent.
+    /// Like [`KernelColumns::strings`], for an optional column.
     pub(super) fn strings_if(&self, name: Option<&str>) -> KernelResult<Option<LargeStringArray>> {
         name.map(|name| self.strings(name)).transpose()
     }
@@ -59,13 +59,13 @@ impl KernelColumns<'_> {
         Ok(self.find(name)?.data_type().clone())
     }
 
-    /// A column of ranks, none of them absent.
+    /// A column of ranks without nulls.
     pub(super) fn ranks(&self, name: &str) -> KernelResult<Vec<Rank>> {
         let column = self.bytes(name)?;
         (0..column.len()).map(|row| required(rank_at(&column, row, name)?, name, row)).collect()
     }
 
-    /// A column of ranks, if it is there; some may be absent.
+    /// An optional column of ranks, which may have nulls.
     pub(super) fn ranks_if(&self, name: &str) -> KernelResult<Vec<Option<Rank>>> {
         if !self.has(name) {
             return Ok(vec![None; self.0.num_rows()]);
@@ -78,14 +78,14 @@ impl KernelColumns<'_> {
     pub(super) fn hashes(&self, name: &str) -> KernelResult<Vec<[u8; 16]>> {
         let column = self.bytes(name)?;
         let one = |(row, bytes): (usize, Option<&[u8]>)| {
-            bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| {
-                format!("column `{name}`, row {row}: a hash of 16 bytes is expected")
-            })
+            bytes
+                .and_then(|bytes| bytes.try_into().ok())
+                .ok_or_else(|| format!("column `{name}`, row {row}: expected a hash of 16 bytes"))
         };
         column.iter().enumerate().map(one).collect()
     }
 
-    /// The batch without the columns named, and with others behind them.
+    /// The batch without the columns `gone`, and with the columns `new` behind the others.
     pub(super) fn replaced(
         &self,
         gone: &[&str],
@@ -101,7 +101,7 @@ impl KernelColumns<'_> {
     }
 }
 
-/// What is not there, refused by name and row.
+/// The value, or an error with column and row.
 pub(super) fn required<T>(value: Option<T>, name: &str, row: usize) -> KernelResult<T> {
     value.ok_or_else(|| format!("column `{name}`, row {row} has no value"))
 }
@@ -113,11 +113,11 @@ fn rank_at(column: &LargeBinaryArray, row: usize, name: &str) -> KernelResult<Op
     let bytes = column.value(row);
     Rank::from_bytes(bytes).map(Some).ok_or_else(|| {
         let bytes = bytes.len();
-        format!("column `{name}`, row {row}: a rank has {} bytes, not {bytes}", Rank::LEN)
+        format!("column `{name}`, row {row}: a rank has {} bytes, got {bytes}", Rank::LEN)
     })
 }
 
-/// A batch of columns, all of which may have rows without a value.
+/// A batch of columns. All of them may have nulls.
 pub(super) fn batch(columns: Vec<(&str, ArrayRef)>) -> KernelResult<RecordBatch> {
     let field = |(name, column): &(&str, ArrayRef)| {
         Field::new((*name).to_owned(), column.data_type().clone(), true)
@@ -127,7 +127,7 @@ pub(super) fn batch(columns: Vec<(&str, ArrayRef)>) -> KernelResult<RecordBatch>
     RecordBatch::try_new(Arc::new(schema), columns).map_err(worded)
 }
 
-/// A column of values of so many bytes each.
+/// A column of values with a fixed number of bytes.
 pub(super) fn fixed<B: AsRef<[u8]>>(
     width: usize,
     values: impl IntoIterator<Item = Option<B>>,

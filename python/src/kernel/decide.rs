@@ -1,4 +1,4 @@
-//! What stays of documents whose similarities are known.
+//! Decides which documents are kept, given their similar pairs.
 
 use super::columns::{KernelColumns, batch, ranks, required};
 use super::pairs::count_columns;
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 use std::sync::Arc;
 
-/// Decides members, given every pair of them that is similar.
+/// Decides members, given all their similar pairs.
 #[pyfunction]
 pub(crate) fn kernel_decide(
     py: Python<'_>,
@@ -31,7 +31,7 @@ pub(crate) fn kernel_decide(
     })
 }
 
-/// The digest of documents that take part in decisions, by columns `id` and `standing`, as a number.
+/// The digest of the documents that take part in decisions, from the columns `id` and `standing`.
 #[pyfunction]
 pub(crate) fn standings_digest(py: Python<'_>, documents: PyRecordBatchReader) -> PyResult<u64> {
     let reading = BatchSource::of(documents)?;
@@ -43,11 +43,12 @@ pub(crate) fn standings_digest(py: Python<'_>, documents: PyRecordBatchReader) -
             for row in 0..batch.num_rows() {
                 let id = required(ids.is_valid(row).then(|| ids.value(row)), "id", row)?;
                 let id = u64::try_from(id)
-                    .map_err(|_| format!("column `id`, row {row}: {id} is below 0"))?;
+                    .map_err(|_| format!("column `id`, row {row}: {id} is negative"))?;
                 let name =
                     required(names.is_valid(row).then(|| names.value(row)), "standing", row)?;
-                let standing = Standing::from_name(name)
-                    .ok_or_else(|| format!("column `standing`, row {row}: {name:?} is none"))?;
+                let standing = Standing::from_name(name).ok_or_else(|| {
+                    format!("column `standing`, row {row}: {name:?} is not a standing")
+                })?;
                 digest.add(DocId(id), standing);
             }
         }

@@ -1,4 +1,4 @@
-//! Texts to token ids, by the encoder that a corpus uses.
+//! Encodes texts with the encoder that a corpus uses.
 
 use super::columns::{KernelColumns, required};
 use super::each;
@@ -17,7 +17,7 @@ pub(crate) fn load_encoder(py: Python<'_>, file: Vec<u8>) -> PyResult<PyEncoder>
     Ok(PyEncoder::new(String::new(), Arc::new(tokenizer)))
 }
 
-/// The ids of the texts of a column, in its place; a text that is refused has none.
+/// Replaces a column of texts by their token ids; null for a text that cannot be encoded.
 #[pyfunction]
 pub(crate) fn kernel_encode(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! The kernel over Arrow: record batches in, one record batch out; keeps nothing, and runs without the interpreter's
+//! The kernel over Arrow: record batches in, one record batch out. It has no state, and runs without the interpreter's
 //! lock.
 
 mod columns;
@@ -21,14 +21,14 @@ use corpusdb::arrow::error::ArrowError;
 use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 
-/// What is wrong with what was given, in words.
+/// An answer, or a message about the wrong input.
 pub(crate) type KernelResult<T> = Result<T, String>;
 
 fn worded(error: ArrowError) -> String {
     error.to_string()
 }
 
-/// All batches of a reader, and their schema.
+/// The batches of a reader.
 struct BatchSource(Box<dyn RecordBatchReader + Send>);
 
 impl BatchSource {
@@ -54,7 +54,7 @@ impl BatchSource {
     }
 }
 
-/// Runs `work` on all batches that were given, an empty one where there are none, and puts the answers together.
+/// Runs `work` on each input batch (on an empty one if there are none), and concatenates the answers.
 fn each(
     py: Python<'_>,
     given: PyRecordBatchReader,
@@ -68,7 +68,7 @@ fn each(
     })
 }
 
-/// Runs `work` without the interpreter's lock; what is wrong becomes an exception.
+/// Runs `work` without the interpreter's lock, and turns its error into an exception.
 fn answer(
     py: Python<'_>,
     work: impl FnOnce() -> KernelResult<RecordBatch> + Send,

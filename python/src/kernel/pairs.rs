@@ -1,4 +1,4 @@
-//! Pairs of documents: which are close enough, how similar their texts are, and what they connect.
+//! Pairs of documents: close sketches, exact similarity, and connected components.
 
 use super::columns::{KernelColumns, batch, ranks, required};
 use super::{BatchSource, KernelResult, answer, each, worded};
@@ -17,7 +17,7 @@ use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The exact overlap of the texts `left_text` and `right_text` of each row, in their place.
+/// Replaces the texts `left_text` and `right_text` of each row by their exact overlap.
 #[pyfunction]
 pub(crate) fn kernel_verify(
     py: Python<'_>,
@@ -46,7 +46,7 @@ fn jaccard_column(found: &[Option<Overlap>]) -> ArrayRef {
     Arc::new(found.iter().map(|found| found.map(Overlap::jaccard)).collect::<Float64Array>())
 }
 
-/// Columns of overlaps: shared shingles, and those of each side by these names.
+/// Columns of overlaps: the shared shingles, and the shingles of each side under these names.
 pub(super) fn count_columns<'n>(
     found: &[Option<Overlap>],
     [left, right]: [&'n str; 2],
@@ -61,8 +61,8 @@ pub(super) fn count_columns<'n>(
     ]
 }
 
-/// The rows whose sketches `left_sketch` and `right_sketch` are close enough for their texts to be compared, without
-/// them.
+/// The rows whose sketches `left_sketch` and `right_sketch` are close enough to compare the texts, without the
+/// sketches.
 #[pyfunction]
 pub(crate) fn kernel_close(
     py: Python<'_>,
@@ -94,12 +94,12 @@ fn sketch_at(
     let bytes = if column.is_valid(row) { column.value(row) } else { &[] };
     Sketch::from_bytes(bytes, policy).ok_or_else(|| {
         let bytes = bytes.len();
-        format!("column `{name}`, row {row}: {bytes} bytes are no sketch of this policy")
+        format!("column `{name}`, row {row}: {bytes} bytes are not a sketch of this policy")
     })
 }
 
-/// Of each bucket the pairs of its first `most` live members with those to whom they matter; and behind them, without a
-/// right side, the members to whom a live one beyond matters.
+/// For each bucket, pairs of its first `most` live members with the members that they matter to. Then, as rows without
+/// `right`, the members that a further live member matters to.
 #[pyfunction]
 pub(crate) fn kernel_near(
     py: Python<'_>,
@@ -125,7 +125,7 @@ pub(crate) fn kernel_near(
     })
 }
 
-/// As [`kernel_near`], by the texts of members: those of the pairs that reach the threshold, with their overlaps.
+/// Like [`kernel_near`], but compares texts: only pairs that reach the threshold, with their overlaps.
 #[pyfunction]
 pub(crate) fn kernel_similar(
     py: Python<'_>,
@@ -162,7 +162,7 @@ pub(crate) fn kernel_similar(
     })
 }
 
-/// Pairs, and behind those of each bucket who is open, without a right side.
+/// Pairs; behind the pairs of each bucket, its open members as rows without `right`.
 #[derive(Default)]
 struct KernelPairColumns {
     left: Vec<Option<Rank>>,
@@ -184,7 +184,7 @@ impl KernelPairColumns {
     }
 }
 
-/// The rows of a batch as members of their buckets.
+/// The rows of a batch as members of buckets.
 fn seated(
     columns: &KernelColumns<'_>,
     policy: &Policy,
@@ -202,7 +202,7 @@ fn seated(
     .collect()
 }
 
-/// Every rank in the pairs `left` and `right` as `node`, with the best rank that it is connected to as `component`.
+/// Each rank in the pairs `left` and `right` as `node`, with the best rank of its component as `component`.
 #[pyfunction]
 pub(crate) fn kernel_components(
     py: Python<'_>,

@@ -1,4 +1,4 @@
-//! Texts to what is compared of them.
+//! Computes the fingerprints of texts.
 
 use super::columns::{KernelColumns, batch, fixed, ranks, required};
 use super::{KernelResult, each};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// Bytes of the hash of a band.
 const BAND: usize = 5;
 
-/// FingerprintColumns of the columns that are read.
+/// The names of the input columns.
 struct FingerprintColumns {
     text: String,
     key: Option<String>,
@@ -27,7 +27,7 @@ struct FingerprintColumns {
     number: Option<String>,
 }
 
-/// What is compared of each text; columns key, source and order as they were given.
+/// The fingerprint of each text, with the columns key, source and order of the input.
 #[pyfunction]
 #[pyo3(signature = (batches, settings, *, text, key=None, source=None, order=None, number=None))]
 pub(crate) fn kernel_fingerprint(
@@ -42,11 +42,11 @@ pub(crate) fn kernel_fingerprint(
 ) -> PyResult<PyRecordBatch> {
     let policy = settings.policy(py)?;
     if policy.compared == ComparedPart::Turns {
-        let why = "a policy that compares turns needs conversations, and here are texts: give compare=\"text\"";
+        let why = "this policy compares turns, but the input is texts, not conversations: give compare=\"text\"";
         return Err(named(py, "BadPolicy", why));
     }
     if matches!(policy.keep, KeepOrder::Field(_)) && order.is_some() && number.is_none() {
-        let why = "the keep order looks at a field: name the column that has its numbers";
+        let why = "the keep order uses a field: name the column with its numbers (number=...)";
         return Err(named(py, "BadPolicy", why));
     }
     let names = FingerprintColumns { text, key, source, order, number };
@@ -74,9 +74,7 @@ fn prints(
         if let (Some(order), Some(name)) = (&order, &names.order) {
             let place = required(order.is_valid(row).then(|| order.value(row)), name, row)?;
             let place = u64::try_from(place).map_err(|_| {
-                format!(
-                    "column `{name}`, row {row}: {place} is below 0, and places count from there"
-                )
+                format!("column `{name}`, row {row}: {place} is negative; the order starts at 0")
             })?;
             let number = numbers.as_ref().and_then(|numbers| numbers.get(row).copied().flatten());
             places.push(Some(printer.rank(&print, source, number, DocId(place))));
@@ -102,7 +100,7 @@ fn source_at(sources: Option<&LargeStringArray>, row: usize) -> &str {
     sources.filter(|sources| sources.is_valid(row)).map_or("", |sources| sources.value(row))
 }
 
-/// The columns of the prints themselves.
+/// The columns of the fingerprints.
 fn described(found: &[TextPrint], policy: &Policy) -> KernelResult<Vec<(&'static str, ArrayRef)>> {
     let slots = match policy.signature {
         Signature::Native => Sketch::LEN,
@@ -130,7 +128,7 @@ fn described(found: &[TextPrint], policy: &Policy) -> KernelResult<Vec<(&'static
     ])
 }
 
-/// Numbers in the integer form of columns.
+/// Counts as an integer column.
 fn numbers(columns: &KernelColumns<'_>, name: &str) -> KernelResult<Vec<Option<i64>>> {
     if columns.kind(name)?.is_floating() {
         let found = columns.numbers::<Float64Type>(name)?;

@@ -1,6 +1,6 @@
-//! The threads that read ahead: some batches are read while those before become tensors, and neither needs the
-//! interpreter. Where a batch is bare ids, to hand over the tensor would cost what it costs to make it: ids are handed
-//! over as they were read, many batches at once, and whoever asks makes them ready.
+//! The threads that read ahead. One reads batches while the other turns earlier ones into tensors; neither needs the
+//! interpreter. For batches of ids alone, handing over a tensor costs as much as making it: so ids are handed over as
+//! they were read, many batches at once, and the calling thread makes the tensors.
 
 use super::made::{IdMaker, Made, Maker};
 use super::reader::{Opened, lock, raised};
@@ -16,10 +16,10 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use std::vec::IntoIter;
 
-/// How often a waiting trainer looks for signals.
+/// How often a waiting trainer checks for signals.
 const TICK: Duration = Duration::from_millis(50);
 
-/// An end is sent like all else: a thread that ends without one has panicked.
+/// The end is sent as a message, too: a thread that ends without it has panicked.
 enum Message {
     Batch(Box<Made>),
     Ids(Vec<IdBatch>),
@@ -27,34 +27,34 @@ enum Message {
     End,
 }
 
-/// What the reading thread hands to the one that makes tensors: batches that were read together, each with the global
-/// batch after its step. An end is sent like all else.
+/// The messages from the reading thread to the one that makes tensors: batches that were read together, each with the
+/// global batch after its step. The end is sent as a message, too.
 type Read = Result<Vec<(EpochBatch, u64)>, Error>;
 
-/// What is read, and what makes it ready.
+/// The steps to read, and the maker of their batches.
 pub(super) enum Work {
     Rows(Box<EpochSteps>, Maker),
     Ids(IdSteps, IdMaker),
 }
 
-/// The threads and what they have ready. Dropped, they stop at their next batch and are waited for: they must not read
-/// when the process ends.
+/// The threads and their finished batches. Dropping it stops the threads at their next batch and waits for them: they
+/// must not read when the process ends.
 struct Running {
     receiver: Option<Receiver<Message>>,
     threads: Vec<JoinHandle<()>>,
-    /// Batches of ids that are not ready, and what makes them so.
+    /// Batches of ids that are still to be made, and their maker.
     ids: IntoIter<IdBatch>,
     maker: Option<IdMaker>,
 }
 
-/// What a trainer that asks for a batch is given.
+/// The answer to a request for a batch.
 enum Next {
     Batch(Made),
     Failed(Error),
     End,
-    /// Nothing yet.
+    /// No batch is ready yet.
     Wait,
-    /// A thread has ended without a word.
+    /// A thread has ended without a message.
     Gone,
 }
 
@@ -81,7 +81,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         drop(self.receiver.take());
         for thread in self.threads.drain(..) {
-            // A panic has said so itself.
+            // A panic has printed its own message.
             let _ = thread.join();
         }
     }
@@ -95,7 +95,7 @@ pub(crate) struct Batches {
 
 impl Batches {
     pub(super) fn start(opened: Arc<Opened>, work: Work, prefetch: usize) -> PyResult<Self> {
-        // What waits to be sent is ready too.
+        // A batch that waits to be sent is ready, too.
         let (sender, receiver) = sync_channel(prefetch.saturating_sub(1));
         let mut running = Running {
             receiver: Some(receiver),
@@ -111,10 +111,10 @@ impl Batches {
                 })?);
             }
             Work::Rows(steps, maker) => {
-                // None waits between them: what one has read the other takes when it has made all of what came before.
+                // The channel has no buffer: the maker takes a read once it has made all batches of the one before.
                 let (read, taken) = sync_channel(0);
                 let theirs = Arc::clone(&opened);
-                // The maker first: without it the reader has nobody to read for, and ends.
+                // The maker starts first: without it the reader would end at once.
                 running.threads.push(spawn("corpusdb loader", move || {
                     make(&opened, &maker, &taken, |message| sender.send(message).is_ok());
                 })?);
@@ -134,7 +134,7 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> PyResult<JoinHandl
 
 #[pymethods]
 impl Batches {
-    /// The next batch; none at the end of the epoch, or when it was stopped.
+    /// The next batch; `None` at the end of the epoch, or after `stop`.
     fn next<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyTuple>>> {
         let running = self.running.get(py)?;
         loop {
@@ -153,14 +153,14 @@ impl Batches {
                 Next::Gone => {
                     self.stop(py)?;
                     return Err(PyRuntimeError::new_err(
-                        "the thread that reads ahead failed unexpectedly (its message stands above); please report it",
+                        "the thread that reads ahead failed unexpectedly (see its message above); please report it",
                     ));
                 }
             }
         }
     }
 
-    /// Ends the thread and waits for it.
+    /// Stops the threads and waits for them.
     fn stop(&self, py: Python<'_>) -> PyResult<()> {
         let running = self.running.get(py)?;
         py.detach(|| {
@@ -171,10 +171,10 @@ impl Batches {
     }
 }
 
-/// Reads until the end, an error, or until nobody takes what is read.
+/// Reads until the end, an error, or until the receiver is gone.
 fn read_all(opened: &Opened, mut steps: EpochSteps, mut send: impl FnMut(Read) -> bool) {
     loop {
-        // What one thread does need not wait for another to wake.
+        // One thread need not wait for another one to wake up.
         let read = match steps.reads_files() {
             true => steps.read_together(),
             false => opened.pool.install(|| steps.read_together()),
@@ -187,7 +187,7 @@ fn read_all(opened: &Opened, mut steps: EpochSteps, mut send: impl FnMut(Read) -
     }
 }
 
-/// Reads ids until the end, an error, or until nobody takes what is read.
+/// Reads ids until the end, an error, or until the receiver is gone.
 fn read_ids(mut steps: IdSteps, mut send: impl FnMut(Message) -> bool) {
     loop {
         let message = match steps.read_together() {
@@ -202,7 +202,7 @@ fn read_ids(mut steps: IdSteps, mut send: impl FnMut(Message) -> bool) {
     }
 }
 
-/// Makes what is read ready, until the end, an error, or until nobody takes it.
+/// Makes batches from the reads, until the end, an error, or until the receiver is gone.
 fn make(
     opened: &Opened,
     maker: &Maker,

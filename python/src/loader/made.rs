@@ -1,4 +1,4 @@
-//! A batch as the reading thread makes it, and as Python takes it over.
+//! Makes batches in the reading thread, and turns them into Python arrays.
 
 use super::origin::{Origin, Origins, Told};
 use corpusdb::Error;
@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 use std::sync::Arc;
 
-/// What is asked for of batches.
+/// The requested form of batches.
 #[derive(Clone, Debug)]
 pub(super) enum Form {
     Tensors(TensorForm),
@@ -22,7 +22,7 @@ pub(super) enum Form {
 }
 
 impl Form {
-    /// The form of these views: `kind` is `tensors`, `narrow` (tensors of 32 bits) or `arrow`.
+    /// The form with these views. `kind` is `tensors`, `narrow` (32-bit tensors) or `arrow`.
     pub fn of(views: Option<Vec<String>>, flat: bool, kind: &str) -> PyResult<Self> {
         if kind == "arrow" {
             let columns = named(views, Column::ALL.into_iter().map(|view| (view.name(), view)))?;
@@ -42,16 +42,13 @@ fn named<T: Copy>(
         let found = known.clone().find(|(known, _)| *known == name);
         found.map(|(_, view)| view).ok_or_else(|| {
             let names: Vec<&str> = known.clone().map(|(name, _)| name).collect();
-            PyValueError::new_err(format!(
-                "there is no view `{name}`; there is {}",
-                names.join(", ")
-            ))
+            PyValueError::new_err(format!("no view `{name}`; there are {}", names.join(", ")))
         })
     };
     views.into_iter().map(find).collect::<PyResult<_>>().map(Some)
 }
 
-/// Makes batches of an epoch ready.
+/// Makes the batches of an epoch.
 pub(super) enum Maker {
     Tensors(TensorMaker),
     Table(Box<BatchTable>),
@@ -65,7 +62,7 @@ impl Maker {
         })
     }
 
-    /// `sources` are the names that rows are numbered by.
+    /// `sources` are the names of the sources; rows get the index of theirs.
     pub fn make(&self, batch: &EpochBatch, next: u64, sources: &[String]) -> Result<Made, Error> {
         let rows = &batch.rows;
         let content = match self {
@@ -77,7 +74,7 @@ impl Maker {
     }
 }
 
-/// Makes batches of ids ready.
+/// Makes batches that have only ids.
 pub(super) struct IdMaker {
     maker: TensorMaker,
     origins: Arc<Origins>,
@@ -88,7 +85,7 @@ impl IdMaker {
         Self { maker, origins: Arc::new(origins) }
     }
 
-    /// What the rows are made of is found when somebody asks.
+    /// The origin of the rows is looked up on demand.
     pub fn make(&self, batch: &IdBatch) -> Made {
         Made {
             content: Content::Tensors(vec![self.maker.ids(batch)]),
@@ -104,7 +101,7 @@ enum Content {
     Table(RecordBatch),
 }
 
-/// A batch, ready.
+/// A finished batch.
 pub(super) struct Made {
     content: Content,
     number: u64,
@@ -132,7 +129,7 @@ impl Made {
     }
 }
 
-/// An array that owns these very values; a number where there are no dimensions.
+/// An array that owns the values without a copy; a number if it has no dimensions.
 fn array(py: Python<'_>, dims: Vec<usize>, values: TensorValues) -> PyResult<Bound<'_, PyAny>> {
     Ok(match values {
         TensorValues::I32(values) if dims.is_empty() => {

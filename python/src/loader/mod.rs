@@ -1,8 +1,8 @@
-//! Reading an epoch in the trainer's process: a small reader of its own, a thread that reads ahead, arrays without
-//! copies.
+//! Reads an epoch in the trainer's process: a small reader, threads that read ahead, and arrays without copies.
 //!
-//! `reader` opens the corpus and finds the plan; `ahead` is the thread; `made` is a batch made ready for Python and how
-//! it becomes arrays; `origin` is what its rows are made of. Where a loader stands, what it resumes from and what it tells is Python (`corpusdb/_loader.py`).
+//! `reader` opens the corpus and finds the plan. `ahead` has the threads. `made` turns batches into arrays of Python.
+//! `origin` has the documents of their rows. The position and the state of a loader are in Python
+//! (`corpusdb/_loader.py`).
 
 mod ahead;
 mod made;

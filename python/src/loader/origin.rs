@@ -1,4 +1,4 @@
-//! What the rows of a batch are made of: told with it, or found when somebody asks.
+//! The origin of the rows of a batch: sources, documents and offsets. Known with the batch, or looked up on demand.
 
 use super::reader::{Opened, lock, raised};
 use crate::process::ProcessOwned;
@@ -9,25 +9,25 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 use std::sync::{Arc, Mutex};
 
-/// Steps that are passed over rather than looked up again.
+/// Up to this many steps are skipped one by one; for more, a new search is cheaper.
 const NEAR_STEPS: u64 = 64;
 
-/// What the rows of a batch are made of, as numbers.
+/// The origin of the rows of a batch, as numbers.
 pub(super) struct Told {
-    /// Numbers of its rows in the epoch.
+    /// The numbers of the rows in the epoch.
     rows: Vec<i64>,
-    /// Of each row the number of its source; -1 for a row of pads.
+    /// The index of the source of each row; -1 for a row of pads.
     sources: Vec<i64>,
     /// The document of each segment of all rows.
     documents: Vec<i64>,
-    /// Where in its document each begins, in tokens.
+    /// Where each segment begins in its document, in tokens.
     offsets: Vec<i64>,
-    /// Of each row the end of its segments among all of them.
+    /// For each row, the end of its segments in the list of all segments.
     ends: Vec<i64>,
 }
 
 impl Told {
-    /// `sources` are the names that rows are numbered by.
+    /// `sources` are the names of the sources; rows get the index of theirs.
     pub fn of(rows: &[EpochRow], sources: &[String]) -> Self {
         let count = rows.iter().map(|row| row.segments().len()).sum();
         let mut told = Self {
@@ -39,7 +39,7 @@ impl Told {
         };
         let mut last = 0;
         for row in rows {
-            // Rows of a source often follow each other.
+            // Neighbouring rows often have the same source.
             let at = row.source().map(|source| {
                 if sources.get(last).is_none_or(|name| name != source) {
                     last = sources.iter().position(|name| name == source).unwrap_or(0);
@@ -62,13 +62,13 @@ impl Told {
     }
 }
 
-/// Finds what the batches of a rank are made of, fastest one after the other.
+/// Looks up the origin of batches of a rank. Looking them up in order is fastest.
 pub(super) struct Origins {
     opened: Arc<Opened>,
     epoch: Epoch,
-    /// Which reader of how many asks.
+    /// The rank and world of the reader.
     options: StreamOptions,
-    /// Where the batch asked for last was found.
+    /// The position behind the last batch that was looked up.
     steps: Mutex<Option<EpochSteps>>,
 }
 
@@ -102,7 +102,7 @@ impl Origins {
     }
 }
 
-/// What a batch is made of.
+/// The origin of a batch.
 #[pyclass(frozen, module = "corpusdb._native")]
 pub(crate) struct Origin {
     known: Known,
@@ -110,7 +110,7 @@ pub(crate) struct Origin {
 
 enum Known {
     Told(Told),
-    /// The batch, and what finds it: with it the corpus is held open.
+    /// The batch and its finder, which keeps the corpus open.
     Asked(ProcessOwned<Arc<Origins>>, u64),
 }
 

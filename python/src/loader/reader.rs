@@ -1,4 +1,4 @@
-//! A reader of its own for an epoch: little memory, threads of its own, no lock, any number beside each other.
+//! The reader of a loader: little memory, its own threads, no lock. Any number of readers may be open.
 
 use super::ahead::{Batches, Work};
 use super::made::{Form, IdMaker, Maker};
@@ -15,21 +15,21 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What batches of a reader need; shared with its threads, which may outlive it for a moment.
+/// The data that batches need. Shared with the reader's threads, which may outlive it for a moment.
 pub(super) struct Opened {
     corpus: Corpus,
     planned: Arc<Planned>,
-    /// Threads of this reader: those of the process that another one was forked from are not there.
+    /// The thread pool of this reader. A forked process does not have the pool of its parent.
     pub pool: rayon::ThreadPool,
-    /// Names of the sources, by which rows are numbered.
+    /// The names of the sources. Rows have the index of theirs.
     pub sources: Vec<String>,
-    /// Directories that epochs were built into, from which their ids are read.
+    /// Directories of built epochs, by epoch: their ids are read from there.
     files: BTreeMap<u64, PathBuf>,
-    /// The epoch opened last.
+    /// The epoch that was opened last.
     last: Mutex<Option<(u64, Epoch)>>,
 }
 
-/// The rows and batches of a plan, read beside whoever writes.
+/// Reads the rows and batches of a plan, even while a writer is open.
 #[pyclass(frozen, module = "corpusdb._native", name = "Reader")]
 pub(crate) struct Reader {
     opened: ProcessOwned<Mutex<Option<Arc<Opened>>>>,
@@ -37,8 +37,8 @@ pub(crate) struct Reader {
 
 #[pymethods]
 impl Reader {
-    /// Opens the corpus at `path`, with those of `shards` beside it, and finds the plan of that hash; or takes `plan`,
-    /// which need not be stored. Epochs that were built into `files` have their ids from there.
+    /// Opens the corpus at `path`, and the further corpora `shards`, and finds the plan with the hash; or takes `plan`,
+    /// which need not be stored. Epochs built into the directories `files` take their ids from there.
     #[new]
     #[pyo3(signature = (path, hash, *, plan=None, memory, threads, shards=Vec::new(), files=Vec::new()))]
     #[expect(clippy::too_many_arguments, reason = "each is an option of the loader")]
@@ -74,13 +74,13 @@ impl Reader {
             }))
         })?;
         let Some(opened) = opened else {
-            let message = "this corpus has no plan of that hash: it was dropped, or the path leads to another corpus";
+            let message = "this corpus has no plan with this hash: it was dropped, or another corpus is at this path";
             return Err(named(py, "NotFound", message));
         };
         Ok(Self { opened: ProcessOwned::new(Mutex::new(Some(Arc::new(opened)))) })
     }
 
-    /// Rows and batches of an epoch.
+    /// The numbers of rows and of batches of an epoch.
     fn counts(&self, py: Python<'_>, epoch: u64) -> PyResult<(u64, u64)> {
         let opened = self.opened(py)?;
         run_detached(py, None, move |context| {
@@ -89,7 +89,7 @@ impl Reader {
         })
     }
 
-    /// Steps that each rank of `world` has from batch `from` on.
+    /// The number of steps of each rank of `world`, from batch `from` on.
     fn steps(&self, py: Python<'_>, epoch: u64, from_batch: u64, world: u64) -> PyResult<u64> {
         let opened = self.opened(py)?;
         run_detached(py, None, move |context| {
@@ -97,8 +97,8 @@ impl Reader {
         })
     }
 
-    /// Starts to read ahead: the steps of a rank from batch `from` on, of which every `stride`-th after the first
-    /// `skip`.
+    /// Starts to read the steps of a rank ahead, from batch `from` on: skips `skip` steps, then reads every
+    /// `stride`-th.
     #[pyo3(signature = (epoch, from_batch, *, rank, world, uneven, views, flat, kind, prefetch, skip=0, stride=1))]
     #[expect(clippy::too_many_arguments, reason = "each is an option of the loader")]
     fn start(
@@ -129,7 +129,7 @@ impl Reader {
         Batches::start(theirs, work, prefetch)
     }
 
-    /// Rows by their numbers, each a batch of one row.
+    /// Rows by their numbers, each as a batch of one row.
     fn rows<'py>(
         &self,
         py: Python<'py>,
@@ -157,7 +157,7 @@ impl Reader {
         made.into_iter().map(|made| made.into_python(py)).collect()
     }
 
-    /// Names of the sources, by which rows are numbered.
+    /// The names of the sources. Rows have the index of theirs.
     fn sources(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         Ok(self.opened(py)?.sources.clone())
     }
@@ -171,7 +171,7 @@ impl Reader {
         })
     }
 
-    /// Gives everything back, but for what batches under way hold until they are stopped.
+    /// Closes the reader. `Batches` that are still running keep the epoch open until they are stopped.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let taken = lock(self.opened.get(py)?).take();
         py.detach(|| drop(taken));
@@ -191,7 +191,7 @@ impl Opened {
         self.pool.install(|| self.epoch_here(number, context))
     }
 
-    /// An epoch, opened once as long as no other one is asked for.
+    /// Opens an epoch, or returns it if it is the one opened last.
     fn epoch_here(&self, number: u64, context: &Context<'_>) -> Result<Epoch, Error> {
         let held = lock(&self.last).clone();
         if let Some((_, epoch)) = held.filter(|(last, _)| *last == number) {
@@ -206,7 +206,7 @@ impl Opened {
     }
 }
 
-/// What is read for batches of this form: of a rank of how many, of its steps those that a reader among several has.
+/// The work for batches of a form: the steps of one rank, and of these the steps of one worker.
 fn work(
     opened: &Arc<Opened>,
     epoch: &Epoch,
@@ -225,20 +225,21 @@ fn work(
     Ok(Work::Rows(Box::new(epoch.steps_every(options, skip, stride)?), maker))
 }
 
-/// Directories by the epochs of a plan that were built into them: what is none of it is told before the first batch.
+/// Directories by their epochs. Fails before the first batch if one was not built from the plan.
 fn by_epoch(directories: Vec<PathBuf>, plan: &str) -> Result<BTreeMap<u64, PathBuf>, Error> {
     let mut found = BTreeMap::new();
     for directory in directories {
         let Manifest { epoch, plan: built, .. } = Manifest::read(&directory)?;
         if built != plan {
             let why = format!(
-                "was built from plan {built:.16}, and this loader gives plan {plan:.16}: build this plan, or leave the directory out"
+                "was built from plan {built:.16}, but this loader reads plan {plan:.16}: build this plan, or leave \
+                 the directory out"
             );
             return Err(EpochError::Files { path: directory, why }.into());
         }
         if let Some(other) = found.insert(epoch, directory.clone()) {
             let why =
-                format!("holds epoch {epoch}, and so does {}: name one of them", other.display());
+                format!("has epoch {epoch}, as {} does: name only one of them", other.display());
             return Err(EpochError::Files { path: directory, why }.into());
         }
     }
@@ -264,7 +265,7 @@ pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The exception of an error of the reading thread.
+/// The exception for an error of the reading thread.
 pub(super) fn raised(py: Python<'_>, error: Error) -> PyErr {
     match error.is_interrupt() {
         true => named(py, "Closed", "this loader was stopped"),
