@@ -64,8 +64,6 @@ class Contamination:
         self, name: str | None = None, **options: Unpack[ContaminationReviewOptions]
     ) -> list[ReviewPair]:
         """Pairs of an item and a kept document with evidence of it, side by side, worst first, for a person to judge.
-
-        The precision in `report` is an estimate for all pairs only if the judged ones were drawn by `sample`.
         """
         return ReviewPair.each(_native.review(self._handle, name, keyword_json(**options)))
 
@@ -101,8 +99,8 @@ class WriterContamination(Contamination):
     ) -> SuiteReport:
         """Stores a suite and searches every stored text for its items. From then on every ingest searches, too.
 
-        The files are JSON lines, Parquet or CSV. The layouts of GSM8K, HumanEval and MMLU are recognised; `question`,
-        `answer` and `passage` name the fields of other layouts. After an interrupt the same call continues.
+        The files are JSON lines, Parquet or CSV. The layouts of GSM8K, HumanEval and MMLU are recognised. After an
+        interrupt the same call continues.
         """
         return SuiteReport.from_json(call(
             "contamination add", self._handle, progress=progress, name=name, files=_paths(files), **options

@@ -26,9 +26,8 @@ class Dedup:
     def redo(self, *, progress: ProgressOption = None, **options: Unpack[DedupRedoOptions]) -> RedoReport:
         """Decides every document again under another policy, from stored sketches and texts; no input file is read.
 
-        `normaliser="web"` switches to the newest version of the normaliser `web`, `"web@1"` to that of earlier
-        releases. The present decisions stay in force until all new ones are made. After an interrupt the same call
-        continues. Without an option the corpus's own policy is applied again.
+        The present decisions stay in force until all new ones are made. After an interrupt the same call continues.
+        Without an option the corpus's own policy is applied again.
         """
         return RedoReport.from_json(call("dedup redo", self._handle, progress=progress, **options))
 

@@ -33,9 +33,8 @@ class Exporting:
     ) -> Export:
         """Writes kept documents to a file or a directory of files, and returns the manifest.
 
-        `where` restricts the documents by a SQL condition. The ending of `to` is the format (`.jsonl`, `.parquet`,
-        `.arrow`, `.csv`, `.txt`; lines may also end in `.zst` or `.gz`), unless `format` names it. With `partition_by`
-        or `shard_bytes`, or if `to` has no ending, the output is a directory.
+        `where` restricts the documents by a SQL condition. With `partition_by` or `shard_bytes`, or if `to` has no
+        ending, the output is a directory.
 
         The output appears when it is complete. An interrupted export continues after its last finished file. The same
         corpus and options give the same bytes. Raises `corpusdb.AlreadyExists` if `to` exists, unless `force` is set.

@@ -61,7 +61,7 @@ def checked_state(state: object, plan: str) -> tuple[int, int]:
     if state["plan"] != plan:
         raise WrongState(
             f"the state belongs to plan {state['plan']!r:.18}, but this loader reads plan {plan[:16]}: "
-            "make the loader from the plan of the state; to go over to new data, extend that plan"
+            "make the loader from the plan of the state; to continue with new data, extend that plan"
         )
     for key in ("epoch", "next_batch"):
         value = state[key]

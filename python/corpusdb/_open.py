@@ -31,10 +31,9 @@ def create(
 
     To write, open it with `corpusdb.open(path, mode="w")`: a writer holds the lock until it is closed.
 
-    The dedup policy is a profile with overrides; the keywords are the flags of `corpusdb init`. The profiles are `web`
-    (for prose, the default), `code`, `chat`, and the published `bigcode`, `fineweb` and `slimpajama`; `web@1` and
-    `chat@1` have the normaliser of earlier releases. `fields` declares the fields of records to index:
-    `fields={"quality": float, "domain": "keyword"}`; `Writer.fields.add` declares further ones.
+    The dedup policy is a profile with overrides: `web` for prose (the default), `code`, `chat`, or a published one.
+    `fields` declares the fields of records to index: `fields={"quality": float, "domain": "keyword"}`;
+    `Writer.fields.add` declares further ones.
 
     Raises `corpusdb.AlreadyExists`, `corpusdb.BadInput` for a bad value of an option, `corpusdb.BadPolicy` for options
     that cannot be combined, `corpusdb.BadName`.

@@ -273,7 +273,7 @@ class Plan:
 
     def _stored(self) -> int:
         if self.number is None:
-            raise CorpusError("this plan is not stored: plan the recipe with a corpus opened with mode=\"w\"")
+            raise CorpusError("this plan is not stored: open the corpus with mode=\"w\" and plan the recipe again")
         return self.number
 
     def _read(self) -> _native.Reader:

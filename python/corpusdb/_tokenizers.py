@@ -189,8 +189,7 @@ class WriterTokenizers(Tokenizers):
     ) -> TokenizerReport:
         """Registers a tokenizer and encodes the stored texts.
 
-        `file` is a `tokenizer.json`, a SentencePiece `.model`, or with `pattern` a tiktoken rank file. GPT-2's two
-        files are given as `vocab` and `merges`. With `backfill=False` the stored texts are not encoded yet.
+        `file` is a `tokenizer.json`, a SentencePiece `.model`, or with `pattern` a tiktoken rank file.
         """
         return TokenizerReport.from_json(
             call("tokenizer add", self._handle, progress=progress, name=name, file=file, **options)
@@ -214,8 +213,7 @@ class WriterTokenizers(Tokenizers):
     ) -> ExtendReport | NothingAdded:
         """Extends a tokenizer by `terms`, or by `grow` more ids of BPE training. Old ids stay, new ones follow them.
 
-        `out` is a new directory for `tokenizer.json` and the maps that initialise the new embedding rows. If nothing is
-        new, the answer is `NothingAdded`, and nothing is registered or written.
+        If nothing is new, the answer is `NothingAdded`, and nothing is registered or written.
         """
         answer = json.loads(call("tokenizer extend", self._handle, progress=progress, base=base, name=name, **options))
         kind = NothingAdded if answer.pop("type") == "nothing_added" else ExtendReport

@@ -156,7 +156,7 @@ def state_of(state: Mapping[str, Any]) -> State:
     """
     found = [one for one in _states(state)]
     if not found:
-        raise WrongState("expected a state with that of a corpusdb dataset in it, found none")
+        raise WrongState("this is not a state of a loader, or of a DataLoader, over a corpusdb dataset")
     last = max(found, key=lambda one: (one["epoch"], one["next_batch"]))
     return {name: last[name] for name in ("version", "plan", "epoch", "next_batch")}
 

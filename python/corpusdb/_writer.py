@@ -80,13 +80,8 @@ class Writer(Corpus):
         * an iterable of mappings of fields. It runs on the calling thread, and an exception that it raises is raised
           unchanged.
 
-        `source` is the source of the documents; with `source_from`, of records without a value in that field.
-        `id_field` names the field that identifies a record: new content under the same id supersedes the old.
-        `text_field` names the text (default: the first of text, content, raw_content, document, body). `map` renames
-        fields, our names first: `{"text": "body", "language": "lang"}`. `name` takes the place of a file's path for
-        data that is not in a file: use the same name when the same records come again. `where` is a SQL condition: only
-        records that satisfy it are ingested. It may use the fields of the record as they are stored, and `key`,
-        `source`, `text`, `bytes`, `chars` and `meta`: `"score > 0.5 AND lang = 'de'"`.
+        `source` is the source of the documents. `name` takes the place of a file's path for data that is not in a file:
+        use the same name when the same records come again.
 
         Raises `corpusdb.BadInput` for input that cannot be read. Earlier commits stay.
         """
@@ -114,8 +109,8 @@ class Writer(Corpus):
         and no documents except those that the new ones were decided against.
 
         Every row is checked for consistency. The similarities of removed documents to their witnesses, and the token
-        ids, are recomputed for one in 64 of them; with `check="all"`, for all. If the load was written in shards, the
-        corpus loads the shard `shard`, counted from 0. After an interrupt the same call continues.
+        ids, are recomputed for one in 64 of them; with `check="all"`, for all. After an interrupt the same call
+        continues.
 
         Raises `corpusdb.BadInput` for an inconsistent row, with its file and row. Its batch is not stored; earlier
         commits stay.

@@ -61,7 +61,9 @@ pub(crate) fn call(
         (HandleKind::Nothing | HandleKind::AnyCorpus, None, None) => {
             run_to_end(py, listener, |context| Ok(run(OpenHandle::Nothing, context)))?
         }
-        _ => return Err(named(py, "CorpusError", &format!("`{verb}` works on another handle"))),
+        _ => {
+            return Err(named(py, "CorpusError", &format!("`{verb}` needs another kind of handle")));
+        }
     };
     let answer = answer.map_err(|error| raise_any(py, error))?;
     let notes = notes.iter().chain(&answer.notes);

@@ -28,7 +28,7 @@ pub(crate) fn one_of<T: Copy>(
 /// A report as JSON text.
 ///
 /// # Errors
-/// None that a report of the library gives cause for.
+/// `corpusdb.CorpusError` if the value cannot be written as JSON; reports of the library can.
 pub(crate) fn json<T: Serialize + ?Sized>(py: Python<'_>, value: &T) -> PyResult<String> {
     serde_json::to_string(value).map_err(|error| named(py, "CorpusError", &error.to_string()))
 }

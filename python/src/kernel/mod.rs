@@ -49,7 +49,7 @@ impl BatchSource {
     /// All rows as one batch.
     fn rows(self) -> KernelResult<RecordBatch> {
         let batches = self.batches()?;
-        let schema = batches.first().map(RecordBatch::schema).ok_or("no batch was given")?;
+        let schema = batches.first().map(RecordBatch::schema).ok_or("the input has no batch")?;
         concat_batches(&schema, &batches).map_err(worded)
     }
 }
@@ -63,7 +63,7 @@ fn each(
     let reading = BatchSource::of(given)?;
     answer(py, move || {
         let done = reading.batches()?.iter().map(&mut work).collect::<KernelResult<Vec<_>>>()?;
-        let schema = done.first().map(RecordBatch::schema).ok_or("no batch was given")?;
+        let schema = done.first().map(RecordBatch::schema).ok_or("the input has no batch")?;
         concat_batches(&schema, &done).map_err(worded)
     })
 }
