@@ -13,9 +13,10 @@
 //! ```
 //! use corpusdb::contamination::Rule;
 //!
-//! // A third of an item, 10 tokens at least, is enough; n-grams of 50 documents from 3 sources are ignored. let rule =
-//! Rule::default(); assert_eq!((rule.score, rule.tokens), (0.3, 10)); assert_eq!((rule.common_documents,
-//! rule.common_sources), (50, 3));
+//! // A third of an item, 10 tokens at least, is enough; n-grams of 50 documents from 3 sources are ignored.
+//! let rule = Rule::default();
+//! assert_eq!((rule.score, rule.tokens), (0.3, 10));
+//! assert_eq!((rule.common_documents, rule.common_sources), (50, 3));
 //! ```
 
 mod common;
