@@ -62,7 +62,11 @@ pub(crate) fn call(
             run_to_end(py, listener, |context| Ok(run(OpenHandle::Nothing, context)))?
         }
         _ => {
-            return Err(named(py, "CorpusError", &format!("`{verb}` needs another kind of handle")));
+            return Err(named(
+                py,
+                "CorpusError",
+                &format!("`{verb}` needs another kind of handle"),
+            ));
         }
     };
     let answer = answer.map_err(|error| raise_any(py, error))?;

@@ -220,7 +220,7 @@ fn an_iterator_that_fails_ends_the_ingest_and_what_is_committed_is_passed_over_t
     let broken = batches.into_iter().take(2).map(Ok).chain(std::iter::once_with(dead));
     let broken = Records::batches("table", RecordBatchIterator::new(broken, schema));
     let error = hand_over(&mut writer, broken, &options).unwrap_err();
-    assert!(error.to_string().starts_with("table: record 100 "), "{error}");
+    assert!(error.to_string().starts_with("table: reading record 100 "), "{error}");
     // The rows have a column `url` that is null, so they are the same records.
     assert_eq!(writer.view().documents(), 200);
     drop(writer);

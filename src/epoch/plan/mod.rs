@@ -275,7 +275,10 @@ impl Plan {
         let short = |(at, source): (usize, &PlannedSource)| {
             let available = source.available();
             fluid.inverse(at, available).filter(|reach| end > *reach)?;
-            let asked = fluid.share(at, end).max(available.saturating_add(1));
+            let share = fluid.share(at, end).max(available.saturating_add(1));
+            // A share is rounded down: it may end before the epoch does.
+            let is_enough = fluid.inverse(at, share).is_none_or(|reach| end <= reach);
+            let asked = if is_enough { share } else { share.saturating_add(1) };
             let later = source.sure_later(&self.rules(at)).max(1);
             let needed = asked.saturating_sub(source.amount).div_ceil(later) + 1;
             let (name, max_repeats) = (source.name.clone(), source.max_repeats);
