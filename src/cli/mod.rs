@@ -114,12 +114,42 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
     limits::survive_file_size_limit();
     let (path, inner) = deepest(&matches);
     match find_verb(&path) {
-        Some(row) => run_row(row, &matches, inner, program),
+        Some(row) => {
+            if let Some(words) = forgotten_value(row, arguments) {
+                output::error(&[words], 2);
+                return 2;
+            }
+            run_row(row, &matches, inner, program)
+        }
         None => {
             output::error(&[format!("unknown verb `{path}`")], 2);
             2
         }
     }
+}
+
+/// What is wrong where a flag stands in the place of a value. Options that take text or SQL take values that begin with a
+/// hyphen (`--where "-1 < id"`), so clap would search for the text `--all`.
+fn forgotten_value(row: &VerbEntry, arguments: &[OsString]) -> Option<String> {
+    let flag = |word: &OsString| word.to_str()?.strip_prefix("--").map(str::to_owned);
+    let pairs = arguments.windows(2).filter_map(|pair| match pair {
+        [option, value] => Some((flag(option)?, flag(value)?)),
+        _ => None,
+    });
+    let pairs: Vec<(String, String)> = pairs.collect();
+    if pairs.is_empty() {
+        return None;
+    }
+    let (verb, root) = (row.command(), Cli::command());
+    let known: Vec<&clap::Arg> = verb.get_arguments().chain(root.get_arguments()).collect();
+    let find = |name: &str| known.iter().find(|arg| arg.get_long() == Some(name));
+    let is_forgotten = |(option, value): &&(String, String)| {
+        find(option).is_some_and(|arg| arg.is_allow_hyphen_values_set()) && find(value).is_some()
+    };
+    let (option, value) = pairs.iter().find(is_forgotten)?;
+    Some(format!(
+        "a value is required for --{option}, and --{value} is an option; a text that is spelt so is given as --{option}=--{value}"
+    ))
 }
 
 /// How much of a verb is built.

@@ -139,7 +139,7 @@ impl MarkedOption {
     /// Whether a message of ours can name it with this value. What users quote may have an equals sign in it, too: a
     /// condition (`source = 'web'` without the spaces), the name of a snapshot.
     fn may_have(&self, value: &str) -> bool {
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,;@\"".contains(c);
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=,;@\"{}".contains(c);
         match value {
             "" => true,
             "true" | "false" => !self.takes_value,

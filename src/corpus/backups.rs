@@ -122,7 +122,7 @@ impl Backups {
         let given = target.to_string_lossy();
         if is_remote(&given) {
             // Else it would become a directory named `s3:`.
-            let why = "a corpus is made on disk: give a path".to_owned();
+            let why = "a corpus is written to disk: give a path".to_owned();
             return Err(RemoteError::Address { address: without_secrets(&given), why }.into());
         }
         self.with(context, |place| backup::restore_backup(place, target, commit, context))

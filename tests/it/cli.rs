@@ -123,11 +123,20 @@ fn exit_codes_say_how_it_went() {
         &["init", corpus, "--mode", "fuzzy"],
         &["sql", corpus, "SELECT 1", "--format", "xml"],
         &["info", corpus, "--threads", "0"],
+        &["similar", corpus, "--text", "--all"],
+        &["export", corpus, "--to", "-", "--format", "text", "--separator", "--force"],
+        &["count", corpus, "--where", "--json"],
     ] {
         let ran = corpusdb(arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
         assert!(ran.stderr.contains("Usage:") || ran.stderr.contains("error:"), "{ran}");
     }
+    // A value that begins with hyphens and is no option is a value.
+    assert_eq!(code(&["count", corpus, "--where", "-1 < id"]), 0);
+    assert_eq!(
+        code(&["similar", corpus, "--text=--all of these words are a text that nobody has stored"]),
+        1
+    );
     let absent = place.scratch.arg("absent");
     for verb in ["info", "count", "check", "rejects", "duplicates", "sample"] {
         corpusdb(&[verb, &absent]).fails(&[&absent]);

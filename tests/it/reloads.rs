@@ -417,7 +417,7 @@ fn what_cannot_be_true_of_stored_documents_is_refused() {
     let place = |at: usize| format!("changed/rows.parquet: row {at} (counted from 0): ");
     for (why, told) in [
         (again.refused(set(gone, "id", json!(40)), false), "decided against 40 documents"),
-        (again.refused(set(gone, "key", json!("another")), false), "is said to be \"another\" of"),
+        (again.refused(set(gone, "key", json!("another")), false), "should be \"another\" of"),
         (again.refused(set(gone, "_standing", json!("empty")), false), "not kept, exact, near or"),
         (
             again.refused(set(back, "_standing", json!("superseded")), false),

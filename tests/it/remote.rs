@@ -398,7 +398,7 @@ fn odd_names_of_a_bucket_cost_themselves() {
     server.state().files.insert("c/x//y".to_owned(), text(1));
     fails("s3://c/x/", &["s3://c/x//y", "no object there can be requested"]);
     with(&server, &["export", &corpus, "--to", "s3://b//x/", "--format", "jsonl"])
-        .fails(&["stroke"]);
+        .fails(&["slash"]);
 }
 
 /// A store that put the parts together and whose answer was lost knows nothing of the upload any more.

@@ -297,7 +297,8 @@ fn other_shards_than_those_of_the_plan_are_refused() {
     let build = |shards: &[&str]| over("build", shards, "1", &["--out", &out]);
     build(&[first]).fails(&["draws from 3 corpora, and 1 of them is open", "--shards"]);
     build(&[first, second]).fails(&["draws from 3 corpora, and 2 of them are open"]);
-    build(&[first, third, second]).fails(&["shard 1 is another corpus", "in the order"]);
+    build(&[first, third, second])
+        .fails(&["shard 1 is not the corpus that the plan draws from", "in the order"]);
     build(&[first, second, first]).fails(&["is named twice"]);
     build(&[first, second, &place.scratch.arg("nowhere")]).fails(&["nowhere"]);
     corpusdb(&["report", first, "--plan", "1"]).fails(&["draws from 3 corpora", "--shards"]);

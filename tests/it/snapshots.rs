@@ -231,7 +231,7 @@ fn names_are_changed_and_given_back() {
     let after = snapshot(&["diff"], &place.corpus, &["2025-06", "july", "--json"]).good().stdout;
     assert_eq!(after, before.replace("\"june\"", "\"2025-06\""));
     let told = snapshot(&["drop"], &place.corpus, &["july"]).good().stdout;
-    assert_eq!(told, "snapshot july is forgotten\n");
+    assert_eq!(told, "snapshot july is dropped\n");
     snapshot(&["drop"], &place.corpus, &["july"])
         .fails(&["no snapshot `july`; there is `2025-06`"]);
     // The name is free again; one that planning would give this moment may be taken.

@@ -110,7 +110,7 @@ fn an_ingest_is_undone_without_blocking_what_comes_next() {
     let ran = corpusdb(&[&remove[..], &["--dry-run"]].concat()).good();
     says(&ran, &["50 other documents are blocked for a text or key equal to theirs", "--no-block"]);
     corpusdb(&[&remove[..], &["--no-block"]].concat()).good();
-    let kept = || corpusdb(&["count", &corpus]).good().stdout;
+    let kept = || corpusdb(&["count", &corpus, "--where", "kept"]).good().stdout;
     assert_eq!(kept(), "50\n");
     let more = scratch.write("a.jsonl", crawl(60, &json!({})));
     ingest(&corpus, &[&more], &["--source", "web", "--id-field", "url"]);
@@ -235,7 +235,7 @@ fn duplicates_name_what_shows_the_nearest_and_mark_only_what_differs() {
     let file = scratch.write("a.jsonl", records);
     ingest(&corpus, &[&file], &["--source", "web"]);
     let lone = corpusdb(&["duplicates", &corpus, "2"]).good();
-    says(&lone, &["it matched nothing", "(`corpusdb similar CORPUS 2` shows the nearest)"]);
+    says(&lone, &["it has no duplicates", "(`corpusdb similar CORPUS 2` shows the nearest)"]);
     corpusdb(&["similar", &corpus, "2"]).good();
     let close = corpusdb(&["duplicates", &corpus, "1", "--diff"]).good();
     says(&close, &["{+more+}"]);
@@ -300,7 +300,7 @@ fn tokenizers_name_the_files_of_a_directory_and_take_markers_without_a_space() {
     ingest(&corpus, &[&pages], &["--source", "web"]);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "400"]).good();
     let out = scratch.arg("own.json");
-    corpusdb(&["tokenizer", "export", &corpus, "own", "--to", &out]).good();
+    corpusdb(&["tokenizer", "export", &corpus, "own", &out]).good();
     let file: Value = serde_json::from_slice(&std::fs::read(&out).unwrap()).unwrap();
     let merge = |merge: &Value| match merge.as_array() {
         Some(pair) => format!("{} {}\n", pair[0].as_str().unwrap(), pair[1].as_str().unwrap()),

@@ -6,7 +6,6 @@ use super::epoch::{
 use crate::cli::output::Output;
 use crate::cli::session::on_disk;
 use crate::cli::verb::{ALL_BY_HAND, CorpusPath, ExitStatus, NoOptions, Report, Verb, VerbCall};
-use anyhow::Context as _;
 use corpusdb::Corpus;
 use corpusdb::epoch::{BuildJob, Explanation, Manifest, Planned, Verification};
 use corpusdb::pages::{self, PlanPage, corpus_title};
@@ -210,17 +209,12 @@ impl Verb for EpochVerifyArgs {
 
 /// The stored plan that the manifest in a directory names.
 fn plan_of_manifest(corpus: &Corpus, directory: &Path) -> anyhow::Result<Planned> {
-    let path = directory.join("manifest.json");
-    let text =
-        std::fs::read_to_string(&path).with_context(|| format!("reading {}", path.display()))?;
-    let manifest: serde_json::Value =
-        serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
-    let hash = manifest.get("plan").and_then(|hash| hash.as_str()).unwrap_or_default();
+    let hash = Manifest::read(directory).map_err(corpusdb::Error::from)?.plan;
     let info = corpus.info()?;
     let Some(epoch) = info.epochs.iter().find(|epoch| epoch.hash == hash) else {
         anyhow::bail!(
-            "{} names plan {hash}, which this corpus does not have; was it built from another corpus?",
-            path.display()
+            "{} was built from plan {hash}, which this corpus does not have; was it built from another corpus?",
+            directory.display()
         );
     };
     Ok(corpus.stored_plan(epoch.number)?)
