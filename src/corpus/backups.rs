@@ -2,7 +2,7 @@
 
 use super::machine;
 use super::remote_backups::RemoteBackups;
-use crate::model::{Context, Error};
+use crate::model::{Context, Error, ErrorKind, Hint};
 use crate::remote::{ObjectStores, RemoteError, is_remote, without_secrets};
 use crate::store::{
     BackupFolder, BackupPlace, BackupRecord, BackupReport, DropBackupReport, StoreError,
@@ -125,7 +125,14 @@ impl Backups {
             let why = "a corpus is written to disk: give a path".to_owned();
             return Err(RemoteError::Address { address: without_secrets(&given), why }.into());
         }
-        self.with(context, |place| backup::restore_backup(place, target, commit, context))
+        let restored =
+            self.with(context, |place| backup::restore_backup(place, target, commit, context));
+        restored.map_err(|error| match error.kind() {
+            ErrorKind::AlreadyExists => {
+                error.with_hint(Some(Hint::text("restore beside it, then exchange the two")))
+            }
+            _ => error,
+        })
     }
 
     /// Drops the backup of a commit, and the files that no other one has.

@@ -237,7 +237,9 @@ fn a_directory_for_backups_is_for_those_of_one_corpus_alone() {
     assert!(!Path::new(&directory).exists(), "what is no corpus makes no directory");
     create(&corpus, &directory);
     corpusdb(&["backup", "create", &other, &directory]).fails(&["backups of another corpus"]);
-    corpusdb(&["backup", "restore", &directory, &corpus]).fails(&["already exists"]);
+    corpusdb(&["backup", "restore", &directory, &corpus]).fails(&[
+        "already exists and is not an empty directory; restore beside it, then exchange the two",
+    ]);
     corpusdb(&["backup", "restore", &directory, &scratch.arg("taken")]).fails(&["already exists"]);
     corpusdb(&["backup", "restore", &directory, &scratch.arg("new"), "--id", "99"])
         .fails(&["no backup of commit 99; there is `1`"]);

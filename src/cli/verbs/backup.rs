@@ -225,6 +225,7 @@ impl Report for RestoredBackup {
             self.backup.commit,
             number(self.backup.documents)
         ));
+        out.line("it is a corpus of its own: give its backups a new directory");
     }
 }
 
