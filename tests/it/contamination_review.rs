@@ -186,6 +186,10 @@ fn what_names_no_pair_is_refused_and_nothing_is_stored() {
             r#"{"suite": "ours", "item": "rolls", "document": 7, "verdict": "accepted"}"#,
             "no document 7",
         ),
+        (
+            r#"{"suite": "ours", "item": "rolls", "document": "a", "verdict": "accepted"}"#,
+            r#"`document` is an id, got "a"; a key goes under `key`"#,
+        ),
     ] {
         // The line before it is not stored either.
         let good = r#"{"suite": "ours", "item": "rolls", "document": 0, "verdict": "accepted"}"#;

@@ -160,15 +160,14 @@ fn world(scratch: &Scratch) {
     file("terms.txt", "photosynthesis\nelectroencephalography\n");
     file("notes/one.txt", text);
     let item = |at: usize| match at {
-        17 => json!({"id": "gsm8k-test:17", "question": text, "answer": "5"}),
-        3 => json!({"id": "gsm8k-test:3", "question": other, "answer": "7"}),
+        17 => json!({"question": text, "answer": "5"}),
+        3 => json!({"question": other, "answer": "7"}),
         at => {
             json!({"question": format!("how many apples has the {at}th of the children in this small village"), "answer": "9"})
         }
     };
     file("gsm8k-test.jsonl", &(0..20).map(|at| format!("{}\n", item(at))).collect::<String>());
-    let judged =
-        json!({"suite": "gsm8k", "item": "gsm8k-test:17", "document": 42, "verdict": "accepted"});
+    let judged = json!({"suite": "gsm8k", "item": "gsm8k-test.jsonl:17", "document": 42, "verdict": "accepted"});
     file("judged.jsonl", &format!("{judged}\n"));
     let chat = json!({"messages": [{"role": "user", "content": "Hello there, how are you today?"},
         {"role": "assistant", "content": text}]});

@@ -94,8 +94,8 @@ impl Verb for ContaminationReviewArgs {
     const EXAMPLES: &[&str] = &[
         "corpusdb contamination review crawl gsm8k",
         "corpusdb contamination review crawl --sample 1 --limit 50 --html review.html",
-        "corpusdb contamination review crawl --reject gsm8k:gsm8k-test:17=42",
-        "corpusdb contamination review crawl --accept gsm8k:gsm8k-test:3=page-8",
+        "corpusdb contamination review crawl --reject gsm8k:gsm8k-test.jsonl:17=42",
+        "corpusdb contamination review crawl --accept gsm8k:gsm8k-test.jsonl:3=page-8",
         "corpusdb contamination review crawl --json > pairs.jsonl",
         "corpusdb contamination review crawl --verdicts judged.jsonl",
     ];
@@ -229,7 +229,7 @@ fn parse_judgement(
         });
     }
     anyhow::bail!(
-        "`{pair}` names no item of suite `{suite}` before an `=` (`corpusdb contamination show` lists their ids)"
+        "`{pair}` names no item of suite `{suite}` before an `=`, such as `gsm8k-test.jsonl:0` (`corpusdb contamination show` lists their ids)"
     )
 }
 

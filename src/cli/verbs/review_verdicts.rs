@@ -7,6 +7,7 @@ use corpusdb::show::number;
 use corpusdb::text_file::without_byte_order_mark;
 use corpusdb::{Corpus, CorpusWriter, DocId};
 use serde::Deserialize;
+use serde_json::Value;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
@@ -18,7 +19,7 @@ const CHUNK: usize = 1 << 12;
 struct VerdictLine {
     suite: String,
     item: String,
-    document: Option<u64>,
+    document: Option<Value>,
     key: Option<String>,
     verdict: Option<String>,
 }
@@ -91,7 +92,10 @@ fn judgement(line: &str, corpus: &Corpus) -> anyhow::Result<Option<Judgement>> {
         },
     };
     let document = match (document, key) {
-        (Some(document), _) => DocId(document),
+        (Some(document), _) => match document.as_u64() {
+            Some(id) => DocId(id),
+            None => anyhow::bail!("`document` is an id, got {document}; a key goes under `key`"),
+        },
         (None, Some(key)) => match corpus.find_key(&key)?.last() {
             Some(document) => *document,
             None => anyhow::bail!("no document has the key {key}"),
