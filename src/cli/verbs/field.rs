@@ -421,6 +421,7 @@ impl ListRow for FieldSummary {
         let row = |field: &Self| {
             let kind = match field.state {
                 "declared" => field.kind.to_owned(),
+                "fed" => format!("{}, computed at ingest", field.kind),
                 state => format!("{} ({state})", field.kind),
             };
             let from = match &field.expression {

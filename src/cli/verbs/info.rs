@@ -111,7 +111,7 @@ fn print_disk(info: &Info, out: &mut Output) {
     if disk > 0 {
         let per_document = disk / info.documents.max(1);
         out.line(format!(
-            "on disk: {}, {} bytes a document: {}",
+            "tables on disk: {}, {} bytes a document: {}",
             size(disk),
             number(per_document),
             each.join(", ")

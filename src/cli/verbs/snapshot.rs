@@ -14,6 +14,9 @@ use std::collections::BTreeMap;
 use std::io::{BufWriter, Write};
 
 /// Create a snapshot of the last commit.
+///
+/// A snapshot has every document that the corpus keeps. To name a selection of them, store it as a field with
+/// `field compute`, and use the field as the condition on the snapshot.
 #[derive(clap::Args)]
 pub(super) struct SnapshotCreateArgs {
     /// The name.
