@@ -60,7 +60,7 @@ def checked_state(state: object, plan: str) -> tuple[int, int]:
         raise WrongState(f"this release reads states of version {_VERSION}, got version {state['version']!r}")
     if state["plan"] != plan:
         raise WrongState(
-            f"the state belongs to plan {state['plan']!r:.18}, but this loader reads plan {plan[:16]}: "
+            f"the state belongs to plan {state['plan']!s:.16}, but this loader reads plan {plan[:16]}: "
             "make the loader from the plan of the state; to continue with new data, extend that plan"
         )
     for key in ("epoch", "next_batch"):
@@ -360,6 +360,9 @@ class Loader:
 
 def as_torch(arrays: Mapping[str, Any]) -> dict[str, Any]:
     """The arrays as torch tensors over the same memory. Numbers stay numbers."""
-    import torch
+    try:
+        import torch
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{error}; `as_=\"numpy\"` needs no torch", name=error.name) from error
 
     return {name: value if isinstance(value, int) else torch.from_numpy(value) for name, value in arrays.items()}

@@ -294,9 +294,9 @@ def test_len_is_that_of_a_rank(plans: dict[str, Plan]) -> None:
 
 def test_other_states_are_refused(plans: dict[str, Plan]) -> None:
     loader = numpy_loader(plans["packed"])
-    good = loader.state_dict()
+    good, other = loader.state_dict(), plans["cut"]
     for bad, words in [
-        (plans["cut"].loader(rank=0, world=1).state_dict(), "to plan"),
+        (other.loader(rank=0, world=1).state_dict(), f"to plan {other.hash[:16]}, but this loader reads plan"),
         ({**good, "version": 2}, "version"),
         ({**good, "version": True}, "version"),
         ({**good, "epoch": -1}, "epoch"),
@@ -313,6 +313,16 @@ def test_other_states_are_refused(plans: dict[str, Plan]) -> None:
     loader.load_state_dict({**good, "next_batch": 10**6})
     with pytest.raises(errors.WrongState, match="out of range: epoch 0 has"):
         next(loader)
+
+
+def test_without_torch_the_loader_says_what_needs_none(plans: dict[str, Plan], monkeypatch: pytest.MonkeyPatch) -> None:
+    # An import of what is None there fails as of a package that is not installed.
+    monkeypatch.setitem(sys.modules, "torch", None)
+    loader = plans["packed"].loader(rank=0, world=1)
+    with pytest.raises(ModuleNotFoundError, match='as_="numpy"` needs no torch') as raised:
+        next(loader)
+    assert raised.value.name == "torch"
+    assert next(numpy_loader(plans["packed"])).number == 0
 
 
 # ---- processes, threads, signals ----
