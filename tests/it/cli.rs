@@ -125,7 +125,7 @@ fn exit_codes_say_how_it_went() {
         &["info", corpus, "--threads", "0"],
         &["similar", corpus, "--text", "--all"],
         &["export", corpus, "--to", "-", "--format", "text", "--separator", "--force"],
-        &["count", corpus, "--where", "--json"],
+        &["count", corpus, "--where", "--snapshot"],
     ] {
         let ran = corpusdb(arguments);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(2), ""), "{ran}");
