@@ -258,7 +258,7 @@ def test_what_changed_between_snapshots_is_told_and_listed(filled: corpusdb.Writ
                        (lambda: filled.count(snapshot="never"), "there are `after`, `before`")]:
         with pytest.raises(corpusdb.NotFound, match=words):
             ask()
-    with pytest.raises(corpusdb.BadQuery, match="from `before` to `after`"):
+    with pytest.raises(corpusdb.BadQuery, match="`before` and then `after`"):
         filled.snapshots.diff("after", "before")
     with pytest.raises(corpusdb.BadQuery, match="cannot group by `key`"):
         filled.snapshots.diff("before", by="key")

@@ -161,7 +161,7 @@ def test_masks_of_chats_are_kept_and_cannot_be_lost(tmp_path: Path) -> None:
 
 def test_what_is_asked_wrongly_is_named(packed: Plan) -> None:
     for options, words in [
-        ({"views": ["labls"]}, "no view `labls`; there is attention_mask"),
+        ({"views": ["labls"]}, "no view `labls`; there are attention_mask"),
         ({"views": "labels"}, "list of names"),
         ({"as_": "jax"}, "as_ must be"),
         ({"layout": "ragged"}, "layout must be"),

@@ -117,7 +117,7 @@ def test_a_table_is_of_the_commit_that_it_was_asked_of(w: corpusdb.Writer) -> No
     for table in (count, ids):
         with pytest.raises(corpusdb.Stale, match=r"this table belongs to commit \d+, but the corpus is at commit \d+"):
             table.arrow()
-        assert "of commit" in repr(table) and "of commit" in table._repr_html_()
+        assert "to commit" in repr(table) and "to commit" in table._repr_html_()
     assert w.sql("SELECT count(*) FROM documents").fetchall() == [(4,)]
 
 
