@@ -484,7 +484,8 @@ fn what_cannot_be_looked_for_says_why() {
     corpusdb(&["similar", corpus, "5", "--text", "x"]).fails(&["cannot be used with"]);
     corpusdb(&["similar", corpus, "--file", "/nowhere"]).fails(&["/nowhere"]);
     let file = place.scratch.write("pages.gz", [0x1f, 0x8b, 8, 0, 0xff]);
-    corpusdb(&["similar", corpus, "--file", &file]).fails(&["not UTF-8", "unpacked"]);
+    corpusdb(&["similar", corpus, "--file", &file])
+        .fails(&["not UTF-8", "unpack a compressed file"]);
 
     let none = place.scratch.arg("none");
     init(&none, &["--mode", "none"]);
@@ -631,7 +632,7 @@ fn settings_that_do_not_go_together_make_nothing() {
     init(&["--bands", "300", "--rows", "1"]).fails(&["1 to 256"]);
     init(&["--threshold", "80"]).fails(&["80", "write 0.8"]);
     init(&["--shingle", "0"]).fails(&["0-token shingles", "1 to 64"]);
-    init(&["--hashes", "128"]).fails(&["profile web has 256 hashes", "--profile bigcode"]);
+    init(&["--hashes", "128"]).fails(&["profile web always has 256 hashes", "--profile bigcode"]);
     init(&["--profile", "c4"]).fails(&["c4", "slimpajama"]);
     assert!(!scratch.path("fresh").exists(), "nothing is made of a wrong setting");
     let noted = init(&["--mode", "exact", "--threshold", "0.9"]).good();
