@@ -68,15 +68,11 @@ fn every_option_that_the_library_names_is_one_and_each_face_spells_it() {
         // `files` is of the library and Python alone: who runs the command may read its files.
         for (name, value) in options(&line).into_iter().filter(|(name, _)| *name != "files") {
             count += 1;
-            let flag = format!("--{}", name.replace('_', "-"));
-            let no_flag = format!("--no-{}", name.replace('_', "-"));
-            if !reference.contains(&flag) && !reference.contains(&no_flag) {
-                faults.push(format!("{file}:{number}: `{name}=` is no option"));
-                continue;
-            }
             let text = format!("give `{name}={value}` here");
             let command = spell_message(&text, Face::Command);
-            if !command.contains(" --") || command.contains('`') {
+            let flag = command.split(" --").nth(1).and_then(|rest| rest.split(' ').next());
+            let is_flag = flag.is_some_and(|flag| reference.contains(&format!("--{flag}")));
+            if !is_flag || command.contains('`') {
                 faults.push(format!("{file}:{number}: the command says {command}"));
             }
             let python = spell_message(&text, Face::Python);
@@ -173,9 +169,9 @@ fn typed_amiss_the_name_that_was_meant_is_told() {
         "--partition-by",
         "sorce",
     ];
-    corpusdb(&parted).fails(&["cannot part an export by `sorce`", "did you mean `source`?"]);
+    corpusdb(&parted).fails(&["cannot partition an export by `sorce`", "did you mean `source`?"]);
     let by = ["duplicates", &corpus, "--matrix", "--by", "sorce"];
-    corpusdb(&by).fails(&["cannot count by `sorce`", "did you mean `source`?"]);
+    corpusdb(&by).fails(&["cannot group by `sorce`", "did you mean `source`?"]);
     for (recipe, what, name) in [
         ("[pack]\nlenght = 4", "", "length"),
         ("[pack]\nkind = \"conact\"\nlength = 4", "", "concat"),
@@ -232,7 +228,7 @@ fn of_a_name_like_none_it_is_told_which_there_are() {
     }
     // Of many names ten are told.
     let many = corpusdb(&["sql", &corpus, "SELECT xyzzy FROM documents"]).fails(&[" more (a name"]);
-    assert!(many.stderr.lines().all(|line| line.len() < 300), "{}", many.stderr);
+    assert!(many.stderr.lines().all(|line| line.len() < 400), "{}", many.stderr);
     let empty = scratch.arg("empty");
     init(&empty, &[]);
     corpusdb(&["tokenizer", "show", &empty, "xyz"]).fails(&["there is none", "tokenizer add"]);
