@@ -236,7 +236,8 @@ fn duplicates_name_what_shows_the_nearest_and_mark_only_what_differs() {
     ingest(&corpus, &[&file], &["--source", "web"]);
     let lone = corpusdb(&["duplicates", &corpus, "2"]).good();
     says(&lone, &["it has no duplicates", "(`corpusdb similar CORPUS 2` shows the nearest)"]);
-    corpusdb(&["similar", &corpus, "2"]).good();
+    let near = corpusdb(&["similar", &corpus, "2"]);
+    assert_eq!(near.code, Some(1), "{near}");
     let close = corpusdb(&["duplicates", &corpus, "1", "--diff"]).good();
     says(&close, &["{+more+}"]);
     assert!(!close.stdout.contains("{++}"), "{close}");
