@@ -5,7 +5,7 @@ use super::verb::VerbCall;
 use anyhow::{bail, ensure};
 use corpusdb::query::{QueryError, Selection};
 use corpusdb::show::number;
-use corpusdb::{Corpus, DocId, Error};
+use corpusdb::{Corpus, DocId, Error, Hint};
 use roaring::RoaringTreemap;
 
 /// Documents of a request: by ids and keys, or by a condition.
@@ -49,8 +49,10 @@ impl DocumentArgs {
 
 /// How a user names a document.
 pub(super) enum DocumentName<'a> {
-    /// By its number: `id:5`, or digits alone.
+    /// By its id: `id:5`.
     Id(u64),
+    /// By its id: `5`, which could be a key as well.
+    Digits(u64),
     /// By its key: `key:5`, or what is no number.
     Key(&'a str),
 }
@@ -58,28 +60,18 @@ pub(super) enum DocumentName<'a> {
 impl<'a> DocumentName<'a> {
     /// What a text names.
     pub(super) fn of(text: &'a str) -> Self {
-        let number = text.strip_prefix("id:").unwrap_or(text).parse();
-        match (number, text.strip_prefix("key:")) {
-            (Ok(id), _) => Self::Id(id),
-            (_, Some(key)) => Self::Key(key),
-            _ => Self::Key(text),
+        if let Some(id) = text.strip_prefix("id:").and_then(id_of) {
+            return Self::Id(id);
         }
+        id_of(text).map_or(Self::Key(text.strip_prefix("key:").unwrap_or(text)), Self::Digits)
     }
 
-    /// As [`of`](Self::of), for what cannot be taken back: refuses a text that is also the key of a document as it stands.
+    /// As [`of`](Self::of), for what cannot be taken back: refuses digits that are also the key of a document.
     pub(super) fn unambiguous(corpus: &Corpus, text: &'a str) -> anyhow::Result<Self> {
         let name = Self::of(text);
-        let literal = match name {
-            Self::Key(key) => key == text,
-            Self::Id(_) => false,
-        };
-        if !literal && !corpus.find_key(text)?.is_empty() {
-            let other = match name {
-                Self::Id(id) => format!("`id:{id}`"),
-                Self::Key(_) => format!("`{text}` without `key:`"),
-            };
+        if matches!(name, Self::Digits(_)) && !corpus.find_key(text)?.is_empty() {
             bail!(
-                "nothing was changed: `{text}` is also the key of a document: write {other} or `key:{text}`"
+                "nothing was changed: `{text}` is also the key of a document: write `id:{text}` or `key:{text}`"
             );
         }
         Ok(name)
@@ -95,12 +87,15 @@ impl<'a> DocumentName<'a> {
         note: &dyn Fn(&str),
     ) -> anyhow::Result<Vec<DocId>> {
         match *self {
-            Self::Id(id) => {
+            Self::Id(id) | Self::Digits(id) => {
                 let (document, documents) = (DocId(id), corpus.view().documents());
-                if id >= documents {
-                    return Err(Error::from(QueryError::NoDocument { document, documents }).into());
+                if id < documents {
+                    return Ok(vec![document]);
                 }
-                Ok(vec![document])
+                let error = Error::from(QueryError::NoDocument { document, documents });
+                let way_out = format!("a key made of digits is written `key:{document}`");
+                let way_out = matches!(self, Self::Digits(_)).then(|| Hint::text(way_out));
+                Err(error.with_hint(way_out).into())
             }
             Self::Key(key) => {
                 let found = corpus.find_key(key)?;
@@ -111,6 +106,12 @@ impl<'a> DocumentName<'a> {
             }
         }
     }
+}
+
+/// The id that a text is, as ids are shown: a key may look like a number otherwise (`007`, `+5`).
+fn id_of(text: &str) -> Option<u64> {
+    let id = text.parse::<u64>().ok()?;
+    (id.to_string() == text).then_some(id)
 }
 
 /// The documents of an id or key; none, and a note, when none has the key.

@@ -103,7 +103,7 @@ pub fn matches(command: Command, given: &Map<String, Value>) -> anyhow::Result<A
             }
             continue;
         }
-        for (path, value) in values(key, value, arg, kind) {
+        for (path, value) in values(key, value, arg, kind)? {
             let text = text(&path, &value, kind)?;
             match (arg.get_long(), arg.get_short()) {
                 (Some(long), _) => flags.push(format!("--{long}={text}")),
@@ -120,24 +120,45 @@ pub fn matches(command: Command, given: &Map<String, Value>) -> anyhow::Result<A
 }
 
 /// The single values of a keyword, each with the path to it.
-fn values(key: &str, value: &Value, arg: &Arg, kind: ValueKind) -> Vec<(String, Value)> {
-    match (value, kind) {
+///
+/// # Errors
+/// Which name of a mapping would be read as another one.
+fn values(
+    key: &str,
+    value: &Value,
+    arg: &Arg,
+    kind: ValueKind,
+) -> anyhow::Result<Vec<(String, Value)>> {
+    Ok(match (value, kind) {
         (Value::Array(values), _) if is_list(arg) => {
             let path = |(at, one): (usize, &Value)| (format!("{key}[{at}]"), one.clone());
             values.iter().enumerate().map(path).collect()
         }
         (Value::Object(members), ValueKind::Pair(sign)) => {
-            let pair = |(name, value): (&String, &Value)| {
+            let made = arg.get_value_parser().type_id();
+            let is_json = made == TypeId::of::<(String, Value)>();
+            // Their parsers split at the last sign.
+            let is_free = made == TypeId::of::<(String, u32)>()
+                || made == TypeId::of::<(String, f64)>()
+                || made == TypeId::of::<NamedKind>();
+            let mut pairs = Vec::new();
+            for (name, value) in members {
+                let path = format!("{key}[{name:?}]");
+                anyhow::ensure!(
+                    is_free || !name.contains(sign),
+                    "{path}: a name cannot have `{sign}` in it"
+                );
                 let value = match value {
-                    Value::String(text) => text.clone(),
+                    Value::Null if !is_json => continue,
+                    Value::String(text) if !is_json => text.clone(),
                     other => other.to_string(),
                 };
-                (format!("{key}[{name:?}]"), Value::String(format!("{name}{sign}{value}")))
-            };
-            members.iter().map(pair).collect()
+                pairs.push((path, Value::String(format!("{name}{sign}{value}"))));
+            }
+            pairs
         }
         (one, _) => vec![(key.to_owned(), one.clone())],
-    }
+    })
 }
 
 fn text(path: &str, value: &Value, kind: ValueKind) -> anyhow::Result<String> {

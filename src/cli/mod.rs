@@ -103,7 +103,8 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
         output::talk_json();
     }
     let command = command_of(arguments);
-    let matches = match command.try_get_matches_from(session::escape_names(arguments)) {
+    let words = escape_names(arguments, &command);
+    let matches = match command.try_get_matches_from(words) {
         Ok(matches) => matches,
         Err(error) if error.use_stderr() => return refused(&with_way_out(error, arguments)),
         Err(help) => {
@@ -126,6 +127,43 @@ pub fn main_from(arguments: &[OsString], program: Vec<OsString>) -> u8 {
             2
         }
     }
+}
+
+/// Words that name what an input without keys gave, `-:0@5` of standard input, with a mark before them: they are not
+/// flags. A value of an option stays as it is, and so does what stands behind `--`.
+fn escape_names(arguments: &[OsString], command: &Command) -> Vec<OsString> {
+    let is_name = |word: &OsString| word.to_str().is_some_and(|word| word.starts_with("-:"));
+    if !arguments.iter().any(is_name) {
+        return arguments.to_vec();
+    }
+    let mut options: Vec<&clap::Arg> = command.get_arguments().collect();
+    let mut verb = command;
+    let mut takes_value = false;
+    let mut words = Vec::with_capacity(arguments.len());
+    for word in arguments {
+        let text = word.to_str().unwrap_or_default();
+        if text == "--" {
+            break;
+        }
+        if let Some(deeper) = verb.find_subcommand(text).filter(|_| !takes_value) {
+            verb = deeper;
+            options.extend(verb.get_arguments());
+        }
+        words.push(match is_name(word) && !takes_value {
+            true => OsString::from(format!("{}{text}", session::ESCAPE)),
+            false => word.clone(),
+        });
+        let is_it = |option: &&&clap::Arg| {
+            let long = text.strip_prefix("--");
+            let short = text.strip_prefix('-').and_then(|text| text.parse().ok());
+            (long.is_some() && option.get_long() == long)
+                || (short.is_some() && option.get_short() == short)
+        };
+        let option = options.iter().find(is_it).filter(|_| !takes_value);
+        takes_value = option.is_some_and(|option| option.get_action().takes_values());
+    }
+    words.extend(arguments.iter().skip(words.len()).cloned());
+    words
 }
 
 /// What is wrong where a flag stands in the place of a value. Options that take text or SQL take values that begin with a
@@ -358,7 +396,9 @@ fn with_way_out(mut error: clap::Error, arguments: &[OsString]) -> clap::Error {
 fn refused(error: &clap::Error) -> u8 {
     if output::is_json() {
         let text = error.render().to_string();
-        let text = text.trim().strip_prefix("error: ").unwrap_or(&text).trim();
+        // What comes behind an empty line is how the verb is used.
+        let text = text.split("\n\n").next().unwrap_or_default();
+        let text = text.trim().strip_prefix("error: ").unwrap_or(text).trim();
         output::error(&[text.to_owned()], 2);
     } else {
         let _ = error.print();

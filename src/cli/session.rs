@@ -210,16 +210,7 @@ fn memory(text: &str) -> Result<u64, String> {
 }
 
 /// Stands before a word that is not a flag, though it begins with a hyphen.
-const ESCAPE: char = '\u{2}';
-
-/// Words that name what an input without keys gave, `-:0@5` of standard input, and are not flags.
-pub(super) fn escape_names(arguments: &[OsString]) -> Vec<OsString> {
-    let escaped = |word: &OsString| match word.to_str() {
-        Some(text) if text.starts_with("-:") => OsString::from(format!("{ESCAPE}{text}")),
-        _ => word.clone(),
-    };
-    arguments.iter().map(escaped).collect()
-}
+pub(super) const ESCAPE: char = '\u{2}';
 
 /// The id or key of a document, as it was typed.
 pub(super) fn parse_document(text: &str) -> Result<String, std::convert::Infallible> {

@@ -206,14 +206,12 @@ fn flags_as_keywords(text: &str) -> String {
             None => {
                 let taken = from.len() - behind.len();
                 out.push_str(from.get(..taken).unwrap_or_default());
+                rest = behind;
             }
             Some((id, takes_value)) => {
-                out.push_str(&format!("{id}={}", value(behind, *takes_value)))
+                out.push_str(&format!("{id}={}", value(behind, *takes_value)));
+                rest = if *takes_value { behind_value(behind) } else { behind };
             }
-        }
-        rest = behind;
-        if let Some((_, true)) = option {
-            rest = behind_value(behind);
         }
     }
     out + rest

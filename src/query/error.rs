@@ -241,9 +241,6 @@ impl QueryError {
                 ))
             }
             Self::NoGroups { name, known } => Some(Hint::text(way_out(name, known))),
-            Self::NoDocument { document, .. } => {
-                Some(Hint::text(format!("a key made of digits is written `key:{document}`")))
-            }
             Self::SameNames { .. } => Some(Hint::text("rename one with AS")),
             Self::NotLooked => {
                 let text = "create a corpus in mode witness and ingest into it";

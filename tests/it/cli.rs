@@ -2,7 +2,7 @@
 
 use crate::schema::assert_fits;
 use crate::support::{
-    Scratch, command, corpusdb, crawl, ingest, init, interrupt, lines, repository,
+    Scratch, command, corpusdb, corpusdb_reading, crawl, ingest, init, interrupt, lines, repository,
 };
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -171,9 +171,28 @@ fn digits_name_an_id_and_key_digits_a_key() {
     for verb in ["remove", "purge", "restore"] {
         let run = |name: &str| corpusdb(&[verb, &corpus, name, "--dry-run", "--json"]);
         run("1").fails(&["nothing was changed", "`1` is also the key", "`id:1` or `key:1`"]);
-        run("id:0").fails(&["`id:0` is also the key", "`key:id:0`"]);
-        run("key:1").good();
+        // A prefix says it, whatever keys there are.
+        for name in ["id:0", "id:1", "key:1", "key:id:0"] {
+            run(name).good();
+        }
+        for key in ["007", "+1", "key:id:01", "id:+1"] {
+            run(key).fails(&["no document", key.trim_start_matches("key:")]);
+        }
     }
+}
+
+#[test]
+fn a_value_that_begins_as_a_name_of_input_stays_as_it_was_typed() {
+    let scratch = Scratch::new();
+    let corpus = scratch.arg("corpus");
+    corpusdb(&["init", &corpus]).good();
+    let line = b"{\"text\": \"one text of standard input\"}\n";
+    corpusdb_reading(&["ingest", &corpus, "-", "--source", "web"], line).good();
+    corpusdb(&["show", &corpus, "-:0@0"]).good();
+    corpusdb(&["show", &corpus, "--", "-:0@0"]).good();
+    corpusdb(&["remove", &corpus, "--reason", "-: spam", "-:0@0"]).good();
+    let reasons = corpusdb(&["sql", &corpus, "SELECT reason FROM removals", "--json"]).good();
+    assert!(reasons.stdout.contains("\"-: spam\""), "{}", reasons.stdout);
 }
 
 #[test]

@@ -1,17 +1,19 @@
 //! `corpusdb contamination`: suites of evaluation items, and what of them is in a corpus.
 
 use super::contamination_evidence::{ShownEvidence, print_table};
-use crate::cli::find;
+use crate::cli::find::DocumentName;
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;
 use crate::cli::verb::{ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall};
 use corpusdb::contamination::{Rule, SuiteFields};
 use corpusdb::curate::SuiteReport;
 use corpusdb::ingest::ReadOptions;
+use corpusdb::near_names::UnknownName;
 use corpusdb::pages::precision_sentence;
 use corpusdb::query::{CheckedText, SuiteContamination, SuiteSummary};
 use corpusdb::show::number;
-use corpusdb::{Corpus, CorpusWriter};
+use corpusdb::store::StoreError;
+use corpusdb::{Corpus, CorpusWriter, Error};
 use serde::Serialize;
 use std::io::{self, Write};
 
@@ -299,13 +301,18 @@ impl Verb for ContaminationShowArgs {
 
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<EvidenceAnswer> {
         let Self { what, limit, rule } = self;
-        let evidence = if corpus.suites()?.iter().any(|suite| suite.suite == what) {
+        let (name, suites) = (DocumentName::of(&what), corpus.suites()?);
+        let is_suite = suites.iter().any(|suite| suite.suite == what);
+        let evidence = if is_suite && !matches!(name, DocumentName::Id(_)) {
             corpus.suite_evidence(&what, &rule, limit)?
         } else {
-            let documents = find::documents(corpus, Some(&what), None, call.note)?;
             // A key that was given again: the newest document has it now.
-            let Some(document) = documents.last() else { return Ok(EvidenceAnswer(Vec::new())) };
-            corpus.document_evidence(*document, &rule)?
+            let Some(document) = name.documents(corpus, &|_| {})?.pop() else {
+                let known = suites.into_iter().map(|suite| suite.suite);
+                let unknown = UnknownName::new("suite or document", &what, known);
+                return Err(Error::from(StoreError::Unknown(unknown)).into());
+            };
+            corpus.document_evidence(document, &rule)?
         };
         if evidence.is_empty() {
             call.note(&format!("no evidence of a suite was found in {what}"));

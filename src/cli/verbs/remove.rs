@@ -25,7 +25,7 @@ pub struct RemovalArgs {
     #[arg(long, conflicts_with = "block")]
     no_block: bool,
     /// The reason, stored with the commit, and shown in the table removals of `sql` and in certificates.
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
     reason: Option<String>,
 }
 
