@@ -8,6 +8,7 @@ from typing import Unpack
 
 from corpusdb import _native
 from corpusdb._call import call, expand_keywords, keyword_json
+from corpusdb._document import document_id
 from corpusdb._native import one_line
 from corpusdb._options import (
     ContaminationAddOptions,
@@ -56,7 +57,7 @@ class Contamination:
     @expand_keywords(ContaminationShowOptions)
     def show(self, what: str | int, **options: Unpack[ContaminationShowOptions]) -> list[Evidence]:
         """The evidence of a suite (by name) or a document (by id), worst first, with the matching parts of the text."""
-        named = what if isinstance(what, str) else f"id:{what}"
+        named = what if isinstance(what, str) else f"id:{document_id(what)}"
         return Evidence.each(call("contamination show", self._handle, what=named, **options))
 
     @expand_keywords(ContaminationReviewOptions)

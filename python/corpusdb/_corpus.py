@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import operator
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, Unpack
 from corpusdb import _html, _native
 from corpusdb._call import call, expand_keywords
 from corpusdb._contamination import Contamination
-from corpusdb._document import Document
+from corpusdb._document import Document, document_id
 from corpusdb._duplicates import Duplicates
 from corpusdb._export import Exporting
 from corpusdb._fields import Fields
@@ -165,7 +164,7 @@ class Corpus(Planning, Exporting):
 
     def document(self, document: int) -> Document:
         """The document with an id, with all that is stored about it."""
-        (shown,) = _native.show(self._handle, [_id(document)])
+        (shown,) = _native.show(self._handle, [document_id(document)])
         return Document.from_json(shown)
 
     def documents(self, where: str | None = None, parameters: Parameters = None) -> Iterator[Document]:
@@ -203,7 +202,10 @@ class Corpus(Planning, Exporting):
     def __contains__(self, key: object) -> bool:
         if isinstance(key, str):
             return bool(self.find_key(key))
-        return isinstance(key, int) and 0 <= key < self._handle.counts()[1]
+        try:
+            return 0 <= document_id(key) < self._handle.counts()[1]
+        except (TypeError, NotFound):
+            return False
 
     def __len__(self) -> int:
         """The number of kept documents, as iterating gives them. `count()` counts all stored ones, kept or not."""
@@ -214,11 +216,11 @@ class Corpus(Planning, Exporting):
 
     def tokens(self, document: int, tokenizer: str | None = None) -> NDArray[np.uint32]:
         """The stored token ids of a document, from the named tokenizer or the first one."""
-        return _native.tokens(self._handle, _id(document), tokenizer)
+        return _native.tokens(self._handle, document_id(document), tokenizer)
 
     def shown_tokens(self, document: int, tokenizer: str | None = None) -> list[dict[str, Any]]:
         """The tokens of a document: `id`, `text`, `trained` (whether it counts in the loss) and its `weight` there."""
-        shown: list[dict[str, Any]] = json.loads(_native.shown_tokens(self._handle, _id(document), tokenizer))["tokens"]
+        shown: list[dict[str, Any]] = json.loads(_native.shown_tokens(self._handle, document_id(document), tokenizer))["tokens"]
         return shown
 
     def info(self) -> Info:
@@ -256,7 +258,7 @@ class Corpus(Planning, Exporting):
 
     def duplicates(self, document: int | None = None, *, source: str | None = None) -> Duplicates:
         """Removed duplicates with their witnesses: all, those of one document, or those removed from a source."""
-        return Duplicates(self, _native.duplicates(self._handle, None if document is None else _id(document), source))
+        return Duplicates(self, _native.duplicates(self._handle, None if document is None else document_id(document), source))
 
     def duplicates_summary(
         self, *, largest: int = 10, source: str | None = None, by: str | Sequence[str] | None = None
@@ -284,20 +286,20 @@ class Corpus(Planning, Exporting):
     def document_duplicates(self, document: int, *, limit: int = 20, diff: bool = False) -> DocumentDuplicates:
         """A document and its duplicates: its witness or the documents it removed, shared bands, and its cluster."""
         return DocumentDuplicates.from_json(
-            call("duplicates", self._handle, document=f"id:{_id(document)}", limit=limit, diff=diff)
+            call("duplicates", self._handle, document=f"id:{document_id(document)}", limit=limit, diff=diff)
         )
 
     @expand_keywords(SimilarOptions)
     def similar(self, to: str | int, k: int = 10, **options: Unpack[SimilarOptions]) -> SimilarReport:
         """The stored documents most similar to a text, or to the document with an id. Nothing is ingested."""
-        text, document = (to, None) if isinstance(to, str) else (None, f"id:{_id(to)}")
+        text, document = (to, None) if isinstance(to, str) else (None, f"id:{document_id(to)}")
         return SimilarReport.from_json(
             call("similar", self._handle, text=text, document=document, k=k, **options)
         )
 
     def diff(self, a: int, b: int) -> list[tuple[str, str]]:
         """Compares two texts word by word: parts that are `same`, `removed` (only in the first) or `added`."""
-        return [(part["part"], part["text"]) for part in json.loads(_native.diff(self._handle, _id(a), _id(b)))]
+        return [(part["part"], part["text"]) for part in json.loads(_native.diff(self._handle, document_id(a), document_id(b)))]
 
     @expand_keywords(DedupExplainOptions)
     def explain_dedup(self, **options: Unpack[DedupExplainOptions]) -> DedupExplanation:
@@ -394,19 +396,7 @@ class Corpus(Planning, Exporting):
         rows: list[list[str | int]] = [[source.name, *row] for source, row in zip(info.sources, counts, strict=True)]
         rows.append(["total", *map(sum, zip(*counts, strict=True))])
         head = f"<b>{_html.line(self._path)}</b>: {self._counts()}<br><small>{_html.line(info.policy)}</small>"
-        return _html.paragraph(head) + _html.table(names, rows, names=1, thousands=True)
-
-
-def _id(document: int) -> int:
-    """The id as a number; raises for anything else."""
-    try:
-        number = operator.index(document)
-    except TypeError:
-        key = f", not a key: corpus[{document!r}] finds a document by its key" if isinstance(document, str) else ""
-        raise TypeError(f"document: expected an id (a number){key}, got {type(document).__name__}") from None
-    if number < 0:
-        raise NotFound(f"document id {number} is out of range: ids start at 0")
-    return number
+        return _html.paragraph(head) + (_html.table(names, rows, names=1, thousands=True) if counts else "")
 
 
 def _shard_paths(shards: Sequence[str | os.PathLike[str]]) -> tuple[str, ...]:

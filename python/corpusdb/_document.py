@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from corpusdb import _html
 from corpusdb._native import one_line
+from corpusdb.errors import NotFound
 from corpusdb.reports import Shown
 
-__all__ = ["Document"]
+__all__ = ["Document", "document_id"]
+
+
+def document_id(document: object) -> int:
+    """The id as a number; raises for anything else."""
+    try:
+        if isinstance(document, bool):
+            raise TypeError
+        number = operator.index(document)  # type: ignore[arg-type]
+    except TypeError:
+        key = f", not a key: corpus[{document!r}] finds a document by its key" if isinstance(document, str) else ""
+        raise TypeError(f"document: expected an id (a number){key}, got {type(document).__name__}") from None
+    if number < 0:
+        raise NotFound(f"document id {number} is out of range: ids start at 0")
+    return number
 
 
 class Document(Shown, Mapping[str, Any]):

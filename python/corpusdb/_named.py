@@ -39,6 +39,10 @@ class Named(Generic[Thing]):
     def __len__(self) -> int:
         return len(self.list())
 
+    def __contains__(self, name: object) -> bool:
+        """Whether one has the name."""
+        return any(name in (thing.name, thing) for thing in self.list())
+
     def __getitem__(self, name: str) -> Thing:
         things = self.list()
         for thing in things:

@@ -92,6 +92,10 @@ class Handle:
         threads: int | None = None,
         shards: Sequence[str] = ...,
     ) -> Handle: ...
+    @staticmethod
+    def check_options(*, memory: int | str | None = None, threads: int | None = None) -> None:
+        """Raises an error for options that no corpus can be opened with."""
+
     @property
     def is_closed(self) -> bool:
         """Whether it was closed."""

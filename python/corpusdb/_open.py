@@ -39,6 +39,8 @@ def create(
     that cannot be combined, `corpusdb.BadName`.
     """
     _native.refuse_forked()
+    # Nothing is made when it could not be opened then.
+    _native.Handle.check_options(memory=memory, threads=threads)
     call("init", corpus=path, fields={name: kind_name(kind) for name, kind in (fields or {}).items()}, **options)
     return Corpus(path, memory=memory, threads=threads)
 

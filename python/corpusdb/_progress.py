@@ -46,6 +46,8 @@ def listening(progress: ProgressOption) -> Iterator[_Listener]:
     tell: Callable[[Progress], object] | None = None
     if callable(progress):
         tell = progress
+    elif progress is not None and not isinstance(progress, bool):
+        raise TypeError(f"progress: expected True, False, None or a function, got {type(progress).__name__}")
     elif progress is not False:
         drawing = _bar(always=progress is True)
         tell = None if drawing is None else drawing.draw

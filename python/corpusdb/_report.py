@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, ge
 from corpusdb import _html
 from corpusdb._native import one_line
 
-__all__ = ["Report"]
+__all__ = ["Report", "json_lines"]
 
 #: A report up to `_ONE_LINE` characters is shown on one line; a longer one on up to `_LINES` lines of `_WIDTH` columns.
 _ONE_LINE, _LINES, _WIDTH = 100, 40, 120
@@ -19,6 +19,11 @@ _ROWS = 10
 
 #: Makes the value of a field from its JSON value.
 _Maker = Callable[[Any], Any]
+
+
+def json_lines(text: str) -> list[str]:
+    """The lines of a text of JSON lines: `splitlines` would end one at U+2028 in a value, too."""
+    return [line for line in text.split("\n") if line]
 
 
 class Report:
@@ -48,7 +53,7 @@ class Report:
     @classmethod
     def each(cls, lines: str) -> list[Self]:
         """Makes a report from each line of JSON."""
-        return [cls.from_json(line) for line in lines.splitlines()]
+        return [cls.from_json(line) for line in json_lines(lines)]
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as plain values."""

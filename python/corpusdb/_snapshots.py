@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from corpusdb import _native
 from corpusdb._call import call
 from corpusdb._named import Named
+from corpusdb._report import json_lines
 from corpusdb.reports import GroupChanges, Snapshot, SnapshotDetails, SnapshotDiff, SnapshotDropReport
 
 __all__ = ["ChangedDocument", "Snapshots", "WriterSnapshots"]
@@ -58,7 +59,7 @@ class Snapshots(Named[Snapshot]):
         It counts documents added, kept again, and removed, with the reasons. `by` groups by a declared field that is
         not a float, or by `language`, instead of by source; the values of fields are today's.
         """
-        in_all, *groups = call("snapshot diff", self._handle, earlier=earlier, later=later, by=by).splitlines()
+        in_all, *groups = json_lines(call("snapshot diff", self._handle, earlier=earlier, later=later, by=by))
         diff = json.loads(in_all)
         del diff["type"]
         return SnapshotDiff({**diff, "groups": [GroupChanges.from_json(group).to_dict() for group in groups]})

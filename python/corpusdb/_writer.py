@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import operator
 import os
 import time
 from collections.abc import Iterable, Mapping
@@ -14,6 +13,7 @@ from corpusdb._call import call, expand_keywords, keyword_json
 from corpusdb._contamination import WriterContamination
 from corpusdb._corpus import Corpus
 from corpusdb._dedup import Dedup
+from corpusdb._document import document_id
 from corpusdb._fields import WriterFields
 from corpusdb._ingest import Input, told_apart
 from corpusdb._native import one_line
@@ -272,6 +272,10 @@ class Writer(Corpus):
             return self.select(where).tolist(), []
         if isinstance(documents, (int, str)) or not isinstance(documents, Iterable):
             documents = [documents]
+        elif isinstance(documents, (bytes, bytearray, Mapping)) or hasattr(documents, "columns"):
+            # Iterating would give bytes, or names of fields and columns.
+            kind = type(documents).__name__
+            raise TypeError(f"documents: expected ids (numbers) or keys (texts), got {kind}")
         ids: list[int] = []
         keys: list[str] = []
         stored = self._handle.counts()[1]
@@ -280,11 +284,11 @@ class Writer(Corpus):
                 keys.append(document)
                 continue
             try:
-                number = operator.index(document)
+                number = document_id(document)
             except TypeError:
                 kind = type(document).__name__
                 raise TypeError(f"documents[{at}]: expected an id (a number) or a key (text), got {kind}") from None
-            if 0 <= number < stored:
+            if number < stored:
                 ids.append(number)
             else:
                 has = f"the corpus holds ids 0 to {stored - 1}" if stored else "the corpus holds none"

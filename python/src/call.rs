@@ -5,7 +5,7 @@
 //! left running in the background.
 
 use crate::blocking::{run_detached, run_to_end};
-use crate::corpus::Handle;
+use crate::corpus::{Handle, thread_count};
 use crate::error::{named, raise};
 use corpusdb::cli::rows::{
     Face, HandleKind, OpenHandle, PreparedVerb, VerbAnswer, VerbCall, VerbError, spell_message,
@@ -27,9 +27,10 @@ pub(crate) fn call(
     keywords: &str,
     handle: Option<&Handle>,
     path: Option<PathBuf>,
-    threads: Option<usize>,
+    threads: Option<i64>,
     listener: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<(String, Vec<String>)> {
+    let threads = thread_count(py, threads)?;
     let prepared = PreparedVerb::of(verb, keywords).map_err(|error| raise_any(py, error))?;
     let (on, tried, stops) = (prepared.on(), prepared.is_dry_run(), prepared.stops());
     let options = match handle {

@@ -66,6 +66,34 @@ impl MemorySize {
     }
 }
 
+/// The options that a corpus is opened with.
+fn checked(
+    py: Python<'_>,
+    memory: Option<&MemorySize>,
+    threads: Option<i64>,
+) -> PyResult<CorpusOptions> {
+    let mut options = Corpus::options();
+    if let Some(memory) = memory {
+        options = options.memory(memory.bytes(py)?);
+    }
+    if let Some(threads) = thread_count(py, threads)? {
+        options = options.threads(threads);
+    }
+    Ok(options)
+}
+
+/// How many threads a caller asks for.
+///
+/// # Errors
+/// `corpusdb.BadInput` outside of the range that the command has, too.
+pub(crate) fn thread_count(py: Python<'_>, threads: Option<i64>) -> PyResult<Option<usize>> {
+    let Some(asked) = threads else { return Ok(None) };
+    match u16::try_from(asked) {
+        Ok(threads) if threads > 0 => Ok(Some(threads.into())),
+        _ => Err(named(py, "BadInput", &format!("`threads=`: {asked} is not in 1..65535"))),
+    }
+}
+
 #[pymethods]
 impl Handle {
     /// Opens the corpus at `path`, and the further corpora `shards`. `memory` (a number of bytes, or text) is for all
@@ -77,16 +105,10 @@ impl Handle {
         path: PathBuf,
         write: bool,
         memory: Option<MemorySize>,
-        threads: Option<usize>,
+        threads: Option<i64>,
         shards: Vec<PathBuf>,
     ) -> PyResult<Self> {
-        let mut options = Corpus::options();
-        if let Some(memory) = memory {
-            options = options.memory(memory.bytes(py)?);
-        }
-        if let Some(threads) = threads {
-            options = options.threads(threads);
-        }
+        let options = checked(py, memory.as_ref(), threads)?;
         if write {
             refuse_forked(py)?;
         }
@@ -115,6 +137,17 @@ impl Handle {
         Ok(Self { open: ProcessOwned::new(Arc::new(open)) })
     }
 
+    /// Raises an error for options that no corpus can be opened with.
+    #[staticmethod]
+    #[pyo3(signature = (*, memory=None, threads=None))]
+    fn check_options(
+        py: Python<'_>,
+        memory: Option<MemorySize>,
+        threads: Option<i64>,
+    ) -> PyResult<()> {
+        checked(py, memory.as_ref(), threads).map(|_| ())
+    }
+
     /// Closes the corpus. A second call has no effect, nor has a call in a forked child. Closing a writer drops unread
     /// values, so that the next writer can open the corpus.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
@@ -122,7 +155,11 @@ impl Handle {
         if lock(&open.writing).contains(&std::thread::current().id()) {
             return Err(busy(py));
         }
-        py.detach(|| open.close());
+        while !py.detach(|| open.try_close()) {
+            // Another thread is writing.
+            py.detach(|| std::thread::sleep(PAUSE));
+            py.check_signals()?;
+        }
         let begun = Instant::now();
         while open.writes && open.is_read() && begun.elapsed() < LEAVE {
             py.detach(|| std::thread::sleep(PAUSE));
@@ -134,7 +171,7 @@ impl Handle {
     /// Whether it was closed.
     #[getter]
     fn is_closed(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(lock(&self.open.get(py)?.shown).is_none())
+        Ok(self.open.get(py)?.shown(py).is_none())
     }
 
     /// How many documents satisfy a condition; with a snapshot, only documents that it keeps are counted.
@@ -358,12 +395,19 @@ impl OpenCorpus {
         lock(&self.moments).iter().any(|moment| moment.strong_count() > 0)
     }
 
-    fn close(&self) {
+    /// Closes the corpus and returns true, unless a call is writing.
+    fn try_close(&self) -> bool {
+        let mut writer = match self.writer.try_lock() {
+            Ok(writer) => writer,
+            Err(TryLockError::Poisoned(writer)) => writer.into_inner(),
+            Err(TryLockError::WouldBlock) => return false,
+        };
         if self.writes {
             self.loans.revoke();
         }
-        drop(lock(&self.writer).take());
+        drop(writer.take());
         drop(lock(&self.shown).take());
+        true
     }
 
     /// Opens the corpus again under its lock, and returns whether that was possible. An error leaves it closed.
@@ -405,8 +449,8 @@ impl OpenCorpus {
 
 impl Drop for OpenCorpus {
     fn drop(&mut self) {
-        // Lent values may outlive the handle, and must not hold the lock.
-        self.close();
+        // Lent values may outlive the handle, and must not hold the lock. Nobody else has it any more, so nobody writes.
+        self.try_close();
     }
 }
 

@@ -1,7 +1,7 @@
 //! Plans: compute, explain, build, verify, extend.
 
 use crate::blocking::{run_briefly, run_detached, run_to_end};
-use crate::corpus::Handle;
+use crate::corpus::{Handle, thread_count};
 use crate::error::raise;
 use corpusdb::Recipe;
 use corpusdb::epoch::{BuildJob, EpochError, Planned};
@@ -75,11 +75,11 @@ impl PyPlan {
         handle: &Handle,
         out: PathBuf,
         epoch: u64,
-        threads: Option<usize>,
+        threads: Option<i64>,
         listener: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<String> {
         let corpus = handle.corpus(py)?;
-        let threads = threads.unwrap_or(0);
+        let threads = thread_count(py, threads)?.unwrap_or(0);
         let manifest = run_to_end(py, listener, |context| {
             let job = BuildJob { epoch, out: &out };
             corpus.build(&self.planned, &job, &context.with_threads(threads))

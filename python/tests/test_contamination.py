@@ -28,6 +28,17 @@ def test_suites_are_added_told_of_and_dropped(w: corpusdb.Writer, tmp_path: Path
     assert evidence.quotes[0].startswith("A baker sells 48")
     assert w.contamination.show("ours") == [evidence]
     assert not w.contamination.show(0, tokens=500)[0].contaminated
+    # Characters at which Python would end a line.
+    [seen] = w.contamination.check(_one(tmp_path, f"a\u2028b\u2029c\x85d\x1ce {QUESTION}"))
+    assert seen.evidence
+    with pytest.raises(corpusdb.NotFound, match="no suite or document `our`; did you mean `ours`"):
+        w.contamination.show("our")
+    for bad in [None, 1.5, True]:
+        with pytest.raises(TypeError, match="expected an id"):
+            w.contamination.show(bad)  # type: ignore[arg-type]
+    for missing in [-1, 7]:
+        with pytest.raises(corpusdb.NotFound, match=f"{missing}"):
+            w.contamination.show(missing)
     with pytest.raises(corpusdb.BadInput, match="`score`: 2.0 is not between 0 and 1"):
         w.contamination.report(score=2.0)
     more = tmp_path / "more.jsonl"
@@ -38,6 +49,12 @@ def test_suites_are_added_told_of_and_dropped(w: corpusdb.Writer, tmp_path: Path
     assert ": ours>" in repr(w.contamination)
     w.contamination.drop("ours")
     assert w.contamination.list() == []
+
+
+def _one(folder: Path, text: str) -> Path:
+    path = folder / "one.jsonl"
+    path.write_text(json.dumps({"text": text, "id": "\u2028"}, ensure_ascii=False) + "\n", encoding="utf-8")
+    return path
 
 
 def test_pairs_are_reviewed_and_judged(w: corpusdb.Writer, tmp_path: Path) -> None:

@@ -43,6 +43,13 @@ def test_documents_are_removed_and_restored(filled: corpusdb.Writer) -> None:
             filled.remove(which)  # type: ignore[arg-type]
     with pytest.raises(TypeError, match="give documents"):
         filled.remove()
+    # What gives numbers or names as well when it is iterated over.
+    kept = len(filled)
+    frame = type("Frame", (list,), {"columns": ["id"]})(["id"])
+    for thing in [b"\x05", bytearray(2), filled[5], {"5": 1}, frame, True, [True]]:
+        with pytest.raises(TypeError, match="expected"):
+            filled.remove(thing)  # type: ignore[arg-type]
+    assert len(filled) == kept
     with pytest.raises(corpusdb.BadInput, match="is not one of exact, normalised, similar"):
         filled.remove(5, block="all")
 
@@ -216,6 +223,14 @@ def test_what_an_iterator_of_values_raises_comes_back(filled: corpusdb.Writer) -
 
     with pytest.raises(OSError, match="gone"):
         filled.fields.set("quality", values(), id="id")
+
+
+def test_names_are_looked_up(filled: corpusdb.Writer) -> None:
+    made = filled.snapshots.create("now")
+    assert "now" in filled.snapshots and made in filled.snapshots
+    assert "later" not in filled.snapshots and 5 not in filled.snapshots
+    assert 5 in filled and np.uint64(5) in filled and "copy" in filled
+    assert 99 not in filled and -1 not in filled and True not in filled and None not in filled
 
 
 def test_snapshots_name_moments(filled: corpusdb.Writer) -> None:

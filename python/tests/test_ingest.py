@@ -168,6 +168,12 @@ def test_conversations_are_written_by_their_template(w: corpusdb.Writer, tmp_pat
     report = w.ingest(chat, source="chats", chat="messages", chat_template=template, chat_set={"flag": True})
     assert report.kept == 1
     assert w.document(0).text.startswith("user: ")
+    template.write_text("{{ v is string }} {{ v }} {% for m in messages %}{{ m.content }}{% endfor %}")
+    for value, shown in [("5", "true 5"), (5, "false 5"), ("true", "true true"), (None, "false none")]:
+        w.ingest(chat, source=f"as {value!r}", chat="messages", chat_template=template, chat_set={"v": value})
+        assert w.document(w.count() - 1).text.lower().startswith(f"{shown} "), value
+    with pytest.raises(corpusdb.BadInput, match="a name cannot have `=` in it"):
+        w.ingest(chat, source="chats", chat="messages", chat_template=template, chat_set={"a=b": 1})
     with pytest.raises(corpusdb.BadInput, match="need.*chat_template"):
         w.ingest(chat, source="chats", chat="messages")
     with pytest.raises(corpusdb.BadInput, match="chat"):

@@ -50,6 +50,10 @@ def test_settings_that_do_not_go_together_are_refused(tmp_path: Path) -> None:
         with pytest.raises(kind, match=words):
             corpusdb.create(tmp_path / "c", **settings)  # type: ignore[arg-type]
         assert not (tmp_path / "c").exists()
+    for options in [{"memory": "bogus"}, {"memory": -1}, {"threads": -1}, {"threads": 0}, {"threads": 1 << 16}]:
+        with pytest.raises(corpusdb.BadInput, match=f"`{next(iter(options))}=`"):
+            corpusdb.create(tmp_path / "c", **options)  # type: ignore[arg-type]
+        assert not (tmp_path / "c").exists()
     with pytest.raises(corpusdb.BadInput, match="`fields`.*text"):
         corpusdb.create(tmp_path / "c", fields={"title": "text"})  # type: ignore[dict-item]
 

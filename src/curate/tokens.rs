@@ -5,6 +5,7 @@ use super::error::CurateError;
 use crate::corpus::Corpus;
 use crate::decide::{EncodedBatch, LoadedTokenizer, encode_document};
 use crate::model::{DocId, Error, LossSpan, TokenizerId};
+use crate::query::QueryError;
 use crate::store::View;
 use crate::tokenizer::Tokenizer;
 use serde::Serialize;
@@ -41,12 +42,17 @@ impl Corpus {
     /// tokenizer of the corpus is meant.
     ///
     /// # Errors
-    /// [`TokenizerError::Unknown`]; [`CurateError`](crate::curate::CurateError) when it was never encoded.
+    /// [`TokenizerError::Unknown`]; [`QueryError::NoDocument`]; [`CurateError`](crate::curate::CurateError) when it was
+    /// never encoded.
     pub fn tokens_of(
         &self,
         document: DocId,
         tokenizer: Option<&str>,
     ) -> Result<ShownTokens, Error> {
+        let documents = self.view().documents();
+        if document.0 >= documents {
+            return Err(QueryError::NoDocument { document, documents }.into());
+        }
         let loaded = self.tokenizer(tokenizer)?;
         let LoadedTokenizer { id, name, tokenizer, .. } = &loaded;
         Ok(shown_tokens(self.view(), document, *id, name, tokenizer)?)
