@@ -320,7 +320,7 @@ def remove(
     dry_run: bool,
     listener: _Listener | None = None,
 ) -> str:
-    """Removes documents. Returns the report as JSON text."""
+    """Removes the documents, or those of the condition. Returns the report as JSON text."""
 
 def purge(
     handle: Handle,
@@ -331,13 +331,19 @@ def purge(
     switches: tuple[bool, bool],
     listener: _Listener | None = None,
 ) -> str:
-    """Erases documents by id and by key. Returns the report as JSON text."""
+    """Erases documents by id and by key, or those of the condition. Returns the report as JSON text."""
 
 def prove_purge(handle: Handle, file: str | None, time: int, listener: _Listener | None = None) -> str:
     """Searches every row and file for all purged data, and writes the certificate. Returns it as JSON text."""
 
-def restore(handle: Handle, documents: Sequence[int], dry_run: bool, listener: _Listener | None = None) -> str:
-    """Undoes removals. Returns the report as JSON text."""
+def restore(
+    handle: Handle,
+    documents: Sequence[int],
+    condition: str | None,
+    dry_run: bool,
+    listener: _Listener | None = None,
+) -> str:
+    """Undoes removals of the documents, or of those of the condition. Returns the report as JSON text."""
 
 def encoder(handle: Handle, name: str | None = None) -> Encoder:
     """The named tokenizer, or the first one."""

@@ -236,7 +236,7 @@ class Writer(Corpus):
         """Undoes removals. The documents, and those that they blocked, are decided again."""
         selected = self._selected(documents, where)
         with listening(progress) as listener:
-            return RemovalReport.from_json(_native.restore(self._handle, selected, dry_run, listener))
+            return RemovalReport.from_json(_native.restore(self._handle, selected, where, dry_run, listener))
 
     def drop_rejects(
         self,
@@ -265,11 +265,11 @@ class Writer(Corpus):
         return ids
 
     def _named(self, documents: Any, where: str | None) -> tuple[list[int], list[str]]:
-        """The named ids and keys; for a condition, the ids of its documents."""
+        """The named ids and keys; none of a condition."""
         if (documents is None) == (where is None):
             raise TypeError("give documents (ids or keys) or where= (a SQL condition), not both")
         if where is not None:
-            return self.select(where).tolist(), []
+            return [], []
         if isinstance(documents, (int, str)) or not isinstance(documents, Iterable):
             documents = [documents]
         elif isinstance(documents, (bytes, bytearray, Mapping)) or hasattr(documents, "columns"):

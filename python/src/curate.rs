@@ -4,11 +4,14 @@ use crate::blocking::{run_briefly, run_detached};
 use crate::call::raise_any;
 use crate::corpus::Handle;
 use crate::words::{json, one_of, tried};
+use corpusdb::Dependents;
 use corpusdb::cli::rows::{RemovalArgs, options_of};
-use corpusdb::curate::{PurgeSelection, RemovalRequest};
+use corpusdb::curate::{PurgeReport, PurgeSelection, RemovalRequest};
+use corpusdb::query::Selection;
 use corpusdb::roaring::RoaringTreemap;
 use corpusdb::store::CheckDepth;
 use pyo3::prelude::*;
+use serde::Serialize;
 use serde_json::json as object;
 use std::path::PathBuf;
 
@@ -18,7 +21,31 @@ fn removal(py: Python<'_>, keywords: &str, condition: Option<&str>) -> PyResult<
     Ok(removal.request(condition))
 }
 
-/// Removes documents. Returns the report as JSON text.
+/// A report with what the condition selected.
+#[derive(Serialize)]
+struct SelectedReport<T> {
+    #[serde(flatten)]
+    report: T,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    selection: Option<Selection>,
+}
+
+/// The documents of a condition, or those that are named.
+fn select(
+    py: Python<'_>,
+    handle: &Handle,
+    documents: Vec<u64>,
+    condition: Option<&str>,
+) -> PyResult<(RoaringTreemap, Option<Selection>)> {
+    let Some(condition) = condition.map(str::to_owned) else {
+        return Ok((documents.into_iter().collect(), None));
+    };
+    let corpus = handle.corpus(py)?;
+    let selection = run_detached(py, None, move |_| corpus.selection(&condition))?;
+    Ok((selection.documents.clone(), Some(selection)))
+}
+
+/// Removes the documents, or those of the condition. Returns the report as JSON text.
 #[pyfunction]
 #[pyo3(signature = (handle, documents, keywords, condition, dry_run, listener=None))]
 pub(crate) fn remove(
@@ -31,13 +58,22 @@ pub(crate) fn remove(
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
     let removal = removal(py, keywords, condition)?;
-    let selection: RoaringTreemap = documents.into_iter().collect();
+    let (documents, selection) = select(py, handle, documents, condition)?;
     handle.report(py, listener.as_ref(), dry_run, |writer, context| {
-        writer.remove(&selection, removal, context)
+        let report = writer.remove(&documents, removal, context)?;
+        Ok(SelectedReport { report, selection })
     })
 }
 
-/// Erases documents by id and by key. Returns the report as JSON text.
+/// What was erased, and what had the documents before.
+#[derive(Serialize)]
+struct PurgeAnswer {
+    #[serde(flatten)]
+    report: SelectedReport<PurgeReport>,
+    shown_by: Dependents,
+}
+
+/// Erases documents by id and by key, or those of the condition. Returns the report as JSON text.
 #[pyfunction]
 #[pyo3(signature = (handle, documents, keys, keywords, condition, switches, listener=None))]
 pub(crate) fn purge(
@@ -58,13 +94,16 @@ pub(crate) fn purge(
             writer.purge(selection, removal, force, context)
         })
     };
+    let (documents, selection) = select(py, handle, documents, condition)?;
     let corpus = handle.corpus(py)?;
-    let mut selection = run_briefly(py, || corpus.keys_to_purge(keys.iter().map(String::as_str)))?;
-    drop(corpus);
-    selection.documents.extend(documents);
-    let mut report = purge(selection)?;
+    let mut named = run_briefly(py, || corpus.keys_to_purge(keys.iter().map(String::as_str)))?;
+    named.documents |= documents;
+    let erased = named.documents.clone();
+    let shown_by = run_detached(py, None, move |_| corpus.shown_by(&erased))?;
+    let mut report = purge(named)?;
     if dry_run {
-        return tried(py, &report, dry_run);
+        let report = SelectedReport { report, selection };
+        return tried(py, &PurgeAnswer { report, shown_by }, dry_run);
     }
     if report.held {
         // The handle itself still showed the previous commit, and unread tables may do so, too.
@@ -76,7 +115,8 @@ pub(crate) fn purge(
     }
     let is_new = handle.reopen(py, listener.as_ref(), |_, is_new, _| Ok(is_new))?;
     report.held |= !is_new;
-    tried(py, &report, dry_run)
+    let report = SelectedReport { report, selection };
+    tried(py, &PurgeAnswer { report, shown_by }, dry_run)
 }
 
 /// Searches every row and file for all purged data, and returns the certificate as JSON text. It is also written to
@@ -96,19 +136,21 @@ pub(crate) fn prove_purge(
     json(py, &found)
 }
 
-/// Undoes removals. Returns the report as JSON text.
+/// Undoes removals of the documents, or of those of the condition. Returns the report as JSON text.
 #[pyfunction]
-#[pyo3(signature = (handle, documents, dry_run, listener=None))]
+#[pyo3(signature = (handle, documents, condition, dry_run, listener=None))]
 pub(crate) fn restore(
     py: Python<'_>,
     handle: &Handle,
     documents: Vec<u64>,
+    condition: Option<&str>,
     dry_run: bool,
     listener: Option<Bound<'_, PyAny>>,
 ) -> PyResult<String> {
-    let selection: RoaringTreemap = documents.into_iter().collect();
+    let (documents, selection) = select(py, handle, documents, condition)?;
     handle.report(py, listener.as_ref(), dry_run, |writer, context| {
-        writer.restore(&selection, context)
+        let report = writer.restore(&documents, context)?;
+        Ok(SelectedReport { report, selection })
     })
 }
 

@@ -41,7 +41,10 @@ pub(crate) fn raise(py: Python<'_>, error: impl Into<Error>) -> PyErr {
     if let Some(own) = python(&error) {
         return own.clone_ref(py);
     }
-    if let Some(number) = system_error(&error) {
+    // A missing file is `NotFound`, whichever call reads it.
+    if let Some(number) = system_error(&error)
+        && error.kind() != ErrorKind::NotFound
+    {
         return PyOSError::new_err((number, words(&error)));
     }
     let class = match error.kind() {

@@ -32,7 +32,8 @@ def test_documents_are_removed_and_restored(filled: corpusdb.Writer) -> None:
     assert filled.restore([0, "https://a.example/1"]).changed == 1
     assert filled.remove(np.array([1, 2], dtype=np.uint64)).changed == 2
     assert filled.remove("https://a.example/3", block=None).changed == 1
-    assert filled.remove(where="source = 'web' AND quality > 0.05", dry_run=True).changed == 4
+    dry = filled.remove(where="source = 'web' AND quality > 0.05", dry_run=True)
+    assert (dry.changed, dry.selection and dry.selection.documents, report.selection) == (4, dry.selected, None)
     assert filled.count("standing = 'removed'") == 3
     assert filled.remove([4], block="similar").changed == 1
     assert filled.ingest([{"text": corpora.nearly(4)}], source="other").kept == 0
@@ -67,7 +68,9 @@ def test_documents_are_purged_with_a_reason(filled: corpusdb.Writer) -> None:
     filled.snapshots.create("now")
     with pytest.raises(corpusdb.CorpusError, match="snapshot `now` keeps 1"):
         filled.remove(2, purge=True)
-    assert filled.remove(2, purge=True, force=True).snapshots == 1
+    told = filled.purge(where="id = 2", force=True)
+    assert (told.snapshots, told.shown_by.snapshots, told.shown_by.plans) == (1, [("now", 1)], [])
+    assert told.selection is not None and [one.standing for one in told.selection.standings] == ["kept"]
     assert filled.check("deep").faults == []
 
 
@@ -207,7 +210,7 @@ def test_fields_are_added_set_computed_listed_and_dropped(filled: corpusdb.Write
     assert filled.fields.drop("size").plans == []
     with pytest.raises(corpusdb.NotFound, match="no field `size`"):
         filled.fields["size"]
-    with pytest.raises(corpusdb.BadInput, match="is declared already"):
+    with pytest.raises(corpusdb.BadName, match="is declared already"):
         filled.fields.add("edu", int)
     with pytest.raises(corpusdb.BadInput, match="date"):
         filled.fields.add("other", "date")  # type: ignore[arg-type]

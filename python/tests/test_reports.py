@@ -33,6 +33,7 @@ def told(w: corpusdb.Writer) -> list[Report]:
         w.fields.add("url", str), w.fields["url"], w.signals.add(set="c4"), w.signals["word_count"],
         w.report(), w.stats(), w.stats().groups[0], w.stats().columns[0], w.stats().losses[0],
         w.tokenizers.check("own"), w.tokenizers.diff("own", "own"), w.tokenizers.analyse("own"),
+        removed, w.restore(where="id = 4"), w.purge(0),
     ]
 
 

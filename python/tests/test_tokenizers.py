@@ -72,7 +72,7 @@ def test_what_is_no_tokenizer_is_refused(w: corpusdb.Writer, tmp_path: Path) -> 
     (tmp_path / "bad.json").write_text("{}")
     with pytest.raises(corpusdb.BadTokenizer):
         w.tokenizers.add("bad", tmp_path / "bad.json")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(corpusdb.NotFound, match="none.json"):
         w.tokenizers.add("bad", tmp_path / "none.json")
     with pytest.raises(corpusdb.BadInput, match="`file` is needed|`vocab`"):
         w.tokenizers.add("bad")

@@ -12,7 +12,7 @@ use crate::model::{
 };
 use crate::query::{Computed, Dependence, compute, dependence, kind_of, names_column};
 use crate::store::{
-    CommitBatch, CommitRecord, FieldRecord, FieldState, NumberBlock, StoreWriter, View,
+    CommitBatch, CommitRecord, FieldRecord, FieldState, NumberBlock, StoreError, StoreWriter, View,
     declaration, declare_field, system_fields,
 };
 use serde::Serialize;
@@ -245,7 +245,7 @@ pub(super) fn field_progress(
         known.name == new.name && known.kind == new.kind && known.path.as_deref() == path
     };
     let other = |known: &FieldDeclaration, what: &str| {
-        CurateError::Field(format!(
+        StoreError::Name(format!(
             "field `{}` {what} as {} of `{}`; `corpusdb field drop` it first, or choose another name",
             known.name,
             known.kind.name(),
@@ -256,7 +256,7 @@ pub(super) fn field_progress(
         return if is_same(known) {
             Ok(FieldProgress::Declared(known.clone()))
         } else {
-            Err(other(known, "is declared already"))
+            Err(other(known, "is declared already").into())
         };
     }
     if let Some((id, record)) = view.filling_field(&new.name) {
@@ -264,7 +264,7 @@ pub(super) fn field_progress(
         return if is_same(&known) && record.expression.as_deref() == expression {
             Ok(FieldProgress::Filling(known, record.clone()))
         } else {
-            Err(other(&known, "is being filled"))
+            Err(other(&known, "is being filled").into())
         };
     }
     let field = declare_field(view, &new.name, new.kind, path)?;

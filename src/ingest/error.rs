@@ -224,6 +224,11 @@ impl From<IngestError> for Error {
                 details.record = Some(number);
             }
             IngestError::Unknown(_) => kind = ErrorKind::NotFound,
+            IngestError::Template(TemplateError::Io { ref source, .. })
+                if source.kind() == std::io::ErrorKind::NotFound =>
+            {
+                kind = ErrorKind::NotFound;
+            }
             IngestError::UnknownMarker { .. }
             | IngestError::Template(_)
             | IngestError::Load(_)

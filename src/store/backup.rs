@@ -254,7 +254,7 @@ pub(crate) fn drop_backup(
 /// Clears the marks that processes left which were killed while they added or dropped: how many.
 ///
 /// # Errors
-/// [`StoreError::Backup`] when there are no backups; [`StoreError::Io`].
+/// [`StoreError::NoBackup`]; [`StoreError::Io`].
 pub(crate) fn unlock_backups(backups: &dyn BackupPlace) -> Result<u64, StoreError> {
     BackupDirectory::open(backups)?.unlock()
 }

@@ -232,7 +232,8 @@ fn a_directory_for_backups_is_for_those_of_one_corpus_alone() {
     init(&other, &[]);
     scratch.write("taken/file", "x");
     corpusdb(&["backup", "create", &corpus, &scratch.arg("taken")]).fails(&["has other files"]);
-    corpusdb(&["backup", "list", &scratch.arg("taken")]).fails(&["there are no backups"]);
+    corpusdb(&["backup", "list", &scratch.arg("taken")])
+        .fails(&["no backup", "`corpusdb backup create`"]);
     corpusdb(&["backup", "create", &scratch.arg("absent"), &directory]).fails(&["is not a corpus"]);
     assert!(!Path::new(&directory).exists(), "what is no corpus makes no directory");
     create(&corpus, &directory);

@@ -368,7 +368,7 @@ fn a_store_that_is_silent_or_not_there_is_told_and_holds_nobody_up() {
     init(&corpus, &[]);
     backup(&server, &["create", &corpus, "https://b/backups"]).fails(&["cannot be written to"]);
     backup(&server, &["create", &corpus, "s3://none/backups"]).fails(&["s3://none/"]);
-    backup(&server, &["list", PLACE]).fails(&[PLACE, "there are no backups"]);
+    backup(&server, &["list", PLACE]).fails(&[PLACE, "no backup"]);
     backup(&server, &["create", &corpus, "s3://b"]).fails(&["has other files"]);
     let target = backup(&server, &["restore", PLACE, "s3://b/corpus"]);
     assert!(target.code == Some(2) && target.stderr.contains("written to disk"), "{target}");

@@ -103,14 +103,12 @@ impl<'a> BackupDirectory<'a> {
     /// Those that are there.
     ///
     /// # Errors
-    /// [`StoreError::Backup`] when the place has none, or those of a newer release.
+    /// [`StoreError::NoBackup`] when the place has none; [`StoreError::Backup`] for those of a newer release.
     pub(in crate::store) fn open(place: &'a dyn BackupPlace) -> Result<Self, StoreError> {
         let found = Self { place };
         match found.marker()? {
             Some(_) => Ok(found),
-            None => {
-                Err(found.refused("", "there are no backups; `corpusdb backup create` makes some"))
-            }
+            None => Err(found.no_backup(None, &BTreeSet::new())),
         }
     }
 
