@@ -67,7 +67,7 @@ pub(crate) fn remove(
 
 /// What was erased, and what had the documents before.
 #[derive(Serialize)]
-struct PurgeAnswer {
+struct ErasureReport {
     #[serde(flatten)]
     report: SelectedReport<PurgeReport>,
     shown_by: Dependents,
@@ -103,7 +103,7 @@ pub(crate) fn purge(
     let mut report = purge(named)?;
     if dry_run {
         let report = SelectedReport { report, selection };
-        return tried(py, &PurgeAnswer { report, shown_by }, dry_run);
+        return tried(py, &ErasureReport { report, shown_by }, dry_run);
     }
     if report.held {
         // The handle itself still showed the previous commit, and unread tables may do so, too.
@@ -116,7 +116,7 @@ pub(crate) fn purge(
     let is_new = handle.reopen(py, listener.as_ref(), |_, is_new, _| Ok(is_new))?;
     report.held |= !is_new;
     let report = SelectedReport { report, selection };
-    tried(py, &PurgeAnswer { report, shown_by }, dry_run)
+    tried(py, &ErasureReport { report, shown_by }, dry_run)
 }
 
 /// Searches every row and file for all purged data, and returns the certificate as JSON text. It is also written to
