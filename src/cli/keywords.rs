@@ -5,7 +5,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use corpusdb::dedup::KeepOrder;
 use corpusdb::ingest::{JoinBy, JoinColumn};
 use corpusdb::near_names::did_you_mean;
-use corpusdb::tokenizer::Pattern;
+use corpusdb::tokenizer::PretokenPattern;
 use corpusdb::{FieldKind, NamedKind};
 use serde_json::{Map, Value};
 use std::any::TypeId;
@@ -45,7 +45,7 @@ const KINDS: &[KindRow] = &[
     (TypeId::of::<(String, Value)>, ValueKind::Pair('=')),
     (TypeId::of::<(String, u32)>, ValueKind::Pair('=')),
     (TypeId::of::<(String, f64)>, ValueKind::Pair('=')),
-    (TypeId::of::<Pattern>, ValueKind::Text),
+    (TypeId::of::<PretokenPattern>, ValueKind::Text),
     (TypeId::of::<FieldKind>, ValueKind::Text),
     (TypeId::of::<JoinBy>, ValueKind::Text),
     (TypeId::of::<JoinColumn>, ValueKind::Pair('=')),

@@ -11,7 +11,7 @@ use crate::model::{Context, DocId, Error, TokenizerId};
 use crate::store::View;
 use crate::tokenizer::{
     Encoder, PretokenCounter, TokenizerError, TrainOptions,
-    analyse::{AnalysisReport, Subject, Tally, TextWords, TokenizerAnalysis},
+    analyse::{AnalysedTokenizer, AnalysisReport, AnalysisTally, TextWords, TokenizerAnalysis},
 };
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -123,7 +123,7 @@ pub fn analyse(
     let mut subjects = Vec::new();
     for loaded in tokenizers {
         let json = view.tokenizer_file(loaded.id)?;
-        let mut subject = Subject::new(&loaded.tokenizer, &json)?;
+        let mut subject = AnalysedTokenizer::new(&loaded.tokenizer, &json)?;
         if let Some(training) = training(view, loaded.id, options.by)? {
             subject = subject.trained_by(training);
         }
@@ -190,11 +190,11 @@ fn training(
 }
 
 /// A tokenizer, made ready, and a counter of its pre-tokens where a curve is to be drawn.
-type AnalysisTarget<'a> = (&'a LoadedTokenizer, Subject<'a>, Option<PretokenCounter>);
+type AnalysisTarget<'a> = (&'a LoadedTokenizer, AnalysedTokenizer<'a>, Option<PretokenCounter>);
 
 /// What was counted for one tokenizer.
 struct TokenizerCounts<'s> {
-    tally: Tally<'s>,
+    tally: AnalysisTally<'s>,
     counter: Option<PretokenCounter>,
 }
 
@@ -219,7 +219,7 @@ struct AnalysisScan<'a> {
 impl<'a> AnalysisScan<'a> {
     fn empty(&self) -> Vec<TokenizerCounts<'a>> {
         let one = |(_, subject, counter): &'a AnalysisTarget<'a>| TokenizerCounts {
-            tally: Tally::new(subject, self.groups.names.len()),
+            tally: AnalysisTally::new(subject, self.groups.names.len()),
             counter: counter.as_ref().map(PretokenCounter::fresh),
         };
         self.subjects.iter().map(one).collect()

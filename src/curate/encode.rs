@@ -6,7 +6,7 @@ use super::error::CurateError;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
 use crate::model::{Context, DocId, TokenizerId};
 use crate::store::{CommitBatch, CommitRecord, DocumentRecord, StoreWriter, TokenizerRecord, View};
-use crate::tokenizer::{Affected, AffectedScratch, Encoder, Tokenizer};
+use crate::tokenizer::{Encoder, ReencodeFilter, ReencodeScratch, Tokenizer};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -54,7 +54,7 @@ impl BackfillReport {
 /// The stored ids of the base of an extended tokenizer, and which of them still hold.
 pub struct BaseIds {
     base: TokenizerId,
-    affected: Affected,
+    affected: ReencodeFilter,
 }
 
 /// Gives the ids of stored documents, on one thread: its buffers are used again.
@@ -63,14 +63,14 @@ pub struct StoredDocumentEncoder<'a> {
     tokenizer: &'a Tokenizer,
     base: Option<&'a BaseIds>,
     encoder: Encoder<'a>,
-    affected: AffectedScratch,
+    affected: ReencodeScratch,
 }
 
 impl<'a> StoredDocumentEncoder<'a> {
     /// Ids of `tokenizer`, which extends the one of `base` if there is any.
     #[must_use]
     pub fn of(view: &'a View, tokenizer: &'a Tokenizer, base: Option<&'a BaseIds>) -> Self {
-        let (encoder, affected) = (tokenizer.encoder(), AffectedScratch::default());
+        let (encoder, affected) = (tokenizer.encoder(), ReencodeScratch::default());
         Self { view, tokenizer, base, encoder, affected }
     }
 
@@ -111,14 +111,14 @@ impl BaseIds {
             return Ok(None);
         };
         let (old, new) = (view.tokenizer_file(base)?, view.tokenizer_file(extended)?);
-        Ok(Some(Self { base, affected: Affected::between(&old, &new)? }))
+        Ok(Some(Self { base, affected: ReencodeFilter::between(&old, &new)? }))
     }
 
     /// Appends the ids of a document, if they hold for the extended tokenizer too.
     fn take(
         &self,
         view: &View,
-        affected: &mut AffectedScratch,
+        affected: &mut ReencodeScratch,
         document: DocId,
         out: &mut Vec<u32>,
     ) -> Result<bool, CurateError> {

@@ -7,7 +7,7 @@ use crate::corpus::Corpus;
 use crate::decide::RefusedTexts;
 use crate::model::Error;
 use crate::store::TokenizerRecord;
-use crate::tokenizer::{Extension, TokenizerError};
+use crate::tokenizer::{TokenizerError, TokenizerExtension};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -170,7 +170,7 @@ pub struct ExtendedTokenizer {
     /// The tokenizer; none where nothing is new, so that none was registered.
     pub tokenizer: Option<TokenizerReport>,
     /// Its file, its new ids and its terms.
-    pub extension: Extension,
+    pub extension: TokenizerExtension,
 }
 
 impl Corpus {

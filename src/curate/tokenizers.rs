@@ -11,8 +11,8 @@ use crate::store::{
     check_column_name,
 };
 use crate::tokenizer::{
-    self, Extension, NewTokenizer, Piece, REFERENCE, TermOptions, Tokenizer, TokenizerCheck,
-    TokenizerError, VocabularyDiff,
+    self, REFERENCE, TermOptions, TokenPiece, Tokenizer, TokenizerCheck, TokenizerError,
+    TokenizerExtension, TokenizerRegistration, VocabularyDiff,
 };
 use std::sync::Arc;
 
@@ -68,7 +68,7 @@ impl Corpus {
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when a file is damaged.
     pub fn diff_tokenizers(&self, a: &str, b: &str) -> Result<VocabularyDiff, Error> {
-        Ok(tokenizer::diff(&self.tokenizer_json(a)?, &self.tokenizer_json(b)?)?)
+        Ok(tokenizer::vocabulary_diff(&self.tokenizer_json(a)?, &self.tokenizer_json(b)?)?)
     }
 
     /// The tokens of a text. With `specials`, special tokens spelled in it are special tokens.
@@ -80,9 +80,9 @@ impl Corpus {
         tokenizer: Option<&str>,
         text: &str,
         specials: bool,
-    ) -> Result<Vec<Piece>, Error> {
+    ) -> Result<Vec<TokenPiece>, Error> {
         let loaded = self.tokenizer(tokenizer)?;
-        Ok(tokenizer::pieces(&loaded.tokenizer, text, specials)?.0)
+        Ok(tokenizer::token_pieces(&loaded.tokenizer, text, specials)?.0)
     }
 
     /// The text of ids, special tokens spelled out.
@@ -121,7 +121,7 @@ impl CorpusWriter {
     /// # Errors
     /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is not a tokenizer or one that has no ids for
     /// some texts, [`StoreError`](crate::store::StoreError) when the name is taken by another.
-    pub fn register(&mut self, new: &NewTokenizer<'_>) -> Result<TokenizerRecord, Error> {
+    pub fn register(&mut self, new: &TokenizerRegistration<'_>) -> Result<TokenizerRecord, Error> {
         Ok(register(self.store(), new)?)
     }
 
@@ -134,7 +134,7 @@ impl CorpusWriter {
         base: &str,
         terms: &[String],
         options: TermOptions,
-    ) -> Result<Extension, Error> {
+    ) -> Result<TokenizerExtension, Error> {
         let file = self.view().tokenizer_file(find(self.view(), base)?.0)?;
         Ok(tokenizer::extend_by_terms(&file, terms, options)?)
     }
@@ -214,7 +214,7 @@ fn load_record(
 /// when the name is malformed or taken by another.
 pub fn register(
     writer: &mut StoreWriter,
-    new: &NewTokenizer<'_>,
+    new: &TokenizerRegistration<'_>,
 ) -> Result<TokenizerRecord, CurateError> {
     let hash = *blake3::hash(new.json).as_bytes();
     if let Some((_, known)) = writer.view().tokenizer_named(new.name)

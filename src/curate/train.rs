@@ -9,9 +9,9 @@ use crate::model::{Context, DocId, Error};
 use crate::query::select;
 use crate::store::View;
 use crate::tokenizer::{
-    Extension, GrowthOptions, PretokenCounter, PretokenTable, Splitter, TermCounts, TermForms,
-    TermOptions, TokenizerError, TrainOptions, TrainReport, Trained, extend_by_growth,
-    extend_by_terms, pipeline, tokens_by_group, train,
+    GrowthOptions, PretokenCounter, PretokenSplitter, PretokenTable, TermCounts, TermForms,
+    TermOptions, TokenizerError, TokenizerExtension, TrainOptions, TrainReport, TrainedTokenizer,
+    extend_by_growth, extend_by_terms, pretokenizer_file, tokens_by_group, train,
 };
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
@@ -133,7 +133,12 @@ pub struct ExtensionRecord {
 impl ExtensionRecord {
     /// Those of an extension of the tokenizer `base`, made at a commit.
     #[must_use]
-    pub fn of(base: &str, by: ExtensionSource<'_>, extension: &Extension, commit: u64) -> Self {
+    pub fn of(
+        base: &str,
+        by: ExtensionSource<'_>,
+        extension: &TokenizerExtension,
+        commit: u64,
+    ) -> Self {
         let (growth, condition, added_tokens) = match by {
             ExtensionSource::Terms(_, options) => (None, None, options.added_tokens),
             ExtensionSource::Growth(options, condition) => (Some(options), condition, false),
@@ -191,7 +196,7 @@ impl CorpusWriter {
         options: GrowthOptions,
         condition: Option<&str>,
         context: &Context<'_>,
-    ) -> Result<Extension, Error> {
+    ) -> Result<TokenizerExtension, Error> {
         let file = self.view().tokenizer_file(find(self.view(), base)?.0)?;
         let context = self.within(context);
         let answer = grow(self.view(), &file, options, condition, &context)?;
@@ -217,7 +222,7 @@ pub fn train_tokenizer(
     let selected = selection(view, on.condition.as_deref())?;
     let sample = DocumentSample::draw(view, &selected, on.sample_bytes)?;
     let groups = TextGroups::of(view, &sample.documents, on.grouping)?;
-    let json = pipeline(options)?;
+    let json = pretokenizer_file(options)?;
     let table = count(view, &json, &sample.documents, &groups, context)?;
     if table.sampled_one_in > 1 {
         progress.note(&format!(
@@ -231,7 +236,7 @@ pub fn train_tokenizer(
     let trained = train_with_seeds(&table, &groups.names, options, context)?;
     progress.begin("measuring what was trained", None);
     let tokens = tokens_by_group(&trained.json, &table)?;
-    let per_token = |(mass, tokens): (&crate::tokenizer::Mass, &u64)| {
+    let per_token = |(mass, tokens): (&crate::tokenizer::TextTotals, &u64)| {
         (*tokens > 0).then(|| mass.bytes as f64 / *tokens as f64)
     };
     let mut bitmap = Vec::new();
@@ -320,12 +325,12 @@ pub fn grow(
     options: GrowthOptions,
     condition: Option<&str>,
     context: &Context<'_>,
-) -> Result<Extension, CurateError> {
+) -> Result<TokenizerExtension, CurateError> {
     let selected = selection(view, condition)?;
     let groups = TextGroups::of(view, &selected, TextGrouping::All)?;
     let table = count(view, base, &selected, &groups, context)?;
     context.progress.begin("growing", None);
-    let splitter = Splitter::of(base)?;
+    let splitter = PretokenSplitter::of(base)?;
     let counts = table.groups.into_iter().next().unwrap_or_default();
     Ok(extend_by_growth(base, &counts, options, |word, out| splitter.spell(word, out))?)
 }
@@ -336,7 +341,7 @@ fn train_with_seeds(
     groups: &[String],
     options: &TrainOptions,
     context: &Context<'_>,
-) -> Result<Trained, CurateError> {
+) -> Result<TrainedTokenizer, CurateError> {
     /// A smaller vocabulary may need a few more tokens on the way to one asked for.
     const TRIES: u32 = 8;
     let mut room = 0;
@@ -359,7 +364,7 @@ fn train_with_seeds(
         let added = u32::try_from(extended.map.rows.len()).unwrap_or(u32::MAX);
         trained.report.vocab_size = trained.report.vocab_size.saturating_add(added);
         if trained.report.vocab_size <= options.vocab_size {
-            return Ok(Trained { json: extended.json, report: trained.report });
+            return Ok(TrainedTokenizer { json: extended.json, report: trained.report });
         }
         room += trained.report.vocab_size - options.vocab_size;
     }

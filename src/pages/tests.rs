@@ -12,7 +12,9 @@ use super::{
 };
 use corpusdb::ingest::{Record, Records};
 use corpusdb::report::{CorpusReport, ReportOptions};
-use corpusdb::tokenizer::analyse::{AnalysisReport, PretokenCounter, Subject, Tally, TextWords};
+use corpusdb::tokenizer::analyse::{
+    AnalysedTokenizer, AnalysisReport, AnalysisTally, PretokenCounter, TextWords,
+};
 use corpusdb::tokenizer::{Tokenizer, from_vocab_and_merges};
 use corpusdb::{
     Context, Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, Policy, Recipe,
@@ -562,8 +564,8 @@ fn analysis(groups: &[&str]) -> AnalysisReport {
     let vocab = serde_json::to_vec(&vocab).unwrap();
     let json = from_vocab_and_merges(&vocab, merges.as_bytes()).unwrap();
     let tokenizer = Tokenizer::load(&json, &[]).unwrap();
-    let subject = Subject::new(&tokenizer, &json).unwrap();
-    let mut tally = Tally::new(&subject, groups.len());
+    let subject = AnalysedTokenizer::new(&tokenizer, &json).unwrap();
+    let mut tally = AnalysisTally::new(&subject, groups.len());
     let mut counter = PretokenCounter::new(&json, groups.len(), 1000).unwrap();
     for (group, name) in groups.iter().enumerate() {
         let text = format!("the {name} th\u{202e}e {HOSTILE} naïve 世界\n").repeat(group + 1);

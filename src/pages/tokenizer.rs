@@ -5,10 +5,10 @@ use super::chart::{AltText, Chart, ChartAxis, ChartLine, ChartMark, line_chart};
 use super::figures::{ABSENT, BarChart, cut};
 use super::{Contents, PageModel};
 use crate::model::show;
-use crate::tokenizer::Piece;
+use crate::tokenizer::TokenPiece;
 use crate::tokenizer::analyse::{
-    AnalysisReport, Case, CaseKind, CensusRow, DigitRun, GroupMetrics, Knee, ReachClass,
-    TokenizerAnalysis, VocabularyCurve,
+    AnalysisCase, AnalysisCaseKind, AnalysisReport, CensusRow, DigitRun, GroupMetrics, Knee,
+    ReachClass, TokenizerAnalysis, VocabularyCurve,
 };
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -510,7 +510,7 @@ struct CaseRow<'a> {
 
 #[derive(Debug, Serialize)]
 struct CaseCell<'a> {
-    pieces: &'a [Piece],
+    pieces: &'a [TokenPiece],
     /// The number, if it is given.
     tokens: Option<u64>,
 }
@@ -520,16 +520,17 @@ const INDENTATIONS: [&str; 8] =
     ["1 space", "2 spaces", "4 spaces", "8 spaces", "16 spaces", "32 spaces", "1 tab", "4 tabs"];
 
 fn cases(report: &AnalysisReport) -> CasesSection<'_> {
-    let is_shown = |case: &Case| {
-        case.kind == CaseKind::Indentation && INDENTATIONS.contains(&case.what.as_str())
+    let is_shown = |case: &AnalysisCase| {
+        case.kind == AnalysisCaseKind::Indentation && INDENTATIONS.contains(&case.what.as_str())
     };
     CasesSection {
         digits: case_chart(report, "digits in the run", |it| {
             it.digits.iter().map(|run| (run.digits as f64, run.mean_tokens)).collect()
         }),
         spaces: case_chart(report, "spaces", |it| {
-            let spaces =
-                |case: &&Case| case.kind == CaseKind::Indentation && case.what.contains("space");
+            let spaces = |case: &&AnalysisCase| {
+                case.kind == AnalysisCaseKind::Indentation && case.what.contains("space")
+            };
             let cases = it.cases.iter().filter(spaces);
             (1u32..).zip(cases).map(|(n, case)| (f64::from(n), case.tokens as f64)).collect()
         }),
@@ -537,9 +538,11 @@ fn cases(report: &AnalysisReport) -> CasesSection<'_> {
             case_table("Digits", report, digit_cells),
             case_table("Indentation", report, |it| case_cells(it, is_shown)),
             case_table("White space", report, |it| {
-                case_cells(it, |case| case.kind == CaseKind::Whitespace)
+                case_cells(it, |case| case.kind == AnalysisCaseKind::Whitespace)
             }),
-            case_table("Texts", report, |it| case_cells(it, |case| case.kind == CaseKind::Text)),
+            case_table("Texts", report, |it| {
+                case_cells(it, |case| case.kind == AnalysisCaseKind::Text)
+            }),
         ],
     }
 }
@@ -554,7 +557,7 @@ fn digit_cells(of: &TokenizerAnalysis) -> Vec<(String, CaseCell<'_>)> {
 
 fn case_cells(
     of: &TokenizerAnalysis,
-    is_shown: impl Fn(&Case) -> bool,
+    is_shown: impl Fn(&AnalysisCase) -> bool,
 ) -> Vec<(String, CaseCell<'_>)> {
     let cases = of.cases.iter().filter(|case| is_shown(case));
     let cells = cases.map(|case| {

@@ -1,8 +1,8 @@
 //! Tells what a tokenizer does where tokenizers go wrong: the verdict on its encoder and a table of cases.
 
-use super::encode::{Backend, Tokenizer};
+use super::encode::{EncoderBackend, Tokenizer};
 use super::error::TokenizerError;
-use super::self_test::{cut, hostile};
+use super::self_test::{hostile_texts, text_prefix};
 use super::{FAST, REFERENCE};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -15,7 +15,7 @@ const SAMPLE_BYTES: usize = 256 << 10;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Verdict {
+pub enum CheckVerdict {
     /// As expected.
     Ok,
     /// Usual for such tokenizers, and worth knowing.
@@ -28,11 +28,11 @@ pub enum Verdict {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[cfg_attr(feature = "cli", schemars(rename = "TextCase"))]
-pub struct Case {
+pub struct CheckCase {
     /// What was tried.
     pub name: &'static str,
     /// The result.
-    pub verdict: Verdict,
+    pub verdict: CheckVerdict,
     /// The observation.
     pub what: String,
 }
@@ -40,16 +40,18 @@ pub struct Case {
 /// A library that gives ids.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-pub struct Library {
-    /// What it is used for: the word of [`Backend::name`].
+pub struct EncoderLibrary {
+    /// What it is used for: the word of [`EncoderBackend::name`].
     pub role: &'static str,
     /// Its name and exact version.
     pub name: &'static str,
 }
 
 /// The libraries that give ids, as this program was built.
-const LIBRARIES: [Library; 2] =
-    [Library { role: "oracle", name: REFERENCE }, Library { role: "fast", name: FAST }];
+const LIBRARIES: [EncoderLibrary; 2] = [
+    EncoderLibrary { role: "oracle", name: REFERENCE },
+    EncoderLibrary { role: "fast", name: FAST },
+];
 
 /// What a check found: the verdict of the self-test, and odd texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -60,18 +62,18 @@ pub struct TokenizerCheck {
     /// Why not the fast one.
     pub reason: Option<String>,
     /// The libraries behind both.
-    pub libraries: Vec<Library>,
+    pub libraries: Vec<EncoderLibrary>,
     /// One more than the largest id.
     pub vocab_size: u32,
     /// Every case, in a fixed order.
-    pub cases: Vec<Case>,
+    pub cases: Vec<CheckCase>,
 }
 
 impl TokenizerCheck {
     /// Whether no case is a fault.
     #[must_use]
     pub fn is_good(&self) -> bool {
-        self.cases.iter().all(|case| case.verdict != Verdict::Fault)
+        self.cases.iter().all(|case| case.verdict != CheckVerdict::Fault)
     }
 }
 
@@ -83,30 +85,33 @@ impl TokenizerCheck {
 pub fn check(json: &[u8], sample: &[&str]) -> Result<TokenizerCheck, TokenizerError> {
     let tokenizer = Tokenizer::load(json, sample)?;
     let reason = match tokenizer.backend() {
-        Backend::Fast => None,
-        Backend::Oracle { reason } => Some(reason.clone()),
+        EncoderBackend::Fast => None,
+        EncoderBackend::Oracle { reason } => Some(reason.clone()),
     };
     let encoders = match &reason {
         None => ok("both encoders give the same ids on hostile texts and on the sample"),
         Some(reason) => notice(format!("the oracle is used: {reason}")),
     };
-    let mut cases = vec![named("encoders agree", encoders)];
-    cases.push(named("characters come back", characters(&tokenizer)?));
+    let mut cases = vec![check_case("encoders agree", encoders)];
+    cases.push(check_case("characters come back", characters(&tokenizer)?));
     for (name, texts) in TEXTS {
-        cases.push(named(name, come_back(&tokenizer, texts)?));
+        cases.push(check_case(name, round_trips(&tokenizer, texts)?));
     }
-    cases.push(named("digits", digits(&tokenizer)?));
-    cases.push(named("indentation", indentation(&tokenizer)?));
-    cases.push(named("200 kB of one character", long_run(&tokenizer)?));
-    cases.push(named("empty text", empty(&tokenizer)?));
-    cases.push(named("special tokens in text are text", spelled(&tokenizer)?));
-    cases.push(named("added tokens in words", in_words(&tokenizer)));
-    cases.push(named("ids of added tokens", numbered(&tokenizer, json)));
-    cases.push(named("ids without gaps", contiguous(&tokenizer)));
-    cases.push(named("ids fit 16 bits", narrow(&tokenizer)));
-    cases.push(named("reserved ids", reserved(&tokenizer)));
-    cases.push(named("one spelling, one token", distinct(&tokenizer)?));
-    cases.push(named("alone, in a row, across threads", repeatable(&tokenizer, sample)?));
+    cases.push(check_case("digits", digits(&tokenizer)?));
+    cases.push(check_case("indentation", indentation(&tokenizer)?));
+    cases.push(check_case("200 kB of one character", long_run(&tokenizer)?));
+    cases.push(check_case("empty text", empty(&tokenizer)?));
+    cases.push(check_case("special tokens in text are text", specials_stay_text(&tokenizer)?));
+    cases.push(check_case("added tokens in words", added_tokens_in_words(&tokenizer)));
+    cases.push(check_case("ids of added tokens", added_token_ids(&tokenizer, json)));
+    cases.push(check_case("ids without gaps", id_gaps(&tokenizer)));
+    cases.push(check_case("ids fit 16 bits", id_width(&tokenizer)));
+    cases.push(check_case("reserved ids", reserved(&tokenizer)));
+    cases.push(check_case("one spelling, one token", duplicate_spellings(&tokenizer)?));
+    cases.push(check_case(
+        "alone, in a row, across threads",
+        same_ids_every_way(&tokenizer, sample)?,
+    ));
     Ok(TokenizerCheck {
         backend: tokenizer.backend().name(),
         reason,
@@ -134,22 +139,22 @@ const TEXTS: [(&str, &[&str]); 8] = [
     ("NUL and control codes", &["\0", "a\0b", "\u{1}\u{7f}\u{9f}", "\u{fffd}"]),
 ];
 
-type Found = (Verdict, String);
+type CheckFinding = (CheckVerdict, String);
 
-fn named(name: &'static str, (verdict, what): Found) -> Case {
-    Case { name, verdict, what }
+fn check_case(name: &'static str, (verdict, what): CheckFinding) -> CheckCase {
+    CheckCase { name, verdict, what }
 }
 
-fn ok(what: impl Into<String>) -> Found {
-    (Verdict::Ok, what.into())
+fn ok(what: impl Into<String>) -> CheckFinding {
+    (CheckVerdict::Ok, what.into())
 }
 
-fn notice(what: impl Into<String>) -> Found {
-    (Verdict::Notice, what.into())
+fn notice(what: impl Into<String>) -> CheckFinding {
+    (CheckVerdict::Notice, what.into())
 }
 
-fn fault(what: impl Into<String>) -> Found {
-    (Verdict::Fault, what.into())
+fn fault(what: impl Into<String>) -> CheckFinding {
+    (CheckVerdict::Fault, what.into())
 }
 
 fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, TokenizerError> {
@@ -158,20 +163,20 @@ fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, TokenizerError>
     Ok(ids)
 }
 
-fn comes_back(tokenizer: &Tokenizer, text: &str) -> Result<bool, TokenizerError> {
+fn is_round_trip(tokenizer: &Tokenizer, text: &str) -> Result<bool, TokenizerError> {
     Ok(tokenizer.decode(&encode(tokenizer, text)?)? == text)
 }
 
-fn shown(text: &str) -> String {
-    format!("`{}`", cut(text, 60).escape_debug())
+fn quoted(text: &str) -> String {
+    format!("`{}`", text_prefix(text, 60).escape_debug())
 }
 
-fn come_back(tokenizer: &Tokenizer, texts: &[&str]) -> Result<Found, TokenizerError> {
+fn round_trips(tokenizer: &Tokenizer, texts: &[&str]) -> Result<CheckFinding, TokenizerError> {
     let mut lost = Vec::new();
     for text in texts {
         let decoded = tokenizer.decode(&encode(tokenizer, text)?)?;
         if decoded != **text {
-            lost.push(format!("{} comes back as {}", shown(text), shown(&decoded)));
+            lost.push(format!("{} comes back as {}", quoted(text), quoted(&decoded)));
         }
     }
     Ok(if lost.is_empty() {
@@ -183,7 +188,7 @@ fn come_back(tokenizer: &Tokenizer, texts: &[&str]) -> Result<Found, TokenizerEr
 
 /// Every character of the planes that have some, in groups; those of a group that does not come
 /// back, one by one between letters.
-fn characters(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+fn characters(tokenizer: &Tokenizer) -> Result<CheckFinding, TokenizerError> {
     const GROUP: u32 = 16;
     let starts: Vec<u32> = (0..0x3_2400).chain(0xE_0000..0xE_0200).step_by(16).collect();
     let groups: Vec<(u32, Vec<char>)> = starts
@@ -194,12 +199,12 @@ fn characters(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
         .par_iter()
         .map(|(first, group)| {
             let text: String = group.iter().flat_map(|c| ['a', *c]).chain(['a']).collect();
-            if comes_back(tokenizer, &text)? {
+            if is_round_trip(tokenizer, &text)? {
                 return Ok((*first, 0));
             }
             let mut lost = 0;
             for character in group {
-                lost += u32::from(!comes_back(tokenizer, &format!("a{character}a"))?);
+                lost += u32::from(!is_round_trip(tokenizer, &format!("a{character}a"))?);
             }
             Ok((*first, lost))
         })
@@ -229,30 +234,30 @@ fn joined(starts: impl Iterator<Item = u32>, group: u32) -> Vec<(u32, u32)> {
     ranges
 }
 
-fn digits(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+fn digits(tokenizer: &Tokenizer) -> Result<CheckFinding, TokenizerError> {
     let run = "123456789012";
     let mut counts = Vec::new();
     for length in 1..=run.len() {
-        counts.push(encode(tokenizer, cut(run, length))?.len());
+        counts.push(encode(tokenizer, text_prefix(run, length))?.len());
     }
     let ids = encode(tokenizer, run)?;
     let mut pieces = Vec::new();
     for id in &ids {
         pieces.push(tokenizer.decode(&[*id])?);
     }
-    let kept = comes_back(tokenizer, run)? && comes_back(tokenizer, "3.14159 1,000,000")?;
+    let kept = is_round_trip(tokenizer, run)? && is_round_trip(tokenizer, "3.14159 1,000,000")?;
     let counts: Vec<String> = counts.iter().map(usize::to_string).collect();
     let what =
         format!("{run} is {}; tokens of 1 to 12 digits: {}", pieces.join("|"), counts.join(" "));
     Ok(if kept { ok(what) } else { notice(format!("digits do not come back; {what}")) })
 }
 
-fn indentation(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+fn indentation(tokenizer: &Tokenizer) -> Result<CheckFinding, TokenizerError> {
     let mut counts = BTreeMap::new();
     let mut is_kept = true;
     for spaces in 1..=32 {
         let text = format!("x\n{}y", " ".repeat(spaces));
-        is_kept &= comes_back(tokenizer, &text)?;
+        is_kept &= is_round_trip(tokenizer, &text)?;
         if matches!(spaces, 1 | 2 | 4 | 8 | 16 | 32) {
             counts.insert(spaces, encode(tokenizer, &text)?.len());
         }
@@ -266,7 +271,7 @@ fn indentation(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
     Ok(if is_kept { ok(what) } else { notice(format!("indentation is lost; {what}")) })
 }
 
-fn long_run(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+fn long_run(tokenizer: &Tokenizer) -> Result<CheckFinding, TokenizerError> {
     let text = "a".repeat(200_000);
     let ids = encode(tokenizer, &text)?;
     let what = format!("{} tokens", ids.len());
@@ -277,7 +282,7 @@ fn long_run(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
     })
 }
 
-fn empty(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+fn empty(tokenizer: &Tokenizer) -> Result<CheckFinding, TokenizerError> {
     let ids = encode(tokenizer, "")?;
     Ok(if ids.is_empty() && tokenizer.decode(&[])?.is_empty() {
         ok("no ids, and nothing is added to any text")
@@ -286,7 +291,7 @@ fn empty(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
     })
 }
 
-fn spelled(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+fn specials_stay_text(tokenizer: &Tokenizer) -> Result<CheckFinding, TokenizerError> {
     let specials = tokenizer.specials();
     let mut taken = Vec::new();
     for (id, special) in &specials {
@@ -312,7 +317,7 @@ fn is_unknown(tokenizer: &Tokenizer, taken: &[&str]) -> bool {
     taken.iter().all(|token| tokenizer.token_to_id(token).is_some_and(|id| unknown.contains(&id)))
 }
 
-fn in_words(tokenizer: &Tokenizer) -> Found {
+fn added_tokens_in_words(tokenizer: &Tokenizer) -> CheckFinding {
     let plain: Vec<&str> = tokenizer
         .vocabulary()
         .added()
@@ -324,32 +329,33 @@ fn in_words(tokenizer: &Tokenizer) -> Found {
         [first, ..] => notice(format!(
             "{} added tokens are not special and are found in any text, inside words too, such as {}",
             plain.len(),
-            shown(first)
+            quoted(first)
         )),
     }
 }
 
 /// The reference implementation counts the ids of added tokens itself; a file may say otherwise.
-fn numbered(tokenizer: &Tokenizer, json: &[u8]) -> Found {
+fn added_token_ids(tokenizer: &Tokenizer, json: &[u8]) -> CheckFinding {
     #[derive(Deserialize)]
-    struct File {
+    struct TokenizerFile {
         #[serde(default)]
-        added_tokens: Vec<Added>,
+        added_tokens: Vec<AddedTokenEntry>,
     }
     #[derive(Deserialize)]
-    struct Added {
+    struct AddedTokenEntry {
         id: u32,
         content: String,
     }
-    let Ok(file) = serde_json::from_slice::<File>(json) else {
+    let Ok(file) = serde_json::from_slice::<TokenizerFile>(json) else {
         return notice("the file's list of added tokens cannot be read");
     };
-    let differs = |token: &&Added| tokenizer.token_to_id(&token.content) != Some(token.id);
+    let differs =
+        |token: &&AddedTokenEntry| tokenizer.token_to_id(&token.content) != Some(token.id);
     match file.added_tokens.iter().find(differs) {
         None => {
             ok(format!("{} added tokens have the ids that the file gives", file.added_tokens.len()))
         }
-        Some(Added { id, content }) => {
+        Some(AddedTokenEntry { id, content }) => {
             let given =
                 tokenizer.token_to_id(content).map_or("none".to_owned(), |id| id.to_string());
             fault(format!("the file gives `{content}` the id {id}, the reference encoder {given}"))
@@ -362,7 +368,7 @@ fn ids(tokenizer: &Tokenizer) -> HashSet<u32> {
     vocabulary.own().map(|(_, id)| id).chain(vocabulary.added().map(|(id, ..)| id)).collect()
 }
 
-fn contiguous(tokenizer: &Tokenizer) -> Found {
+fn id_gaps(tokenizer: &Tokenizer) -> CheckFinding {
     let mut owners: HashMap<u32, &str> = HashMap::new();
     for (token, id) in tokenizer.vocabulary().own() {
         if let Some(other) = owners.insert(id, token) {
@@ -378,7 +384,7 @@ fn contiguous(tokenizer: &Tokenizer) -> Found {
     }
 }
 
-fn narrow(tokenizer: &Tokenizer) -> Found {
+fn id_width(tokenizer: &Tokenizer) -> CheckFinding {
     let size = tokenizer.vocab_size();
     if u64::from(size) <= 1 << 16 {
         ok(format!("{size} ids: two bytes each are stored"))
@@ -387,7 +393,7 @@ fn narrow(tokenizer: &Tokenizer) -> Found {
     }
 }
 
-fn reserved(tokenizer: &Tokenizer) -> Found {
+fn reserved(tokenizer: &Tokenizer) -> CheckFinding {
     const WORDS: [&str; 5] = ["reserved", "unused", "extra_id", "placeholder", "dummy"];
     let is_reserved = |token: &str| {
         let token = token.to_lowercase();
@@ -407,7 +413,7 @@ fn reserved(tokenizer: &Tokenizer) -> Found {
 }
 
 /// Two ids for the same text: one of them is never learned.
-fn distinct(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
+fn duplicate_spellings(tokenizer: &Tokenizer) -> Result<CheckFinding, TokenizerError> {
     let anchor = encode(tokenizer, "a")?;
     let Some(anchor) = anchor.last().copied() else { return Ok(notice("`a` has no token")) };
     let head = tokenizer.decode(&[anchor])?;
@@ -428,7 +434,7 @@ fn distinct(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
             continue;
         }
         if let Some(first) = owners.insert(text, *id) {
-            doubles.push(format!("{first} and {id} are both {}", shown(text)));
+            doubles.push(format!("{first} and {id} are both {}", quoted(text)));
         }
     }
     Ok(match doubles.as_slice() {
@@ -440,11 +446,14 @@ fn distinct(tokenizer: &Tokenizer) -> Result<Found, TokenizerError> {
 }
 
 /// The same ids from a fresh encoder for each text, from one for all, and from several threads.
-fn repeatable(tokenizer: &Tokenizer, sample: &[&str]) -> Result<Found, TokenizerError> {
+fn same_ids_every_way(
+    tokenizer: &Tokenizer,
+    sample: &[&str],
+) -> Result<CheckFinding, TokenizerError> {
     let mut left = SAMPLE_BYTES;
-    let mut texts = hostile();
+    let mut texts = hostile_texts();
     for text in sample {
-        let text = cut(text, left);
+        let text = text_prefix(text, left);
         left -= text.len();
         texts.push(text.to_owned());
     }

@@ -14,11 +14,11 @@ const MARKER: usize = 128;
 const MARKER_BYTES: &[u8] = "▁".as_bytes();
 
 /// Between which characters a text may be cut, by the class of the left and of the right one.
-pub(super) struct CutPlaces {
+pub(super) struct MergeBoundaries {
     is_safe: Vec<[bool; CLASSES]>,
 }
 
-impl CutPlaces {
+impl MergeBoundaries {
     /// Of a parsed `tokenizer.json` in canonical form; none when it is no such BPE, or when nothing
     /// would be gained.
     pub(super) fn of(file: &Value) -> Option<Self> {
@@ -33,7 +33,7 @@ impl CutPlaces {
         let is_plain = affixes.into_iter().chain(switches).all(is_off)
             && model.get("type")?.as_str()? == "BPE";
         let is_uncut = file.get("pre_tokenizer").is_none_or(Value::is_null);
-        if !is_uncut && file.get("pre_tokenizer") != Some(&at_markers()) {
+        if !is_uncut && file.get("pre_tokenizer") != Some(&split_at_markers()) {
             return None;
         }
         let added = file.get("added_tokens").and_then(Value::as_array);
@@ -126,7 +126,7 @@ impl CutPlaces {
 }
 
 /// The pre-tokenizer that cuts a text before every marker.
-fn at_markers() -> Value {
+fn split_at_markers() -> Value {
     json!({
         "type": "Split", "pattern": { "String": "▁" }, "behavior": "MergedWithNext", "invert": false
     })
@@ -152,7 +152,7 @@ mod tests {
     fn a_text_is_cut_where_no_merge_reaches_over() {
         let vocab = json!({ "a": 0, "b": 1, "▁": 2, "ab": 3, "▁▁": 4, "▁a": 5, "e": 6, "é": 7 });
         let merges = json!([["a", "b"], ["▁", "▁"], ["▁", "a"]]);
-        let words = CutPlaces::of(&file(&merges, &vocab)).expect("is cut");
+        let words = MergeBoundaries::of(&file(&merges, &vocab)).expect("is cut");
         let mut spans = Vec::new();
         let text = "▁▁abba▁é▁xxy";
         words.cut(text, &mut spans);
@@ -167,12 +167,12 @@ mod tests {
     #[test]
     fn tokens_over_words_forbid_the_cut_and_other_models_have_none() {
         let vocab = json!({ "e": 0, "▁": 1, "e▁": 2 });
-        assert!(CutPlaces::of(&file(&json!([["e", "▁"]]), &vocab)).is_none());
+        assert!(MergeBoundaries::of(&file(&json!([["e", "▁"]]), &vocab)).is_none());
         let mut other = file(&json!([]), &vocab);
         other["model"]["ignore_merges"] = json!(true);
-        assert!(CutPlaces::of(&other).is_none());
+        assert!(MergeBoundaries::of(&other).is_none());
         other = file(&json!([]), &vocab);
         other["added_tokens"] = json!([{ "content": "x", "special": false }]);
-        assert!(CutPlaces::of(&other).is_none());
+        assert!(MergeBoundaries::of(&other).is_none());
     }
 }

@@ -5,16 +5,16 @@
 //! cannot stand there; the first pre-tokenizer that splits at a space splits before it, whatever stands around,
 //! and those before it never look at one; no added token has a visible character before a space. Known split
 //! patterns have no alternative that goes from a visible character on to a space, and none looks back. A model sees
-//! pre-tokens one by one; where it would see the whole text, no merge may reach over (see [`CutPlaces`]).
+//! pre-tokens one by one; where it would see the whole text, no merge may reach over (see [`MergeBoundaries`]).
 //!
 //! The file says that a cut is right; whether the space then belongs to the second part, or is what the normalizer
 //! puts before it anyway, is found by trial.
 
-use super::cut_places::CutPlaces;
+use super::cut_places::MergeBoundaries;
 use super::error::TokenizerError;
 use super::oracle::guard;
-use super::prepare::{flatten, spaces};
-use super::self_test::hostile;
+use super::prepare::{flatten, space_rule};
+use super::self_test::hostile_texts;
 use serde_json::Value;
 
 /// Texts up to this length are encoded whole; longer ones in parts of some such length. In bytes.
@@ -24,15 +24,15 @@ pub(super) const PART: usize = 256 << 10;
 const MARKER: &str = "▁";
 
 /// How the texts of a tokenizer are cut.
-pub(super) struct Cuts {
+pub(super) struct ChunkCutter {
     /// Whether any visible ASCII character may stand at a cut, or letters and digits alone.
     any_visible: bool,
     /// Where no pre-tokenizer cuts.
-    words: Option<CutPlaces>,
+    words: Option<MergeBoundaries>,
     keeps_space: bool,
 }
 
-impl Cuts {
+impl ChunkCutter {
     /// Of the bytes of a `tokenizer.json`. None where a cut might be seen in the ids. `encode` gives those of a
     /// short text.
     pub(super) fn of(
@@ -66,7 +66,7 @@ impl Cuts {
                 | "BertNormalizer" | "Nmt" | "Prepend" | "Strip" => {}
                 // Its table is the author's; that of letters and digits it leaves alone, or gives their case.
                 "Precompiled" => any_visible = false,
-                "Replace" if spaces(step).is_some() => {}
+                "Replace" if space_rule(step).is_some() => {}
                 "Replace" => {
                     let pattern = step.get("pattern")?.get("String")?.as_str()?;
                     if pattern.is_empty() || pattern.contains(|c: char| c.is_ascii_alphanumeric()) {
@@ -85,7 +85,7 @@ impl Cuts {
         }
         let words = match splits_before(file.get("pre_tokenizer"), &space)? {
             true => None,
-            false if space == MARKER => Some(words(file)?),
+            false if space == MARKER => Some(merge_boundaries(file)?),
             false => return None,
         };
         Some(Self { any_visible, words, keeps_space: true })
@@ -98,7 +98,8 @@ impl Cuts {
     ) -> bool {
         /// Long runs tell nothing more.
         const MOST: usize = 100;
-        let hostile: Vec<String> = hostile().into_iter().filter(|text| text.len() < MOST).collect();
+        let hostile: Vec<String> =
+            hostile_texts().into_iter().filter(|text| text.len() < MOST).collect();
         let sides = hostile.iter().zip(hostile.iter().rev());
         sides.zip("eaZ09bsx".chars().cycle()).all(|((left, right), side)| {
             let (left, right) = (format!("{left}{side}"), format!("{side}{right}"));
@@ -207,11 +208,11 @@ fn splits(step: &Value, space: &str) -> Option<bool> {
 }
 
 /// Of a model that sees the whole text.
-fn words(file: &Value) -> Option<CutPlaces> {
+fn merge_boundaries(file: &Value) -> Option<MergeBoundaries> {
     guard("converting", || {
         let mut file = file.clone();
         tokenizers_fast::canonicalize_value(&mut file).ok()?;
-        CutPlaces::of(&file)
+        MergeBoundaries::of(&file)
     })
     .ok()?
 }

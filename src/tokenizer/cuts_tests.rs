@@ -3,8 +3,8 @@
 use super::*;
 use crate::model::Context;
 use crate::tokenizer::{
-    Digits, Given, ModelKind, Normalizer, Pattern, PretokenCounter, Tokenizer, TrainOptions,
-    convert, pipeline, train,
+    DigitSplit, ModelKind, PretokenCounter, PretokenPattern, Tokenizer, TokenizerInput,
+    TrainOptions, UnicodeForm, convert, pretokenizer_file, train,
 };
 use proptest::prelude::*;
 use serde_json::json;
@@ -18,7 +18,7 @@ const TEXTS: [&str; 4] = [
 ];
 
 fn trained(options: &TrainOptions) -> Vec<u8> {
-    let json = pipeline(options).unwrap();
+    let json = pretokenizer_file(options).unwrap();
     let mut counter = PretokenCounter::new(&json, 1, PretokenCounter::DEFAULT_LIMIT).unwrap();
     TEXTS.iter().for_each(|text| counter.feed(0, text).unwrap());
     train(&counter.finish(), &["all".to_owned()], options, &Context::new()).unwrap().json
@@ -29,11 +29,11 @@ static CUT: LazyLock<Vec<(String, Tokenizer)>> = LazyLock::new(|| {
     let mut files = Vec::new();
     let base = TrainOptions { vocab_size: 400, ..Default::default() };
     for name in ["gpt2", "cl100k", "o200k"] {
-        let pattern = Some(Pattern::parse(name).unwrap());
+        let pattern = Some(PretokenPattern::parse(name).unwrap());
         files.push((name.to_owned(), trained(&TrainOptions { pattern, ..base.clone() })));
     }
     for model in [ModelKind::Unigram, ModelKind::WordPiece] {
-        let (digits, normalizer) = (Digits::GroupsOf3, Normalizer::Nfkc);
+        let (digits, normalizer) = (DigitSplit::GroupsOf3, UnicodeForm::Nfkc);
         let options = TrainOptions { model, digits, normalizer, ..base.clone() };
         files.push((format!("{model:?}"), trained(&options)));
     }
@@ -43,7 +43,7 @@ static CUT: LazyLock<Vec<(String, Tokenizer)>> = LazyLock::new(|| {
         ("spm unigram", &include_bytes!("load/vectors/unigram.model")[..]),
         ("spm bpe", include_bytes!("load/vectors/bpe.model")),
     ] {
-        files.push((name.to_owned(), convert(Given::SentencePiece(model)).unwrap().json));
+        files.push((name.to_owned(), convert(TokenizerInput::SentencePiece(model)).unwrap().json));
     }
     let mut of_unigram: Value = serde_json::from_slice(&files[3].1).unwrap();
     of_unigram["pre_tokenizer"] = json!({ "type": "Sequence", "pretokenizers": [
@@ -72,7 +72,8 @@ fn check(text: &str, part: usize) {
 
 #[test]
 fn every_hostile_text_has_the_same_ids_in_parts() {
-    let hostile: Vec<String> = hostile().into_iter().filter(|text| text.len() < 200).collect();
+    let hostile: Vec<String> =
+        hostile_texts().into_iter().filter(|text| text.len() < 200).collect();
     check(&hostile.join(" a b "), 1);
 }
 
@@ -109,16 +110,16 @@ fn a_long_text_is_encoded_in_short_parts() {
 }
 
 fn file(change: impl FnOnce(&mut Value)) -> Value {
-    let pattern = Some(Pattern::parse("gpt2").unwrap());
+    let pattern = Some(PretokenPattern::parse("gpt2").unwrap());
     let options = TrainOptions { pattern, ..Default::default() };
-    let mut file = serde_json::from_slice(&pipeline(&options).unwrap()).unwrap();
+    let mut file = serde_json::from_slice(&pretokenizer_file(&options).unwrap()).unwrap();
     change(&mut file);
     file
 }
 
 #[test]
 fn what_may_reach_over_a_cut_is_not_cut() {
-    assert!(Cuts::by_file(&file(|_| {})).is_some_and(|cuts| cuts.any_visible));
+    assert!(ChunkCutter::by_file(&file(|_| {})).is_some_and(|cuts| cuts.any_visible));
     let token = |content: &str, special: bool, right: bool| {
         json!([{ "id": 1, "content": content, "special": special, "lstrip": false, "rstrip": right,
             "single_word": false, "normalized": false }])
@@ -144,7 +145,7 @@ fn what_may_reach_over_a_cut_is_not_cut() {
     ] {
         let (key, value) = change;
         let file = file(|file| file[key] = value);
-        assert_eq!(Cuts::by_file(&file).is_some(), is_cut, "{}: {}", key, file[key]);
+        assert_eq!(ChunkCutter::by_file(&file).is_some(), is_cut, "{}: {}", key, file[key]);
     }
 }
 

@@ -55,15 +55,15 @@ static NEW: LazyLock<Vec<u64>> = LazyLock::new(|| {
 });
 
 /// Whether the oracle must be asked.
-pub(super) fn is_doubtful(text: &str) -> bool {
+pub(super) fn has_new_characters(text: &str) -> bool {
     if text.is_ascii() {
         return false;
     }
-    text.chars().any(is_new)
+    text.chars().any(is_new_character)
 }
 
 /// Whether the editions of Unicode of the two encoders may differ on a character.
-pub(super) fn is_new(character: char) -> bool {
+pub(super) fn is_new_character(character: char) -> bool {
     let code = u32::from(character);
     character >= FIRST
         && NEW.get((code >> 6) as usize).is_some_and(|word| word >> (code & 63) & 1 == 1)
@@ -79,8 +79,8 @@ mod tests {
             |code: u32| NEW_CHARACTERS.iter().any(|(first, last)| (*first..=*last).contains(&code));
         for character in '\0'..=char::MAX {
             let text = format!("a{character}é");
-            assert_eq!(is_doubtful(&text), listed(character.into()), "{character:?}");
+            assert_eq!(has_new_characters(&text), listed(character.into()), "{character:?}");
         }
-        assert!(listed(u32::from(FIRST)) && !is_doubtful(""));
+        assert!(listed(u32::from(FIRST)) && !has_new_characters(""));
     }
 }

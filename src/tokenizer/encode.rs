@@ -1,10 +1,10 @@
 //! The tokenizer a corpus holds: the fast encoder where it is proven, the oracle otherwise.
 
-use super::cuts::{Cuts, PART};
+use super::cuts::{ChunkCutter, PART};
 use super::error::TokenizerError;
-use super::fast::{Fast, FastScratch};
-use super::oracle::Oracle;
-use super::spelling::{Offsets, Spellings};
+use super::fast::{PipelineEngine, PipelineScratch};
+use super::oracle::LibraryReference;
+use super::spelling::{TokenBytes, TokenOffsets};
 use super::vocabulary::Vocabulary;
 use super::{self_test, unigram};
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -12,7 +12,7 @@ use std::sync::OnceLock;
 
 /// Which encoder gives the ids. Both give the same; they differ in speed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Backend {
+pub enum EncoderBackend {
     /// The fast encoder, which passed the self-test.
     Fast,
     /// The reference encoder, at some 4 MB/s.
@@ -22,7 +22,7 @@ pub enum Backend {
     },
 }
 
-impl Backend {
+impl EncoderBackend {
     /// The word used in reports.
     #[must_use]
     pub const fn name(&self) -> &'static str {
@@ -38,39 +38,41 @@ impl Backend {
 pub struct Tokenizer {
     json: Box<[u8]>,
     /// Loaded when first asked, if the fast encoder is proven already.
-    oracle: OnceLock<Oracle>,
+    oracle: OnceLock<LibraryReference>,
     /// Built when first asked, if the fast encoder is proven already.
     chosen: OnceLock<ChosenEncoder>,
     vocabulary: Vocabulary,
     vocab_size: u32,
-    spellings: OnceLock<Spellings>,
+    spellings: OnceLock<TokenBytes>,
     /// Finds special tokens that a text spells; none if it cannot be built, which is an error then.
     finder: OnceLock<Option<AhoCorasick>>,
     /// Whether the fast encoder gives the oracle's ids where special tokens are special.
     is_fast_with_specials: OnceLock<bool>,
     /// Where long texts are cut; looked at when the first one comes.
-    cuts: OnceLock<Option<Cuts>>,
+    cuts: OnceLock<Option<ChunkCutter>>,
 }
 
 /// Which encoder gives the ids.
 struct ChosenEncoder {
-    fast: Option<Fast>,
-    backend: Backend,
+    fast: Option<PipelineEngine>,
+    backend: EncoderBackend,
 }
 
 impl ChosenEncoder {
-    fn of(fast: Result<Fast, String>) -> Self {
+    fn of(fast: Result<PipelineEngine, String>) -> Self {
         match fast {
-            Ok(fast) => Self { fast: Some(fast), backend: Backend::Fast },
-            Err(reason) => Self { fast: None, backend: Backend::Oracle { reason } },
+            Ok(fast) => Self { fast: Some(fast), backend: EncoderBackend::Fast },
+            Err(reason) => Self { fast: None, backend: EncoderBackend::Oracle { reason } },
         }
     }
 
     /// The fast encoder of a file that was proven before, if it can be built here.
     fn proven(json: &[u8]) -> Self {
-        let readings = unigram::readings(json).map_err(|error| error.to_string());
+        let readings = unigram::unigram_variants(json).map_err(|error| error.to_string());
         let fast = readings
-            .and_then(|readings| Fast::load(readings.as_ref().map_or(json, |it| &it.fast)))
+            .and_then(|readings| {
+                PipelineEngine::load(readings.as_ref().map_or(json, |it| &it.fast))
+            })
             .map_err(|why| format!("the fast encoder cannot load the file: {why}"));
         Self::of(fast)
     }
@@ -85,18 +87,19 @@ impl Tokenizer {
     /// [`TokenizerError::Load`] when the oracle cannot read the file, [`TokenizerError::Dropout`]
     /// when it asks for random ids, [`TokenizerError::EmptyVocabulary`] when it has no token.
     pub fn load(json: &[u8], sample: &[&str]) -> Result<Self, TokenizerError> {
-        let readings = unigram::readings(json)?;
-        let oracle = Oracle::load_by(json, readings.as_ref())?;
+        let readings = unigram::unigram_variants(json)?;
+        let oracle = LibraryReference::load_by(json, readings.as_ref())?;
         let vocabulary = Vocabulary::of(&oracle);
         let is_numbered_alike = Vocabulary::read(json).as_ref() == Some(&vocabulary);
-        let proven = Fast::load(readings.as_ref().map_or(json, |readings| &readings.fast))
-            .map_err(|why| format!("the fast encoder cannot load the file: {why}"))
-            .and_then(|fast| {
-                if !is_numbered_alike {
-                    return Err("its tokens cannot be numbered without the oracle".to_owned());
-                }
-                self_test::compare(&fast, &oracle, &vocabulary, sample).map(|()| fast)
-            });
+        let proven =
+            PipelineEngine::load(readings.as_ref().map_or(json, |readings| &readings.fast))
+                .map_err(|why| format!("the fast encoder cannot load the file: {why}"))
+                .and_then(|fast| {
+                    if !is_numbered_alike {
+                        return Err("its tokens cannot be numbered without the oracle".to_owned());
+                    }
+                    self_test::prove(&fast, &oracle, &vocabulary, sample).map(|()| fast)
+                });
         Self::of(json, Some(oracle), Some(ChosenEncoder::of(proven)), vocabulary)
     }
 
@@ -111,7 +114,7 @@ impl Tokenizer {
             None if fast => "its tokens cannot be numbered without the oracle",
             _ => "the fast encoder was not proven when the tokenizer was added",
         };
-        let oracle = Oracle::load(json)?;
+        let oracle = LibraryReference::load(json)?;
         let vocabulary = Vocabulary::of(&oracle);
         let chosen = ChosenEncoder::of(Err(refused.to_owned()));
         Self::of(json, Some(oracle), Some(chosen), vocabulary)
@@ -119,7 +122,7 @@ impl Tokenizer {
 
     fn of(
         json: &[u8],
-        oracle: Option<Oracle>,
+        oracle: Option<LibraryReference>,
         chosen: Option<ChosenEncoder>,
         vocabulary: Vocabulary,
     ) -> Result<Self, TokenizerError> {
@@ -157,11 +160,11 @@ impl Tokenizer {
         Self { chosen: OnceLock::from(chosen), ..self }
     }
 
-    fn oracle(&self) -> Result<&Oracle, TokenizerError> {
+    fn oracle(&self) -> Result<&LibraryReference, TokenizerError> {
         if let Some(oracle) = self.oracle.get() {
             return Ok(oracle);
         }
-        let loaded = Oracle::load(&self.json)?;
+        let loaded = LibraryReference::load(&self.json)?;
         Ok(self.oracle.get_or_init(|| loaded))
     }
 
@@ -172,7 +175,7 @@ impl Tokenizer {
     /// An encoder with scratch space of its own; one per thread.
     #[must_use]
     pub fn encoder(&self) -> Encoder<'_> {
-        Encoder { tokenizer: self, scratch: FastScratch::default() }
+        Encoder { tokenizer: self, scratch: PipelineScratch::default() }
     }
 
     /// Fails when it has no ids for some of the texts that encoders are proven on: then documents would be
@@ -182,7 +185,7 @@ impl Tokenizer {
     /// [`TokenizerError::Incomplete`] with the first such text.
     pub fn prove_complete(&self) -> Result<(), TokenizerError> {
         let (mut encoder, mut ids) = (self.encoder(), Vec::new());
-        for text in self_test::hostile() {
+        for text in self_test::hostile_texts() {
             ids.clear();
             let Err(error) = encoder.encode(&text, &mut ids) else { continue };
             let why = error.refusal().ok_or(error)?;
@@ -193,7 +196,7 @@ impl Tokenizer {
 
     /// Which encoder gives the ids.
     #[must_use]
-    pub fn backend(&self) -> &Backend {
+    pub fn backend(&self) -> &EncoderBackend {
         &self.chosen().backend
     }
 
@@ -248,7 +251,7 @@ impl Tokenizer {
         &self,
         text: &str,
         specials: bool,
-    ) -> Result<(Vec<u32>, Offsets), TokenizerError> {
+    ) -> Result<(Vec<u32>, TokenOffsets), TokenizerError> {
         if let Some(found) = self.fast_offsets(text, specials) {
             return Ok(found);
         }
@@ -268,15 +271,19 @@ impl Tokenizer {
     }
 
     /// By the fast encoder, if it is to be trusted and its ids spell the text byte for byte.
-    pub(super) fn fast_offsets(&self, text: &str, specials: bool) -> Option<(Vec<u32>, Offsets)> {
+    pub(super) fn fast_offsets(
+        &self,
+        text: &str,
+        specials: bool,
+    ) -> Option<(Vec<u32>, TokenOffsets)> {
         let fast = self.chosen().fast.as_ref()?;
         let (mut ids, mut scratch) =
-            (Vec::with_capacity(text.len() / 3 + 1), FastScratch::default());
+            (Vec::with_capacity(text.len() / 3 + 1), PipelineScratch::default());
         if specials {
             let is_proven = self.is_fast_with_specials.get_or_init(|| {
                 let oracle = self.oracle();
                 oracle.is_ok_and(|oracle| {
-                    self_test::compare_specials(fast, oracle, &self.vocabulary).is_ok()
+                    self_test::prove_with_specials(fast, oracle, &self.vocabulary).is_ok()
                 })
             });
             is_proven.then_some(())?;
@@ -284,7 +291,7 @@ impl Tokenizer {
         } else {
             fast.encode(text, &mut scratch, &mut ids).ok()?;
         }
-        let spellings = self.spellings.get_or_init(|| Spellings::new(&self.vocabulary));
+        let spellings = self.spellings.get_or_init(|| TokenBytes::new(&self.vocabulary));
         let offsets = spellings.place(text, &ids)?;
         Some((ids, offsets))
     }
@@ -311,7 +318,7 @@ impl Tokenizer {
 /// Encodes texts one after the other, reusing its buffers.
 pub struct Encoder<'a> {
     tokenizer: &'a Tokenizer,
-    scratch: FastScratch,
+    scratch: PipelineScratch,
 }
 
 impl<'a> Encoder<'a> {
@@ -344,11 +351,11 @@ impl<'a> Encoder<'a> {
         self.encode_whole(rest, out).inspect_err(|_| out.truncate(start))
     }
 
-    pub(super) fn cuts(&self) -> Option<&'a Cuts> {
+    pub(super) fn cuts(&self) -> Option<&'a ChunkCutter> {
         let tokenizer = self.tokenizer;
         let cuts = tokenizer.cuts.get_or_init(|| {
             let mut encoder = tokenizer.encoder();
-            Cuts::of(&tokenizer.json, |text, out| encoder.encode_whole(text, out))
+            ChunkCutter::of(&tokenizer.json, |text, out| encoder.encode_whole(text, out))
         });
         cuts.as_ref()
     }

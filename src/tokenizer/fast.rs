@@ -1,9 +1,9 @@
 //! The fast encoder: tokenizers 1.0, which reads only its own canonical form of the file.
 
-use super::cut_places::CutPlaces;
-use super::doubt::is_doubtful;
+use super::cut_places::MergeBoundaries;
+use super::doubt::has_new_characters;
 use super::oracle::guard;
-use super::prepare::Prepare;
+use super::prepare::SpaceNormalizer;
 use serde_json::Value;
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokenizers_fast::pipeline::{
@@ -15,28 +15,28 @@ use tokenizers_fast::pipeline::{
 pub(super) const DOUBTFUL: &str = "the text has characters newer than the oracle";
 
 /// A tokenizer of the fast implementation, set as the oracle is.
-pub(super) struct Fast {
+pub(super) struct PipelineEngine {
     /// What is done to a text first.
-    prepare: Prepare,
+    prepare: SpaceNormalizer,
     pipeline: PipelineTokenizer,
     /// Where a text without pre-tokens may be cut.
-    words: Option<CutPlaces>,
+    words: Option<MergeBoundaries>,
     /// For text that is only text, and for text in which special tokens are special.
     options: [EncodeOptions; 2],
     // A panic may leave a pooled scratch half written; its words are not trusted after that.
     broken: AtomicBool,
 }
 
-impl Fast {
+impl PipelineEngine {
     /// Fails with the reason a user should read.
     pub(super) fn load(json: &[u8]) -> Result<Self, String> {
         let mut file: Value = serde_json::from_slice(json).map_err(|error| error.to_string())?;
         let (prepare, pipeline, words) = guard("converting", || {
-            let prepare = Prepare::take(&mut file)?;
+            let prepare = SpaceNormalizer::take(&mut file)?;
             tokenizers_fast::canonicalize_value(&mut file).map_err(|e| e.to_string())?;
             let canonical = serde_json::to_string(&file).map_err(|e| e.to_string())?;
             let pipeline = tokenizers_fast::from_json(&canonical).map_err(|e| e.to_string())?;
-            Ok::<_, String>((prepare, pipeline, CutPlaces::of(&file)))
+            Ok::<_, String>((prepare, pipeline, MergeBoundaries::of(&file)))
         })
         .map_err(|error| error.to_string())??;
         let options = [true, false].map(|encode_special_tokens| EncodeOptions {
@@ -52,7 +52,7 @@ impl Fast {
     pub(super) fn encode(
         &self,
         text: &str,
-        scratch: &mut FastScratch,
+        scratch: &mut PipelineScratch,
         out: &mut Vec<u32>,
     ) -> Result<(), String> {
         let [plain, _] = &self.options;
@@ -72,11 +72,11 @@ impl Fast {
         })
     }
 
-    /// As [`Fast::encode`], with special tokens in the text recognised.
+    /// As [`PipelineEngine::encode`], with special tokens in the text recognised.
     pub(super) fn encode_special(
         &self,
         text: &str,
-        scratch: &mut FastScratch,
+        scratch: &mut PipelineScratch,
         out: &mut Vec<u32>,
     ) -> Result<(), String> {
         if !self.prepare.is_empty() {
@@ -91,14 +91,14 @@ impl Fast {
     fn run(
         &self,
         text: &str,
-        scratch: &mut FastScratch,
+        scratch: &mut PipelineScratch,
         out: &mut Vec<u32>,
-        encode: impl FnOnce(&mut FastScratch) -> Result<(), String>,
+        encode: impl FnOnce(&mut PipelineScratch) -> Result<(), String>,
     ) -> Result<(), String> {
         if self.broken.load(Ordering::Relaxed) {
             return Err("it panicked before".to_owned());
         }
-        if is_doubtful(text) {
+        if has_new_characters(text) {
             return Err(DOUBTFUL.to_owned());
         }
         scratch.ids.clear();
@@ -121,7 +121,7 @@ const MOST_IDS: usize = 1 << 20;
 
 /// What is kept from text to text.
 #[derive(Default)]
-pub(super) struct FastScratch {
+pub(super) struct PipelineScratch {
     /// Ids in the crate's own type, before they are copied out.
     ids: Vec<PipelineToken>,
     words: Vec<Span>,
@@ -129,7 +129,7 @@ pub(super) struct FastScratch {
     memory: Option<<PipelineModel as Model>::Scratch>,
 }
 
-impl FastScratch {
+impl PipelineScratch {
     fn release(&mut self) {
         if self.ids.capacity() > MOST_IDS {
             self.ids = Vec::new();

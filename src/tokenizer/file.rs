@@ -4,7 +4,7 @@ use super::error::TokenizerError;
 use serde_json::{Map, Value, json};
 
 /// The parts that decide ids and text; what is added around or cut from a text is left out.
-pub(super) struct Parts {
+pub(super) struct FileParts {
     pub(super) added_tokens: Vec<Value>,
     pub(super) normalizer: Value,
     pub(super) pre_tokenizer: Value,
@@ -12,7 +12,7 @@ pub(super) struct Parts {
     pub(super) model: Value,
 }
 
-impl Parts {
+impl FileParts {
     pub(super) fn into_json(self) -> Result<Vec<u8>, TokenizerError> {
         let file = json!({
             "version": "1.0",

@@ -1,7 +1,7 @@
 //! Text to token ids and back: loading, encoding, training. The only code that names the tokenizers crates.
 //!
 //! Use it to encode without a corpus ([`Tokenizer`]), to read what others published ([`convert`]), and to say what is
-//! trained, extended and registered ([`TrainOptions`], [`TermOptions`], [`GrowthOptions`], [`NewTokenizer`]).
+//! trained, extended and registered ([`TrainOptions`], [`TermOptions`], [`GrowthOptions`], [`TokenizerRegistration`]).
 //! [`analyse`] measures tokenizers against each other.
 //!
 //! ```
@@ -55,26 +55,31 @@ mod vocabulary;
 mod write;
 
 pub(crate) use check::check;
-pub use check::{Case, Library, TokenizerCheck, Verdict};
-pub use encode::{Backend, Encoder, Tokenizer};
+pub use check::{CheckCase, CheckVerdict, EncoderLibrary, TokenizerCheck};
+pub use encode::{Encoder, EncoderBackend, Tokenizer};
 pub use error::TokenizerError;
-pub(crate) use extend::{Affected, AffectedScratch, diff, extend_by_growth, extend_by_terms};
 pub use extend::{
-    EmbeddingMap, EmbeddingRow, Extension, FormReport, GrowthOptions, Origin, Outcome, TermCounts,
-    TermForms, TermOptions, TermReport, VocabularyDiff,
+    EmbeddingMap, EmbeddingRow, FormReport, GrowthOptions, TermCounts, TermForms, TermOptions,
+    TermOutcome, TermReport, TokenOrigin, TokenizerExtension, VocabularyDiff,
+};
+pub(crate) use extend::{
+    ReencodeFilter, ReencodeScratch, extend_by_growth, extend_by_terms, vocabulary_diff,
 };
 pub use extend_error::ExtendError;
-pub use load::{Converted, Given, convert, from_vocab_and_merges};
-pub use new::NewTokenizer;
-pub use pattern::{NAMED_PATTERNS, Pattern};
-pub use shown_tokens::Piece;
-pub(crate) use shown_tokens::pieces;
-pub use spelling::Offsets;
-pub(crate) use split::Splitter;
+pub use load::{ConvertedTokenizer, TokenizerInput, convert, from_vocab_and_merges};
+pub use new::TokenizerRegistration;
+pub use pattern::{NAMED_PATTERNS, PretokenPattern};
+pub use shown_tokens::TokenPiece;
+pub(crate) use shown_tokens::token_pieces;
+pub use spelling::TokenOffsets;
+pub(crate) use split::PretokenSplitter;
 pub use train::{
-    Digits, GroupReport, Mass, ModelKind, Normalizer, RoundTrip, TrainOptions, TrainReport,
+    DigitSplit, ModelKind, RoundTrip, TextTotals, TrainGroupReport, TrainOptions, TrainReport,
+    UnicodeForm,
 };
-pub(crate) use train::{PretokenCounter, PretokenTable, Trained, pipeline, tokens_by_group, train};
+pub(crate) use train::{
+    PretokenCounter, PretokenTable, TrainedTokenizer, pretokenizer_file, tokens_by_group, train,
+};
 pub(crate) use write::to_sentencepiece;
 
 /// The reference library and its version: ids are right when they are its.

@@ -2,7 +2,7 @@
 
 /// A tokenizer to be registered.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct NewTokenizer<'a> {
+pub struct TokenizerRegistration<'a> {
     /// The name under which it is registered.
     pub name: &'a str,
     /// The bytes of its `tokenizer.json`.

@@ -1,14 +1,14 @@
 //! The reference encoder: tokenizers 0.23. What it says is right by definition.
 
 use super::error::{ENCODING, TokenizerError};
-use super::unigram::{self, Readings};
+use super::unigram::{self, UnigramVariants};
 use crate::model::catch_panic;
 use std::sync::OnceLock;
 use tokenizers::models::ModelWrapper;
 
 /// A tokenizer of the reference implementation, set so that text is only text: special tokens
 /// inside it are not recognised, nothing is added, cut or padded.
-pub(super) struct Oracle {
+pub(super) struct LibraryReference {
     /// Where text could spell special tokens, they have other names in it.
     plain: tokenizers::Tokenizer,
     /// The tokenizer of the file itself, where `plain` is not that.
@@ -18,17 +18,17 @@ pub(super) struct Oracle {
 }
 
 /// Ids, and for each the bytes of the text that it stands for.
-pub(super) type Placed = (Vec<u32>, Vec<(usize, usize)>);
+pub(super) type EncodedWithOffsets = (Vec<u32>, Vec<(usize, usize)>);
 
-impl Oracle {
+impl LibraryReference {
     pub(super) fn load(json: &[u8]) -> Result<Self, TokenizerError> {
-        Self::load_by(json, unigram::readings(json)?.as_ref())
+        Self::load_by(json, unigram::unigram_variants(json)?.as_ref())
     }
 
-    /// `readings`: what [`unigram::readings`] made of the file.
+    /// `readings`: what [`unigram::unigram_variants`] made of the file.
     pub(super) fn load_by(
         json: &[u8],
-        readings: Option<&Readings>,
+        readings: Option<&UnigramVariants>,
     ) -> Result<Self, TokenizerError> {
         let (plain, whole) = match readings {
             Some(readings) => (read(&readings.plain)?, Some(read(&readings.whole)?)),
@@ -49,12 +49,12 @@ impl Oracle {
         Ok(())
     }
 
-    /// As [`Oracle::encode`], with positions; `specials`: special tokens in the text are recognised.
+    /// As [`LibraryReference::encode`], with positions; `specials`: special tokens in the text are recognised.
     pub(super) fn encode_placed(
         &self,
         text: &str,
         specials: bool,
-    ) -> Result<Placed, TokenizerError> {
+    ) -> Result<EncodedWithOffsets, TokenizerError> {
         let [plain, special] = &self.placing;
         let twin = if specials { special } else { plain };
         let twin = twin.get_or_init(|| {

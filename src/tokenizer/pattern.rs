@@ -35,20 +35,20 @@ pub const NAMED_PATTERNS: [(&str, &str); 8] = [
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
-pub enum Pattern {
+pub enum PretokenPattern {
     /// One of [`NAMED_PATTERNS`].
     Named(String),
     /// A regular expression of the reference implementation (Oniguruma).
     Regex(String),
 }
 
-impl Default for Pattern {
+impl Default for PretokenPattern {
     fn default() -> Self {
         Self::Named("gpt2".to_owned())
     }
 }
 
-impl Pattern {
+impl PretokenPattern {
     /// A name of [`NAMED_PATTERNS`], or else a regular expression.
     ///
     /// # Errors
@@ -154,7 +154,7 @@ mod tests {
     #[test]
     fn every_named_pattern_is_taken_and_has_a_fast_splitter() {
         for (name, regex) in NAMED_PATTERNS {
-            let pattern = Pattern::parse(name).unwrap();
+            let pattern = PretokenPattern::parse(name).unwrap();
             assert_eq!((pattern.regex().unwrap(), pattern.check().is_ok()), (regex, true));
             let fast = tokenizers_fast::utils::recognize(regex);
             assert!(fast.is_some(), "{name}");
@@ -163,14 +163,19 @@ mod tests {
 
     #[test]
     fn a_faulty_pattern_is_told_with_the_part_at_fault() {
-        let told = |regex: &str| Pattern::parse(regex).unwrap_err().to_string();
+        let told = |regex: &str| PretokenPattern::parse(regex).unwrap_err().to_string();
         let error = told(r"\p{L}+|a(b|c)|[|]|x{2,1}y(|\s+");
         assert!(error.contains("alternative 4, `x{2,1}y(|\\s+`"), "{error}");
         assert!(told(r"\p{Foo}+|\s").contains("alternative 1, `\\p{Foo}+`"));
         assert!(told("").contains("is empty"));
         // A name misspelled was taken for an expression that splits at its letters.
         assert!(told("cl100").contains("known are gpt2"), "{}", told("cl100"));
-        assert!(Pattern::Named("gpt9".into()).check().unwrap_err().to_string().contains("gpt2"));
-        assert_eq!(Pattern::parse("gpt3.*").unwrap(), Pattern::Regex("gpt3.*".into()));
+        assert!(
+            PretokenPattern::Named("gpt9".into()).check().unwrap_err().to_string().contains("gpt2")
+        );
+        assert_eq!(
+            PretokenPattern::parse("gpt3.*").unwrap(),
+            PretokenPattern::Regex("gpt3.*".into())
+        );
     }
 }

@@ -10,28 +10,28 @@ use tokenizers_fast::pipeline::{PipelineTokenizer, normalize_all};
 
 /// Steps in order. None: the file is used as it is.
 #[derive(Default)]
-pub(super) struct Prepare(Vec<Step>);
+pub(super) struct SpaceNormalizer(Vec<SpaceStep>);
 
-enum Step {
+enum SpaceStep {
     /// Steps of the library, in a tokenizer that does nothing else.
     Library(Box<PipelineTokenizer>),
-    Spaces(Spaces),
+    Spaces(SpaceRule),
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Spaces {
+pub(super) enum SpaceRule {
     /// Removes those at the ends.
     Trim { start: bool, end: bool },
     /// Replaces two or more.
     Collapse(String),
 }
 
-impl Prepare {
+impl SpaceNormalizer {
     /// Takes the steps out of a parsed `tokenizer.json`.
     pub(super) fn take(file: &mut Value) -> Result<Self, String> {
         let mut steps = Vec::new();
         flatten(file.get("normalizer"), &mut steps);
-        let last = steps.iter().rposition(|step| spaces(step).is_some());
+        let last = steps.iter().rposition(|step| space_rule(step).is_some());
         let Some(last) = last.filter(|_| !has_plain_added_tokens(file)) else {
             return Ok(Self::default());
         };
@@ -39,11 +39,11 @@ impl Prepare {
         let mut taken = Vec::new();
         let mut library = Vec::new();
         for step in steps {
-            if let Some(spaces) = spaces(&step) {
+            if let Some(spaces) = space_rule(&step) {
                 if !library.is_empty() {
-                    taken.push(Step::Library(of_library(std::mem::take(&mut library))?));
+                    taken.push(SpaceStep::Library(of_library(std::mem::take(&mut library))?));
                 }
-                taken.push(Step::Spaces(spaces));
+                taken.push(SpaceStep::Spaces(spaces));
             } else {
                 library.push(step);
             }
@@ -63,10 +63,10 @@ impl Prepare {
         let mut text = Cow::Borrowed(text);
         for step in &self.0 {
             let changed = match step {
-                Step::Library(library) => {
+                SpaceStep::Library(library) => {
                     normalize_all(library.get_normalizers(), &text, 0).map_err(|e| e.to_string())?
                 }
-                Step::Spaces(spaces) => spaces.apply(&text),
+                SpaceStep::Spaces(spaces) => spaces.apply(&text),
             };
             // Borrowed from the text before: the same, or a part of it.
             if let Cow::Owned(changed) = changed {
@@ -79,7 +79,7 @@ impl Prepare {
     }
 }
 
-impl Spaces {
+impl SpaceRule {
     fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match self {
             Self::Trim { start, end } => {
@@ -114,15 +114,15 @@ pub(super) fn flatten(normalizer: Option<&Value>, steps: &mut Vec<Value>) {
 }
 
 /// The regular expressions that published SentencePiece conversions have, and this one writes.
-pub(super) fn spaces(step: &Value) -> Option<Spaces> {
+pub(super) fn space_rule(step: &Value) -> Option<SpaceRule> {
     if step.get("type")? != "Replace" {
         return None;
     }
     let content = step.get("content")?.as_str()?;
     match step.get("pattern")?.get("Regex")?.as_str()? {
-        r"\A +| +\z" if content.is_empty() => Some(Spaces::Trim { start: true, end: true }),
-        r" +\z" if content.is_empty() => Some(Spaces::Trim { start: false, end: true }),
-        " {2,}" => Some(Spaces::Collapse(content.to_owned())),
+        r"\A +| +\z" if content.is_empty() => Some(SpaceRule::Trim { start: true, end: true }),
+        r" +\z" if content.is_empty() => Some(SpaceRule::Trim { start: false, end: true }),
+        " {2,}" => Some(SpaceRule::Collapse(content.to_owned())),
         _ => None,
     }
 }
@@ -159,7 +159,7 @@ mod tests {
                 let mut theirs = NormalizedString::from(text.as_str());
                 Replace::new(pattern, content).expect("compiles").normalize(&mut theirs).expect("runs");
                 let step = json!({ "type": "Replace", "pattern": { "Regex": regex }, "content": content });
-                let ours = spaces(&step).expect("is known").apply(&text).into_owned();
+                let ours = space_rule(&step).expect("is known").apply(&text).into_owned();
                 prop_assert_eq!(ours, theirs.get(), "{}", regex);
             }
         }

@@ -28,9 +28,9 @@ fn fields(
 }
 
 /// Writes the fields of one message.
-struct Fields(Vec<u8>);
+struct ProtoWriter(Vec<u8>);
 
-impl Fields {
+impl ProtoWriter {
     fn put(
         &mut self,
         number: u32,
@@ -73,14 +73,14 @@ impl Fields {
 
 /// The whole file.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Model {
+pub(super) struct SentencePieceModel {
     /// In order of id.
     pub(super) pieces: Vec<ModelPiece>,
-    pub(super) trainer: Option<Trainer>,
-    pub(super) normalizer: Option<Normalizer>,
+    pub(super) trainer: Option<TrainerSpec>,
+    pub(super) normalizer: Option<NormalizerSpec>,
 }
 
-impl Model {
+impl SentencePieceModel {
     /// Reads the bytes of a file.
     ///
     /// # Errors
@@ -93,10 +93,10 @@ impl Model {
                     model.pieces.push(ModelPiece::decode(reader.read_bytes(bytes)?)?);
                 }
                 (2, BYTES) => {
-                    model.trainer = Some(Trainer::decode(reader.read_bytes(bytes)?)?);
+                    model.trainer = Some(TrainerSpec::decode(reader.read_bytes(bytes)?)?);
                 }
                 (3, BYTES) => {
-                    model.normalizer = Some(Normalizer::decode(reader.read_bytes(bytes)?)?);
+                    model.normalizer = Some(NormalizerSpec::decode(reader.read_bytes(bytes)?)?);
                 }
                 _ => return Ok(false),
             }
@@ -107,12 +107,12 @@ impl Model {
 
     /// The bytes of a file.
     pub(super) fn encode_to_vec(&self) -> Vec<u8> {
-        let mut out = Fields(Vec::new());
+        let mut out = ProtoWriter(Vec::new());
         for piece in &self.pieces {
             out.bytes(1, Some(&piece.encode()));
         }
-        out.bytes(2, self.trainer.as_ref().map(Trainer::encode).as_deref());
-        out.bytes(3, self.normalizer.as_ref().map(Normalizer::encode).as_deref());
+        out.bytes(2, self.trainer.as_ref().map(TrainerSpec::encode).as_deref());
+        out.bytes(3, self.normalizer.as_ref().map(NormalizerSpec::encode).as_deref());
         out.0
     }
 }
@@ -145,7 +145,7 @@ impl ModelPiece {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut out = Fields(Vec::new());
+        let mut out = ProtoWriter(Vec::new());
         out.text(1, self.piece.as_deref());
         out.float(2, self.score);
         out.int(3, self.kind);
@@ -158,14 +158,14 @@ impl ModelPiece {
     }
 
     /// Its kind; absent is normal. None: one that this program does not know.
-    pub(super) fn known_kind(&self) -> Option<Kind> {
+    pub(super) fn known_kind(&self) -> Option<SentencePieceKind> {
         match self.kind {
-            None | Some(1) => Some(Kind::Normal),
-            Some(2) => Some(Kind::Unknown),
-            Some(3) => Some(Kind::Control),
-            Some(4) => Some(Kind::UserDefined),
-            Some(5) => Some(Kind::Unused),
-            Some(6) => Some(Kind::Byte),
+            None | Some(1) => Some(SentencePieceKind::Normal),
+            Some(2) => Some(SentencePieceKind::Unknown),
+            Some(3) => Some(SentencePieceKind::Control),
+            Some(4) => Some(SentencePieceKind::UserDefined),
+            Some(5) => Some(SentencePieceKind::Unused),
+            Some(6) => Some(SentencePieceKind::Byte),
             Some(_) => None,
         }
     }
@@ -174,7 +174,7 @@ impl ModelPiece {
 /// What a piece is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(i32)]
-pub(super) enum Kind {
+pub(super) enum SentencePieceKind {
     Normal = 1,
     Unknown = 2,
     Control = 3,
@@ -185,7 +185,7 @@ pub(super) enum Kind {
 
 /// How the model was trained; some of it decides how it encodes.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Trainer {
+pub(super) struct TrainerSpec {
     pub(super) model_type: Option<i32>,
     pub(super) vocab_size: Option<i32>,
     pub(super) treat_whitespace_as_suffix: Option<bool>,
@@ -200,7 +200,7 @@ pub(super) struct Trainer {
     pub(super) pad_piece: Option<String>,
 }
 
-impl Trainer {
+impl TrainerSpec {
     fn decode(bytes: &[u8]) -> Result<Self> {
         let mut trainer = Self::default();
         fields(bytes, |found, reader| {
@@ -227,7 +227,7 @@ impl Trainer {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut out = Fields(Vec::new());
+        let mut out = ProtoWriter(Vec::new());
         out.int(3, self.model_type);
         out.int(4, self.vocab_size);
         out.flag(24, self.treat_whitespace_as_suffix);
@@ -244,7 +244,7 @@ impl Trainer {
     }
 }
 
-/// Values of [`Trainer::model_type`]; absent is Unigram.
+/// Values of [`TrainerSpec::model_type`]; absent is Unigram.
 pub(super) const UNIGRAM: i32 = 1;
 pub(super) const BPE: i32 = 2;
 pub(super) const WORD: i32 = 3;
@@ -252,7 +252,7 @@ pub(super) const CHAR: i32 = 4;
 
 /// What is done to a text before it is cut into pieces; absent flags are true.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(super) struct Normalizer {
+pub(super) struct NormalizerSpec {
     pub(super) name: Option<String>,
     pub(super) precompiled_charsmap: Option<Vec<u8>>,
     pub(super) add_dummy_prefix: Option<bool>,
@@ -260,7 +260,7 @@ pub(super) struct Normalizer {
     pub(super) escape_whitespaces: Option<bool>,
 }
 
-impl Normalizer {
+impl NormalizerSpec {
     fn decode(bytes: &[u8]) -> Result<Self> {
         let mut normalizer = Self::default();
         fields(bytes, |found, reader| {
@@ -280,7 +280,7 @@ impl Normalizer {
     }
 
     fn encode(&self) -> Vec<u8> {
-        let mut out = Fields(Vec::new());
+        let mut out = ProtoWriter(Vec::new());
         out.text(1, self.name.as_deref());
         out.bytes(2, self.precompiled_charsmap.as_deref());
         out.flag(3, self.add_dummy_prefix);
@@ -296,32 +296,32 @@ mod tests {
 
     #[test]
     fn what_is_written_is_read_and_unknown_fields_are_passed_over() {
-        let model = Model {
+        let model = SentencePieceModel {
             pieces: vec![
                 ModelPiece { piece: Some("▁a".into()), score: Some(-1.5), kind: Some(4) },
                 ModelPiece::default(),
             ],
-            trainer: Some(Trainer {
+            trainer: Some(TrainerSpec {
                 model_type: Some(BPE),
                 unk_id: Some(-1),
                 pad_piece: Some("<pad>".into()),
                 byte_fallback: Some(true),
-                ..Trainer::default()
+                ..TrainerSpec::default()
             }),
-            normalizer: Some(Normalizer {
+            normalizer: Some(NormalizerSpec {
                 precompiled_charsmap: Some(vec![0, 255]),
                 add_dummy_prefix: Some(false),
-                ..Normalizer::default()
+                ..NormalizerSpec::default()
             }),
         };
         let mut bytes = model.encode_to_vec();
         // Field 9, a message; field 12, a double.
         bytes.extend([0x4a, 2, 1, 2, 0x61, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(Model::decode(&bytes).unwrap(), model);
+        assert_eq!(SentencePieceModel::decode(&bytes).unwrap(), model);
         // Field 1 of the first piece stands first, with its length in bytes.
         assert!(bytes.starts_with(b"\x0a\x0d\x0a\x04\xe2\x96\x81a\x15"), "{bytes:02x?}");
         for cut in 0..bytes.len() {
-            let _ = Model::decode(&bytes[..cut]);
+            let _ = SentencePieceModel::decode(&bytes[..cut]);
         }
     }
 }

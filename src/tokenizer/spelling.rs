@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use tokenizers_fast::pre_tokenizers::byte_level::ByteLevel;
 
 /// Of each token the bytes of the text that it stands for, half-open.
-pub type Offsets = Vec<(u32, u32)>;
+pub type TokenOffsets = Vec<(u32, u32)>;
 
 /// The character that stands for each byte in a byte-level vocabulary, by byte.
 pub(in crate::tokenizer) fn byte_characters() -> [char; 256] {
@@ -13,9 +13,9 @@ pub(in crate::tokenizer) fn byte_characters() -> [char; 256] {
 }
 
 /// Bytes by id; none where a token is not spelled in bytes.
-pub(super) struct Spellings(Vec<Box<[u8]>>);
+pub(super) struct TokenBytes(Vec<Box<[u8]>>);
 
-impl Spellings {
+impl TokenBytes {
     pub(super) fn new(vocabulary: &Vocabulary) -> Self {
         let bytes: HashMap<char, u8> = byte_characters().into_iter().zip(0..=u8::MAX).collect();
         let mut spellings: Vec<Box<[u8]>> = Vec::new();
@@ -40,7 +40,7 @@ impl Spellings {
     }
 
     /// Where each of `ids` stands in `text`, in whole characters, if their bytes are just the text.
-    pub(super) fn place(&self, text: &str, ids: &[u32]) -> Option<Offsets> {
+    pub(super) fn place(&self, text: &str, ids: &[u32]) -> Option<TokenOffsets> {
         let mut offsets = Vec::with_capacity(ids.len());
         let mut at = 0;
         for id in ids {

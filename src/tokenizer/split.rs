@@ -1,9 +1,9 @@
 //! The pre-tokens of any tokenizer: what its normalizer and pre-tokenizer hand to its model.
 
-use super::doubt::{is_doubtful, is_new};
+use super::doubt::{has_new_characters, is_new_character};
 use super::error::TokenizerError;
 use super::oracle::guard;
-use super::self_test::hostile;
+use super::self_test::hostile_texts;
 use super::spelling::byte_characters;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
@@ -20,13 +20,13 @@ use tokenizers_fast::pipeline::{
 ///
 /// Special tokens spelled in a text are text. What other added tokens match is not a pre-token: the model never sees
 /// it.
-pub struct Splitter {
-    shared: Arc<Shared>,
+pub struct PretokenSplitter {
+    shared: Arc<SplitterParts>,
     scratch: PreTokenizerScratch,
     spans: Vec<Span>,
 }
 
-struct Shared {
+struct SplitterParts {
     reference: tokenizers::Tokenizer,
     fast: Option<PipelineTokenizer>,
     /// Whether pre-tokens are given as text although the model spells their bytes as characters.
@@ -35,13 +35,13 @@ struct Shared {
     bytes: HashMap<char, u8>,
 }
 
-impl Clone for Splitter {
+impl Clone for PretokenSplitter {
     fn clone(&self) -> Self {
         Self::with(Arc::clone(&self.shared))
     }
 }
 
-impl Splitter {
+impl PretokenSplitter {
     /// The splitter of a `tokenizer.json`; its model is not looked at. The fast implementation is
     /// used if it splits built-in hostile strings as the reference does.
     ///
@@ -54,15 +54,15 @@ impl Splitter {
         let mut file: Value =
             serde_json::from_slice(json).map_err(|error| TokenizerError::Load(error.into()))?;
         let alphabet = byte_characters();
-        let shared = Shared {
+        let shared = SplitterParts {
             reference,
             fast: None,
-            is_byte_level: ends_in_bytes(&file),
+            is_byte_level: is_byte_level_last(&file),
             alphabet,
             bytes: alphabet.into_iter().zip(0..=u8::MAX).collect(),
         };
         let Some(fast) = load_fast(&mut file) else { return Ok(Self::with(Arc::new(shared))) };
-        let mut proven = Self::with(Arc::new(Shared { fast: Some(fast), ..shared }));
+        let mut proven = Self::with(Arc::new(SplitterParts { fast: Some(fast), ..shared }));
         if !proven.is_proven()? {
             let mut shared = proven.shared;
             if let Some(shared) = Arc::get_mut(&mut shared) {
@@ -73,7 +73,7 @@ impl Splitter {
         Ok(proven)
     }
 
-    fn with(shared: Arc<Shared>) -> Self {
+    fn with(shared: Arc<SplitterParts>) -> Self {
         Self { shared, scratch: PreTokenizerScratch::default(), spans: Vec::new() }
     }
 
@@ -83,13 +83,13 @@ impl Splitter {
         self.shared.fast.is_some()
     }
 
-    /// Calls `each` with every pre-token of `text` in order: normalised text; [`Splitter::spell`]
+    /// Calls `each` with every pre-token of `text` in order: normalised text; [`PretokenSplitter::spell`]
     /// gives the symbols of the model.
     ///
     /// # Errors
     /// [`TokenizerError::Split`] or [`TokenizerError::Panicked`] when the implementation fails.
     pub fn split(&mut self, text: &str, mut each: impl FnMut(&str)) -> Result<(), TokenizerError> {
-        if self.shared.fast.is_some() && !is_doubtful(text) {
+        if self.shared.fast.is_some() && !has_new_characters(text) {
             self.split_fast(text, &mut each)
         } else {
             self.split_reference(text, &mut each)
@@ -141,7 +141,7 @@ impl Splitter {
         text: &str,
         each: &mut impl FnMut(&str),
     ) -> Result<(), TokenizerError> {
-        let Shared { reference, is_byte_level, bytes, .. } = &*self.shared;
+        let SplitterParts { reference, is_byte_level, bytes, .. } = &*self.shared;
         let split = guard("splitting", || {
             let normalizer = reference.get_normalizer();
             let mut split =
@@ -174,8 +174,9 @@ impl Splitter {
 
     /// Whether both implementations split all hostile strings alike.
     fn is_proven(&mut self) -> Result<bool, TokenizerError> {
-        for text in hostile() {
-            let text: String = text.chars().filter(|character| !is_new(*character)).collect();
+        for text in hostile_texts() {
+            let text: String =
+                text.chars().filter(|character| !is_new_character(*character)).collect();
             let mut pieces = Vec::new();
             if self.split_fast(&text, &mut |piece: &str| pieces.push(piece.to_owned())).is_err() {
                 return Ok(false);
@@ -220,7 +221,7 @@ fn load_fast(file: &mut Value) -> Option<PipelineTokenizer> {
 }
 
 /// Whether spelling bytes as characters is the last thing done before the model, and done once.
-fn ends_in_bytes(file: &Value) -> bool {
+fn is_byte_level_last(file: &Value) -> bool {
     fn steps<'v>(value: &'v Value, inner: &str, found: &mut Vec<&'v str>) {
         match value.get(inner).and_then(Value::as_array) {
             Some(inside) => inside.iter().for_each(|step| steps(step, inner, found)),

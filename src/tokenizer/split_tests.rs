@@ -3,7 +3,7 @@
 use super::*;
 use crate::tokenizer::doubt::NEW_CHARACTERS;
 use crate::tokenizer::pattern::NAMED_PATTERNS;
-use crate::tokenizer::self_test::hostile;
+use crate::tokenizer::self_test::hostile_texts;
 use proptest::prelude::*;
 use std::sync::LazyLock;
 
@@ -73,27 +73,30 @@ fn files() -> Vec<(String, bool, Vec<u8>)> {
     files
 }
 
-static SPLITTERS: LazyLock<Vec<(String, Splitter)>> = LazyLock::new(|| {
-    files().into_iter().map(|(name, _, json)| (name, Splitter::of(&json).unwrap())).collect()
+static SPLITTERS: LazyLock<Vec<(String, PretokenSplitter)>> = LazyLock::new(|| {
+    files()
+        .into_iter()
+        .map(|(name, _, json)| (name, PretokenSplitter::of(&json).unwrap()))
+        .collect()
 });
 
 fn split_by(
-    splitter: &mut Splitter,
+    splitter: &mut PretokenSplitter,
     text: &str,
-    run: fn(&mut Splitter, &str, &mut Vec<String>),
+    run: fn(&mut PretokenSplitter, &str, &mut Vec<String>),
 ) -> Vec<String> {
     let mut pieces = Vec::new();
     run(splitter, text, &mut pieces);
     pieces
 }
 
-fn ours(splitter: &mut Splitter, text: &str) -> Vec<String> {
+fn ours(splitter: &mut PretokenSplitter, text: &str) -> Vec<String> {
     split_by(splitter, text, |splitter, text, pieces| {
         splitter.split(text, |piece| pieces.push(piece.to_owned())).unwrap();
     })
 }
 
-fn reference(splitter: &mut Splitter, text: &str) -> Vec<String> {
+fn reference(splitter: &mut PretokenSplitter, text: &str) -> Vec<String> {
     split_by(splitter, text, |splitter, text, pieces| {
         splitter.split_reference(text, &mut |piece: &str| pieces.push(piece.to_owned())).unwrap();
     })
@@ -110,9 +113,9 @@ fn the_fast_implementation_is_used_where_it_can_be() {
 #[test]
 fn pretokens_spelled_are_what_the_reference_hands_to_the_model() {
     for (name, _, json) in files() {
-        let mut splitter = Splitter::of(&json).unwrap();
+        let mut splitter = PretokenSplitter::of(&json).unwrap();
         let plain = tokenizers::Tokenizer::from_bytes(&json).unwrap();
-        for text in hostile() {
+        for text in hostile_texts() {
             let mut split =
                 plain.get_added_vocabulary().extract_and_normalize(plain.get_normalizer(), &text);
             if let Some(pre_tokenizer) = plain.get_pre_tokenizer() {
@@ -145,7 +148,7 @@ fn both_split_alike_around_every_character() {
         let stride = if matches!(name.as_str(), "nfkc" | "bert" | "o200k") { 1 } else { 17 };
         let mut texts = String::new();
         for character in (0..0x3_4000).step_by(stride).filter_map(char::from_u32) {
-            if is_new(character) {
+            if is_new_character(character) {
                 continue;
             }
             for part in ["a", "b 1", "1 ", "!", "! A", "e\u{301}\u{345}", "\u{334} "] {
@@ -163,9 +166,13 @@ fn both_split_alike_around_every_character() {
 
 #[test]
 fn characters_of_newer_editions_go_to_the_reference() {
-    assert!(is_new('\u{323B0}') && is_new('\u{33479}') && !is_new('\u{3347A}'));
+    assert!(
+        is_new_character('\u{323B0}')
+            && is_new_character('\u{33479}')
+            && !is_new_character('\u{3347A}')
+    );
     for character in ['a', 'é', '語', '한', '👍', '\u{10ffff}', '\u{3300}', '\u{a7cd}'] {
-        assert!(!is_new(character), "{character:?}");
+        assert!(!is_new_character(character), "{character:?}");
     }
     for (_, splitter) in SPLITTERS.iter() {
         let mut splitter = splitter.clone();
@@ -187,7 +194,7 @@ fn special_tokens_are_text_and_other_added_tokens_no_pretokens() {
     };
     json["added_tokens"] = json!([added(0, "<s>", true), added(1, "<tool>", false)]);
     json["model"]["vocab"] = json!({ "<s>": 0, "<tool>": 1 });
-    let mut splitter = Splitter::of(json.to_string().as_bytes()).unwrap();
+    let mut splitter = PretokenSplitter::of(json.to_string().as_bytes()).unwrap();
     let pieces = ours(&mut splitter, "a<s>b<tool>c <tool>");
     assert_eq!(pieces, ["a", "<", "s", ">", "b", "c", " "]);
     assert_eq!(pieces, reference(&mut splitter, "a<s>b<tool>c <tool>"));
@@ -196,7 +203,7 @@ fn special_tokens_are_text_and_other_added_tokens_no_pretokens() {
 #[test]
 fn what_is_no_tokenizer_is_refused() {
     for bad in [&b""[..], b"{}", b"\xff", b"[1]"] {
-        assert!(matches!(Splitter::of(bad), Err(TokenizerError::Load(_))));
+        assert!(matches!(PretokenSplitter::of(bad), Err(TokenizerError::Load(_))));
     }
 }
 

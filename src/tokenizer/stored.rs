@@ -1,13 +1,13 @@
 //! The verdict of the self-test as a corpus stores it, and a tokenizer loaded by it.
 
-use super::encode::{Backend, Tokenizer};
+use super::encode::{EncoderBackend, Tokenizer};
 use super::error::TokenizerError;
 use super::{FAST, REFERENCE};
 
-/// The word for the reference encoder, as [`Backend::name`] has it.
+/// The word for the reference encoder, as [`EncoderBackend::name`] has it.
 const ORACLE: &str = "oracle";
 
-impl Backend {
+impl EncoderBackend {
     /// The encoder in words, with its library or with the reason that there is none: what is stored.
     pub(crate) fn verdict(&self) -> String {
         match self {
@@ -29,7 +29,8 @@ impl Tokenizer {
         reference: &str,
     ) -> Result<Self, TokenizerError> {
         let is_proven = reference == REFERENCE
-            && (verdict == Backend::Fast.verdict() || verdict.starts_with(&format!("{ORACLE} (")));
+            && (verdict == EncoderBackend::Fast.verdict()
+                || verdict.starts_with(&format!("{ORACLE} (")));
         if is_proven {
             Self::load_proven(json, !verdict.starts_with(ORACLE))
         } else {

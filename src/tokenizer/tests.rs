@@ -1,10 +1,10 @@
 //! Both encoders, training and GPT-2's files, on tokenizers small enough to make here.
 
-use super::oracle::Oracle;
-use super::self_test::hostile;
+use super::oracle::LibraryReference;
+use super::self_test::hostile_texts;
 use super::{
-    Backend, PretokenCounter, Tokenizer, TokenizerError, TrainOptions, from_vocab_and_merges,
-    pipeline,
+    EncoderBackend, PretokenCounter, Tokenizer, TokenizerError, TrainOptions,
+    from_vocab_and_merges, pretokenizer_file,
 };
 use crate::model::Context;
 use proptest::prelude::*;
@@ -32,7 +32,7 @@ fn options(vocab_size: u32) -> TrainOptions {
 }
 
 fn train(texts: &[&str], options: &TrainOptions) -> Vec<u8> {
-    let json = pipeline(options).expect("pipeline");
+    let json = pretokenizer_file(options).expect("pipeline");
     let mut counter = PretokenCounter::new(&json, 1, PretokenCounter::DEFAULT_LIMIT).expect("new");
     for text in texts {
         counter.feed(0, text).expect("feed");
@@ -50,7 +50,7 @@ fn encode(tokenizer: &Tokenizer, text: &str) -> Vec<u32> {
 
 #[test]
 fn a_trained_tokenizer_runs_on_the_fast_encoder() {
-    assert_eq!(*TOKENIZER.backend(), Backend::Fast);
+    assert_eq!(*TOKENIZER.backend(), EncoderBackend::Fast);
     assert_eq!(TOKENIZER.token_to_id("<|endoftext|>"), Some(0));
     assert!((258..=400).contains(&TOKENIZER.vocab_size()));
     let ids = encode(&TOKENIZER, TEXTS[0]);
@@ -98,9 +98,9 @@ fn gpt2_files_become_a_tokenizer_with_the_same_ids() {
     }
     let json = from_vocab_and_merges(vocab.as_bytes(), merges.as_bytes()).expect("converts");
     let tokenizer = Tokenizer::load(&json, &TEXTS).expect("loads");
-    assert_eq!(*tokenizer.backend(), Backend::Fast);
+    assert_eq!(*tokenizer.backend(), EncoderBackend::Fast);
     assert_eq!(tokenizer.vocab_size(), TOKENIZER.vocab_size());
-    for text in hostile() {
+    for text in hostile_texts() {
         assert_eq!(encode(&tokenizer, &text), encode(&TOKENIZER, &text));
     }
 }
@@ -132,7 +132,7 @@ fn what_the_fast_encoder_cannot_do_goes_to_the_oracle_with_the_reason() {
     ]});
     let json = file.to_string();
     let tokenizer = Tokenizer::load(json.as_bytes(), &TEXTS).expect("loads");
-    let Backend::Oracle { reason } = tokenizer.backend() else { panic!("must fall back") };
+    let EncoderBackend::Oracle { reason } = tokenizer.backend() else { panic!("must fall back") };
     assert!(reason.starts_with("the fast encoder"), "{reason}");
     assert_eq!(tokenizer.backend().name(), "oracle");
     let ids = encode(&tokenizer, TEXTS[0]);
@@ -152,7 +152,7 @@ fn truncation_padding_and_frames_of_the_file_are_not_applied() {
         "pair": [{ "Sequence": { "id": "A", "type_id": 0 } }, { "Sequence": { "id": "B", "type_id": 1 } }],
         "special_tokens": { "<|endoftext|>": { "id": "<|endoftext|>", "ids": [0], "tokens": ["<|endoftext|>"] } } });
     let tokenizer = Tokenizer::load(file.to_string().as_bytes(), &TEXTS).expect("loads");
-    assert_eq!(*tokenizer.backend(), Backend::Fast);
+    assert_eq!(*tokenizer.backend(), EncoderBackend::Fast);
     for text in TEXTS {
         assert_eq!(encode(&tokenizer, text), encode(&TOKENIZER, text));
     }
@@ -178,7 +178,7 @@ fn broken_files_are_errors() {
 proptest! {
     #[test]
     fn fast_ids_are_the_oracles_and_decode_to_the_text(text in "(\\PC|[ \n\t'<|>a-e0-9]){0,200}") {
-        let oracle = Oracle::load(&TRAINED).expect("loads");
+        let oracle = LibraryReference::load(&TRAINED).expect("loads");
         let mut theirs = Vec::new();
         oracle.encode(&text, &mut theirs).expect("encodes");
         let ours = encode(&TOKENIZER, &text);
@@ -205,7 +205,7 @@ fn cover(text: &str, offsets: &[(u32, u32)]) -> bool {
 
 #[test]
 fn offsets_are_those_of_the_same_ids_and_cover_the_text() {
-    for text in hostile().iter().map(String::as_str).chain(TEXTS) {
+    for text in hostile_texts().iter().map(String::as_str).chain(TEXTS) {
         let (ids, offsets) = TOKENIZER.encode_with_offsets(text, false).expect("encodes");
         assert_eq!(ids, encode(&TOKENIZER, text), "{text:?}");
         assert!(cover(text, &offsets), "{text:?}");

@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::collections::HashSet;
 
 /// The file of a Unigram model, for each of its readers.
-pub(super) struct Readings {
+pub(super) struct UnigramVariants {
     /// For the oracle.
     pub(super) whole: Vec<u8>,
     /// For the oracle, and special tokens not to be found in text.
@@ -26,12 +26,12 @@ pub(super) struct Readings {
 }
 
 #[derive(Deserialize)]
-struct File {
-    model: Model,
+struct TokenizerFile {
+    model: ModelSection,
 }
 
 #[derive(Deserialize)]
-struct Model {
+struct ModelSection {
     #[serde(rename = "type")]
     kind: Option<String>,
     unk_id: Option<IgnoredAny>,
@@ -39,9 +39,9 @@ struct Model {
 }
 
 /// None of a file with another model, which every reader reads as it is.
-pub(super) fn readings(json: &[u8]) -> Result<Option<Readings>, TokenizerError> {
+pub(super) fn unigram_variants(json: &[u8]) -> Result<Option<UnigramVariants>, TokenizerError> {
     // What cannot be read so is for the library to refuse, in its words.
-    let Ok(file) = serde_json::from_slice::<File>(json) else { return Ok(None) };
+    let Ok(file) = serde_json::from_slice::<TokenizerFile>(json) else { return Ok(None) };
     let is_unigram = match file.model.kind.as_deref() {
         Some(kind) => kind == "Unigram",
         None => file.model.unk_id.is_some() && file.model.merges.is_none(),
@@ -52,7 +52,7 @@ pub(super) fn readings(json: &[u8]) -> Result<Option<Readings>, TokenizerError> 
     let Ok(original) = serde_json::from_slice::<Value>(json) else { return Ok(None) };
     let renamed = rename_specials(&original, json);
     let write = |file: &Value| serde_json::to_vec(file).map_err(TokenizerError::Write);
-    Ok(Some(Readings {
+    Ok(Some(UnigramVariants {
         whole: write(&with_published_scores(original))?,
         fast: write(&renamed)?,
         plain: write(&with_published_scores(renamed))?,
@@ -87,7 +87,7 @@ fn vocab(file: &mut Value) -> Option<&mut Vec<Value>> {
 fn with_published_scores(mut file: Value) -> Value {
     for entry in vocab(&mut file).into_iter().flatten() {
         if let Some(score) = entry.get_mut(1)
-            && let Some(published) = as_published(&score.to_string())
+            && let Some(published) = published_score(&score.to_string())
         {
             *score = published.into();
         }
@@ -96,13 +96,13 @@ fn with_published_scores(mut file: Value) -> Value {
 }
 
 /// A score as encoders read it from the file that it is written to.
-pub(super) fn as_read(score: f64) -> f64 {
-    as_published(&Value::from(score).to_string()).unwrap_or(score)
+pub(super) fn score_as_loaded(score: f64) -> f64 {
+    published_score(&Value::from(score).to_string()).unwrap_or(score)
 }
 
 /// A number as serde_json reads it without its feature `float_roundtrip`: its digits as an integer,
 /// rounded, times or over a power of ten, rounded again.
-fn as_published(number: &str) -> Option<f64> {
+fn published_score(number: &str) -> Option<f64> {
     let (digits, sign) = number.strip_prefix('-').map_or((number, 1.0), |digits| (digits, -1.0));
     let (mantissa, exponent) = digits.split_once(['e', 'E']).unwrap_or((digits, "0"));
     let mut exponent: i32 = exponent.parse().ok()?;
@@ -162,11 +162,11 @@ mod tests {
             ("-12.532965817336079", 1),
         ] {
             let nearest: f64 = literal.parse().expect("is a number");
-            let read = as_published(literal).expect("is read");
+            let read = published_score(literal).expect("is read");
             let found = i128::from(read.to_bits()) - i128::from(nearest.to_bits());
             assert_eq!(found, off, "{literal}");
         }
-        assert_eq!(as_published("1x"), None);
+        assert_eq!(published_score("1x"), None);
     }
 
     proptest! {
@@ -183,7 +183,7 @@ mod tests {
                 let file = file.to_string().replace("\"SCORE\"", &literal);
                 let fast = tokenizers_fast::from_json(&file).expect("loads");
                 let PipelineModel::Unigram(model) = fast.get_model() else { panic!("is a Unigram") };
-                prop_assert_eq!(as_published(&literal), Some(model.min_score), "{}", literal);
+                prop_assert_eq!(published_score(&literal), Some(model.min_score), "{}", literal);
             }
         }
     }

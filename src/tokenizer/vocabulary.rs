@@ -1,6 +1,6 @@
 //! The tokens of a `tokenizer.json` and their ids, read without loading an encoder.
 
-use super::oracle::Oracle;
+use super::oracle::LibraryReference;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::HashMap;
@@ -15,27 +15,27 @@ pub(super) struct Vocabulary {
 }
 
 #[derive(Deserialize)]
-struct File {
+struct TokenizerFile {
     #[serde(default)]
-    added_tokens: Vec<Added>,
-    model: Model,
+    added_tokens: Vec<AddedTokenEntry>,
+    model: ModelSection,
 }
 
 #[derive(Deserialize)]
-struct Added {
+struct AddedTokenEntry {
     content: String,
     #[serde(default)]
     special: bool,
 }
 
 #[derive(Deserialize)]
-struct Model {
-    vocab: Vocab,
+struct ModelSection {
+    vocab: VocabularySection,
 }
 
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Vocab {
+enum VocabularySection {
     Ids(HashMap<Box<str>, u32>),
     /// Unigram: spelling and score, in order of id.
     Scores(Vec<(Box<str>, Value)>),
@@ -45,10 +45,10 @@ impl Vocabulary {
     /// As the reference implementation numbers them: the ids that the file gives to added tokens do
     /// not count; one that the model has not follows the model's last, in the order of the file.
     pub(super) fn read(json: &[u8]) -> Option<Self> {
-        let file: File = serde_json::from_slice(json).ok()?;
+        let file: TokenizerFile = serde_json::from_slice(json).ok()?;
         let ids: HashMap<Box<str>, u32> = match file.model.vocab {
-            Vocab::Ids(ids) => ids,
-            Vocab::Scores(scores) => {
+            VocabularySection::Ids(ids) => ids,
+            VocabularySection::Scores(scores) => {
                 scores.into_iter().map(|(token, _)| token).zip(0u32..).collect()
             }
         };
@@ -74,7 +74,7 @@ impl Vocabulary {
     }
 
     /// What the oracle says itself.
-    pub(super) fn of(oracle: &Oracle) -> Self {
+    pub(super) fn of(oracle: &LibraryReference) -> Self {
         let added = oracle.added().map(|(id, token, special)| (id, token.into(), special));
         Self {
             added: by_id(added),

@@ -11,7 +11,7 @@ use crate::epoch;
 use crate::ingest;
 use crate::model::{Context, Error};
 use crate::store::TokenizerRecord;
-use crate::tokenizer::{NewTokenizer, TokenizerError, TrainOptions};
+use crate::tokenizer::{TokenizerError, TokenizerRegistration, TrainOptions};
 use serde_json::Value;
 
 impl CorpusWriter {
@@ -27,7 +27,7 @@ impl CorpusWriter {
         lineage: &str,
         context: &Context<'_>,
     ) -> Result<(TokenizerRecord, u64), Error> {
-        let new = NewTokenizer { name, json, lineage, ..NewTokenizer::default() };
+        let new = TokenizerRegistration { name, json, lineage, ..TokenizerRegistration::default() };
         self.register(&new)?;
         let encoded = self.backfill(name, context)?;
         let (_, record) = curate::find(self.view(), name)?;
@@ -41,7 +41,7 @@ impl CorpusWriter {
     /// As [`CorpusWriter::register`] and [`CorpusWriter::backfill`].
     pub fn register_and_encode(
         &mut self,
-        new: &NewTokenizer<'_>,
+        new: &TokenizerRegistration<'_>,
         backfill: bool,
         context: &Context<'_>,
     ) -> Result<TokenizerReport, Error> {
@@ -73,12 +73,12 @@ impl CorpusWriter {
         let TrainingResult { json, decisions } = self.train_tokenizer(options, on, context)?;
         let (lineage, stored) =
             (decisions.lineage(), serde_json::to_vec(&decisions).map_err(TokenizerError::Write)?);
-        let new = NewTokenizer {
+        let new = TokenizerRegistration {
             name,
             json: &json,
             lineage: &lineage,
             decisions: Some(&stored),
-            ..NewTokenizer::default()
+            ..TokenizerRegistration::default()
         };
         let tokenizer = self.register_and_encode(&new, backfill, context)?;
         Ok(TrainedTokenizer { tokenizer, decisions })
@@ -115,13 +115,13 @@ impl CorpusWriter {
         let decided = ExtensionRecord::of(base, by, &extension, self.view().commit().0);
         let (lineage, stored) =
             (decided.lineage(), serde_json::to_vec(&decided).map_err(TokenizerError::Write)?);
-        let new = NewTokenizer {
+        let new = TokenizerRegistration {
             name,
             json: &extension.json,
             lineage: &lineage,
             decisions: Some(&stored),
             base: Some(base),
-            ..NewTokenizer::default()
+            ..TokenizerRegistration::default()
         };
         let tokenizer = Some(self.register_and_encode(&new, backfill, context)?);
         Ok(ExtendedTokenizer { tokenizer, extension })

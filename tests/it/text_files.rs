@@ -4,7 +4,7 @@
 use crate::support::{
     MEMORY, Page, Scratch, corpusdb, corpusdb_reading, crawl, ingest, init, json_lines, lines,
 };
-use corpusdb::tokenizer::{Given, convert};
+use corpusdb::tokenizer::{TokenizerInput, convert};
 use corpusdb::{Corpus, Recipe};
 use serde_json::json;
 
@@ -112,13 +112,13 @@ fn files_of_tokenizers_behind_a_mark_are_read_and_kept_as_they_are() {
     let open = Corpus::options().memory(MEMORY).open(&corpus).unwrap();
     let json = open.tokenizer_json("own").unwrap();
     let marked = [MARK.as_bytes(), &json[..]].concat();
-    let converted = convert(Given::TokenizerJson(&marked)).unwrap();
+    let converted = convert(TokenizerInput::TokenizerJson(&marked)).unwrap();
     assert_eq!(converted.json, json);
     assert_eq!(converted.originals, [("tokenizer.json".to_owned(), marked)]);
     let (vocab, merges) = (br#"{"a": 0, "b": 1, "ab": 2}"#, b"#version: 0.2\na b\n");
-    let plain = convert(Given::VocabAndMerges { vocab, merges }).unwrap().json;
+    let plain = convert(TokenizerInput::VocabAndMerges { vocab, merges }).unwrap().json;
     let [vocab, merges] = [&vocab[..], &merges[..]].map(|text| [MARK.as_bytes(), text].concat());
-    let given = Given::VocabAndMerges { vocab: &vocab, merges: &merges };
+    let given = TokenizerInput::VocabAndMerges { vocab: &vocab, merges: &merges };
     assert_eq!(convert(given).unwrap().json, plain);
 }
 

@@ -11,7 +11,8 @@ use anyhow::Context as _;
 use corpusdb::curate::{TokenizerDetails, TokenizerReport};
 use corpusdb::show::{number, size};
 use corpusdb::tokenizer::{
-    Given, NewTokenizer, Piece, TokenizerCheck, Verdict, VocabularyDiff, convert,
+    CheckVerdict, TokenPiece, TokenizerCheck, TokenizerInput, TokenizerRegistration,
+    VocabularyDiff, convert,
 };
 use corpusdb::{Corpus, CorpusWriter};
 use serde::Serialize;
@@ -70,13 +71,15 @@ impl Verb for TokenizerAddArgs {
             (Some(file), _, _) => {
                 let bytes = read_bytes(file)?;
                 let given = match &self.pattern {
-                    Some(pattern) => {
-                        Given::Tiktoken { ranks: &bytes, pattern, specials: &self.specials }
-                    }
+                    Some(pattern) => TokenizerInput::Tiktoken {
+                        ranks: &bytes,
+                        pattern,
+                        specials: &self.specials,
+                    },
                     None if file.extension().is_some_and(|end| end == "model") => {
-                        Given::SentencePiece(&bytes)
+                        TokenizerInput::SentencePiece(&bytes)
                     }
-                    None => Given::TokenizerJson(&bytes),
+                    None => TokenizerInput::TokenizerJson(&bytes),
                 };
                 let converted = convert(given).map_err(corpusdb::Error::from);
                 (converted.with_context(|| file.display().to_string())?, file.display().to_string())
@@ -84,17 +87,17 @@ impl Verb for TokenizerAddArgs {
             (None, Some(vocab), Some(merges)) => {
                 let lineage = format!("{} and {}", vocab.display(), merges.display());
                 let (vocab, merges) = (read_bytes(vocab)?, read_bytes(merges)?);
-                let given = Given::VocabAndMerges { vocab: &vocab, merges: &merges };
+                let given = TokenizerInput::VocabAndMerges { vocab: &vocab, merges: &merges };
                 (convert(given).map_err(corpusdb::Error::from)?, lineage)
             }
             _ => anyhow::bail!("give a file, or `vocab=` and `merges=`"),
         };
-        let new = NewTokenizer {
+        let new = TokenizerRegistration {
             name: &self.name,
             json: &converted.json,
             lineage: &lineage,
             originals: &converted.originals,
-            ..NewTokenizer::default()
+            ..TokenizerRegistration::default()
         };
         let report = writer.register_and_encode(&new, self.backfill, &call.context)?;
         note_markers(&report, call);
@@ -496,9 +499,9 @@ fn print_check(checked: &CheckedTokenizer, out: &mut Output) {
     out.line(format!("{name}: {} ids, {} encoder{reason}", check.vocab_size, check.backend));
     for case in &check.cases {
         let verdict = match case.verdict {
-            Verdict::Ok => "ok",
-            Verdict::Notice => "notice",
-            Verdict::Fault => "FAULT",
+            CheckVerdict::Ok => "ok",
+            CheckVerdict::Notice => "notice",
+            CheckVerdict::Fault => "FAULT",
         };
         out.line(format!("  {verdict:<6}  {}: {}", case.name, case.what));
     }
@@ -627,7 +630,7 @@ pub(super) struct TokenizedText {
     /// The text.
     text: String,
     /// Its tokens, each with its text.
-    tokens: Vec<Piece>,
+    tokens: Vec<TokenPiece>,
 }
 
 impl Verb for TokenizerEncodeArgs {
@@ -665,9 +668,9 @@ impl Verb for TokenizerDecodeArgs {
         };
         let text = corpus.decode(Some(&self.name), &ids)?;
         let loaded = corpus.tokenizer(Some(&self.name))?;
-        let piece = |id: u32| -> anyhow::Result<Piece> {
+        let piece = |id: u32| -> anyhow::Result<TokenPiece> {
             let text = loaded.tokenizer.decode(&[id]).map_err(corpusdb::Error::from)?;
-            Ok(Piece { id, text })
+            Ok(TokenPiece { id, text })
         };
         let tokens = ids.iter().map(|id| piece(*id)).collect::<Result<_, _>>()?;
         Ok(TokenizedText { tokenizer: self.name, text, tokens })
@@ -678,7 +681,7 @@ impl Report for TokenizedText {
     const TYPE: &'static str = "tokens";
 
     fn print(&self, out: &mut Output) {
-        let row = |piece: &Piece| vec![piece.id.to_string(), format!("{:?}", piece.text)];
+        let row = |piece: &TokenPiece| vec![piece.id.to_string(), format!("{:?}", piece.text)];
         out.table(&["id", "piece"], &self.tokens.iter().map(row).collect::<Vec<_>>());
         let (tokens, bytes) = (self.tokens.len(), self.text.len());
         out.line(format!("{tokens} tokens, {bytes} bytes: {:?}", self.text));

@@ -13,8 +13,8 @@ use corpusdb::curate::{
 use corpusdb::export::ExportError;
 use corpusdb::show::{decimals, number, probability, size};
 use corpusdb::tokenizer::{
-    Extension, GrowthOptions, Outcome, TermCounts, TermOptions, TermReport, TokenizerError,
-    TrainOptions,
+    GrowthOptions, TermCounts, TermOptions, TermOutcome, TermReport, TokenizerError,
+    TokenizerExtension, TrainOptions,
 };
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -318,7 +318,7 @@ impl TokenizerExtendArgs {
 }
 
 /// The files by which a new embedding is made.
-fn files(extension: &Extension) -> anyhow::Result<[(&'static str, Vec<u8>); 3]> {
+fn files(extension: &TokenizerExtension) -> anyhow::Result<[(&'static str, Vec<u8>); 3]> {
     let failed = |error| corpusdb::Error::from(TokenizerError::from(error));
     let lines = extension.map.json_lines().map_err(failed)?;
     let tensors = extension.map.safetensors().map_err(failed)?;
@@ -438,10 +438,10 @@ fn print_terms(terms: &[TermReport], out: &mut Output) {
     for term in terms {
         for form in &term.forms {
             match &form.outcome {
-                Outcome::Refused { reason } => {
+                TermOutcome::Refused { reason } => {
                     out.note(format!("`{}` is not added: {reason}", term.term));
                 }
-                Outcome::Matched { id } => out.line(format!(
+                TermOutcome::Matched { id } => out.line(format!(
                     "`{}` is the added token {id}: found before the text is split, also inside words",
                     form.form
                 )),

@@ -2,7 +2,7 @@
 
 use super::super::encode::Tokenizer;
 use super::super::error::TokenizerError;
-use super::super::shown_tokens::{Piece, pieces};
+use super::super::shown_tokens::{TokenPiece, token_pieces};
 use serde::Serialize;
 
 /// Longest run of digits that is examined.
@@ -26,14 +26,14 @@ pub struct DigitRun {
     /// Lengths of the pieces, most frequent cut first, with the runs that are cut so.
     pub cuts: Vec<(String, u64)>,
     /// One of the runs, cut.
-    pub example: Vec<Piece>,
+    pub example: Vec<TokenPiece>,
 }
 
 /// What a case shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum CaseKind {
+pub enum AnalysisCaseKind {
     /// Spaces or tabs at the beginning of a line, before a word.
     Indentation,
     /// White space between two words.
@@ -46,15 +46,15 @@ pub enum CaseKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct Case {
+pub struct AnalysisCase {
     /// What it shows.
-    pub kind: CaseKind,
+    pub kind: AnalysisCaseKind,
     /// What it is, in words.
     pub what: String,
     /// Tokens that hold some of the white space; of a text, all tokens.
     pub tokens: u64,
     /// The string, cut.
-    pub pieces: Vec<Piece>,
+    pub pieces: Vec<TokenPiece>,
 }
 
 /// Runs of 1 to 12 digits between spaces.
@@ -69,7 +69,7 @@ fn digit_run(tokenizer: &Tokenizer, digits: usize) -> Result<DigitRun, Tokenizer
     for number in 0..RUNS {
         let run = run_of_digits(digits, number);
         let text = format!("x {run} y");
-        let (cut, offsets) = pieces(tokenizer, &text, false)?;
+        let (cut, offsets) = token_pieces(tokenizer, &text, false)?;
         // Between the space before and the space after it.
         let (from, to) = (2, 2 + digits as u64);
         let inside = |(start, end): &(u32, u32)| u64::from(*start) < to && u64::from(*end) > from;
@@ -115,32 +115,37 @@ fn run_of_digits(digits: usize, number: usize) -> String {
 }
 
 /// Indentation, white space and telling strings.
-pub(super) fn cases(tokenizer: &Tokenizer) -> Result<Vec<Case>, TokenizerError> {
+pub(super) fn cases(tokenizer: &Tokenizer) -> Result<Vec<AnalysisCase>, TokenizerError> {
     let mut all = Vec::new();
     let mut blank = |kind, what: String, before: &str, run: &str, after: &str| {
         let text = format!("{before}{run}{after}");
-        let (pieces, offsets) = pieces(tokenizer, &text, false)?;
+        let (pieces, offsets) = token_pieces(tokenizer, &text, false)?;
         let (from, to) = (before.len() as u64, (before.len() + run.len()) as u64);
         let held = |(start, end): &&(u32, u32)| u64::from(*start) < to && u64::from(*end) > from;
         let tokens = offsets.iter().filter(held).count() as u64;
-        all.push(Case { kind, what, tokens, pieces });
+        all.push(AnalysisCase { kind, what, tokens, pieces });
         Ok::<_, TokenizerError>(())
     };
     for spaces in 1..=INDENTATION {
         let what = counted(spaces, "space");
-        blank(CaseKind::Indentation, what, "{\n", &" ".repeat(spaces), "return")?;
+        blank(AnalysisCaseKind::Indentation, what, "{\n", &" ".repeat(spaces), "return")?;
     }
     for tabs in 1..=8 {
         let what = counted(tabs, "tab");
-        blank(CaseKind::Indentation, what, "{\n", &"\t".repeat(tabs), "return")?;
+        blank(AnalysisCaseKind::Indentation, what, "{\n", &"\t".repeat(tabs), "return")?;
     }
     for (what, run) in BLANKS {
-        blank(CaseKind::Whitespace, what.to_owned(), "one", run, "two")?;
+        blank(AnalysisCaseKind::Whitespace, what.to_owned(), "one", run, "two")?;
     }
     for (what, text) in TEXTS {
-        let (pieces, _) = pieces(tokenizer, text, false)?;
+        let (pieces, _) = token_pieces(tokenizer, text, false)?;
         let tokens = pieces.len() as u64;
-        all.push(Case { kind: CaseKind::Text, what: what.to_owned(), tokens, pieces });
+        all.push(AnalysisCase {
+            kind: AnalysisCaseKind::Text,
+            what: what.to_owned(),
+            tokens,
+            pieces,
+        });
     }
     Ok(all)
 }

@@ -1,6 +1,6 @@
 //! What the vocabulary is made of: kinds of tokens, scripts, the longest and the unused ones.
 
-use super::subject::{Origin, Subject, Token};
+use super::subject::{AnalysedTokenizer, VocabularyOrigin, VocabularyToken};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -21,11 +21,11 @@ pub struct VocabularyCensus {
     /// Ids whose text begins with a space.
     pub begin_with_space: u64,
     /// The longest by characters, most first, then by id.
-    pub longest_by_characters: Vec<LongToken>,
+    pub longest_by_characters: Vec<ListedToken>,
     /// The longest by bytes, most first, then by id.
-    pub longest_by_bytes: Vec<LongToken>,
+    pub longest_by_bytes: Vec<ListedToken>,
     /// Ids of the model that the sample never used, spread over the vocabulary.
-    pub unused: Vec<LongToken>,
+    pub unused: Vec<ListedToken>,
 }
 
 /// A part of the vocabulary.
@@ -45,7 +45,7 @@ pub struct CensusRow {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct LongToken {
+pub struct ListedToken {
     /// The id of the token.
     pub id: u32,
     /// The text that it stands for; bytes that are not characters are U+FFFD.
@@ -59,7 +59,7 @@ pub struct LongToken {
 }
 
 impl VocabularyCensus {
-    pub(super) fn of(subject: &Subject<'_>, uses: &[u64]) -> Self {
+    pub(super) fn of(subject: &AnalysedTokenizer<'_>, uses: &[u64]) -> Self {
         let use_of = |id: u32| uses.get(id as usize).copied().unwrap_or(0);
         let (mut kinds, mut scripts) = (BTreeMap::new(), BTreeMap::new());
         let mut begin_with_space = 0;
@@ -78,9 +78,9 @@ impl VocabularyCensus {
             }
         }
         let ours = || subject.iter().filter(|(_, token)| !token.is_added());
-        let shown = |(id, token): (u32, &Token)| {
+        let shown = |(id, token): (u32, &VocabularyToken)| {
             let text = String::from_utf8_lossy(&token.surface).into_owned();
-            LongToken {
+            ListedToken {
                 id,
                 characters: text.chars().count() as u64,
                 bytes: token.surface.len() as u64,
@@ -88,12 +88,13 @@ impl VocabularyCensus {
                 text,
             }
         };
-        let longest = |size: fn(&Token) -> usize| {
-            let mut all: Vec<(u32, &Token)> = ours().collect();
+        let longest = |size: fn(&VocabularyToken) -> usize| {
+            let mut all: Vec<(u32, &VocabularyToken)> = ours().collect();
             all.sort_by_key(|(id, token)| (Reverse(size(token)), *id));
             all.into_iter().take(LISTED).map(shown).collect()
         };
-        let unused: Vec<(u32, &Token)> = ours().filter(|(id, _)| use_of(*id) == 0).collect();
+        let unused: Vec<(u32, &VocabularyToken)> =
+            ours().filter(|(id, _)| use_of(*id) == 0).collect();
         let step = unused.len().div_ceil(LISTED).max(1);
         Self {
             kinds: rows(kinds),
@@ -116,12 +117,12 @@ fn rows(counts: BTreeMap<&'static str, (u64, u64)>) -> Vec<CensusRow> {
     rows
 }
 
-fn kind_of(token: &Token) -> &'static str {
+fn kind_of(token: &VocabularyToken) -> &'static str {
     match token.origin {
-        Origin::Special => return "special",
-        Origin::Added => return "added",
-        Origin::Byte => return "byte",
-        Origin::Model => {}
+        VocabularyOrigin::Special => return "special",
+        VocabularyOrigin::Added => return "added",
+        VocabularyOrigin::Byte => return "byte",
+        VocabularyOrigin::Model => {}
     }
     let Some(text) = token.text() else { return "part of a character" };
     let inner = text.trim();

@@ -111,7 +111,7 @@ pub struct SizePrice {
 }
 
 /// How long a sample is at sizes of the vocabulary.
-pub(super) struct Lengths {
+pub(super) struct SizeLengths {
     /// Names of the groups.
     pub(super) groups: Vec<String>,
     /// UTF-8 bytes of the counted texts, by group.
@@ -128,7 +128,7 @@ pub(super) struct Lengths {
     pub(super) skipped: u64,
 }
 
-impl From<&MergeCounts> for Lengths {
+impl From<&MergeCounts> for SizeLengths {
     /// Before the first merge and at every size after it; of merges that make no new id the last counts for
     /// the size before.
     fn from(counts: &MergeCounts) -> Self {
@@ -162,7 +162,7 @@ impl From<&MergeCounts> for Lengths {
     }
 }
 
-impl Lengths {
+impl SizeLengths {
     /// (ids, tokens) at every size.
     fn totals(&self) -> Vec<(u64, u64)> {
         let sums = self.tokens.chunks(self.width()).map(|tokens| tokens.iter().sum());
@@ -195,10 +195,10 @@ impl VocabularyCurve {
     /// Draws the curve. `counted` is how many tokens encoding the counted pre-tokens gave.
     #[must_use]
     pub fn new(counts: &MergeCounts, embedding_width: u64, counted: u64) -> Self {
-        Self::of(&Lengths::from(counts), embedding_width, counted)
+        Self::of(&SizeLengths::from(counts), embedding_width, counted)
     }
 
-    pub(super) fn of(lengths: &Lengths, embedding_width: u64, counted: u64) -> Self {
+    pub(super) fn of(lengths: &SizeLengths, embedding_width: u64, counted: u64) -> Self {
         let totals = lengths.totals();
         let (base, _) = totals.first().copied().unwrap_or_default();
         let (whole, least) = totals.last().copied().unwrap_or_default();
@@ -236,7 +236,7 @@ fn tokens_at(totals: &[(u64, u64)], size: u64) -> u64 {
 }
 
 fn price(
-    lengths: &Lengths,
+    lengths: &SizeLengths,
     totals: &[(u64, u64)],
     bytes: u64,
     vocab_size: u64,

@@ -1,8 +1,8 @@
 //! Curves of models without merges: every point against a model trained to that size.
 
 use super::super::{
-    ModelKind, PretokenCounter, PretokenTable, Tokenizer, TrainOptions, Trained, pipeline,
-    tokens_by_group, train,
+    ModelKind, PretokenCounter, PretokenTable, Tokenizer, TrainOptions, TrainedTokenizer,
+    pretokenizer_file, tokens_by_group, train,
 };
 use super::*;
 use crate::model::{Context, Interrupt};
@@ -50,14 +50,14 @@ fn counted(json: &[u8], texts: &[String]) -> PretokenTable {
 
 /// The curve of a tokenizer trained by the options, whose points must equal the results of training to each size.
 fn assert_trained(options: &TrainOptions, fewest: usize) -> VocabularyCurve {
-    let table = counted(&pipeline(options).expect("pipeline"), &texts());
+    let table = counted(&pretokenizer_file(options).expect("pipeline"), &texts());
     let trained = |vocab_size: u32| {
         let options = TrainOptions { vocab_size, ..options.clone() };
         train(&table, &groups(), &options, &Context::new()).expect("trains")
     };
-    let Trained { json, report } = trained(options.vocab_size);
+    let TrainedTokenizer { json, report } = trained(options.vocab_size);
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
-    let subject = Subject::new(&tokenizer, &json).expect("is made ready");
+    let subject = AnalysedTokenizer::new(&tokenizer, &json).expect("is made ready");
     let subject = subject.trained_by(Ok(options.clone()));
     let drawn = subject.curve(&groups(), &table, 16, &Context::new());
     let curve = drawn.expect("runs").expect("is one");
@@ -129,12 +129,13 @@ fn the_curve_of_a_unigram_has_its_bytes_and_its_named_tokens() {
 #[test]
 fn the_curve_of_an_unknown_unigram_is_of_the_defaults() {
     let options = TrainOptions { model: ModelKind::Unigram, vocab_size: 200, ..Default::default() };
-    let table = counted(&pipeline(&options).expect("pipeline"), &texts());
+    let table = counted(&pretokenizer_file(&options).expect("pipeline"), &texts());
     let json = train(&table, &groups(), &options, &Context::new()).expect("trains").json;
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
-    let subject = || Subject::new(&tokenizer, &json).expect("is made ready");
-    let curve =
-        |subject: Subject<'_>| subject.curve(&groups(), &table, 16, &Context::new()).expect("runs");
+    let subject = || AnalysedTokenizer::new(&tokenizer, &json).expect("is made ready");
+    let curve = |subject: AnalysedTokenizer<'_>| {
+        subject.curve(&groups(), &table, 16, &Context::new()).expect("runs")
+    };
     let unknown = curve(subject());
     assert!(unknown.is_ok());
     assert_eq!(unknown, curve(subject().trained_by(Ok(options))));
@@ -168,7 +169,7 @@ fn the_curve_of_a_wordpiece_is_what_truncated_vocabularies_really_give() {
     };
     let json = file(&pieces);
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
-    let subject = Subject::new(&tokenizer, &json).expect("is made ready");
+    let subject = AnalysedTokenizer::new(&tokenizer, &json).expect("is made ready");
     let texts = [
         "abc abcab abcab abcab abca bcab xab",
         "abcab abcab abcab cabcab axb qb abcabcabc abcabcabca bcabc bc",

@@ -5,7 +5,7 @@
 //! behind the other. A word is cut otherwise only where a piece comes in that is longer than the one taken at a place
 //! of its path, so it is examined once for each of these.
 
-use super::subject::{Subject, Token};
+use super::subject::{AnalysedTokenizer, VocabularyToken};
 use rayon::prelude::*;
 use std::collections::HashMap;
 use tokenizers::models::wordpiece::WordPiece;
@@ -14,7 +14,7 @@ use tokenizers::models::wordpiece::WordPiece;
 const PIECE: usize = 4096;
 
 /// The longer pieces of a WordPiece by id, and what is in every vocabulary.
-pub(super) struct Greedy<'s> {
+pub(super) struct GreedySegmenter<'s> {
     /// By spelling at the beginning of a word: how many longer pieces there are when it comes in.
     first: HashMap<&'s str, u32>,
     /// The same inside of a word, without the mark.
@@ -28,22 +28,22 @@ pub(super) struct Greedy<'s> {
 }
 
 /// Tokens that each longer piece adds to the groups: mostly it takes some away.
-pub(super) struct Changes {
+pub(super) struct SizeChanges {
     /// Tokens before the first longer piece, by group.
     pub(super) tokens: Vec<u64>,
     /// By longer piece, then by group.
     pub(super) added: Vec<i64>,
 }
 
-impl<'s> Greedy<'s> {
-    pub(super) fn of(subject: &'s Subject<'_>, model: &WordPiece) -> Self {
+impl<'s> GreedySegmenter<'s> {
+    pub(super) fn of(subject: &'s AnalysedTokenizer<'_>, model: &WordPiece) -> Self {
         let prefix = model.continuing_subword_prefix.as_str();
         let most = model.max_input_chars_per_word;
         let (first, inside) = (HashMap::new(), HashMap::new());
         let mut greedy = Self { first, inside, longest: 0, most, pieces: 0 };
         for (_, token) in subject.iter() {
             let rest = token.spelled.strip_prefix(prefix);
-            let is_single = |token: &Token| {
+            let is_single = |token: &VocabularyToken| {
                 let text = rest.filter(|rest| !rest.is_empty()).unwrap_or(&token.spelled);
                 text.chars().nth(1).is_none()
             };
@@ -64,9 +64,11 @@ impl<'s> Greedy<'s> {
 
     /// What every longer piece does to words with their counts by group. The result does not depend on the
     /// number of threads. Memory: 8 bytes a piece, group and thread.
-    pub(super) fn changes(&self, words: &[(String, Vec<u64>)], groups: usize) -> Changes {
-        let empty =
-            || Changes { tokens: vec![0; groups], added: vec![0; self.pieces as usize * groups] };
+    pub(super) fn changes(&self, words: &[(String, Vec<u64>)], groups: usize) -> SizeChanges {
+        let empty = || SizeChanges {
+            tokens: vec![0; groups],
+            added: vec![0; self.pieces as usize * groups],
+        };
         let piece = words.len().div_ceil(4 * rayon::current_num_threads().max(1)).max(PIECE);
         let count = |words: &[(String, Vec<u64>)]| {
             let mut changes = empty();
@@ -81,7 +83,7 @@ impl<'s> Greedy<'s> {
             }
             changes
         };
-        words.par_chunks(piece).map(count).reduce_with(Changes::and).unwrap_or_else(empty)
+        words.par_chunks(piece).map(count).reduce_with(SizeChanges::and).unwrap_or_else(empty)
     }
 
     /// How many tokens the word has from how many longer pieces on; the first is for none.
@@ -143,7 +145,7 @@ impl<'s> Greedy<'s> {
     }
 }
 
-impl Changes {
+impl SizeChanges {
     /// `more` tokens a word from the `comes_in`-th longer piece on; from the beginning for 0.
     fn add(&mut self, comes_in: u32, more: i64, counts: &[u64]) {
         let Some(place) = (comes_in as usize).checked_sub(1) else {

@@ -2,7 +2,7 @@
 
 use super::super::error::TokenizerError;
 use super::super::oracle::guard;
-use super::subject::{Subject, Token};
+use super::subject::{AnalysedTokenizer, VocabularyToken};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tokenizers::Model;
@@ -50,7 +50,10 @@ pub struct ReachRow {
 }
 
 /// The classes of all ids, in their order. `uses` is how often the sample gave each.
-pub(super) fn reach(subject: &Subject<'_>, uses: &[u64]) -> Result<Vec<ReachRow>, TokenizerError> {
+pub(super) fn reach(
+    subject: &AnalysedTokenizer<'_>,
+    uses: &[u64],
+) -> Result<Vec<ReachRow>, TokenizerError> {
     let mut rows = BTreeMap::<ReachClass, (u64, Vec<(u32, String)>)>::new();
     let mut encoder = subject.tokenizer.encoder();
     let mut ids = Vec::new();
@@ -77,9 +80,9 @@ pub(super) fn reach(subject: &Subject<'_>, uses: &[u64]) -> Result<Vec<ReachRow>
 }
 
 fn class_of(
-    subject: &Subject<'_>,
+    subject: &AnalysedTokenizer<'_>,
     id: u32,
-    token: &Token,
+    token: &VocabularyToken,
     is_used: bool,
     encode: &mut impl FnMut(&str) -> Result<Vec<u32>, TokenizerError>,
 ) -> Result<ReachClass, TokenizerError> {
@@ -120,14 +123,14 @@ fn class_of(
 /// border, and then the token is not given. What a word begins with is not known of WordPiece's
 /// continuations; the contexts tell.
 fn is_given_by_model(
-    subject: &Subject<'_>,
+    subject: &AnalysedTokenizer<'_>,
     id: u32,
-    token: &Token,
+    token: &VocabularyToken,
 ) -> Result<bool, TokenizerError> {
     if let ModelWrapper::WordPiece(_) | ModelWrapper::WordLevel(_) = &subject.model {
         return Ok(true);
     }
-    if token.origin == super::subject::Origin::Byte {
+    if token.origin == super::subject::VocabularyOrigin::Byte {
         // A byte token is taken where no token has the character.
         return Ok(token.text().is_none_or(|text| subject.model.token_to_id(text).is_none()));
     }

@@ -4,9 +4,9 @@ use super::super::error::TokenizerError;
 use super::super::merges::{CountedWords, MergeTable, replay};
 use super::super::oracle::guard;
 use super::super::train::PretokenTable;
-use super::curve::{Lengths, MergeCounts, VocabularyCurve};
-use super::greedy::Greedy;
-use super::subject::Subject;
+use super::curve::{MergeCounts, SizeLengths, VocabularyCurve};
+use super::greedy::GreedySegmenter;
+use super::subject::AnalysedTokenizer;
 use crate::model::Context;
 use rayon::prelude::*;
 use serde_json::Value;
@@ -22,12 +22,12 @@ const GROUPS: usize = 12;
 const PIECE: usize = 4096;
 
 /// Pre-tokens and how often each was counted.
-type TextCounts = BTreeMap<Box<str>, u64>;
+type GroupPretokens = BTreeMap<Box<str>, u64>;
 /// Merges as (left, right, made), by rank.
-type Ranked = Vec<(u32, u32, u32)>;
+type RankedMerges = Vec<(u32, u32, u32)>;
 
 /// The counted pre-tokens by rows of the curve.
-pub(super) struct Sample {
+pub(super) struct CurveSample {
     /// Names of the rows.
     pub(super) rows: Vec<String>,
     /// Bytes by row.
@@ -40,9 +40,9 @@ pub(super) struct Sample {
     pub(super) skipped: u64,
 }
 
-impl Sample {
-    fn of(subject: &Subject<'_>, groups: &[String], table: &PretokenTable) -> Self {
-        let rows = Rows::of(groups, &table.groups);
+impl CurveSample {
+    fn of(subject: &AnalysedTokenizer<'_>, groups: &[String], table: &PretokenTable) -> Self {
+        let rows = CurveRows::of(groups, &table.groups);
         let mut bytes = vec![0u64; rows.names.len()];
         for (mass, row) in table.masses.iter().zip(&rows.row_of) {
             if let Some(bytes) = bytes.get_mut(*row) {
@@ -84,7 +84,7 @@ impl Sample {
     }
 }
 
-impl Subject<'_> {
+impl AnalysedTokenizer<'_> {
     /// The curve of sequence length against vocabulary size over the pre-tokens that a counter of this
     /// tokenizer counted; `groups` names their groups. The inner error says why there is none; when the
     /// interrupt is raised while smaller models are trained, that is why.
@@ -110,7 +110,7 @@ impl Subject<'_> {
         if table.groups.iter().all(BTreeMap::is_empty) {
             return Ok(Err("no pre-tokens were counted".to_owned()));
         }
-        let sample = Sample::of(self, groups, table);
+        let sample = CurveSample::of(self, groups, table);
         let own = sample.tokens(|word| Ok(tokenize(&self.model, word)?.len() as u64))?;
         let lengths = match &self.model {
             ModelWrapper::WordPiece(model) => self.greedily(&sample, model),
@@ -125,8 +125,8 @@ impl Subject<'_> {
         Ok(Ok(VocabularyCurve::of(&lengths, embedding_width, own.iter().sum())))
     }
 
-    fn greedily(&self, sample: &Sample, model: &WordPiece) -> Lengths {
-        let greedy = Greedy::of(self, model);
+    fn greedily(&self, sample: &CurveSample, model: &WordPiece) -> SizeLengths {
+        let greedy = GreedySegmenter::of(self, model);
         let rows = sample.rows.len();
         let changes = greedy.changes(&sample.words, rows);
         let mut by_group = changes.tokens;
@@ -141,7 +141,7 @@ impl Subject<'_> {
         sample.lengths((base..=base + u64::from(greedy.pieces)).collect(), tokens, true)
     }
 
-    fn replayed(&self, sample: &Sample) -> Result<Lengths, TokenizerError> {
+    fn replayed(&self, sample: &CurveSample) -> Result<SizeLengths, TokenizerError> {
         let (ranked, unmerged) = self.merges()?;
         let ranks = MergeTable::new(ranked.iter().copied());
         let mut words = CountedWords::new(sample.rows.len());
@@ -164,12 +164,12 @@ impl Subject<'_> {
             sampled_one_in: sample.sampled_one_in,
             skipped: sample.skipped,
         };
-        Ok(Lengths::from(&counts))
+        Ok(SizeLengths::from(&counts))
     }
 
     /// The merges, and the model without them: it gives the symbols that merging
     /// begins with. The model's own serialisation is the one way to its merges.
-    fn merges(&self) -> Result<(Ranked, ModelWrapper), TokenizerError> {
+    fn merges(&self) -> Result<(RankedMerges, ModelWrapper), TokenizerError> {
         let unreadable = |error: serde_json::Error| TokenizerError::Load(error.into());
         let mut value = serde_json::to_value(&self.model).map_err(unreadable)?;
         let merges = value.get_mut("merges").map(Value::take).unwrap_or_default();
@@ -195,10 +195,10 @@ impl Subject<'_> {
     }
 }
 
-impl Sample {
+impl CurveSample {
     /// The lengths at these sizes.
-    pub(super) fn lengths(&self, sizes: Vec<u64>, tokens: Vec<u64>, are_all: bool) -> Lengths {
-        Lengths {
+    pub(super) fn lengths(&self, sizes: Vec<u64>, tokens: Vec<u64>, are_all: bool) -> SizeLengths {
+        SizeLengths {
             groups: self.rows.clone(),
             bytes: self.bytes.clone(),
             sizes,
@@ -218,14 +218,14 @@ fn tokenize(model: &ModelWrapper, word: &str) -> Result<Vec<u32>, TokenizerError
 }
 
 /// Which row of the curve each group is counted in.
-struct Rows {
+struct CurveRows {
     names: Vec<String>,
     row_of: Vec<usize>,
 }
 
-impl Rows {
-    fn of(groups: &[String], tables: &[TextCounts]) -> Self {
-        let bytes = |table: &TextCounts| -> u64 {
+impl CurveRows {
+    fn of(groups: &[String], tables: &[GroupPretokens]) -> Self {
+        let bytes = |table: &GroupPretokens| -> u64 {
             table.iter().map(|(pretoken, count)| pretoken.len() as u64 * count).sum()
         };
         let mut order: Vec<(usize, u64)> = tables.iter().map(bytes).enumerate().collect();
@@ -247,7 +247,10 @@ impl Rows {
     }
 
     /// Every distinct pre-token with its count by row, in byte order.
-    fn pretokens<'a>(&self, tables: &'a [TextCounts]) -> impl Iterator<Item = (&'a str, Vec<u64>)> {
+    fn pretokens<'a>(
+        &self,
+        tables: &'a [GroupPretokens],
+    ) -> impl Iterator<Item = (&'a str, Vec<u64>)> {
         let mut all: BTreeMap<&'a str, Vec<u64>> = BTreeMap::new();
         for (table, row) in tables.iter().zip(&self.row_of) {
             for (pretoken, count) in table {

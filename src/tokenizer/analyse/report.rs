@@ -1,12 +1,12 @@
 //! The finished analysis: what is printed, stored and drawn.
 
 use super::super::error::TokenizerError;
-use super::cases::{Case, DigitRun, cases, digit_runs};
+use super::cases::{AnalysisCase, DigitRun, cases, digit_runs};
 use super::census::VocabularyCensus;
 use super::curve::VocabularyCurve;
 use super::reach::{ReachRow, reach};
 use super::statistics::{VocabularyUse, gini};
-use super::tally::{DearDocument, Tally, TextCounts};
+use super::tally::{AnalysisTally, CostlyDocument, TextCounts};
 use serde::Serialize;
 
 /// Tokenizers side by side on one sample.
@@ -60,9 +60,9 @@ pub struct TokenizerAnalysis {
     /// How runs of digits are tokenized.
     pub digits: Vec<DigitRun>,
     /// How indentation, white space and typical strings are tokenized.
-    pub cases: Vec<Case>,
+    pub cases: Vec<AnalysisCase>,
     /// Documents of the sample whose bytes cost most tokens, dearest first.
-    pub dearest: Vec<DearDocument>,
+    pub dearest: Vec<CostlyDocument>,
     /// Sequence length against vocabulary size.
     pub curve: Option<VocabularyCurve>,
     /// Why there is no curve.
@@ -124,7 +124,7 @@ pub(super) fn ratio(part: u64, of: u64) -> f64 {
     if of == 0 { 0.0 } else { part as f64 / of as f64 }
 }
 
-impl Tally<'_> {
+impl AnalysisTally<'_> {
     /// Draws the numbers; `groups` are the names of the groups. The curve is the caller's: it needs
     /// the merges, not the ids.
     ///

@@ -4,10 +4,12 @@
 //! trained at once, each as training to that size on the counted pre-tokens would have it.
 
 use super::super::error::TokenizerError;
-use super::super::train::{Asked, Cut, ModelKind, PretokenTable, TrainOptions, unigrams};
-use super::curve::{Lengths, MARGIN, SMALLEST};
-use super::replay::Sample;
-use super::subject::Subject;
+use super::super::train::{
+    ModelKind, PretokenTable, SizeRequest, SizedModel, TrainOptions, train_sizes,
+};
+use super::curve::{MARGIN, SMALLEST, SizeLengths};
+use super::replay::CurveSample;
+use super::subject::AnalysedTokenizer;
 use crate::model::Interrupt;
 use std::collections::BTreeSet;
 use tokenizers::models::ModelWrapper;
@@ -15,33 +17,34 @@ use tokenizers::models::ModelWrapper;
 /// The least size is 2^3, in half powers of two.
 const LEAST_HALF_POWER: u32 = 6;
 
-impl Subject<'_> {
+impl AnalysedTokenizer<'_> {
     /// The lengths at the sizes that are trained, and with the tokenizer itself, which gives `own` tokens.
     pub(super) fn retrained(
         &self,
-        sample: &Sample,
+        sample: &CurveSample,
         groups: &[String],
         table: &PretokenTable,
         own: &[u64],
         interrupt: &Interrupt,
-    ) -> Result<Result<Lengths, String>, TokenizerError> {
+    ) -> Result<Result<SizeLengths, String>, TokenizerError> {
         let options = match &self.training {
             Some(Ok(options)) => options.clone(),
             Some(Err(why)) => return Ok(Err(why.clone())),
             None => self.options(),
         };
         let whole = self.token_count();
-        let asked = Asked { table, groups, options: &options };
-        let cuts: Vec<Cut> = match unigrams(&asked, |least| sizes(least, whole), interrupt) {
-            Ok(Some(cuts)) => cuts,
-            Ok(None) => return Ok(Err("interrupted".to_owned())),
-            Err(error @ (TokenizerError::Panicked { .. } | TokenizerError::Write(_))) => {
-                return Err(error);
-            }
-            Err(error) => {
-                return Ok(Err(format!("smaller vocabularies cannot be trained: {error}")));
-            }
-        };
+        let asked = SizeRequest { table, groups, options: &options };
+        let cuts: Vec<SizedModel> =
+            match train_sizes(&asked, |least| sizes(least, whole), interrupt) {
+                Ok(Some(cuts)) => cuts,
+                Ok(None) => return Ok(Err("interrupted".to_owned())),
+                Err(error @ (TokenizerError::Panicked { .. } | TokenizerError::Write(_))) => {
+                    return Err(error);
+                }
+                Err(error) => {
+                    return Ok(Err(format!("smaller vocabularies cannot be trained: {error}")));
+                }
+            };
         let (mut measured, mut tokens) = (Vec::new(), Vec::new());
         for cut in cuts.iter().filter(|cut| cut.size < whole) {
             measured.push(cut.size);

@@ -1,6 +1,6 @@
 //! Numbers drawn from how often each id is used, and from the spread over groups.
 
-use super::subject::Subject;
+use super::subject::AnalysedTokenizer;
 use serde::Serialize;
 
 /// The order of the Rényi entropy that correlated best with translation quality (Zouhar et al. 2023,
@@ -70,7 +70,7 @@ pub struct LengthBin {
 }
 
 impl VocabularyUse {
-    pub(super) fn of(subject: &Subject<'_>, uses: &[u64]) -> Self {
+    pub(super) fn of(subject: &AnalysedTokenizer<'_>, uses: &[u64]) -> Self {
         let mut counts: Vec<u64> = uses.iter().copied().filter(|count| *count > 0).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
         let unused = subject.iter().filter(|(id, token)| {
@@ -163,7 +163,7 @@ fn ranks(descending: &[u64]) -> Vec<RankedCount> {
     points
 }
 
-fn lengths(subject: &Subject<'_>, uses: &[u64]) -> Vec<LengthBin> {
+fn lengths(subject: &AnalysedTokenizer<'_>, uses: &[u64]) -> Vec<LengthBin> {
     let mut bins = std::collections::BTreeMap::<u64, (u64, u64)>::new();
     for (id, token) in subject.iter().filter(|(_, token)| !token.is_added()) {
         let bin = bins.entry(token.surface.len() as u64).or_default();

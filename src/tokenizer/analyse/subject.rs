@@ -4,7 +4,7 @@ use super::super::encode::Tokenizer;
 use super::super::error::TokenizerError;
 use super::super::oracle::guard;
 use super::super::spelling::byte_characters;
-use super::super::split::Splitter;
+use super::super::split::PretokenSplitter;
 use super::super::train::TrainOptions;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
@@ -13,7 +13,7 @@ use tokenizers::models::ModelWrapper;
 
 /// How a vocabulary spells text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Spelling {
+pub(super) enum VocabularySpelling {
     /// Each byte as a character, as GPT-2 does.
     Bytes,
     /// A space as `▁`, bytes as `<0x00>`, as SentencePiece does.
@@ -26,7 +26,7 @@ pub(super) enum Spelling {
 
 /// What an id is, apart from what it stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Origin {
+pub(super) enum VocabularyOrigin {
     Model,
     /// A byte token of SentencePiece.
     Byte,
@@ -38,18 +38,18 @@ pub(super) enum Origin {
 
 /// One id's token.
 #[derive(Clone, Debug)]
-pub(super) struct Token {
+pub(super) struct VocabularyToken {
     /// As the vocabulary has it.
     pub(super) spelled: String,
     /// The bytes of text that it stands for.
     pub(super) surface: Box<[u8]>,
-    pub(super) origin: Origin,
+    pub(super) origin: VocabularyOrigin,
 }
 
-impl Token {
+impl VocabularyToken {
     /// Whether it was added beside the model, so that text is never encoded to it.
     pub(super) const fn is_added(&self) -> bool {
-        matches!(self.origin, Origin::Added | Origin::Special)
+        matches!(self.origin, VocabularyOrigin::Added | VocabularyOrigin::Special)
     }
 
     /// The text that it stands for, unless it is part of a character.
@@ -59,18 +59,18 @@ impl Token {
 }
 
 /// A tokenizer made ready to be analysed. Shared by the threads that count.
-pub struct Subject<'t> {
+pub struct AnalysedTokenizer<'t> {
     pub(super) tokenizer: &'t Tokenizer,
     pub(super) model: ModelWrapper,
-    pub(super) splitter: Splitter,
-    pub(super) spelling: Spelling,
+    pub(super) splitter: PretokenSplitter,
+    pub(super) spelling: VocabularySpelling,
     /// By id; ids without a token are holes.
-    pub(super) tokens: Vec<Option<Token>>,
+    pub(super) tokens: Vec<Option<VocabularyToken>>,
     /// How a Unigram was trained, or why it cannot be trained so again; none: unknown.
     pub(super) training: Option<Result<TrainOptions, String>>,
 }
 
-impl<'t> Subject<'t> {
+impl<'t> AnalysedTokenizer<'t> {
     /// Makes `tokenizer` ready; `json` is the `tokenizer.json` that it was loaded from.
     ///
     /// # Errors
@@ -85,25 +85,25 @@ impl<'t> Subject<'t> {
             .into_iter()
             .map(|(id, token)| (id, (token.content, token.special)))
             .collect();
-        let affixes = Affixes::of(&model, spelling);
+        let affixes = TokenAffixes::of(&model, spelling);
         let mut tokens = vec![None; tokenizer.vocab_size() as usize];
-        let mut set = |id: u32, token: Token| {
+        let mut set = |id: u32, token: VocabularyToken| {
             if let Some(slot) = tokens.get_mut(id as usize) {
                 *slot = Some(token);
             }
         };
         for (spelled, id) in model.get_vocab() {
             let (surface, origin) = affixes.surface(&spelled);
-            set(id, Token { spelled, surface: surface.into(), origin });
+            set(id, VocabularyToken { spelled, surface: surface.into(), origin });
         }
         for (id, (spelled, special)) in added {
-            let origin = if special { Origin::Special } else { Origin::Added };
-            set(id, Token { surface: spelled.as_bytes().into(), spelled, origin });
+            let origin = if special { VocabularyOrigin::Special } else { VocabularyOrigin::Added };
+            set(id, VocabularyToken { surface: spelled.as_bytes().into(), spelled, origin });
         }
         Ok(Self {
             tokenizer,
             model,
-            splitter: Splitter::of(json)?,
+            splitter: PretokenSplitter::of(json)?,
             spelling,
             tokens,
             training: None,
@@ -140,12 +140,12 @@ impl<'t> Subject<'t> {
         self.tokens.iter().flatten().count() as u64
     }
 
-    pub(super) fn token(&self, id: u32) -> Option<&Token> {
+    pub(super) fn token(&self, id: u32) -> Option<&VocabularyToken> {
         self.tokens.get(id as usize)?.as_ref()
     }
 
     /// Tokens with their ids, ascending.
-    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &Token)> {
+    pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &VocabularyToken)> {
         (0u32..).zip(&self.tokens).filter_map(|(id, token)| Some((id, token.as_ref()?)))
     }
 
@@ -161,7 +161,7 @@ impl<'t> Subject<'t> {
         places.clear();
         let bytes = text.as_bytes();
         let mut at = 0;
-        let mut drops_space = self.spelling == Spelling::Metaspace && {
+        let mut drops_space = self.spelling == VocabularySpelling::Metaspace && {
             let length = |id: &u32| self.token(*id).map_or(0, |token| token.surface.len());
             ids.iter().map(length).sum::<usize>() == bytes.len() + 1
         };
@@ -171,7 +171,7 @@ impl<'t> Subject<'t> {
                 surface = surface.strip_prefix(b" ")?;
                 drops_space = false;
             }
-            if self.spelling == Spelling::WordPiece {
+            if self.spelling == VocabularySpelling::WordPiece {
                 let rest = text.get(at..)?;
                 at += rest.len() - rest.trim_start().len();
             }
@@ -184,21 +184,21 @@ impl<'t> Subject<'t> {
         }
         let rest = text.get(at..)?;
         let is_told = rest.is_empty()
-            || (self.spelling == Spelling::WordPiece && rest.trim_start().is_empty());
+            || (self.spelling == VocabularySpelling::WordPiece && rest.trim_start().is_empty());
         is_told.then_some(())
     }
 }
 
 /// What is taken off a spelled token, and how the rest is read.
-struct Affixes {
-    spelling: Spelling,
+struct TokenAffixes {
+    spelling: VocabularySpelling,
     bytes: HashMap<char, u8>,
     prefix: Option<String>,
     suffix: Option<String>,
 }
 
-impl Affixes {
-    fn of(model: &ModelWrapper, spelling: Spelling) -> Self {
+impl TokenAffixes {
+    fn of(model: &ModelWrapper, spelling: VocabularySpelling) -> Self {
         let (prefix, suffix) = match model {
             ModelWrapper::BPE(bpe) => {
                 (bpe.continuing_subword_prefix.clone(), bpe.end_of_word_suffix.clone())
@@ -211,18 +211,20 @@ impl Affixes {
         Self { spelling, bytes, prefix: filled(prefix), suffix: filled(suffix) }
     }
 
-    fn surface(&self, spelled: &str) -> (Vec<u8>, Origin) {
-        let as_it_is = || (spelled.as_bytes().to_vec(), Origin::Model);
+    fn surface(&self, spelled: &str) -> (Vec<u8>, VocabularyOrigin) {
+        let as_it_is = || (spelled.as_bytes().to_vec(), VocabularyOrigin::Model);
         match self.spelling {
-            Spelling::Bytes => {
+            VocabularySpelling::Bytes => {
                 let bytes = spelled.chars().map(|letter| self.bytes.get(&letter).copied());
-                bytes.collect::<Option<Vec<u8>>>().map_or_else(as_it_is, |b| (b, Origin::Model))
+                bytes
+                    .collect::<Option<Vec<u8>>>()
+                    .map_or_else(as_it_is, |b| (b, VocabularyOrigin::Model))
             }
-            Spelling::Metaspace => match byte_of(spelled) {
-                Some(byte) => (vec![byte], Origin::Byte),
-                None => (spelled.replace('▁', " ").into_bytes(), Origin::Model),
+            VocabularySpelling::Metaspace => match byte_of(spelled) {
+                Some(byte) => (vec![byte], VocabularyOrigin::Byte),
+                None => (spelled.replace('▁', " ").into_bytes(), VocabularyOrigin::Model),
             },
-            Spelling::WordPiece | Spelling::Plain => {
+            VocabularySpelling::WordPiece | VocabularySpelling::Plain => {
                 let without = |rest: &str, affix: &Option<String>, end: bool| {
                     let cut = affix.as_deref().and_then(|affix| {
                         if end { rest.strip_suffix(affix) } else { rest.strip_prefix(affix) }
@@ -230,7 +232,7 @@ impl Affixes {
                     cut.unwrap_or(rest).to_owned()
                 };
                 let rest = without(spelled, &self.prefix, false);
-                (without(&rest, &self.suffix, true).into_bytes(), Origin::Model)
+                (without(&rest, &self.suffix, true).into_bytes(), VocabularyOrigin::Model)
             }
         }
     }
@@ -242,9 +244,9 @@ fn byte_of(spelled: &str) -> Option<u8> {
     (digits.len() == 2).then(|| u8::from_str_radix(digits, 16).ok())?
 }
 
-fn spelling_of(file: &tokenizers::Tokenizer) -> Spelling {
+fn spelling_of(file: &tokenizers::Tokenizer) -> VocabularySpelling {
     if let ModelWrapper::WordPiece(_) = file.get_model() {
-        return Spelling::WordPiece;
+        return VocabularySpelling::WordPiece;
     }
     let value = |part: Option<Value>| part.map_or(String::new(), |part| part.to_string());
     let decoder = value(file.get_decoder().and_then(|part| serde_json::to_value(part).ok()));
@@ -252,10 +254,10 @@ fn spelling_of(file: &tokenizers::Tokenizer) -> Spelling {
     let normalizer = value(file.get_normalizer().and_then(|part| serde_json::to_value(part).ok()));
     let names = |name: &str| decoder.contains(name) || before.contains(name);
     if names("\"ByteLevel\"") || normalizer.contains("\"ByteLevel\"") {
-        Spelling::Bytes
+        VocabularySpelling::Bytes
     } else if names("\"Metaspace\"") || names("\"ByteFallback\"") || decoder.contains('▁') {
-        Spelling::Metaspace
+        VocabularySpelling::Metaspace
     } else {
-        Spelling::Plain
+        VocabularySpelling::Plain
     }
 }

@@ -1,7 +1,7 @@
 //! TextCounts over texts and their ids, by group; merged in any order to the same result.
 
 use super::super::error::TokenizerError;
-use super::subject::Subject;
+use super::subject::AnalysedTokenizer;
 use super::text_words::{TextWords, align};
 use serde::Serialize;
 use std::cmp::Ordering;
@@ -57,7 +57,7 @@ const BEGINNING: usize = 80;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
-pub struct DearDocument {
+pub struct CostlyDocument {
     /// The id of the document.
     pub document: u64,
     /// UTF-8 bytes.
@@ -68,7 +68,7 @@ pub struct DearDocument {
     pub beginning: String,
 }
 
-impl DearDocument {
+impl CostlyDocument {
     /// Dearer first, then by id.
     fn order(&self, other: &Self) -> Ordering {
         let cost = |ours: &Self, theirs: &Self| u128::from(ours.tokens) * u128::from(theirs.bytes);
@@ -77,20 +77,20 @@ impl DearDocument {
 }
 
 /// TextCounts of one tokenizer: one row a group, one number an id. Eight bytes an id, whatever is fed.
-pub struct Tally<'s> {
-    pub(super) subject: &'s Subject<'s>,
+pub struct AnalysisTally<'s> {
+    pub(super) subject: &'s AnalysedTokenizer<'s>,
     pub(super) groups: Vec<TextCounts>,
     /// How often each id was given.
     pub(super) uses: Vec<u64>,
     /// In order.
-    pub(super) dearest: Vec<DearDocument>,
+    pub(super) dearest: Vec<CostlyDocument>,
     places: Vec<(usize, usize)>,
 }
 
-impl<'s> Tally<'s> {
+impl<'s> AnalysisTally<'s> {
     /// An empty tally of `groups` groups.
     #[must_use]
-    pub fn new(subject: &'s Subject<'s>, groups: usize) -> Self {
+    pub fn new(subject: &'s AnalysedTokenizer<'s>, groups: usize) -> Self {
         Self {
             subject,
             groups: vec![TextCounts::default(); groups],
@@ -103,7 +103,7 @@ impl<'s> Tally<'s> {
     /// Keeps a document in mind if it is among the dearest so far. Its number stands for it.
     pub fn note(&mut self, document: u64, text: &str, tokens: usize) {
         let (bytes, tokens) = (text.len() as u64, tokens as u64);
-        let mut dear = DearDocument { document, bytes, tokens, beginning: String::new() };
+        let mut dear = CostlyDocument { document, bytes, tokens, beginning: String::new() };
         let at = self.dearest.partition_point(|other| other.order(&dear).is_lt());
         if bytes >= DEAR_BYTES && at < DEAREST {
             dear.beginning = text.chars().take(BEGINNING).collect();
@@ -159,7 +159,7 @@ impl<'s> Tally<'s> {
             *ours += theirs;
         }
         self.dearest.extend(other.dearest.iter().cloned());
-        self.dearest.sort_by(DearDocument::order);
+        self.dearest.sort_by(CostlyDocument::order);
         self.dearest.truncate(DEAREST);
         self
     }

@@ -1,11 +1,13 @@
 //! Metrics against examples counted by hand, the laws of counting, and what ids are reached.
 
 use super::super::spelling::byte_characters;
-use super::super::{PretokenCounter, PretokenTable, Tokenizer, TrainOptions, pipeline, train};
+use super::super::{
+    PretokenCounter, PretokenTable, Tokenizer, TrainOptions, pretokenizer_file, train,
+};
 use super::curve::knee as knee_over;
 use super::reach::is_within_utf8;
 use super::statistics::{gini, renyi, shannon};
-use super::text_words::{WordCounts, align};
+use super::text_words::{AlignedWords, align};
 use super::*;
 use crate::model::Context;
 use proptest::prelude::*;
@@ -45,8 +47,8 @@ fn loaded(json: Vec<u8>) -> Loaded {
 }
 
 impl Loaded {
-    fn subject(&self) -> Subject<'_> {
-        Subject::new(&self.tokenizer, &self.json).expect("is made ready")
+    fn subject(&self) -> AnalysedTokenizer<'_> {
+        AnalysedTokenizer::new(&self.tokenizer, &self.json).expect("is made ready")
     }
 
     fn encode(&self, text: &str) -> Vec<u32> {
@@ -58,7 +60,7 @@ impl Loaded {
 
 static SMALL: LazyLock<Loaded> = LazyLock::new(|| loaded(byte_level(&MERGES)));
 
-fn feed(tally: &mut Tally<'_>, loaded: &Loaded, group: usize, text: &str) {
+fn feed(tally: &mut AnalysisTally<'_>, loaded: &Loaded, group: usize, text: &str) {
     let words = TextWords::new(text).expect("is short");
     tally.feed(group, &words, &loaded.encode(text)).expect("feeds");
 }
@@ -70,7 +72,7 @@ fn names(groups: &[&str]) -> Vec<String> {
 #[test]
 fn a_small_text_is_counted_as_by_hand() {
     let subject = SMALL.subject();
-    let mut tally = Tally::new(&subject, 2);
+    let mut tally = AnalysisTally::new(&subject, 2);
     // [the][ the][ ][c][a][t] and [the][ ][.] and the two bytes of é as one token.
     feed(&mut tally, &SMALL, 0, "the the cat");
     feed(&mut tally, &SMALL, 1, "the .é");
@@ -114,7 +116,7 @@ fn the_dearest_documents_are_kept_whatever_their_order() {
     let subject = SMALL.subject();
     let long = |fill: &str| fill.repeat(300);
     let tally = |from: u64, to: u64| {
-        let mut tally = Tally::new(&subject, 1);
+        let mut tally = AnalysisTally::new(&subject, 1);
         for document in from..to {
             // 300 tokens a document, of more bytes the later it is; two alike at a time.
             tally.note(document, &long(&"x".repeat(1 + document as usize / 2)), 300);
@@ -139,7 +141,7 @@ fn lengths_are_relative_to_the_reference_by_group() {
     let texts = [(0, "the the cat"), (1, "the")];
     let analyse = |loaded: &Loaded, name| {
         let subject = loaded.subject();
-        let mut tally = Tally::new(&subject, 2);
+        let mut tally = AnalysisTally::new(&subject, 2);
         texts.iter().for_each(|(group, text)| feed(&mut tally, loaded, *group, text));
         tally.finish(name, &names(&["all", "b"]), Err(String::new())).expect("ends")
     };
@@ -156,7 +158,7 @@ fn lengths_are_relative_to_the_reference_by_group() {
 
 #[test]
 fn words_and_tokens_meet_at_every_kind_of_border() {
-    let counts = |tokens, single, continued| WordCounts { tokens, single, continued };
+    let counts = |tokens, single, continued| AlignedWords { tokens, single, continued };
     // One token over two words, the second continues in another.
     assert_eq!(align(&[(0, 2), (2, 4)], &[(0, 3), (3, 4)]), counts(2, 1, 1));
     // One token over all.
@@ -190,7 +192,7 @@ fn every_id_is_in_its_class_of_reach() {
         [("h", "e"), ("t", "h"), ("th", "e"), ("a", "Ġ"), ("aĠ", "b"), ("Ã", "©"), ("å", "½")];
     let odd = loaded(byte_level(&merges));
     let subject = odd.subject();
-    let tally = Tally::new(&subject, 1);
+    let tally = AnalysisTally::new(&subject, 1);
     let report = tally.finish("odd", &names(&["all"]), Err(String::new())).expect("ends");
     let of = |class: ReachClass| report.reach.iter().find(|row| row.class == class);
     let spelled = |class| -> Vec<&str> {
@@ -228,7 +230,7 @@ fn the_census_tells_kinds_and_scripts() {
         [("Ġ", "a"), ("Ã", "©"), ("Ð", "±"), ("Ð±", "a"), ("1", "2"), ("Ġ", "Ġ"), (":", ")")];
     let loaded = loaded(byte_level(&merges));
     let subject = loaded.subject();
-    let mut tally = Tally::new(&subject, 1);
+    let mut tally = AnalysisTally::new(&subject, 1);
     feed(&mut tally, &loaded, 0, "б б 12");
     let report = tally.finish("census", &names(&["all"]), Err(String::new())).expect("ends");
     let row = |rows: &[CensusRow], name: &str| {
@@ -255,7 +257,8 @@ fn digits_and_indentation_are_cut_as_the_merges_say() {
     let merges = [("1", "2"), ("Ġ", "Ġ"), ("ĠĠ", "ĠĠ")];
     let loaded = loaded(byte_level(&merges));
     let subject = loaded.subject();
-    let report = Tally::new(&subject, 1).finish("cut", &names(&["all"]), Err(String::new()));
+    let report =
+        AnalysisTally::new(&subject, 1).finish("cut", &names(&["all"]), Err(String::new()));
     let report = report.expect("ends");
     let three = &report.digits[2];
     let example: Vec<&str> = three.example.iter().map(|piece| piece.text.as_str()).collect();
@@ -339,7 +342,7 @@ theory of other things: another mother, their brothers, and the weather there: t
         "fn main() {\n    let x = vec![1, 2, 3];\n    for y in &x {\n        dbg!(y);\n    }\n}\n",
         "Übergröße, die Größe der Straße — größere Straßen. 你好，世界。你好，朋友。",
     ];
-    let pipeline = pipeline(options).expect("pipeline");
+    let pipeline = pretokenizer_file(options).expect("pipeline");
     let limit = PretokenCounter::DEFAULT_LIMIT;
     let mut counter = PretokenCounter::new(&pipeline, 1, limit).expect("splits");
     texts.iter().for_each(|text| counter.feed(0, text).expect("counts"));
@@ -423,7 +426,7 @@ proptest! {
     ) {
         let subject = SMALL.subject();
         let tally = |part: &[(usize, String)]| {
-            let mut tally = Tally::new(&subject, 3);
+            let mut tally = AnalysisTally::new(&subject, 3);
             part.iter().for_each(|(group, text)| feed(&mut tally, &SMALL, *group, text));
             tally
         };

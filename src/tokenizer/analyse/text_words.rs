@@ -31,7 +31,7 @@ impl<'a> TextWords<'a> {
 
 /// How the words of a text fell into tokens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct WordCounts {
+pub(super) struct AlignedWords {
     /// Tokens that hold some of a word.
     pub(super) tokens: u64,
     /// Words that lie in one token.
@@ -42,8 +42,8 @@ pub(super) struct WordCounts {
 
 /// TextCounts over `words`, given where the tokens stand; both ascending. A token is of the first word
 /// that it holds some of, and counts once, so that a token of several words lowers the mean.
-pub(super) fn align(words: &[(usize, usize)], places: &[(usize, usize)]) -> WordCounts {
-    let mut counts = WordCounts::default();
+pub(super) fn align(words: &[(usize, usize)], places: &[(usize, usize)]) -> AlignedWords {
+    let mut counts = AlignedWords::default();
     let mut rest = places;
     // Tokens of `places` that were counted already.
     let mut owned = 0;

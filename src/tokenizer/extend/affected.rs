@@ -1,8 +1,8 @@
 //! Which texts an extension encodes otherwise, told from the ids that the base gave them.
 
 use super::added;
-use super::base::{Base, Kind, merges, pieces};
-use super::bpe::Bpe;
+use super::base::{ExtensionBase, ModelKind, merges, pieces};
+use super::bpe::ExtendableBpe;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
 use crate::tokenizer::merges::MergeTable;
@@ -27,33 +27,33 @@ use std::collections::{HashMap, HashSet};
 /// with unknown tokens is affected if a new piece has a character that the base has not by itself.
 ///
 /// *Added tokens.* They are searched for in the text as it is, before anything is done to it; so must the text be:
-/// [`Affected::is_text_affected`].
-pub struct Affected {
+/// [`ReencodeFilter::is_text_affected`].
+pub struct ReencodeFilter {
     rule: Rule,
     /// New added tokens, if any.
     matched: Option<AhoCorasick>,
 }
 
-/// Buffers of [`Affected::is_affected`], to be used again.
+/// Buffers of [`ReencodeFilter::is_affected`], to be used again.
 #[derive(Default)]
-pub struct AffectedScratch {
+pub struct ReencodeScratch {
     surface: String,
 }
 
 enum Rule {
-    Runs(Runs),
-    Words(Words),
-    Surface(Surface),
+    Runs(MergePairs),
+    Words(WordPrefixes),
+    Surface(PieceMatches),
 }
 
-impl Affected {
+impl ReencodeFilter {
     /// Compares the bytes of two `tokenizer.json`; the second extends the first.
     ///
     /// # Errors
     /// [`ExtendError::NoExtension`] when an old entry differs or stands elsewhere, or anything but
     /// vocabulary and merges differs; [`TokenizerError::Load`].
     pub fn between(base: &[u8], extended: &[u8]) -> Result<Self, TokenizerError> {
-        let (base, extended) = (Base::load(base)?, Base::load(extended)?);
+        let (base, extended) = (ExtensionBase::load(base)?, ExtensionBase::load(extended)?);
         let mut new = new_tokens(&base, &extended)?;
         let mut matched: Vec<String> = extended
             .added
@@ -67,9 +67,9 @@ impl Affected {
         let matched = (!matched.is_empty()).then(finder).transpose();
         let matched = matched.map_err(|error| ExtendError::NoExtension(error.to_string()))?;
         let rule = match base.kind {
-            Kind::Bpe => Rule::Runs(Runs::new(&base, &extended, &new)?),
-            Kind::WordPiece => Rule::Words(Words::new(&base, &new)?),
-            Kind::Unigram => Rule::Surface(Surface::new(&base, &extended, &new)?),
+            ModelKind::Bpe => Rule::Runs(MergePairs::new(&base, &extended, &new)?),
+            ModelKind::WordPiece => Rule::Words(WordPrefixes::new(&base, &new)?),
+            ModelKind::Unigram => Rule::Surface(PieceMatches::new(&base, &extended, &new)?),
         };
         Ok(Self { rule, matched })
     }
@@ -88,7 +88,7 @@ impl Affected {
 
     /// Whether a text to which the base gave these ids must be encoded again.
     #[must_use]
-    pub fn is_affected(&self, ids: &[u32], scratch: &mut AffectedScratch) -> bool {
+    pub fn is_affected(&self, ids: &[u32], scratch: &mut ReencodeScratch) -> bool {
         match &self.rule {
             Rule::Runs(rule) => rule.is_affected(ids),
             Rule::Words(rule) => rule.is_affected(ids, &mut scratch.surface),
@@ -98,7 +98,10 @@ impl Affected {
 }
 
 /// Tokens that only the extension has, by id; an error if it changes anything of the base.
-fn new_tokens(base: &Base, extended: &Base) -> Result<Vec<(u32, String)>, ExtendError> {
+fn new_tokens(
+    base: &ExtensionBase,
+    extended: &ExtensionBase,
+) -> Result<Vec<(u32, String)>, ExtendError> {
     let fail = |what: String| Err(ExtendError::NoExtension(what));
     if base.kind != extended.kind {
         return fail(format!("its model is {}, not {}", extended.kind.name(), base.kind.name()));
@@ -122,7 +125,7 @@ fn new_tokens(base: &Base, extended: &Base) -> Result<Vec<(u32, String)>, Extend
     let is_plain = |token: &Value| {
         let id = token.get("id").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
         let content = token.get("content").and_then(Value::as_str).unwrap_or_default();
-        id.is_some_and(|id| *token == added::entry(content, id))
+        id.is_some_and(|id| *token == added::added_token_entry(content, id))
     };
     let rest = new.strip_prefix(old.as_slice());
     if !rest.is_some_and(|rest| rest.iter().all(is_plain)) || before != after {
@@ -140,7 +143,7 @@ fn new_tokens(base: &Base, extended: &Base) -> Result<Vec<(u32, String)>, Extend
     if let Some((id, token)) = new.first().filter(|(id, _)| *id < base.next_id) {
         return fail(format!("token `{token}` has id {id}, among the old ones"));
     }
-    if base.kind == Kind::Bpe {
+    if base.kind == ModelKind::Bpe {
         let (old, new) = (merges(base.model())?, merges(extended.model())?);
         if !new.starts_with(&old) {
             return fail("its merges do not begin with the old ones".to_owned());
@@ -150,9 +153,9 @@ fn new_tokens(base: &Base, extended: &Base) -> Result<Vec<(u32, String)>, Extend
 }
 
 /// A set of ids, as bits.
-struct Bits(Vec<u64>);
+struct IdBits(Vec<u64>);
 
-impl Bits {
+impl IdBits {
     fn of(ids: impl Iterator<Item = u32>) -> Self {
         let mut bits: Vec<u64> = Vec::new();
         for id in ids {
@@ -173,19 +176,23 @@ impl Bits {
 }
 
 /// BPE: runs of old ids at which something new begins.
-struct Runs {
+struct MergePairs {
     /// First ids of all runs.
-    first: Bits,
+    first: IdBits,
     /// Pairs that a new merge joins.
     pairs: MergeTable,
     /// Runs of other lengths, by their first id.
     others: HashMap<u32, Vec<Vec<u32>>>,
 }
 
-impl Runs {
-    fn new(base: &Base, extended: &Base, new: &[(u32, String)]) -> Result<Self, ExtendError> {
+impl MergePairs {
+    fn new(
+        base: &ExtensionBase,
+        extended: &ExtensionBase,
+        new: &[(u32, String)],
+    ) -> Result<Self, ExtendError> {
         let old = merges(base.model())?.len();
-        let model = Bpe::of(extended)?;
+        let model = ExtendableBpe::of(extended)?;
         let mut merged: HashSet<&str> = HashSet::new();
         let mut pairs = Vec::new();
         let all = merges(extended.model())?;
@@ -197,7 +204,7 @@ impl Runs {
                 }
             }
         }
-        let before = Bpe::of(base)?;
+        let before = ExtendableBpe::of(base)?;
         let mut others: HashMap<u32, Vec<Vec<u32>>> = HashMap::new();
         for (_, token) in new.iter().filter(|(_, token)| !merged.contains(token.as_str())) {
             let is_character = token.chars().count() == 1;
@@ -212,7 +219,7 @@ impl Runs {
             }
         }
         let first = pairs.iter().map(|(left, _, _)| *left).chain(others.keys().copied());
-        Ok(Self { first: Bits::of(first), pairs: MergeTable::new(pairs.iter().copied()), others })
+        Ok(Self { first: IdBits::of(first), pairs: MergeTable::new(pairs.iter().copied()), others })
     }
 
     fn is_affected(&self, ids: &[u32]) -> bool {
@@ -227,19 +234,19 @@ impl Runs {
 }
 
 /// WordPiece: words that begin with a new entry.
-struct Words {
+struct WordPrefixes {
     prefix: String,
     tokens: HashMap<u32, String>,
     /// The unknown id, if words that have it may become known.
     unknown: Option<u32>,
     /// First tokens of the words searched for.
-    first: Bits,
+    first: IdBits,
     /// What follows them in a new entry.
     rests: HashMap<u32, Vec<String>>,
 }
 
-impl Words {
-    fn new(base: &Base, new: &[(u32, String)]) -> Result<Self, TokenizerError> {
+impl WordPrefixes {
+    fn new(base: &ExtensionBase, new: &[(u32, String)]) -> Result<Self, TokenizerError> {
         let prefix = base.model().get("continuing_subword_prefix").and_then(Value::as_str);
         let prefix = prefix.unwrap_or("##").to_owned();
         // Added tokens such as `[CLS]` are entries too, but no word is one where it is split.
@@ -267,7 +274,7 @@ impl Words {
             prefix,
             tokens: by_id(base),
             unknown,
-            first: Bits::of(rests.keys().copied().chain(unknown)),
+            first: IdBits::of(rests.keys().copied().chain(unknown)),
             rests,
         })
     }
@@ -309,7 +316,7 @@ fn stands_by_itself<'e>(
 }
 
 /// Unigram: texts with a new piece in them.
-struct Surface {
+struct PieceMatches {
     tokens: HashMap<u32, String>,
     /// The unknown id, and those of bytes: what they stood for is not told by a piece.
     opaque: HashSet<u32>,
@@ -318,8 +325,12 @@ struct Surface {
     is_opaque_affected: bool,
 }
 
-impl Surface {
-    fn new(base: &Base, extended: &Base, new: &[(u32, String)]) -> Result<Self, ExtendError> {
+impl PieceMatches {
+    fn new(
+        base: &ExtensionBase,
+        extended: &ExtensionBase,
+        new: &[(u32, String)],
+    ) -> Result<Self, ExtendError> {
         let (old, all) = (pieces(base.model())?, pieces(extended.model())?);
         if !all.starts_with(&old) {
             let what = "its pieces do not begin with the old ones".to_owned();
@@ -361,6 +372,6 @@ impl Surface {
     }
 }
 
-fn by_id(base: &Base) -> HashMap<u32, String> {
+fn by_id(base: &ExtensionBase) -> HashMap<u32, String> {
     base.all_tokens().into_iter().map(|(token, id)| (id, token)).collect()
 }

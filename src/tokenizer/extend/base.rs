@@ -9,13 +9,13 @@ use tokenizers::{AddedToken, Model, OffsetReferential, OffsetType, PreTokenizer}
 
 /// The kinds of model that can be extended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ModelKind {
     Bpe,
     WordPiece,
     Unigram,
 }
 
-impl Kind {
+impl ModelKind {
     pub(super) const fn name(self) -> &'static str {
         match self {
             Self::Bpe => "BPE",
@@ -26,9 +26,9 @@ impl Kind {
 }
 
 /// A parsed `tokenizer.json` and its encoder. Special tokens in text are text.
-pub(super) struct Base {
+pub(super) struct ExtensionBase {
     pub(super) file: Value,
-    pub(super) kind: Kind,
+    pub(super) kind: ModelKind,
     /// Added tokens with the ids that the reference implementation gives them.
     pub(super) added: BTreeMap<String, u32>,
     /// All tokens of the model.
@@ -38,7 +38,7 @@ pub(super) struct Base {
     judge: tokenizers::Tokenizer,
 }
 
-impl Base {
+impl ExtensionBase {
     pub(super) fn load(json: &[u8]) -> Result<Self, TokenizerError> {
         let mut judge = guard("loading", || tokenizers::Tokenizer::from_bytes(json))?
             .map_err(TokenizerError::Load)?;
@@ -153,7 +153,7 @@ impl Base {
 }
 
 /// Files from before models had a type are recognised by their members.
-fn kind(model: &Value) -> Result<Kind, ExtendError> {
+fn kind(model: &Value) -> Result<ModelKind, ExtendError> {
     let named = model.get("type").and_then(Value::as_str);
     let guessed = || {
         if model.get("merges").is_some() {
@@ -167,29 +167,29 @@ fn kind(model: &Value) -> Result<Kind, ExtendError> {
         }
     };
     match named.unwrap_or_else(guessed) {
-        "BPE" => Ok(Kind::Bpe),
-        "WordPiece" => Ok(Kind::WordPiece),
-        "Unigram" => Ok(Kind::Unigram),
-        other => Err(unusual("model", format!("is of type {other}"))),
+        "BPE" => Ok(ModelKind::Bpe),
+        "WordPiece" => Ok(ModelKind::WordPiece),
+        "Unigram" => Ok(ModelKind::Unigram),
+        other => Err(unusual_file("model", format!("is of type {other}"))),
     }
 }
 
 /// The pieces of a Unigram vocabulary with their scores, by id.
 pub(super) fn pieces(model: &Value) -> Result<Vec<(&str, f64)>, ExtendError> {
     let entries = model.get("vocab").and_then(Value::as_array);
-    let entries = entries.ok_or_else(|| unusual("vocabulary", "is not a list of pieces"))?;
+    let entries = entries.ok_or_else(|| unusual_file("vocabulary", "is not a list of pieces"))?;
     let parsed = entries.iter().map(|entry| {
         let piece = entry.get(0)?.as_str()?;
         Some((piece, entry.get(1)?.as_f64()?))
     });
     let parsed: Option<Vec<(&str, f64)>> = parsed.collect();
-    parsed.ok_or_else(|| unusual("vocabulary", "has a piece without a score"))
+    parsed.ok_or_else(|| unusual_file("vocabulary", "has a piece without a score"))
 }
 
 /// The merges of a BPE model, best first.
 pub(super) fn merges(model: &Value) -> Result<Vec<(&str, &str)>, ExtendError> {
     let list = model.get("merges").and_then(Value::as_array);
-    let list = list.ok_or_else(|| unusual("merges", "are no list"))?;
+    let list = list.ok_or_else(|| unusual_file("merges", "are no list"))?;
     let mut merges = Vec::with_capacity(list.len());
     for merge in list {
         let pair = match merge {
@@ -197,7 +197,7 @@ pub(super) fn merges(model: &Value) -> Result<Vec<(&str, &str)>, ExtendError> {
             Value::String(line) => line.split_once(' '),
             other => other.get(0).and_then(Value::as_str).zip(other.get(1).and_then(Value::as_str)),
         };
-        let fail = || unusual("merges", format!("hold {merge}, which is not a pair"));
+        let fail = || unusual_file("merges", format!("hold {merge}, which is not a pair"));
         merges.push(pair.ok_or_else(fail)?);
     }
     Ok(merges)
@@ -206,9 +206,9 @@ pub(super) fn merges(model: &Value) -> Result<Vec<(&str, &str)>, ExtendError> {
 /// The vocabulary of a BPE or WordPiece model, to be added to.
 pub(super) fn vocabulary_mut(file: &mut Value) -> Result<&mut Map<String, Value>, ExtendError> {
     let vocabulary = file.pointer_mut("/model/vocab").and_then(Value::as_object_mut);
-    vocabulary.ok_or_else(|| unusual("vocabulary", "is not an object"))
+    vocabulary.ok_or_else(|| unusual_file("vocabulary", "is not an object"))
 }
 
-pub(super) fn unusual(part: &'static str, what: impl Into<String>) -> ExtendError {
+pub(super) fn unusual_file(part: &'static str, what: impl Into<String>) -> ExtendError {
     ExtendError::Unusual { part, what: what.into() }
 }

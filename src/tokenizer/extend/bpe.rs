@@ -1,16 +1,16 @@
 //! A BPE model that takes new merges.
 
-use super::base::{Base, merges, unusual};
-use super::map::Origin;
-use super::write::Additions;
+use super::base::{ExtensionBase, merges, unusual_file};
+use super::map::TokenOrigin;
+use super::write::FileAdditions;
 use crate::tokenizer::extend_error::ExtendError;
-use crate::tokenizer::merges::{Join, MergeScratch, MergeTable};
+use crate::tokenizer::merges::{MergeScratch, MergeTable, PairOutcome};
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// A token that was added.
 #[derive(Clone, Debug)]
-pub(super) struct Made {
+pub(super) struct NewToken {
     pub(super) id: u32,
     pub(super) token: String,
     /// The two it is merged of; none of a character.
@@ -19,29 +19,29 @@ pub(super) struct Made {
     pub(super) pieces: Vec<u32>,
     /// Pairs in the counts that it was chosen for.
     pub(super) count: Option<u64>,
-    pub(super) origin: Origin,
+    pub(super) origin: TokenOrigin,
 }
 
 /// Vocabulary and merges of a BPE model, with what was added since.
-pub(super) struct Bpe {
+pub(super) struct ExtendableBpe {
     ids: HashMap<String, u32>,
     tokens: HashMap<u32, String>,
     pub(super) table: MergeTable,
-    settings: Settings,
+    settings: BpeSymbolRules,
     /// Ids that stand for no text of their own: single bytes of a byte fallback, the unknown token.
     opaque: HashSet<u32>,
     /// Spellings of added tokens, which no merge may make.
     forbidden: HashSet<String>,
     base_next: u32,
     /// One for each new id, ascending.
-    pub(super) made: Vec<Made>,
+    pub(super) made: Vec<NewToken>,
     /// New merges (left, right, id), in order.
     pub(super) merges: Vec<(u32, u32, u32)>,
     scratch: MergeScratch,
 }
 
 /// What the reference implementation does before it merges.
-struct Settings {
+struct BpeSymbolRules {
     prefix: String,
     suffix: String,
     unknown: Option<u32>,
@@ -49,13 +49,13 @@ struct Settings {
     byte_fallback: bool,
 }
 
-impl Bpe {
-    pub(super) fn of(base: &Base) -> Result<Self, ExtendError> {
+impl ExtendableBpe {
+    pub(super) fn of(base: &ExtensionBase) -> Result<Self, ExtendError> {
         let model = base.model();
         let ids = base.vocabulary.clone();
         let flag = |name: &str| model.get(name).and_then(Value::as_bool).unwrap_or_default();
         let text = |name: &str| model.get(name).and_then(Value::as_str).unwrap_or_default();
-        let settings = Settings {
+        let settings = BpeSymbolRules {
             prefix: text("continuing_subword_prefix").to_owned(),
             suffix: text("end_of_word_suffix").to_owned(),
             unknown: base.named_id("unk_token"),
@@ -73,7 +73,8 @@ impl Bpe {
         for (left, right) in merges(model)? {
             let whole = join(left, right, &settings.prefix);
             let id = |token: &str| {
-                let fail = || unusual("merges", format!("name `{token}`, which is not a token"));
+                let fail =
+                    || unusual_file("merges", format!("name `{token}`, which is not a token"));
                 ids.get(token).copied().ok_or_else(fail)
             };
             table.push(id(left)?, id(right)?, id(&whole)?);
@@ -162,33 +163,33 @@ impl Bpe {
     }
 
     /// What the pair may become.
-    pub(super) fn standing(&self, left: u32, right: u32) -> Join {
+    pub(super) fn standing(&self, left: u32, right: u32) -> PairOutcome {
         let (Some(left_token), Some(right_token)) =
             (self.tokens.get(&left), self.tokens.get(&right))
         else {
-            return Join::Never;
+            return PairOutcome::Never;
         };
         if self.is_opaque(left) || self.is_opaque(right) {
-            return Join::Never;
+            return PairOutcome::Never;
         }
         self.standing_of(&join(left_token, right_token, &self.settings.prefix))
     }
 
-    fn standing_of(&self, whole: &str) -> Join {
+    fn standing_of(&self, whole: &str) -> PairOutcome {
         if self.forbidden.contains(whole) {
-            return Join::Never;
+            return PairOutcome::Never;
         }
         match self.ids.get(whole) {
-            Some(id) if self.is_opaque(*id) => Join::Never,
-            Some(id) => Join::Existing(*id),
-            None => Join::New,
+            Some(id) if self.is_opaque(*id) => PairOutcome::Never,
+            Some(id) => PairOutcome::Existing(*id),
+            None => PairOutcome::New,
         }
     }
 
     /// What several ids joined may become.
-    pub(super) fn standing_of_all(&self, ids: &[u32]) -> Join {
+    pub(super) fn standing_of_all(&self, ids: &[u32]) -> PairOutcome {
         if ids.iter().any(|id| self.is_opaque(*id)) {
-            return Join::Never;
+            return PairOutcome::Never;
         }
         let mut whole = String::new();
         for id in ids {
@@ -201,12 +202,12 @@ impl Bpe {
         self.standing_of(&whole)
     }
 
-    /// Gives the pair a new id; the merge itself is added by [`Bpe::add_merge`] or by growth.
+    /// Gives the pair a new id; the merge itself is added by [`ExtendableBpe::add_merge`] or by growth.
     pub(super) fn make(
         &mut self,
         left: u32,
         right: u32,
-        origin: Origin,
+        origin: TokenOrigin,
     ) -> Result<u32, ExtendError> {
         let token = join(self.token(left), self.token(right), &self.settings.prefix);
         let pieces = [self.pieces(left), self.pieces(right)].concat();
@@ -228,8 +229,8 @@ impl Bpe {
     /// Marks a new token as a term, though it was made on the way to another.
     pub(super) fn claim(&mut self, id: u32) {
         let made = id.checked_sub(self.base_next).and_then(|at| self.made.get_mut(at as usize));
-        if let Some(made) = made.filter(|made| made.origin == Origin::Intermediate) {
-            made.origin = Origin::Term;
+        if let Some(made) = made.filter(|made| made.origin == TokenOrigin::Intermediate) {
+            made.origin = TokenOrigin::Term;
         }
     }
 
@@ -246,11 +247,11 @@ impl Bpe {
     }
 
     /// All that was added.
-    pub(super) fn additions(self) -> (Additions, Vec<Made>) {
+    pub(super) fn additions(self) -> (FileAdditions, Vec<NewToken>) {
         let tokens = self.made.iter().map(|made| (made.token.clone(), made.id)).collect();
         let spelled = |id: &u32| self.token(*id).to_owned();
         let merges = self.merges.iter().map(|(left, right, _)| (spelled(left), spelled(right)));
-        let additions = Additions { tokens, merges: merges.collect(), ..Default::default() };
+        let additions = FileAdditions { tokens, merges: merges.collect(), ..Default::default() };
         (additions, self.made)
     }
 
@@ -259,12 +260,12 @@ impl Bpe {
         token: String,
         parents: Option<(u32, u32)>,
         pieces: Vec<u32>,
-        origin: Origin,
+        origin: TokenOrigin,
     ) -> Result<u32, ExtendError> {
         let id = self.next_id()?;
         self.ids.insert(token.clone(), id);
         self.tokens.insert(id, token.clone());
-        self.made.push(Made { id, token, parents, pieces, count: None, origin });
+        self.made.push(NewToken { id, token, parents, pieces, count: None, origin });
         Ok(id)
     }
 
@@ -296,7 +297,7 @@ impl Bpe {
             missing.insert(character, pieces);
         }
         for (character, pieces) in missing {
-            self.register(character.to_string(), None, pieces, Origin::Character)?;
+            self.register(character.to_string(), None, pieces, TokenOrigin::Character)?;
         }
         Ok(None)
     }

@@ -1,6 +1,6 @@
 //! What is kept, moved, removed and added between two tokenizers.
 
-use super::base::{Base, Kind, merges};
+use super::base::{ExtensionBase, ModelKind, merges};
 use crate::tokenizer::error::TokenizerError;
 use serde::Serialize;
 use std::collections::HashSet;
@@ -34,8 +34,8 @@ pub struct VocabularyDiff {
 ///
 /// # Errors
 /// [`TokenizerError::Load`] when one cannot be read.
-pub fn diff(first: &[u8], second: &[u8]) -> Result<VocabularyDiff, TokenizerError> {
-    let (first, second) = (Base::load(first)?, Base::load(second)?);
+pub fn vocabulary_diff(first: &[u8], second: &[u8]) -> Result<VocabularyDiff, TokenizerError> {
+    let (first, second) = (ExtensionBase::load(first)?, ExtensionBase::load(second)?);
     let mut old: Vec<(String, u32)> = first.all_tokens().into_iter().collect();
     let mut new = second.all_tokens();
     old.sort_unstable_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
@@ -49,8 +49,8 @@ pub fn diff(first: &[u8], second: &[u8]) -> Result<VocabularyDiff, TokenizerErro
     }
     let mut added: Vec<(String, u32)> = new.into_iter().collect();
     added.sort_unstable_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
-    let of = |base: &Base| -> Result<Vec<(String, String)>, TokenizerError> {
-        if base.kind != Kind::Bpe {
+    let of = |base: &ExtensionBase| -> Result<Vec<(String, String)>, TokenizerError> {
+        if base.kind != ModelKind::Bpe {
             return Ok(Vec::new());
         }
         let merges = merges(base.model())?.into_iter();

@@ -1,6 +1,6 @@
 //! The forms of a term, as the model spells them.
 
-use super::base::Base;
+use super::base::ExtensionBase;
 use crate::tokenizer::error::TokenizerError;
 
 /// Where a term is to be one token. Where a model spells both alike, they are one.
@@ -17,11 +17,11 @@ pub enum TermForms {
 }
 
 /// A form of a term as the model spells it, or why it is not one word of it.
-pub(super) type Spelled = Result<String, NoWord>;
+pub(super) type TermForm = Result<String, TermRejection>;
 
 /// A form that the model never sees as one word.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct NoWord {
+pub(super) struct TermRejection {
     /// As text.
     pub(super) text: String,
     pub(super) reason: String,
@@ -29,7 +29,7 @@ pub(super) struct NoWord {
     pub(super) is_split: bool,
 }
 
-impl NoWord {
+impl TermRejection {
     fn new(text: &str, reason: &str) -> Self {
         Self { text: text.to_owned(), reason: reason.to_owned(), is_split: false }
     }
@@ -37,18 +37,18 @@ impl NoWord {
 
 /// The asked forms of a term, each once.
 pub(super) fn spellings(
-    base: &Base,
+    base: &ExtensionBase,
     term: &str,
     forms: TermForms,
-) -> Result<Vec<Spelled>, TokenizerError> {
+) -> Result<Vec<TermForm>, TokenizerError> {
     if term.is_empty() {
-        return Ok(vec![Err(NoWord::new("", "it is empty"))]);
+        return Ok(vec![Err(TermRejection::new("", "it is empty"))]);
     }
     if base.added.contains_key(term) {
         let reason = "it is an added token, which text must not become";
-        return Ok(vec![Err(NoWord::new(term, reason))]);
+        return Ok(vec![Err(TermRejection::new(term, reason))]);
     }
-    let (mut found, spaced): (Vec<Spelled>, _) = (Vec::new(), format!(" {term}"));
+    let (mut found, spaced): (Vec<TermForm>, _) = (Vec::new(), format!(" {term}"));
     // A template writes its markers without a space: with one they would be a second end of a turn.
     let is_spaced = match forms {
         TermForms::Both => !is_marker(term),
@@ -73,10 +73,10 @@ fn is_marker(term: &str) -> bool {
 }
 
 /// The one word that the model sees of `text` when it stands behind `before`.
-fn word_behind(base: &Base, before: &str, text: &str) -> Result<Spelled, TokenizerError> {
+fn word_behind(base: &ExtensionBase, before: &str, text: &str) -> Result<TermForm, TokenizerError> {
     let whole = format!("{before}{text}");
     let (Some(context), Some(words)) = (base.words(before)?, base.words(&whole)?) else {
-        return Ok(Err(NoWord::new(text, "it contains an added token")));
+        return Ok(Err(TermRejection::new(text, "it contains an added token")));
     };
     if let Some(word) = remainder(&context, &words) {
         return Ok(Ok(word));
@@ -91,7 +91,7 @@ fn word_behind(base: &Base, before: &str, text: &str) -> Result<Spelled, Tokeniz
         "the pre-tokenizer splits it into {}, and tokens of the model cannot cross such a border; it can become an added token",
         pieces.join(" ")
     );
-    Ok(Err(NoWord { text: text.to_owned(), reason, is_split: true }))
+    Ok(Err(TermRejection { text: text.to_owned(), reason, is_split: true }))
 }
 
 /// What follows `context` in `words`, if it is one word or the rest of one.

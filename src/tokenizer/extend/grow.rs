@@ -1,12 +1,12 @@
 //! Goes on training a BPE model on counts of pre-tokens.
 
-use super::base::{Base, Kind};
-use super::bpe::Bpe;
-use super::map::Origin;
-use super::terms::{Extension, finish};
+use super::base::{ExtensionBase, ModelKind};
+use super::bpe::ExtendableBpe;
+use super::map::TokenOrigin;
+use super::terms::{TokenizerExtension, finish_extension};
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
-use crate::tokenizer::merges::{CountedWords, GrowOptions, Join, grow};
+use crate::tokenizer::merges::{CountedWords, GrowOptions, PairOutcome, grow};
 use std::collections::BTreeMap;
 
 /// How a vocabulary grows.
@@ -38,16 +38,16 @@ pub fn extend_by_growth(
     counts: &BTreeMap<Box<str>, u64>,
     options: GrowthOptions,
     mut spell: impl FnMut(&str, &mut String),
-) -> Result<Extension, TokenizerError> {
-    let loaded = Base::load(base)?;
-    if loaded.kind != Kind::Bpe {
+) -> Result<TokenizerExtension, TokenizerError> {
+    let loaded = ExtensionBase::load(base)?;
+    if loaded.kind != ModelKind::Bpe {
         let is = loaded.kind.name();
         return Err(ExtendError::NotBpe { asked: "growth", is }.into());
     }
     if counts.is_empty() {
         return Err(TokenizerError::NoText);
     }
-    let mut bpe = Bpe::of(&loaded)?;
+    let mut bpe = ExtendableBpe::of(&loaded)?;
     let skips_merges = loaded.model().get("ignore_merges").is_some_and(|flag| flag == true);
     let (mut words, mut symbols, mut word) = (CountedWords::new(1), Vec::new(), String::new());
     for (pretoken, count) in counts {
@@ -71,13 +71,13 @@ pub fn extend_by_growth(
         let standing = bpe.standing(left, right);
         let length = bpe.token(left).chars().count() + bpe.token(right).chars().count();
         if length > most || failed.is_some() {
-            return Join::Never;
+            return PairOutcome::Never;
         }
-        if standing == Join::New
-            && let Err(error) = bpe.make(left, right, Origin::Grown)
+        if standing == PairOutcome::New
+            && let Err(error) = bpe.make(left, right, TokenOrigin::Grown)
         {
             failed = Some(error);
-            return Join::Never;
+            return PairOutcome::Never;
         }
         standing
     });
@@ -95,5 +95,5 @@ pub fn extend_by_growth(
         }
     }
     let (additions, made) = bpe.additions();
-    finish(&loaded, base, &additions, &made, &proven, Vec::new())
+    finish_extension(&loaded, base, &additions, &made, &proven, Vec::new())
 }

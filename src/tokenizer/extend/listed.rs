@@ -1,6 +1,6 @@
 //! Terms of models that list their tokens: WordPiece takes the longest, Unigram the most likely.
 
-use super::base::{Base, pieces};
+use super::base::{ExtensionBase, pieces};
 use crate::tokenizer::extend_error::ExtendError;
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ const MARGIN: f64 = 0.1;
 const UNKNOWN_PENALTY: f64 = 10.0;
 
 /// Why WordPiece cannot hold a word as one token.
-pub(super) fn refuse_wordpiece(base: &Base, word: &str) -> Option<String> {
+pub(super) fn refuse_wordpiece(base: &ExtensionBase, word: &str) -> Option<String> {
     let setting = |name: &str| base.model().get(name);
     let most = setting("max_input_chars_per_word").and_then(serde_json::Value::as_u64);
     let prefix = setting("continuing_subword_prefix").and_then(serde_json::Value::as_str);
@@ -23,14 +23,14 @@ pub(super) fn refuse_wordpiece(base: &Base, word: &str) -> Option<String> {
 }
 
 /// Scores of pieces, old and new.
-pub(super) struct Scores {
+pub(super) struct PieceScores {
     scores: HashMap<String, f64>,
     least: f64,
     longest: usize,
 }
 
-impl Scores {
-    pub(super) fn of(base: &Base) -> Result<Self, ExtendError> {
+impl PieceScores {
+    pub(super) fn of(base: &ExtensionBase) -> Result<Self, ExtendError> {
         let pieces = pieces(base.model())?;
         let least = pieces.iter().map(|(_, score)| *score).fold(f64::INFINITY, f64::min);
         let longest = pieces.iter().map(|(piece, _)| piece.len()).max().unwrap_or(0);

@@ -8,7 +8,7 @@ use serde_json::{Map, json};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
-pub enum Origin {
+pub enum TokenOrigin {
     /// A requested term.
     Term,
     /// An intermediate token between the pieces of a term and the term.
@@ -49,7 +49,7 @@ pub struct EmbeddingRow {
     /// The text it decodes to; U+FFFD where it cuts a character.
     pub text: String,
     /// Why it was added.
-    pub origin: Origin,
+    pub origin: TokenOrigin,
     /// The two tokens that it is merged of; absent where the model does not merge.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub parents: Option<(u32, u32)>,

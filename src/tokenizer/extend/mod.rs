@@ -5,8 +5,8 @@
 //!    them), `listed` by entries of a WordPiece or Unigram vocabulary, `matched` by added tokens (`added`); `grow`
 //!    continues BPE training on counts ([`extend_by_growth`]);
 //! 3. `write` appends to the file and `prove` encodes with both;
-//! 4. the [`Extension`] carries the [`EmbeddingMap`] (`map`);
-//! 5. [`Affected`] tells from stored ids which documents must be encoded again; [`diff`] compares any
+//! 4. the [`TokenizerExtension`] carries the [`EmbeddingMap`] (`map`);
+//! 5. [`ReencodeFilter`] tells from stored ids which documents must be encoded again; [`vocabulary_diff`] compares any
 //!    two tokenizers.
 
 mod added;
@@ -25,13 +25,13 @@ mod terms;
 mod tree;
 mod write;
 
-pub use affected::{Affected, AffectedScratch};
-pub use diff::{VocabularyDiff, diff};
+pub use affected::{ReencodeFilter, ReencodeScratch};
+pub use diff::{VocabularyDiff, vocabulary_diff};
 pub use forms::TermForms;
 pub use grow::{GrowthOptions, extend_by_growth};
-pub use map::{EmbeddingMap, EmbeddingRow, Origin};
-pub use report::{FormReport, Outcome, TermCounts, TermReport};
-pub use terms::{Extension, TermOptions, extend_by_terms};
+pub use map::{EmbeddingMap, EmbeddingRow, TokenOrigin};
+pub use report::{FormReport, TermCounts, TermOutcome, TermReport};
+pub use terms::{TermOptions, TokenizerExtension, extend_by_terms};
 
 #[cfg(test)]
 mod tests;

@@ -1,22 +1,22 @@
 //! Encodes with the base and with its extension before the extension is handed out.
 
-use super::added::contexts;
-use super::affected::{Affected, AffectedScratch};
-use super::base::Base;
+use super::added::trial_contexts;
+use super::affected::{ReencodeFilter, ReencodeScratch};
+use super::base::ExtensionBase;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
-use crate::tokenizer::self_test::hostile;
+use crate::tokenizer::self_test::hostile_texts;
 
 /// Holds the extension to its promises: no old id moves, the model makes each of `words` the one given id, `matched`
 /// are found in any text, and built-in hostile texts without new tokens keep their ids. Answers the extension, loaded.
-pub(super) fn prove(
-    base: &Base,
+pub(super) fn prove_extension(
+    base: &ExtensionBase,
     base_json: &[u8],
     json: &[u8],
     words: &[(String, u32)],
     matched: &[(String, u32)],
-) -> Result<Base, TokenizerError> {
-    let extended = Base::load(json)?;
+) -> Result<ExtensionBase, TokenizerError> {
+    let extended = ExtensionBase::load(json)?;
     keeps_ids(base, &extended)?;
     for (word, id) in words {
         let made = extended.encode_word(word)?;
@@ -25,20 +25,20 @@ pub(super) fn prove(
         }
     }
     for (text, id) in matched {
-        for (around, is_found) in contexts(text) {
+        for (around, is_found) in trial_contexts(text) {
             if is_found && !extended.encode(&around)?.contains(id) {
                 let (token, made) = (text.clone(), extended.encode(text)?.len());
                 return Err(ExtendError::Unreached { token, made }.into());
             }
         }
     }
-    let affected = Affected::between(base_json, json)?;
-    let mut scratch = AffectedScratch::default();
+    let affected = ReencodeFilter::between(base_json, json)?;
+    let mut scratch = ReencodeScratch::default();
     let outside = base.outside();
     let added = outside.iter().flat_map(|&(_, token)| {
         [token.to_owned(), format!("a {token}s, x{token} b"), format!(" {token}\n{token}{token}")]
     });
-    for text in hostile().into_iter().chain(added) {
+    for text in hostile_texts().into_iter().chain(added) {
         let old = base.encode(&text)?;
         let is_affected =
             affected.is_affected(&old, &mut scratch) || affected.is_text_affected(&text);
@@ -51,7 +51,7 @@ pub(super) fn prove(
     Ok(extended)
 }
 
-fn keeps_ids(base: &Base, extended: &Base) -> Result<(), ExtendError> {
+fn keeps_ids(base: &ExtensionBase, extended: &ExtensionBase) -> Result<(), ExtendError> {
     let tokens = extended.all_tokens();
     let mut old: Vec<(String, u32)> = base.all_tokens().into_iter().collect();
     old.sort_unstable();

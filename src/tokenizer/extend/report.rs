@@ -18,7 +18,7 @@ impl TermReport {
     #[must_use]
     pub fn refused(&self) -> Option<&str> {
         self.forms.iter().find_map(|form| match &form.outcome {
-            Outcome::Refused { reason } => Some(reason.as_str()),
+            TermOutcome::Refused { reason } => Some(reason.as_str()),
             _ => None,
         })
     }
@@ -32,14 +32,14 @@ pub struct FormReport {
     /// As the model spells it; the text if it does not reach the model.
     pub form: String,
     /// The outcome.
-    pub outcome: Outcome,
+    pub outcome: TermOutcome,
 }
 
 /// The outcome for one form of a term.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[serde(tag = "is", rename_all = "lowercase")]
-pub enum Outcome {
+pub enum TermOutcome {
     /// It is a new token.
     Added {
         /// The id of the token.
@@ -88,10 +88,10 @@ impl TermCounts {
         let mut counts = Self::default();
         for form in terms.iter().flat_map(|term| &term.forms) {
             *match form.outcome {
-                Outcome::Added { .. } => &mut counts.forms_added,
-                Outcome::Matched { .. } => &mut counts.forms_added_tokens,
-                Outcome::Existed { .. } => &mut counts.forms_existed,
-                Outcome::Refused { .. } => &mut counts.forms_refused,
+                TermOutcome::Added { .. } => &mut counts.forms_added,
+                TermOutcome::Matched { .. } => &mut counts.forms_added_tokens,
+                TermOutcome::Existed { .. } => &mut counts.forms_existed,
+                TermOutcome::Refused { .. } => &mut counts.forms_refused,
             } += 1;
         }
         counts

@@ -1,18 +1,18 @@
 //! Makes terms single tokens.
 
-use super::base::{Base, Kind};
-use super::bpe::{Bpe, Made};
+use super::base::{ExtensionBase, ModelKind};
+use super::bpe::{ExtendableBpe, NewToken};
 use super::forms::{TermForms, spellings};
-use super::listed::{Scores, refuse_wordpiece};
-use super::map::{EmbeddingMap, EmbeddingRow, Origin, equal_weights};
-use super::matched::Matched;
-use super::prove::prove;
-use super::report::{FormReport, Outcome, TermReport};
-use super::tree::{MOST, Standing, next_pair};
-use super::write::{Additions, extended};
+use super::listed::{PieceScores, refuse_wordpiece};
+use super::map::{EmbeddingMap, EmbeddingRow, TokenOrigin, equal_weights};
+use super::matched::AddedTerms;
+use super::prove::prove_extension;
+use super::report::{FormReport, TermOutcome, TermReport};
+use super::tree::{JoinState, MOST, cheapest_pair};
+use super::write::{FileAdditions, write_extension};
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
-use crate::tokenizer::merges::Join;
+use crate::tokenizer::merges::PairOutcome;
 use std::collections::BTreeMap;
 
 /// How terms are added.
@@ -33,7 +33,7 @@ pub struct TermOptions {
 /// An extended tokenizer.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
-pub struct Extension {
+pub struct TokenizerExtension {
     /// The bytes of its `tokenizer.json`: the base's, with vocabulary and merges appended.
     pub json: Vec<u8>,
     /// The new ids, and the old ones that stand for each.
@@ -44,7 +44,7 @@ pub struct Extension {
     pub terms: Vec<TermReport>,
 }
 
-impl Extension {
+impl TokenizerExtension {
     /// Whether the extended tokenizer is the base: merges change what it gives also without a new id.
     #[must_use]
     pub fn adds_nothing(&self) -> bool {
@@ -72,29 +72,29 @@ pub fn extend_by_terms(
     base: &[u8],
     terms: &[String],
     options: TermOptions,
-) -> Result<Extension, TokenizerError> {
-    let loaded = Base::load(base)?;
+) -> Result<TokenizerExtension, TokenizerError> {
+    let loaded = ExtensionBase::load(base)?;
     let mut reports: BTreeMap<usize, TermReport> = BTreeMap::new();
     let mut order: Vec<(usize, &String)> = terms.iter().enumerate().collect();
     order.sort_by_key(|(_, term)| term.chars().count());
-    let mut model = Model::of(&loaded)?;
-    let (mut words, mut matched) = (Vec::new(), Matched::default());
+    let mut model = TermModel::of(&loaded)?;
+    let (mut words, mut matched) = (Vec::new(), AddedTerms::default());
     for (at, term) in order {
         let mut forms = Vec::new();
         for spelled in spellings(&loaded, term, options.forms)? {
             let (form, outcome) = match spelled {
                 Ok(word) => {
                     let outcome = model.add(&loaded, &word)?;
-                    if let Outcome::Added { id, .. } | Outcome::Existed { id } = outcome {
+                    if let TermOutcome::Added { id, .. } | TermOutcome::Existed { id } = outcome {
                         words.push((word.clone(), id));
                     }
                     (word, outcome)
                 }
                 Err(no) if no.is_split && options.added_tokens => {
                     matched.ask(&no.text, at, forms.len());
-                    (no.text, Outcome::Refused { reason: no.reason })
+                    (no.text, TermOutcome::Refused { reason: no.reason })
                 }
-                Err(no) => (no.text, Outcome::Refused { reason: no.reason }),
+                Err(no) => (no.text, TermOutcome::Refused { reason: no.reason }),
             };
             forms.push(FormReport { form, outcome });
         }
@@ -103,28 +103,28 @@ pub fn extend_by_terms(
     let (mut additions, mut made) = model.additions();
     let first = u32::try_from(made.len()).ok().and_then(|made| loaded.next_id.checked_add(made));
     let matched = matched.settle(&loaded, first.ok_or(ExtendError::Full)?, &mut reports)?;
-    let named = |made: &Made| (made.token.clone(), made.id);
+    let named = |made: &NewToken| (made.token.clone(), made.id);
     additions.matched = matched.iter().map(named).collect();
     made.extend(matched);
     let terms = reports.into_values().collect();
-    finish(&loaded, base, &additions, &made, &words, terms)
+    finish_extension(&loaded, base, &additions, &made, &words, terms)
 }
 
 /// Writes, proves and maps.
-pub(super) fn finish(
-    base: &Base,
+pub(super) fn finish_extension(
+    base: &ExtensionBase,
     base_json: &[u8],
-    additions: &Additions,
-    made: &[Made],
+    additions: &FileAdditions,
+    made: &[NewToken],
     words: &[(String, u32)],
     terms: Vec<TermReport>,
-) -> Result<Extension, TokenizerError> {
+) -> Result<TokenizerExtension, TokenizerError> {
     let json = if made.is_empty() && additions.merges.is_empty() {
         base_json.to_vec()
     } else {
-        extended(base, base_json, additions)?
+        write_extension(base, base_json, additions)?
     };
-    let proven = prove(base, base_json, &json, words, &additions.matched)?;
+    let proven = prove_extension(base, base_json, &json, words, &additions.matched)?;
     let rows: Result<Vec<EmbeddingRow>, TokenizerError> = made
         .iter()
         .map(|made| {
@@ -146,42 +146,42 @@ pub(super) fn finish(
         base_vocab_size: base.next_id,
         rows: rows?,
     };
-    Ok(Extension { json, map, merges: additions.merges.len() as u64, terms })
+    Ok(TokenizerExtension { json, map, merges: additions.merges.len() as u64, terms })
 }
 
 /// The model while terms enter it.
-enum Model {
-    Bpe(Box<Bpe>),
+enum TermModel {
+    Bpe(Box<ExtendableBpe>),
     WordPiece(NewEntries),
-    Unigram(NewEntries, Scores),
+    Unigram(NewEntries, PieceScores),
 }
 
 /// New entries of a listing model.
 #[derive(Default)]
 struct NewEntries {
-    made: Vec<Made>,
+    made: Vec<NewToken>,
     scores: Vec<f64>,
 }
 
-impl Model {
-    fn of(base: &Base) -> Result<Self, ExtendError> {
+impl TermModel {
+    fn of(base: &ExtensionBase) -> Result<Self, ExtendError> {
         Ok(match base.kind {
-            Kind::Bpe => Self::Bpe(Box::new(Bpe::of(base)?)),
-            Kind::WordPiece => Self::WordPiece(NewEntries::default()),
-            Kind::Unigram => Self::Unigram(NewEntries::default(), Scores::of(base)?),
+            ModelKind::Bpe => Self::Bpe(Box::new(ExtendableBpe::of(base)?)),
+            ModelKind::WordPiece => Self::WordPiece(NewEntries::default()),
+            ModelKind::Unigram => Self::Unigram(NewEntries::default(), PieceScores::of(base)?),
         })
     }
 
-    fn add(&mut self, base: &Base, word: &str) -> Result<Outcome, TokenizerError> {
+    fn add(&mut self, base: &ExtensionBase, word: &str) -> Result<TermOutcome, TokenizerError> {
         if base.added.contains_key(word) {
             let reason = "an added token is spelled so, which text must not become".to_owned();
-            return Ok(Outcome::Refused { reason });
+            return Ok(TermOutcome::Refused { reason });
         }
         match self {
             Self::Bpe(bpe) => Ok(add_merged(bpe, base, word)?),
             Self::WordPiece(listed) => {
                 if let Some(reason) = refuse_wordpiece(base, word) {
-                    return Ok(Outcome::Refused { reason });
+                    return Ok(TermOutcome::Refused { reason });
                 }
                 listed.add(base, word, |_| 0.0)
             }
@@ -189,12 +189,13 @@ impl Model {
         }
     }
 
-    fn additions(self) -> (Additions, Vec<Made>) {
+    fn additions(self) -> (FileAdditions, Vec<NewToken>) {
         match self {
             Self::Bpe(bpe) => bpe.additions(),
             Self::WordPiece(listed) | Self::Unigram(listed, _) => {
                 let tokens = listed.made.iter().map(|made| (made.token.clone(), made.id)).collect();
-                let additions = Additions { tokens, scores: listed.scores, ..Default::default() };
+                let additions =
+                    FileAdditions { tokens, scores: listed.scores, ..Default::default() };
                 (additions, listed.made)
             }
         }
@@ -204,63 +205,67 @@ impl Model {
 impl NewEntries {
     fn add(
         &mut self,
-        base: &Base,
+        base: &ExtensionBase,
         word: &str,
         mut score: impl FnMut(&str) -> f64,
-    ) -> Result<Outcome, TokenizerError> {
+    ) -> Result<TermOutcome, TokenizerError> {
         let pieces = base.encode_word(word)?;
         if let Some(id) = base.vocabulary.get(word) {
             let reason = "the base has it as a token, which its model does not give for it";
-            let refused = Outcome::Refused { reason: reason.to_owned() };
-            return Ok(if pieces == [*id] { Outcome::Existed { id: *id } } else { refused });
+            let refused = TermOutcome::Refused { reason: reason.to_owned() };
+            return Ok(if pieces == [*id] { TermOutcome::Existed { id: *id } } else { refused });
         }
         if let Some(made) = self.made.iter().find(|made| made.token == word) {
-            return Ok(Outcome::Existed { id: made.id });
+            return Ok(TermOutcome::Existed { id: made.id });
         }
         let before = u32::try_from(self.made.len()).map_err(|_| ExtendError::Full)?;
         let id = base.next_id.checked_add(before).ok_or(ExtendError::Full)?;
         self.scores.push(score(word));
-        let (token, origin) = (word.to_owned(), Origin::Term);
-        self.made.push(Made { id, token, parents: None, pieces, count: None, origin });
-        Ok(Outcome::Added { id, intermediates: 0 })
+        let (token, origin) = (word.to_owned(), TokenOrigin::Term);
+        self.made.push(NewToken { id, token, parents: None, pieces, count: None, origin });
+        Ok(TermOutcome::Added { id, intermediates: 0 })
     }
 }
 
 /// Joins the pieces of a word until they are one.
-fn add_merged(bpe: &mut Bpe, base: &Base, word: &str) -> Result<Outcome, TokenizerError> {
+fn add_merged(
+    bpe: &mut ExtendableBpe,
+    base: &ExtensionBase,
+    word: &str,
+) -> Result<TermOutcome, TokenizerError> {
     if let [id] = base.encode_word(word)?.as_slice()
         && !bpe.is_opaque(*id)
     {
-        return Ok(Outcome::Existed { id: *id });
+        return Ok(TermOutcome::Existed { id: *id });
     }
     let before = bpe.made.len();
     if let Some(reason) = bpe.add_characters(word)? {
-        return Ok(Outcome::Refused { reason });
+        return Ok(TermOutcome::Refused { reason });
     }
     let mut ids = Vec::new();
     bpe.encode_word(word, &mut ids);
     if ids.len() > MOST {
         let reason = format!("the base makes {} tokens of it; {MOST} are the most", ids.len());
-        return Ok(Outcome::Refused { reason });
+        return Ok(TermOutcome::Refused { reason });
     }
     while ids.len() > 1 {
         let standing = |start: usize, end: usize| match bpe
             .standing_of_all(ids.get(start..end).unwrap_or_default())
         {
-            Join::Existing(_) => Standing::Exists,
-            Join::New => Standing::Missing,
-            Join::Never => Standing::Forbidden,
+            PairOutcome::Existing(_) => JoinState::Exists,
+            PairOutcome::New => JoinState::Missing,
+            PairOutcome::Never => JoinState::Forbidden,
         };
-        let pair = next_pair(ids.len(), standing).and_then(|at| ids.get(at..at + 2));
+        let pair = cheapest_pair(ids.len(), standing).and_then(|at| ids.get(at..at + 2));
         let Some(&[left, right]) = pair else {
             let reason = "every way to it leads over an added token or a byte".to_owned();
-            return Ok(Outcome::Refused { reason });
+            return Ok(TermOutcome::Refused { reason });
         };
         let id = match bpe.standing(left, right) {
-            Join::Existing(id) => id,
-            Join::New | Join::Never => {
+            PairOutcome::Existing(id) => id,
+            PairOutcome::New | PairOutcome::Never => {
                 let is_whole = ids.len() == 2;
-                let origin = if is_whole { Origin::Term } else { Origin::Intermediate };
+                let origin = if is_whole { TokenOrigin::Term } else { TokenOrigin::Intermediate };
                 bpe.make(left, right, origin)?
             }
         };
@@ -268,14 +273,14 @@ fn add_merged(bpe: &mut Bpe, base: &Base, word: &str) -> Result<Outcome, Tokeniz
         bpe.encode_word(word, &mut ids);
     }
     let Some(id) = ids.first().copied() else {
-        return Ok(Outcome::Refused { reason: "the base has no tokens for it".to_owned() });
+        return Ok(TermOutcome::Refused { reason: "the base has no tokens for it".to_owned() });
     };
     if bpe.is_new(id) && bpe.made.len() > before {
         let made = bpe.made.len() - before;
         let intermediates = u32::try_from(made).map_err(|_| ExtendError::Full)?.saturating_sub(1);
         bpe.claim(id);
-        return Ok(Outcome::Added { id, intermediates });
+        return Ok(TermOutcome::Added { id, intermediates });
     }
     bpe.claim(id);
-    Ok(Outcome::Existed { id })
+    Ok(TermOutcome::Existed { id })
 }

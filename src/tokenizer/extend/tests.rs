@@ -1,7 +1,7 @@
 //! Extensions of every kind of model, judged by the reference implementation.
 
-use super::base::Base;
-use super::bpe::Bpe;
+use super::base::ExtensionBase;
+use super::bpe::ExtendableBpe;
 use super::*;
 use crate::tokenizer::extend_error::ExtendError;
 use crate::tokenizer::{Tokenizer, TokenizerError};
@@ -167,12 +167,12 @@ fn terms() -> Vec<String> {
     TERMS.map(str::to_owned).to_vec()
 }
 
-fn extended(base: &[u8]) -> Extension {
+fn extended(base: &[u8]) -> TokenizerExtension {
     extend_by_terms(base, &terms(), TermOptions::default()).unwrap()
 }
 
 /// One extension of each kind.
-static EXTENDED: LazyLock<Vec<(&'static [u8], Extension)>> = LazyLock::new(|| {
+static EXTENDED: LazyLock<Vec<(&'static [u8], TokenizerExtension)>> = LazyLock::new(|| {
     [&BYTE_LEVEL, &BYTE_FALLBACK, &WORDPIECE, &UNIGRAM]
         .map(|base| (base.as_slice(), extended(base)))
         .into()
@@ -181,13 +181,15 @@ static EXTENDED: LazyLock<Vec<(&'static [u8], Extension)>> = LazyLock::new(|| {
 #[test]
 fn terms_become_one_token_and_no_old_id_moves() {
     for (base, extension) in EXTENDED.iter() {
-        let (old, new) = (Base::load(base).unwrap(), Base::load(&extension.json).unwrap());
+        let (old, new) =
+            (ExtensionBase::load(base).unwrap(), ExtensionBase::load(&extension.json).unwrap());
         for (token, id) in old.all_tokens() {
             assert_eq!(new.all_tokens().get(&token), Some(&id));
         }
         for report in &extension.terms {
             for form in &report.forms {
-                let (Outcome::Added { id, .. } | Outcome::Existed { id }) = form.outcome else {
+                let (TermOutcome::Added { id, .. } | TermOutcome::Existed { id }) = form.outcome
+                else {
                     panic!("{form:?}")
                 };
                 assert_eq!(new.encode_word(&form.form).unwrap(), [id], "{}", form.form);
@@ -196,7 +198,7 @@ fn terms_become_one_token_and_no_old_id_moves() {
         let text = "stent cats angiology the cardiology.";
         assert!(new.encode(text).unwrap().len() < old.encode(text).unwrap().len());
         assert_eq!(new.next_id as usize, old.next_id as usize + extension.map.rows.len());
-        let difference = diff(base, &extension.json).unwrap();
+        let difference = vocabulary_diff(base, &extension.json).unwrap();
         assert!(difference.keeps_old_ids && difference.merges_in_order);
         assert_eq!(difference.added.len(), extension.map.rows.len());
         assert_eq!(difference.merges_added, extension.merges);
@@ -206,13 +208,13 @@ fn terms_become_one_token_and_no_old_id_moves() {
 #[test]
 fn a_term_in_running_text_is_its_token() {
     let (_, extension) = &EXTENDED[0];
-    let new = Base::load(&extension.json).unwrap();
+    let new = ExtensionBase::load(&extension.json).unwrap();
     let id = |form: &str| new.vocabulary[form];
     let ids = new.encode("a stent,\nstent (stent)").unwrap();
     assert!(ids.contains(&id("Ġstent")));
     assert_eq!(ids.iter().filter(|found| **found == id("stent")).count(), 2);
     let (_, extension) = &EXTENDED[3];
-    let new = Base::load(&extension.json).unwrap();
+    let new = ExtensionBase::load(&extension.json).unwrap();
     let ids = new.encode("a stent of the stent").unwrap();
     assert_eq!(ids.iter().filter(|found| **found == new.vocabulary["▁stent"]).count(), 2);
 }
@@ -246,7 +248,7 @@ fn nothing_but_vocabulary_and_merges_changes_and_old_entries_come_first() {
 #[test]
 fn old_pieces_of_a_new_token_spell_it() {
     for (base, extension) in EXTENDED.iter() {
-        let old = Base::load(base).unwrap();
+        let old = ExtensionBase::load(base).unwrap();
         let by_id: HashMap<u32, String> =
             old.all_tokens().into_iter().map(|(token, id)| (id, token)).collect();
         for row in &extension.map.rows {
@@ -275,22 +277,22 @@ fn what_cannot_be_a_token_is_refused_with_its_reason_and_the_others_go_on() {
         .terms
         .iter()
         .map(|report| {
-            report.forms.iter().all(|form| matches!(form.outcome, Outcome::Refused { .. }))
+            report.forms.iter().all(|form| matches!(form.outcome, TermOutcome::Refused { .. }))
         })
         .collect();
     assert_eq!(refused, [true, false, true, true, true]);
-    let Outcome::Refused { reason } = &extension.terms[0].forms[0].outcome else { panic!() };
+    let TermOutcome::Refused { reason } = &extension.terms[0].forms[0].outcome else { panic!() };
     assert!(reason.contains("`heart` `Ġattack`"), "{reason}");
     // There spaces are inside of words.
     let extension = extend_by_terms(&BYTE_FALLBACK, &asked[..1], TermOptions::default()).unwrap();
-    assert!(matches!(extension.terms[0].forms[0].outcome, Outcome::Added { .. }));
+    assert!(matches!(extension.terms[0].forms[0].outcome, TermOutcome::Added { .. }));
     // Added tokens that are not special are seen in text.
     let mut file: Value = serde_json::from_slice(&BYTE_LEVEL).unwrap();
     file["added_tokens"].as_array_mut().unwrap().push(special(301, "angio", false));
     let base = serde_json::to_vec(&file).unwrap();
     let extension = extend_by_terms(&base, &terms(), TermOptions::default()).unwrap();
-    assert!(matches!(extension.terms[0].forms[0].outcome, Outcome::Refused { .. }));
-    assert!(matches!(extension.terms[1].forms[0].outcome, Outcome::Added { .. }));
+    assert!(matches!(extension.terms[0].forms[0].outcome, TermOutcome::Refused { .. }));
+    assert!(matches!(extension.terms[1].forms[0].outcome, TermOutcome::Added { .. }));
 }
 
 #[test]
@@ -328,7 +330,7 @@ fn few_tokens_stand_between_and_existing_ones_are_used() {
     assert_eq!(extension.map.rows[0].old_ids, [5, 7]);
     assert!(matches!(
         extension.terms[0].forms[0].outcome,
-        Outcome::Added { id: 8, intermediates: 0 }
+        TermOutcome::Added { id: 8, intermediates: 0 }
     ));
 }
 
@@ -337,13 +339,16 @@ fn characters_that_were_bytes_become_tokens() {
     let extension =
         extend_by_terms(&BYTE_FALLBACK, &["冠状".to_owned()], TermOptions::default()).unwrap();
     let characters: Vec<&EmbeddingRow> =
-        extension.map.rows.iter().filter(|row| row.origin == Origin::Character).collect();
+        extension.map.rows.iter().filter(|row| row.origin == TokenOrigin::Character).collect();
     assert_eq!(characters.len(), 2);
     assert!(characters.iter().all(|row| row.old_ids.len() == 3 && row.parents.is_none()));
-    let (old, new) = (Base::load(&BYTE_FALLBACK).unwrap(), Base::load(&extension.json).unwrap());
+    let (old, new) = (
+        ExtensionBase::load(&BYTE_FALLBACK).unwrap(),
+        ExtensionBase::load(&extension.json).unwrap(),
+    );
     assert_eq!(new.encode("the 冠状").unwrap().last(), Some(&new.vocabulary["▁冠状"]));
-    let affected = Affected::between(&BYTE_FALLBACK, &extension.json).unwrap();
-    let mut scratch = AffectedScratch::default();
+    let affected = ReencodeFilter::between(&BYTE_FALLBACK, &extension.json).unwrap();
+    let mut scratch = ReencodeScratch::default();
     let mut is_affected =
         |text: &str| affected.is_affected(&old.encode(text).unwrap(), &mut scratch);
     assert!(is_affected("x状y") && is_affected("冠"));
@@ -354,8 +359,8 @@ fn characters_that_were_bytes_become_tokens() {
 fn added_tokens_outside_the_model_keep_their_ids() {
     // The reference implementation gives them ids by the vocabulary's size when it loads a file.
     let (base, extension) = &EXTENDED[0];
-    let new = Base::load(&extension.json).unwrap();
-    assert_eq!(Base::load(base).unwrap().added["<|end|>"], 300);
+    let new = ExtensionBase::load(&extension.json).unwrap();
+    assert_eq!(ExtensionBase::load(base).unwrap().added["<|end|>"], 300);
     assert_eq!(new.added["<|end|>"], 300);
     assert_eq!(extension.map.rows[0].id, 301);
     assert!(!new.encode("a <|end|>b").unwrap().contains(&300), "in text it is text");
@@ -376,14 +381,15 @@ fn whole_words_of_the_vocabulary_go_past_the_merges_where_the_model_says_so() {
         TermOptions { forms: TermForms::Bare, ..TermOptions::default() },
     )
     .unwrap();
-    assert_eq!(extension.terms[0].forms[0].outcome, Outcome::Existed { id: 300 });
-    let (old, new) = (Base::load(&base).unwrap(), Base::load(&extension.json).unwrap());
+    assert_eq!(extension.terms[0].forms[0].outcome, TermOutcome::Existed { id: 300 });
+    let (old, new) =
+        (ExtensionBase::load(&base).unwrap(), ExtensionBase::load(&extension.json).unwrap());
     assert_eq!(new.encode("zzzzzz").unwrap().len(), 1);
-    let affected = Affected::between(&base, &extension.json).unwrap();
+    let affected = ReencodeFilter::between(&base, &extension.json).unwrap();
     for text in ["zzz", "zz", "zzzz z", " zzz", "zzzzzz", "azzz"] {
         let ids = old.encode(text).unwrap();
         let differs = ids != new.encode(text).unwrap();
-        assert!(!differs || affected.is_affected(&ids, &mut AffectedScratch::default()), "{text}");
+        assert!(!differs || affected.is_affected(&ids, &mut ReencodeScratch::default()), "{text}");
     }
 }
 
@@ -395,11 +401,12 @@ fn unknown_words_that_may_become_known_are_affected() {
     let base = serde_json::to_vec(&file).unwrap();
     let of = |term: &str| {
         let extension = extend_by_terms(&base, &[term.to_owned()], TermOptions::default()).unwrap();
-        let affected = Affected::between(&base, &extension.json).unwrap();
-        let (old, new) = (Base::load(&base).unwrap(), Base::load(&extension.json).unwrap());
+        let affected = ReencodeFilter::between(&base, &extension.json).unwrap();
+        let (old, new) =
+            (ExtensionBase::load(&base).unwrap(), ExtensionBase::load(&extension.json).unwrap());
         move |text: &str| {
             let ids = old.encode(text).unwrap();
-            let is_affected = affected.is_affected(&ids, &mut AffectedScratch::default());
+            let is_affected = affected.is_affected(&ids, &mut ReencodeScratch::default());
             (is_affected, ids != new.encode(text).unwrap())
         }
     };
@@ -422,12 +429,12 @@ fn growth_goes_on_where_training_stopped() {
             .into();
     let options = GrowthOptions { new_tokens: 1000, min_frequency: 4, max_token_length: None };
     let extension = extend_by_growth(&BYTE_LEVEL, &counts, options, spell).unwrap();
-    let new = Base::load(&extension.json).unwrap();
+    let new = ExtensionBase::load(&extension.json).unwrap();
     assert_eq!(new.encode(" cardiology stent").unwrap().len(), 2);
     assert!(new.encode("xlog").unwrap().len() > 1);
     let rows = &extension.map.rows;
     assert_eq!(rows[0].count, Some(7_000_000_000));
-    assert!(rows.iter().all(|row| row.origin == Origin::Grown && row.count >= Some(4)));
+    assert!(rows.iter().all(|row| row.origin == TokenOrigin::Grown && row.count >= Some(4)));
     assert_eq!(
         rows.iter().map(|row| row.id).collect::<Vec<_>>(),
         (301..301 + rows.len() as u32).collect::<Vec<_>>()
@@ -475,7 +482,7 @@ fn two_tokenizers_of_which_one_does_not_continue_the_other_are_told() {
     let cut = |change: &dyn Fn(&mut Value)| {
         let mut file: Value = serde_json::from_slice(&EXTENDED[0].1.json).unwrap();
         change(&mut file);
-        Affected::between(&BYTE_LEVEL, &serde_json::to_vec(&file).unwrap()).err()
+        ReencodeFilter::between(&BYTE_LEVEL, &serde_json::to_vec(&file).unwrap()).err()
     };
     let is_told = |error: Option<TokenizerError>| {
         matches!(error, Some(TokenizerError::Extend(ExtendError::NoExtension(_))))
@@ -484,8 +491,8 @@ fn two_tokenizers_of_which_one_does_not_continue_the_other_are_told() {
     assert!(is_told(cut(&|file| file["pre_tokenizer"]["add_prefix_space"] = json!(true))));
     assert!(is_told(cut(&|file| file["model"]["merges"].as_array_mut().unwrap().swap(0, 1))));
     assert!(is_told(cut(&|file| file["model"]["vocab"]["strange"] = json!(5000))));
-    assert!(Affected::between(&BYTE_LEVEL, &UNIGRAM).is_err());
-    let difference = diff(&BYTE_LEVEL, &BYTE_FALLBACK).unwrap();
+    assert!(ReencodeFilter::between(&BYTE_LEVEL, &UNIGRAM).is_err());
+    let difference = vocabulary_diff(&BYTE_LEVEL, &BYTE_FALLBACK).unwrap();
     assert!(!difference.keeps_old_ids && !difference.removed.is_empty());
 }
 
@@ -516,16 +523,16 @@ proptest! {
 
     #[test]
     fn every_text_whose_ids_change_is_affected(text in texts(), kind in 0_usize..4) {
-        static READY: LazyLock<Vec<(Base, Base, Affected)>> = LazyLock::new(|| {
+        static READY: LazyLock<Vec<(ExtensionBase, ExtensionBase, ReencodeFilter)>> = LazyLock::new(|| {
             EXTENDED.iter().map(|(base, extension)| (
-                Base::load(base).unwrap(),
-                Base::load(&extension.json).unwrap(),
-                Affected::between(base, &extension.json).unwrap(),
+                ExtensionBase::load(base).unwrap(),
+                ExtensionBase::load(&extension.json).unwrap(),
+                ReencodeFilter::between(base, &extension.json).unwrap(),
             )).collect()
         });
         let (base, extended, affected) = &READY[kind];
         let ids = base.encode(&text).unwrap();
-        if !affected.is_affected(&ids, &mut AffectedScratch::default()) {
+        if !affected.is_affected(&ids, &mut ReencodeScratch::default()) {
             prop_assert_eq!(ids, extended.encode(&text).unwrap());
         }
     }
@@ -549,9 +556,9 @@ proptest! {
         }
         model["fuse_unk"] = json!(fuse);
         model["byte_fallback"] = json!(fallback);
-        let base = Base::load(&serde_json::to_vec(&file).unwrap()).unwrap();
+        let base = ExtensionBase::load(&serde_json::to_vec(&file).unwrap()).unwrap();
         let mut ours = Vec::new();
-        Bpe::of(&base).unwrap().encode_word(&word, &mut ours);
+        ExtendableBpe::of(&base).unwrap().encode_word(&word, &mut ours);
         prop_assert_eq!(ours, base.encode_word(&word).unwrap());
     }
 }
@@ -573,13 +580,13 @@ proptest! {
             let options = GrowthOptions { new_tokens: 20, min_frequency: 2, max_token_length: None };
             json = extend_by_growth(&json, &counts, options, |word, out| word.clone_into(out)).unwrap().json;
         }
-        let (old, new) = (Base::load(base).unwrap(), Base::load(&json).unwrap());
-        let affected = Affected::between(base, &json).unwrap();
+        let (old, new) = (ExtensionBase::load(base).unwrap(), ExtensionBase::load(&json).unwrap());
+        let affected = ReencodeFilter::between(base, &json).unwrap();
         let words = terms.iter().chain(grown.keys());
         let mixed = texts.chunks(2).zip(words).map(|(texts, word)| texts.join(word));
         for text in texts.iter().cloned().chain(mixed) {
             let ids = old.encode(&text).unwrap();
-            if !affected.is_affected(&ids, &mut AffectedScratch::default()) {
+            if !affected.is_affected(&ids, &mut ReencodeScratch::default()) {
                 prop_assert_eq!(ids, new.encode(&text).unwrap(), "{}", text);
             }
         }
@@ -596,11 +603,13 @@ fn terms_with_digits_and_hyphens_become_added_tokens_when_asked() {
     let options = TermOptions { added_tokens: true, ..TermOptions::default() };
     let extension = extend_by_terms(&BYTE_LEVEL, &terms, options).unwrap();
     let id = |term: usize, form: usize| match extension.terms[term].forms[form].outcome {
-        Outcome::Matched { id } | Outcome::Existed { id } | Outcome::Added { id, .. } => Some(id),
-        Outcome::Refused { .. } => None,
+        TermOutcome::Matched { id }
+        | TermOutcome::Existed { id }
+        | TermOutcome::Added { id, .. } => Some(id),
+        TermOutcome::Refused { .. } => None,
     };
-    assert!(matches!(extension.terms[0].forms[0].outcome, Outcome::Matched { .. }));
-    assert!(matches!(extension.terms[1].forms[0].outcome, Outcome::Added { .. }));
+    assert!(matches!(extension.terms[0].forms[0].outcome, TermOutcome::Matched { .. }));
+    assert!(matches!(extension.terms[1].forms[0].outcome, TermOutcome::Added { .. }));
     assert_eq!((id(3, 0), id(3, 1)), (id(0, 0), id(0, 1)), "asked for twice");
     // Its characters are those of other bytes: decoders would give one of them. Behind a space it is no such spelling.
     assert!(extension.terms[4].refused().unwrap().contains("decoded"));
@@ -609,7 +618,7 @@ fn terms_with_digits_and_hyphens_become_added_tokens_when_asked() {
     let all: Vec<u32> = (301..301 + u32::try_from(ids.len()).unwrap()).collect();
     assert_eq!(ids, all);
     let rows: Vec<&EmbeddingRow> =
-        extension.map.rows.iter().filter(|row| row.origin == Origin::Added).collect();
+        extension.map.rows.iter().filter(|row| row.origin == TokenOrigin::Added).collect();
     let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
     assert_eq!(texts, [" é-1", "COVID-19", " COVID-19", "SARS-CoV-2", " SARS-CoV-2"]);
     let before = Tokenizer::load(&BYTE_LEVEL, &[]).unwrap();
@@ -633,19 +642,19 @@ fn terms_with_digits_and_hyphens_become_added_tokens_when_asked() {
         (1, 2, 1)
     );
     // The text decides which stored ids are still valid.
-    let affected = Affected::between(&BYTE_LEVEL, &extension.json).unwrap();
+    let affected = ReencodeFilter::between(&BYTE_LEVEL, &extension.json).unwrap();
     assert!(affected.needs_text());
     assert!(affected.is_text_affected(text) && !affected.is_text_affected("COVID 19"));
     for same in ["testing and tested", "of COVID", "19 cats", "SARS-CoV"] {
         let (old, new) = (encode(&before, same), encode(&after, same));
-        let is_affected = affected.is_affected(&old, &mut AffectedScratch::default());
+        let is_affected = affected.is_affected(&old, &mut ReencodeScratch::default());
         assert!(is_affected || old == new, "{same}");
     }
     // An extension of an extension has them still.
     let more = extend_by_terms(&extension.json, &["gating".to_owned()], options).unwrap();
     let last = Tokenizer::load(&more.json, &[]).unwrap();
     assert_eq!(encode(&last, text), found);
-    assert!(!Affected::between(&extension.json, &more.json).unwrap().needs_text());
+    assert!(!ReencodeFilter::between(&extension.json, &more.json).unwrap().needs_text());
 }
 
 #[test]
@@ -658,12 +667,12 @@ fn added_tokens_come_into_wordpiece_and_unigram_too() {
         let mut found = Vec::new();
         after.encoder().encode("a test-19 b", &mut found).unwrap();
         for form in &extension.terms[0].forms {
-            if let Outcome::Matched { id } = form.outcome
+            if let TermOutcome::Matched { id } = form.outcome
                 && form.form.starts_with(' ')
             {
                 assert!(found.contains(&id), "{found:?}");
             }
         }
-        Affected::between(base, &extension.json).unwrap();
+        ReencodeFilter::between(base, &extension.json).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 /// What a token would be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Standing {
+pub(super) enum JoinState {
     /// It is there.
     Exists,
     /// It would have to be made.
@@ -20,9 +20,9 @@ const NEVER: u32 = u32::MAX / 4;
 /// The first pair (left index) of a binary tree over `length` pieces that makes the fewest tokens
 /// which are not there; among equals, the tree that joins the last piece last. None if every tree
 /// makes a forbidden one. `standing(start, end)` tells of the pieces start..end joined, at least two.
-pub(super) fn next_pair(
+pub(super) fn cheapest_pair(
     length: usize,
-    mut standing: impl FnMut(usize, usize) -> Standing,
+    mut standing: impl FnMut(usize, usize) -> JoinState,
 ) -> Option<usize> {
     if !(2..=MOST).contains(&length) {
         return None;
@@ -33,9 +33,9 @@ pub(super) fn next_pair(
         for start in 0..=length - size {
             let end = start + size;
             let own = match standing(start, end) {
-                Standing::Exists => 0,
-                Standing::Missing => 1,
-                Standing::Forbidden => NEVER,
+                JoinState::Exists => 0,
+                JoinState::Missing => 1,
+                JoinState::Forbidden => NEVER,
             };
             let cost = |from: usize, to: usize| -> u32 {
                 best.get(from).and_then(|row| row.get(to)).map_or(NEVER, |(cost, _)| *cost)
@@ -74,14 +74,14 @@ mod tests {
         let mut pieces: Vec<String> = pieces.iter().map(|piece| (*piece).to_owned()).collect();
         let mut made = Vec::new();
         while pieces.len() > 1 {
-            let at = next_pair(pieces.len(), |start, end| {
+            let at = cheapest_pair(pieces.len(), |start, end| {
                 let whole = pieces[start..end].concat();
                 if forbidden.contains(&whole.as_str()) {
-                    Standing::Forbidden
+                    JoinState::Forbidden
                 } else if known.contains(&whole.as_str()) || made.contains(&whole) {
-                    Standing::Exists
+                    JoinState::Exists
                 } else {
-                    Standing::Missing
+                    JoinState::Missing
                 }
             })?;
             let whole = pieces[at..at + 2].concat();

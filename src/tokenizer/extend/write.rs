@@ -1,14 +1,14 @@
 //! The extended file: the base's, with entries appended and nothing else changed.
 
 use super::added;
-use super::base::{Base, Kind, unusual, vocabulary_mut};
+use super::base::{ExtensionBase, ModelKind, unusual_file, vocabulary_mut};
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::extend_error::ExtendError;
 use serde_json::{Value, json};
 
 /// What is appended.
 #[derive(Default)]
-pub(super) struct Additions {
+pub(super) struct FileAdditions {
     /// New tokens, ascending by id.
     pub(super) tokens: Vec<(String, u32)>,
     /// New merges of a BPE model.
@@ -24,14 +24,14 @@ pub(super) struct Additions {
 /// Added tokens that are not in the model's vocabulary are written into it with the ids they have:
 /// the reference implementation numbers them again from the vocabulary's size when it loads a file,
 /// whatever ids the file tells, so a longer vocabulary would move them.
-pub(super) fn extended(
-    base: &Base,
+pub(super) fn write_extension(
+    base: &ExtensionBase,
     base_json: &[u8],
-    additions: &Additions,
+    additions: &FileAdditions,
 ) -> Result<Vec<u8>, TokenizerError> {
     let mut file = base.file.clone();
     let outside = base.outside();
-    if base.kind == Kind::Unigram {
+    if base.kind == ModelKind::Unigram {
         append_pieces(&mut file, &outside, additions)?;
     } else {
         let vocabulary = vocabulary_mut(&mut file)?;
@@ -44,12 +44,13 @@ pub(super) fn extended(
     }
     append_merges(&mut file, &additions.merges)?;
     if !additions.matched.is_empty() {
-        let entries = additions.matched.iter().map(|(token, id)| added::entry(token, *id));
+        let entries =
+            additions.matched.iter().map(|(token, id)| added::added_token_entry(token, *id));
         match file.get_mut("added_tokens").and_then(Value::as_array_mut) {
             Some(list) => list.extend(entries),
             None => {
                 let file =
-                    file.as_object_mut().ok_or_else(|| unusual("file", "is not an object"))?;
+                    file.as_object_mut().ok_or_else(|| unusual_file("file", "is not an object"))?;
                 file.insert("added_tokens".to_owned(), entries.collect());
             }
         }
@@ -64,10 +65,10 @@ pub(super) fn extended(
 fn append_pieces(
     file: &mut Value,
     outside: &[(u32, &str)],
-    additions: &Additions,
+    additions: &FileAdditions,
 ) -> Result<(), ExtendError> {
     let list = file.pointer_mut("/model/vocab").and_then(Value::as_array_mut);
-    let list = list.ok_or_else(|| unusual("vocabulary", "is not a list of pieces"))?;
+    let list = list.ok_or_else(|| unusual_file("vocabulary", "is not a list of pieces"))?;
     let score = |entry: &Value| entry.get(1).and_then(Value::as_f64);
     let least = list.iter().filter_map(score).fold(f64::INFINITY, f64::min);
     let outside = outside.iter().map(|(id, token)| (*token, *id, least));
@@ -77,7 +78,7 @@ fn append_pieces(
     for (token, id, score) in outside.chain(new).chain(matched) {
         if list.len() != id as usize {
             let what = format!("leaves a gap before id {id}, which a Unigram list cannot have");
-            return Err(unusual("vocabulary", what));
+            return Err(unusual_file("vocabulary", what));
         }
         list.push(json!([token, score]));
     }
@@ -90,7 +91,7 @@ fn append_merges(file: &mut Value, merges: &[(String, String)]) -> Result<(), Ex
         return Ok(());
     }
     let list = file.pointer_mut("/model/merges").and_then(Value::as_array_mut);
-    let list = list.ok_or_else(|| unusual("merges", "are no list"))?;
+    let list = list.ok_or_else(|| unusual_file("merges", "are no list"))?;
     let is_spaced = list.last().is_some_and(Value::is_string);
     if is_spaced && merges.iter().any(|(left, right)| left.contains(' ') || right.contains(' ')) {
         // The one case that the old spelling cannot say: all merges go over to the other.

@@ -13,15 +13,15 @@ use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 
 #[derive(Deserialize)]
-struct Head {
+struct FileVersion {
     version: Option<String>,
     #[serde(rename = "model")]
     _model: IgnoredAny,
 }
 
 /// None when the oracle reads the file as it is; else the same tokenizer as version 1.0.
-pub(super) fn readable(bytes: &[u8]) -> Result<Option<Vec<u8>>, TokenizerError> {
-    let head: Head =
+pub(super) fn to_version_1(bytes: &[u8]) -> Result<Option<Vec<u8>>, TokenizerError> {
+    let head: FileVersion =
         serde_json::from_slice(bytes).map_err(|error| TokenizerError::Load(error.into()))?;
     if head.version.as_deref() != Some("2.0") {
         return Ok(None);

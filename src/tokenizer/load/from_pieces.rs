@@ -2,7 +2,7 @@
 
 use crate::tokenizer::TokenizerError;
 use crate::tokenizer::file::{BpeSettings, bpe};
-use crate::tokenizer::proto::{Kind, Model, ModelPiece};
+use crate::tokenizer::proto::{ModelPiece, SentencePieceKind, SentencePieceModel};
 use serde_json::{Map, Value, json};
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -10,11 +10,13 @@ use std::collections::{HashMap, HashSet};
 /// SentencePiece joins the pair whose joined spelling has the best score, so each way to cut a
 /// normal piece into two is a merge. `is_merging`: else every character stays alone.
 pub(super) fn bpe_model(
-    known: &Known<'_>,
+    known: &PieceTable<'_>,
     byte_fallback: bool,
     is_merging: bool,
 ) -> Result<Value, TokenizerError> {
-    if let Some((id, piece, _)) = known.pieces.iter().find(|(_, _, kind)| *kind == Kind::Unused) {
+    if let Some((id, piece, _)) =
+        known.pieces.iter().find(|(_, _, kind)| *kind == SentencePieceKind::Unused)
+    {
         let piece = piece.text();
         return Err(fail(&format!("piece {id} `{piece}` is an unused piece of a BPE model")));
     }
@@ -32,8 +34,8 @@ pub(super) fn bpe_model(
 }
 
 /// Best score first; where scores are equal, longer halves first, as transformers' converter has it.
-fn merges(known: &Known<'_>) -> Vec<Value> {
-    let normal = known.pieces.iter().filter(|(_, _, kind)| *kind == Kind::Normal);
+fn merges(known: &PieceTable<'_>) -> Vec<Value> {
+    let normal = known.pieces.iter().filter(|(_, _, kind)| *kind == SentencePieceKind::Normal);
     let ids: HashMap<&str, u32> =
         normal.clone().map(|(id, piece, _)| (piece.text(), *id)).collect();
     let mut found = Vec::new();
@@ -59,12 +61,12 @@ fn score(piece: &ModelPiece) -> f32 {
 /// reference implementation does not know of: their score is below any other way to spell them. User-defined
 /// symbols have the score that SentencePiece computes for them as it encodes.
 pub(super) fn unigram_model(
-    known: &Known<'_>,
+    known: &PieceTable<'_>,
     byte_fallback: bool,
 ) -> Result<Value, TokenizerError> {
     /// What an unknown character costs beyond the worst piece, in both implementations.
     const UNKNOWN_PENALTY: f64 = 10.0;
-    let normal = known.pieces.iter().filter(|(_, _, kind)| *kind == Kind::Normal);
+    let normal = known.pieces.iter().filter(|(_, _, kind)| *kind == SentencePieceKind::Normal);
     let scores = normal.map(|(_, piece, _)| f64::from(score(piece)));
     let (worst, best) = scores.fold((f64::INFINITY, f64::NEG_INFINITY), |(worst, best), score| {
         (worst.min(score), best.max(score))
@@ -80,9 +82,12 @@ pub(super) fn unigram_model(
         .iter()
         .map(|(_, piece, kind)| {
             let score = match kind {
-                Kind::Byte | Kind::Unused | Kind::Control | Kind::Unknown => unreachable,
-                Kind::UserDefined => counted(piece.text().len()).mul_add(best, -0.1),
-                Kind::Normal => f64::from(score(piece)),
+                SentencePieceKind::Byte
+                | SentencePieceKind::Unused
+                | SentencePieceKind::Control
+                | SentencePieceKind::Unknown => unreachable,
+                SentencePieceKind::UserDefined => counted(piece.text().len()).mul_add(best, -0.1),
+                SentencePieceKind::Normal => f64::from(score(piece)),
             };
             json!([piece.text(), score])
         })
@@ -97,13 +102,13 @@ pub(super) fn fail(what: &str) -> TokenizerError {
 }
 
 /// Pieces with their ids and kinds, known to be distinct and to have one unknown token.
-pub(super) struct Known<'a> {
-    pub(super) pieces: Vec<(u32, &'a ModelPiece, Kind)>,
+pub(super) struct PieceTable<'a> {
+    pub(super) pieces: Vec<(u32, &'a ModelPiece, SentencePieceKind)>,
     pub(super) unknown: u32,
 }
 
-impl<'a> Known<'a> {
-    pub(super) fn of(model: &'a Model) -> Result<Self, TokenizerError> {
+impl<'a> PieceTable<'a> {
+    pub(super) fn of(model: &'a SentencePieceModel) -> Result<Self, TokenizerError> {
         let mut seen = HashSet::new();
         let mut pieces = Vec::with_capacity(model.pieces.len());
         for (id, piece) in (0u32..).zip(&model.pieces) {
@@ -121,7 +126,7 @@ impl<'a> Known<'a> {
             }
             pieces.push((id, piece, kind));
         }
-        let mut unknowns = pieces.iter().filter(|(_, _, kind)| *kind == Kind::Unknown);
+        let mut unknowns = pieces.iter().filter(|(_, _, kind)| *kind == SentencePieceKind::Unknown);
         let (Some((unknown, _, _)), None) = (unknowns.next(), unknowns.next()) else {
             return Err(fail(
                 "it must have exactly one unknown token; is it a SentencePiece model?",
@@ -131,15 +136,18 @@ impl<'a> Known<'a> {
         Ok(Self { pieces, unknown })
     }
 
-    pub(super) fn of_kind(&self, wanted: Kind) -> Vec<(u32, &'a ModelPiece)> {
+    pub(super) fn of_kind(&self, wanted: SentencePieceKind) -> Vec<(u32, &'a ModelPiece)> {
         let of_kind = self.pieces.iter().filter(|(_, _, kind)| *kind == wanted);
         of_kind.map(|(id, piece, _)| (*id, *piece)).collect()
     }
 
     /// Whether unknown characters become bytes, which needs a piece for each.
     pub(super) fn byte_fallback(&self, is_set: bool) -> Result<bool, TokenizerError> {
-        let bytes: HashSet<&str> =
-            self.of_kind(Kind::Byte).into_iter().map(|(_, piece)| piece.text()).collect();
+        let bytes: HashSet<&str> = self
+            .of_kind(SentencePieceKind::Byte)
+            .into_iter()
+            .map(|(_, piece)| piece.text())
+            .collect();
         let missing = (0..=u8::MAX).find(|byte| !bytes.contains(&*format!("<0x{byte:02X}>")));
         match missing {
             Some(byte) if is_set => {
@@ -151,7 +159,7 @@ impl<'a> Known<'a> {
 
     /// Pieces that text is cut into.
     pub(super) fn spelled(&self) -> impl Iterator<Item = &'a str> {
-        let spelled = [Kind::Normal, Kind::UserDefined];
+        let spelled = [SentencePieceKind::Normal, SentencePieceKind::UserDefined];
         self.pieces
             .iter()
             .filter(move |(_, _, kind)| spelled.contains(kind))

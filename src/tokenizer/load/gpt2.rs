@@ -1,7 +1,7 @@
 //! GPT-2's two files, `vocab.json` and `merges.txt`, as one `tokenizer.json`.
 
 use crate::tokenizer::TokenizerError;
-use crate::tokenizer::file::{BpeSettings, Parts, added_token, bpe, byte_level};
+use crate::tokenizer::file::{BpeSettings, FileParts, added_token, bpe, byte_level};
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, HashMap};
 
@@ -30,7 +30,7 @@ pub fn from_vocab_and_merges(vocab: &[u8], merges: &[u8]) -> Result<Vec<u8>, Tok
     let vocab: Map<String, Value> =
         by_id.into_iter().map(|(id, token)| (token.to_owned(), Value::from(id))).collect();
     let end_of_text = ids.get(END_OF_TEXT).map(|id| added_token(*id, END_OF_TEXT, true));
-    let parts = Parts {
+    let parts = FileParts {
         added_tokens: end_of_text.into_iter().collect(),
         normalizer: Value::Null,
         pre_tokenizer: byte_level(true),

@@ -22,7 +22,7 @@ pub use gpt2::from_vocab_and_merges;
 
 /// The bytes of a tokenizer's files.
 #[derive(Clone, Copy, Debug)]
-pub enum Given<'a> {
+pub enum TokenizerInput<'a> {
     /// A `tokenizer.json`, of tokenizers 0.x or in the canonical form of 1.0.
     TokenizerJson(&'a [u8]),
     /// GPT-2's two files.
@@ -47,7 +47,7 @@ pub enum Given<'a> {
 
 /// A tokenizer as the reference implementation reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Converted {
+pub struct ConvertedTokenizer {
     /// A `tokenizer.json`; the user's own bytes when they can be read as they are.
     pub json: Vec<u8>,
     /// What was given: file name and bytes.
@@ -60,39 +60,45 @@ pub struct Converted {
 /// # Errors
 /// [`TokenizerError::Misgiven`] when the bytes are another kind of file, and the error of the kind
 /// otherwise, with line or byte.
-pub fn convert(given: Given<'_>) -> Result<Converted, TokenizerError> {
+pub fn convert(given: TokenizerInput<'_>) -> Result<ConvertedTokenizer, TokenizerError> {
     let (json, originals) = match given {
-        Given::TokenizerJson(bytes) => {
+        TokenizerInput::TokenizerJson(bytes) => {
             let text = bytes_without_mark(bytes);
-            sniff::expect(sniff::Form::TokenizerJson, "tokenizer.json", text)?;
-            let json = dialects::readable(text)?.unwrap_or_else(|| text.to_vec());
+            sniff::require_kind(sniff::TokenizerFileKind::TokenizerJson, "tokenizer.json", text)?;
+            let json = dialects::to_version_1(text)?.unwrap_or_else(|| text.to_vec());
             (json, vec![("tokenizer.json", bytes)])
         }
-        Given::VocabAndMerges { vocab, merges } => {
+        TokenizerInput::VocabAndMerges { vocab, merges } => {
             let (ids, pairs) = (bytes_without_mark(vocab), bytes_without_mark(merges));
-            if (sniff::form(ids), sniff::form(pairs)) == (sniff::Form::Merges, sniff::Form::Vocab) {
+            if (sniff::detect_kind(ids), sniff::detect_kind(pairs))
+                == (sniff::TokenizerFileKind::Merges, sniff::TokenizerFileKind::Vocab)
+            {
                 let is = "its merges.txt, and the other way around: swap the two";
                 return Err(TokenizerError::Misgiven { given: "vocab.json", is });
             }
-            sniff::expect(sniff::Form::Vocab, "vocab.json", ids)?;
-            sniff::expect(sniff::Form::Merges, "merges.txt", pairs)?;
+            sniff::require_kind(sniff::TokenizerFileKind::Vocab, "vocab.json", ids)?;
+            sniff::require_kind(sniff::TokenizerFileKind::Merges, "merges.txt", pairs)?;
             (
                 from_vocab_and_merges(ids, pairs)?,
                 vec![("vocab.json", vocab), ("merges.txt", merges)],
             )
         }
-        Given::SentencePiece(bytes) => {
-            sniff::expect(sniff::Form::SentencePiece, "a SentencePiece model", bytes)?;
+        TokenizerInput::SentencePiece(bytes) => {
+            sniff::require_kind(
+                sniff::TokenizerFileKind::SentencePiece,
+                "a SentencePiece model",
+                bytes,
+            )?;
             (sentencepiece::to_json(bytes)?, vec![("tokenizer.model", bytes)])
         }
-        Given::Tiktoken { ranks, pattern, specials } => {
+        TokenizerInput::Tiktoken { ranks, pattern, specials } => {
             let lines = bytes_without_mark(ranks);
-            sniff::expect(sniff::Form::Tiktoken, "tiktoken ranks", lines)?;
+            sniff::require_kind(sniff::TokenizerFileKind::Tiktoken, "tiktoken ranks", lines)?;
             let json = tiktoken::to_json(lines, pattern, specials)?;
             (json, vec![("ranks.tiktoken", ranks), ("pattern.txt", pattern.as_bytes())])
         }
     };
     let originals =
         originals.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect();
-    Ok(Converted { json, originals })
+    Ok(ConvertedTokenizer { json, originals })
 }

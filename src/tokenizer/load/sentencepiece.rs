@@ -4,11 +4,11 @@
 //! collapsed, one `▁` before the text, spaces written `▁`. The usual model is cut at each `▁`, which
 //! changes no id and lets encoders remember words; one whose pieces reach over words is not.
 
-use super::from_pieces::{self, Known, fail};
+use super::from_pieces::{self, PieceTable, fail};
 use crate::tokenizer::TokenizerError;
-use crate::tokenizer::file::{Parts, added_token, replace, replace_regex, sequence, split};
+use crate::tokenizer::file::{FileParts, added_token, replace, replace_regex, sequence, split};
 use crate::tokenizer::oracle::guard;
-use crate::tokenizer::proto::{BPE, CHAR, Kind, Model, UNIGRAM, WORD};
+use crate::tokenizer::proto::{BPE, CHAR, SentencePieceKind, SentencePieceModel, UNIGRAM, WORD};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
@@ -19,8 +19,9 @@ use tokenizers::{NormalizedString, Normalizer as _};
 const MARKER: &str = "▁";
 
 pub(super) fn to_json(bytes: &[u8]) -> Result<Vec<u8>, TokenizerError> {
-    let model = Model::decode(bytes).map_err(|error| fail(&format!("{error}; is it complete?")))?;
-    let known = Known::of(&model)?;
+    let model = SentencePieceModel::decode(bytes)
+        .map_err(|error| fail(&format!("{error}; is it complete?")))?;
+    let known = PieceTable::of(&model)?;
     let trainer = model.trainer.clone().unwrap_or_default();
     if trainer.treat_whitespace_as_suffix == Some(true) {
         return Err(fail("it writes white space after words, which is not supported"));
@@ -32,9 +33,11 @@ pub(super) fn to_json(bytes: &[u8]) -> Result<Vec<u8>, TokenizerError> {
         other => return Err(fail(&format!("its type {other} is unknown"))),
     };
     let byte_fallback = known.byte_fallback(trainer.byte_fallback == Some(true))?;
-    let user_symbols = known.of_kind(Kind::UserDefined);
-    let spaces = Spaces::of(&model, &known, is_bpe && !user_symbols.is_empty())?;
-    let specials = [Kind::Unknown, Kind::Control].into_iter().flat_map(|kind| known.of_kind(kind));
+    let user_symbols = known.of_kind(SentencePieceKind::UserDefined);
+    let spaces = WhitespaceSettings::of(&model, &known, is_bpe && !user_symbols.is_empty())?;
+    let specials = [SentencePieceKind::Unknown, SentencePieceKind::Control]
+        .into_iter()
+        .flat_map(|kind| known.of_kind(kind));
     let mut added: Vec<(u32, &str, bool)> =
         specials.map(|(id, piece)| (id, piece.text(), true)).collect();
     if is_bpe {
@@ -42,7 +45,7 @@ pub(super) fn to_json(bytes: &[u8]) -> Result<Vec<u8>, TokenizerError> {
         added.extend(user_symbols.iter().map(|(id, piece)| (*id, piece.text(), false)));
     }
     added.sort_unstable();
-    let parts = Parts {
+    let parts = FileParts {
         added_tokens: added
             .iter()
             .map(|(id, text, special)| added_token(*id, text, *special))
@@ -61,7 +64,7 @@ pub(super) fn to_json(bytes: &[u8]) -> Result<Vec<u8>, TokenizerError> {
 }
 
 /// What is done to white space, and where a text may be cut.
-struct Spaces {
+struct WhitespaceSettings {
     charsmap: Option<String>,
     /// What stands for a space.
     marker: &'static str,
@@ -76,8 +79,12 @@ struct Spaces {
     in_parts: bool,
 }
 
-impl Spaces {
-    fn of(model: &Model, known: &Known<'_>, in_parts: bool) -> Result<Self, TokenizerError> {
+impl WhitespaceSettings {
+    fn of(
+        model: &SentencePieceModel,
+        known: &PieceTable<'_>,
+        in_parts: bool,
+    ) -> Result<Self, TokenizerError> {
         let spec = model.normalizer.clone().unwrap_or_default();
         let marker = if spec.escape_whitespaces.unwrap_or(true) { MARKER } else { " " };
         let map = spec.precompiled_charsmap.filter(|map| !map.is_empty());

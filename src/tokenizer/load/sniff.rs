@@ -6,7 +6,7 @@ use std::collections::HashMap;
 
 /// Kinds of files that are given for one another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum TokenizerFileKind {
     Empty,
     TokenizerJson,
     TokenizerConfig,
@@ -20,7 +20,7 @@ pub(super) enum Form {
     Unknown,
 }
 
-impl Form {
+impl TokenizerFileKind {
     const fn named(self) -> &'static str {
         match self {
             Self::Empty => "empty",
@@ -46,17 +46,20 @@ impl Form {
 
 /// Refuses bytes that are plainly of another kind than `wanted`. What cannot be told is left to the
 /// parser, whose error names the place.
-pub(super) fn expect(
-    wanted: Form,
+pub(super) fn require_kind(
+    wanted: TokenizerFileKind,
     given: &'static str,
     bytes: &[u8],
 ) -> Result<(), TokenizerError> {
-    let found = form(bytes);
+    let found = detect_kind(bytes);
     // Merges without a header may look like ranks, and JSON that does not parse like nothing.
     let is_plausible = found == wanted
-        || found == Form::Unknown
-        || (wanted == Form::Merges && matches!(found, Form::Tiktoken | Form::Empty))
-        || (wanted == Form::Tiktoken && found == Form::Merges && !bytes.starts_with(b"#version"));
+        || found == TokenizerFileKind::Unknown
+        || (wanted == TokenizerFileKind::Merges
+            && matches!(found, TokenizerFileKind::Tiktoken | TokenizerFileKind::Empty))
+        || (wanted == TokenizerFileKind::Tiktoken
+            && found == TokenizerFileKind::Merges
+            && !bytes.starts_with(b"#version"));
     if is_plausible {
         return Ok(());
     }
@@ -64,18 +67,18 @@ pub(super) fn expect(
 }
 
 /// Looks at the head, and for JSON at the keys.
-pub(super) fn form(bytes: &[u8]) -> Form {
+pub(super) fn detect_kind(bytes: &[u8]) -> TokenizerFileKind {
     let start = bytes.trim_ascii_start();
     match start {
-        _ if is_first_piece(bytes) => Form::SentencePiece,
-        [] => Form::Empty,
+        _ if is_first_piece(bytes) => TokenizerFileKind::SentencePiece,
+        [] => TokenizerFileKind::Empty,
         [0x1f, 0x8b, ..] | [0x28, 0xb5, 0x2f, 0xfd, ..] | [b'P', b'K', 3, 4, ..] => {
-            Form::Compressed
+            TokenizerFileKind::Compressed
         }
-        [b'<', b'!' | b'h' | b'H', ..] => Form::Page,
+        [b'<', b'!' | b'h' | b'H', ..] => TokenizerFileKind::Page,
         [b'{', ..] => json_form(start),
-        _ if start.starts_with(b"version https://git-lfs") => Form::LfsPointer,
-        _ if start.starts_with(b"#version") => Form::Merges,
+        _ if start.starts_with(b"version https://git-lfs") => TokenizerFileKind::LfsPointer,
+        _ if start.starts_with(b"#version") => TokenizerFileKind::Merges,
         _ => line_form(start),
     }
 }
@@ -89,31 +92,33 @@ fn is_first_piece(bytes: &[u8]) -> bool {
     rest.is_some_and(|rest| [0, SCORE, KIND, SCORE + KIND].contains(&rest))
 }
 
-fn json_form(bytes: &[u8]) -> Form {
+fn json_form(bytes: &[u8]) -> TokenizerFileKind {
     let Ok(file) = serde_json::from_slice::<HashMap<String, &RawValue>>(bytes) else {
-        return Form::Unknown;
+        return TokenizerFileKind::Unknown;
     };
     // First: a vocabulary may have any word in it.
     if !file.is_empty() && file.values().all(|value| value.get().parse::<u32>().is_ok()) {
-        Form::Vocab
+        TokenizerFileKind::Vocab
     } else if file.contains_key("model") {
-        Form::TokenizerJson
+        TokenizerFileKind::TokenizerJson
     } else if file.contains_key("tokenizer_class") || file.contains_key("added_tokens_decoder") {
-        Form::TokenizerConfig
+        TokenizerFileKind::TokenizerConfig
     } else {
-        Form::Unknown
+        TokenizerFileKind::Unknown
     }
 }
 
 /// By the first line that is not empty: two fields, the second a number or not.
-fn line_form(bytes: &[u8]) -> Form {
+fn line_form(bytes: &[u8]) -> TokenizerFileKind {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    let Ok(line) = std::str::from_utf8(line) else { return Form::Unknown };
+    let Ok(line) = std::str::from_utf8(line) else { return TokenizerFileKind::Unknown };
     let fields: Vec<&str> = line.split_whitespace().collect();
     match fields.as_slice() {
-        [token, rank] if rank.parse::<u32>().is_ok() && is_base64(token) => Form::Tiktoken,
-        [_, _] => Form::Merges,
-        _ => Form::Unknown,
+        [token, rank] if rank.parse::<u32>().is_ok() && is_base64(token) => {
+            TokenizerFileKind::Tiktoken
+        }
+        [_, _] => TokenizerFileKind::Merges,
+        _ => TokenizerFileKind::Unknown,
     }
 }
 

@@ -1,9 +1,9 @@
 //! Every form of a tokenizer against ids that its own library gave, and what is refused.
 
-use super::dialects::readable;
-use super::sniff::{Form, form};
-use super::{Given, convert};
-use crate::tokenizer::proto::{Kind, Model, ModelPiece, Trainer};
+use super::dialects::to_version_1;
+use super::sniff::{TokenizerFileKind, detect_kind};
+use super::{TokenizerInput, convert};
+use crate::tokenizer::proto::{ModelPiece, SentencePieceKind, SentencePieceModel, TrainerSpec};
 use crate::tokenizer::spelling::byte_characters;
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use base64::Engine;
@@ -31,7 +31,7 @@ fn sentencepiece_models_give_the_ids_of_sentencepiece() {
     let texts: Vec<&str> =
         golden["texts"].as_array().expect("texts").iter().filter_map(Value::as_str).collect();
     for (name, model) in [("bpe", BPE), ("unigram", UNIGRAM)] {
-        let converted = convert(Given::SentencePiece(model)).expect("converts");
+        let converted = convert(TokenizerInput::SentencePiece(model)).expect("converts");
         assert_eq!(converted.originals, [("tokenizer.model".to_owned(), model.to_vec())]);
         let theirs: Vec<Vec<u32>> =
             serde_json::from_value(golden[name].clone()).expect("lists of ids");
@@ -44,7 +44,7 @@ fn sentencepiece_models_give_the_ids_of_sentencepiece() {
 
 #[test]
 fn a_bpe_with_bytes_gives_every_text_back() {
-    let json = convert(Given::SentencePiece(BPE)).expect("converts").json;
+    let json = convert(TokenizerInput::SentencePiece(BPE)).expect("converts").json;
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
     for text in ["plain", " two  spaces ", "\t\n\r\n", "👍 né 語\u{0}", "▁", "<0x41>"] {
         let decoded = tokenizer.decode(&ids(&json, text)).expect("decodes");
@@ -58,14 +58,14 @@ fn damaged_models_are_errors() {
     for model in [BPE, UNIGRAM] {
         for end in (0..model.len()).step_by(37) {
             // Cut between two pieces a model stays readable, and lacks only what follows.
-            let _ = convert(Given::SentencePiece(&model[..end]));
+            let _ = convert(TokenizerInput::SentencePiece(&model[..end]));
         }
         let mut bytes = model.to_vec();
         bytes.truncate(model.len() / 2 + 1);
-        while Model::decode(&bytes).is_ok() {
+        while SentencePieceModel::decode(&bytes).is_ok() {
             bytes.pop();
         }
-        let error = convert(Given::SentencePiece(&bytes)).expect_err("is cut").to_string();
+        let error = convert(TokenizerInput::SentencePiece(&bytes)).expect_err("is cut").to_string();
         assert!(error.starts_with("SentencePiece model: "), "{error}");
     }
 }
@@ -77,42 +77,45 @@ proptest! {
         let mut bytes = BPE.to_vec();
         bytes[at] = byte;
         bytes.splice(at..at + more.len(), more);
-        if let Ok(converted) = convert(Given::SentencePiece(&bytes)) {
+        if let Ok(converted) = convert(TokenizerInput::SentencePiece(&bytes)) {
             let _ = Tokenizer::load_proven(&converted.json, true);
         }
-        let _ = convert(Given::SentencePiece(&bytes[at..]));
+        let _ = convert(TokenizerInput::SentencePiece(&bytes[at..]));
     }
 }
 
-fn model(pieces: &[(&str, Kind)], change: impl FnOnce(&mut Trainer)) -> Vec<u8> {
-    let mut trainer = Trainer { model_type: Some(2), ..Trainer::default() };
+fn model(pieces: &[(&str, SentencePieceKind)], change: impl FnOnce(&mut TrainerSpec)) -> Vec<u8> {
+    let mut trainer = TrainerSpec { model_type: Some(2), ..TrainerSpec::default() };
     change(&mut trainer);
     let pieces = pieces.iter().zip(0u16..).map(|((piece, kind), at)| ModelPiece {
         piece: Some((*piece).to_owned()),
         score: Some(-f32::from(at)),
         kind: Some(*kind as i32),
     });
-    Model { pieces: pieces.collect(), trainer: Some(trainer), normalizer: None }.encode_to_vec()
+    SentencePieceModel { pieces: pieces.collect(), trainer: Some(trainer), normalizer: None }
+        .encode_to_vec()
 }
 
 #[test]
 fn models_that_cannot_be_used_say_why() {
-    let fails = |pieces: &[(&str, Kind)], change: fn(&mut Trainer)| {
-        convert(Given::SentencePiece(&model(pieces, change))).expect_err("must fail").to_string()
+    let fails = |pieces: &[(&str, SentencePieceKind)], change: fn(&mut TrainerSpec)| {
+        convert(TokenizerInput::SentencePiece(&model(pieces, change)))
+            .expect_err("must fail")
+            .to_string()
     };
-    let unk = ("<unk>", Kind::Unknown);
-    let a = ("a", Kind::Normal);
+    let unk = ("<unk>", SentencePieceKind::Unknown);
+    let a = ("a", SentencePieceKind::Normal);
     assert!(fails(&[a], |_| ()).contains("exactly one unknown token"));
     assert!(fails(&[unk, a, a], |_| ()).contains("piece 2 `a` is there twice"));
-    assert!(fails(&[unk, ("", Kind::Normal)], |_| ()).contains("piece 1 is empty"));
-    assert!(fails(&[unk, ("b", Kind::Unused)], |_| ()).contains("unused piece"));
+    assert!(fails(&[unk, ("", SentencePieceKind::Normal)], |_| ()).contains("piece 1 is empty"));
+    assert!(fails(&[unk, ("b", SentencePieceKind::Unused)], |_| ()).contains("unused piece"));
     assert!(fails(&[unk, a], |t| t.model_type = Some(3)).contains("word model"));
     assert!(fails(&[unk, a], |t| t.model_type = Some(9)).contains("type 9"));
     assert!(fails(&[unk, a], |t| t.byte_fallback = Some(true)).contains("<0x00>"));
     assert!(
         fails(&[unk, a], |t| t.treat_whitespace_as_suffix = Some(true)).contains("after words")
     );
-    let unigram = |t: &mut Trainer| t.model_type = Some(1);
+    let unigram = |t: &mut TrainerSpec| t.model_type = Some(1);
     assert!(fails(&[unk], unigram).contains("no pieces for text"));
 }
 
@@ -152,7 +155,7 @@ proptest! {
     ) {
         let tokens: Vec<&[u8]> = tokens.iter().map(String::as_bytes).collect();
         let ranks = ranks(&tokens);
-        let given = Given::Tiktoken { ranks: &rank_file(&ranks), pattern: "gpt2", specials: &[] };
+        let given = TokenizerInput::Tiktoken { ranks: &rank_file(&ranks), pattern: "gpt2", specials: &[] };
         let json = convert(given).expect("converts").json;
         // Equal halves that overlap, as of `aaa`, tiktoken takes from the left; a list of merges has
         // one order for them. No published vocabulary is made so that it shows.
@@ -167,7 +170,8 @@ fn tiktoken_specials_keep_their_ids_and_text_does_not_spell_them() {
     let ranks = rank_file(&ranks(&[b"ab"]));
     for id in [257, 300] {
         let specials = [("<|end|>".to_owned(), id)];
-        let given = Given::Tiktoken { ranks: &ranks, pattern: "cl100k", specials: &specials };
+        let given =
+            TokenizerInput::Tiktoken { ranks: &ranks, pattern: "cl100k", specials: &specials };
         let converted = convert(given).expect("converts");
         let tokenizer = Tokenizer::load(&converted.json, &[]).expect("loads");
         assert_eq!(tokenizer.specials(), [(id, "<|end|>".to_owned())]);
@@ -181,7 +185,9 @@ fn tiktoken_specials_keep_their_ids_and_text_does_not_spell_them() {
 #[test]
 fn rank_files_that_do_not_fit_name_the_line() {
     let fails = |ranks: &[u8], pattern: &str, specials: &[(String, u32)]| {
-        convert(Given::Tiktoken { ranks, pattern, specials }).expect_err("must fail").to_string()
+        convert(TokenizerInput::Tiktoken { ranks, pattern, specials })
+            .expect_err("must fail")
+            .to_string()
     };
     let good = rank_file(&ranks(&[]));
     assert_eq!(
@@ -210,31 +216,33 @@ fn rank_files_that_do_not_fit_name_the_line() {
 #[test]
 fn a_file_given_as_another_is_called_by_its_name() {
     let ranks = rank_file(&ranks(&[]));
-    let forms: [(&[u8], Form); 10] = [
-        (b" \n", Form::Empty),
-        (br#"{"version":"1.0","model":{}}"#, Form::TokenizerJson),
-        (br#"{"tokenizer_class":"LlamaTokenizer"}"#, Form::TokenizerConfig),
-        (br#"{"model":0,"b":1}"#, Form::Vocab),
-        (b"#version: 0.2\na b\n", Form::Merges),
-        (BPE, Form::SentencePiece),
-        (&ranks, Form::Tiktoken),
-        (&[0x1f, 0x8b, 8, 0], Form::Compressed),
-        (b"<!DOCTYPE html>", Form::Page),
-        (b"version https://git-lfs.github.com/spec/v1\n", Form::LfsPointer),
+    let forms: [(&[u8], TokenizerFileKind); 10] = [
+        (b" \n", TokenizerFileKind::Empty),
+        (br#"{"version":"1.0","model":{}}"#, TokenizerFileKind::TokenizerJson),
+        (br#"{"tokenizer_class":"LlamaTokenizer"}"#, TokenizerFileKind::TokenizerConfig),
+        (br#"{"model":0,"b":1}"#, TokenizerFileKind::Vocab),
+        (b"#version: 0.2\na b\n", TokenizerFileKind::Merges),
+        (BPE, TokenizerFileKind::SentencePiece),
+        (&ranks, TokenizerFileKind::Tiktoken),
+        (&[0x1f, 0x8b, 8, 0], TokenizerFileKind::Compressed),
+        (b"<!DOCTYPE html>", TokenizerFileKind::Page),
+        (b"version https://git-lfs.github.com/spec/v1\n", TokenizerFileKind::LfsPointer),
     ];
     for (bytes, expected) in forms {
         assert_eq!(
-            form(bytes),
+            detect_kind(bytes),
             expected,
             "{:?}",
             String::from_utf8_lossy(&bytes[..bytes.len().min(40)])
         );
-        if !matches!(expected, Form::TokenizerJson) {
-            let error = convert(Given::TokenizerJson(bytes)).expect_err("is something else");
+        if !matches!(expected, TokenizerFileKind::TokenizerJson) {
+            let error =
+                convert(TokenizerInput::TokenizerJson(bytes)).expect_err("is something else");
             assert!(matches!(error, TokenizerError::Misgiven { given: "tokenizer.json", .. }));
         }
     }
-    let error = convert(Given::SentencePiece(b"{\"model\":{}}")).expect_err("is JSON").to_string();
+    let error =
+        convert(TokenizerInput::SentencePiece(b"{\"model\":{}}")).expect_err("is JSON").to_string();
     assert_eq!(error, "expected a SentencePiece model, got a tokenizer.json");
 }
 
@@ -296,9 +304,10 @@ fn old_files() -> Vec<Value> {
 fn the_canonical_form_of_the_new_library_comes_back_as_it_was() {
     for old in old_files() {
         let old = old.to_string();
-        assert_eq!(readable(old.as_bytes()).expect("parses"), None, "is read as it is");
+        assert_eq!(to_version_1(old.as_bytes()).expect("parses"), None, "is read as it is");
         let canonical = tokenizers_fast::canonicalize_str(&old).expect("converts");
-        let converted = convert(Given::TokenizerJson(canonical.as_bytes())).expect("converts back");
+        let converted =
+            convert(TokenizerInput::TokenizerJson(canonical.as_bytes())).expect("converts back");
         assert_eq!(
             converted.originals,
             [("tokenizer.json".to_owned(), canonical.clone().into_bytes())]

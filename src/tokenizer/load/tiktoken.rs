@@ -4,7 +4,9 @@
 //! tokens is a merge, best rank first, and a whole pre-token that is a token is taken as it is.
 
 use crate::tokenizer::TokenizerError;
-use crate::tokenizer::file::{BpeSettings, Parts, added_token, bpe, byte_level, sequence, split};
+use crate::tokenizer::file::{
+    BpeSettings, FileParts, added_token, bpe, byte_level, sequence, split,
+};
 use crate::tokenizer::pattern::NAMED_PATTERNS;
 use crate::tokenizer::spelling::byte_characters;
 use base64::Engine;
@@ -37,7 +39,7 @@ pub(super) fn to_json(
     }
     let settings = BpeSettings { ignore_merges: true, ..BpeSettings::default() };
     let cut = split(json!({ "Regex": pattern }), "Isolated");
-    let parts = Parts {
+    let parts = FileParts {
         added_tokens: specials.iter().map(|(token, id)| added_token(*id, token, true)).collect(),
         normalizer: Value::Null,
         pre_tokenizer: sequence("pretokenizers", vec![cut, byte_level(false)]),

@@ -18,7 +18,7 @@ pub struct GrowOptions {
 
 /// What may become of a pair.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Join {
+pub enum PairOutcome {
     /// A token that is not there yet: it takes the next id.
     New,
     /// A token that exists, made by another pair until now.
@@ -29,7 +29,7 @@ pub enum Join {
 
 /// A merge that was added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Merge {
+pub struct GrownMerge {
     /// The left symbol.
     pub left: u32,
     /// The right symbol.
@@ -60,9 +60,9 @@ pub fn grow(
     words: &CountedWords,
     table: &mut MergeTable,
     options: GrowOptions,
-    mut join: impl FnMut(u32, u32) -> Join,
-) -> Vec<Merge> {
-    let mut state = State::new(words, table);
+    mut join: impl FnMut(u32, u32) -> PairOutcome,
+) -> Vec<GrownMerge> {
+    let mut state = GrowthState::new(words, table);
     let (mut merges, mut given, mut next_id) = (Vec::new(), 0, options.next_id);
     let mut touched = Vec::new();
     while given < options.new_ids {
@@ -71,9 +71,9 @@ pub fn grow(
             break;
         }
         let (id, is_new) = match join(left, right) {
-            Join::Never => continue,
-            Join::Existing(id) => (id, false),
-            Join::New => (next_id, true),
+            PairOutcome::Never => continue,
+            PairOutcome::Existing(id) => (id, false),
+            PairOutcome::New => (next_id, true),
         };
         if is_new {
             let Some(after) = next_id.checked_add(1) else { break };
@@ -90,17 +90,17 @@ pub fn grow(
             }
         }
         state.queue_increased();
-        merges.push(Merge { left, right, id, count, is_new });
+        merges.push(GrownMerge { left, right, id, count, is_new });
     }
     merges
 }
 
 /// The words as they stand, their pairs, and a queue of these by count.
-struct State {
+struct GrowthState {
     symbols: Vec<u32>,
     places: Vec<WordPlace>,
     pairs: PairMap<u32>,
-    rows: Vec<Row>,
+    rows: Vec<PairRow>,
     /// Counts of pairs as they were when queued; a count that has changed is queued again when popped.
     queue: BinaryHeap<(u64, Reverse<u64>)>,
     /// Rows whose count went up in this step.
@@ -118,13 +118,13 @@ struct WordPlace {
 }
 
 /// A pair's count, and the words that have it (or had it, or twice the same).
-struct Row {
+struct PairRow {
     key: u64,
     count: u64,
     words: Vec<u32>,
 }
 
-impl State {
+impl GrowthState {
     fn new(words: &CountedWords, table: &MergeTable) -> Self {
         let mut state = Self {
             symbols: Vec::new(),
@@ -176,7 +176,7 @@ impl State {
         None
     }
 
-    fn row(&self, key: u64) -> Option<&Row> {
+    fn row(&self, key: u64) -> Option<&PairRow> {
         let at = *self.pairs.get(&key)?;
         self.rows.get(at as usize)
     }
@@ -273,7 +273,7 @@ impl State {
         let fresh = u32::try_from(self.rows.len()).unwrap_or(u32::MAX);
         let at = *self.pairs.entry(key).or_insert(fresh);
         if at == fresh {
-            self.rows.push(Row { key, count: 0, words: Vec::new() });
+            self.rows.push(PairRow { key, count: 0, words: Vec::new() });
         }
         if let Some(row) = self.rows.get_mut(at as usize) {
             row.count = row.count.wrapping_add(count);

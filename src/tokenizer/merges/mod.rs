@@ -13,7 +13,7 @@ mod replay;
 mod table;
 
 pub use counted_words::CountedWords;
-pub use grow::{GrowOptions, Join, grow};
+pub use grow::{GrowOptions, PairOutcome, grow};
 pub use replay::replay;
 pub use table::{MergeScratch, MergeTable};
 

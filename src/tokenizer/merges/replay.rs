@@ -9,13 +9,13 @@ const PIECE: usize = 4096;
 
 /// The pairs that each merge joined.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Replay {
+pub struct MergeReplay {
     groups: usize,
     /// By merge, then by group.
     joined: Vec<u64>,
 }
 
-impl Replay {
+impl MergeReplay {
     /// Pairs joined when the merge at `merge` came into the list, per group; none beyond the last.
     #[must_use]
     pub fn joined(&self, merge: usize) -> Option<&[u64]> {
@@ -32,7 +32,7 @@ impl Replay {
 ///
 /// Memory: 8 bytes a merge, group and thread. The result does not depend on the number of threads.
 #[must_use]
-pub fn replay(words: &CountedWords, table: &MergeTable) -> Replay {
+pub fn replay(words: &CountedWords, table: &MergeTable) -> MergeReplay {
     let groups = words.groups();
     let size = table.len() * groups;
     let piece = words.len().div_ceil(4 * rayon::current_num_threads().max(1)).max(PIECE);
@@ -63,5 +63,5 @@ pub fn replay(words: &CountedWords, table: &MergeTable) -> Replay {
             }
             all
         });
-    Replay { groups, joined: joined.unwrap_or_else(|| vec![0; size]) }
+    MergeReplay { groups, joined: joined.unwrap_or_else(|| vec![0; size]) }
 }

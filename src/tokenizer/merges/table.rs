@@ -99,8 +99,8 @@ impl MergeTable {
             let Some(node) = scratch.node(at).filter(|node| node.rank == rank) else { continue };
             let Some(right) = scratch.node(node.next) else { continue };
             each(rank);
-            scratch.set(at, Node { symbol: node.id, next: right.next, ..node });
-            scratch.set(node.next, Node::GONE);
+            scratch.set(at, MergeNode { symbol: node.id, next: right.next, ..node });
+            scratch.set(node.next, MergeNode::GONE);
             if let Some(next) = scratch.nodes.get_mut(right.next as usize) {
                 next.previous = at;
             }
@@ -108,7 +108,7 @@ impl MergeTable {
             scratch.look(self, node.previous);
         }
         symbols.clear();
-        let live = scratch.nodes.iter().filter(|node| node.next != Node::GONE.next);
+        let live = scratch.nodes.iter().filter(|node| node.next != MergeNode::GONE.next);
         symbols.extend(live.map(|node| node.symbol));
     }
 }
@@ -116,13 +116,13 @@ impl MergeTable {
 /// Buffers of [`MergeTable::apply`], to be used again.
 #[derive(Default)]
 pub struct MergeScratch {
-    nodes: Vec<Node>,
+    nodes: Vec<MergeNode>,
     queue: BinaryHeap<Reverse<(u32, u32)>>,
 }
 
 /// A symbol in a linked list. `rank` and `id` are of the merge with the next one.
 #[derive(Clone, Copy)]
-struct Node {
+struct MergeNode {
     symbol: u32,
     previous: u32,
     next: u32,
@@ -130,7 +130,7 @@ struct Node {
     id: u32,
 }
 
-impl Node {
+impl MergeNode {
     /// No neighbour, no rank.
     const NONE: u32 = u32::MAX - 1;
     /// Swallowed by its left neighbour.
@@ -142,28 +142,28 @@ impl MergeScratch {
         self.nodes.clear();
         self.queue.clear();
         // A sequence of more than 2^32 - 3 symbols is cut there; the callers' texts are far shorter.
-        for (at, symbol) in (0..Node::NONE).zip(symbols) {
-            self.nodes.push(Node {
+        for (at, symbol) in (0..MergeNode::NONE).zip(symbols) {
+            self.nodes.push(MergeNode {
                 symbol: *symbol,
-                previous: at.checked_sub(1).unwrap_or(Node::NONE),
+                previous: at.checked_sub(1).unwrap_or(MergeNode::NONE),
                 next: at + 1,
-                rank: Node::NONE,
+                rank: MergeNode::NONE,
                 id: 0,
             });
         }
         if let Some(last) = self.nodes.last_mut() {
-            last.next = Node::NONE;
+            last.next = MergeNode::NONE;
         }
-        for (at, _) in (0..Node::NONE).zip(symbols) {
+        for (at, _) in (0..MergeNode::NONE).zip(symbols) {
             self.look(table, at);
         }
     }
 
-    fn node(&self, at: u32) -> Option<Node> {
+    fn node(&self, at: u32) -> Option<MergeNode> {
         self.nodes.get(at as usize).copied()
     }
 
-    fn set(&mut self, at: u32, node: Node) {
+    fn set(&mut self, at: u32, node: MergeNode) {
         if let Some(slot) = self.nodes.get_mut(at as usize) {
             *slot = node;
         }
@@ -174,9 +174,9 @@ impl MergeScratch {
         let Some(node) = self.node(at) else { return };
         let rule =
             self.node(node.next).and_then(|right| table.rules.get(&key(node.symbol, right.symbol)));
-        let (rank, id) = rule.map_or((Node::NONE, 0), |rule| (rule.rank, rule.id));
-        self.set(at, Node { rank, id, ..node });
-        if rank != Node::NONE {
+        let (rank, id) = rule.map_or((MergeNode::NONE, 0), |rule| (rule.rank, rule.id));
+        self.set(at, MergeNode { rank, id, ..node });
+        if rank != MergeNode::NONE {
             self.queue.push(Reverse((rank, at)));
         }
     }

@@ -1,7 +1,7 @@
 //! The laws of merging: equal to the stock encoder and to the stock trainer.
 
-use super::grow::Merge;
-use super::replay::Replay;
+use super::grow::GrownMerge;
+use super::replay::MergeReplay;
 use super::*;
 use proptest::prelude::*;
 use std::collections::{BTreeMap, HashMap};
@@ -62,13 +62,13 @@ fn grown(table: &Table, from: &Stock, size: usize, min: u64, max: usize) -> (Sto
         let token = format!("{left}{right}");
         let is_of_two_letters = left.chars().count() + right.chars().count() == 2;
         if !is_of_two_letters && token.chars().count() >= max {
-            return Join::Never;
+            return PairOutcome::Never;
         }
         match tokens.iter().position(|known| *known == token) {
-            Some(id) => Join::Existing(id as u32),
+            Some(id) => PairOutcome::Existing(id as u32),
             None => {
                 tokens.push(token);
-                Join::New
+                PairOutcome::New
             }
         }
     });
@@ -118,8 +118,8 @@ fn grow_slowly(
     words: &CountedWords,
     merges: &mut Vec<(u32, u32, u32)>,
     options: GrowOptions,
-    join: impl Fn(u32, u32, u32) -> Join,
-) -> Vec<Merge> {
+    join: impl Fn(u32, u32, u32) -> PairOutcome,
+) -> Vec<GrownMerge> {
     let (mut added, mut next_id, mut never) = (Vec::new(), options.next_id, Vec::new());
     while next_id - options.next_id < options.new_ids {
         let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
@@ -136,22 +136,22 @@ fn grow_slowly(
             break;
         }
         let (id, is_new) = match join(left, right, next_id) {
-            Join::Never => {
+            PairOutcome::Never => {
                 never.push((left, right));
                 continue;
             }
-            Join::Existing(id) => (id, false),
-            Join::New => (next_id, true),
+            PairOutcome::Existing(id) => (id, false),
+            PairOutcome::New => (next_id, true),
         };
         next_id += u32::from(is_new);
         merges.push((left, right, id));
-        added.push(Merge { left, right, id, count, is_new });
+        added.push(GrownMerge { left, right, id, count, is_new });
     }
     added
 }
 
 /// Tokens of a group that the first merges leave.
-fn left(words: &CountedWords, replayed: &Replay, group: usize, merges: usize) -> u64 {
+fn left(words: &CountedWords, replayed: &MergeReplay, group: usize, merges: usize) -> u64 {
     let joined: u64 = (0..merges).map(|merge| replayed.joined(merge).unwrap()[group]).sum();
     words.mass()[group] - joined
 }
@@ -238,9 +238,9 @@ proptest! {
         }
         // Some pairs make what exists, some nothing.
         let join = |left: u32, right: u32| match (left * 7 + right * 3) % 5 {
-            0 => Join::Existing((left + right) % 8),
-            1 => Join::Never,
-            _ => Join::New,
+            0 => PairOutcome::Existing((left + right) % 8),
+            1 => PairOutcome::Never,
+            _ => PairOutcome::New,
         };
         let options = GrowOptions { new_ids, next_id: 8, min_frequency };
         let mut slow = merges.clone();
@@ -271,7 +271,7 @@ fn counts_beyond_32_bits_keep_their_order() {
     words.push(&[0, 1], &[9_000_000_000]);
     words.push(&[1, 2], &[4_000_000_000_000]);
     let options = GrowOptions { new_ids: 2, next_id: 3, min_frequency: 2 };
-    let added = grow(&words, &mut MergeTable::default(), options, |_, _| Join::New);
+    let added = grow(&words, &mut MergeTable::default(), options, |_, _| PairOutcome::New);
     assert_eq!(
         added.iter().map(|merge| (merge.left, merge.count)).collect::<Vec<_>>(),
         [(1, 4_000_000_000_000), (0, 9_000_000_000)]

@@ -1,11 +1,11 @@
 //! Texts on which encoders are known to differ, or to take too long.
 
-use crate::tokenizer::doubt::{NEW_CHARACTERS, is_doubtful};
+use crate::tokenizer::doubt::{NEW_CHARACTERS, has_new_characters};
 
 /// Strings on which encoders are known to differ: empty and blank ones, every kind of space,
 /// contractions, digit runs, marks, joiners, scripts without spaces, spelled special tokens, long
 /// runs of one character, and all that share a byte with something else.
-pub(in crate::tokenizer) fn hostile() -> Vec<String> {
+pub(in crate::tokenizer) fn hostile_texts() -> Vec<String> {
     let mut all: Vec<String> = [
         "",
         " ",
@@ -76,7 +76,7 @@ pub(in crate::tokenizer) fn hostile() -> Vec<String> {
 
 /// What takes a fast machine noticeable time: long runs and words, every character once, and bytes that
 /// came to text the wrong way. Some 2.5 MB, half a second of the oracle.
-pub(super) fn endurance() -> Vec<String> {
+pub(super) fn long_texts() -> Vec<String> {
     const LONG: usize = 200_000;
     let mut all = Vec::new();
     for run in ["a", " ", "\n", "=", "é", "語"] {
@@ -98,12 +98,12 @@ pub(super) fn endurance() -> Vec<String> {
     for characters in [known, new] {
         all.extend(characters.chunks(256).map(|chunk| chunk.iter().collect::<String>()));
     }
-    all.extend(mistaken());
+    all.extend(mojibake_texts());
     all
 }
 
 fn is_known(character: &char) -> bool {
-    !is_doubtful(character.encode_utf8(&mut [0; 4]))
+    !has_new_characters(character.encode_utf8(&mut [0; 4]))
 }
 
 /// A word without an end, of letters in no order, the same each time.
@@ -121,7 +121,7 @@ fn word(length: usize, letters: &str) -> String {
 
 /// Text that was bytes of something else: UTF-8 read as Latin-1 once and twice, bytes that are no
 /// UTF-8 replaced, characters cut in the middle, control codes.
-fn mistaken() -> Vec<String> {
+fn mojibake_texts() -> Vec<String> {
     let original = "naïve café — “Größe” 你好 👍🏽 Ελλάδα";
     let latin = |text: &str| text.bytes().map(char::from).collect::<String>();
     let mut all = vec![latin(original), latin(&latin(original))];

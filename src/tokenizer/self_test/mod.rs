@@ -8,39 +8,39 @@ mod hostile;
 #[cfg(test)]
 mod tests;
 
-use super::fast::{DOUBTFUL, Fast, FastScratch};
-use super::oracle::Oracle;
+use super::fast::{DOUBTFUL, PipelineEngine, PipelineScratch};
+use super::oracle::LibraryReference;
 use super::vocabulary::Vocabulary;
 use rayon::prelude::*;
 
-pub(super) use hostile::hostile;
+pub(super) use hostile::hostile_texts;
 
 /// Bytes of the caller's sample that are compared: half a second of the oracle.
 const SAMPLE_BYTES: usize = 2 << 20;
 
 /// Compares both encoders; on a difference says on what: the first of the texts, in their order.
-pub(super) fn compare(
-    fast: &Fast,
-    oracle: &Oracle,
+pub(super) fn prove(
+    fast: &PipelineEngine,
+    oracle: &LibraryReference,
     vocabulary: &Vocabulary,
     sample: &[&str],
 ) -> Result<(), String> {
     let mut left = SAMPLE_BYTES;
     let sample = sample.iter().map_while(|text| {
-        let text = cut(text, left);
+        let text = text_prefix(text, left);
         left -= text.len();
         (!text.is_empty()).then(|| text.to_owned())
     });
-    let texts: Vec<String> = hostile()
+    let texts: Vec<String> = hostile_texts()
         .into_iter()
-        .chain(spelled(vocabulary))
+        .chain(added_token_texts(vocabulary))
         .chain(sample)
-        .chain(hostile::endurance())
+        .chain(hostile::long_texts())
         .collect();
     let difference = texts
         .par_iter()
         .map_init(
-            || (FastScratch::default(), Vec::new(), Vec::new()),
+            || (PipelineScratch::default(), Vec::new(), Vec::new()),
             |(scratch, ours, theirs), text| {
                 ours.clear();
                 theirs.clear();
@@ -64,13 +64,13 @@ pub(super) fn compare(
 }
 
 /// The added tokens of this tokenizer as text has them: alone, glued to words, cut, one behind the other.
-fn spelled(vocabulary: &Vocabulary) -> Vec<String> {
+fn added_token_texts(vocabulary: &Vocabulary) -> Vec<String> {
     /// Vocabularies reserve hundreds, all alike.
     const MOST: usize = 64;
     let tokens: Vec<&str> = vocabulary.added().map(|(_, token, _)| token).take(MOST).collect();
     let mut texts = Vec::new();
     for token in &tokens {
-        let cut = cut(token, token.len().saturating_sub(1));
+        let cut = text_prefix(token, token.len().saturating_sub(1));
         texts.push((*token).to_owned());
         texts.push(format!("a{token}b {token} \n{token}\n{token}é{token}語 {cut} {cut}{token}"));
     }
@@ -79,28 +79,28 @@ fn spelled(vocabulary: &Vocabulary) -> Vec<String> {
 }
 
 /// As [`compare`] where special tokens in the text are special: around, between and inside them.
-pub(super) fn compare_specials(
-    fast: &Fast,
-    oracle: &Oracle,
+pub(super) fn prove_with_specials(
+    fast: &PipelineEngine,
+    oracle: &LibraryReference,
     vocabulary: &Vocabulary,
 ) -> Result<(), String> {
     /// Vocabularies reserve hundreds, all alike.
     const MOST: usize = 64;
     let specials: Vec<&str> =
         vocabulary.specials().take(MOST).map(|(_, special)| special).collect();
-    let mut texts = hostile();
+    let mut texts = hostile_texts();
     for (at, special) in specials.iter().enumerate() {
         let next = specials.get((at + 1) % specials.len()).copied().unwrap_or_default();
-        let cut = cut(special, special.len().saturating_sub(1));
+        let cut = text_prefix(special, special.len().saturating_sub(1));
         texts.push(format!(
             "a{special}b {special} \n{special}\n{special}{next}é{special}語{special}"
         ));
         texts.push(format!("{cut} {cut}{special}{cut}{next}  {special}  user\nHi!\t{special}'s"));
     }
     if let Some(special) = specials.first() {
-        texts.push(hostile().join(special));
+        texts.push(hostile_texts().join(special));
     }
-    let mut scratch = FastScratch::default();
+    let mut scratch = PipelineScratch::default();
     for text in texts {
         let mut ours = Vec::new();
         let fast_result = fast.encode_special(&text, &mut scratch, &mut ours);
@@ -114,11 +114,11 @@ pub(super) fn compare_specials(
     Ok(())
 }
 
-pub(super) fn cut(text: &str, limit: usize) -> &str {
+pub(super) fn text_prefix(text: &str, limit: usize) -> &str {
     text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
 }
 
 pub(super) fn excerpt(text: &str) -> String {
-    let head = cut(text, 40);
+    let head = text_prefix(text, 40);
     format!("`{}`{}", head.escape_debug(), if head.len() < text.len() { ".." } else { "" })
 }

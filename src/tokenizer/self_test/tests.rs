@@ -1,20 +1,20 @@
 //! The comparison and the table, on tokenizers of each kind.
 
-use super::hostile;
-use super::hostile::endurance;
-use crate::tokenizer::check::{Verdict, check};
-use crate::tokenizer::load::{Given, convert};
-use crate::tokenizer::{Backend, Tokenizer, TokenizerCheck};
+use super::hostile::long_texts;
+use super::hostile_texts;
+use crate::tokenizer::check::{CheckVerdict, check};
+use crate::tokenizer::load::{TokenizerInput, convert};
+use crate::tokenizer::{EncoderBackend, Tokenizer, TokenizerCheck};
 use serde_json::{Value, json};
 
 const BPE: &[u8] = include_bytes!("../load/vectors/bpe.model");
 const UNIGRAM: &[u8] = include_bytes!("../load/vectors/unigram.model");
 
 fn converted(model: &[u8]) -> Vec<u8> {
-    convert(Given::SentencePiece(model)).expect("converts").json
+    convert(TokenizerInput::SentencePiece(model)).expect("converts").json
 }
 
-fn case<'a>(found: &'a TokenizerCheck, name: &str) -> (Verdict, &'a str) {
+fn case<'a>(found: &'a TokenizerCheck, name: &str) -> (CheckVerdict, &'a str) {
     let case = found.cases.iter().find(|case| case.name == name).expect("is a case");
     (case.verdict, &case.what)
 }
@@ -43,23 +43,23 @@ fn every_kind_of_model_is_proven_and_its_table_has_no_fault() {
         let found = check(&json, &sample).expect("checks");
         assert_eq!((found.backend, &found.reason), ("fast", &None));
         assert!(found.is_good(), "{:?}", found.cases);
-        assert_eq!(case(&found, "encoders agree").0, Verdict::Ok);
-        assert_ne!(case(&found, "special tokens in text are text").0, Verdict::Fault);
+        assert_eq!(case(&found, "encoders agree").0, CheckVerdict::Ok);
+        assert_ne!(case(&found, "special tokens in text are text").0, CheckVerdict::Fault);
     }
     let found = check(&converted(BPE), &[]).expect("checks");
     assert_eq!(found, check(&converted(BPE), &[]).expect("checks"), "it is the same each time");
     // It falls back to bytes, so only the sign that stands for a space is lost.
     let (verdict, what) = case(&found, "characters come back");
-    assert_eq!(verdict, Verdict::Notice);
+    assert_eq!(verdict, CheckVerdict::Notice);
     assert!(what.starts_with("1 of ") && what.contains("U+2580-258F"), "{what}");
     let (_, what) = case(&found, "digits");
     assert!(what.ends_with("tokens of 1 to 12 digits: 2 3 4 5 6 7 8 9 10 11 12 13"), "{what}");
     assert_eq!(found.vocab_size, 500);
-    assert_eq!(case(&found, "ids fit 16 bits").0, Verdict::Ok);
-    assert_eq!(case(&found, "ids without gaps"), (Verdict::Ok, "0 to 499"));
-    assert_eq!(case(&found, "reserved ids").0, Verdict::Notice);
+    assert_eq!(case(&found, "ids fit 16 bits").0, CheckVerdict::Ok);
+    assert_eq!(case(&found, "ids without gaps"), (CheckVerdict::Ok, "0 to 499"));
+    assert_eq!(case(&found, "reserved ids").0, CheckVerdict::Notice);
     let found = check(wordpiece().to_string().as_bytes(), &[]).expect("checks");
-    assert_eq!(case(&found, "runs of spaces, tabs").0, Verdict::Notice);
+    assert_eq!(case(&found, "runs of spaces, tabs").0, CheckVerdict::Notice);
 }
 
 #[test]
@@ -73,15 +73,18 @@ fn faults_of_a_file_are_found() {
     file["added_tokens"].as_array_mut().expect("is a list").push(added);
     let found = check(file.to_string().as_bytes(), &[]).expect("checks");
     let (verdict, what) = case(&found, "ids of added tokens");
-    assert_eq!(verdict, Verdict::Fault);
+    assert_eq!(verdict, CheckVerdict::Fault);
     assert_eq!(what, "the file gives `<extra>` the id 40, the reference encoder 15");
     assert!(!found.is_good());
-    assert_eq!(case(&found, "added tokens in words").0, Verdict::Notice);
+    assert_eq!(case(&found, "added tokens in words").0, CheckVerdict::Notice);
 
     let mut file = wordpiece();
     file["model"]["vocab"]["b"] = json!(2);
     let found = check(file.to_string().as_bytes(), &[]).expect("checks");
-    assert_eq!(case(&found, "ids without gaps"), (Verdict::Fault, "`a` and `b` have the id 2"));
+    assert_eq!(
+        case(&found, "ids without gaps"),
+        (CheckVerdict::Fault, "`a` and `b` have the id 2")
+    );
 
     // Cut only at white space, a word can be the special token.
     let mut file = wordpiece();
@@ -89,7 +92,7 @@ fn faults_of_a_file_are_found() {
     file["pre_tokenizer"] = json!({ "type": "WhitespaceSplit" });
     let found = check(file.to_string().as_bytes(), &[]).expect("checks");
     let (verdict, what) = case(&found, "special tokens in text are text");
-    assert_eq!((verdict, what), (Verdict::Fault, "text that spells [CLS] becomes the token"));
+    assert_eq!((verdict, what), (CheckVerdict::Fault, "text that spells [CLS] becomes the token"));
 }
 
 /// As T5's file: special tokens stand in the vocabulary of scores.
@@ -106,7 +109,7 @@ fn text_does_not_spell_the_special_tokens_of_a_unigram() {
     let json = unigram_that_scores_specials();
     let stock = tokenizers::Tokenizer::from_bytes(&json).expect("loads");
     let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
-    assert_eq!(*tokenizer.backend(), Backend::Fast);
+    assert_eq!(*tokenizer.backend(), EncoderBackend::Fast);
     assert_eq!(tokenizer.token_to_id("</s>"), Some(2));
     let mut encoder = tokenizer.encoder();
     let mut encode = |text: &str| {
@@ -123,7 +126,7 @@ fn text_does_not_spell_the_special_tokens_of_a_unigram() {
     let (special, _) = tokenizer.encode_with_offsets("a</s>", true).expect("encodes");
     assert_eq!(special.last(), Some(&2), "where it is asked for it is the token");
     // And no other text changes.
-    for text in hostile().iter().filter(|text| !text.contains('<')) {
+    for text in hostile_texts().iter().filter(|text| !text.contains('<')) {
         let theirs = stock.encode_fast(text.as_str(), false).expect("encodes");
         assert_eq!(encode(text), theirs.get_ids(), "{text:?}");
     }
@@ -133,14 +136,14 @@ fn text_does_not_spell_the_special_tokens_of_a_unigram() {
 fn a_proven_tokenizer_loads_without_its_proof_and_is_the_same() {
     for json in [converted(BPE), unigram_that_scores_specials(), wordpiece().to_string().into()] {
         let first = Tokenizer::load(&json, &[]).expect("loads");
-        assert_eq!(*first.backend(), Backend::Fast);
+        assert_eq!(*first.backend(), EncoderBackend::Fast);
         for fast in [true, false] {
             let again = Tokenizer::load_proven(&json, fast).expect("loads");
-            assert_eq!(*again.backend() == Backend::Fast, fast);
+            assert_eq!(*again.backend() == EncoderBackend::Fast, fast);
             assert_eq!(again.vocab_size(), first.vocab_size());
             assert_eq!(again.specials(), first.specials());
             assert_eq!(again.token_to_id("a"), first.token_to_id("a"));
-            for text in hostile() {
+            for text in hostile_texts() {
                 let ids = |tokenizer: &Tokenizer| {
                     let mut ids = Vec::new();
                     tokenizer.encoder().encode(&text, &mut ids).expect("encodes");
@@ -168,8 +171,8 @@ fn spelled_special_tokens_are_counted() {
 
 #[test]
 fn the_long_texts_have_every_character_once_and_are_the_same_each_time() {
-    let texts = endurance();
-    assert_eq!(texts, endurance());
+    let texts = long_texts();
+    assert_eq!(texts, long_texts());
     let bytes: usize = texts.iter().map(String::len).sum();
     assert!((2_000_000..4_000_000).contains(&bytes), "{bytes}");
     let all: std::collections::HashSet<char> = texts.iter().flat_map(|text| text.chars()).collect();

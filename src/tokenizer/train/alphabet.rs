@@ -1,6 +1,6 @@
 //! The characters that get tokens of their own, and the words as the trainer is to see them.
 
-use super::options::Form;
+use super::options::ModelLayout;
 use super::pipeline::SPACE;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -65,7 +65,7 @@ pub(super) fn cut(
     words: &BTreeMap<&str, u64>,
     kept: Option<&BTreeSet<char>>,
     reserved: &[String],
-    form: Form,
+    form: ModelLayout,
 ) -> BTreeMap<String, u64> {
     let openings: BTreeSet<char> =
         reserved.iter().filter_map(|token| token.chars().next()).collect();
@@ -84,7 +84,7 @@ pub(super) fn cut(
             parts.push(rest);
         }
         let is_whole = matches!(parts.as_slice(), [only] if only.len() == word.len());
-        if matches!(form, Form::WordPiece | Form::WordEnds) && !is_whole {
+        if matches!(form, ModelLayout::WordPiece | ModelLayout::WordEnds) && !is_whole {
             continue;
         }
         for part in parts {
@@ -159,15 +159,15 @@ mod tests {
         let kept: BTreeSet<char> = "ab<unk>x0A▁".chars().collect();
         let reserved = ["<unk>".to_owned(), "<0x0A>".to_owned()];
         let words = BTreeMap::from([("▁aéb", 2), ("a<unk><unk>b", 3), ("▁a", 1), ("b<0x0A>", 1)]);
-        let cut_words = cut(&words, Some(&kept), &reserved, Form::Characters);
+        let cut_words = cut(&words, Some(&kept), &reserved, ModelLayout::Characters);
         let expected = [("▁a", 3), ("b", 2), ("a<", 3), ("unk><", 3), ("unk>b", 3), ("b<", 1)];
         for (part, count) in expected {
             assert_eq!(cut_words.get(part), Some(&count), "{part}");
         }
         assert_eq!((cut_words["0x0A>"], cut_words.len()), (1, 7));
-        let pieces = cut(&words, Some(&kept), &reserved, Form::WordPiece);
+        let pieces = cut(&words, Some(&kept), &reserved, ModelLayout::WordPiece);
         assert_eq!(pieces, BTreeMap::from([("▁a".to_owned(), 1)]));
-        let whole = cut(&words, None, &[], Form::Unigram);
+        let whole = cut(&words, None, &[], ModelLayout::Unigram);
         assert_eq!(whole.len(), words.len());
     }
 }

@@ -6,7 +6,7 @@ use super::options::TrainOptions;
 use std::collections::BTreeMap;
 
 /// Pre-tokens of all groups together.
-pub(super) struct Weighed<'t> {
+pub(super) struct WeightedWords<'t> {
     pub(super) words: BTreeMap<&'t str, u64>,
     /// What one occurrence in a group of weight 1 counts: 1 unless weights ask for finer steps.
     pub(super) unit: u64,
@@ -24,7 +24,7 @@ pub(super) fn weigh<'t>(
     table: &'t PretokenTable,
     groups: &[String],
     options: &TrainOptions,
-) -> Result<Weighed<'t>, TokenizerError> {
+) -> Result<WeightedWords<'t>, TokenizerError> {
     let weights = weights(table, groups, options)?;
     let mut words: BTreeMap<&str, u64> = BTreeMap::new();
     if weights.iter().all(|weight| *weight == 1.0) {
@@ -32,7 +32,7 @@ pub(super) fn weigh<'t>(
             let total = words.entry(word).or_default();
             *total = total.saturating_add(*count);
         }
-        return Ok(Weighed { words, unit: 1, weights });
+        return Ok(WeightedWords { words, unit: 1, weights });
     }
     // Small weights are lifted to whole numbers, so that rare words keep their proportion.
     let least = weights.iter().copied().filter(|weight| *weight > 0.0).fold(1.0, f64::min);
@@ -53,7 +53,7 @@ pub(super) fn weigh<'t>(
         let rounded = (sum + (1 << (PLACES - 1))) >> PLACES;
         words.insert(word, u64::try_from(rounded).unwrap_or(u64::MAX).max(1));
     }
-    Ok(Weighed { words, unit, weights })
+    Ok(WeightedWords { words, unit, weights })
 }
 
 /// w = (p^alpha / sum of p^alpha) / p for the share p of the bytes, times the factor given by name.
@@ -101,14 +101,14 @@ fn to_whole(value: f64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::count::Mass;
+    use super::super::count::TextTotals;
     use super::*;
 
     fn table() -> PretokenTable {
         let group = |words: &[(&str, u64)]| {
             words.iter().map(|(word, count)| ((*word).into(), *count)).collect()
         };
-        let mass = |bytes| Mass { bytes, texts: 1, ..Mass::default() };
+        let mass = |bytes| TextTotals { bytes, texts: 1, ..TextTotals::default() };
         PretokenTable {
             groups: vec![group(&[("the", 900), ("rare", 1)]), group(&[("na", 90), ("the", 10)])],
             masses: vec![mass(9000), mass(1000)],

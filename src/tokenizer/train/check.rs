@@ -1,9 +1,9 @@
 //! Whether what is asked of a training can be had.
 
 use super::super::error::TokenizerError;
-use super::super::split::Splitter;
-use super::options::{Form, ModelKind, TrainOptions};
-use super::pipeline::pipeline;
+use super::super::split::PretokenSplitter;
+use super::options::{ModelKind, ModelLayout, TrainOptions};
+use super::pipeline::pretokenizer_file;
 use std::collections::HashSet;
 
 impl TrainOptions {
@@ -15,20 +15,20 @@ impl TrainOptions {
     pub fn check(&self) -> Result<(), TokenizerError> {
         let fail = |what: &str| Err(TokenizerError::TrainOptions(what.to_owned()));
         match &self.pattern {
-            Some(pattern) if self.form() == Form::ByteLevel => pattern.check()?,
+            Some(pattern) if self.form() == ModelLayout::ByteLevel => pattern.check()?,
             Some(_) => {
                 return fail("a split pattern needs byte-level BPE; this model splits at spaces");
             }
             None => {}
         }
-        if self.byte_fallback && self.form() == Form::WordPiece {
+        if self.byte_fallback && self.form() == ModelLayout::WordPiece {
             return fail("WordPiece has no byte fallback; choose bpe or unigram");
         }
         if self.end_of_word && (self.model != ModelKind::Bpe || self.byte_fallback) {
             return fail("a mark at the end of words needs BPE without byte fallback");
         }
         match self.character_coverage {
-            Some(_) if self.form() == Form::ByteLevel => {
+            Some(_) if self.form() == ModelLayout::ByteLevel => {
                 return fail("byte-level BPE covers every character; leave the coverage out");
             }
             Some(coverage) if !(coverage > 0.0 && coverage <= 1.0) => {
@@ -51,7 +51,7 @@ impl TrainOptions {
     /// A special token must not be something the text itself can be encoded to. Where the model works
     /// within pre-tokens it has to fall into several; the others are trained on words cut inside it.
     fn check_specials(&self) -> Result<(), TokenizerError> {
-        let mut splitter = Splitter::of(&pipeline(self)?)?;
+        let mut splitter = PretokenSplitter::of(&pretokenizer_file(self)?)?;
         let (mut seen, specials, bytes) = (HashSet::new(), self.all_specials(), self.byte_tokens());
         for token in &specials {
             let fail = |what| TokenizerError::Special { token: token.clone(), what };
@@ -61,8 +61,8 @@ impl TrainOptions {
                 return Err(fail("is empty"));
             }
             let is_word = match self.form() {
-                Form::ByteLevel | Form::WordPiece => pieces < 2,
-                Form::Characters | Form::WordEnds | Form::Unigram => {
+                ModelLayout::ByteLevel | ModelLayout::WordPiece => pieces < 2,
+                ModelLayout::Characters | ModelLayout::WordEnds | ModelLayout::Unigram => {
                     token.chars().count() < 2 || token.starts_with(char::is_alphanumeric)
                 }
             };
@@ -76,7 +76,7 @@ impl TrainOptions {
                 return Err(fail("is given twice"));
             }
         }
-        let symbols = if self.form() == Form::ByteLevel { 256 } else { bytes.len() };
+        let symbols = if self.form() == ModelLayout::ByteLevel { 256 } else { bytes.len() };
         self.check_room(specials.len() + symbols)
     }
 

@@ -1,7 +1,7 @@
 //! Counts of pre-tokens by group, bounded in memory, in any order of texts and over any threads.
 
 use super::super::error::TokenizerError;
-use super::super::split::Splitter;
+use super::super::split::PretokenSplitter;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
@@ -14,7 +14,7 @@ const ENTRY_BYTES: usize = 64;
 /// Levels of sampling, from every text to one in 2^63.
 const LEVELS: usize = 64;
 
-type Counts = HashMap<Box<str>, u64, BuildHasherDefault<WordHasher>>;
+type PretokenCounts = HashMap<Box<str>, u64, BuildHasherDefault<PretokenHasher>>;
 
 /// Counts the pre-tokens of texts by group (a language, a source).
 ///
@@ -23,26 +23,26 @@ type Counts = HashMap<Box<str>, u64, BuildHasherDefault<WordHasher>>;
 /// together pass the limit the lowest level is dropped. Which levels remain depends on the texts
 /// and their groups alone, not on their order nor on how they were spread over threads.
 pub struct PretokenCounter {
-    splitter: Splitter,
+    splitter: PretokenSplitter,
     groups: usize,
     limit: usize,
     lowest: usize,
     /// By level and group; no longer than what was met.
-    levels: Vec<Vec<Group>>,
+    levels: Vec<Vec<GroupCounts>>,
     entries: usize,
 }
 
 #[derive(Clone, Default)]
-struct Group {
-    counts: Counts,
-    mass: Mass,
+struct GroupCounts {
+    counts: PretokenCounts,
+    mass: TextTotals,
     entries: usize,
 }
 
 /// How much was counted of one group.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-pub struct Mass {
+pub struct TextTotals {
     /// How many texts were counted.
     pub texts: u64,
     /// Their bytes.
@@ -59,7 +59,7 @@ pub struct PretokenTable {
     /// Pre-token to count, one map a group. Keys are as the splitter gives them.
     pub groups: Vec<BTreeMap<Box<str>, u64>>,
     /// How much was counted, one a group.
-    pub masses: Vec<Mass>,
+    pub masses: Vec<TextTotals>,
     /// One in how many texts the counts are of: 1 while memory sufficed, then powers of two.
     pub sampled_one_in: u64,
 }
@@ -83,10 +83,10 @@ impl PretokenCounter {
     /// # Errors
     /// [`TokenizerError::Load`] when the reference implementation cannot read the file.
     pub fn new(json: &[u8], groups: usize, limit: usize) -> Result<Self, TokenizerError> {
-        Ok(Self::with(Splitter::of(json)?, groups, limit))
+        Ok(Self::with(PretokenSplitter::of(json)?, groups, limit))
     }
 
-    fn with(splitter: Splitter, groups: usize, limit: usize) -> Self {
+    fn with(splitter: PretokenSplitter, groups: usize, limit: usize) -> Self {
         Self { splitter, groups, limit, lowest: 0, levels: vec![Vec::new(); LEVELS], entries: 0 }
     }
 
@@ -108,9 +108,11 @@ impl PretokenCounter {
         }
         let Some(groups) = self.levels.get_mut(level) else { return Ok(()) };
         if groups.len() <= group {
-            groups.resize_with(group + 1, Group::default);
+            groups.resize_with(group + 1, GroupCounts::default);
         }
-        let Some(Group { counts, mass, entries }) = groups.get_mut(group) else { return Ok(()) };
+        let Some(GroupCounts { counts, mass, entries }) = groups.get_mut(group) else {
+            return Ok(());
+        };
         let mut added = 0;
         mass.texts += 1;
         mass.bytes += text.len() as u64;
@@ -144,7 +146,7 @@ impl PretokenCounter {
                 continue;
             }
             if ours.len() < theirs.len() {
-                ours.resize_with(theirs.len(), Group::default);
+                ours.resize_with(theirs.len(), GroupCounts::default);
             }
             for (ours, theirs) in ours.iter_mut().zip(theirs) {
                 ours.add(theirs);
@@ -162,12 +164,12 @@ impl PretokenCounter {
             1u64.checked_shl(u32::try_from(self.lowest).unwrap_or(u32::MAX)).unwrap_or(u64::MAX);
         let mut table = PretokenTable {
             groups: vec![BTreeMap::new(); self.groups],
-            masses: vec![Mass::default(); self.groups],
+            masses: vec![TextTotals::default(); self.groups],
             sampled_one_in,
         };
         for groups in self.levels {
             let sums = table.groups.iter_mut().zip(&mut table.masses);
-            for (Group { counts, mass, .. }, (sum, total)) in groups.into_iter().zip(sums) {
+            for (GroupCounts { counts, mass, .. }, (sum, total)) in groups.into_iter().zip(sums) {
                 total.add(mass);
                 for (pretoken, count) in counts {
                     *sum.entry(pretoken).or_default() += count;
@@ -187,7 +189,7 @@ impl PretokenCounter {
     }
 }
 
-impl Group {
+impl GroupCounts {
     fn add(&mut self, other: Self) {
         self.mass.add(other.mass);
         if self.counts.is_empty() {
@@ -205,7 +207,7 @@ impl Group {
     }
 }
 
-impl Mass {
+impl TextTotals {
     fn add(&mut self, other: Self) {
         self.texts += other.texts;
         self.bytes += other.bytes;
@@ -225,9 +227,9 @@ fn level(text: &str) -> usize {
 
 /// Words are short, and hashed whole.
 #[derive(Clone, Copy, Debug, Default)]
-struct WordHasher(u64);
+struct PretokenHasher(u64);
 
-impl Hasher for WordHasher {
+impl Hasher for PretokenHasher {
     fn finish(&self) -> u64 {
         self.0
     }

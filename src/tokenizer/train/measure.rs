@@ -2,7 +2,7 @@
 
 use super::super::error::TokenizerError;
 use super::super::oracle::guard;
-use super::super::split::Splitter;
+use super::super::split::PretokenSplitter;
 use super::count::PretokenTable;
 use rayon::prelude::*;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const PIECE: usize = 4096;
 pub fn tokens_by_group(json: &[u8], table: &PretokenTable) -> Result<Vec<u64>, TokenizerError> {
     let tokenizer = guard("loading", || tokenizers::Tokenizer::from_bytes(json))?
         .map_err(TokenizerError::Load)?;
-    let splitter = Splitter::of(json)?;
+    let splitter = PretokenSplitter::of(json)?;
     let model = tokenizer.get_model();
     let tokens_of = |words: &[(&str, u64)]| {
         let (mut symbols, mut total) = (String::new(), 0_u64);

@@ -21,13 +21,13 @@ mod scale;
 mod seeds;
 mod sizes;
 
-pub use count::{Mass, PretokenCounter, PretokenTable};
+pub use count::{PretokenCounter, PretokenTable, TextTotals};
 pub use measure::tokens_by_group;
-pub use options::{Digits, ModelKind, Normalizer, TrainOptions};
-pub use pipeline::pipeline;
-pub use report::{GroupReport, RoundTrip, TrainReport};
-pub use run::{Trained, train};
-pub(super) use sizes::{Asked, Cut, unigrams};
+pub use options::{DigitSplit, ModelKind, TrainOptions, UnicodeForm};
+pub use pipeline::pretokenizer_file;
+pub use report::{RoundTrip, TrainGroupReport, TrainReport};
+pub use run::{TrainedTokenizer, train};
+pub(super) use sizes::{SizeRequest, SizedModel, train_sizes};
 
 #[cfg(test)]
 mod tests;

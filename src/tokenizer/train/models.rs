@@ -28,44 +28,44 @@ const SCORE_STEP: f64 = 0.0001;
 const UNKNOWN_PENALTY: f64 = 10.0;
 const UNIGRAM_PIECE: usize = 16;
 
-type Words = BTreeMap<String, u64>;
+type TrainingWords = BTreeMap<String, u64>;
 
 /// Vocabulary by id, and merges in order.
-pub(super) struct Merged {
+pub(super) struct BpeVocabulary {
     pub(super) vocab: Map<String, Value>,
     pub(super) merges: Value,
 }
 
 /// A BPE whose first ids are `first`, then the characters of the words and of `alphabet`, sorted.
 pub(super) fn bpe(
-    words: &Words,
+    words: &TrainingWords,
     first: &[String],
     alphabet: &[char],
     min_frequency: u64,
     options: &TrainOptions,
-) -> Result<Merged, TokenizerError> {
+) -> Result<BpeVocabulary, TokenizerError> {
     let trainer = BpeTrainer::builder().initial_alphabet(alphabet.iter().copied().collect());
-    merged(trainer.build(), words, first.to_vec(), min_frequency, options)
+    train_bpe(trainer.build(), words, first.to_vec(), min_frequency, options)
 }
 
 /// A BPE whose last symbol of a word has a mark: `first`, characters, characters that end words, then merges. The
 /// trainer would number the ends as it meets them in a hash map.
 pub(super) fn word_ends(
-    words: &Words,
+    words: &TrainingWords,
     first: &[String],
     min_frequency: u64,
     options: &TrainOptions,
-) -> Result<Merged, TokenizerError> {
+) -> Result<BpeVocabulary, TokenizerError> {
     let mut first = first.to_vec();
     let (characters, ends) = word_ends_alphabet(words);
     first.extend(characters.iter().map(char::to_string));
     first.extend(ends.iter().map(|character| format!("{character}{END}")));
     let trainer = BpeTrainer::builder().end_of_word_suffix(END.to_owned());
-    merged(trainer.build(), words, first, min_frequency, options)
+    train_bpe(trainer.build(), words, first, min_frequency, options)
 }
 
 /// All characters, and those that end words.
-pub(super) fn word_ends_alphabet(words: &Words) -> (BTreeSet<char>, BTreeSet<char>) {
+pub(super) fn word_ends_alphabet(words: &TrainingWords) -> (BTreeSet<char>, BTreeSet<char>) {
     let characters = words.keys().flat_map(|word| word.chars()).collect();
     let ends = words.keys().filter_map(|word| word.chars().next_back()).collect();
     (characters, ends)
@@ -73,7 +73,7 @@ pub(super) fn word_ends_alphabet(words: &Words) -> (BTreeSet<char>, BTreeSet<cha
 
 /// The vocabulary of a WordPiece: `first`, characters, continuing characters, longer pieces.
 pub(super) fn wordpiece(
-    words: &Words,
+    words: &TrainingWords,
     first: &[String],
     min_frequency: u64,
     options: &TrainOptions,
@@ -83,23 +83,23 @@ pub(super) fn wordpiece(
     first.extend(characters.iter().map(char::to_string));
     first.extend(continuing.iter().map(|character| format!("{PREFIX}{character}")));
     let trainer = BpeTrainer::builder().continuing_subword_prefix(PREFIX.to_owned());
-    Ok(merged(trainer.build(), words, first, min_frequency, options)?.vocab)
+    Ok(train_bpe(trainer.build(), words, first, min_frequency, options)?.vocab)
 }
 
 /// All characters, and those that stand inside words.
-pub(super) fn wordpiece_alphabet(words: &Words) -> (BTreeSet<char>, BTreeSet<char>) {
+pub(super) fn wordpiece_alphabet(words: &TrainingWords) -> (BTreeSet<char>, BTreeSet<char>) {
     let characters = words.keys().flat_map(|word| word.chars()).collect();
     let continuing = words.keys().flat_map(|word| word.chars().skip(1)).collect();
     (characters, continuing)
 }
 
-fn merged(
+fn train_bpe(
     trainer: BpeTrainer,
-    words: &Words,
+    words: &TrainingWords,
     first: Vec<String>,
     min_frequency: u64,
     options: &TrainOptions,
-) -> Result<Merged, TokenizerError> {
+) -> Result<BpeVocabulary, TokenizerError> {
     let added = |token: String| AddedToken::from(token, true);
     let mut trainer = trainer;
     trainer.show_progress = false;
@@ -117,13 +117,13 @@ fn merged(
         Some(Value::Object(vocab)) => vocab,
         _ => Map::new(),
     };
-    Ok(Merged { vocab, merges })
+    Ok(BpeVocabulary { vocab, merges })
 }
 
 /// The pieces of a Unigram with their log probabilities: `first`, which contains `unknown`, then the others by falling
 /// score. The characters of `required` are pieces, whether the words have them or not.
 pub(super) fn unigram(
-    words: &Words,
+    words: &TrainingWords,
     first: &[String],
     required: &[char],
     unknown: &str,
@@ -146,7 +146,7 @@ pub(super) fn unigram(
     guard("training", || one_thread.install(|| trainer.do_train(sentences, &mut model)))?
         .map_err(TokenizerError::Train)?;
     let learned = model.iter().skip(first.len()).cloned().collect();
-    Ok(behind(first, learned))
+    Ok(after_specials(first, learned))
 }
 
 /// What the trainer makes of the pieces at which its passes end: the characters of `required`, whether the pieces
@@ -175,12 +175,12 @@ pub(super) fn unigram_of_passes(
     // The first is the unknown of the passes.
     let others = pieces.iter().skip(1).filter(|(piece, _)| !required.contains(piece));
     learned.extend(others.take(room).cloned());
-    behind(first, learned)
+    after_specials(first, learned)
 }
 
 /// The pieces learnt behind the special ones.
-fn behind(first: &[String], learned: Vec<ScoredPiece>) -> Vec<ScoredPiece> {
-    let learned = settled(learned);
+fn after_specials(first: &[String], learned: Vec<ScoredPiece>) -> Vec<ScoredPiece> {
+    let learned = scores_by_character(learned);
     let least = learned.iter().map(|(_, score)| *score).fold(0.0, f64::min);
     // The model takes them from text like any piece: below what their characters cost, never.
     let score = |token: &String| (least - UNKNOWN_PENALTY) * count_of(token.chars().count() + 1);
@@ -191,7 +191,7 @@ fn behind(first: &[String], learned: Vec<ScoredPiece>) -> Vec<ScoredPiece> {
 }
 
 /// Words as the Unigram trainer takes them.
-pub(super) fn sentences(words: &Words) -> Vec<(String, u32)> {
+pub(super) fn sentences(words: &TrainingWords) -> Vec<(String, u32)> {
     let count = |count: &u64| u32::try_from(*count).unwrap_or(u32::MAX);
     words.iter().map(|(word, times)| (word.clone(), count(times))).collect()
 }
@@ -202,7 +202,7 @@ pub(super) fn longest_piece(options: &TrainOptions) -> usize {
 }
 
 /// Deals out by character the scores that the trainer gave in no order, then sorts by score and text.
-fn settled(mut pieces: Vec<(String, f64)>) -> Vec<(String, f64)> {
+fn scores_by_character(mut pieces: Vec<(String, f64)>) -> Vec<(String, f64)> {
     let least = pieces.iter().map(|(_, score)| *score).fold(f64::INFINITY, f64::min);
     // The very sums the trainer makes, as far as they are found in an unbroken row.
     let is_single = |piece: &str| piece.chars().nth(1).is_none();
@@ -261,8 +261,8 @@ mod tests {
             pieces.push(("cd".to_owned(), step(1)));
             pieces
         };
-        let settled_once = settled(model([0, 1, 2]));
-        assert_eq!(settled_once, settled(model([2, 0, 1])));
+        let settled_once = scores_by_character(model([0, 1, 2]));
+        assert_eq!(settled_once, scores_by_character(model([2, 0, 1])));
         let order: Vec<&str> = settled_once.iter().map(|(piece, _)| piece.as_str()).collect();
         assert_eq!(order, ["ab", "c", "x", "cd", "y", "z"]);
         assert_eq!(settled_once[2].1, step(2));

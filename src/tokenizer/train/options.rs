@@ -1,6 +1,6 @@
 //! What is asked of a training, and whether it can be had.
 
-use super::super::pattern::Pattern;
+use super::super::pattern::PretokenPattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -38,7 +38,7 @@ impl ModelKind {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
 #[serde(rename_all = "kebab-case")]
-pub enum Digits {
+pub enum DigitSplit {
     /// Every digit is one token.
     Single,
     /// Groups of up to three, from the left.
@@ -54,7 +54,7 @@ pub enum Digits {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema, clap::ValueEnum))]
 #[serde(rename_all = "lowercase")]
-pub enum Normalizer {
+pub enum UnicodeForm {
     /// Canonical composition.
     Nfc,
     /// Compatibility composition: loses distinctions such as that of `ﬁ` and `fi`.
@@ -90,7 +90,7 @@ pub struct TrainOptions {
     pub end_of_word: bool,
     /// How numbers are split.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
-    pub digits: Digits,
+    pub digits: DigitSplit,
     /// Number of unused special tokens after the others: `<|reserved_0|>`, `<|reserved_1|>` and so on.
     #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = 0))]
     pub reserve: u32,
@@ -110,11 +110,11 @@ pub struct TrainOptions {
     pub specials: Vec<String>,
     /// The split pattern of byte-level BPE: gpt2, cl100k, llama3, o200k, qwen2, tekken, or a regular expression. By
     /// default gpt2.
-    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME|REGEX", value_parser = Pattern::parse))]
-    pub pattern: Option<Pattern>,
+    #[cfg_attr(feature = "cli", arg(long, value_name = "NAME|REGEX", value_parser = PretokenPattern::parse))]
+    pub pattern: Option<PretokenPattern>,
     /// The Unicode normal form applied to texts first.
     #[cfg_attr(feature = "cli", arg(long, value_enum, default_value_t))]
-    pub normalizer: Normalizer,
+    pub normalizer: UnicodeForm,
     /// Share of the characters of the texts that become tokens; the rarest ones are left out. By default 0.9995.
     ///
     /// Byte-level BPE does not need it: it has all characters as bytes.
@@ -149,11 +149,11 @@ impl Default for TrainOptions {
             vocab_size: 32_768,
             byte_fallback: false,
             end_of_word: false,
-            digits: Digits::Keep,
+            digits: DigitSplit::Keep,
             reserve: 0,
             specials: vec!["<|endoftext|>".to_owned()],
             pattern: None,
-            normalizer: Normalizer::None,
+            normalizer: UnicodeForm::None,
             character_coverage: None,
             // A pair seen once is an accident, not a token.
             min_frequency: 2,
@@ -167,7 +167,7 @@ impl Default for TrainOptions {
 
 /// What a model kind with its options comes down to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum ModelLayout {
     ByteLevel,
     /// BPE on characters with `▁`, and bytes for what is not covered.
     Characters,
@@ -178,22 +178,22 @@ pub(super) enum Form {
 }
 
 impl TrainOptions {
-    pub(super) fn form(&self) -> Form {
+    pub(super) fn form(&self) -> ModelLayout {
         match self.model {
-            ModelKind::Bpe if self.end_of_word => Form::WordEnds,
-            ModelKind::Bpe if self.byte_fallback => Form::Characters,
-            ModelKind::Bpe => Form::ByteLevel,
-            ModelKind::WordPiece => Form::WordPiece,
-            ModelKind::Unigram => Form::Unigram,
+            ModelKind::Bpe if self.end_of_word => ModelLayout::WordEnds,
+            ModelKind::Bpe if self.byte_fallback => ModelLayout::Characters,
+            ModelKind::Bpe => ModelLayout::ByteLevel,
+            ModelKind::WordPiece => ModelLayout::WordPiece,
+            ModelKind::Unigram => ModelLayout::Unigram,
         }
     }
 
     /// The token for what the vocabulary has not.
     pub(super) fn unknown(&self) -> Option<&'static str> {
         match self.form() {
-            Form::ByteLevel => None,
-            Form::WordPiece => Some("[UNK]"),
-            Form::Characters | Form::WordEnds | Form::Unigram => Some("<unk>"),
+            ModelLayout::ByteLevel => None,
+            ModelLayout::WordPiece => Some("[UNK]"),
+            ModelLayout::Characters | ModelLayout::WordEnds | ModelLayout::Unigram => Some("<unk>"),
         }
     }
 
@@ -208,7 +208,7 @@ impl TrainOptions {
     /// Tokens that stand for bytes, in the models on characters.
     pub(super) fn byte_tokens(&self) -> Vec<String> {
         match self.form() {
-            Form::Characters | Form::Unigram if self.byte_fallback => {
+            ModelLayout::Characters | ModelLayout::Unigram if self.byte_fallback => {
                 (0..=u8::MAX).map(|byte| format!("<0x{byte:02X}>")).collect()
             }
             _ => Vec::new(),

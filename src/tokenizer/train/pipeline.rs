@@ -1,9 +1,9 @@
 //! What stands around the model that is trained: normalizer, pre-tokenizer, decoder.
 
 use super::super::error::TokenizerError;
-use super::super::file::{Parts, byte_level, sequence, split};
-use super::super::pattern::{CL100K, Pattern, QWEN2};
-use super::options::{Digits, Form, Normalizer, TrainOptions};
+use super::super::file::{FileParts, byte_level, sequence, split};
+use super::super::pattern::{CL100K, PretokenPattern, QWEN2};
+use super::options::{DigitSplit, ModelLayout, TrainOptions, UnicodeForm};
 use serde_json::{Value, json};
 
 /// What stands for a space in the models on characters.
@@ -17,9 +17,9 @@ pub(super) const END: &str = "</w>";
 ///
 /// # Errors
 /// [`TokenizerError::Pattern`] for an unknown name.
-pub fn pipeline(options: &TrainOptions) -> Result<Vec<u8>, TokenizerError> {
+pub fn pretokenizer_file(options: &TrainOptions) -> Result<Vec<u8>, TokenizerError> {
     let model = json!({ "type": "BPE", "vocab": {}, "merges": [] });
-    Parts { model, ..parts(options)? }.into_json()
+    FileParts { model, ..layout_parts(options)? }.into_json()
 }
 
 /// All but the model and the added tokens.
@@ -30,16 +30,16 @@ pub fn pipeline(options: &TrainOptions) -> Result<Vec<u8>, TokenizerError> {
 /// * BPE on characters, Unigram: Llama's. Spaces become `▁` and one is put first, so that decoding can
 ///   take one away whatever the text begins with; line breaks stand alone, and a word begins at its
 ///   `▁`. This is Metaspace's split, in steps that the fast encoder reads too.
-pub(super) fn parts(options: &TrainOptions) -> Result<Parts, TokenizerError> {
+pub(super) fn layout_parts(options: &TrainOptions) -> Result<FileParts, TokenizerError> {
     let normal = match options.normalizer {
-        Normalizer::Nfc => Some(json!({ "type": "NFC" })),
-        Normalizer::Nfkc => Some(json!({ "type": "NFKC" })),
-        Normalizer::None => None,
+        UnicodeForm::Nfc => Some(json!({ "type": "NFC" })),
+        UnicodeForm::Nfkc => Some(json!({ "type": "NFKC" })),
+        UnicodeForm::None => None,
     };
     let (mut normalizers, mut splits): (Vec<Value>, Vec<Value>) = (Vec::from_iter(normal), vec![]);
     let decoder = match options.form() {
-        Form::ByteLevel => {
-            let named_gpt2 = Pattern::default();
+        ModelLayout::ByteLevel => {
+            let named_gpt2 = PretokenPattern::default();
             let pattern = options.pattern.as_ref().unwrap_or(&named_gpt2);
             let regex = with_digits(pattern, options.digits, &mut splits)?;
             if regex == named_gpt2.regex()? {
@@ -50,19 +50,19 @@ pub(super) fn parts(options: &TrainOptions) -> Result<Parts, TokenizerError> {
             }
             byte_level(true)
         }
-        Form::WordPiece => {
+        ModelLayout::WordPiece => {
             normalizers.push(json!({ "type": "BertNormalizer", "clean_text": true,
                 "handle_chinese_chars": true, "strip_accents": false, "lowercase": false }));
             splits.extend(digits_step(options.digits));
             splits.push(json!({ "type": "BertPreTokenizer" }));
             json!({ "type": "WordPiece", "prefix": "##", "cleanup": true })
         }
-        Form::WordEnds => {
+        ModelLayout::WordEnds => {
             splits.push(json!({ "type": "WhitespaceSplit" }));
             splits.extend(digits_step(options.digits));
             json!({ "type": "BPEDecoder", "suffix": END })
         }
-        Form::Characters | Form::Unigram => {
+        ModelLayout::Characters | ModelLayout::Unigram => {
             normalizers.push(json!({ "type": "Prepend", "prepend": SPACE }));
             normalizers
                 .push(json!({ "type": "Replace", "pattern": { "String": " " }, "content": SPACE }));
@@ -78,7 +78,7 @@ pub(super) fn parts(options: &TrainOptions) -> Result<Parts, TokenizerError> {
             json!({ "type": "Sequence", "decoders": steps })
         }
     };
-    Ok(Parts {
+    Ok(FileParts {
         added_tokens: Vec::new(),
         normalizer: sequence("normalizers", normalizers),
         pre_tokenizer: sequence("pretokenizers", splits),
@@ -91,33 +91,35 @@ pub(super) fn parts(options: &TrainOptions) -> Result<Parts, TokenizerError> {
 /// so it is that rule where a variant is published, else a step before the pattern; `ByteLevel` comes
 /// last, since it hides the digits of other scripts.
 fn with_digits(
-    pattern: &Pattern,
-    digits: Digits,
+    pattern: &PretokenPattern,
+    digits: DigitSplit,
     steps: &mut Vec<Value>,
 ) -> Result<String, TokenizerError> {
     let regex = pattern.regex()?;
-    let is_published = matches!(pattern, Pattern::Named(_));
+    let is_published = matches!(pattern, PretokenPattern::Named(_));
     Ok(match digits {
-        Digits::Keep => regex.to_owned(),
-        Digits::Single if is_published && regex == CL100K => QWEN2.to_owned(),
-        Digits::GroupsOf3 if is_published && regex == QWEN2 => CL100K.to_owned(),
-        Digits::GroupsOf3 if is_published && regex.contains(r"|\p{N}{1,3}|") => regex.to_owned(),
-        Digits::GroupsOf3 if is_published && regex.contains(r"|\p{N}|") => {
+        DigitSplit::Keep => regex.to_owned(),
+        DigitSplit::Single if is_published && regex == CL100K => QWEN2.to_owned(),
+        DigitSplit::GroupsOf3 if is_published && regex == QWEN2 => CL100K.to_owned(),
+        DigitSplit::GroupsOf3 if is_published && regex.contains(r"|\p{N}{1,3}|") => {
+            regex.to_owned()
+        }
+        DigitSplit::GroupsOf3 if is_published && regex.contains(r"|\p{N}|") => {
             regex.replace(r"|\p{N}|", r"|\p{N}{1,3}|")
         }
-        Digits::Single if is_published && regex.contains(r"|\p{N}|") => regex.to_owned(),
-        Digits::Single | Digits::GroupsOf3 => {
+        DigitSplit::Single if is_published && regex.contains(r"|\p{N}|") => regex.to_owned(),
+        DigitSplit::Single | DigitSplit::GroupsOf3 => {
             steps.extend(digits_step(digits));
             regex.to_owned()
         }
     })
 }
 
-fn digits_step(digits: Digits) -> Option<Value> {
+fn digits_step(digits: DigitSplit) -> Option<Value> {
     match digits {
-        Digits::Single => Some(json!({ "type": "Digits", "individual_digits": true })),
-        Digits::GroupsOf3 => Some(isolated(json!({ "Regex": r"\p{N}{1,3}" }))),
-        Digits::Keep => None,
+        DigitSplit::Single => Some(json!({ "type": "Digits", "individual_digits": true })),
+        DigitSplit::GroupsOf3 => Some(isolated(json!({ "Regex": r"\p{N}{1,3}" }))),
+        DigitSplit::Keep => None,
     }
 }
 
@@ -128,11 +130,11 @@ fn isolated(pattern: Value) -> Value {
 #[cfg(test)]
 mod tests {
     use super::super::super::pattern::NAMED_PATTERNS;
-    use super::super::super::split::Splitter;
+    use super::super::super::split::PretokenSplitter;
     use super::super::options::ModelKind;
     use super::*;
 
-    fn pieces(splitter: &mut Splitter, text: &str) -> Vec<String> {
+    fn pieces(splitter: &mut PretokenSplitter, text: &str) -> Vec<String> {
         let mut pieces = Vec::new();
         splitter.split(text, |piece| pieces.push(piece.to_owned())).unwrap();
         pieces
@@ -140,16 +142,17 @@ mod tests {
 
     #[test]
     fn digits_are_split_as_asked_under_every_pattern() {
-        let own = Pattern::Regex(r"\s+|\S+".to_owned());
-        let named = NAMED_PATTERNS.map(|(name, _)| Pattern::Named(name.to_owned()));
+        let own = PretokenPattern::Regex(r"\s+|\S+".to_owned());
+        let named = NAMED_PATTERNS.map(|(name, _)| PretokenPattern::Named(name.to_owned()));
         for pattern in named.into_iter().chain([own]) {
             for (digits, expected) in [
-                (Digits::Single, &["1", "2", "3", "4", "5", "٣", "٤"][..]),
-                (Digits::GroupsOf3, &["123", "45", "٣٤"]),
+                (DigitSplit::Single, &["1", "2", "3", "4", "5", "٣", "٤"][..]),
+                (DigitSplit::GroupsOf3, &["123", "45", "٣٤"]),
             ] {
                 let options =
                     TrainOptions { pattern: Some(pattern.clone()), digits, ..Default::default() };
-                let mut splitter = Splitter::of(&pipeline(&options).unwrap()).unwrap();
+                let mut splitter =
+                    PretokenSplitter::of(&pretokenizer_file(&options).unwrap()).unwrap();
                 let found = pieces(&mut splitter, "a12345b ٣٤ x");
                 let numbers: Vec<&String> =
                     found.iter().filter(|piece| piece.chars().any(char::is_numeric)).collect();
@@ -163,12 +166,12 @@ mod tests {
     fn words_of_the_models_on_characters_begin_at_their_space() {
         for (model, byte_fallback) in [(ModelKind::Unigram, false), (ModelKind::Bpe, true)] {
             let options = TrainOptions { model, byte_fallback, ..Default::default() };
-            let mut splitter = Splitter::of(&pipeline(&options).unwrap()).unwrap();
+            let mut splitter = PretokenSplitter::of(&pretokenizer_file(&options).unwrap()).unwrap();
             assert!(splitter.is_fast());
             let found = pieces(&mut splitter, "to  be\nor 12");
             assert_eq!(found, ["▁to", "▁", "▁be", "\n", "or", "▁12"]);
-            let digits = TrainOptions { digits: Digits::Single, ..options };
-            let mut splitter = Splitter::of(&pipeline(&digits).unwrap()).unwrap();
+            let digits = TrainOptions { digits: DigitSplit::Single, ..options };
+            let mut splitter = PretokenSplitter::of(&pretokenizer_file(&digits).unwrap()).unwrap();
             assert_eq!(pieces(&mut splitter, "or 12"), ["▁or", "▁", "1", "2"]);
         }
     }

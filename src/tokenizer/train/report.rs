@@ -1,8 +1,8 @@
 //! What a training has to tell beside the file.
 
 use super::alphabet;
-use super::count::{Mass, PretokenTable};
-use super::options::{Form, Normalizer, TrainOptions};
+use super::count::{PretokenTable, TextTotals};
+use super::options::{ModelLayout, TrainOptions, UnicodeForm};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
@@ -32,7 +32,7 @@ pub struct TrainReport {
     /// What decoding gives back.
     pub round_trip: RoundTrip,
     /// By group, in the order of the table.
-    pub groups: Vec<GroupReport>,
+    pub groups: Vec<TrainGroupReport>,
     /// Texts asked to be tokens that are not put in here: those of a BPE have to be merged.
     pub pending_seed_tokens: Vec<String>,
 }
@@ -40,12 +40,12 @@ pub struct TrainReport {
 /// What was counted of a group, and how well the vocabulary covers it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
-pub struct GroupReport {
+pub struct TrainGroupReport {
     /// The name of the language or source.
     pub name: String,
     /// How much was counted.
     #[serde(flatten)]
-    pub mass: Mass,
+    pub mass: TextTotals,
     /// Distinct pre-tokens.
     pub pretokens: u64,
     /// The weight its counts were given.
@@ -75,9 +75,9 @@ impl RoundTrip {
     #[must_use]
     pub fn of(options: &TrainOptions) -> Self {
         match options.form() {
-            Form::WordPiece | Form::WordEnds => Self::Words,
-            Form::Unigram if !options.byte_fallback => Self::Covered,
-            _ if options.normalizer != Normalizer::None => Self::Normalised,
+            ModelLayout::WordPiece | ModelLayout::WordEnds => Self::Words,
+            ModelLayout::Unigram if !options.byte_fallback => Self::Covered,
+            _ if options.normalizer != UnicodeForm::None => Self::Normalised,
             _ => Self::Exact,
         }
     }
@@ -89,12 +89,12 @@ pub(super) fn groups(
     names: &[String],
     weights: &[f64],
     kept: Option<&BTreeSet<char>>,
-) -> Vec<GroupReport> {
+) -> Vec<TrainGroupReport> {
     let masses = table.masses.iter().zip(&table.groups);
     let named = names.iter().zip(weights);
     named
         .zip(masses)
-        .map(|((name, weight), (mass, words))| GroupReport {
+        .map(|((name, weight), (mass, words))| TrainGroupReport {
             name: name.clone(),
             mass: *mass,
             pretokens: u64::try_from(words.len()).unwrap_or(u64::MAX),

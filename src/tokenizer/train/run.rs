@@ -1,17 +1,17 @@
 //! From table and options to the bytes of a `tokenizer.json`.
 
 use super::super::error::TokenizerError;
-use super::super::file::{BpeSettings, Parts, added_token, bpe};
+use super::super::file::{BpeSettings, FileParts, added_token, bpe};
 use super::super::spelling::byte_characters;
-use super::super::split::Splitter;
+use super::super::split::PretokenSplitter;
 use super::alphabet::{DEFAULT_COVERAGE, covering, cut, prune};
 use super::balance::weigh;
 use super::count::PretokenTable;
 use super::models;
-use super::options::{Form, TrainOptions};
-use super::pipeline::{END, parts, pipeline};
+use super::options::{ModelLayout, TrainOptions};
+use super::pipeline::{END, layout_parts, pretokenizer_file};
 use super::report::{self, RoundTrip, TrainReport};
-use super::scale::fit;
+use super::scale::scale_to_limit;
 use super::seeds;
 use crate::model::Context;
 use serde_json::{Value, json};
@@ -26,7 +26,7 @@ const WORDS_PER_TOKEN: usize = 8;
 
 /// A trained tokenizer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Trained {
+pub struct TrainedTokenizer {
     /// The bytes of its `tokenizer.json`.
     pub json: Vec<u8>,
     /// What it is and how it came about.
@@ -46,29 +46,30 @@ pub fn train(
     groups: &[String],
     options: &TrainOptions,
     context: &Context<'_>,
-) -> Result<Trained, TokenizerError> {
+) -> Result<TrainedTokenizer, TokenizerError> {
     options.check()?;
     context.progress.begin("weighing pre-tokens", None);
     let form = options.form();
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
-    let prepared = prepare(table, groups, options)?;
-    let Prepared { words, reserved, characters, .. } = &prepared;
+    let prepared = trainer_input(table, groups, options)?;
+    let TrainerInput { words, reserved, characters, .. } = &prepared;
     let continuing = match form {
-        Form::WordPiece => models::wordpiece_alphabet(words).1.len(),
-        Form::WordEnds => models::word_ends_alphabet(words).1.len(),
+        ModelLayout::WordPiece => models::wordpiece_alphabet(words).1.len(),
+        ModelLayout::WordEnds => models::word_ends_alphabet(words).1.len(),
         _ => 0,
     };
     let fixed = reserved.len() + characters + continuing;
     options.check_room(fixed)?;
     context.progress.begin(&phase(form, words.len(), limit), None);
     let (model, vocab_size) = model(&prepared, fixed, options)?;
-    let is_pending = matches!(form, Form::ByteLevel | Form::Characters | Form::WordEnds);
+    let is_pending =
+        matches!(form, ModelLayout::ByteLevel | ModelLayout::Characters | ModelLayout::WordEnds);
     let added_tokens = (0..)
         .zip(&options.all_specials())
         .map(|(id, special)| added_token(id, special, true))
         .collect();
-    Ok(Trained {
-        json: Parts { model, added_tokens, ..parts(options)? }.into_json()?,
+    Ok(TrainedTokenizer {
+        json: FileParts { model, added_tokens, ..layout_parts(options)? }.into_json()?,
         report: TrainReport {
             vocab_size: u32::try_from(vocab_size).unwrap_or(u32::MAX),
             alphabet: u32::try_from(*characters).unwrap_or(u32::MAX),
@@ -89,27 +90,27 @@ pub fn train(
 /// Runs the trainer: the model of the `tokenizer.json`, and how many tokens it has. `fixed` of these are not choice of
 /// the trainer.
 fn model(
-    prepared: &Prepared,
+    prepared: &TrainerInput,
     fixed: usize,
     options: &TrainOptions,
 ) -> Result<(Value, usize), TokenizerError> {
-    let Prepared { words, seeds, reserved, required, .. } = prepared;
+    let TrainerInput { words, seeds, reserved, required, .. } = prepared;
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
     // Scaled-down counts are of so much text that a pair at the limit is no accident.
     let min_frequency = options.min_frequency.saturating_mul(prepared.unit);
     Ok(match options.form() {
-        Form::ByteLevel => {
+        ModelLayout::ByteLevel => {
             let model = models::bpe(words, reserved, &byte_characters(), min_frequency, options)?;
             let size = model.vocab.len();
             (bpe(model.vocab, model.merges, &BpeSettings::default()), size)
         }
-        Form::Characters => {
+        ModelLayout::Characters => {
             let settings = options.unknown().map(BpeSettings::falling_back).unwrap_or_default();
             let model = models::bpe(words, reserved, required, min_frequency, options)?;
             let size = model.vocab.len();
             (bpe(model.vocab, model.merges, &settings), size)
         }
-        Form::WordEnds => {
+        ModelLayout::WordEnds => {
             let unk_token = options.unknown();
             let end_of_word_suffix = Some(END);
             let settings = BpeSettings { unk_token, end_of_word_suffix, ..BpeSettings::default() };
@@ -117,7 +118,7 @@ fn model(
             let size = model.vocab.len();
             (bpe(model.vocab, model.merges, &settings), size)
         }
-        Form::WordPiece => {
+        ModelLayout::WordPiece => {
             let vocab = models::wordpiece(words, reserved, min_frequency, options)?;
             let vocab = seeds::into_wordpiece(vocab, seeds, fixed, limit)?;
             let size = vocab.len();
@@ -130,7 +131,7 @@ fn model(
             });
             (model, size)
         }
-        Form::Unigram => {
+        ModelLayout::Unigram => {
             let unknown = options.unknown().unwrap_or_default();
             let pieces = models::unigram(words, reserved, required, unknown, options)?;
             let pieces = seeds::into_unigram(pieces, seeds, reserved.len(), limit)?;
@@ -148,7 +149,7 @@ fn model(
 }
 
 /// What a trainer is given.
-pub(super) struct Prepared {
+pub(super) struct TrainerInput {
     /// Words with their counts, spelled in symbols.
     pub(super) words: BTreeMap<String, u64>,
     /// The texts that are to be tokens, in symbols.
@@ -169,25 +170,25 @@ pub(super) struct Prepared {
 }
 
 /// Weighs the groups, chooses the characters and brings the counts under the limits of the trainer.
-pub(super) fn prepare(
+pub(super) fn trainer_input(
     table: &PretokenTable,
     groups: &[String],
     options: &TrainOptions,
-) -> Result<Prepared, TokenizerError> {
+) -> Result<TrainerInput, TokenizerError> {
     let form = options.form();
     let limit = usize::try_from(options.vocab_size).unwrap_or(usize::MAX);
     let weighed = weigh(table, groups, options)?;
     if weighed.words.is_empty() {
         return Err(TokenizerError::NoText);
     }
-    let mut splitter = Splitter::of(&pipeline(options)?)?;
+    let mut splitter = PretokenSplitter::of(&pretokenizer_file(options)?)?;
     let seeds = seeds::symbols(&options.seed_tokens, &mut splitter)?;
 
     let specials = options.all_specials();
     let reserved: Vec<String> = specials.into_iter().chain(options.byte_tokens()).collect();
     let required = required(form, &reserved, &seeds);
     let mut kept = None;
-    if form != Form::ByteLevel {
+    if form != ModelLayout::ByteLevel {
         let coverage = options.character_coverage.unwrap_or(DEFAULT_COVERAGE);
         let mut characters = covering(&weighed.words, coverage);
         characters.extend(required.iter().copied());
@@ -195,29 +196,29 @@ pub(super) fn prepare(
     }
     let mut apart = reserved.clone();
     // What the Unigram trainer calls the unknown, without a likelihood: in a word it makes it fail.
-    apart.extend((form == Form::Unigram).then(|| "<UNK>".to_owned()));
+    apart.extend((form == ModelLayout::Unigram).then(|| "<UNK>".to_owned()));
     // The mark itself in a text: no merge may make of it what ends a word.
-    apart.extend((form == Form::WordEnds).then(|| END.to_owned()));
+    apart.extend((form == ModelLayout::WordEnds).then(|| END.to_owned()));
     let mut words = cut(&weighed.words, kept.as_ref(), &apart, form);
     let pruned = prune(&mut words, most_words(form, limit));
-    if form == Form::ByteLevel {
+    if form == ModelLayout::ByteLevel {
         words = spelled(&words, &splitter);
     }
-    if matches!(form, Form::WordPiece | Form::WordEnds) {
+    if matches!(form, ModelLayout::WordPiece | ModelLayout::WordEnds) {
         // Their characters must have tokens, inside of words and at their ends.
         for seed in &seeds {
             words.entry(seed.clone()).or_insert(1);
         }
     }
-    let scale = fit(&mut words, form);
+    let scale = scale_to_limit(&mut words, form);
     let used: BTreeSet<char> = words.keys().flat_map(|word| word.chars()).collect();
     let characters = match form {
-        Form::ByteLevel => byte_characters().len(),
-        Form::Characters | Form::WordEnds | Form::WordPiece => used.len(),
-        Form::Unigram => used.iter().chain(&required).collect::<BTreeSet<_>>().len(),
+        ModelLayout::ByteLevel => byte_characters().len(),
+        ModelLayout::Characters | ModelLayout::WordEnds | ModelLayout::WordPiece => used.len(),
+        ModelLayout::Unigram => used.iter().chain(&required).collect::<BTreeSet<_>>().len(),
     };
     let (weights, unit) = (weighed.weights, weighed.unit);
-    Ok(Prepared {
+    Ok(TrainerInput {
         words,
         seeds,
         reserved,
@@ -232,36 +233,44 @@ pub(super) fn prepare(
 }
 
 /// What the trainer does, on how much.
-fn phase(form: Form, words: usize, limit: usize) -> String {
+fn phase(form: ModelLayout, words: usize, limit: usize) -> String {
     match form {
-        Form::Unigram => format!("pruning pieces of {words} words to {limit}"),
-        Form::ByteLevel | Form::Characters | Form::WordEnds | Form::WordPiece => {
+        ModelLayout::Unigram => format!("pruning pieces of {words} words to {limit}"),
+        ModelLayout::ByteLevel
+        | ModelLayout::Characters
+        | ModelLayout::WordEnds
+        | ModelLayout::WordPiece => {
             format!("merging pairs of {words} words to {limit}")
         }
     }
 }
 
-fn most_words(form: Form, vocab_size: usize) -> usize {
+fn most_words(form: ModelLayout, vocab_size: usize) -> usize {
     match form {
-        Form::Unigram => MAX_UNIGRAM_WORDS.max(vocab_size.saturating_mul(WORDS_PER_TOKEN)),
-        Form::ByteLevel | Form::Characters | Form::WordEnds | Form::WordPiece => MAX_WORDS,
+        ModelLayout::Unigram => MAX_UNIGRAM_WORDS.max(vocab_size.saturating_mul(WORDS_PER_TOKEN)),
+        ModelLayout::ByteLevel
+        | ModelLayout::Characters
+        | ModelLayout::WordEnds
+        | ModelLayout::WordPiece => MAX_WORDS,
     }
 }
 
 /// Characters that must be tokens whatever the corpus has: those of what a Unigram could else take for
 /// a special token, and those of the texts that are to be tokens.
-fn required(form: Form, reserved: &[String], seeds: &[String]) -> Vec<char> {
+fn required(form: ModelLayout, reserved: &[String], seeds: &[String]) -> Vec<char> {
     let seeds = seeds.iter().flat_map(|seed| seed.chars());
     let required: BTreeSet<char> = match form {
-        Form::ByteLevel => BTreeSet::new(),
-        Form::Characters | Form::WordEnds | Form::WordPiece => seeds.collect(),
-        Form::Unigram => reserved.iter().flat_map(|token| token.chars()).chain(seeds).collect(),
+        ModelLayout::ByteLevel => BTreeSet::new(),
+        ModelLayout::Characters | ModelLayout::WordEnds | ModelLayout::WordPiece => seeds.collect(),
+        ModelLayout::Unigram => {
+            reserved.iter().flat_map(|token| token.chars()).chain(seeds).collect()
+        }
     };
     required.into_iter().collect()
 }
 
 /// Words in the characters that stand for their bytes.
-fn spelled(words: &BTreeMap<String, u64>, splitter: &Splitter) -> BTreeMap<String, u64> {
+fn spelled(words: &BTreeMap<String, u64>, splitter: &PretokenSplitter) -> BTreeMap<String, u64> {
     let mut symbols = String::new();
     words
         .iter()

@@ -1,7 +1,7 @@
 //! Makes texts that the user named tokens of a WordPiece or a Unigram, such that encoding finds them.
 
 use super::super::error::TokenizerError;
-use super::super::split::Splitter;
+use super::super::split::PretokenSplitter;
 use serde_json::{Map, Value};
 use std::collections::{BTreeSet, HashMap};
 
@@ -11,7 +11,7 @@ const MARGIN: f64 = 0.001;
 /// The symbols of each named text, sorted by length: it has to be one pre-token.
 pub(super) fn symbols(
     seeds: &[String],
-    splitter: &mut Splitter,
+    splitter: &mut PretokenSplitter,
 ) -> Result<Vec<String>, TokenizerError> {
     let mut found = BTreeSet::new();
     for seed in seeds {

@@ -1,18 +1,18 @@
 //! A Unigram trained to many sizes at once, each as [`super::train`] would train it.
 
 use super::super::error::TokenizerError;
-use super::super::unigram::as_read;
+use super::super::unigram::score_as_loaded;
 use super::count::PretokenTable;
 use super::models;
 use super::options::TrainOptions;
-use super::passes::{self, Cutter};
-use super::run::{Prepared, prepare};
+use super::passes::{self, UnigramSegmenter};
+use super::run::{TrainerInput, trainer_input};
 use super::seeds;
 use crate::model::Interrupt;
 use std::collections::BTreeSet;
 
 /// The training that sizes are asked of.
-pub(in super::super) struct Asked<'a> {
+pub(in super::super) struct SizeRequest<'a> {
     /// Pre-tokens.
     pub(in super::super) table: &'a PretokenTable,
     /// Names of its groups.
@@ -22,14 +22,14 @@ pub(in super::super) struct Asked<'a> {
 }
 
 /// A model of one size: how it cuts pre-tokens.
-pub(in super::super) struct Cut {
+pub(in super::super) struct SizedModel {
     /// Ids.
     pub(in super::super) size: u64,
-    cutter: Cutter,
+    cutter: UnigramSegmenter,
     is_by_bytes: bool,
 }
 
-impl Cut {
+impl SizedModel {
     /// Tokens of a pre-token, as the encoder of the trained file gives. `scratch` is overwritten.
     pub(in super::super) fn tokens(
         &self,
@@ -45,15 +45,15 @@ impl Cut {
 ///
 /// # Errors
 /// As [`super::train`].
-pub(in super::super) fn unigrams(
-    asked: &Asked<'_>,
+pub(in super::super) fn train_sizes(
+    asked: &SizeRequest<'_>,
     of: impl FnOnce(u64) -> BTreeSet<u32>,
     interrupt: &Interrupt,
-) -> Result<Option<Vec<Cut>>, TokenizerError> {
-    let Asked { table, groups, options } = *asked;
+) -> Result<Option<Vec<SizedModel>>, TokenizerError> {
+    let SizeRequest { table, groups, options } = *asked;
     options.check()?;
-    let Prepared { words, seeds, reserved, required, characters, .. } =
-        prepare(table, groups, options)?;
+    let TrainerInput { words, seeds, reserved, required, characters, .. } =
+        trainer_input(table, groups, options)?;
     let least = (reserved.len() + characters) as u64;
     let mut sizes = of(least);
     sizes.retain(|size| u64::from(*size) > least);
@@ -65,7 +65,7 @@ pub(in super::super) fn unigrams(
     };
     let used = words.keys().flat_map(|word| word.chars());
     let required: BTreeSet<char> = used.chain(required).collect();
-    let mut cuts: Vec<Cut> = Vec::new();
+    let mut cuts: Vec<SizedModel> = Vec::new();
     for (size, pieces) in ended {
         let limit = usize::try_from(size).unwrap_or(usize::MAX);
         let pieces = models::unigram_of_passes(&pieces, &reserved, &required, limit);
@@ -73,12 +73,12 @@ pub(in super::super) fn unigrams(
         let Ok(mut pieces) = seeds::into_unigram(pieces, &seeds, reserved.len(), limit) else {
             continue;
         };
-        pieces.iter_mut().for_each(|(_, score)| *score = as_read(*score));
+        pieces.iter_mut().for_each(|(_, score)| *score = score_as_loaded(*score));
         let size = pieces.len() as u64;
         // A small corpus gives fewer than asked for, the same for all larger sizes.
         if cuts.last().is_none_or(|last| last.size < size) {
-            let cutter = Cutter::of(&pieces, reserved.len());
-            cuts.push(Cut { size, cutter, is_by_bytes: options.byte_fallback });
+            let cutter = UnigramSegmenter::of(&pieces, reserved.len());
+            cuts.push(SizedModel { size, cutter, is_by_bytes: options.byte_fallback });
         }
     }
     Ok(Some(cuts))

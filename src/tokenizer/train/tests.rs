@@ -1,7 +1,7 @@
 //! Trained models against the stock trainers', on tables small enough to make here.
 
-use super::super::self_test::hostile;
-use super::super::{Backend, Pattern, Tokenizer, TokenizerError};
+use super::super::self_test::hostile_texts;
+use super::super::{EncoderBackend, PretokenPattern, Tokenizer, TokenizerError};
 use super::*;
 use crate::model::{Context, Progress, ProgressTally};
 use proptest::prelude::*;
@@ -31,13 +31,13 @@ fn options(kind: &str) -> TrainOptions {
     let characters = TrainOptions { character_coverage: Some(1.0), ..base.clone() };
     match kind {
         "cl100k, single digits" => TrainOptions {
-            pattern: Some(Pattern::Named("cl100k".to_owned())),
-            digits: Digits::Single,
+            pattern: Some(PretokenPattern::Named("cl100k".to_owned())),
+            digits: DigitSplit::Single,
             ..base
         },
-        "digits" => TrainOptions { digits: Digits::Single, ..base },
-        "groups" => TrainOptions { digits: Digits::GroupsOf3, reserve: 3, ..base },
-        "nfc" => TrainOptions { normalizer: Normalizer::Nfc, ..base },
+        "digits" => TrainOptions { digits: DigitSplit::Single, ..base },
+        "groups" => TrainOptions { digits: DigitSplit::GroupsOf3, reserve: 3, ..base },
+        "nfc" => TrainOptions { normalizer: UnicodeForm::Nfc, ..base },
         "short" => TrainOptions { max_token_length: Some(4), min_frequency: 1, ..base },
         "byte-fallback" => TrainOptions { byte_fallback: true, vocab_size: 520, ..characters },
         "wordpiece" => TrainOptions { model: ModelKind::WordPiece, ..characters },
@@ -46,7 +46,7 @@ fn options(kind: &str) -> TrainOptions {
             model: ModelKind::Unigram,
             vocab_size: 480,
             byte_fallback: true,
-            digits: Digits::Single,
+            digits: DigitSplit::Single,
             ..characters
         },
         _ => base,
@@ -80,7 +80,7 @@ fn names() -> Vec<String> {
 }
 
 fn counter(options: &TrainOptions, limit: usize) -> PretokenCounter {
-    PretokenCounter::new(&pipeline(options).unwrap(), 1, limit).unwrap()
+    PretokenCounter::new(&pretokenizer_file(options).unwrap(), 1, limit).unwrap()
 }
 
 fn counted(texts: &[&str], options: &TrainOptions) -> PretokenCounter {
@@ -91,7 +91,7 @@ fn counted(texts: &[&str], options: &TrainOptions) -> PretokenCounter {
     counter
 }
 
-fn trained(texts: &[&str], options: &TrainOptions) -> Trained {
+fn trained(texts: &[&str], options: &TrainOptions) -> TrainedTokenizer {
     train(&counted(texts, options).finish(), &names(), options, &Context::new()).unwrap()
 }
 
@@ -107,7 +107,8 @@ fn model(json: &[u8]) -> Value {
 
 /// What the stock trainer makes of the texts themselves, by its own entry point.
 fn stock(options: &TrainOptions) -> ModelWrapper {
-    let mut tokenizer = tokenizers::Tokenizer::from_bytes(pipeline(options).unwrap()).unwrap();
+    let mut tokenizer =
+        tokenizers::Tokenizer::from_bytes(pretokenizer_file(options).unwrap()).unwrap();
     let mut first: Vec<String> = options.all_specials();
     first.extend(options.byte_tokens());
     let special = |token: &String| AddedToken::from(token.as_str(), true);
@@ -118,22 +119,23 @@ fn stock(options: &TrainOptions) -> ModelWrapper {
         .min_frequency(options.min_frequency)
         .max_token_length(options.max_token_length.map(|length| length as usize));
     let mut trainer: TrainerWrapper = match options.form() {
-        options::Form::ByteLevel => {
+        options::ModelLayout::ByteLevel => {
             let alphabet = super::super::spelling::byte_characters();
             let bpe = bpe.initial_alphabet(alphabet.into_iter().collect::<HashSet<char>>());
             bpe.special_tokens(first.iter().map(special).collect()).build().into()
         }
-        options::Form::WordEnds => {
+        options::ModelLayout::WordEnds => {
             let bpe = bpe.end_of_word_suffix("</w>".to_owned());
             bpe.special_tokens(first.iter().map(special).collect()).build().into()
         }
-        options::Form::Characters => {
+        options::ModelLayout::Characters => {
             bpe.special_tokens(first.iter().map(special).collect()).build().into()
         }
-        options::Form::WordPiece => {
+        options::ModelLayout::WordPiece => {
             tokenizer.with_model(WordPiece::default());
             // It numbers continuing characters in the order of a hash map, so they are given.
-            let mut splitter = super::super::Splitter::of(&pipeline(options).unwrap()).unwrap();
+            let mut splitter =
+                super::super::PretokenSplitter::of(&pretokenizer_file(options).unwrap()).unwrap();
             let (mut characters, mut inside) = (BTreeMap::new(), BTreeMap::new());
             for text in TEXTS {
                 splitter
@@ -153,7 +155,7 @@ fn stock(options: &TrainOptions) -> ModelWrapper {
                 .build()
                 .into()
         }
-        options::Form::Unigram => {
+        options::ModelLayout::Unigram => {
             tokenizer.with_model(Unigram::default());
             let alphabet: HashSet<char> = first.iter().flat_map(|token| token.chars()).collect();
             UnigramTrainer::builder()
@@ -229,11 +231,11 @@ fn order_threads_and_runs_do_not_change_the_training() {
 fn what_was_trained_runs_on_the_fast_encoder_with_the_oracles_ids() {
     for (kind, (json, tokenizer)) in &*TRAINED {
         // Groups of three digits before GPT-2's pattern need an engine that the fast one has not.
-        let is_fast = *tokenizer.backend() == Backend::Fast;
+        let is_fast = *tokenizer.backend() == EncoderBackend::Fast;
         println!("{kind}: {:?}", tokenizer.backend());
         assert!(is_fast || ["groups", "nfc", "wordpiece"].contains(kind), "{kind}");
-        let oracle = super::super::oracle::Oracle::load(json).unwrap();
-        for text in hostile().iter().map(String::as_str).chain(TEXTS) {
+        let oracle = super::super::oracle::LibraryReference::load(json).unwrap();
+        for text in hostile_texts().iter().map(String::as_str).chain(TEXTS) {
             let mut theirs = Vec::new();
             oracle.encode(text, &mut theirs).unwrap();
             assert!(encode(tokenizer, text) == theirs, "{kind}");
@@ -250,7 +252,7 @@ fn decoding_gives_what_is_promised() {
     for (kind, (_, tokenizer)) in &*TRAINED {
         let options = options(kind);
         let promise = RoundTrip::of(&options);
-        for text in hostile().iter().map(String::as_str).chain(TEXTS) {
+        for text in hostile_texts().iter().map(String::as_str).chain(TEXTS) {
             let text = text.replace('▁', "_");
             match promise {
                 RoundTrip::Exact => assert!(back(tokenizer, &text) == text, "{kind} {text:?}"),
@@ -326,7 +328,7 @@ fn the_counts_of_a_unigram_are_scaled_and_the_pieces_stay() {
     }
     let large = train(&table, &names(), &options, &Context::new()).unwrap();
     assert!(large.report.scale < 0.02 && once.report.scale == 1.0);
-    let pieces = |trained: &Trained| -> HashSet<String> {
+    let pieces = |trained: &TrainedTokenizer| -> HashSet<String> {
         let vocab: Vec<(String, f64)> =
             serde_json::from_value(model(&trained.json)["vocab"].clone()).unwrap();
         vocab.into_iter().map(|(piece, _)| piece).collect()
@@ -361,7 +363,7 @@ fn a_full_table_samples_texts_the_same_in_any_order() {
 #[test]
 fn groups_are_counted_apart_and_measured() {
     let options = options("gpt2");
-    let mut counter = PretokenCounter::new(&pipeline(&options).unwrap(), 2, 1000).unwrap();
+    let mut counter = PretokenCounter::new(&pretokenizer_file(&options).unwrap(), 2, 1000).unwrap();
     let mut other = counter.fresh();
     counter.feed(0, TEXTS[0]).unwrap();
     other.feed(1, TEXTS[2]).unwrap();
@@ -397,7 +399,7 @@ fn evening_out_serves_the_smaller_group() {
     let compressed = |alpha: f64, weight: Option<f64>| {
         let weights = weight.map(|weight| ("ru".to_owned(), weight)).into_iter().collect();
         let options = TrainOptions { vocab_size: 300, alpha, weights, ..options("gpt2") };
-        let json = pipeline(&options).unwrap();
+        let json = pretokenizer_file(&options).unwrap();
         let mut counter = PretokenCounter::new(&json, 2, 10_000).unwrap();
         for _ in 0..200 {
             counter.feed(0, TEXTS[0]).unwrap();
@@ -512,11 +514,11 @@ fn training_refuses_what_cannot_work() {
         let small = TrainOptions { vocab_size: 300.min(options.vocab_size / 3), ..options.clone() };
         let error = train(&table, &names(), &small, &Context::new()).unwrap_err();
         assert!(matches!(error, TokenizerError::VocabularyTooSmall { .. }), "{kind} {error}");
-        let pattern = Some(Pattern::default());
+        let pattern = Some(PretokenPattern::default());
         let error = fails(TrainOptions { pattern, ..options });
         assert!(matches!(error, TokenizerError::TrainOptions(_)), "{kind}");
     }
-    let pattern = Some(Pattern::Regex("a(".to_owned()));
+    let pattern = Some(PretokenPattern::Regex("a(".to_owned()));
     assert!(matches!(
         fails(TrainOptions { pattern, ..gpt2.clone() }),
         TokenizerError::Pattern { .. }

@@ -1,10 +1,10 @@
 //! A `tokenizer.json` with `▁` for spaces as a SentencePiece `.model`.
 
 use super::fail;
-use super::steps::Steps;
-use super::to_pieces::{self, Tokens};
+use super::steps::SentencePieceSettings;
+use super::to_pieces::{self, PieceVocabulary};
 use crate::tokenizer::TokenizerError;
-use crate::tokenizer::proto::{BPE, Model, Trainer, UNIGRAM};
+use crate::tokenizer::proto::{BPE, SentencePieceModel, TrainerSpec, UNIGRAM};
 use serde_json::Value;
 
 /// The bytes of a SentencePiece model that gives the ids of a `tokenizer.json`: a BPE over characters,
@@ -31,19 +31,19 @@ pub fn to_sentencepiece(json: &[u8]) -> Result<Vec<u8>, TokenizerError> {
             return Err(fail(&format!("its model is {kind}; only BPE and Unigram can")));
         }
     };
-    let steps = Steps::of(&file)?;
-    let tokens = Tokens::of(&file, &model)?;
+    let steps = SentencePieceSettings::of(&file)?;
+    let tokens = PieceVocabulary::of(&file, &model)?;
     let written = if is_bpe {
-        to_pieces::of_bpe(&model, &tokens)?
+        to_pieces::bpe_pieces(&model, &tokens)?
     } else {
-        to_pieces::of_unigram(&model, &tokens)?
+        to_pieces::unigram_pieces(&model, &tokens)?
     };
     steps.check(&tokens)?;
     let control = |name: &str| {
         let id = tokens.specials.get(name).filter(|id| **id != tokens.unknown);
         Some(id.and_then(|id| i32::try_from(*id).ok()).unwrap_or(-1))
     };
-    let trainer = Trainer {
+    let trainer = TrainerSpec {
         model_type: Some(if is_bpe { BPE } else { UNIGRAM }),
         vocab_size: i32::try_from(written.len()).ok(),
         byte_fallback: Some(tokens.byte_fallback),
@@ -52,8 +52,8 @@ pub fn to_sentencepiece(json: &[u8]) -> Result<Vec<u8>, TokenizerError> {
         eos_id: control("</s>"),
         pad_id: control("<pad>"),
         unk_piece: Some(tokens.spelling(tokens.unknown).to_owned()),
-        ..Trainer::default()
+        ..TrainerSpec::default()
     };
     let normalizer = Some(steps.normalizer());
-    Ok(Model { pieces: written, trainer: Some(trainer), normalizer }.encode_to_vec())
+    Ok(SentencePieceModel { pieces: written, trainer: Some(trainer), normalizer }.encode_to_vec())
 }

@@ -4,9 +4,9 @@
 //! spaces written `▁`. It never splits: a split is as good as none where no token reaches over it.
 
 use super::fail;
-use super::to_pieces::Tokens;
+use super::to_pieces::PieceVocabulary;
 use crate::tokenizer::TokenizerError;
-use crate::tokenizer::proto::Normalizer;
+use crate::tokenizer::proto::NormalizerSpec;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
@@ -15,7 +15,7 @@ const MARKER: &str = "▁";
 
 /// What is done to a text.
 #[derive(Default)]
-pub(super) struct Steps {
+pub(super) struct SentencePieceSettings {
     charsmap: Option<Vec<u8>>,
     /// The text is composed before the map is used.
     is_composed: bool,
@@ -29,7 +29,7 @@ pub(super) struct Steps {
     splits_digits: bool,
 }
 
-impl Steps {
+impl SentencePieceSettings {
     pub(super) fn of(file: &Value) -> Result<Self, TokenizerError> {
         let mut steps = Self::default();
         let mut normalizers = Vec::new();
@@ -131,7 +131,7 @@ impl Steps {
     }
 
     /// Whether the splits are as good as none.
-    pub(super) fn check(&self, tokens: &Tokens) -> Result<(), TokenizerError> {
+    pub(super) fn check(&self, tokens: &PieceVocabulary) -> Result<(), TokenizerError> {
         let reaches =
             |over: &str, is_over: &dyn Fn(&str) -> bool| match tokens.normal().find(|t| is_over(t))
             {
@@ -165,14 +165,14 @@ impl Steps {
         Ok(())
     }
 
-    pub(super) fn normalizer(&self) -> Normalizer {
+    pub(super) fn normalizer(&self) -> NormalizerSpec {
         let name = match (&self.charsmap, self.is_composed) {
             (None, _) => "identity",
             // Readers compose the text first by this name.
             (Some(_), true) => "nmt_nfkc",
             (Some(_), false) => "precompiled",
         };
-        Normalizer {
+        NormalizerSpec {
             name: Some(name.to_owned()),
             precompiled_charsmap: self.charsmap.clone(),
             add_dummy_prefix: Some(self.prefix),

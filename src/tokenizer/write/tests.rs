@@ -1,9 +1,9 @@
 //! Models written and read back, and what is refused.
 
 use super::to_sentencepiece;
-use crate::tokenizer::load::{Given, convert};
-use crate::tokenizer::proto::{Kind, Model};
-use crate::tokenizer::self_test::hostile;
+use crate::tokenizer::load::{TokenizerInput, convert};
+use crate::tokenizer::proto::{SentencePieceKind, SentencePieceModel};
+use crate::tokenizer::self_test::hostile_texts;
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ const BPE: &[u8] = include_bytes!("../load/vectors/bpe.model");
 const UNIGRAM: &[u8] = include_bytes!("../load/vectors/unigram.model");
 
 fn read(model: &[u8]) -> Vec<u8> {
-    convert(Given::SentencePiece(model)).expect("converts").json
+    convert(TokenizerInput::SentencePiece(model)).expect("converts").json
 }
 
 fn ids(json: &[u8], texts: &[String]) -> Vec<Vec<u32>> {
@@ -29,23 +29,26 @@ fn a_model_that_was_read_is_written_as_it_was() {
     for original in [BPE, UNIGRAM] {
         let json = read(original);
         let written = to_sentencepiece(&json).expect("writes");
-        let (ours, theirs) =
-            (Model::decode(&written).expect("reads"), Model::decode(original).expect("reads"));
+        let (ours, theirs) = (
+            SentencePieceModel::decode(&written).expect("reads"),
+            SentencePieceModel::decode(original).expect("reads"),
+        );
         assert_eq!(ours.pieces.len(), theirs.pieces.len());
         for (ours, theirs) in ours.pieces.iter().zip(&theirs.pieces) {
             assert_eq!(ours.text(), theirs.text());
             // The symbol of the Unigram is one more entry to the encoder, with the score it computes.
-            if theirs.known_kind() != Some(Kind::UserDefined) {
+            if theirs.known_kind() != Some(SentencePieceKind::UserDefined) {
                 assert_eq!(ours.known_kind(), theirs.known_kind(), "{}", ours.text());
             }
         }
         let (ours, theirs) =
             (ours.normalizer.expect("is there"), theirs.normalizer.expect("is there"));
         assert_eq!(ours.add_dummy_prefix.unwrap_or(true), theirs.add_dummy_prefix.unwrap_or(true));
-        let removes =
-            |n: &crate::tokenizer::proto::Normalizer| n.remove_extra_whitespaces.unwrap_or(true);
+        let removes = |n: &crate::tokenizer::proto::NormalizerSpec| {
+            n.remove_extra_whitespaces.unwrap_or(true)
+        };
         assert_eq!(removes(&ours), removes(&theirs));
-        let texts = hostile();
+        let texts = hostile_texts();
         assert_eq!(ids(&read(&written), &texts), ids(&json, &texts));
     }
 }
@@ -83,11 +86,23 @@ fn llama(change: impl FnOnce(&mut Value)) -> Vec<u8> {
 fn a_trained_bpe_is_written_with_its_kinds_and_reads_back() {
     let json = llama(|_| ());
     let written = to_sentencepiece(&json).expect("writes");
-    let model = Model::decode(&written).expect("reads");
-    let kinds: Vec<Option<Kind>> = model.pieces.iter().map(|piece| piece.known_kind()).collect();
-    assert_eq!(kinds[..3], [Some(Kind::Unknown), Some(Kind::Control), Some(Kind::Control)]);
-    assert_eq!(kinds[3], Some(Kind::Byte));
-    assert_eq!(kinds[266], Some(Kind::Control), "a special token beyond the usual ones");
+    let model = SentencePieceModel::decode(&written).expect("reads");
+    let kinds: Vec<Option<SentencePieceKind>> =
+        model.pieces.iter().map(|piece| piece.known_kind()).collect();
+    assert_eq!(
+        kinds[..3],
+        [
+            Some(SentencePieceKind::Unknown),
+            Some(SentencePieceKind::Control),
+            Some(SentencePieceKind::Control)
+        ]
+    );
+    assert_eq!(kinds[3], Some(SentencePieceKind::Byte));
+    assert_eq!(
+        kinds[266],
+        Some(SentencePieceKind::Control),
+        "a special token beyond the usual ones"
+    );
     let trainer = model.trainer.expect("is there");
     assert_eq!(
         [trainer.unk_id, trainer.bos_id, trainer.eos_id, trainer.pad_id],

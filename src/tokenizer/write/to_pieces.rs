@@ -2,12 +2,12 @@
 
 use super::fail;
 use crate::tokenizer::TokenizerError;
-use crate::tokenizer::proto::{Kind, ModelPiece};
+use crate::tokenizer::proto::{ModelPiece, SentencePieceKind};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 
 /// Tokens by id, and what they are.
-pub(super) struct Tokens {
+pub(super) struct PieceVocabulary {
     by_id: Vec<String>,
     /// Special ones: spelling and id.
     pub(super) specials: HashMap<String, u32>,
@@ -17,7 +17,7 @@ pub(super) struct Tokens {
     pub(super) byte_fallback: bool,
 }
 
-impl Tokens {
+impl PieceVocabulary {
     pub(super) fn of(file: &Value, model: &Value) -> Result<Self, TokenizerError> {
         let mut by_id: HashMap<u32, String> = HashMap::new();
         let mut put = |id: u32, token: &str| match by_id.insert(id, token.to_owned()) {
@@ -83,24 +83,26 @@ impl Tokens {
         self.by_id.get(id as usize).map_or("", String::as_str)
     }
 
-    fn kind(&self, id: u32, token: &str) -> Kind {
+    fn kind(&self, id: u32, token: &str) -> SentencePieceKind {
         if id == self.unknown {
-            Kind::Unknown
+            SentencePieceKind::Unknown
         } else if self.specials.contains_key(token) {
-            Kind::Control
+            SentencePieceKind::Control
         } else if self.plain.contains(token) {
-            Kind::UserDefined
+            SentencePieceKind::UserDefined
         } else if self.byte_fallback && is_byte_token(token) {
-            Kind::Byte
+            SentencePieceKind::Byte
         } else {
-            Kind::Normal
+            SentencePieceKind::Normal
         }
     }
 
     /// Tokens that text is spelled with.
     pub(super) fn normal(&self) -> impl Iterator<Item = &str> {
         let tokens = (0u32..).zip(&self.by_id);
-        tokens.filter(|(id, token)| self.kind(*id, token) == Kind::Normal).map(|(_, t)| t.as_str())
+        tokens
+            .filter(|(id, token)| self.kind(*id, token) == SentencePieceKind::Normal)
+            .map(|(_, t)| t.as_str())
     }
 
     fn pieces(&self, score: impl Fn(u32, &str) -> Option<f32>) -> Vec<ModelPiece> {
@@ -108,7 +110,11 @@ impl Tokens {
             let kind = self.kind(id, token);
             let found = score(id, token);
             // One that nothing joins to must not be joined to here either.
-            let kind = if found.is_none() && kind == Kind::Normal { Kind::Control } else { kind };
+            let kind = if found.is_none() && kind == SentencePieceKind::Normal {
+                SentencePieceKind::Control
+            } else {
+                kind
+            };
             let piece = Some(token.clone());
             ModelPiece { piece, score: Some(found.unwrap_or_default()), kind: Some(kind as i32) }
         });
@@ -134,7 +140,10 @@ fn is_byte_token(token: &str) -> bool {
 }
 
 /// A piece's score is the rank of its first merge, negated: the best is joined first.
-pub(super) fn of_bpe(model: &Value, tokens: &Tokens) -> Result<Vec<ModelPiece>, TokenizerError> {
+pub(super) fn bpe_pieces(
+    model: &Value,
+    tokens: &PieceVocabulary,
+) -> Result<Vec<ModelPiece>, TokenizerError> {
     let is_set = |key: &str| {
         model.get(key).is_some_and(|value| {
             !value.is_null() && value != &Value::Bool(false) && value.as_str() != Some("")
@@ -178,9 +187,9 @@ pub(super) fn of_bpe(model: &Value, tokens: &Tokens) -> Result<Vec<ModelPiece>, 
 }
 
 /// Scores as they are, in 32 bits.
-pub(super) fn of_unigram(
+pub(super) fn unigram_pieces(
     model: &Value,
-    tokens: &Tokens,
+    tokens: &PieceVocabulary,
 ) -> Result<Vec<ModelPiece>, TokenizerError> {
     let vocab = model.get("vocab").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
     for (id, entry) in vocab.iter().enumerate() {

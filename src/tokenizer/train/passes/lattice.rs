@@ -3,7 +3,7 @@
 //! The arithmetic is that of the stock trainer, operation by operation and in its order, and so is the heap
 //! that breaks ties: a last bit decides which pieces are pruned.
 
-use super::trie::Trie;
+use super::trie::PieceTrie;
 use dary_heap::QuaternaryHeap;
 use std::cmp::Ordering;
 
@@ -14,24 +14,24 @@ pub(in super::super) type ScoredPiece = (String, f64);
 const UNKNOWN_PENALTY: f64 = 10.0;
 /// Beyond this difference of logarithms the smaller summand is nothing.
 const NEGLIGIBLE: f64 = 50.0;
-/// Open cuts that are kept in mind at most, and how many are left when there are more: for two asked.
+/// Open paths that are kept in mind at most, and how many are left when there are more: for two asked.
 const MOST_OPEN: usize = 100_000;
 const LEFT_OPEN: usize = 20;
 
 /// Pieces to cut words by. That at 0 is what unknown characters become.
-pub(in super::super) struct Cutter {
-    trie: Trie,
+pub(in super::super) struct UnigramSegmenter {
+    trie: PieceTrie,
     scores: Vec<f64>,
     unknown: f64,
 }
 
-impl Cutter {
+impl UnigramSegmenter {
     /// The first `hidden` pieces are never found in a word.
     pub(in super::super) fn of(pieces: &[ScoredPiece], hidden: usize) -> Self {
         let least = pieces.iter().map(|(_, score)| *score).fold(f64::INFINITY, f64::min);
         let found = (0..).zip(pieces).skip(hidden);
         Self {
-            trie: Trie::of(found.map(|(number, (piece, _))| (number, piece.as_str()))),
+            trie: PieceTrie::of(found.map(|(number, (piece, _))| (number, piece.as_str()))),
             scores: pieces.iter().map(|(_, score)| *score).collect(),
             unknown: least - UNKNOWN_PENALTY,
         }
@@ -90,7 +90,7 @@ impl Cutter {
 
 /// A piece at a place of the word.
 #[derive(Clone, Copy)]
-struct Arc {
+struct LatticeArc {
     begin: u32,
     end: u32,
     piece: u32,
@@ -102,10 +102,10 @@ struct Arc {
 
 /// All pieces in one word. Used again for one word after the other.
 #[derive(Default)]
-pub(super) struct Lattice {
+pub(super) struct UnigramLattice {
     length: usize,
     /// By begin, then by length.
-    arcs: Vec<Arc>,
+    arcs: Vec<LatticeArc>,
     /// By place: the first arc that begins there; one more at the end.
     begins: Vec<usize>,
     /// Arcs by their end, and by place where its own begin; one more at the end.
@@ -115,8 +115,8 @@ pub(super) struct Lattice {
     back: Vec<f64>,
 }
 
-impl Lattice {
-    pub(super) fn fill(&mut self, cutter: &Cutter, word: &str) {
+impl UnigramLattice {
+    pub(super) fn fill(&mut self, cutter: &UnigramSegmenter, word: &str) {
         self.length = word.len();
         self.arcs.clear();
         self.begins.clear();
@@ -132,7 +132,7 @@ impl Lattice {
             let mut add = |length: usize, piece: u32, score: f64| {
                 let end = begin + length;
                 let (begin, before, best) = (whole(begin), None, 0.0);
-                arcs.push(Arc { begin, end: whole(end), piece, score, best, before });
+                arcs.push(LatticeArc { begin, end: whole(end), piece, score, best, before });
                 if let Some(count) = ends.get_mut(end + 1) {
                     *count += 1;
                 }
@@ -166,12 +166,12 @@ impl Lattice {
         }
     }
 
-    fn beginning_at(&self, place: usize) -> &[Arc] {
+    fn beginning_at(&self, place: usize) -> &[LatticeArc] {
         let bound = |at: usize| self.begins.get(at).copied().unwrap_or_default();
         self.arcs.get(bound(place)..bound(place + 1)).unwrap_or_default()
     }
 
-    fn ending_at(&self, place: usize) -> impl Iterator<Item = (u32, &Arc)> {
+    fn ending_at(&self, place: usize) -> impl Iterator<Item = (u32, &LatticeArc)> {
         let bound = |at: usize| self.ends.get(at).copied().unwrap_or_default();
         let arcs = self.by_end.get(bound(place)..bound(place + 1)).unwrap_or_default();
         arcs.iter().filter_map(|at| Some((*at, self.arcs.get(*at as usize)?)))
@@ -249,12 +249,14 @@ impl Lattice {
         // What was taken from the heap: an arc, and what follows it.
         let mut taken: Vec<(Option<u32>, Option<usize>)> = Vec::new();
         let mut found: Option<usize> = None;
-        open.push(Open { hoped: 0.0, so_far: 0.0, arc: Spot::End, next: None });
+        open.push(OpenPath { hoped: 0.0, so_far: 0.0, arc: SearchNode::End, next: None });
         while let Some(top) = open.pop() {
             let place = match top.arc {
-                Spot::End => self.length,
-                Spot::Arc(at) => self.arcs.get(at as usize).map_or(0, |arc| arc.begin as usize),
-                Spot::Begin => {
+                SearchNode::End => self.length,
+                SearchNode::Arc(at) => {
+                    self.arcs.get(at as usize).map_or(0, |arc| arc.begin as usize)
+                }
+                SearchNode::Begin => {
                     let mut pieces = Vec::new();
                     let mut next = top.next;
                     while let Some((Some(at), after)) = next.and_then(|at| taken.get(at)) {
@@ -268,17 +270,17 @@ impl Lattice {
                     continue;
                 }
             };
-            let arc = if let Spot::Arc(at) = top.arc { Some(at) } else { None };
+            let arc = if let SearchNode::Arc(at) = top.arc { Some(at) } else { None };
             taken.push((arc, top.next));
             let next = Some(taken.len() - 1);
             if place == 0 {
                 let so_far = top.so_far;
-                open.push(Open { hoped: so_far, so_far, arc: Spot::Begin, next });
+                open.push(OpenPath { hoped: so_far, so_far, arc: SearchNode::Begin, next });
             }
             for (at, arc) in self.ending_at(place) {
                 let hoped = arc.best + top.so_far;
                 let so_far = arc.score + top.so_far;
-                open.push(Open { hoped, so_far, arc: Spot::Arc(at), next });
+                open.push(OpenPath { hoped, so_far, arc: SearchNode::Arc(at), next });
             }
             if open.len() > MOST_OPEN {
                 let mut fewer = QuaternaryHeap::new();
@@ -296,36 +298,36 @@ fn place_range(bounds: &[usize], place: usize) -> std::ops::Range<usize> {
 }
 
 #[derive(Clone, Copy)]
-enum Spot {
+enum SearchNode {
     Begin,
     Arc(u32),
     End,
 }
 
 /// A cut of the end of a word.
-struct Open {
+struct OpenPath {
     /// With the best cut of what is before.
     hoped: f64,
     so_far: f64,
-    arc: Spot,
+    arc: SearchNode,
     next: Option<usize>,
 }
 
-impl PartialEq for Open {
+impl PartialEq for OpenPath {
     fn eq(&self, other: &Self) -> bool {
         self.hoped == other.hoped
     }
 }
 
-impl Eq for Open {}
+impl Eq for OpenPath {}
 
-impl PartialOrd for Open {
+impl PartialOrd for OpenPath {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Open {
+impl Ord for OpenPath {
     /// Never equal, as in the stock trainer: which of two alike comes first is the heap's affair.
     fn cmp(&self, other: &Self) -> Ordering {
         if self.hoped < other.hoped { Ordering::Less } else { Ordering::Greater }

@@ -11,12 +11,12 @@
 mod lattice;
 mod trie;
 
-pub(super) use lattice::{Cutter, ScoredPiece};
+pub(super) use lattice::{ScoredPiece, UnigramSegmenter};
 
 use super::super::error::TokenizerError;
 use super::super::oracle::guard;
 use crate::model::Interrupt;
-use lattice::Lattice;
+use lattice::UnigramLattice;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tokenizers::models::unigram::{Unigram, UnigramTrainer};
@@ -34,12 +34,12 @@ const TASK: usize = 256;
 const AT_ONCE: usize = 1 << 15;
 
 /// A word with its count.
-pub(super) type Word = (String, u32);
+pub(super) type TrainingWord = (String, u32);
 
 /// The pieces at which training to each of `sizes` ends, before the trainer takes the first ones of them. Sizes
 /// that the trainer does not come down to are left out. None when it was interrupted.
 pub(super) fn sizes(
-    words: &[Word],
+    words: &[TrainingWord],
     longest: usize,
     sizes: &[u32],
     interrupt: &Interrupt,
@@ -63,7 +63,7 @@ pub(super) fn sizes(
             break;
         }
         before = pieces.len();
-        let order = Order::of(&pieces, words)?;
+        let order = PruningOrder::of(&pieces, words)?;
         let quarter_off = shrunk(pieces.len());
         let turning = waiting.iter().copied().find(|size| enough(*size) > quarter_off);
         for size in turning.map(|least| waiting.split_off(&least)).unwrap_or_default() {
@@ -71,7 +71,7 @@ pub(super) fn sizes(
         }
         pieces = order.first(&pieces, quarter_off);
     }
-    let alone = |(size, pieces)| alone(size, pieces, words, interrupt);
+    let alone = |(size, pieces)| prune_to_size(size, pieces, words, interrupt);
     let ends: Vec<Option<(u32, Vec<ScoredPiece>)>> =
         turned.into_par_iter().map(alone).collect::<Result<_, _>>()?;
     ended.extend(ends.into_iter().flatten());
@@ -79,10 +79,10 @@ pub(super) fn sizes(
 }
 
 /// Goes on to one size. None when the pieces do not become fewer: the stock trainer would not end.
-fn alone(
+fn prune_to_size(
     size: u32,
     mut pieces: Vec<ScoredPiece>,
-    words: &[Word],
+    words: &[TrainingWord],
     interrupt: &Interrupt,
 ) -> Result<Option<(u32, Vec<ScoredPiece>)>, TokenizerError> {
     let mut before = usize::MAX;
@@ -95,7 +95,7 @@ fn alone(
             return Ok(None);
         }
         before = pieces.len();
-        let order = Order::of(&pieces, words)?;
+        let order = PruningOrder::of(&pieces, words)?;
         pieces = order.first(&pieces, enough(size).max(shrunk(pieces.len())));
     }
 }
@@ -117,7 +117,7 @@ fn shrunk(pieces: usize) -> usize {
 
 /// The strings that the trainer begins with. It gives them when it is asked for more than there are and not to
 /// weigh them; their order is that of count, then of text, characters first.
-fn seeds(words: &[Word], longest: usize) -> Result<Vec<ScoredPiece>, TokenizerError> {
+fn seeds(words: &[TrainingWord], longest: usize) -> Result<Vec<ScoredPiece>, TokenizerError> {
     /// Twice the strings that it begins with at most.
     const MORE: u32 = 2_000_000;
     let mut trainer = UnigramTrainer::default();
@@ -142,7 +142,7 @@ fn seeds(words: &[Word], longest: usize) -> Result<Vec<ScoredPiece>, TokenizerEr
 }
 
 /// Expectation and maximisation, by turns.
-fn weigh(pieces: &mut Vec<ScoredPiece>, words: &[Word]) -> Result<(), TokenizerError> {
+fn weigh(pieces: &mut Vec<ScoredPiece>, words: &[TrainingWord]) -> Result<(), TokenizerError> {
     for _ in 0..ROUNDS {
         let expected = expected(pieces, words)?;
         let mut sum = 0.0;
@@ -165,12 +165,12 @@ fn weigh(pieces: &mut Vec<ScoredPiece>, words: &[Word]) -> Result<(), TokenizerE
 }
 
 /// How often each piece is expected in the words.
-fn expected(pieces: &[ScoredPiece], words: &[Word]) -> Result<Vec<f64>, TokenizerError> {
-    let cutter = Cutter::of(pieces, 1);
+fn expected(pieces: &[ScoredPiece], words: &[TrainingWord]) -> Result<Vec<f64>, TokenizerError> {
+    let cutter = UnigramSegmenter::of(pieces, 1);
     let mut expected = vec![0.0; pieces.len()];
     for words in words.chunks(AT_ONCE) {
-        let cut = |words: &[Word]| {
-            let (mut lattice, mut shares) = (Lattice::default(), Vec::new());
+        let cut = |words: &[TrainingWord]| {
+            let (mut lattice, mut shares) = (UnigramLattice::default(), Vec::new());
             for (word, count) in words {
                 lattice.fill(&cutter, word);
                 let sum =
@@ -193,30 +193,30 @@ fn expected(pieces: &[ScoredPiece], words: &[Word]) -> Result<Vec<f64>, Tokenize
 }
 
 /// Which pieces are kept whatever the size, and the others by what is lost without them, most first.
-struct Order {
+struct PruningOrder {
     kept: Vec<usize>,
     others: Vec<usize>,
 }
 
-impl Order {
-    fn of(pieces: &[ScoredPiece], words: &[Word]) -> Result<Self, TokenizerError> {
-        let cutter = Cutter::of(pieces, 1);
-        let alternatives: Vec<Way> = pieces
+impl PruningOrder {
+    fn of(pieces: &[ScoredPiece], words: &[TrainingWord]) -> Result<Self, TokenizerError> {
+        let cutter = UnigramSegmenter::of(pieces, 1);
+        let alternatives: Vec<AlternativeCut> = pieces
             .par_iter()
             .enumerate()
-            .map_init(Lattice::default, |lattice, (at, (piece, _))| {
+            .map_init(UnigramLattice::default, |lattice, (at, (piece, _))| {
                 if at == 0 {
-                    return Way::Spared;
+                    return AlternativeCut::Spared;
                 }
                 lattice.fill(&cutter, piece);
                 match lattice.second() {
-                    (_, None) => Way::None,
-                    (1, Some(second)) => Way::Other(second),
-                    _ => Way::Spared,
+                    (_, None) => AlternativeCut::None,
+                    (1, Some(second)) => AlternativeCut::Other(second),
+                    _ => AlternativeCut::Spared,
                 }
             })
             .collect();
-        let found = Found::of(&cutter, pieces.len(), words);
+        let found = PieceCounts::of(&cutter, pieces.len(), words);
         let sum: f64 = found.counts.iter().sum();
         let whole = sum.ln();
         let count = |at: usize| found.counts.get(at).copied().unwrap_or_default();
@@ -226,12 +226,12 @@ impl Order {
         for (at, way) in alternatives.iter().enumerate().skip(1) {
             let own = count(at);
             let way = match way {
-                Way::Spared if own == 0.0 => continue,
-                Way::Spared | Way::None => {
+                AlternativeCut::Spared if own == 0.0 => continue,
+                AlternativeCut::Spared | AlternativeCut::None => {
                     kept.push(at);
                     continue;
                 }
-                Way::Other(way) => way,
+                AlternativeCut::Other(way) => way,
             };
             if own == 0.0 {
                 continue;
@@ -261,7 +261,7 @@ impl Order {
 }
 
 /// How a piece would be cut without itself.
-enum Way {
+enum AlternativeCut {
     /// It cannot be.
     None,
     /// It is not even one piece now: needed only where a word has it.
@@ -270,18 +270,19 @@ enum Way {
 }
 
 /// What the best cuts of the words hold.
-struct Found {
+struct PieceCounts {
     /// By piece, as often as it stands in them. Whole numbers, so their sums are exact.
     counts: Vec<f64>,
     words: f64,
 }
 
-impl Found {
-    fn of(cutter: &Cutter, pieces: usize, words: &[Word]) -> Self {
+impl PieceCounts {
+    fn of(cutter: &UnigramSegmenter, pieces: usize, words: &[TrainingWord]) -> Self {
         let mut found = Self { counts: vec![0.0; pieces], words: 0.0 };
         for words in words.chunks(AT_ONCE) {
-            let cut = |words: &[Word]| {
-                let (mut lattice, mut best, mut all) = (Lattice::default(), Vec::new(), Vec::new());
+            let cut = |words: &[TrainingWord]| {
+                let (mut lattice, mut best, mut all) =
+                    (UnigramLattice::default(), Vec::new(), Vec::new());
                 for (word, count) in words {
                     lattice.fill(cutter, word);
                     lattice.best(&mut best);

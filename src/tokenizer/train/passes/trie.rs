@@ -7,7 +7,7 @@ const NONE: u32 = u32::MAX;
 
 /// A node; its children stand side by side, ascending by byte.
 #[derive(Clone, Copy)]
-struct Node {
+struct TrieNode {
     byte: u8,
     children: u16,
     first: u32,
@@ -15,17 +15,17 @@ struct Node {
 }
 
 /// Pieces by their bytes. 12 bytes a node.
-pub(super) struct Trie {
-    nodes: Vec<Node>,
+pub(super) struct PieceTrie {
+    nodes: Vec<TrieNode>,
 }
 
-impl Trie {
+impl PieceTrie {
     /// Of distinct pieces with their numbers.
     pub(super) fn of<'p>(pieces: impl Iterator<Item = (u32, &'p str)>) -> Self {
         let mut sorted: Vec<(&[u8], u32)> =
             pieces.map(|(number, piece)| (piece.as_bytes(), number)).collect();
         sorted.sort_unstable();
-        let root = Node { byte: 0, children: 0, first: 0, piece: NONE };
+        let root = TrieNode { byte: 0, children: 0, first: 0, piece: NONE };
         let mut nodes = vec![root];
         let mut waiting = VecDeque::from([(0_usize, sorted.as_slice(), 0_usize)]);
         while let Some((at, mut of, depth)) = waiting.pop_front() {
@@ -40,7 +40,7 @@ impl Trie {
                 let same = of.partition_point(|(bytes, _)| bytes.get(depth) == Some(&byte));
                 let (child, rest) = of.split_at(same);
                 waiting.push_back((nodes.len(), child, depth + 1));
-                nodes.push(Node { byte, ..root });
+                nodes.push(TrieNode { byte, ..root });
                 of = rest;
             }
             let children = u16::try_from(nodes.len() - first).unwrap_or(u16::MAX);
@@ -76,7 +76,7 @@ mod tests {
     #[test]
     fn pieces_that_a_text_begins_with_are_found_shortest_first() {
         let pieces = ["a", "abc", "é", "ab", "b", "abd", "éa"];
-        let trie = Trie::of((0..).zip(pieces));
+        let trie = PieceTrie::of((0..).zip(pieces));
         let found = |text: &str| {
             let mut found = Vec::new();
             trie.prefixes(text.as_bytes(), |length, number| found.push((length, number)));
