@@ -1,8 +1,9 @@
 //! Tells what a tokenizer does where tokenizers go wrong: the verdict on its encoder and a table of cases.
 
 use super::encode::{EncoderBackend, Tokenizer};
+use super::engine::hostile_texts::hostile_texts;
+use super::engine::proof::text_prefix;
 use super::error::TokenizerError;
-use super::self_test::{hostile_texts, text_prefix};
 use super::{FAST, REFERENCE};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};

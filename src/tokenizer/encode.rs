@@ -1,13 +1,16 @@
-//! The tokenizer a corpus holds: the fast encoder where it is proven, the oracle otherwise.
+//! A loaded tokenizer and its encoder: the fast engine where it is proven, the reference otherwise.
 
-use super::cuts::{ChunkCutter, PART};
+use super::engine::cuts::{ChunkCutter, PART};
+use super::engine::hostile_texts::hostile_texts;
+use super::engine::pipeline::{PipelineEngine, PipelineScratch};
+use super::engine::proof;
+use super::engine::reference::LibraryReference;
 use super::error::TokenizerError;
-use super::fast::{PipelineEngine, PipelineScratch};
-use super::oracle::LibraryReference;
-use super::spelling::{TokenBytes, TokenOffsets};
-use super::vocabulary::Vocabulary;
-use super::{self_test, unigram};
+use super::file::unigram;
+use super::vocabulary::{TokenBytes, TokenOffsets, Vocabulary};
+use super::{FAST, REFERENCE};
 use aho_corasick::{AhoCorasick, MatchKind};
+use serde::Serialize;
 use std::sync::OnceLock;
 
 /// Which encoder gives the ids. Both give the same; they differ in speed.
@@ -98,7 +101,7 @@ impl Tokenizer {
                     if !is_numbered_alike {
                         return Err("its tokens cannot be numbered without the oracle".to_owned());
                     }
-                    self_test::prove(&fast, &oracle, &vocabulary, sample).map(|()| fast)
+                    proof::prove(&fast, &oracle, &vocabulary, sample).map(|()| fast)
                 });
         Self::of(json, Some(oracle), Some(ChosenEncoder::of(proven)), vocabulary)
     }
@@ -155,7 +158,7 @@ impl Tokenizer {
     }
 
     #[cfg(test)]
-    pub(super) fn without_fast(self) -> Self {
+    pub(in crate::tokenizer) fn without_fast(self) -> Self {
         let chosen = ChosenEncoder::of(Err("a test wants the oracle".to_owned()));
         Self { chosen: OnceLock::from(chosen), ..self }
     }
@@ -168,7 +171,7 @@ impl Tokenizer {
         Ok(self.oracle.get_or_init(|| loaded))
     }
 
-    pub(super) fn vocabulary(&self) -> &Vocabulary {
+    pub(in crate::tokenizer) fn vocabulary(&self) -> &Vocabulary {
         &self.vocabulary
     }
 
@@ -185,11 +188,11 @@ impl Tokenizer {
     /// [`TokenizerError::Incomplete`] with the first such text.
     pub fn prove_complete(&self) -> Result<(), TokenizerError> {
         let (mut encoder, mut ids) = (self.encoder(), Vec::new());
-        for text in self_test::hostile_texts() {
+        for text in hostile_texts() {
             ids.clear();
             let Err(error) = encoder.encode(&text, &mut ids) else { continue };
             let why = error.refusal().ok_or(error)?;
-            return Err(TokenizerError::Incomplete { text: self_test::excerpt(&text), why });
+            return Err(TokenizerError::Incomplete { text: proof::excerpt(&text), why });
         }
         Ok(())
     }
@@ -271,7 +274,7 @@ impl Tokenizer {
     }
 
     /// By the fast encoder, if it is to be trusted and its ids spell the text byte for byte.
-    pub(super) fn fast_offsets(
+    pub(in crate::tokenizer) fn fast_offsets(
         &self,
         text: &str,
         specials: bool,
@@ -283,7 +286,7 @@ impl Tokenizer {
             let is_proven = self.is_fast_with_specials.get_or_init(|| {
                 let oracle = self.oracle();
                 oracle.is_ok_and(|oracle| {
-                    self_test::prove_with_specials(fast, oracle, &self.vocabulary).is_ok()
+                    proof::prove_with_specials(fast, oracle, &self.vocabulary).is_ok()
                 })
             });
             is_proven.then_some(())?;
@@ -333,7 +336,7 @@ impl<'a> Encoder<'a> {
         self.encode_in_parts(text, PART, out)
     }
 
-    pub(super) fn encode_in_parts(
+    pub(in crate::tokenizer) fn encode_in_parts(
         &mut self,
         text: &str,
         part: usize,
@@ -351,7 +354,7 @@ impl<'a> Encoder<'a> {
         self.encode_whole(rest, out).inspect_err(|_| out.truncate(start))
     }
 
-    pub(super) fn cuts(&self) -> Option<&'a ChunkCutter> {
+    pub(in crate::tokenizer) fn cuts(&self) -> Option<&'a ChunkCutter> {
         let tokenizer = self.tokenizer;
         let cuts = tokenizer.cuts.get_or_init(|| {
             let mut encoder = tokenizer.encoder();
@@ -368,4 +371,86 @@ impl<'a> Encoder<'a> {
         }
         self.tokenizer.oracle()?.encode(text, out)
     }
+}
+
+/// The word for the reference encoder, as [`EncoderBackend::name`] has it.
+const ORACLE: &str = "oracle";
+
+impl EncoderBackend {
+    /// The encoder in words, with its library or with the reason that there is none: what is stored.
+    pub(crate) fn verdict(&self) -> String {
+        match self {
+            Self::Fast => format!("{}, {FAST}", self.name()),
+            Self::Oracle { reason } => format!("{} ({reason})", self.name()),
+        }
+    }
+}
+
+impl Tokenizer {
+    /// Loads a file by the verdict that is stored with it, and the reference library that the verdict is of. By
+    /// another pair of libraries nothing is proven yet.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::load`].
+    pub(crate) fn load_stored(
+        json: &[u8],
+        verdict: &str,
+        reference: &str,
+    ) -> Result<Self, TokenizerError> {
+        let is_proven = reference == REFERENCE
+            && (verdict == EncoderBackend::Fast.verdict()
+                || verdict.starts_with(&format!("{ORACLE} (")));
+        if is_proven {
+            Self::load_proven(json, !verdict.starts_with(ORACLE))
+        } else {
+            Self::load(json, &[])
+        }
+    }
+}
+
+/// A tokenizer to be registered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct TokenizerRegistration<'a> {
+    /// The name under which it is registered.
+    pub name: &'a str,
+    /// The bytes of its `tokenizer.json`.
+    pub json: &'a [u8],
+    /// Where it came from, in words.
+    pub lineage: &'a str,
+    /// The files it was made of, by name, where they were not this `tokenizer.json`.
+    pub originals: &'a [(String, Vec<u8>)],
+    /// How it was trained or extended, as JSON.
+    pub decisions: Option<&'a [u8]>,
+    /// The registered tokenizer that it extends: documents without a new token take over its ids.
+    pub base: Option<&'a str>,
+}
+
+/// One token of a shown text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+pub struct TokenPiece {
+    /// The id of the token.
+    pub id: u32,
+    /// The text that it stands for; of tokens that share a character, the first has it.
+    pub text: String,
+}
+
+/// The tokens of `text`, with where they stand. With `specials`, special tokens spelled in it are special
+/// tokens.
+///
+/// # Errors
+/// As [`Tokenizer::encode_with_offsets`].
+pub fn token_pieces(
+    tokenizer: &Tokenizer,
+    text: &str,
+    specials: bool,
+) -> Result<(Vec<TokenPiece>, TokenOffsets), TokenizerError> {
+    let (ids, offsets) = tokenizer.encode_with_offsets(text, specials)?;
+    let mut told = 0;
+    let pieces = ids.into_iter().zip(&offsets).map(|(id, (start, end))| {
+        let piece = text.get((*start).max(told) as usize..*end as usize).unwrap_or_default();
+        told = told.max(*end);
+        TokenPiece { id, text: piece.to_owned() }
+    });
+    Ok((pieces.collect(), offsets))
 }

@@ -22,42 +22,34 @@
 //! ([`convert`]), by training (`train`) or by extension (`extend`). Loading proves
 //! the fast encoder against the reference implementation; [`Encoder`] then appends ids.
 //!
-//! Two encoders stand behind one type. `oracle` is the reference (tokenizers 0.23): its ids are
-//! right by definition. `fast` (tokenizers 1.0 release candidate) is some forty times faster and is
-//! used only after it gave the oracle's ids on hostile strings and on the caller's sample.
+//! Two encoders stand behind one type (`engine`). The reference (tokenizers 0.23) is right by definition. The fast
+//! engine (tokenizers 1.0, a release candidate) is some forty times faster and is used only after it gave the
+//! reference's ids on hostile texts and on the caller's sample.
 
 pub mod analyse;
 mod check;
-mod cut_places;
-mod cuts;
-mod doubt;
+mod convert;
 mod encode;
+mod engine;
 mod error;
 mod extend;
-mod extend_error;
-mod fast;
 mod file;
-mod load;
-mod merges;
-mod new;
-mod oracle;
-mod pattern;
-mod prepare;
-mod proto;
-mod self_test;
-mod shown_tokens;
-mod spelling;
-mod split;
-mod stored;
+mod models;
+mod sentencepiece;
 mod train;
-mod unigram;
 mod vocabulary;
-mod write;
+
+#[cfg(test)]
+mod tests;
 
 pub(crate) use check::check;
 pub use check::{CheckCase, CheckVerdict, EncoderLibrary, TokenizerCheck};
-pub use encode::{Encoder, EncoderBackend, Tokenizer};
-pub use error::TokenizerError;
+pub(crate) use convert::to_sentencepiece::to_sentencepiece;
+pub use convert::{ConvertedTokenizer, TokenizerInput, convert, from_vocab_and_merges};
+pub(crate) use encode::token_pieces;
+pub use encode::{Encoder, EncoderBackend, TokenPiece, Tokenizer, TokenizerRegistration};
+pub(crate) use engine::splitter::PretokenSplitter;
+pub use error::{ExtendError, TokenizerError};
 pub use extend::{
     EmbeddingMap, EmbeddingRow, FormReport, GrowthOptions, TermCounts, TermForms, TermOptions,
     TermOutcome, TermReport, TokenOrigin, TokenizerExtension, VocabularyDiff,
@@ -65,14 +57,7 @@ pub use extend::{
 pub(crate) use extend::{
     ReencodeFilter, ReencodeScratch, extend_by_growth, extend_by_terms, vocabulary_diff,
 };
-pub use extend_error::ExtendError;
-pub use load::{ConvertedTokenizer, TokenizerInput, convert, from_vocab_and_merges};
-pub use new::TokenizerRegistration;
-pub use pattern::{NAMED_PATTERNS, PretokenPattern};
-pub use shown_tokens::TokenPiece;
-pub(crate) use shown_tokens::token_pieces;
-pub use spelling::TokenOffsets;
-pub(crate) use split::PretokenSplitter;
+pub use file::pattern::{NAMED_PATTERNS, PretokenPattern};
 pub use train::{
     DigitSplit, ModelKind, RoundTrip, TextTotals, TrainGroupReport, TrainOptions, TrainReport,
     UnicodeForm,
@@ -80,12 +65,9 @@ pub use train::{
 pub(crate) use train::{
     PretokenCounter, PretokenTable, TrainedTokenizer, pretokenizer_file, tokens_by_group, train,
 };
-pub(crate) use write::to_sentencepiece;
+pub use vocabulary::TokenOffsets;
 
 /// The reference library and its version: ids are right when they are its.
 pub const REFERENCE: &str = "tokenizers 0.23.2";
 /// The library behind the fast encoder, and its version.
 pub const FAST: &str = "tokenizers 1.0.0-rc.3";
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,7 @@
 //! Both encoders, training and GPT-2's files, on tokenizers small enough to make here.
 
-use super::oracle::LibraryReference;
-use super::self_test::hostile_texts;
+use super::engine::hostile_texts::hostile_texts;
+use super::engine::reference::LibraryReference;
 use super::{
     EncoderBackend, PretokenCounter, Tokenizer, TokenizerError, TrainOptions,
     from_vocab_and_merges, pretokenizer_file,

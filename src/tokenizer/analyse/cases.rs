@@ -1,8 +1,7 @@
 //! Set pieces: how runs of digits, white space, indentation and a few telling strings are cut.
 
-use super::super::encode::Tokenizer;
-use super::super::error::TokenizerError;
-use super::super::shown_tokens::{TokenPiece, token_pieces};
+use crate::tokenizer::encode::{TokenPiece, Tokenizer, token_pieces};
+use crate::tokenizer::error::TokenizerError;
 use serde::Serialize;
 
 /// Longest run of digits that is examined.

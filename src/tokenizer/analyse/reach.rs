@@ -1,8 +1,8 @@
 //! Which ids text can be encoded to, and why the others cannot be reached.
 
-use super::super::error::TokenizerError;
-use super::super::oracle::guard;
 use super::subject::{AnalysedTokenizer, VocabularyToken};
+use crate::tokenizer::engine::reference::guard;
+use crate::tokenizer::error::TokenizerError;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use tokenizers::Model;

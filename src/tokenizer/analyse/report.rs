@@ -1,12 +1,11 @@
 //! The finished analysis: what is printed, stored and drawn.
 
-use super::super::error::TokenizerError;
 use super::cases::{AnalysisCase, DigitRun, cases, digit_runs};
-use super::census::VocabularyCensus;
+use super::counts::{AnalysisTally, CostlyDocument, TextCounts};
 use super::curve::VocabularyCurve;
 use super::reach::{ReachRow, reach};
-use super::statistics::{VocabularyUse, gini};
-use super::tally::{AnalysisTally, CostlyDocument, TextCounts};
+use super::usage::{VocabularyCensus, VocabularyUse, gini};
+use crate::tokenizer::error::TokenizerError;
 use serde::Serialize;
 
 /// Tokenizers side by side on one sample.

@@ -1,11 +1,11 @@
 //! A tokenizer made ready to be analysed: its model, and the bytes of text that each id stands for.
 
-use super::super::encode::Tokenizer;
-use super::super::error::TokenizerError;
-use super::super::oracle::guard;
-use super::super::spelling::byte_characters;
-use super::super::split::PretokenSplitter;
-use super::super::train::TrainOptions;
+use crate::tokenizer::encode::Tokenizer;
+use crate::tokenizer::engine::reference::guard;
+use crate::tokenizer::engine::splitter::PretokenSplitter;
+use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::train::TrainOptions;
+use crate::tokenizer::vocabulary::byte_characters;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashMap};
 use tokenizers::Model;

@@ -1,15 +1,15 @@
 //! Metrics against examples counted by hand, the laws of counting, and what ids are reached.
 
-use super::super::spelling::byte_characters;
-use super::super::{
-    PretokenCounter, PretokenTable, Tokenizer, TrainOptions, pretokenizer_file, train,
-};
+use super::counts::{AlignedWords, align};
 use super::curve::knee as knee_over;
 use super::reach::is_within_utf8;
-use super::statistics::{gini, renyi, shannon};
-use super::text_words::{AlignedWords, align};
+use super::usage::{gini, renyi, shannon};
 use super::*;
 use crate::model::Context;
+use crate::tokenizer::vocabulary::byte_characters;
+use crate::tokenizer::{
+    PretokenCounter, PretokenTable, Tokenizer, TrainOptions, pretokenizer_file, train,
+};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 use std::sync::LazyLock;

@@ -1,11 +1,10 @@
 //! Which texts an extension encodes otherwise, told from the ids that the base gave them.
 
-use super::added;
+use super::base;
 use super::base::{ExtensionBase, ModelKind, merges, pieces};
 use super::bpe::ExtendableBpe;
-use crate::tokenizer::error::TokenizerError;
-use crate::tokenizer::extend_error::ExtendError;
-use crate::tokenizer::merges::MergeTable;
+use crate::tokenizer::error::{ExtendError, TokenizerError};
+use crate::tokenizer::models::MergeTable;
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -125,7 +124,7 @@ fn new_tokens(
     let is_plain = |token: &Value| {
         let id = token.get("id").and_then(Value::as_u64).and_then(|id| u32::try_from(id).ok());
         let content = token.get("content").and_then(Value::as_str).unwrap_or_default();
-        id.is_some_and(|id| *token == added::added_token_entry(content, id))
+        id.is_some_and(|id| *token == base::added_token_entry(content, id))
     };
     let rest = new.strip_prefix(old.as_slice());
     if !rest.is_some_and(|rest| rest.iter().all(is_plain)) || before != after {

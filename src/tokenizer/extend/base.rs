@@ -1,9 +1,8 @@
-//! The tokenizer that is extended: its file, and the reference implementation as a judge.
+//! The tokenizer that is extended: its file, the reference implementation as a judge, and entries of added tokens.
 
-use crate::tokenizer::error::TokenizerError;
-use crate::tokenizer::extend_error::ExtendError;
-use crate::tokenizer::oracle::guard;
-use serde_json::{Map, Value};
+use crate::tokenizer::engine::reference::guard;
+use crate::tokenizer::error::{ExtendError, TokenizerError};
+use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use tokenizers::{AddedToken, Model, OffsetReferential, OffsetType, PreTokenizer};
 
@@ -211,4 +210,23 @@ pub(super) fn vocabulary_mut(file: &mut Value) -> Result<&mut Map<String, Value>
 
 pub(super) fn unusual_file(part: &'static str, what: impl Into<String>) -> ExtendError {
     ExtendError::Unusual { part, what: what.into() }
+}
+
+/// A text alone, inside a word, between lines, behind a space; and whether the token of just this text is found there:
+/// behind a space it may be the form with the space.
+pub(super) fn trial_contexts(text: &str) -> [(String, bool); 4] {
+    [
+        (text.to_owned(), true),
+        (format!("x{text}y"), true),
+        (format!("a\n{text}\nb"), true),
+        (format!("a {text} b"), false),
+    ]
+}
+
+/// The entry of an added token in a `tokenizer.json`: it is found as it stands, also inside words, and decoded as text.
+pub(super) fn added_token_entry(token: &str, id: u32) -> Value {
+    json!({
+        "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false,
+        "normalized": false, "special": false
+    })
 }

@@ -3,7 +3,7 @@
 use super::base::ExtensionBase;
 use super::bpe::ExtendableBpe;
 use super::*;
-use crate::tokenizer::extend_error::ExtendError;
+use crate::tokenizer::error::ExtendError;
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,7 +1,7 @@
 //! Counts of pre-tokens by group, bounded in memory, in any order of texts and over any threads.
 
-use super::super::error::TokenizerError;
-use super::super::split::PretokenSplitter;
+use crate::tokenizer::engine::splitter::PretokenSplitter;
+use crate::tokenizer::error::TokenizerError;
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};

@@ -1,6 +1,6 @@
 //! What is asked of a training, and whether it can be had.
 
-use super::super::pattern::PretokenPattern;
+use crate::tokenizer::file::pattern::PretokenPattern;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 

@@ -1,9 +1,9 @@
 //! Trained models against the stock trainers', on tables small enough to make here.
 
-use super::super::self_test::hostile_texts;
-use super::super::{EncoderBackend, PretokenPattern, Tokenizer, TokenizerError};
 use super::*;
 use crate::model::{Context, Progress, ProgressTally};
+use crate::tokenizer::engine::hostile_texts::hostile_texts;
+use crate::tokenizer::{EncoderBackend, PretokenPattern, Tokenizer, TokenizerError};
 use proptest::prelude::*;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
@@ -120,7 +120,7 @@ fn stock(options: &TrainOptions) -> ModelWrapper {
         .max_token_length(options.max_token_length.map(|length| length as usize));
     let mut trainer: TrainerWrapper = match options.form() {
         options::ModelLayout::ByteLevel => {
-            let alphabet = super::super::spelling::byte_characters();
+            let alphabet = crate::tokenizer::vocabulary::byte_characters();
             let bpe = bpe.initial_alphabet(alphabet.into_iter().collect::<HashSet<char>>());
             bpe.special_tokens(first.iter().map(special).collect()).build().into()
         }
@@ -135,7 +135,8 @@ fn stock(options: &TrainOptions) -> ModelWrapper {
             tokenizer.with_model(WordPiece::default());
             // It numbers continuing characters in the order of a hash map, so they are given.
             let mut splitter =
-                super::super::PretokenSplitter::of(&pretokenizer_file(options).unwrap()).unwrap();
+                crate::tokenizer::PretokenSplitter::of(&pretokenizer_file(options).unwrap())
+                    .unwrap();
             let (mut characters, mut inside) = (BTreeMap::new(), BTreeMap::new());
             for text in TEXTS {
                 splitter
@@ -234,7 +235,7 @@ fn what_was_trained_runs_on_the_fast_encoder_with_the_oracles_ids() {
         let is_fast = *tokenizer.backend() == EncoderBackend::Fast;
         println!("{kind}: {:?}", tokenizer.backend());
         assert!(is_fast || ["groups", "nfc", "wordpiece"].contains(kind), "{kind}");
-        let oracle = super::super::oracle::LibraryReference::load(json).unwrap();
+        let oracle = crate::tokenizer::engine::reference::LibraryReference::load(json).unwrap();
         for text in hostile_texts().iter().map(String::as_str).chain(TEXTS) {
             let mut theirs = Vec::new();
             oracle.encode(text, &mut theirs).unwrap();

@@ -1,0 +1,463 @@
+//! A tokenizer as a SentencePiece `.model`: its vocabulary as pieces, what it does to a text as the settings of
+//! SentencePiece's normaliser. Refuses what a `.model` cannot say.
+
+use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::sentencepiece::{
+    BPE, ModelPiece, NormalizerSpec, SentencePieceKind, SentencePieceModel, TrainerSpec, UNIGRAM,
+};
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
+
+fn fail(what: &str) -> TokenizerError {
+    TokenizerError::Inexpressible(what.to_owned())
+}
+
+/// The bytes of a SentencePiece model that gives the ids of a `tokenizer.json`: a BPE over characters,
+/// with or without fall-back to bytes, or a Unigram, with `▁` for spaces. Special tokens become control
+/// tokens.
+///
+/// Three things remain that no check can rule out: SentencePiece joins any two pieces whose joined
+/// spelling is a piece, where a list of merges may lack the pair; it adds scores in 32 bits, so that of
+/// two ways with all but equal scores it may take the other; and unknown characters side by side are one
+/// unknown token to it, also where the file splits them.
+///
+/// # Errors
+/// [`TokenizerError::Load`] when the file cannot be parsed, [`TokenizerError::Inexpressible`] when a
+/// SentencePiece model cannot do what it does.
+pub fn to_sentencepiece(json: &[u8]) -> Result<Vec<u8>, TokenizerError> {
+    let file: Value =
+        serde_json::from_slice(json).map_err(|error| TokenizerError::Load(error.into()))?;
+    let model = file.get("model").cloned().unwrap_or_default();
+    let is_bpe = match model.get("type").and_then(Value::as_str) {
+        Some("BPE") => true,
+        Some("Unigram") => false,
+        other => {
+            let kind = other.unwrap_or("untyped");
+            return Err(fail(&format!("its model is {kind}; only BPE and Unigram can")));
+        }
+    };
+    let steps = SentencePieceSettings::of(&file)?;
+    let tokens = PieceVocabulary::of(&file, &model)?;
+    let written =
+        if is_bpe { bpe_pieces(&model, &tokens)? } else { unigram_pieces(&model, &tokens)? };
+    steps.check(&tokens)?;
+    let control = |name: &str| {
+        let id = tokens.specials.get(name).filter(|id| **id != tokens.unknown);
+        Some(id.and_then(|id| i32::try_from(*id).ok()).unwrap_or(-1))
+    };
+    let trainer = TrainerSpec {
+        model_type: Some(if is_bpe { BPE } else { UNIGRAM }),
+        vocab_size: i32::try_from(written.len()).ok(),
+        byte_fallback: Some(tokens.byte_fallback),
+        unk_id: i32::try_from(tokens.unknown).ok(),
+        bos_id: control("<s>"),
+        eos_id: control("</s>"),
+        pad_id: control("<pad>"),
+        unk_piece: Some(tokens.spelling(tokens.unknown).to_owned()),
+        ..TrainerSpec::default()
+    };
+    let normalizer = Some(steps.normalizer());
+    Ok(SentencePieceModel { pieces: written, trainer: Some(trainer), normalizer }.encode_to_vec())
+}
+
+const MARKER: &str = "▁";
+
+/// What is done to a text.
+#[derive(Default)]
+pub(in crate::tokenizer) struct SentencePieceSettings {
+    charsmap: Option<Vec<u8>>,
+    /// The text is composed before the map is used.
+    is_composed: bool,
+    trims: bool,
+    collapses: bool,
+    prefix: bool,
+    escapes: bool,
+    /// A word begins at its marker.
+    splits_at_markers: bool,
+    splits_lines: bool,
+    splits_digits: bool,
+}
+
+impl SentencePieceSettings {
+    pub(in crate::tokenizer) fn of(file: &Value) -> Result<Self, TokenizerError> {
+        let mut steps = Self::default();
+        let mut normalizers = Vec::new();
+        flatten(file.get("normalizer"), "normalizers", &mut normalizers);
+        for (at, step) in normalizers.iter().enumerate() {
+            steps.normalize(step, normalizers.get(at + 1).copied())?;
+        }
+        let mut splits = Vec::new();
+        flatten(file.get("pre_tokenizer"), "pretokenizers", &mut splits);
+        for step in splits {
+            steps.split(step)?;
+        }
+        if !steps.escapes {
+            return Err(fail("it does not write spaces as `▁`"));
+        }
+        if steps.trims != steps.collapses {
+            return Err(fail(
+                "of extra spaces it removes only those at the ends, or only those between",
+            ));
+        }
+        Ok(steps)
+    }
+
+    fn normalize(&mut self, step: &Value, next: Option<&Value>) -> Result<(), TokenizerError> {
+        let content = step.get("content").and_then(Value::as_str);
+        match (kind(step), pattern(step)) {
+            ("NFC", _) if next.is_some_and(|next| kind(next) == "Precompiled") => {
+                self.is_composed = true;
+            }
+            ("Precompiled", _) => {
+                let map = step.get("precompiled_charsmap").and_then(Value::as_str);
+                let map = map.and_then(|map| BASE64_STANDARD.decode(map).ok());
+                self.charsmap =
+                    Some(map.ok_or_else(|| fail("its map of characters is not base64"))?);
+            }
+            ("Strip", _) if step.get("strip_right") == Some(&Value::Bool(true)) => {
+                self.trims = true
+            }
+            ("Replace", Some(("Regex", r"\A +| +\z" | r" +\z"))) if content == Some("") => {
+                self.trims = true;
+            }
+            ("Replace", Some(("Regex", " {2,}"))) if matches!(content, Some(" " | MARKER)) => {
+                self.collapses = true;
+            }
+            ("Prepend", _) if step.get("prepend").and_then(Value::as_str) == Some(MARKER) => {
+                self.prefix = true;
+            }
+            ("Replace", Some(("String", " "))) if content == Some(MARKER) => self.escapes = true,
+            ("NFC" | "NFKC" | "NFD" | "NFKD", _) => {
+                let what = format!(
+                    "it normalises to {}, for which a SentencePiece model needs a compiled map of characters",
+                    kind(step)
+                );
+                return Err(fail(&what));
+            }
+            (other, _) => return Err(fail(&format!("its normalizer has a step `{other}`"))),
+        }
+        Ok(())
+    }
+
+    fn split(&mut self, step: &Value) -> Result<(), TokenizerError> {
+        let behavior = step.get("behavior").and_then(Value::as_str);
+        match (kind(step), pattern(step), behavior) {
+            ("Split", Some(("String", MARKER)), Some("MergedWithNext")) => {
+                self.splits_at_markers = true;
+            }
+            ("Split", Some(("String", "\n")), Some("Isolated")) => self.splits_lines = true,
+            ("Digits", ..) if step.get("individual_digits") == Some(&Value::Bool(true)) => {
+                self.splits_digits = true;
+            }
+            // With a map that makes all white space spaces, splitting at it removes what is extra.
+            ("WhitespaceSplit", ..) if self.charsmap.is_some() => {
+                self.trims = true;
+                self.collapses = true;
+            }
+            ("Metaspace", ..) => self.metaspace(step)?,
+            (other, ..) => {
+                return Err(fail(&format!("it splits texts by `{other}`, other than at spaces")));
+            }
+        }
+        Ok(())
+    }
+
+    fn metaspace(&mut self, step: &Value) -> Result<(), TokenizerError> {
+        if step.get("replacement").and_then(Value::as_str) != Some(MARKER) {
+            return Err(fail("it writes spaces otherwise than as `▁`"));
+        }
+        self.escapes = true;
+        self.splits_at_markers = step.get("split") != Some(&Value::Bool(false));
+        let scheme = step.get("prepend_scheme").and_then(Value::as_str).unwrap_or("always");
+        if scheme != "never" && !self.prefix {
+            if !self.collapses {
+                let what = "it puts `▁` before a text unless that begins with a space; SentencePiece does so always";
+                return Err(fail(what));
+            }
+            self.prefix = true;
+        }
+        Ok(())
+    }
+
+    /// Whether the splits are as good as none.
+    pub(in crate::tokenizer) fn check(
+        &self,
+        tokens: &PieceVocabulary,
+    ) -> Result<(), TokenizerError> {
+        let reaches =
+            |over: &str, is_over: &dyn Fn(&str) -> bool| match tokens.normal().find(|t| is_over(t))
+            {
+                Some(token) => {
+                    Err(fail(&format!("`{token}` reaches over {over}, where it splits texts")))
+                }
+                None => Ok(()),
+            };
+        let has = |token: &str| tokens.byte_fallback || tokens.normal().any(|other| other == token);
+        if self.splits_at_markers {
+            reaches("the start of a word", &|token| token.chars().skip(1).any(|c| c == '▁'))?;
+            if !has(MARKER) {
+                return Err(fail(
+                    "`▁` alone is not a token, so unknown words would become one token",
+                ));
+            }
+        }
+        if self.splits_lines {
+            reaches("a line", &|token| token != "\n" && token.contains('\n'))?;
+            if !has("\n") {
+                return Err(fail(
+                    "a line feed is not a token, so unknown lines would become one token",
+                ));
+            }
+        }
+        if self.splits_digits {
+            let reaching =
+                |token: &str| token.chars().any(char::is_numeric) && token.chars().nth(1).is_some();
+            reaches("a digit", &reaching)?;
+        }
+        Ok(())
+    }
+
+    pub(in crate::tokenizer) fn normalizer(&self) -> NormalizerSpec {
+        let name = match (&self.charsmap, self.is_composed) {
+            (None, _) => "identity",
+            // Readers compose the text first by this name.
+            (Some(_), true) => "nmt_nfkc",
+            (Some(_), false) => "precompiled",
+        };
+        NormalizerSpec {
+            name: Some(name.to_owned()),
+            precompiled_charsmap: self.charsmap.clone(),
+            add_dummy_prefix: Some(self.prefix),
+            remove_extra_whitespaces: Some(self.collapses),
+            escape_whitespaces: Some(true),
+        }
+    }
+}
+
+fn kind(step: &Value) -> &str {
+    step.get("type").and_then(Value::as_str).unwrap_or_default()
+}
+
+/// The kind of a pattern and the pattern.
+fn pattern(step: &Value) -> Option<(&str, &str)> {
+    let pattern = step.get("pattern")?.as_object()?;
+    let (kind, pattern) = pattern.iter().next()?;
+    Some((kind.as_str(), pattern.as_str()?))
+}
+
+fn flatten<'a>(component: Option<&'a Value>, children: &str, steps: &mut Vec<&'a Value>) {
+    let Some(step) = component.filter(|step| !step.is_null()) else { return };
+    match step.get(children).and_then(Value::as_array) {
+        Some(members) => members.iter().for_each(|member| flatten(Some(member), children, steps)),
+        None => steps.push(step),
+    }
+}
+
+/// Tokens by id, and what they are.
+pub(in crate::tokenizer) struct PieceVocabulary {
+    by_id: Vec<String>,
+    /// Special ones: spelling and id.
+    pub(in crate::tokenizer) specials: HashMap<String, u32>,
+    /// Added ones that are not special.
+    plain: HashSet<String>,
+    pub(in crate::tokenizer) unknown: u32,
+    pub(in crate::tokenizer) byte_fallback: bool,
+}
+
+impl PieceVocabulary {
+    pub(in crate::tokenizer) fn of(file: &Value, model: &Value) -> Result<Self, TokenizerError> {
+        let mut by_id: HashMap<u32, String> = HashMap::new();
+        let mut put = |id: u32, token: &str| match by_id.insert(id, token.to_owned()) {
+            Some(other) if other != token => {
+                Err(fail(&format!("`{other}` and `{token}` have the id {id}")))
+            }
+            _ => Ok(()),
+        };
+        match model.get("vocab") {
+            Some(Value::Object(vocab)) => {
+                for (token, id) in vocab {
+                    put(number(id)?, token)?;
+                }
+            }
+            Some(Value::Array(vocab)) => {
+                for (id, entry) in (0u32..).zip(vocab) {
+                    put(id, entry.get(0).and_then(Value::as_str).unwrap_or_default())?;
+                }
+            }
+            _ => return Err(fail("its model has no vocabulary")),
+        }
+        let (mut specials, mut plain) = (HashMap::new(), HashSet::new());
+        for token in file.get("added_tokens").and_then(Value::as_array).into_iter().flatten() {
+            let content = token.get("content").and_then(Value::as_str).unwrap_or_default();
+            let id = number(token.get("id").unwrap_or(&Value::Null))?;
+            put(id, content)?;
+            if token.get("special") == Some(&Value::Bool(true)) {
+                specials.insert(content.to_owned(), id);
+            } else {
+                plain.insert(content.to_owned());
+            }
+        }
+        let unknown = match (model.get("unk_token").and_then(Value::as_str), model.get("unk_id")) {
+            (Some(token), _) => by_id.iter().find(|(_, other)| *other == token).map(|(id, _)| *id),
+            (None, Some(id)) => number(id).ok(),
+            (None, None) => None,
+        };
+        let unknown =
+            unknown.ok_or_else(|| fail("it has no unknown token, which every such model has"))?;
+        let count = u32::try_from(by_id.len()).unwrap_or(u32::MAX);
+        let by_id: Vec<String> = (0..count)
+            .map(|id| by_id.remove(&id).ok_or_else(|| fail(&format!("no token has the id {id}"))))
+            .collect::<Result<_, _>>()?;
+        if let Some(id) = by_id.iter().position(String::is_empty) {
+            return Err(fail(&format!("the token {id} is empty")));
+        }
+        let byte_fallback = model.get("byte_fallback") == Some(&Value::Bool(true));
+        let tokens = Self { by_id, specials, plain, unknown, byte_fallback };
+        tokens.check_bytes()?;
+        Ok(tokens)
+    }
+
+    fn check_bytes(&self) -> Result<(), TokenizerError> {
+        let known: HashSet<&str> = self.by_id.iter().map(String::as_str).collect();
+        let missing = (0..=u8::MAX).map(byte_token).find(|byte| !known.contains(byte.as_str()));
+        match missing.filter(|_| self.byte_fallback) {
+            Some(byte) => Err(fail(&format!("it falls back to bytes, but has no token {byte}"))),
+            None => Ok(()),
+        }
+    }
+
+    pub(in crate::tokenizer) fn spelling(&self, id: u32) -> &str {
+        self.by_id.get(id as usize).map_or("", String::as_str)
+    }
+
+    fn kind(&self, id: u32, token: &str) -> SentencePieceKind {
+        if id == self.unknown {
+            SentencePieceKind::Unknown
+        } else if self.specials.contains_key(token) {
+            SentencePieceKind::Control
+        } else if self.plain.contains(token) {
+            SentencePieceKind::UserDefined
+        } else if self.byte_fallback && is_byte_token(token) {
+            SentencePieceKind::Byte
+        } else {
+            SentencePieceKind::Normal
+        }
+    }
+
+    /// Tokens that text is spelled with.
+    pub(in crate::tokenizer) fn normal(&self) -> impl Iterator<Item = &str> {
+        let tokens = (0u32..).zip(&self.by_id);
+        tokens
+            .filter(|(id, token)| self.kind(*id, token) == SentencePieceKind::Normal)
+            .map(|(_, t)| t.as_str())
+    }
+
+    fn pieces(&self, score: impl Fn(u32, &str) -> Option<f32>) -> Vec<ModelPiece> {
+        let pieces = (0u32..).zip(&self.by_id).map(|(id, token)| {
+            let kind = self.kind(id, token);
+            let found = score(id, token);
+            // One that nothing joins to must not be joined to here either.
+            let kind = if found.is_none() && kind == SentencePieceKind::Normal {
+                SentencePieceKind::Control
+            } else {
+                kind
+            };
+            let piece = Some(token.clone());
+            ModelPiece { piece, score: Some(found.unwrap_or_default()), kind: Some(kind as i32) }
+        });
+        pieces.collect()
+    }
+}
+
+fn number(id: &Value) -> Result<u32, TokenizerError> {
+    id.as_u64()
+        .and_then(|id| u32::try_from(id).ok())
+        .ok_or_else(|| fail(&format!("{id} is not an id of a token")))
+}
+
+fn byte_token(byte: u8) -> String {
+    format!("<0x{byte:02X}>")
+}
+
+fn is_byte_token(token: &str) -> bool {
+    let digits = token.strip_prefix("<0x").and_then(|rest| rest.strip_suffix('>'));
+    digits.is_some_and(|d| {
+        d.len() == 2 && u8::from_str_radix(d, 16).is_ok_and(|b| byte_token(b) == token)
+    })
+}
+
+/// A piece's score is the rank of its first merge, negated: the best is joined first.
+pub(in crate::tokenizer) fn bpe_pieces(
+    model: &Value,
+    tokens: &PieceVocabulary,
+) -> Result<Vec<ModelPiece>, TokenizerError> {
+    let is_set = |key: &str| {
+        model.get(key).is_some_and(|value| {
+            !value.is_null() && value != &Value::Bool(false) && value.as_str() != Some("")
+        })
+    };
+    for key in ["dropout", "continuing_subword_prefix", "end_of_word_suffix", "ignore_merges"] {
+        if is_set(key) {
+            return Err(fail(&format!("its model sets `{key}`")));
+        }
+    }
+    if !tokens.byte_fallback && !is_set("fuse_unk") {
+        return Err(fail(
+            "it gives each unknown character a token of its own (`fuse_unk` is false)",
+        ));
+    }
+    let merges =
+        model.get("merges").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let mut scores: HashMap<String, f32> = HashMap::new();
+    for (rank, merge) in (0u32..).zip(merges) {
+        let joined: Option<String> = match merge {
+            Value::String(pair) => Some(pair.split(' ').collect()),
+            Value::Array(pair) => pair.iter().map(Value::as_str).collect(),
+            _ => None,
+        };
+        let joined =
+            joined.ok_or_else(|| fail(&format!("merge {rank} is not a pair of tokens")))?;
+        // Exact: as many merges as a float of 32 bits can count are more than any file has.
+        if rank >= 1 << 24 {
+            return Err(fail("it has more merges than scores of 32 bits can order"));
+        }
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "below 2^24, where every integer is a float"
+        )]
+        scores.entry(joined).or_insert(-(rank as f32));
+    }
+    Ok(tokens.pieces(|_, token| {
+        let is_character = token.chars().nth(1).is_none();
+        scores.get(token).copied().or(is_character.then_some(f32::MIN))
+    }))
+}
+
+/// Scores as they are, in 32 bits.
+pub(in crate::tokenizer) fn unigram_pieces(
+    model: &Value,
+    tokens: &PieceVocabulary,
+) -> Result<Vec<ModelPiece>, TokenizerError> {
+    let vocab = model.get("vocab").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    for (id, entry) in vocab.iter().enumerate() {
+        let score = entry.get(1).and_then(Value::as_f64);
+        if !score.is_some_and(|score| score.is_finite() && score.abs() < f64::from(f32::MAX)) {
+            return Err(fail(&format!("the token {id} has no finite score")));
+        }
+    }
+    Ok(tokens.pieces(|id, _| {
+        let score = vocab.get(id as usize).and_then(|entry| entry.get(1)).and_then(Value::as_f64);
+        #[expect(
+            clippy::cast_possible_truncation,
+            reason = "rounded to the precision of the format"
+        )]
+        let score = score.unwrap_or_default() as f32;
+        Some(score)
+    }))
+}
+
+#[cfg(test)]
+#[path = "to_sentencepiece_tests.rs"]
+mod tests;

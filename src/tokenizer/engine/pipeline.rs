@@ -1,0 +1,306 @@
+//! The fast engine: tokenizers 1.0, which reads only its own canonical form of the file; and the normalisation that it
+//! has no engine for, done before it: removing extra spaces.
+//!
+//! SentencePiece models strip spaces at the ends of a text and collapse runs of them, which their `tokenizer.json` says
+//! in regular expressions. The steps up to the last such one are run here, the library's own by the library; the others
+//! stay in the file.
+
+use super::cuts::MergeBoundaries;
+use super::reference::guard;
+use super::unicode::has_new_characters;
+use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokenizers_fast::pipeline::{
+    EncodeOptions, Model, Override, PipelineModel, PipelineToken, PipelineTokenizer, Span,
+    normalize_all,
+};
+
+/// Why it declines a text that it could encode.
+pub(in crate::tokenizer) const DOUBTFUL: &str = "the text has characters newer than the oracle";
+
+/// A tokenizer of the fast implementation, set as the oracle is.
+pub(in crate::tokenizer) struct PipelineEngine {
+    /// What is done to a text first.
+    prepare: SpaceNormalizer,
+    pipeline: PipelineTokenizer,
+    /// Where a text without pre-tokens may be cut.
+    words: Option<MergeBoundaries>,
+    /// For text that is only text, and for text in which special tokens are special.
+    options: [EncodeOptions; 2],
+    // A panic may leave a pooled scratch half written; its words are not trusted after that.
+    broken: AtomicBool,
+}
+
+impl PipelineEngine {
+    /// Fails with the reason a user should read.
+    pub(in crate::tokenizer) fn load(json: &[u8]) -> Result<Self, String> {
+        let mut file: Value = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+        let (prepare, pipeline, words) = guard("converting", || {
+            let prepare = SpaceNormalizer::take(&mut file)?;
+            tokenizers_fast::canonicalize_value(&mut file).map_err(|e| e.to_string())?;
+            let canonical = serde_json::to_string(&file).map_err(|e| e.to_string())?;
+            let pipeline = tokenizers_fast::from_json(&canonical).map_err(|e| e.to_string())?;
+            Ok::<_, String>((prepare, pipeline, MergeBoundaries::of(&file)))
+        })
+        .map_err(|error| error.to_string())??;
+        let options = [true, false].map(|encode_special_tokens| EncodeOptions {
+            add_special_tokens: false,
+            encode_special_tokens,
+            padding: Override::Off,
+            truncation: Override::Off,
+        });
+        Ok(Self { prepare, pipeline, words, options, broken: AtomicBool::new(false) })
+    }
+
+    /// Appends the ids of `text`, or says why it cannot; then `out` is as it was.
+    pub(in crate::tokenizer) fn encode(
+        &self,
+        text: &str,
+        scratch: &mut PipelineScratch,
+        out: &mut Vec<u32>,
+    ) -> Result<(), String> {
+        let [plain, _] = &self.options;
+        self.run(text, scratch, out, |scratch| {
+            let text = self.prepare.apply(text)?;
+            let Some(words) = &self.words else {
+                return self.pipeline.encode_into(&text, plain, &mut scratch.ids).map_err(told);
+            };
+            let text = normalize_all(self.pipeline.get_normalizers(), &text, 0).map_err(told)?;
+            words.cut(&text, &mut scratch.words);
+            if scratch.words.is_empty() && !text.is_empty() {
+                return Err(format!("a text of {} bytes is too long", text.len()));
+            }
+            let model = self.pipeline.get_model();
+            let memory = scratch.memory.get_or_insert_with(|| model.init_scratch());
+            model.tokenize_spans(&text, &scratch.words, memory, &mut scratch.ids).map_err(told)
+        })
+    }
+
+    /// As [`PipelineEngine::encode`], with special tokens in the text recognised.
+    pub(in crate::tokenizer) fn encode_special(
+        &self,
+        text: &str,
+        scratch: &mut PipelineScratch,
+        out: &mut Vec<u32>,
+    ) -> Result<(), String> {
+        if !self.prepare.is_empty() {
+            return Err("a text with special tokens is normalised in parts".to_owned());
+        }
+        let [_, special] = &self.options;
+        self.run(text, scratch, out, |scratch| {
+            self.pipeline.encode_into(text, special, &mut scratch.ids).map_err(told)
+        })
+    }
+
+    fn run(
+        &self,
+        text: &str,
+        scratch: &mut PipelineScratch,
+        out: &mut Vec<u32>,
+        encode: impl FnOnce(&mut PipelineScratch) -> Result<(), String>,
+    ) -> Result<(), String> {
+        if self.broken.load(Ordering::Relaxed) {
+            return Err("it panicked before".to_owned());
+        }
+        if has_new_characters(text) {
+            return Err(DOUBTFUL.to_owned());
+        }
+        scratch.ids.clear();
+        guard("encoding", || encode(scratch)).map_err(|panic| {
+            self.broken.store(true, Ordering::Relaxed);
+            panic.to_string()
+        })??;
+        out.extend_from_slice(PipelineToken::cast_slice(&scratch.ids));
+        scratch.release();
+        Ok(())
+    }
+}
+
+fn told(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Ids of a text that is no longer usual: their place is given back.
+const MOST_IDS: usize = 1 << 20;
+
+/// What is kept from text to text.
+#[derive(Default)]
+pub(in crate::tokenizer) struct PipelineScratch {
+    /// Ids in the crate's own type, before they are copied out.
+    ids: Vec<PipelineToken>,
+    words: Vec<Span>,
+    /// The words that the model remembers, where they are not cut by the crate's own pre-tokenizer.
+    memory: Option<<PipelineModel as Model>::Scratch>,
+}
+
+impl PipelineScratch {
+    fn release(&mut self) {
+        if self.ids.capacity() > MOST_IDS {
+            self.ids = Vec::new();
+        }
+        if self.words.capacity() > MOST_IDS {
+            self.words = Vec::new();
+        }
+    }
+}
+
+/// Steps in order. None: the file is used as it is.
+#[derive(Default)]
+pub(in crate::tokenizer) struct SpaceNormalizer(Vec<SpaceStep>);
+
+enum SpaceStep {
+    /// Steps of the library, in a tokenizer that does nothing else.
+    Library(Box<PipelineTokenizer>),
+    Spaces(SpaceRule),
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tokenizer) enum SpaceRule {
+    /// Removes those at the ends.
+    Trim { start: bool, end: bool },
+    /// Replaces two or more.
+    Collapse(String),
+}
+
+impl SpaceNormalizer {
+    /// Takes the steps out of a parsed `tokenizer.json`.
+    pub(in crate::tokenizer) fn take(file: &mut Value) -> Result<Self, String> {
+        let mut steps = Vec::new();
+        flatten(file.get("normalizer"), &mut steps);
+        let last = steps.iter().rposition(|step| space_rule(step).is_some());
+        let Some(last) = last.filter(|_| !has_plain_added_tokens(file)) else {
+            return Ok(Self::default());
+        };
+        let rest = steps.split_off(last + 1);
+        let mut taken = Vec::new();
+        let mut library = Vec::new();
+        for step in steps {
+            if let Some(spaces) = space_rule(&step) {
+                if !library.is_empty() {
+                    taken.push(SpaceStep::Library(of_library(std::mem::take(&mut library))?));
+                }
+                taken.push(SpaceStep::Spaces(spaces));
+            } else {
+                library.push(step);
+            }
+        }
+        if let Some(file) = file.as_object_mut() {
+            let rest = json!({ "type": "Sequence", "normalizers": rest });
+            file.insert("normalizer".to_owned(), rest);
+        }
+        Ok(Self(taken))
+    }
+
+    pub(in crate::tokenizer) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    pub(in crate::tokenizer) fn apply<'t>(&self, text: &'t str) -> Result<Cow<'t, str>, String> {
+        let mut text = Cow::Borrowed(text);
+        for step in &self.0 {
+            let changed = match step {
+                SpaceStep::Library(library) => {
+                    normalize_all(library.get_normalizers(), &text, 0).map_err(|e| e.to_string())?
+                }
+                SpaceStep::Spaces(spaces) => spaces.apply(&text),
+            };
+            // Borrowed from the text before: the same, or a part of it.
+            if let Cow::Owned(changed) = changed {
+                text = Cow::Owned(changed);
+            } else if changed.len() < text.len() {
+                text = Cow::Owned(changed.into_owned());
+            }
+        }
+        Ok(text)
+    }
+}
+
+impl SpaceRule {
+    fn apply<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match self {
+            Self::Trim { start, end } => {
+                let text = if *start { text.trim_start_matches(' ') } else { text };
+                Cow::Borrowed(if *end { text.trim_end_matches(' ') } else { text })
+            }
+            Self::Collapse(to) => {
+                if !text.contains("  ") {
+                    return Cow::Borrowed(text);
+                }
+                let mut collapsed = String::with_capacity(text.len());
+                let mut rest = text;
+                while let Some((before, after)) = rest.split_once("  ") {
+                    collapsed.push_str(before);
+                    collapsed.push_str(to);
+                    rest = after.trim_start_matches(' ');
+                }
+                collapsed.push_str(rest);
+                Cow::Owned(collapsed)
+            }
+        }
+    }
+}
+
+/// The steps of a normalizer, sequences taken apart.
+pub(in crate::tokenizer) fn flatten(normalizer: Option<&Value>, steps: &mut Vec<Value>) {
+    let Some(step) = normalizer.filter(|step| !step.is_null()) else { return };
+    match step.get("normalizers").and_then(Value::as_array) {
+        Some(children) => children.iter().for_each(|child| flatten(Some(child), steps)),
+        None => steps.push(step.clone()),
+    }
+}
+
+/// The regular expressions that published SentencePiece conversions have, and this one writes.
+pub(in crate::tokenizer) fn space_rule(step: &Value) -> Option<SpaceRule> {
+    if step.get("type")? != "Replace" {
+        return None;
+    }
+    let content = step.get("content")?.as_str()?;
+    match step.get("pattern")?.get("Regex")?.as_str()? {
+        r"\A +| +\z" if content.is_empty() => Some(SpaceRule::Trim { start: true, end: true }),
+        r" +\z" if content.is_empty() => Some(SpaceRule::Trim { start: false, end: true }),
+        " {2,}" => Some(SpaceRule::Collapse(content.to_owned())),
+        _ => None,
+    }
+}
+
+/// Whether text is taken apart at added tokens before it is normalised: then the ends are not its own.
+fn has_plain_added_tokens(file: &Value) -> bool {
+    let mut added = file.get("added_tokens").and_then(Value::as_array).into_iter().flatten();
+    added.any(|token| token.get("special") != Some(&Value::Bool(true)))
+}
+
+fn of_library(steps: Vec<Value>) -> Result<Box<PipelineTokenizer>, String> {
+    let mut file = json!({
+        "version": "1.0", "truncation": null, "padding": null, "added_tokens": [],
+        "normalizer": { "type": "Sequence", "normalizers": steps },
+        "pre_tokenizer": null, "post_processor": null, "decoder": null,
+        "model": { "type": "WordLevel", "vocab": { "a": 0 }, "unk_token": "a" }
+    });
+    tokenizers_fast::canonicalize_value(&mut file).map_err(|error| error.to_string())?;
+    tokenizers_fast::from_json(&file.to_string()).map(Box::new).map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use tokenizers::NormalizedString;
+    use tokenizers::Normalizer;
+    use tokenizers::normalizers::replace::Replace;
+    use tokenizers::normalizers::replace::ReplacePattern;
+
+    proptest! {
+        #[test]
+        fn spaces_are_removed_as_the_expressions_say(text in "[ a\n▁é]{0,12}") {
+            for (regex, content) in [(r"\A +| +\z", ""), (r" +\z", ""), (" {2,}", " "), (" {2,}", "▁")] {
+                let pattern = ReplacePattern::Regex(regex.to_owned());
+                let mut theirs = NormalizedString::from(text.as_str());
+                Replace::new(pattern, content).expect("compiles").normalize(&mut theirs).expect("runs");
+                let step = json!({ "type": "Replace", "pattern": { "Regex": regex }, "content": content });
+                let ours = space_rule(&step).expect("is known").apply(&text).into_owned();
+                prop_assert_eq!(ours, theirs.get(), "{}", regex);
+            }
+        }
+    }
+}

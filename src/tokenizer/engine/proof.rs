@@ -1,0 +1,120 @@
+//! Proves the fast engine against the reference before it is trusted with a corpus: [`prove`] asks both for the ids of
+//! hostile texts and of a sample of the corpus.
+
+use super::hostile_texts::{hostile_texts, long_texts};
+use super::pipeline::{DOUBTFUL, PipelineEngine, PipelineScratch};
+use super::reference::LibraryReference;
+use crate::tokenizer::vocabulary::Vocabulary;
+use rayon::prelude::*;
+
+/// Bytes of the caller's sample that are compared: half a second of the oracle.
+const SAMPLE_BYTES: usize = 2 << 20;
+
+/// Compares both encoders; on a difference says on what: the first of the texts, in their order.
+pub(in crate::tokenizer) fn prove(
+    fast: &PipelineEngine,
+    oracle: &LibraryReference,
+    vocabulary: &Vocabulary,
+    sample: &[&str],
+) -> Result<(), String> {
+    let mut left = SAMPLE_BYTES;
+    let sample = sample.iter().map_while(|text| {
+        let text = text_prefix(text, left);
+        left -= text.len();
+        (!text.is_empty()).then(|| text.to_owned())
+    });
+    let texts: Vec<String> = hostile_texts()
+        .into_iter()
+        .chain(added_token_texts(vocabulary))
+        .chain(sample)
+        .chain(long_texts())
+        .collect();
+    let difference = texts
+        .par_iter()
+        .map_init(
+            || (PipelineScratch::default(), Vec::new(), Vec::new()),
+            |(scratch, ours, theirs), text| {
+                ours.clear();
+                theirs.clear();
+                let fast_result = fast.encode(text, scratch, ours);
+                match (fast_result, oracle.encode(text, theirs)) {
+                    (Ok(()), Ok(())) if ours == theirs => None,
+                    // A text both refuse is not a difference: encoding falls back and fails alike.
+                    (Err(_), Err(_)) => None,
+                    // These it leaves to the oracle anyway.
+                    (Err(why), Ok(())) if why == DOUBTFUL => None,
+                    (Err(why), Ok(())) => {
+                        Some(format!("the fast encoder fails on {}: {why}", excerpt(text)))
+                    }
+                    _ => Some(format!("the fast encoder gives other ids on {}", excerpt(text))),
+                }
+            },
+        )
+        .find_first(Option::is_some)
+        .flatten();
+    difference.map_or(Ok(()), Err)
+}
+
+/// The added tokens of this tokenizer as text has them: alone, glued to words, cut, one behind the other.
+fn added_token_texts(vocabulary: &Vocabulary) -> Vec<String> {
+    /// Vocabularies reserve hundreds, all alike.
+    const MOST: usize = 64;
+    let tokens: Vec<&str> = vocabulary.added().map(|(_, token, _)| token).take(MOST).collect();
+    let mut texts = Vec::new();
+    for token in &tokens {
+        let cut = text_prefix(token, token.len().saturating_sub(1));
+        texts.push((*token).to_owned());
+        texts.push(format!("a{token}b {token} \n{token}\n{token}é{token}語 {cut} {cut}{token}"));
+    }
+    texts.push(tokens.concat());
+    texts
+}
+
+/// As [`compare`] where special tokens in the text are special: around, between and inside them.
+pub(in crate::tokenizer) fn prove_with_specials(
+    fast: &PipelineEngine,
+    oracle: &LibraryReference,
+    vocabulary: &Vocabulary,
+) -> Result<(), String> {
+    /// Vocabularies reserve hundreds, all alike.
+    const MOST: usize = 64;
+    let specials: Vec<&str> =
+        vocabulary.specials().take(MOST).map(|(_, special)| special).collect();
+    let mut texts = hostile_texts();
+    for (at, special) in specials.iter().enumerate() {
+        let next = specials.get((at + 1) % specials.len()).copied().unwrap_or_default();
+        let cut = text_prefix(special, special.len().saturating_sub(1));
+        texts.push(format!(
+            "a{special}b {special} \n{special}\n{special}{next}é{special}語{special}"
+        ));
+        texts.push(format!("{cut} {cut}{special}{cut}{next}  {special}  user\nHi!\t{special}'s"));
+    }
+    if let Some(special) = specials.first() {
+        texts.push(hostile_texts().join(special));
+    }
+    let mut scratch = PipelineScratch::default();
+    for text in texts {
+        let mut ours = Vec::new();
+        let fast_result = fast.encode_special(&text, &mut scratch, &mut ours);
+        match (fast_result, oracle.encode_placed(&text, true)) {
+            (Ok(()), Ok((theirs, _))) if ours == theirs => {}
+            (Err(_), Err(_)) => {}
+            (Err(why), Ok(_)) if why == DOUBTFUL => {}
+            _ => return Err(format!("the fast encoder differs on {}", excerpt(&text))),
+        }
+    }
+    Ok(())
+}
+
+pub(in crate::tokenizer) fn text_prefix(text: &str, limit: usize) -> &str {
+    text.get(..text.floor_char_boundary(limit)).unwrap_or(text)
+}
+
+pub(in crate::tokenizer) fn excerpt(text: &str) -> String {
+    let head = text_prefix(text, 40);
+    format!("`{}`{}", head.escape_debug(), if head.len() < text.len() { ".." } else { "" })
+}
+
+#[cfg(test)]
+#[path = "proof_tests.rs"]
+mod tests;

@@ -1,0 +1,98 @@
+//! Goes on training a BPE model on counts of pre-tokens.
+
+use super::base::{ExtensionBase, ModelKind};
+use super::bpe::ExtendableBpe;
+use super::embedding_map::TokenOrigin;
+use super::terms::{TokenizerExtension, finish_extension};
+use crate::tokenizer::error::{ExtendError, TokenizerError};
+use crate::tokenizer::models::{CountedWords, GrowOptions, PairOutcome, grow};
+use std::collections::BTreeMap;
+
+/// How a vocabulary grows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GrowthOptions {
+    /// New tokens wanted; fewer when the counts have no more pairs.
+    pub new_tokens: u32,
+    /// A pair seen less often makes no token.
+    pub min_frequency: u64,
+    /// The longest token made, in the characters that the vocabulary spells it with (bytes, where
+    /// that is byte-level); none: any.
+    pub max_token_length: Option<usize>,
+}
+
+/// Extends the bytes of a BPE `tokenizer.json` by going on with its training on `counts` of pre-tokens:
+/// they are encoded with the old merges, and then the most frequent pair is merged until `new_tokens`
+/// ids were given. `spell` turns a pre-token into the symbols that the model sees, replacing what its
+/// argument held. Old ids stay, new ones follow the largest; the result is proven as by
+/// [`extend_by_terms`](super::extend_by_terms).
+///
+/// Where a tokenizer has no pre-tokenizer, a pre-token is a whole text: the caller cuts it into words, such
+/// as before each run of `▁`, for merges that reach over words are not wanted and long words are slow.
+///
+/// # Errors
+/// [`ExtendError::NotBpe`]; [`TokenizerError::NoText`] without counts; [`TokenizerError::Load`];
+/// [`ExtendError`] when a proof fails.
+pub fn extend_by_growth(
+    base: &[u8],
+    counts: &BTreeMap<Box<str>, u64>,
+    options: GrowthOptions,
+    mut spell: impl FnMut(&str, &mut String),
+) -> Result<TokenizerExtension, TokenizerError> {
+    let loaded = ExtensionBase::load(base)?;
+    if loaded.kind != ModelKind::Bpe {
+        let is = loaded.kind.name();
+        return Err(ExtendError::NotBpe { asked: "growth", is }.into());
+    }
+    if counts.is_empty() {
+        return Err(TokenizerError::NoText);
+    }
+    let mut bpe = ExtendableBpe::of(&loaded)?;
+    let skips_merges = loaded.model().get("ignore_merges").is_some_and(|flag| flag == true);
+    let (mut words, mut symbols, mut word) = (CountedWords::new(1), Vec::new(), String::new());
+    for (pretoken, count) in counts {
+        spell(pretoken, &mut word);
+        // Such a word is one token already, by its spelling.
+        if skips_merges && loaded.vocabulary.contains_key(&word) {
+            continue;
+        }
+        bpe.symbols(&word, &mut symbols);
+        words.push(&symbols, &[*count]);
+    }
+    let most = options.max_token_length.unwrap_or(usize::MAX);
+    let options = GrowOptions {
+        new_ids: options.new_tokens,
+        next_id: bpe.next_id()?,
+        min_frequency: options.min_frequency,
+    };
+    let mut failed = None;
+    let mut table = std::mem::take(&mut bpe.table);
+    let merges = grow(&words, &mut table, options, |left, right| {
+        let standing = bpe.standing(left, right);
+        let length = bpe.token(left).chars().count() + bpe.token(right).chars().count();
+        if length > most || failed.is_some() {
+            return PairOutcome::Never;
+        }
+        if standing == PairOutcome::New
+            && let Err(error) = bpe.make(left, right, TokenOrigin::Grown)
+        {
+            failed = Some(error);
+            return PairOutcome::Never;
+        }
+        standing
+    });
+    if let Some(error) = failed {
+        return Err(error.into());
+    }
+    let mut proven = Vec::new();
+    for merge in &merges {
+        bpe.merges.push((merge.left, merge.right, merge.id));
+        if merge.is_new {
+            bpe.set_count(merge.id, merge.count);
+            if bpe.spells_plainly() {
+                proven.push((bpe.token(merge.id).to_owned(), merge.id));
+            }
+        }
+    }
+    let (additions, made) = bpe.additions();
+    finish_extension(&loaded, base, &additions, &made, &proven, Vec::new())
+}

@@ -1,0 +1,17 @@
+//! The algorithms of BPE and Unigram on symbols and words; nothing here knows of files.
+//!
+//! [`CountedWords`] holds sequences of symbols with their counts, [`MergeTable`] the merges by rank. On these stand
+//! [`replay`], which gives the length of a text for every size of the vocabulary from one pass, and [`grow`]: further
+//! merges of the most frequent pair, as training would continue. `viterbi` finds pieces in a word, `lattice` all ways
+//! to cut one.
+
+pub(in crate::tokenizer) mod growth;
+pub(in crate::tokenizer) mod lattice;
+pub(in crate::tokenizer) mod merges;
+pub(in crate::tokenizer) mod viterbi;
+
+#[cfg(test)]
+mod tests;
+
+pub use growth::{GrowOptions, PairOutcome, grow};
+pub use merges::{CountedWords, MergeScratch, MergeTable, replay};
