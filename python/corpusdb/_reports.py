@@ -34,6 +34,7 @@ __all__ = [
     "AlarmUnknownFields",
     "AlarmUntrained",
     "AlarmWholeChats",
+    "AnalysisCase",
     "AnalysisReport",
     "Backup",
     "BackupFault",
@@ -41,7 +42,6 @@ __all__ = [
     "Batch",
     "BuildReport",
     "CandidateSample",
-    "Case",
     "CensusRow",
     "Check",
     "CheckedText",
@@ -57,12 +57,12 @@ __all__ = [
     "ContaminationAnswer2",
     "ContaminationReport",
     "CorpusReport",
+    "CostlyDocument",
     "CountReport",
     "CoveredShare",
     "CrowdedPair",
     "Curriculum",
     "CurvePoint",
-    "DearDocument",
     "DecisionCounts",
     "DedupExplanation",
     "Dependents",
@@ -83,6 +83,7 @@ __all__ = [
     "DuplicatesMatrix",
     "DuplicatesReport",
     "DuplicatesSummary",
+    "EncoderLibrary",
     "EpochInfo",
     "Evidence",
     "ExamplePair",
@@ -109,7 +110,6 @@ __all__ = [
     "GroupLoss",
     "GroupMetrics",
     "GroupPair",
-    "GroupReport",
     "GroupStats",
     "Holdout",
     "Info",
@@ -130,9 +130,8 @@ __all__ = [
     "LengthBin",
     "LengthGrouped",
     "LengthStats",
-    "Library",
+    "ListedToken",
     "LoadReport",
-    "LongToken",
     "LossCounts",
     "LossStats",
     "Losses",
@@ -151,17 +150,10 @@ __all__ = [
     "MixPoint",
     "Omitted",
     "Order",
-    "OutcomeAdded",
-    "OutcomeAddedToken",
-    "OutcomeExisted",
-    "OutcomeRefused",
     "OutputRecipe",
     "Pack",
     "PackOptions",
     "Padding",
-    "PatternNamed",
-    "PatternRegex",
-    "Piece",
     "PinnedShard",
     "PinnedSnapshot",
     "PinnedTokenizer",
@@ -177,6 +169,8 @@ __all__ = [
     "PolicySetting",
     "Precision",
     "PresetReport",
+    "PretokenPatternNamed",
+    "PretokenPatternRegex",
     "ProofSummary",
     "PurgeReport",
     "QualityExample",
@@ -255,10 +249,15 @@ __all__ = [
     "SuiteReported",
     "TaintedSource",
     "TermCounts",
+    "TermOutcomeAdded",
+    "TermOutcomeAddedToken",
+    "TermOutcomeExisted",
+    "TermOutcomeRefused",
     "TermReport",
     "TextCase",
     "Timeline",
     "TokenLengthBin",
+    "TokenPiece",
     "TokenizedText",
     "TokenizerAnalysis",
     "TokenizerCheck",
@@ -269,6 +268,7 @@ __all__ = [
     "TokenizerInfo",
     "TokenizerOriginal",
     "TokenizerReport",
+    "TrainGroupReport",
     "TrainOptions",
     "TrainReport",
     "TrainedTokenizer",
@@ -280,9 +280,10 @@ __all__ = [
     "VocabularyDiff",
     "VocabularyUse",
     "Alarm",
+    "AnalysisCaseKind",
     "Buckets",
-    "CaseKind",
     "CheckAnswer",
+    "CheckVerdict",
     "Column",
     "ComparedPart",
     "Compression",
@@ -291,7 +292,7 @@ __all__ = [
     "DedupMode",
     "DedupScope",
     "DiffPart",
-    "Digits",
+    "DigitSplit",
     "DrawsFrom",
     "DuplicatesAnswer",
     "Exact",
@@ -305,16 +306,14 @@ __all__ = [
     "Method",
     "ModelKind",
     "Normaliser",
-    "Normalizer",
     "OrderKind",
-    "Outcome",
     "Pacing",
     "PackKind",
     "PadSide",
     "PadTo",
     "PadView",
     "Partial",
-    "Pattern",
+    "PretokenPattern",
     "Profile",
     "Ramp",
     "ReachClass",
@@ -329,11 +328,12 @@ __all__ = [
     "StatsValue",
     "Tail",
     "Target",
+    "TermOutcome",
     "TextGrouping",
     "TokenizerDecisions",
     "TokenizerExtendAnswer",
+    "UnicodeForm",
     "Unit",
-    "Verdict",
     "Window",
 ]
 
@@ -721,6 +721,22 @@ class AlarmWholeChats(Report):
     """A pair that shows what was taken for a duplicate."""
 
 
+class AnalysisCase(Report):
+    """One string, cut."""
+
+    kind: AnalysisCaseKind
+    """What it shows."""
+
+    what: str
+    """What it is, in words."""
+
+    tokens: int
+    """Tokens that hold some of the white space; of a text, all tokens."""
+
+    pieces: list[TokenPiece]
+    """The string, cut."""
+
+
 class AnalysisReport(Report):
     """Tokenizers side by side on one sample."""
 
@@ -869,22 +885,6 @@ class CandidateSample(Report):
     """Of the candidates that the bands of the corpus find, those that the other policy's bands would find
     too, on average. It may find more: pairs that share no band now are not seen here.
     """
-
-
-class Case(Report):
-    """One string, cut."""
-
-    kind: CaseKind
-    """What it shows."""
-
-    what: str
-    """What it is, in words."""
-
-    tokens: int
-    """Tokens that hold some of the white space; of a text, all tokens."""
-
-    pieces: list[Piece]
-    """The string, cut."""
 
 
 class CensusRow(Report):
@@ -1302,6 +1302,24 @@ class CorpusReport(Report):
     """Parts that are left out, and why."""
 
 
+class CostlyDocument(Report):
+    """A document of the sample whose bytes cost most tokens: often binary data, an encoding of it, or a
+    language that the vocabulary does not know.
+    """
+
+    document: int
+    """The id of the document."""
+
+    bytes: int
+    """UTF-8 bytes."""
+
+    tokens: int
+    """Tokens."""
+
+    beginning: str
+    """Its first characters."""
+
+
 class CountReport(Report):
     """The number of documents of a condition."""
 
@@ -1382,24 +1400,6 @@ class CurvePoint(Report):
 
     by_group: list[int]
     """Tokens by group."""
-
-
-class DearDocument(Report):
-    """A document of the sample whose bytes cost most tokens: often binary data, an encoding of it, or a
-    language that the vocabulary does not know.
-    """
-
-    document: int
-    """The id of the document."""
-
-    bytes: int
-    """UTF-8 bytes."""
-
-    tokens: int
-    """Tokens."""
-
-    beginning: str
-    """Its first characters."""
 
 
 class DecisionCounts(Report):
@@ -1547,7 +1547,7 @@ class DigitRun(Report):
     cuts: list[tuple[str, int]]
     """Lengths of the pieces, most frequent cut first, with the runs that are cut so."""
 
-    example: list[Piece]
+    example: list[TokenPiece]
     """One of the runs, cut."""
 
 
@@ -1763,6 +1763,16 @@ class DuplicatesSummary(Report):
 
     largest: list[LargeCluster]
     """The largest ones, largest first; as many as were asked for."""
+
+
+class EncoderLibrary(Report):
+    """A library that gives ids."""
+
+    role: str
+    """What it is used for: the word of `EncoderBackend::name`."""
+
+    name: str
+    """Its name and exact version."""
 
 
 class EpochInfo(Report):
@@ -2368,7 +2378,7 @@ class FormReport(Report):
     form: str
     """As the model spells it; the text if it does not reach the model."""
 
-    outcome: Outcome
+    outcome: TermOutcome
     """The outcome."""
 
 
@@ -2500,36 +2510,6 @@ class GroupPair(Report):
 
     share_bytes: float
     """`bytes` in the bytes of their group."""
-
-
-class GroupReport(Report):
-    """What was counted of a group, and how well the vocabulary covers it."""
-
-    name: str
-    """The name of the language or source."""
-
-    texts: int
-    """How many texts were counted."""
-
-    bytes: int
-    """Their bytes."""
-
-    characters: int
-    """Their characters."""
-
-    skipped: int
-    """Pre-tokens left out because they are longer than 16 KiB."""
-
-    pretokens: int
-    """Distinct pre-tokens."""
-
-    weight: float
-    """The weight its counts were given."""
-
-    character_coverage: float
-    """Share of its characters, after normalisation, that the vocabulary has as tokens or as bytes of
-    a byte-level BPE. Others fall back to bytes, or are unknown.
-    """
 
 
 class GroupStats(Report):
@@ -2986,14 +2966,23 @@ class LengthStats(Report):
     """Counts, ascending; the bins without a document at either end are left out."""
 
 
-class Library(Report):
-    """A library that gives ids."""
+class ListedToken(Report):
+    """One token of the vocabulary."""
 
-    role: str
-    """What it is used for: the word of `Backend::name`."""
+    id: int
+    """The id of the token."""
 
-    name: str
-    """Its name and exact version."""
+    text: str
+    """The text that it stands for; bytes that are not characters are U+FFFD."""
+
+    characters: int
+    """Characters of the text."""
+
+    bytes: int
+    """Its bytes."""
+
+    tokens: int
+    """Its use in the sample."""
 
 
 class LoadReport(Report):
@@ -3101,25 +3090,6 @@ class LoadReport(Report):
 
     dry_run: bool
     """Whether this is what would be, and nothing was changed."""
-
-
-class LongToken(Report):
-    """One token of the vocabulary."""
-
-    id: int
-    """The id of the token."""
-
-    text: str
-    """The text that it stands for; bytes that are not characters are U+FFFD."""
-
-    characters: int
-    """Characters of the text."""
-
-    bytes: int
-    """Its bytes."""
-
-    tokens: int
-    """Its use in the sample."""
 
 
 class LossCounts(Report):
@@ -3491,39 +3461,6 @@ class Order(Report):
     """Of `kind = \"length-grouped\"`."""
 
 
-class OutcomeAdded(Report):
-    """It is a new token."""
-
-    id: int
-    """The id of the token."""
-
-    intermediates: int
-    """New tokens on the way to it."""
-
-
-class OutcomeAddedToken(Report):
-    """It is a new added token: the pre-tokenizer would split it, so it is found in a text before that step, also
-    inside words.
-    """
-
-    id: int
-    """The id of the token."""
-
-
-class OutcomeExisted(Report):
-    """It is a token that was there before: the base's, or one that a shorter term brought."""
-
-    id: int
-    """The id of the token."""
-
-
-class OutcomeRefused(Report):
-    """It cannot be one token."""
-
-    reason: str
-    """Why, and what to do."""
-
-
 class OutputRecipe(Report):
     """The files that a build writes: format, columns, compression."""
 
@@ -3611,28 +3548,6 @@ class Padding(Report):
 
     ungrouped_percent: float | None
     """The same with rows in batches as they come, where an order groups them by length."""
-
-
-class PatternNamed(Report):
-    """One of `NAMED_PATTERNS`."""
-
-    named: str
-
-
-class PatternRegex(Report):
-    """A regular expression of the reference implementation (Oniguruma)."""
-
-    regex: str
-
-
-class Piece(Report):
-    """One token of a shown text."""
-
-    id: int
-    """The id of the token."""
-
-    text: str
-    """The text that it stands for; of tokens that share a character, the first has it."""
 
 
 class PinnedShard(Report):
@@ -3944,6 +3859,18 @@ class PresetReport(Report):
 
     where: str
     """The condition."""
+
+
+class PretokenPatternNamed(Report):
+    """One of `NAMED_PATTERNS`."""
+
+    named: str
+
+
+class PretokenPatternRegex(Report):
+    """A regular expression of the reference implementation (Oniguruma)."""
+
+    regex: str
 
 
 class ProofSummary(Report):
@@ -5731,6 +5658,39 @@ class TermCounts(Report):
     """Forms that could not become one."""
 
 
+class TermOutcomeAdded(Report):
+    """It is a new token."""
+
+    id: int
+    """The id of the token."""
+
+    intermediates: int
+    """New tokens on the way to it."""
+
+
+class TermOutcomeAddedToken(Report):
+    """It is a new added token: the pre-tokenizer would split it, so it is found in a text before that step, also
+    inside words.
+    """
+
+    id: int
+    """The id of the token."""
+
+
+class TermOutcomeExisted(Report):
+    """It is a token that was there before: the base's, or one that a shorter term brought."""
+
+    id: int
+    """The id of the token."""
+
+
+class TermOutcomeRefused(Report):
+    """It cannot be one token."""
+
+    reason: str
+    """Why, and what to do."""
+
+
 class TermReport(Report):
     """The result of a term."""
 
@@ -5747,7 +5707,7 @@ class TextCase(Report):
     name: str
     """What was tried."""
 
-    verdict: Verdict
+    verdict: CheckVerdict
     """The result."""
 
     what: str
@@ -5780,6 +5740,16 @@ class TokenLengthBin(Report):
     """Tokens of that length in the sample."""
 
 
+class TokenPiece(Report):
+    """One token of a shown text."""
+
+    id: int
+    """The id of the token."""
+
+    text: str
+    """The text that it stands for; of tokens that share a character, the first has it."""
+
+
 class TokenizedText(Report):
     """A text and its tokens."""
 
@@ -5789,7 +5759,7 @@ class TokenizedText(Report):
     text: str
     """The text."""
 
-    tokens: list[Piece]
+    tokens: list[TokenPiece]
     """Its tokens, each with its text."""
 
 
@@ -5832,10 +5802,10 @@ class TokenizerAnalysis(Report):
     digits: list[DigitRun]
     """How runs of digits are tokenized."""
 
-    cases: list[Case]
+    cases: list[AnalysisCase]
     """How indentation, white space and typical strings are tokenized."""
 
-    dearest: list[DearDocument]
+    dearest: list[CostlyDocument]
     """Documents of the sample whose bytes cost most tokens, dearest first."""
 
     curve: VocabularyCurve | None
@@ -5854,7 +5824,7 @@ class TokenizerCheck(Report):
     reason: str | None
     """Why not the fast one."""
 
-    libraries: list[Library]
+    libraries: list[EncoderLibrary]
     """The libraries behind both."""
 
     vocab_size: int
@@ -6025,6 +5995,36 @@ class TokenizerReport(Report):
     """Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens."""
 
 
+class TrainGroupReport(Report):
+    """What was counted of a group, and how well the vocabulary covers it."""
+
+    name: str
+    """The name of the language or source."""
+
+    texts: int
+    """How many texts were counted."""
+
+    bytes: int
+    """Their bytes."""
+
+    characters: int
+    """Their characters."""
+
+    skipped: int
+    """Pre-tokens left out because they are longer than 16 KiB."""
+
+    pretokens: int
+    """Distinct pre-tokens."""
+
+    weight: float
+    """The weight its counts were given."""
+
+    character_coverage: float
+    """Share of its characters, after normalisation, that the vocabulary has as tokens or as bytes of
+    a byte-level BPE. Others fall back to bytes, or are unknown.
+    """
+
+
 class TrainOptions(Report):
     """The options of a training."""
 
@@ -6049,7 +6049,7 @@ class TrainOptions(Report):
     Words are separated by white space, as in the first BPE for text (Sennrich et al. 2016) and in GPT-1.
     """
 
-    digits: Digits
+    digits: DigitSplit
     """How numbers are split."""
 
     reserve: int
@@ -6062,12 +6062,12 @@ class TrainOptions(Report):
     it is listed here.
     """
 
-    pattern: Pattern | None
+    pattern: PretokenPattern | None
     """The split pattern of byte-level BPE: gpt2, cl100k, llama3, o200k, qwen2, tekken, or a regular expression. By
     default gpt2.
     """
 
-    normalizer: Normalizer
+    normalizer: UnicodeForm
     """The Unicode normal form applied to texts first."""
 
     character_coverage: float | None
@@ -6134,7 +6134,7 @@ class TrainReport(Report):
     round_trip: RoundTrip
     """What decoding gives back."""
 
-    groups: list[GroupReport]
+    groups: list[TrainGroupReport]
     """By group, in the order of the table."""
 
     pending_seed_tokens: list[str]
@@ -6285,13 +6285,13 @@ class VocabularyCensus(Report):
     begin_with_space: int
     """Ids whose text begins with a space."""
 
-    longest_by_characters: list[LongToken]
+    longest_by_characters: list[ListedToken]
     """The longest by characters, most first, then by id."""
 
-    longest_by_bytes: list[LongToken]
+    longest_by_bytes: list[ListedToken]
     """The longest by bytes, most first, then by id."""
 
-    unused: list[LongToken]
+    unused: list[ListedToken]
     """Ids of the model that the sample never used, spread over the vocabulary."""
 
 
@@ -6396,14 +6396,17 @@ class VocabularyUse(Report):
 Alarm: TypeAlias = AlarmRemovedShare | AlarmSourceRemoved | AlarmAllRejected | AlarmRejectedShare | AlarmDamagedFiles | AlarmForeignFiles | AlarmHtmlFiles | AlarmTrailingBytes | AlarmMissingIds | AlarmMarkerAsText | AlarmQuotedArguments | AlarmWholeChats | AlarmUntrained | AlarmFieldUpdates | AlarmIdsForgotten | AlarmNotText | AlarmHtml | AlarmColumnsLeft | AlarmObjectsLeft | AlarmUnknownFields | AlarmFieldAbsent | AlarmFieldMisfits | AlarmCluster | AlarmCrowded
 """A finding to look at before you continue."""
 
+AnalysisCaseKind: TypeAlias = Literal["indentation", "whitespace", "text"]
+"""What a case shows."""
+
 Buckets: TypeAlias = Literal["power-of-two"]
 """Classes of lengths."""
 
-CaseKind: TypeAlias = Literal["indentation", "whitespace", "text"]
-"""What a case shows."""
-
 CheckAnswer: TypeAlias = CheckReport | DigestReport | RepairReport | SalvageReport
 """The result of a check, a repair or a salvage."""
+
+CheckVerdict: TypeAlias = Literal["ok", "notice", "fault"]
+"""The result of a case."""
 
 Column: TypeAlias = Literal["attention_mask", "cu_seqlens", "labels", "loss_mask", "loss_weights", "max_seqlen", "position_ids", "segment_ids", "seq_idx", "seq_start_id"]
 """A column that follows from a row's ids, its segments and what documents say is trained on. In the
@@ -6431,7 +6434,7 @@ DedupScope: TypeAlias = Literal["global", "per-source"]
 DiffPart: TypeAlias = DiffPartSame | DiffPartRemoved | DiffPartAdded
 """A stretch of the difference; the stretches in order are both texts."""
 
-Digits: TypeAlias = Literal["single", "groups-of-3", "keep"]
+DigitSplit: TypeAlias = Literal["single", "groups-of-3", "keep"]
 """How numbers are split before the model sees them."""
 
 DrawsFrom: TypeAlias = str | list[str]
@@ -6473,14 +6476,8 @@ ModelKind: TypeAlias = Literal["bpe", "wordpiece", "unigram"]
 Normaliser: TypeAlias = Literal["web", "web@2", "code", "bigcode", "fineweb", "slimpajama"]
 """How text becomes tokens before shingling."""
 
-Normalizer: TypeAlias = Literal["nfc", "nfkc", "none"]
-"""The Unicode normal form applied to texts first."""
-
 OrderKind: TypeAlias = Literal["shuffle", "sequential", "length-grouped", "curriculum"]
 """An order of documents."""
-
-Outcome: TypeAlias = OutcomeAdded | OutcomeExisted | OutcomeAddedToken | OutcomeRefused
-"""The outcome for one form of a term."""
 
 Pacing: TypeAlias = Literal["linear", "sqrt", "root-p", "exp", "step"]
 """How the share of a source that is drawn from grows with time."""
@@ -6500,7 +6497,7 @@ PadView: TypeAlias = Literal["suffix", "each"]
 Partial: TypeAlias = Literal["keep", "drop"]
 """What happens to tokens at the end of a pass that do not fill a row."""
 
-Pattern: TypeAlias = PatternNamed | PatternRegex
+PretokenPattern: TypeAlias = PretokenPatternNamed | PretokenPatternRegex
 """What splits texts into pre-tokens: matches, and what lies between them."""
 
 Profile: TypeAlias = Literal["web", "code", "chat", "bigcode", "fineweb", "slimpajama"]
@@ -6545,6 +6542,9 @@ Tail: TypeAlias = Literal["drop", "pad", "carry"]
 Target: TypeAlias = Literal["inside", "extra"]
 """Whether rows hold one more token for the last target."""
 
+TermOutcome: TypeAlias = TermOutcomeAdded | TermOutcomeExisted | TermOutcomeAddedToken | TermOutcomeRefused
+"""The outcome for one form of a term."""
+
 TextGrouping: TypeAlias = Literal["all", "language", "source"]
 """How counts are grouped."""
 
@@ -6554,11 +6554,11 @@ TokenizerDecisions: TypeAlias = TrainingRecord | ExtensionRecord
 TokenizerExtendAnswer: TypeAlias = ExtendReport | NothingAdded
 """The result of an extension."""
 
+UnicodeForm: TypeAlias = Literal["nfc", "nfkc", "none"]
+"""The Unicode normal form applied to texts first."""
+
 Unit: TypeAlias = Literal["tokens", "loss-tokens", "documents", "rows"]
 """The unit in which shares and the size of an epoch are counted."""
-
-Verdict: TypeAlias = Literal["ok", "notice", "fault"]
-"""The result of a case."""
 
 Window: TypeAlias = Literal["epoch"]
 """Rows that are sorted together."""
