@@ -1,7 +1,7 @@
 //! Removals on record, and purges: what is erased is in no file any more, and all else is as it was.
 
 use crate::epochs::{Place, SPECIALS, same_files};
-use crate::splits::trained;
+use crate::ingest::splits::trained;
 use crate::support::{
     Page, Random, Scratch, command, corpusdb, digest, ingest, init, lines, numbers, prose, seeds,
     sound,

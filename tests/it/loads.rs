@@ -1,6 +1,6 @@
 //! Documents with decisions made elsewhere come in as an ingest of the same files would have stored them.
 
-use crate::splits::trained;
+use crate::ingest::splits::trained;
 use crate::support::{
     Page, Random, Scratch, command, copy, corpusdb, crawl, digest, ingest, lines, policies, pour,
     reader, sound, sound_digest, writer,

@@ -1,11 +1,11 @@
 //! Loads that change stored documents: keys that come again, and documents that are better than what is stored.
 
+use crate::ingest::splits::trained;
 use crate::loads::{
     documents, journal, kill_anywhere, load, make, manifest, pour_rows, refused, same_ingest, say,
     schema, write_file, write_load,
 };
 use crate::properties::place::plan;
-use crate::splits::trained;
 use crate::support::{
     Random, Scratch, StopAt, StopWhen, copy, corpusdb, digest, edited, policies, prose, reader,
     seeds, sound_digest, writer,

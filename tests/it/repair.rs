@@ -407,7 +407,9 @@ impl History {
         let has_thresholds = random.chance(50);
         let mut history = Self { path, random, snapshots: 0, has_thresholds };
         history.with(|writer, _| {
-            writer.add_tokenizer("own", &crate::splits::trained(), "", &Context::new()).unwrap();
+            writer
+                .add_tokenizer("own", &crate::ingest::splits::trained(), "", &Context::new())
+                .unwrap();
         });
         history
     }

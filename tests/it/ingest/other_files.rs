@@ -426,10 +426,14 @@ fn what_is_exported_is_read_again() {
 
 /// The rows of "Case by case" in the page of inputs, by how they begin, and where the test of each stands.
 const CASES: [(&str, &str, &str); 19] = [
-    ("with `--format`", "tests/it/other_files.rs", "what_is_not_read_is_named_with_the_way_out"),
+    (
+        "with `--format`",
+        "tests/it/ingest/other_files.rs",
+        "what_is_not_read_is_named_with_the_way_out",
+    ),
     (
         "with an ending",
-        "tests/it/other_files.rs",
+        "tests/it/ingest/other_files.rs",
         "a_file_is_recognised_whatever_its_first_record_is",
     ),
     (
@@ -439,12 +443,12 @@ const CASES: [(&str, &str, &str); 19] = [
     ),
     (
         "with objects on",
-        "tests/it/other_files.rs",
+        "tests/it/ingest/other_files.rs",
         "a_file_is_recognised_whatever_its_first_record_is",
     ),
     (
         "standard input",
-        "tests/it/inputs.rs",
+        "tests/it/ingest/inputs.rs",
         "a_table_is_ingested_by_its_columns_from_a_file_and_from_a_pipe",
     ),
     (
@@ -454,27 +458,31 @@ const CASES: [(&str, &str, &str); 19] = [
     ),
     (
         "with zeros",
-        "tests/it/other_files.rs",
+        "tests/it/ingest/other_files.rs",
         "what_stands_behind_compressed_frames_is_padding_or_is_said",
     ),
     (
         "without an ending",
-        "tests/it/other_files.rs",
+        "tests/it/ingest/other_files.rs",
         "a_file_is_recognised_whatever_its_first_record_is",
     ),
-    ("empty", "tests/it/other_files.rs", "an_input_without_a_byte_adds_nothing_and_is_named"),
+    (
+        "empty",
+        "tests/it/ingest/other_files.rs",
+        "an_input_without_a_byte_adds_nothing_and_is_named",
+    ),
     (
         "with a line of 20 MB",
-        "tests/it/other_files.rs",
+        "tests/it/ingest/other_files.rs",
         "a_file_is_recognised_whatever_its_first_record_is",
     ),
-    ("in UTF-16", "tests/it/other_files.rs", "what_is_not_read_is_named_with_the_way_out"),
+    ("in UTF-16", "tests/it/ingest/other_files.rs", "what_is_not_read_is_named_with_the_way_out"),
     (
         "a table with carriage",
-        "tests/it/other_files.rs",
+        "tests/it/ingest/other_files.rs",
         "a_file_is_recognised_whatever_its_first_record_is",
     ),
-    ("ARC", "tests/it/other_files.rs", "what_is_not_read_is_named_with_the_way_out"),
+    ("ARC", "tests/it/ingest/other_files.rs", "what_is_not_read_is_named_with_the_way_out"),
     (
         "a web archive",
         "src/input/warc_reader.rs",
@@ -482,12 +490,12 @@ const CASES: [(&str, &str, &str); 19] = [
     ),
     (
         "a folder that Spark",
-        "tests/it/other_files.rs",
+        "tests/it/ingest/other_files.rs",
         "of_a_folder_the_data_are_read_and_the_rest_is_left_with_its_reason",
     ),
     (
         "folders of partitions",
-        "tests/it/other_files.rs",
+        "tests/it/ingest/other_files.rs",
         "folders_of_partitions_are_fields_of_their_records",
     ),
     (
@@ -500,7 +508,11 @@ const CASES: [(&str, &str, &str); 19] = [
         "src/input/format_tests.rs",
         "folders_of_datasets_are_their_records_and_not_what_describes_them",
     ),
-    ("a prefix of a bucket", "tests/it/remote.rs", "a_prefix_is_a_folder_with_the_rules_of_one"),
+    (
+        "a prefix of a bucket",
+        "tests/it/ingest/remote.rs",
+        "a_prefix_is_a_folder_with_the_rules_of_one",
+    ),
 ];
 
 #[test]

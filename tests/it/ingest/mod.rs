@@ -1,0 +1,19 @@
+//! The ways in: formats and files, records handed over, conversations, what comes again, what is set aside.
+
+mod chat_numbers;
+mod chats;
+mod conversations;
+mod foreign;
+mod formats;
+mod incoming;
+mod inputs;
+mod joins;
+mod mappings;
+mod misfits;
+mod one_record;
+mod other_files;
+mod records;
+mod recrawls;
+mod rejects;
+mod remote;
+pub mod splits;
