@@ -1,7 +1,7 @@
 //! Loads that change stored documents: keys that come again, and documents that are better than what is stored.
 
 use crate::ingest::splits::trained;
-use crate::loads::{
+use crate::load::loads::{
     documents, journal, kill_anywhere, load, make, manifest, pour_rows, refused, same_ingest, say,
     schema, write_file, write_load,
 };
