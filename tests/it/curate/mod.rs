@@ -1,0 +1,8 @@
+//! Changes of what is stored: removals, purges, fields.
+
+mod field_histories;
+mod fields;
+mod interrupts;
+pub mod purge;
+mod purge_aside;
+mod purge_histories;
