@@ -20,6 +20,7 @@ mod growth;
 mod laws;
 mod model;
 mod moments;
+mod normaliser;
 mod redo;
 mod settling;
 mod takedown;
