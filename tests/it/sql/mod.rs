@@ -1,0 +1,9 @@
+//! Statements: what they answer, in which words, from which tables, within which limits.
+
+mod files;
+mod limits;
+mod predicates;
+mod scripts;
+mod statements;
+mod tables;
+mod warm;
