@@ -42,7 +42,6 @@ mod setup;
 mod sharded;
 mod shards;
 mod signals;
-mod signals_report;
 mod spelling;
 mod sql;
 mod store;

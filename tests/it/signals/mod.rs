@@ -1,0 +1,4 @@
+//! Signals of documents: the scores, and the report of them.
+
+mod report;
+mod scores;
