@@ -4,7 +4,7 @@ use crate::support::{
     MEMORY, Page, Ran, Scratch, command, corpusdb, corpusdb_reading, crawl, digest, ingest, init,
     lines, sound,
 };
-use crate::tokens::ids_as_reference;
+use crate::tokenizer::ids::ids_as_reference;
 use corpusdb::{Corpus, DocId};
 use serde_json::{Value, json};
 use std::path::Path;
