@@ -14,7 +14,6 @@
 mod answers;
 mod cli;
 mod contamination;
-mod contamination_review;
 mod curate;
 mod decide;
 mod demo;
