@@ -11,19 +11,15 @@
     reason = "a test that goes wrong should stop there and say so, and it tells its whole case in one place"
 )]
 
-mod answers;
 mod cli;
 mod contamination;
 mod curate;
 mod decide;
-mod demo;
 mod docs;
 mod epochs;
-mod errors;
 mod examples;
 mod exports;
 mod formats_out;
-mod help_examples;
 mod how_to;
 mod ingest;
 mod inspect;
@@ -34,21 +30,16 @@ mod plan_verbs;
 mod plans;
 mod properties;
 mod rocksdb;
-mod schema;
-mod secrets;
 mod setup;
 mod sharded;
 mod shards;
 mod signals;
-mod spelling;
 mod sql;
 mod store;
 mod support;
 mod surface;
-mod text_files;
 mod tokenizer;
 mod trouble;
 mod tutorials;
-mod way_out;
 mod web;
 mod workflows;

@@ -1,0 +1,12 @@
+//! The command as a shell meets it.
+
+mod answers;
+mod demo;
+mod errors;
+mod help_examples;
+pub mod schema;
+mod secrets;
+mod spelling;
+mod text_files;
+mod verbs;
+mod way_out;
