@@ -1,6 +1,6 @@
 //! docs/reference/trouble.md, row by row; what a system that refuses leaves; and that no clock has a say.
 
-use crate::epochs::{EOS, SPECIALS, same_files};
+use crate::epoch::verbs::{EOS, SPECIALS, same_files};
 use crate::support::{
     Ran, Scratch, command, copy, corpusdb, crawl, digest, ingest, init, lines, ran, repository,
     sound, writer,

@@ -1,6 +1,6 @@
 //! Suites of evaluation items: found in what is stored and in what comes, whatever the order; told with evidence.
 
-use crate::epochs::{Place, SPECIALS};
+use crate::epoch::verbs::{Place, SPECIALS};
 use crate::support::{
     Page, Random, Scratch, StopAt, StopWhen, copy, corpusdb, corpusdb_reading, digest, ingest,
     init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, writer,

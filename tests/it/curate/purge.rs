@@ -1,6 +1,6 @@
 //! Removals on record, and purges: what is erased is in no file any more, and all else is as it was.
 
-use crate::epochs::{Place, SPECIALS, same_files};
+use crate::epoch::verbs::{Place, SPECIALS, same_files};
 use crate::ingest::splits::trained;
 use crate::support::{
     Page, Random, Scratch, command, corpusdb, digest, ingest, init, lines, numbers, prose, seeds,

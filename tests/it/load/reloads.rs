@@ -1,11 +1,11 @@
 //! Loads that change stored documents: keys that come again, and documents that are better than what is stored.
 
+use crate::epoch::place::plan;
 use crate::ingest::splits::trained;
 use crate::load::loads::{
     documents, journal, kill_anywhere, load, make, manifest, pour_rows, refused, same_ingest, say,
     schema, write_file, write_load,
 };
-use crate::properties::place::plan;
 use crate::support::{
     Random, Scratch, StopAt, StopWhen, copy, corpusdb, digest, edited, policies, prose, reader,
     seeds, sound_digest, writer,

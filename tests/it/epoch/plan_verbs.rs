@@ -1,6 +1,6 @@
 //! Stored plans: dropped, waited for, and read row by row from the command.
 
-use crate::epochs::{Place, SPECIALS};
+use crate::epoch::verbs::{Place, SPECIALS};
 use crate::shards::rows;
 use crate::support::{MEMORY, command, corpusdb, sound};
 use corpusdb::Corpus;
