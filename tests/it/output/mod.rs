@@ -1,10 +1,11 @@
 //! Documents as files: read back by other readers, into another corpus, after a kill, and compared with SQL.
 
-mod asked;
-mod parted;
+mod destinations;
+mod names;
+mod partitions;
 mod resumed;
 mod round_trip;
-mod told;
+mod selection;
 
 use crate::support::{Page, Scratch, corpusdb, ingest, init, lines};
 use arrow::array::{Array, AsArray, RecordBatch};
