@@ -2,15 +2,15 @@
 
 use crate::support::repository;
 
-#[path = "../../examples/incremental_crawl.rs"]
+#[path = "../../../examples/incremental_crawl.rs"]
 mod incremental_crawl;
-#[path = "../../examples/ingest_from_memory.rs"]
+#[path = "../../../examples/ingest_from_memory.rs"]
 mod ingest_from_memory;
-#[path = "../../examples/near_duplicate.rs"]
+#[path = "../../../examples/near_duplicate.rs"]
 mod near_duplicate;
-#[path = "../../examples/sql_to_batches.rs"]
+#[path = "../../../examples/sql_to_batches.rs"]
 mod sql_to_batches;
-#[path = "../../examples/train_loop.rs"]
+#[path = "../../../examples/train_loop.rs"]
 mod train_loop;
 
 type Program = (&'static str, fn() -> Result<(), Box<dyn std::error::Error>>);
