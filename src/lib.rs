@@ -75,7 +75,7 @@ pub mod store;
 pub mod tokenizer;
 
 // The command calls the library by the name that other programs call it by, and sees what they see
-// (tests/it/layers.rs).
+// (tests/it/house/layers.rs).
 #[cfg(feature = "cli")]
 extern crate self as corpusdb;
 

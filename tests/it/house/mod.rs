@@ -1,0 +1,7 @@
+//! The walls of the sources, the public surface, and what builds them.
+
+mod layers;
+mod rocksdb;
+mod setup;
+mod surface;
+mod workflows;
