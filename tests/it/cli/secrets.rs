@@ -1,7 +1,7 @@
 //! What is secret in an address is nowhere: not in the corpus, not on standard output or error, not in JSON.
 
+use crate::support::server::{Server, State};
 use crate::support::{Ran, Scratch, command, crawl, init, lines, ran};
-use crate::web::{Server, State};
 use std::process::Stdio;
 
 /// What must be nowhere.

@@ -2,7 +2,7 @@
 
 use super::place::{Place, THREE, built, open, part, plan, rows, stored};
 use super::trained::pour_chats;
-use crate::shards;
+use crate::support::outputs;
 use crate::support::{Ran, corpusdb};
 use corpusdb::epoch::recipe::PadSide;
 use corpusdb::epoch::views::{self, Packed};
@@ -179,7 +179,7 @@ fn rows_carried_beyond_the_last_epoch_are_left_out() {
     assert_eq!((last.rows, last.left_out_rows), (all / 7 * 7, all % 7));
     assert_eq!((first.rows, first.left_out_rows), (all / 7 * 7, 0));
     let out = built(&place, &corpus, &planned, 0, "out", 2);
-    assert_eq!(shards::manifest(&out)["totals"]["left_out_rows"], all % 7);
+    assert_eq!(outputs::manifest(&out)["totals"]["left_out_rows"], all % 7);
 }
 
 /// Padding was told to be 0.0000 % where rows are padded to the longest of their batch.
@@ -262,7 +262,7 @@ fn rows_are_padded_to_the_longest_of_their_batch() {
             let planned = plan(&corpus, &text(&format!("format = \"{output}\""))).unwrap();
             let name = format!("{side}-{number}");
             let out = built(&place, &corpus, &planned, 0, &name, 2);
-            let totals = &shards::manifest(&out)["totals"];
+            let totals = &outputs::manifest(&out)["totals"];
             let rows = given.iter().flat_map(|batch| &batch.rows);
             let places: usize = rows.clone().map(|row| row.ids().len()).sum();
             let real: usize = given.iter().flat_map(lengths).map(|length| length as usize).sum();
@@ -480,7 +480,7 @@ fn manifests_count_in_the_unit_of_the_mix_and_every_row() {
         );
         let planned = plan(&corpus, &text).unwrap();
         let out = built(&place, &corpus, &planned, 0, unit, 2);
-        for source in shards::manifest(&out)["sources"].as_array().unwrap() {
+        for source in outputs::manifest(&out)["sources"].as_array().unwrap() {
             let share = source["achieved_share"].as_f64().unwrap();
             assert!((share - 0.5).abs() < 0.04, "{unit}: {share}");
         }
@@ -488,10 +488,10 @@ fn manifests_count_in_the_unit_of_the_mix_and_every_row() {
     let text = format!("{PADDED}[pack]\nlength = 64\n[batch]\nrows = 50\ntail = \"pad\"\n");
     let planned = plan(&corpus, &text).unwrap();
     let out = built(&place, &corpus, &planned, 0, "pads", 2);
-    let (manifest, found) = (shards::manifest(&out), shards::rows(&out));
+    let (manifest, found) = (outputs::manifest(&out), outputs::rows(&out));
     let totals = &manifest["totals"];
     let of_pads = found.iter().filter(|row| row.real() == 0).count();
-    let real: usize = found.iter().map(shards::Row::real).sum();
+    let real: usize = found.iter().map(outputs::Row::real).sum();
     assert!(of_pads > 0);
     assert_eq!((&totals["rows"], &totals["pad_rows"]), (&json!(found.len()), &json!(of_pads)));
     assert_eq!(totals["pad_tokens"], found.len() * 64 - real);

@@ -2,7 +2,7 @@
 //! were stopped; damage is found; what a format cannot hold is refused before anything is written.
 
 use crate::epoch::verbs::{Place, SPECIALS, Stored, check_conservation, check_rows};
-use crate::shards::{Row, files, manifest, numbered, rows};
+use crate::support::outputs::{Row, files, manifest, numbered, rows};
 use crate::support::{MEMORY, StopAt, StopWhen};
 use corpusdb::epoch::BuildJob;
 use corpusdb::store::TokenizerId;
@@ -94,7 +94,8 @@ fn fragments_of_a_document_are_sequences_of_one() {
     );
     let out = place.build(&recipe, "out", &[]);
     place.verified("out");
-    let index = crate::shards::index(&std::fs::read(out.join("shard-00000.idx")).unwrap());
+    let index =
+        crate::support::outputs::index(&std::fs::read(out.join("shard-00000.idx")).unwrap());
     let rows = rows(&out);
     let documents = rows.iter().filter(|row| row.offsets == [0]).count();
     assert!(rows.len() > documents + 50, "documents longer than a row");

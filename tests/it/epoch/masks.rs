@@ -2,8 +2,8 @@
 
 use super::place::{Document, Place, built, open, plan, rows, stored};
 use super::trained::pour_chats;
-use crate::shards;
 use crate::support::corpusdb;
+use crate::support::outputs;
 use arrow::array::AsArray;
 use arrow::datatypes::{Float32Type, Int32Type};
 use corpusdb::epoch::recipe::Column;
@@ -62,18 +62,18 @@ fn weights(rows: &[EpochRow], all: &[Document]) -> Vec<f32> {
 }
 
 fn read(directory: &Path, prefix: &str, suffix: &str) -> Vec<u8> {
-    let paths = shards::numbered(directory, prefix, suffix);
+    let paths = outputs::numbered(directory, prefix, suffix);
     paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
 }
 
 /// The spans of segment tables, as a weight for every token of rows of 64.
 fn spans(directory: &Path) -> Vec<f32> {
     let mut found = Vec::new();
-    let names = shards::files(directory).into_iter().map(|file| file.0);
+    let names = outputs::files(directory).into_iter().map(|file| file.0);
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".segments.parquet")).collect();
     names.sort();
     for name in names {
-        for batch in shards::open(&directory.join(name)).build().unwrap() {
+        for batch in outputs::open(&directory.join(name)).build().unwrap() {
             let batch = batch.unwrap();
             let list = |name: &str, at: usize| batch[name].as_list::<i32>().value(at);
             for at in 0..batch.num_rows() {
@@ -172,10 +172,10 @@ fn weights_reach_every_format_that_has_columns() {
         assert_eq!(from_views, expected);
         match number {
             0 => {
-                let paths = shards::shards(&out, ".parquet");
+                let paths = outputs::shards(&out, ".parquet");
                 let found: Vec<f32> = paths
                     .iter()
-                    .flat_map(|path| shards::open(path).build().unwrap())
+                    .flat_map(|path| outputs::open(path).build().unwrap())
                     .flat_map(|batch| {
                         let batch = batch.unwrap();
                         let lists = batch["loss_weights"].as_list::<i32>().clone();
@@ -305,7 +305,7 @@ fn what_is_ingested_later_changes_no_export() {
         let corpus = place.reader();
         let text = format!("snapshot = \"then\"\n{}[[source]]\nname = \"web\"\n", recipe(output));
         let planned = plan(&corpus, &text).unwrap();
-        shards::files(&built(&place, &corpus, &planned, 0, name, 2))
+        outputs::files(&built(&place, &corpus, &planned, 0, name, 2))
     };
     let outputs = [MASKED[1], MASKED[0], WEIGHTED[0], WEIGHTED[3]];
     let before: Vec<_> = (0..).zip(outputs).map(|(n, o)| build(o, &format!("then-{n}"))).collect();

@@ -1,7 +1,7 @@
 //! Stored plans: dropped, waited for, and read row by row from the command.
 
 use crate::epoch::verbs::{Place, SPECIALS};
-use crate::shards::rows;
+use crate::support::outputs::rows;
 use crate::support::{MEMORY, command, corpusdb, sound};
 use corpusdb::Corpus;
 use serde_json::Value;

@@ -1,7 +1,7 @@
 //! Stored plans: what is refused leaves none behind, and each is forgotten after those that go on from it.
 
 use crate::epoch::verbs::{Place, SPECIALS, same_files};
-use crate::shards;
+use crate::support::outputs;
 use crate::support::{
     Page, Random, Scratch, StopAt, StopWhen, copy, corpusdb, ingest, lines, prose, repository,
     writer,
@@ -129,7 +129,7 @@ fn ids_of(place: &Place, sources: &[&str]) -> BTreeSet<u64> {
 
 /// Ids of the documents in the rows of a source of a built epoch.
 fn packed(place: &Place, out: &str, source: &str) -> BTreeSet<u64> {
-    let rows = shards::rows(&place.path(out));
+    let rows = outputs::rows(&place.path(out));
     let own = rows.iter().filter(|row| row.source == source);
     own.flat_map(|row| row.documents.iter().map(|id| *id as u64).collect::<Vec<_>>()).collect()
 }

@@ -1,6 +1,6 @@
 //! The way out: what is built is what is stored, whole, in its mix, the same for ever; damage is found.
 
-use crate::shards::{self, Row, columns, files, manifest, rows};
+use crate::support::outputs::{self, Row, columns, files, manifest, rows};
 use crate::support::{
     MEMORY, Page, Ran, Random, Scratch, command, corpusdb, edited, ingest, init, lines, prose,
     repository, sound,
@@ -387,8 +387,8 @@ fn columns_and_types_are_those_of_the_documentation() {
     assert_eq!(expected.len(), 9);
     let out = place.build("[pack]\nlength = 2\n", "parquet", &[]);
     let mut total = 0;
-    for shard in shards::shards(&out, ".parquet") {
-        let file = shards::open(&shard);
+    for shard in outputs::shards(&out, ".parquet") {
+        let file = outputs::open(&shard);
         assert_eq!(columns(file.schema()), expected);
         for group in file.metadata().row_groups() {
             assert!(group.num_rows() <= 1000);
@@ -398,7 +398,7 @@ fn columns_and_types_are_those_of_the_documentation() {
     assert!(total > 1000, "several row groups: {total} rows");
     let recipe = format!("{SPECIALS}[output]\nformat = \"megatron\"\n");
     let out = place.build(&recipe, "megatron", &[]);
-    let table = shards::open(&out.join("shard-00000.segments.parquet"));
+    let table = outputs::open(&out.join("shard-00000.segments.parquet"));
     let segments = ["seq_lengths", "source", "doc_ids", "doc_offsets"];
     let expected = expected.into_iter().filter(|(name, _)| segments.contains(&name.as_str()));
     let mut wanted = vec![("row".to_owned(), "u64".to_owned())];
@@ -433,7 +433,7 @@ fn rows_without_a_pad_token_are_shorter_or_refused() {
         let name = format!("{format}-none");
         let out = place.build(&recipe(format, "none"), &name, &[]);
         place.verified(&name);
-        check_conservation(&shards::rows(&out), &stored, false, 64, 1);
+        check_conservation(&outputs::rows(&out), &stored, false, 64, 1);
     }
     assert!(!place.path("no").exists());
 }
@@ -920,7 +920,7 @@ fn the_type_of_ids_follows_the_vocabulary() {
             place.verified(&format!("{name}-{format}"));
             assert_eq!(manifest(&out)["dtype"], dtype, "{format} of {last}");
             if format == "megatron" {
-                let index = shards::index(&std::fs::read(out.join("shard-00000.idx")).unwrap());
+                let index = outputs::index(&std::fs::read(out.join("shard-00000.idx")).unwrap());
                 assert_eq!(index.code, if dtype == "u16" { 8 } else { 4 });
             }
             let rows = rows(&out);

@@ -2,8 +2,8 @@
 
 use super::place::{Place, THREE, built, content, open, part, plan, stored};
 use super::run::Run;
-use crate::shards::files;
 use crate::support::Random;
+use crate::support::outputs::files;
 use corpusdb::epoch::{EpochRow, StreamOptions};
 use corpusdb::{Context, Corpus};
 

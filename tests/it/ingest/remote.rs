@@ -1,9 +1,9 @@
 //! Objects of stores and web servers: read as files are, whatever is cut, replaced or silent on the way.
 
+use crate::support::server::{Framing, Server, State};
 use crate::support::{
     Page, Scratch, command, corpusdb, crawl, digest, init, lines, numbers, ran, repository, sound,
 };
-use crate::web::{Framing, Server, State};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::remote::ObjectStores;
 use corpusdb::{Context, Corpus, DedupMode, IngestOptions, Interrupt, Policy};

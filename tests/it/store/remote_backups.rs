@@ -1,10 +1,10 @@
 //! Backups in a store of objects: as those of a directory, with marks in the place of a lock.
 
+use crate::support::server::{Server, State};
 use crate::support::{
     Ran, Random, Scratch, StopAt, StopWhen, command, crawl, digest, ingest, init, lines, ran,
     reader, seeds, sound,
 };
-use crate::web::{Server, State};
 use corpusdb::remote::ObjectStores;
 use corpusdb::{Backups, Context, Error};
 use serde_json::Value;

@@ -1,5 +1,7 @@
 //! What every test needs: a scratch directory, the command, made-up documents, and corpora of them.
 
+pub mod outputs;
+pub mod server;
 use corpusdb::curate::TrainingTexts;
 use corpusdb::dedup::{DedupScope, KeepOrder};
 use corpusdb::store::CheckDepth;
