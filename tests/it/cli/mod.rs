@@ -4,7 +4,7 @@ mod answers;
 mod demo;
 mod errors;
 mod help_examples;
-pub mod schema;
+mod schema;
 mod secrets;
 mod spelling;
 mod text_files;

@@ -1,6 +1,6 @@
 //! The command as a shell meets it: exit codes, help, completions, JSON, sizes, pipes.
 
-use crate::cli::schema::assert_fits;
+use crate::support::schema::assert_fits;
 use crate::support::{
     Scratch, command, corpusdb, corpusdb_reading, crawl, ingest, init, interrupt, lines, repository,
 };

@@ -1,6 +1,7 @@
 //! Suites of evaluation items: found in what is stored and in what comes, whatever the order; told with evidence.
 
-use crate::epoch::verbs::{Place, SPECIALS};
+use crate::support::epochs::{Place, SPECIALS};
+use crate::support::suites::{ANSWER, QUESTION, around, suite};
 use crate::support::{
     Page, Random, Scratch, StopAt, StopWhen, copy, corpusdb, corpusdb_reading, digest, ingest,
     init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, writer,
@@ -15,20 +16,6 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-pub(crate) const QUESTION: &str = "A baker sells 48 of her rolls in the morning, and then half as many rolls in the afternoon. How many rolls did the baker sell on the whole day?";
-pub(crate) const ANSWER: &str = "In the afternoon she sold 48/2 = 24 rolls, so on the whole day she sold 48+24 = 72 of them. #### 72";
-const SHORT: &str = "Which town has the tallest mill?";
-
-pub(crate) fn suite() -> String {
-    let items = [
-        json!({ "id": "rolls", "question": QUESTION, "answer": ANSWER }),
-        json!({ "id": "mill", "question": SHORT, "answer": "Quilbury" }),
-        json!({ "id": "open", "question": "Tell in your own words why the keeper of the old lighthouse never once came down to the village" }),
-        json!({ "id": "tiny", "question": "Why?", "answer": "So" }),
-    ];
-    items.map(|item| format!("{item}\n")).concat()
-}
-
 pub(crate) fn sql(corpus: &str, statement: &str) -> Vec<Value> {
     corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
 }
@@ -41,12 +28,6 @@ fn by_text(corpus: &str) -> BTreeSet<String> {
          FROM contamination c JOIN documents d ON d.id = c.document",
     );
     rows.iter().map(ToString::to_string).collect()
-}
-
-pub(crate) fn around(text: &str) -> String {
-    format!(
-        "Some words that come before it, as they do.\n\n{text}\n\nAnd some that come after, as others do."
-    )
 }
 
 #[test]

@@ -1,4 +1,4 @@
 //! Suites of evaluation items: found with evidence, reviewed.
 
-pub mod evidence;
+mod evidence;
 mod review;

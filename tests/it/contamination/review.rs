@@ -1,7 +1,8 @@
 //! Pairs of items and documents are reviewed: what is decided stays with the text, wherever that goes.
 
-use crate::contamination::evidence::{ANSWER, QUESTION, around, sql, suite};
-use crate::epoch::verbs::{Place, SPECIALS};
+use crate::contamination::evidence::sql;
+use crate::support::epochs::{Place, SPECIALS};
+use crate::support::suites::{ANSWER, QUESTION, around, suite};
 use crate::support::{
     Page, Random, Scratch, corpusdb, corpusdb_reading, digest, ingest, init, lines, numbers, prose,
     seeds, sound,

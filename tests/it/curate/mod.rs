@@ -3,6 +3,6 @@
 mod field_histories;
 mod fields;
 mod interrupts;
-pub mod purge;
+mod purge;
 mod purge_aside;
 mod purge_histories;

@@ -1,7 +1,7 @@
 //! Purges of what a document has beside its text: joined values, trained spans, copies that dry runs made.
 
-use crate::curate::purge::{KEY, Story, count, having, sql};
-use crate::epoch::verbs::{Place, SPECIALS};
+use crate::support::epochs::{Place, SPECIALS};
+use crate::support::purges::{KEY, Story, count, having, sql};
 use crate::support::{
     Scratch, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers, sound,
     tokenizer_of_chats,

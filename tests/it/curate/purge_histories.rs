@@ -1,7 +1,7 @@
 //! Erased is gone: histories drawn by chance of what comes, changes, is removed, restored and erased, killed on the way;
 //! afterwards a search that knows nothing of the one that is tested looks through every row and every file.
 
-use crate::curate::purge::{having, sql};
+use crate::support::purges::{having, sql};
 use crate::support::{
     Page, Random, Scratch, StopAt, StopWhen, corpusdb, lines, pour, reader, seeds, sound_digest,
     writer,

@@ -1,6 +1,6 @@
 //! Alarms before a commit is final: the batch that loses too much is refused, and undone by a command.
 
-use super::{World, options, policy};
+use crate::support::world::{World, options, policy};
 use crate::support::{Page, corpusdb, lines, sound};
 use corpusdb::{Context, DedupMode, IngestOptions};
 use serde_json::Value;

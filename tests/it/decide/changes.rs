@@ -1,6 +1,6 @@
 //! Laws of changes of mind: random sequences against the model, and back to where it began.
 
-use super::{SOURCES, World, kin, page_of, policies, policy};
+use crate::support::world::{SOURCES, World, kin, page_of, policies, policy};
 use crate::support::{Page, Random, crawl, seeds};
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::{KeepOrder, Standing};

@@ -1,7 +1,7 @@
 //! Crowded buckets in the modes where a chain of similar documents is one cluster.
 
-use super::crowds::Template;
-use super::{World, orders, policy};
+use crate::support::templates::Template;
+use crate::support::world::{World, orders, policy};
 use crate::support::{Page, Random};
 use corpusdb::dedup::{DedupScope, KeepOrder, Standing};
 use corpusdb::{DedupMode, Policy};

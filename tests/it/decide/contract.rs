@@ -1,6 +1,6 @@
 //! The contract by brute force: what is removed has a witness, and no two kept candidates are similar.
 
-use super::{SOURCES, World, kin, orders, page_of, policies, policy};
+use crate::support::world::{SOURCES, World, kin, orders, page_of, policies, policy};
 use crate::support::{Page, Random, crawl, seeds};
 use corpusdb::dedup::{DedupScope, KeepOrder, Profile, Standing};
 use corpusdb::dedup::{band_keys, estimate_floor};

@@ -1,6 +1,6 @@
 //! The dedup contract told by example.
 
-use super::{World, policy};
+use crate::support::world::{World, policy};
 use crate::support::{Page, Scratch, make, pour, reader, writer};
 use corpusdb::dedup::{Fingerprinter, bands};
 use corpusdb::dedup::{Match, Standing};

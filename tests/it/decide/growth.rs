@@ -1,6 +1,6 @@
 //! What it costs when minds change about many: counted, for twice as many.
 
-use super::{World, orders, policy};
+use crate::support::world::{World, orders, policy};
 use crate::support::{Page, Random, prose};
 use corpusdb::dedup::KeepOrder;
 use corpusdb::{DedupMode, Policy};

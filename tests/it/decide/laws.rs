@@ -1,6 +1,8 @@
 //! Laws of the way in: how input is split, by how many threads, and in which order it comes.
 
-use super::{SOURCES, World, corpus_writer, init, kin, options, page_of, policies, policy};
+use crate::support::world::{
+    SOURCES, World, corpus_writer, init, kin, options, page_of, policies, policy,
+};
 use crate::support::{Page, Random, Scratch, crawl, lines, pour, reader, sound_digest};
 use corpusdb::dedup::{DedupScope, KeepOrder};
 use corpusdb::{DedupMode, DocId, Policy};

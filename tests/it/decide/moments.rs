@@ -1,6 +1,6 @@
 //! Laws of what changed between snapshots: any history, any batches, against what each moment showed when it was there.
 
-use super::{SOURCES, World, kin, page_of, policies, policy};
+use crate::support::world::{SOURCES, World, kin, page_of, policies, policy};
 use crate::support::{Page, Random, reader, train};
 use corpusdb::dedup::{MatchKind, Standing};
 use corpusdb::query::{ChangedDocument, DocumentCounts, LossCounts, SnapshotChanges};

@@ -1,6 +1,6 @@
 //! Laws of deciding again: every other policy, back to the first, interrupted, and with an ingest between.
 
-use super::{SOURCES, World, kin, orders, page_of, policies, policy};
+use crate::support::world::{SOURCES, World, kin, options, orders, page_of, policies, policy};
 use crate::support::{Page, Random, StopAt, StopWhen, crawl, pour};
 use corpusdb::dedup::{DedupScope, KeepOrder, Profile};
 use corpusdb::{Context, DedupMode, Policy};
@@ -84,7 +84,7 @@ fn fresh(policy: &Policy, files: &[Vec<Page>], world: &World) -> String {
     let mut other = World::new(policy);
     for (at, pages) in files.iter().enumerate() {
         let file = world.scratch.arg(&format!("{at}.jsonl"));
-        pour(&mut other.writer, &[file], &super::options(SOURCES[at % 3], 1 << 20, pages));
+        pour(&mut other.writer, &[file], &options(SOURCES[at % 3], 1 << 20, pages));
     }
     other.digest()
 }

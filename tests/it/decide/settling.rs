@@ -1,8 +1,8 @@
 //! Crowds that do not fit into memory: what is left out is said, and settled later.
 
-use super::crowds::Template;
-use super::model::Model;
-use super::{init, options, policy};
+use crate::support::model::Model;
+use crate::support::templates::Template;
+use crate::support::world::{init, options, policy};
 use crate::support::{MEMORY, Page, Scratch, StopAt, StopWhen, lines, reader, sound_digest};
 use corpusdb::dedup::{KeepOrder, Standing};
 use corpusdb::ingest::Alarm;

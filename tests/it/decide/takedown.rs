@@ -1,6 +1,6 @@
 //! How far a removal reaches: equal texts, other spellings, similar texts; until it is taken back.
 
-use super::{World, corpus_writer, policy};
+use crate::support::world::{World, corpus_writer, policy};
 use crate::support::{Page, Ran, Scratch, corpusdb, init, lines, sound};
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::Standing;

@@ -4,7 +4,7 @@
 //! Recipes are for corpora of billions of tokens: what they ask for is made smaller first. Pieces of Python are for
 //! trainers and stay unread.
 
-use crate::docs::tutorials::{Block, bash, blocks};
+use crate::support::blocks::{Block, bash, blocks};
 use crate::support::{Page, Random, Scratch, corpusdb, ingest, init, lines, prose, repository};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;

@@ -4,4 +4,4 @@ mod examples;
 mod how_to;
 mod pages;
 mod trouble;
-pub mod tutorials;
+mod tutorials;

@@ -1,6 +1,6 @@
 //! docs/reference/trouble.md, row by row; what a system that refuses leaves; and that no clock has a say.
 
-use crate::epoch::verbs::{EOS, SPECIALS, same_files};
+use crate::support::epochs::{EOS, SPECIALS, same_files};
 use crate::support::{
     Ran, Scratch, command, copy, corpusdb, crawl, digest, ingest, init, lines, ran, repository,
     sound, writer,
@@ -305,7 +305,7 @@ const FOUND: [Case; 15] = [
     }),
     ("family … is damaged: Corruption: …", |place| {
         let corpus = place.again("damaged");
-        let postings = &crate::store::repair::tables(Path::new(&corpus))["postings"];
+        let postings = &crate::support::tables::tables(Path::new(&corpus))["postings"];
         postings.iter().for_each(|table| std::fs::write(table, "no table").unwrap());
         corpusdb(&["count", &corpus, "--where", "kept"]).into()
     }),
@@ -313,7 +313,7 @@ const FOUND: [Case; 15] = [
         "storage: Corruption: Corruption: IO error: No such file or directory: While open a file for random read: … may be corrupted.",
         |place| {
             let corpus = place.again("damaged");
-            let postings = &crate::store::repair::tables(Path::new(&corpus))["postings"];
+            let postings = &crate::support::tables::tables(Path::new(&corpus))["postings"];
             postings.iter().for_each(|table| std::fs::remove_file(table).unwrap());
             place.read(&corpus)
         },

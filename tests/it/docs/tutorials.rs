@@ -5,25 +5,9 @@
 //! for anything and white space for white space. Blocks marked `python` begin with `# needs: PACKAGE, ..` (or
 //! `# needs: nothing`), and are left out where Python or one of these packages is not installed.
 
+use crate::support::blocks::{Block, bash, blocks};
 use crate::support::{Scratch, repository};
 use std::collections::BTreeMap;
-use std::path::Path;
-use std::process::Command;
-
-/// A block of a page: what it is marked as, and its lines.
-pub struct Block<'t> {
-    pub mark: &'t str,
-    pub body: &'t str,
-}
-
-pub fn blocks(page: &str) -> Vec<Block<'_>> {
-    let parts = page.split("\n```").collect::<Vec<_>>();
-    let opened = parts.iter().skip(1).step_by(2);
-    opened
-        .filter_map(|part| part.split_once('\n'))
-        .map(|(mark, body)| Block { mark, body })
-        .collect()
-}
 
 /// The packages without which a block in Python is left out.
 fn needed(body: &str) -> Vec<&str> {
@@ -80,22 +64,6 @@ fn is_said(line: &str, said: &str) -> bool {
         last = Some(part);
     }
     last.map_or(rest.is_empty(), |part| part.is_empty() || rest.is_empty() || line.ends_with(part))
-}
-
-/// Runs a program of bash with the command in its path; answers what it printed.
-pub fn bash(scratch: &Scratch, script: &str, name: &str) -> String {
-    let beside = Path::new(env!("CARGO_BIN_EXE_corpusdb")).parent().unwrap();
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let paths = std::iter::once(beside.to_owned()).chain(std::env::split_paths(&path));
-    let output = Command::new("bash")
-        .args(["-eu", "-o", "pipefail", "-c", script])
-        .current_dir(scratch.path(""))
-        .env("PATH", std::env::join_paths(paths).unwrap())
-        .output()
-        .unwrap();
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success(), "{name}: {told}");
-    told
 }
 
 /// Runs a tutorial, and compares what its blocks print with what it says.

@@ -1,9 +1,11 @@
 //! Going on from a plan: what its consumed rows held and what its child's first pass holds are together
 //! every document once, whatever was added or changed in between.
 
-use super::place::{Document, Place, THREE, built, open, pages, recipe, rows, stored};
-use super::row::Rules;
 use crate::support::Random;
+use crate::support::checker::corpus::{
+    Document, Place, THREE, built, open, pages, recipe, rows, stored,
+};
+use crate::support::checker::row::Rules;
 use corpusdb::epoch::{EpochRow, Planned};
 use corpusdb::{Context, Corpus};
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Batches as trainers get them: equal work for every rank, padded to the longest, with their views.
 
-use super::place::{Place, THREE, built, open, part, plan, rows, stored};
-use super::trained::pour_chats;
+use crate::support::checker::chats::pour_chats;
+use crate::support::checker::corpus::{Place, THREE, built, open, part, plan, rows, stored};
 use crate::support::outputs;
 use crate::support::{Ran, corpusdb};
 use corpusdb::epoch::recipe::PadSide;
@@ -302,7 +302,8 @@ fn exact_orders_have_an_epoch_a_seed() {
         assert_eq!(found, wanted[..wanted.len() / 4 * 4], "epoch {epoch}");
     }
     built(&place, &corpus, &planned, 3, "out", 2);
-    let carried = std::panic::catch_unwind(|| super::place::recipe(&text("carry", 2)));
+    let carried =
+        std::panic::catch_unwind(|| crate::support::checker::corpus::recipe(&text("carry", 2)));
     assert!(carried.is_err(), "an epoch begins with its own first row");
 }
 

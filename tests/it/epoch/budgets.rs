@@ -1,8 +1,8 @@
 //! Runs of recipes drawn by chance, walked to their ends: whatever rows are counted in, no source runs out
 //! before the epochs that a plan says are feasible are over, and none of its rows is left.
 
-use super::laws::{feasible, has_no_rows};
-use super::place::{Place, THREE, open, plan, rows};
+use crate::support::checker::corpus::{Place, THREE, open, plan, rows};
+use crate::support::checker::recipes::{feasible, has_no_rows};
 use crate::support::{Random, seeds};
 use corpusdb::{Context, Error};
 use std::fmt::Write;

@@ -1,7 +1,9 @@
 //! Plans that go on from plans, over and over, held against a ledger of what trainers were given: whatever
 //! the order inside windows and batches, everything comes once and nothing twice.
 
-use super::place::{Document, Place, THREE, built, open, pages, plan, recipe, rows, stored};
+use crate::support::checker::corpus::{
+    Document, Place, THREE, built, open, pages, plan, recipe, rows, stored,
+};
 use crate::support::{Page, Random};
 use corpusdb::epoch::{EpochRow, Planned};
 use corpusdb::{Context, Corpus, CorpusWriter, Interrupt};

@@ -1,8 +1,10 @@
 //! The ends of rows that are cut end to end, and of their passes: where rows overlap no token is without its
 //! prediction, and what fills no row is left out and counted.
 
-use super::place::{Document, Place, THREE, built, content, open, plan, recipe, rows, stored};
-use super::row::Rules;
+use crate::support::checker::corpus::{
+    Document, Place, THREE, built, content, open, plan, recipe, rows, stored,
+};
+use crate::support::checker::row::Rules;
 use corpusdb::epoch::recipe::OrderKind;
 use corpusdb::epoch::{EpochRow, Planned};
 use corpusdb::{Context, Corpus};

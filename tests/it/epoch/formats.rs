@@ -1,7 +1,7 @@
 //! Every output format: what is written is what is stored, in every packing; builds go on where they
 //! were stopped; damage is found; what a format cannot hold is refused before anything is written.
 
-use crate::epoch::verbs::{Place, SPECIALS, Stored, check_conservation, check_rows};
+use crate::support::epochs::{Place, SPECIALS, Stored, check_conservation, check_rows};
 use crate::support::outputs::{Row, files, manifest, numbered, rows};
 use crate::support::{MEMORY, StopAt, StopWhen};
 use corpusdb::epoch::BuildJob;

@@ -1,9 +1,9 @@
 //! Rows that have their ids from the files of a build are those of the store, in every format of bare ids.
 
-use super::place::{Place, THREE, open, part, plan, rows};
-use super::trained::pour_chats;
-use super::worlds::same;
 use crate::support::Random;
+use crate::support::checker::chats::pour_chats;
+use crate::support::checker::corpus::{Place, THREE, open, part, plan, rows};
+use crate::support::checker::worlds::same;
 use corpusdb::epoch::{
     BuildJob, Epoch, EpochError, EpochRow, Manifest, Planned, StreamOptions, TensorForm,
 };

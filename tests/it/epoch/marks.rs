@@ -1,8 +1,8 @@
 //! Marks that are stored with plans: an epoch opened by them is the epoch that is walked, whatever the recipe.
 
-use super::laws::{drawn, feasible};
-use super::place::{Place, THREE, content, open, part, recipe, rows};
 use crate::support::Random;
+use crate::support::checker::corpus::{Place, THREE, content, open, part, recipe, rows};
+use crate::support::checker::recipes::{drawn, feasible};
 use corpusdb::epoch::StreamOptions;
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, Interrupt};

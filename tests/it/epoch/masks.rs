@@ -1,7 +1,7 @@
 //! What documents say is trained on reaches the files, or the export is refused.
 
-use super::place::{Document, Place, built, open, plan, rows, stored};
-use super::trained::pour_chats;
+use crate::support::checker::chats::pour_chats;
+use crate::support::checker::corpus::{Document, Place, built, open, plan, rows, stored};
 use crate::support::corpusdb;
 use crate::support::outputs;
 use arrow::array::AsArray;

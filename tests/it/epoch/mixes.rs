@@ -1,8 +1,8 @@
 //! Mixes: schedules, fixed budgets, and what cannot be had.
 
-use super::place::{Place, THREE, plan, stored};
-use super::run::Run;
 use crate::support::Random;
+use crate::support::checker::corpus::{Place, THREE, plan, stored};
+use crate::support::checker::run::Run;
 use corpusdb::Context;
 use corpusdb::epoch::EpochError;
 use std::collections::BTreeMap;
@@ -97,7 +97,9 @@ fn a_mix_that_cannot_be_met_names_its_source_and_the_largest_budget() {
             "{feasible} is not the largest"
         );
         // All of it can be read.
-        let rows = super::place::rows(&super::place::open(&corpus, &planned, 0));
+        let rows = crate::support::checker::corpus::rows(&crate::support::checker::corpus::open(
+            &corpus, &planned, 0,
+        ));
         assert!(!rows.is_empty());
         assert!(plan(&corpus, &text(2 * feasible, &|_| repeats)).is_err());
         // The repeats asked for do.

@@ -1,6 +1,6 @@
 //! The border to a holdout where contents move from key to key within one commit.
 
-use super::holdouts::{Pages, first_crawl, leaks};
+use crate::support::holdouts::{Pages, first_crawl, leaks};
 use crate::support::{Page, Random, prose};
 use corpusdb::dedup::KeepOrder;
 

@@ -1,6 +1,6 @@
 //! Orders: shuffled ones have no memory, exact ones are those of their model, curricula keep their time.
 
-use super::place::{Place, built, open, plan, rows, stored};
+use crate::support::checker::corpus::{Place, built, open, plan, rows, stored};
 use crate::support::{Page, Random};
 use corpusdb::Corpus;
 use corpusdb::epoch::{EpochRow, torch};

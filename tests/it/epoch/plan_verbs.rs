@@ -1,6 +1,6 @@
 //! Stored plans: dropped, waited for, and read row by row from the command.
 
-use crate::epoch::verbs::{Place, SPECIALS};
+use crate::support::epochs::{Place, SPECIALS};
 use crate::support::outputs::rows;
 use crate::support::{MEMORY, command, corpusdb, sound};
 use corpusdb::Corpus;

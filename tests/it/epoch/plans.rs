@@ -1,6 +1,6 @@
 //! Stored plans: what is refused leaves none behind, and each is forgotten after those that go on from it.
 
-use crate::epoch::verbs::{Place, SPECIALS, same_files};
+use crate::support::epochs::{Place, SPECIALS, same_files};
 use crate::support::outputs;
 use crate::support::{
     Page, Random, Scratch, StopAt, StopWhen, copy, corpusdb, ingest, lines, prose, repository,

@@ -1,6 +1,6 @@
 //! Plans that are not made: over what came since a snapshot, and of too few rows.
 
-use super::place::{Place, plan, recipe};
+use crate::support::checker::corpus::{Place, plan, recipe};
 use crate::support::{Page, corpusdb};
 use corpusdb::{Context, DocId};
 use std::collections::BTreeSet;

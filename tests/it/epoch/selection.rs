@@ -1,7 +1,7 @@
 //! Which documents: the border between training and validation, and copies.
 
-use super::place::{Place, THREE, open, pages, plan, rows, stored};
 use crate::support::Random;
+use crate::support::checker::corpus::{Place, THREE, open, pages, plan, rows, stored};
 use corpusdb::Corpus;
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -1,6 +1,6 @@
 //! Epochs over several corpora: those of one that holds all their documents, whatever happens in each of them later.
 
-use crate::epoch::verbs::{EOS, SPECIALS};
+use crate::support::epochs::{EOS, SPECIALS};
 use crate::support::outputs::{Row, files, manifest, rows};
 use crate::support::{
     MEMORY, Page, Ran, Random, Scratch, copy, corpusdb, ingest, init, lines, prose,

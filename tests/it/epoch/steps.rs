@@ -1,8 +1,8 @@
 //! Steps that are read without a thread, and rows by their numbers: the same as the streams and the rows of an epoch.
 
-use super::place::{Place, THREE, open, part, plan, rows};
-use super::worlds::same;
 use crate::support::Random;
+use crate::support::checker::corpus::{Place, THREE, open, part, plan, rows};
+use crate::support::checker::worlds::same;
 use corpusdb::Corpus;
 use corpusdb::epoch::{Epoch, EpochBatch, EpochError, EpochRow, EpochSteps, StreamOptions};
 

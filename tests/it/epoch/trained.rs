@@ -1,51 +1,16 @@
 //! What conversations say is trained survives packing, splitting and resuming, and can be mixed by.
 
-use super::place::{Place, plan, stored};
-use super::run::Run;
-use super::worlds;
-use crate::support::{Random, corpusdb, prose};
-use serde_json::{Value, json};
-
-const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
+use crate::support::Random;
+use crate::support::checker::chats::pour_chats;
+use crate::support::checker::corpus::{Place, plan, stored};
+use crate::support::checker::run::Run;
+use crate::support::checker::worlds;
 
 /// A corpus of plain pages and of conversations of several turns, some longer than a row, some with weights.
 fn place() -> Place {
     let place = Place::of(51, &[("web", 60, 3, 40)]);
     pour_chats(&place, true);
     place
-}
-
-/// Ingests conversations, under the name that says whether some of their messages have weights.
-pub fn pour_chats(place: &Place, weighted: bool) {
-    let mut random = Random::new(51);
-    let template = place.scratch.write("chatml.jinja", CHATML);
-    let mut lines = String::new();
-    for number in 0..70 {
-        let mut messages: Vec<Value> = Vec::new();
-        for _ in 0..random.between(1, 4) {
-            let words = random.between(2, 14);
-            messages.push(json!({ "role": "user", "content": prose(&mut random, number, words) }));
-            let words = random.between(1, 40);
-            let mut answer =
-                json!({ "role": "assistant", "content": prose(&mut random, number, words) });
-            match random.below(5) {
-                0 if weighted => answer["weight"] = json!(0.5),
-                1 => answer["weight"] = json!(0),
-                _ => {}
-            }
-            messages.push(answer);
-        }
-        lines
-            .push_str(&json!({ "id": format!("chat-{number}"), "messages": messages }).to_string());
-        lines.push('\n');
-    }
-    let file = place.scratch.write("chats.jsonl", lines);
-    let corpus = place.path.display().to_string();
-    let arguments =
-        ["ingest", &corpus, &file, "--source", "chats", "--id-field", "id", "--chat", "messages"];
-    // The tokenizer was trained on pages, which have no marks of turns.
-    let marks = ["--chat-template", &template, "--template-markers", "text"];
-    corpusdb(&[&arguments[..], &marks].concat()).good();
 }
 
 #[test]
@@ -83,7 +48,14 @@ fn trained_tokens_survive_packing_and_splitting_and_are_mixed_by() {
             run.check_mix();
             run.check_epochs();
             worlds::check(&corpus, &run, &mut random);
-            super::place::built(&place, &corpus, &planned, 1, &format!("out-{number}"), 2);
+            crate::support::checker::corpus::built(
+                &place,
+                &corpus,
+                &planned,
+                1,
+                &format!("out-{number}"),
+                2,
+            );
         }
     }
 }

@@ -1,233 +1,20 @@
 //! The way out: what is built is what is stored, whole, in its mix, the same for ever; damage is found.
 
+use crate::support::epochs::{Place, SPECIALS, Stored, check_conservation, check_rows, same_files};
 use crate::support::outputs::{self, Row, columns, files, manifest, rows};
 use crate::support::{
-    MEMORY, Page, Ran, Random, Scratch, command, corpusdb, edited, ingest, init, lines, prose,
-    repository, sound,
+    MEMORY, Page, Random, command, corpusdb, ingest, lines, prose, repository, sound,
 };
 use corpusdb::epoch::BuildJob;
 use corpusdb::store::TokenizerId;
-use corpusdb::{Context, Corpus, DocId, Interrupt};
+use corpusdb::{Context, Corpus, Interrupt};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
-pub const EOS: &str = "<|endoftext|>";
-pub const SPECIALS: &str =
-    "[tokenizer]\nspecials = { eos = \"<|endoftext|>\", pad = \"<|pad|>\" }\n";
 const PACKS: [&str; 4] = ["best-fit", "greedy", "concat", "none"];
-
-/// A corpus of three sources with a tokenizer.
-pub struct Place {
-    pub scratch: Scratch,
-    pub corpus: String,
-    pages: Vec<Page>,
-}
-
-impl Place {
-    pub fn new() -> Self {
-        Self::holding(600)
-    }
-
-    /// With about so many documents: half of them `web`, keyed; a third `books`, longer; the rest `code`.
-    pub fn holding(count: usize) -> Self {
-        let scratch = Scratch::new();
-        let corpus = scratch.arg("corpus");
-        init(&corpus, &["--field", "year:int"]);
-        let mut random = Random::new(5);
-        let mut pages = Vec::new();
-        let sources = [("web", count / 2, 60), ("books", count / 3, 180), ("code", count / 6, 40)];
-        for (source, count, longest) in sources {
-            let mut own: Vec<Page> = (0..count)
-                .map(|number| {
-                    let words = random.between(5, longest);
-                    let text = prose(&mut random, number, words);
-                    let mut page = Page::keyed(format!("{source}-{number}"), text);
-                    page.fields = json!({ "year": 2000 + number % 5 });
-                    page
-                })
-                .collect();
-            // Removed documents, which no epoch may hold.
-            for number in 0..count / 20 {
-                let text = edited(&mut random, &own[number * 4].text, 1);
-                own.push(Page::keyed(format!("{source}-again-{number}"), text));
-                own.push(Page::keyed(
-                    format!("{source}-same-{number}"),
-                    &*own[number].text.clone(),
-                ));
-            }
-            let file = scratch.write(&format!("{source}.jsonl"), lines(&own));
-            ingest(&corpus, &[&file], &["--source", source, "--id-field", "id"]);
-            pages.extend(own);
-        }
-        let train = ["tokenizer", "train", &corpus, "own", "--vocab-size", "600"];
-        corpusdb(&[&train[..], &["--special", EOS, "--special", "<|pad|>"]].concat()).good();
-        Self { scratch, corpus, pages }
-    }
-
-    pub fn path(&self, name: &str) -> PathBuf {
-        self.scratch.path(name)
-    }
-
-    pub fn run(&self, verb: &str, what: &str, more: &[&str]) -> Ran {
-        corpusdb(&[&["epoch", verb, &self.corpus, what][..], more].concat())
-    }
-
-    /// Runs a verb on a recipe of version 1.
-    pub fn recipe(&self, verb: &str, recipe: &str, more: &[&str]) -> Ran {
-        // Every recipe has a file of its own, so that tests may run side by side.
-        let name = format!("{}.toml", blake3::hash(recipe.as_bytes()).to_hex());
-        let file = self.scratch.write(&name, format!("version = 1\n{recipe}"));
-        self.run(verb, &file, more)
-    }
-
-    #[track_caller]
-    pub fn build(&self, recipe: &str, out: &str, more: &[&str]) -> PathBuf {
-        let directory = self.scratch.arg(out);
-        let arguments = [&["--out", &directory][..], more].concat();
-        self.recipe("build", recipe, &arguments).good();
-        self.path(out)
-    }
-
-    /// Verification as a report of its failed checks.
-    #[track_caller]
-    pub fn verified(&self, out: &str) {
-        let ran = self.run("verify", &self.scratch.arg(out), &["--json"]).good();
-        let report = ran.json();
-        assert_eq!(report["type"], "verification");
-        assert!(report["rows"].as_u64().unwrap() > 0);
-        for check in report["checks"].as_array().unwrap() {
-            assert_eq!(check["passed"], true, "{check}");
-        }
-    }
-}
-
-/// What the store holds, through the public view.
-pub struct Stored {
-    source: Vec<String>,
-    kept: Vec<bool>,
-    /// Ids of tokenizer 0.
-    ids: Vec<Option<Vec<i64>>>,
-}
-
-impl Stored {
-    pub fn of(corpus: &str) -> Self {
-        let corpus = Corpus::options().memory(MEMORY).open(corpus).unwrap();
-        let view = corpus.view();
-        let kept = corpus.select("kept").unwrap();
-        let mut stored = Self { source: Vec::new(), kept: Vec::new(), ids: Vec::new() };
-        for document in 0..view.documents() {
-            let header = view.header(DocId(document)).unwrap().unwrap();
-            stored.source.push(view.source_name(header.source).to_owned());
-            stored.kept.push(kept.contains(document));
-            let mut ids = Vec::new();
-            let found = view.tokens(TokenizerId(0), DocId(document), &mut ids).unwrap();
-            stored.ids.push(found.then(|| ids.into_iter().map(i64::from).collect()));
-        }
-        stored
-    }
-
-    /// Kept documents of a source.
-    fn of_source(&self, source: &str) -> Vec<u64> {
-        (0..self.source.len())
-            .filter(|at| self.kept[*at] && self.source[*at] == source)
-            .map(|at| at as u64)
-            .collect()
-    }
-
-    /// Stored ids and the EOS.
-    fn sequence(&self, document: u64, eos: Option<i64>) -> Vec<i64> {
-        let mut ids = self.ids[document as usize].clone().expect("a document with ids");
-        ids.extend(eos);
-        ids
-    }
-}
-
-/// Every row holds what the store holds, and is laid out as the packing promises.
-pub fn check_rows(directory: &Path, rows: &[Row], stored: &Stored, pack: &str) {
-    let manifest = manifest(directory);
-    let capacity = manifest["capacity"].as_u64().unwrap() as usize;
-    let special = |name: &str| manifest["tokenizer"]["specials"][name].as_i64();
-    let (eos, pad) = (special("eos"), special("pad"));
-    for (number, row) in rows.iter().enumerate() {
-        let real = row.real();
-        assert!(row.lengths.iter().all(|length| *length > 0), "row {number}");
-        assert!(!row.lengths.is_empty() && real <= capacity, "row {number} of {real} tokens");
-        let expected = if pack != "none" && pad.is_some() { capacity } else { real };
-        assert_eq!(row.ids.len(), expected, "row {number}");
-        assert!(row.ids[real..].iter().all(|id| Some(*id) == pad), "row {number}");
-        for (at, (document, offset, ids)) in row.segments().into_iter().enumerate() {
-            assert_eq!(stored.source[document as usize], row.source);
-            let sequence = stored.sequence(document, eos);
-            assert_eq!(ids, &sequence[offset..offset + ids.len()], "document {document}");
-            let end = offset + ids.len();
-            if pack == "concat" {
-                // Cut only by the ends of rows.
-                assert!(offset == 0 || at == 0);
-                assert!(end == sequence.len() || at + 1 == row.lengths.len());
-            } else {
-                assert_eq!(offset % capacity, 0, "document {document} cut at {offset}");
-                let lone_eos = end + 1 == sequence.len() && end.is_multiple_of(capacity);
-                assert!(end == sequence.len() || ids.len() == capacity || lone_eos);
-            }
-        }
-        if pack == "none" {
-            assert_eq!(row.lengths.len(), 1);
-        }
-        check_views(row);
-    }
-}
-
-/// Labels, mask, positions and starts, by their definitions in docs/reference/outputs.md.
-fn check_views(row: &Row) {
-    let Some(views) = &row.views else { return };
-    let mut segment_of = Vec::new();
-    let mut positions = Vec::new();
-    let mut starts = Vec::new();
-    for (segment, length) in row.lengths.iter().enumerate() {
-        starts.push(segment_of.len() as i64);
-        segment_of.extend(vec![Some(segment); *length as usize]);
-        positions.extend(0..*length);
-    }
-    let pads = row.ids.len() - segment_of.len();
-    segment_of.extend(vec![None; pads]);
-    positions.extend(0..pads as i64);
-    assert_eq!(views.seq_start_id, starts);
-    assert_eq!(views.position_ids, positions);
-    let width = row.ids.len();
-    assert_eq!((views.labels.len(), views.loss_mask.len()), (width, width));
-    for at in 0..width {
-        let predicts = segment_of[at].is_some() && segment_of.get(at + 1) == Some(&segment_of[at]);
-        assert_eq!(views.loss_mask[at], i64::from(predicts), "position {at}");
-        let target = segment_of[at].is_some() && positions[at] > 0;
-        assert_eq!(views.labels[at], if target { row.ids[at] } else { -100 }, "position {at}");
-    }
-}
-
-/// Every document of `expected` is in the rows `times` times, whole, but for a tail that is only an EOS.
-pub fn check_conservation(rows: &[Row], stored: &Stored, eos: bool, capacity: usize, times: usize) {
-    let mut pieces: BTreeMap<u64, Vec<(usize, usize)>> = BTreeMap::new();
-    for row in rows {
-        for (document, offset, ids) in row.segments() {
-            pieces.entry(document).or_default().push((offset, ids.len()));
-        }
-    }
-    let selected: Vec<u64> = (0..).zip(&stored.kept).filter(|(_, k)| **k).map(|(d, _)| d).collect();
-    assert_eq!(pieces.keys().copied().collect::<Vec<_>>(), selected);
-    for (document, mut pieces) in pieces {
-        pieces.sort_unstable();
-        let length = stored.ids[document as usize].as_ref().unwrap().len() + usize::from(eos);
-        let mut end = 0;
-        for copies in pieces.chunks(times) {
-            assert_eq!(copies, vec![(end, copies[0].1); times], "document {document}");
-            end += copies[0].1;
-        }
-        let lone_eos = eos && end + 1 == length && end.is_multiple_of(capacity);
-        assert!(end == length || lone_eos, "document {document}: {end} of {length}");
-    }
-}
 
 /// At every prefix no source is further than one row from its share.
 fn check_mix(rows: &[Row], weights: &[(&str, u128)], capacity: u128) {
@@ -250,16 +37,6 @@ fn tokens_of<'a>(rows: &[Row], sources: &[&'a str]) -> Vec<(&'a str, u128)> {
         rows.iter().filter(|row| row.source == source).map(|row| row.real() as u128).sum()
     };
     sources.iter().map(|source| (*source, sum(source))).collect()
-}
-
-#[track_caller]
-pub fn same_files(a: &Path, b: &Path) {
-    let (a, b) = (files(a), files(b));
-    let names = |files: &[(String, Vec<u8>)]| files.iter().map(|f| f.0.clone()).collect::<Vec<_>>();
-    assert_eq!(names(&a), names(&b));
-    for (a, b) in a.iter().zip(&b) {
-        assert!(a.1 == b.1, "{} differs", a.0);
-    }
 }
 
 /// One format with every packing: rows, conservation, mix, manifest, threads, verification.

@@ -16,4 +16,4 @@ mod records;
 mod recrawls;
 mod rejects;
 mod remote;
-pub mod splits;
+mod splits;

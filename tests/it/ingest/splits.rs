@@ -1,22 +1,12 @@
 //! However the same input is cut into ingests, batches and threads: the same corpus.
 
+use crate::support::corpus::trained;
 use crate::support::{
-    MEMORY, Page, Random, Scratch, crawl, lines, make, reader, seeds, sound_digest, train, writer,
+    MEMORY, Page, Random, Scratch, crawl, lines, make, reader, seeds, sound_digest,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, IngestReport};
-
-/// A tokenizer that belongs to the tests, trained on a made-up crawl.
-pub fn trained() -> Vec<u8> {
-    let scratch = Scratch::new();
-    let path = scratch.path("corpus");
-    make(&path, DedupMode::Witness, 0.8);
-    let file = scratch.write("a.jsonl", lines(&crawl(2, 120, false)));
-    let mut writer = writer(&path);
-    writer.ingest(&[file], &IngestOptions::new("web"), &Context::new()).unwrap();
-    train(&writer, 400, &["<|endoftext|>"])
-}
 
 /// One way to ingest the same files.
 #[derive(Clone, Copy, Debug)]

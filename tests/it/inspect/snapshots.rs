@@ -1,6 +1,6 @@
 //! Snapshots by command: shown, compared, renamed and dropped, with the plans that draw from them.
 
-use crate::epoch::verbs::{Place, SPECIALS, same_files};
+use crate::support::epochs::{Place, SPECIALS, same_files};
 use crate::support::{Page, Ran, Random, corpusdb, digest, edited, ingest, lines, prose, sound};
 use serde_json::{Value, json};
 

@@ -1,5 +1,5 @@
 //! Decisions made elsewhere come in as an ingest of the same documents would have stored them.
 
 mod kernel;
-pub mod loads;
+mod loads;
 mod reloads;

@@ -1,8 +1,8 @@
 //! Loads that change stored documents: keys that come again, and documents that are better than what is stored.
 
-use crate::epoch::place::plan;
-use crate::ingest::splits::trained;
-use crate::load::loads::{
+use crate::support::checker::corpus::plan;
+use crate::support::corpus::trained;
+use crate::support::loads::{
     documents, journal, kill_anywhere, load, make, manifest, pour_rows, refused, same_ingest, say,
     schema, write_file, write_load,
 };

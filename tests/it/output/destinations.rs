@@ -1,6 +1,6 @@
 //! Where an export is written, what is said of it, and what it does not replace.
 
-use super::{corpus, export, files, names, rows};
+use crate::support::exports::{corpus, export, files, names, rows};
 use crate::support::{
     MEMORY, Page, Scratch, corpusdb, corpusdb_within, crawl, ingest, init, lines,
 };

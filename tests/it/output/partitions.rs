@@ -1,6 +1,6 @@
 //! Directories by the values of columns.
 
-use super::{FIELDS, export, files, names, rows, sql};
+use crate::support::exports::{FIELDS, export, files, names, rows, sql};
 use crate::support::{Page, Random, Scratch, corpusdb, ingest, init, lines, prose};
 use serde_json::{Value, json};
 

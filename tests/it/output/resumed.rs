@@ -1,6 +1,6 @@
 //! Exports that were stopped: run again they go on, and end in the same bytes.
 
-use super::{corpus, export, files, names};
+use crate::support::exports::{corpus, export, files, names};
 use crate::support::{Random, Scratch, command, corpusdb, crawl, reader};
 use corpusdb::export::{ExportFormat, ExportJob, ExportOptions};
 use corpusdb::{Context, Corpus, Error, Interrupt, Progress, ProgressTally};

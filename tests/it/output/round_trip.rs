@@ -1,6 +1,6 @@
 //! What is exported says everything: judged by readers that share no code with the crate, and by another corpus.
 
-use super::{FIELDS, corpus, export, files, of_lines, rows};
+use crate::support::exports::{FIELDS, corpus, export, files, of_lines, rows};
 use crate::support::{Page, Random, Scratch, corpusdb, crawl, digest, ingest, init, prose, sound};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! What is asked for is what comes: conditions, columns, snapshots, pairs.
 
-use super::{corpus, export, of_lines, rows, sql};
+use crate::support::exports::{corpus, export, of_lines, rows, sql};
 use crate::support::{Page, Random, Scratch, corpusdb, crawl, seeds};
 use arrow::datatypes::DataType;
 use arrow::datatypes::TimeUnit::Microsecond;
@@ -81,7 +81,8 @@ fn a_stream_has_what_a_file_has() {
     let stream = crate::support::command(&["export", &corpus, "--to", "-", "--format", "arrow"]);
     let bytes = { stream }.output().unwrap().stdout;
     let reader = arrow_ipc::reader::StreamReader::try_new(bytes.as_slice(), None).unwrap();
-    let found: Vec<Value> = reader.flat_map(|batch| super::of_batch(&batch.unwrap())).collect();
+    let found: Vec<Value> =
+        reader.flat_map(|batch| crate::support::exports::of_batch(&batch.unwrap())).collect();
     assert_eq!(found, rows(&scratch.path("a.arrow")));
     let refused = |more: &[&str], words: &[&str]| {
         corpusdb(&[&["export", &corpus, "--to", "-"], more].concat()).fails(words);

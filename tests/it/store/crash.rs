@@ -1,6 +1,6 @@
 //! Killed and interrupted ingests: run again, they end where an uninterrupted one does.
 
-use crate::ingest::splits::trained;
+use crate::support::corpus::trained;
 use crate::support::{
     Random, Scratch, command, corpusdb, crawl, digest, ingest, init, lines, ran, reader, seeds,
     sound, sound_digest,

@@ -11,4 +11,4 @@ mod memory;
 mod opening;
 mod readers;
 mod remote_backups;
-pub mod repair;
+mod repair;

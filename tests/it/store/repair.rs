@@ -1,5 +1,6 @@
 //! Repair and salvage: whatever byte of whatever table is bad, the corpus is as before, or what is lost is named.
 
+use crate::support::tables::tables;
 use crate::support::{
     Page, Random, Scratch, StopAt, StopWhen, command, copy, corpusdb, corpusdb_reading, crawl,
     digest, edited, lines, policies, prose, reader, repository, seeds, shard, sound_digest, writer,
@@ -67,27 +68,6 @@ fn make(path: &Path) {
     corpusdb(&["epoch", "plan", &name, &recipe.display().to_string()]).good();
     corpusdb(&["compact", &name]).good();
     corpusdb_reading(&web, lines(&crawl(23, 6, true)).as_bytes()).good();
-}
-
-/// The tables of each family, which a property of each table names.
-pub fn tables(corpus: &Path) -> BTreeMap<&'static str, Vec<PathBuf>> {
-    let mut found: BTreeMap<&'static str, Vec<PathBuf>> = BTreeMap::new();
-    for entry in std::fs::read_dir(corpus.join("db")).unwrap() {
-        let path = entry.unwrap().path();
-        if path.extension().is_none_or(|end| end != "sst") {
-            continue;
-        }
-        let bytes = std::fs::read(&path).unwrap();
-        // The property `rocksdb.column.family.name`, 22 bytes of which it shares with the one before: 4 more, and how
-        // many its value has.
-        let property = |part: &[u8]| part.starts_with(&[22, 4]) && part.get(3..7) == Some(b"name");
-        let at = bytes.windows(7).position(property).unwrap();
-        let name = &bytes[at + 7..at + 7 + usize::from(bytes[at + 2])];
-        let family = FAMILIES.iter().find(|family| family.name.as_bytes() == name).unwrap().name;
-        found.entry(family).or_default().push(path);
-    }
-    found.values_mut().for_each(|tables| tables.sort());
-    found
 }
 
 /// A copy whose tables are links, but the one that is about to be damaged.
@@ -407,9 +387,7 @@ impl History {
         let has_thresholds = random.chance(50);
         let mut history = Self { path, random, snapshots: 0, has_thresholds };
         history.with(|writer, _| {
-            writer
-                .add_tokenizer("own", &crate::ingest::splits::trained(), "", &Context::new())
-                .unwrap();
+            writer.add_tokenizer("own", &crate::support::trained(), "", &Context::new()).unwrap();
         });
         history
     }

@@ -1,9 +1,10 @@
 //! Token ids: those of the reference library for every kept document, whenever and however they were made.
 
+use crate::support::reference_ids::ids_as_reference;
 use crate::support::{
     MEMORY, Page, Random, Scratch, corpusdb, crawl, edited, ingest, init, lines, prose, sound,
 };
-use corpusdb::{Corpus, DocId};
+use corpusdb::Corpus;
 use serde_json::{Value, json};
 
 /// Texts that trip encoders.
@@ -38,25 +39,6 @@ fn reference(json: &[u8], text: &str) -> Vec<u32> {
     let mut tokenizer = tokenizers::Tokenizer::from_bytes(json).unwrap();
     tokenizer.set_encode_special_tokens(true);
     tokenizer.encode(text, false).unwrap().get_ids().to_vec()
-}
-
-/// Every kept document has the reference's ids of one tokenizer. How many ids each has, in order.
-#[track_caller]
-pub fn ids_as_reference(corpus: &Corpus, name: &str) -> Vec<usize> {
-    let view = corpus.view();
-    let (id, _) = view.tokenizer_named(name).unwrap();
-    let mut oracle = tokenizers::Tokenizer::from_bytes(view.tokenizer_file(id).unwrap()).unwrap();
-    oracle.set_encode_special_tokens(true);
-    let mut lengths = Vec::new();
-    for document in corpus.select("kept").unwrap() {
-        let text = view.text(DocId(document)).unwrap();
-        let mut stored = Vec::new();
-        assert!(view.tokens(id, DocId(document), &mut stored).unwrap(), "document {document}");
-        let expected = oracle.encode(&*text, false).unwrap();
-        assert_eq!(stored, expected.get_ids(), "{name}, document {document}: {text:.60}");
-        lengths.push(stored.len());
-    }
-    lengths
 }
 
 /// Every kept document has the reference's ids of every tokenizer; `tokens` counts them. How many were compared.

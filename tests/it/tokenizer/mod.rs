@@ -1,5 +1,5 @@
 //! Tokenizers and the ids that they make.
 
-pub mod ids;
+mod ids;
 mod refused;
 mod register;

@@ -1,10 +1,10 @@
 //! Tokenizers as things of their own: their files, registering without encoding, dropping, asking.
 
+use crate::support::reference_ids::ids_as_reference;
 use crate::support::{
     MEMORY, Page, Ran, Scratch, command, corpusdb, corpusdb_reading, crawl, digest, ingest, init,
     lines, sound,
 };
-use crate::tokenizer::ids::ids_as_reference;
 use corpusdb::{Corpus, DocId};
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! One row by itself: integrity, capacity, boundaries, masks, positions, labels, specials, provenance.
 
-use super::place::Document;
+use crate::support::checker::corpus::Document;
 use corpusdb::Recipe;
 use corpusdb::epoch::recipe::{Long, PackKind, PadSide, PadView, Target};
 use corpusdb::epoch::views;

@@ -1,7 +1,7 @@
 //! The rows of a run, one after the other: nothing lost, nothing twice before its time, every mix exact.
 
-use super::place::{Document, open, rows};
-use super::row::Rules;
+use crate::support::checker::corpus::{Document, open, rows};
+use crate::support::checker::row::Rules;
 use corpusdb::epoch::recipe::{OrderKind, PackKind, Ramp, Tail, Unit};
 use corpusdb::epoch::{EpochRow, Planned};
 use corpusdb::{Context, Corpus};

@@ -1,0 +1,198 @@
+//! The command: started, run to its end, killed, and what it came to.
+
+use serde_json::Value;
+use std::ffi::OsStr;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::time::Duration;
+
+/// What a command with `--memory 256MB` may hold resident: its caches and work, and the program with its threads.
+pub const HELD: u64 = 512 << 20;
+
+/// The command, not yet started.
+pub fn command<S: AsRef<OsStr>>(arguments: &[S]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_corpusdb"));
+    command.args(arguments);
+    command
+}
+
+/// Ctrl-C for a process. The shell has `kill` built in: a small system has no program of that name.
+pub fn interrupt(child: &Child) {
+    let kill = format!("kill -INT {}", child.id());
+    assert!(Command::new("sh").args(["-c", &kill]).status().unwrap().success());
+}
+
+/// What a run of the command came to. A panic is never an answer.
+pub struct Ran {
+    pub line: String,
+    pub code: Option<i32>,
+    pub stdout: String,
+    pub stderr: String,
+}
+
+/// Runs the command to its end.
+pub fn corpusdb<S: AsRef<OsStr>>(arguments: &[S]) -> Ran {
+    ran(arguments, command(arguments).stdin(Stdio::null()).output().unwrap())
+}
+
+/// Runs the command with `input` as its standard input.
+pub fn corpusdb_reading<S: AsRef<OsStr>>(arguments: &[S], input: &[u8]) -> Ran {
+    let mut command = command(arguments);
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    let input = input.to_vec();
+    let writer = std::thread::spawn(move || {
+        // The command may end before it has read everything.
+        let _ = stdin.write_all(&input);
+    });
+    let output = child.wait_with_output().unwrap();
+    writer.join().unwrap();
+    ran(arguments, output)
+}
+
+/// Runs the command to its end and answers the most memory that it held resident, in bytes; one that
+/// comes to hold more than `limit` is killed and fails the test. Where the system does not tell (it is
+/// Linux that does) the answer is 0.
+#[track_caller]
+pub fn corpusdb_within<S: AsRef<OsStr>>(arguments: &[S], limit: u64) -> (Ran, u64) {
+    let mut command = command(arguments);
+    let mut child =
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut stdout, mut stderr) = (child.stdout.take().unwrap(), child.stderr.take().unwrap());
+    let read = |stream: &mut dyn Read| {
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        bytes
+    };
+    let stdout = std::thread::spawn(move || read(&mut stdout));
+    let stderr = std::thread::spawn(move || read(&mut stderr));
+    let mut peak = 0;
+    // The kernel keeps the peak itself: what is asked late is still told, up to the end of the process.
+    let status = loop {
+        peak = peak_resident(child.id()).unwrap_or(0).max(peak);
+        if peak > limit {
+            child.kill().unwrap();
+        }
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    };
+    let (stdout, stderr) = (stdout.join().unwrap(), stderr.join().unwrap());
+    let ran = ran(arguments, Output { status, stdout, stderr });
+    assert!(peak <= limit, "held {peak} bytes, more than {limit}: {ran}");
+    (ran, peak)
+}
+
+/// The most memory that a running process of ours has held resident, in bytes.
+pub fn peak_resident(process: u32) -> Option<u64> {
+    // For a moment a process that was just started still shows the memory of the one that started it.
+    let running = std::fs::read_link(format!("/proc/{process}/exe")).ok()?;
+    if running != Path::new(env!("CARGO_BIN_EXE_corpusdb")).canonicalize().ok()? {
+        return None;
+    }
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    Some(line.trim().strip_suffix(" kB")?.parse::<u64>().ok()? << 10)
+}
+
+pub fn ran<S: AsRef<OsStr>>(arguments: &[S], output: Output) -> Ran {
+    let words: Vec<_> =
+        arguments.iter().map(|word| word.as_ref().to_string_lossy().into_owned()).collect();
+    let ran = Ran {
+        line: format!("corpusdb {}", words.join(" ")),
+        code: output.status.code(),
+        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+    };
+    assert!(!ran.stderr.contains("panicked"), "{ran}");
+    ran
+}
+
+impl std::fmt::Display for Ran {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { line, code, stdout, stderr } = self;
+        write!(f, "{line}\nexit {code:?}\n--- stdout\n{stdout}--- stderr\n{stderr}")
+    }
+}
+
+impl Ran {
+    /// Expects success.
+    #[track_caller]
+    pub fn good(self) -> Self {
+        assert_eq!(self.code, Some(0), "{self}");
+        self
+    }
+
+    /// Expects exit code 2 and every one of `words` in the error.
+    #[track_caller]
+    pub fn fails(self, words: &[&str]) -> Self {
+        assert_eq!(self.code, Some(2), "{self}");
+        let is_told =
+            |line: &str| line.starts_with("error: ") || line.starts_with(r#"{"type":"error""#);
+        assert!(self.stderr.lines().any(is_told), "{self}");
+        for word in words {
+            assert!(self.stderr.contains(word), "no `{word}` in\n{self}");
+        }
+        self
+    }
+
+    /// Standard output as one JSON value.
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error} in\n{self}"))
+    }
+
+    /// Standard output as one JSON value a line.
+    #[track_caller]
+    pub fn json_lines(&self) -> Vec<Value> {
+        json_lines(&self.stdout)
+    }
+}
+
+#[track_caller]
+pub fn json_lines(text: &str) -> Vec<Value> {
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}")))
+        .collect()
+}
+
+/// `init CORPUS` with further arguments.
+#[track_caller]
+pub fn init(corpus: &str, more: &[&str]) {
+    corpusdb(&[&["init", corpus], more].concat()).good();
+}
+
+/// `ingest CORPUS PATH... --json` with further arguments; the report.
+#[track_caller]
+pub fn ingest(corpus: &str, paths: &[&str], more: &[&str]) -> Value {
+    corpusdb(&[&["ingest", corpus], paths, &["--json"], more].concat()).good().json()
+}
+
+/// `check CORPUS --digest`.
+#[track_caller]
+pub fn digest(corpus: &str) -> String {
+    let digest = corpusdb(&["check", corpus, "--digest"]).good().stdout.trim().to_owned();
+    assert_eq!(digest.len(), 64, "a digest is 64 hexadecimal digits: {digest}");
+    digest
+}
+
+/// Expects that `check CORPUS --deep` finds nothing.
+#[track_caller]
+pub fn sound(corpus: &str) {
+    corpusdb(&["check", corpus, "--deep"]).good();
+}
+
+/// The numbers of `report` under `names`.
+#[track_caller]
+pub fn numbers<const N: usize>(report: &Value, names: [&str; N]) -> [u64; N] {
+    names.map(|name| {
+        report[name].as_u64().unwrap_or_else(|| panic!("no number `{name}` in {report}"))
+    })
+}
