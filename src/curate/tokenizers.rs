@@ -225,6 +225,7 @@ pub fn register(
     let sample = sample_texts(writer.view())?;
     let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
     let tokenizer = Tokenizer::load(new.json, &sample)?;
+    tokenizer.prove_added_ids()?;
     tokenizer.prove_complete()?;
     check_column_name(new.name)?;
     let base = new.base.map(|name| find(writer.view(), name).map(|(id, _)| id.0)).transpose()?;

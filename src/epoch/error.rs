@@ -7,6 +7,7 @@ use crate::model::{Error, ErrorKind, Hint, Interrupted, IoError, from_lower};
 use crate::output::WriteError;
 use crate::query::QueryError;
 use crate::store::StoreError;
+use crate::tokenizer::TokenizerError;
 use std::path::PathBuf;
 
 /// What [`EpochError::Unknown`] says of a token that a recipe names and no added token is.
@@ -294,6 +295,9 @@ pub enum EpochError {
     /// Rows that cannot be read or written.
     #[error(transparent)]
     Store(StoreError),
+    /// The tokenizer of the recipe cannot be loaded.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
 }
 
 from_lower!(EpochError::Select(QueryError));
@@ -363,6 +367,7 @@ impl EpochError {
             Self::Store(error) => error.hint(),
             Self::Select(error) => error.hint(),
             Self::Io(error) => error.hint(),
+            Self::Tokenizer(error) => error.hint(),
             Self::InShard { error, .. } => error.hint(),
             Self::Unknown(unknown) if unknown.what == SPECIAL_TOKEN => Some(Hint::text(format!(
                 "{}; any token of the vocabulary may be named as well, spelled as there",
@@ -421,6 +426,7 @@ impl From<EpochError> for Error {
             EpochError::Interrupted(stop) => stop.into(),
             EpochError::Store(error) => error.into(),
             EpochError::Select(error) => error.into(),
+            EpochError::Tokenizer(error) => error.into(),
             error => {
                 let (kind, hint) = (error.kind(), error.hint());
                 Self::new(kind, error).with_hint(hint)

@@ -2,21 +2,23 @@
 
 use super::engine::cuts::{ChunkCutter, PART};
 use super::engine::hostile_texts::hostile_texts;
-use super::engine::pipeline::{PipelineEngine, PipelineScratch};
+use super::engine::pipeline::{DeclineReason, PipelineEngine, PipelineScratch};
 use super::engine::proof;
 use super::engine::reference::LibraryReference;
 use super::error::TokenizerError;
-use super::file::unigram;
-use super::vocabulary::{TokenBytes, TokenOffsets, Vocabulary};
+use super::file::TokenizerFile;
+use super::file::unigram::unigram_variants;
+use super::vocabulary::{IdPlaces, TokenBytes, TokenOffsets, Vocabulary};
 use super::{FAST, REFERENCE};
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
 /// Which encoder gives the ids. Both give the same; they differ in speed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EncoderBackend {
-    /// The fast encoder, which passed the self-test.
+    /// The fast engine, which passed the proof.
     Fast,
     /// The reference encoder, at some 4 MB/s.
     Oracle {
@@ -36,12 +38,24 @@ impl EncoderBackend {
     }
 }
 
+/// The fast engine keeps arrays by id, which ids far above the number of tokens would fill.
+fn fits_fast(vocabulary: &Vocabulary) -> Result<(), String> {
+    if !IdPlaces::of(vocabulary).is_sparse() {
+        return Ok(());
+    }
+    let largest = vocabulary.size().unwrap_or_default().saturating_sub(1);
+    let count = vocabulary.all_ids().count();
+    Err(format!(
+        "its largest id is {largest} of only {count} tokens, too sparse for the fast encoder"
+    ))
+}
+
 /// A loaded tokenizer. Text is only text: special tokens spelled in it are not recognised, and
 /// neither beginning nor end marks are added.
 pub struct Tokenizer {
     json: Box<[u8]>,
     /// Loaded when first asked, if the fast encoder is proven already.
-    oracle: OnceLock<LibraryReference>,
+    reference: OnceLock<LibraryReference>,
     /// Built when first asked, if the fast encoder is proven already.
     chosen: OnceLock<ChosenEncoder>,
     vocabulary: Vocabulary,
@@ -69,70 +83,82 @@ impl ChosenEncoder {
         }
     }
 
-    /// The fast encoder of a file that was proven before, if it can be built here.
+    /// The fast engine of a file that was proven before, if it can be built here.
     fn proven(json: &[u8]) -> Self {
-        let readings = unigram::unigram_variants(json).map_err(|error| error.to_string());
-        let fast = readings
-            .and_then(|readings| {
-                PipelineEngine::load(readings.as_ref().map_or(json, |it| &it.fast))
-            })
-            .map_err(|why| format!("the fast encoder cannot load the file: {why}"));
+        let fast = TokenizerFile::read(json)
+            .and_then(|file| Ok((unigram_variants(&file, json)?, file)))
+            .map_err(|error| error.to_string())
+            .and_then(|(variants, file)| {
+                load_engine(variants.map_or(file, |variants| variants.fast))
+            });
         Self::of(fast)
     }
 }
 
+fn load_engine(file: TokenizerFile) -> Result<PipelineEngine, String> {
+    PipelineEngine::load(file)
+        .map_err(|why| format!("the fast encoder cannot load the file: {why}"))
+}
+
 impl Tokenizer {
-    /// Loads the bytes of a `tokenizer.json` and compares the fast encoder with the oracle on
+    /// Loads the bytes of a `tokenizer.json` and compares the fast engine with the reference on
     /// built-in hostile strings and on `sample` (its first 2 MB): about a second. On any difference
-    /// the oracle is used, and [`Tokenizer::backend`] says why.
+    /// the reference is used, and [`Tokenizer::backend`] says why.
     ///
     /// # Errors
-    /// [`TokenizerError::Load`] when the oracle cannot read the file, [`TokenizerError::Dropout`]
-    /// when it asks for random ids, [`TokenizerError::EmptyVocabulary`] when it has no token.
+    /// [`TokenizerError::Load`] when the reference cannot read the file, [`TokenizerError::IdTooLarge`] for ids of
+    /// 2^31 and more, [`TokenizerError::Dropout`] when it asks for random ids, [`TokenizerError::EmptyVocabulary`]
+    /// when it has no token.
     pub fn load(json: &[u8], sample: &[&str]) -> Result<Self, TokenizerError> {
-        let readings = unigram::unigram_variants(json)?;
-        let oracle = LibraryReference::load_by(json, readings.as_ref())?;
-        let vocabulary = Vocabulary::of(&oracle);
-        let is_numbered_alike = Vocabulary::read(json).as_ref() == Some(&vocabulary);
-        let proven =
-            PipelineEngine::load(readings.as_ref().map_or(json, |readings| &readings.fast))
-                .map_err(|why| format!("the fast encoder cannot load the file: {why}"))
-                .and_then(|fast| {
-                    if !is_numbered_alike {
-                        return Err("its tokens cannot be numbered without the oracle".to_owned());
-                    }
-                    proof::prove(&fast, &oracle, &vocabulary, sample).map(|()| fast)
-                });
-        Self::of(json, Some(oracle), Some(ChosenEncoder::of(proven)), vocabulary)
+        let file = TokenizerFile::read(json)?;
+        let variants = unigram_variants(&file, json)?;
+        let reference = LibraryReference::load_variants(json, variants.as_ref())?;
+        let vocabulary = Vocabulary::of_reference(&reference);
+        let is_numbered_alike = Vocabulary::of_file(&file).as_ref() == Some(&vocabulary);
+        let prove = || {
+            fits_fast(&vocabulary)?;
+            let fast = load_engine(variants.map_or(file, |variants| variants.fast))?;
+            if !is_numbered_alike {
+                return Err("its tokens cannot be numbered without the oracle".to_owned());
+            }
+            proof::prove(&fast, &reference, &vocabulary, sample).map(|()| fast)
+        };
+        let chosen = ChosenEncoder::of(prove());
+        Self::of(json, Some(reference), Some(chosen), vocabulary)
     }
 
     /// Loads a file that [`Tokenizer::load`] was given before, by its verdict then: `fast` is whether
-    /// the fast encoder was proven. Nothing is compared, and either encoder is built when it is needed.
+    /// the fast engine was proven. Nothing is compared, and either encoder is built when it is needed.
     ///
     /// # Errors
     /// As [`Tokenizer::load`].
     pub fn load_proven(json: &[u8], fast: bool) -> Result<Self, TokenizerError> {
-        let refused = match Vocabulary::read(json) {
-            Some(vocabulary) if fast => return Self::of(json, None, None, vocabulary),
-            None if fast => "its tokens cannot be numbered without the oracle",
-            _ => "the fast encoder was not proven when the tokenizer was added",
+        let file = TokenizerFile::read(json)?;
+        let refused = match Vocabulary::of_file(&file) {
+            Some(vocabulary) if fast => match fits_fast(&vocabulary) {
+                Ok(()) => return Self::of(json, None, None, vocabulary),
+                Err(why) => why,
+            },
+            None if fast => "its tokens cannot be numbered without the oracle".to_owned(),
+            _ => "the fast encoder was not proven when the tokenizer was added".to_owned(),
         };
-        let oracle = LibraryReference::load(json)?;
-        let vocabulary = Vocabulary::of(&oracle);
-        let chosen = ChosenEncoder::of(Err(refused.to_owned()));
-        Self::of(json, Some(oracle), Some(chosen), vocabulary)
+        let variants = unigram_variants(&file, json)?;
+        let reference = LibraryReference::load_variants(json, variants.as_ref())?;
+        let vocabulary = Vocabulary::of_reference(&reference);
+        let chosen = ChosenEncoder::of(Err(refused));
+        Self::of(json, Some(reference), Some(chosen), vocabulary)
     }
 
     fn of(
         json: &[u8],
-        oracle: Option<LibraryReference>,
+        reference: Option<LibraryReference>,
         chosen: Option<ChosenEncoder>,
         vocabulary: Vocabulary,
     ) -> Result<Self, TokenizerError> {
         let vocab_size = vocabulary.size().ok_or(TokenizerError::EmptyVocabulary)?;
         Ok(Self {
             json: json.into(),
-            oracle: oracle.map(OnceLock::from).unwrap_or_default(),
+            reference: reference.map(OnceLock::from).unwrap_or_default(),
             chosen: chosen.map(OnceLock::from).unwrap_or_default(),
             vocabulary,
             vocab_size,
@@ -163,12 +189,12 @@ impl Tokenizer {
         Self { chosen: OnceLock::from(chosen), ..self }
     }
 
-    fn oracle(&self) -> Result<&LibraryReference, TokenizerError> {
-        if let Some(oracle) = self.oracle.get() {
-            return Ok(oracle);
+    fn reference(&self) -> Result<&LibraryReference, TokenizerError> {
+        if let Some(reference) = self.reference.get() {
+            return Ok(reference);
         }
         let loaded = LibraryReference::load(&self.json)?;
-        Ok(self.oracle.get_or_init(|| loaded))
+        Ok(self.reference.get_or_init(|| loaded))
     }
 
     pub(in crate::tokenizer) fn vocabulary(&self) -> &Vocabulary {
@@ -178,7 +204,12 @@ impl Tokenizer {
     /// An encoder with scratch space of its own; one per thread.
     #[must_use]
     pub fn encoder(&self) -> Encoder<'_> {
-        Encoder { tokenizer: self, scratch: PipelineScratch::default() }
+        Encoder {
+            tokenizer: self,
+            scratch: PipelineScratch::default(),
+            engines: EngineTexts::default(),
+            declined: None,
+        }
     }
 
     /// Fails when it has no ids for some of the texts that encoders are proven on: then documents would be
@@ -193,6 +224,28 @@ impl Tokenizer {
             let Err(error) = encoder.encode(&text, &mut ids) else { continue };
             let why = error.refusal().ok_or(error)?;
             return Err(TokenizerError::Incomplete { text: proof::excerpt(&text), why });
+        }
+        Ok(())
+    }
+
+    /// Fails when the file gives an added token another id than encoders do, so that trainers that go by the file
+    /// would count otherwise.
+    ///
+    /// # Errors
+    /// [`TokenizerError::AddedTokenId`] with the first such token.
+    pub(crate) fn prove_added_ids(&self) -> Result<(), TokenizerError> {
+        let file = TokenizerFile::read(&self.json)?;
+        for token in file.added_tokens().filter(|token| !token.content.is_empty()) {
+            let Some(id) = token.id else { continue };
+            let given = self.token_to_id(token.content);
+            if given.map(u64::from) != Some(id) {
+                let given = given.map_or_else(|| "none".to_owned(), |id| id.to_string());
+                return Err(TokenizerError::AddedTokenId {
+                    token: token.content.to_owned(),
+                    id,
+                    given,
+                });
+            }
         }
         Ok(())
     }
@@ -213,6 +266,11 @@ impl Tokenizer {
     #[must_use]
     pub fn token_to_id(&self, token: &str) -> Option<u32> {
         self.vocabulary.id(token)
+    }
+
+    /// Tokens added to the model's own as they are spelled, ascending by id.
+    pub(crate) fn added_tokens(&self) -> impl Iterator<Item = &str> {
+        self.vocabulary.added().map(|(_, token, _)| token)
     }
 
     /// Special tokens as they are spelled, ascending by id.
@@ -255,10 +313,18 @@ impl Tokenizer {
         text: &str,
         specials: bool,
     ) -> Result<(Vec<u32>, TokenOffsets), TokenizerError> {
-        if let Some(found) = self.fast_offsets(text, specials) {
-            return Ok(found);
+        match self.fast_offsets(text, specials) {
+            Some(encoded) => Ok(encoded),
+            None => self.reference_offsets(text, specials),
         }
-        let (ids, places) = self.oracle()?.encode_placed(text, specials)?;
+    }
+
+    fn reference_offsets(
+        &self,
+        text: &str,
+        specials: bool,
+    ) -> Result<(Vec<u32>, TokenOffsets), TokenizerError> {
+        let (ids, places) = self.reference()?.encode_placed(text, specials)?;
         let too_long = |_| TokenizerError::TooLong { bytes: text.len() };
         let (mut offsets, mut start, mut end) = (Vec::with_capacity(places.len()), 0, 0);
         for (from, to) in places {
@@ -284,9 +350,9 @@ impl Tokenizer {
             (Vec::with_capacity(text.len() / 3 + 1), PipelineScratch::default());
         if specials {
             let is_proven = self.is_fast_with_specials.get_or_init(|| {
-                let oracle = self.oracle();
-                oracle.is_ok_and(|oracle| {
-                    proof::prove_with_specials(fast, oracle, &self.vocabulary).is_ok()
+                let reference = self.reference();
+                reference.is_ok_and(|reference| {
+                    proof::prove_with_specials(fast, reference, &self.vocabulary).is_ok()
                 })
             });
             is_proven.then_some(())?;
@@ -314,7 +380,31 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenizerError::Decode`] when the decoder refuses; unknown ids are skipped.
     pub fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
-        self.oracle()?.decode(ids)
+        self.reference()?.decode(ids)
+    }
+}
+
+/// How many texts each engine encoded.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
+pub struct EngineTexts {
+    /// By the fast engine.
+    pub fast: u64,
+    /// By the reference encoder, which is some forty times slower.
+    pub reference: u64,
+    /// Of these, those that the fast engine declined although it is proven, by the reason.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub declined: BTreeMap<String, u64>,
+}
+
+impl EngineTexts {
+    /// Counts those of `other` too.
+    pub fn add(&mut self, other: Self) {
+        self.fast += other.fast;
+        self.reference += other.reference;
+        for (reason, texts) in other.declined {
+            *self.declined.entry(reason).or_default() += texts;
+        }
     }
 }
 
@@ -322,6 +412,10 @@ impl Tokenizer {
 pub struct Encoder<'a> {
     tokenizer: &'a Tokenizer,
     scratch: PipelineScratch,
+    /// Since they were last taken.
+    engines: EngineTexts,
+    /// Why the fast engine declined a part of the text that is encoded now.
+    declined: Option<DeclineReason>,
 }
 
 impl<'a> Encoder<'a> {
@@ -333,7 +427,44 @@ impl<'a> Encoder<'a> {
     /// [`TokenizerError::Encode`] or [`TokenizerError::Panicked`] when the oracle fails too; `out`
     /// is then as it was.
     pub fn encode(&mut self, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
-        self.encode_in_parts(text, PART, out)
+        self.declined = None;
+        self.encode_in_parts(text, PART, out)?;
+        match self.declined.take() {
+            None if self.tokenizer.chosen().fast.is_some() => self.engines.fast += 1,
+            declined => self.count_reference(declined),
+        }
+        Ok(())
+    }
+
+    /// As [`Tokenizer::encode_with_offsets`]; the text counts for its engine.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode_with_offsets`].
+    pub fn encode_with_offsets(
+        &mut self,
+        text: &str,
+        specials: bool,
+    ) -> Result<(Vec<u32>, TokenOffsets), TokenizerError> {
+        if let Some(encoded) = self.tokenizer.fast_offsets(text, specials) {
+            self.engines.fast += 1;
+            return Ok(encoded);
+        }
+        let encoded = self.tokenizer.reference_offsets(text, specials)?;
+        let is_fast = self.tokenizer.chosen().fast.is_some();
+        self.count_reference(is_fast.then_some(DeclineReason::Offsets));
+        Ok(encoded)
+    }
+
+    fn count_reference(&mut self, declined: Option<DeclineReason>) {
+        self.engines.reference += 1;
+        if let Some(reason) = declined {
+            *self.engines.declined.entry(reason.to_string()).or_default() += 1;
+        }
+    }
+
+    /// How many texts each engine encoded since this was last asked.
+    pub fn take_engine_texts(&mut self) -> EngineTexts {
+        std::mem::take(&mut self.engines)
     }
 
     pub(in crate::tokenizer) fn encode_in_parts(
@@ -364,12 +495,13 @@ impl<'a> Encoder<'a> {
     }
 
     fn encode_whole(&mut self, text: &str, out: &mut Vec<u32>) -> Result<(), TokenizerError> {
-        if let Some(fast) = &self.tokenizer.chosen().fast
-            && fast.encode(text, &mut self.scratch, out).is_ok()
-        {
-            return Ok(());
+        if let Some(fast) = &self.tokenizer.chosen().fast {
+            match fast.encode(text, &mut self.scratch, out) {
+                Ok(()) => return Ok(()),
+                Err(reason) => self.declined = Some(reason),
+            }
         }
-        self.tokenizer.oracle()?.encode(text, out)
+        self.tokenizer.reference()?.encode(text, out)
     }
 }
 

@@ -15,6 +15,26 @@ pub enum TokenizerError {
     /// The file is not a tokenizer the reference implementation reads.
     #[error("not a usable tokenizer.json; for GPT-2's two files give vocab.json and merges.txt")]
     Load(#[source] Source),
+    /// An id that peers cannot keep.
+    #[error(
+        "the token `{token}` has the id {id}; ids of 2147483648 and more do not fit the 32 bits of trainers"
+    )]
+    IdTooLarge {
+        /// Its token.
+        token: String,
+        /// As the file has it.
+        id: u64,
+    },
+    /// Ids of added tokens that encoders would not give.
+    #[error("the file gives `{token}` the id {id}, but encoders give it {given}")]
+    AddedTokenId {
+        /// The added token.
+        token: String,
+        /// As the file has it.
+        id: u64,
+        /// The id of the tokenizers library, or `none`.
+        given: String,
+    },
     /// The file asks for random encoding.
     #[error("the tokenizer's model sets `dropout` to {0}, so its ids are random; set it to null")]
     Dropout(f32),
@@ -189,6 +209,10 @@ impl TokenizerError {
             Self::NoneRegistered => {
                 Some(Hint::text("add one").with_command("corpusdb tokenizer add"))
             }
+            Self::AddedTokenId { .. } => Some(Hint::text(
+                "encoders number added tokens that the vocabulary lacks from its size on, in the order of the file: \
+                 write these ids into the file, or the tokens into the vocabulary",
+            )),
             _ => None,
         }
     }

@@ -47,7 +47,9 @@ pub use check::{CheckCase, CheckVerdict, EncoderLibrary, TokenizerCheck};
 pub(crate) use convert::to_sentencepiece::to_sentencepiece;
 pub use convert::{ConvertedTokenizer, TokenizerInput, convert, from_vocab_and_merges};
 pub(crate) use encode::token_pieces;
-pub use encode::{Encoder, EncoderBackend, TokenPiece, Tokenizer, TokenizerRegistration};
+pub use encode::{
+    Encoder, EncoderBackend, EngineTexts, TokenPiece, Tokenizer, TokenizerRegistration,
+};
 pub(crate) use engine::splitter::PretokenSplitter;
 pub use error::{ExtendError, TokenizerError};
 pub use extend::{

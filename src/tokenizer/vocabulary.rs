@@ -1,8 +1,7 @@
 //! The tokens of a `tokenizer.json` and their ids, read without loading an encoder; the bytes that each id stands for.
 
 use super::engine::reference::LibraryReference;
-use serde::Deserialize;
-use serde_json::Value;
+use super::file::TokenizerFile;
 use std::collections::HashMap;
 use tokenizers_fast::pre_tokenizers::byte_level::ByteLevel;
 
@@ -13,54 +12,22 @@ pub(in crate::tokenizer) struct Vocabulary {
     ids: HashMap<Box<str>, u32>,
     /// By id: spelling, and whether it is special.
     added: Vec<(u32, Box<str>, bool)>,
-}
-
-#[derive(Deserialize)]
-struct TokenizerFile {
-    #[serde(default)]
-    added_tokens: Vec<AddedTokenEntry>,
-    model: ModelSection,
-}
-
-#[derive(Deserialize)]
-struct AddedTokenEntry {
-    content: String,
-    #[serde(default)]
-    special: bool,
-}
-
-#[derive(Deserialize)]
-struct ModelSection {
-    vocab: VocabularySection,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum VocabularySection {
-    Ids(HashMap<Box<str>, u32>),
-    /// Unigram: spelling and score, in order of id.
-    Scores(Vec<(Box<str>, Value)>),
+    added_ids: HashMap<Box<str>, u32>,
 }
 
 impl Vocabulary {
     /// As the reference implementation numbers them: the ids that the file gives to added tokens do
     /// not count; one that the model has not follows the model's last, in the order of the file.
-    pub(in crate::tokenizer) fn read(json: &[u8]) -> Option<Self> {
-        let file: TokenizerFile = serde_json::from_slice(json).ok()?;
-        let ids: HashMap<Box<str>, u32> = match file.model.vocab {
-            VocabularySection::Ids(ids) => ids,
-            VocabularySection::Scores(scores) => {
-                scores.into_iter().map(|(token, _)| token).zip(0u32..).collect()
-            }
-        };
+    pub(in crate::tokenizer) fn of_file(file: &TokenizerFile) -> Option<Self> {
+        let own = file.vocabulary_entries().into_iter();
+        let ids: HashMap<Box<str>, u32> = own
+            .map(|(token, id)| Some((Box::from(token), u32::try_from(id).ok()?)))
+            .collect::<Option<_>>()?;
         let mut next = u32::try_from(ids.len()).ok()?;
         let mut known: HashMap<&str, u32> = HashMap::new();
         let mut added: HashMap<u32, (Box<str>, bool)> = HashMap::new();
-        for token in &file.added_tokens {
-            let content = token.content.as_str();
-            if content.is_empty() {
-                continue;
-            }
+        for token in file.added_tokens().filter(|token| !token.content.is_empty()) {
+            let content = token.content;
             let id = match known.get(content).or_else(|| ids.get(content)) {
                 Some(id) => *id,
                 None => {
@@ -69,29 +36,40 @@ impl Vocabulary {
                 }
             };
             known.insert(content, id);
-            added.insert(id, (content.into(), token.special));
+            added.insert(id, (content.into(), token.is_special));
         }
-        Some(Self { added: by_id(added.into_iter().map(|(id, (t, s))| (id, t, s))), ids })
+        Some(Self::new(ids, added.into_iter().map(|(id, (token, special))| (id, token, special))))
     }
 
-    /// What the oracle says itself.
-    pub(in crate::tokenizer) fn of(oracle: &LibraryReference) -> Self {
-        let added = oracle.added().map(|(id, token, special)| (id, token.into(), special));
-        Self {
-            added: by_id(added),
-            ids: oracle.vocabulary().map(|(token, id)| (token.into(), id)).collect(),
-        }
+    /// As the reference implementation itself says.
+    pub(in crate::tokenizer) fn of_reference(reference: &LibraryReference) -> Self {
+        let ids = reference.vocabulary().map(|(token, id)| (token.into(), id)).collect();
+        let added = reference.added().map(|(id, token, special)| (id, token.into(), special));
+        Self::new(ids, added)
+    }
+
+    fn new(
+        ids: HashMap<Box<str>, u32>,
+        added: impl Iterator<Item = (u32, Box<str>, bool)>,
+    ) -> Self {
+        let mut added: Vec<(u32, Box<str>, bool)> = added.collect();
+        added.sort_unstable();
+        let added_ids = added.iter().map(|(id, token, _)| (token.clone(), *id)).collect();
+        Self { ids, added, added_ids }
     }
 
     /// One more than the largest id; none of an empty vocabulary.
     pub(in crate::tokenizer) fn size(&self) -> Option<u32> {
-        let ids = self.ids.values().chain(self.added.iter().map(|(id, ..)| id));
-        ids.max().map(|largest| largest.saturating_add(1))
+        self.all_ids().max().map(|largest| largest.saturating_add(1))
+    }
+
+    /// Every id, in no particular order; some may come twice.
+    pub(in crate::tokenizer) fn all_ids(&self) -> impl Iterator<Item = u32> {
+        self.ids.values().copied().chain(self.added.iter().map(|(id, ..)| *id))
     }
 
     pub(in crate::tokenizer) fn id(&self, token: &str) -> Option<u32> {
-        let added = self.added.iter().find(|(_, added, _)| **added == *token);
-        added.map(|(id, ..)| *id).or_else(|| self.ids.get(token).copied())
+        self.added_ids.get(token).or_else(|| self.ids.get(token)).copied()
     }
 
     /// The model's own tokens, in no particular order.
@@ -110,11 +88,54 @@ impl Vocabulary {
     }
 }
 
-fn by_id(added: impl Iterator<Item = (u32, Box<str>, bool)>) -> Vec<(u32, Box<str>, bool)> {
-    let mut added: Vec<(u32, Box<str>, bool)> = added.collect();
-    added.sort_unstable();
-    added
+/// Places for the ids of a vocabulary: the ids themselves, or where they are sparse their places in ascending order.
+/// So what is kept by id takes memory by the number of tokens, however large an id is.
+#[derive(Debug)]
+pub(in crate::tokenizer) struct IdPlaces {
+    sparse: Option<Box<[u32]>>,
+    count: usize,
 }
+
+impl IdPlaces {
+    pub(in crate::tokenizer) fn of(vocabulary: &Vocabulary) -> Self {
+        let mut ids: Vec<u32> = vocabulary.all_ids().collect();
+        ids.sort_unstable();
+        ids.dedup();
+        let size = ids.last().map_or(0, |largest| *largest as usize + 1);
+        if size <= 2 * ids.len() + IDS_BEYOND {
+            Self { sparse: None, count: size }
+        } else {
+            Self { count: ids.len(), sparse: Some(ids.into_boxed_slice()) }
+        }
+    }
+
+    /// How many places there are.
+    pub(in crate::tokenizer) const fn count(&self) -> usize {
+        self.count
+    }
+
+    /// Whether the ids leave out so many numbers that their places are others.
+    pub(in crate::tokenizer) const fn is_sparse(&self) -> bool {
+        self.sparse.is_some()
+    }
+
+    /// The place of an id, if it has one.
+    pub(in crate::tokenizer) fn place(&self, id: u32) -> Option<usize> {
+        match &self.sparse {
+            Some(ids) => ids.binary_search(&id).ok(),
+            None => Some(id as usize).filter(|place| *place < self.count),
+        }
+    }
+
+    /// The ids by place, ascending.
+    pub(in crate::tokenizer) fn ids(&self) -> impl Iterator<Item = u32> {
+        let dense = (0u32..).take(if self.is_sparse() { 0 } else { self.count });
+        self.sparse.iter().flat_map(|ids| ids.iter().copied()).chain(dense)
+    }
+}
+
+/// Ids beyond twice the number of tokens for which places are kept all the same.
+const IDS_BEYOND: usize = 1 << 16;
 
 /// Of each token the bytes of the text that it stands for, half-open.
 pub type TokenOffsets = Vec<(u32, u32)>;
@@ -125,30 +146,35 @@ pub(in crate::tokenizer) fn byte_characters() -> [char; 256] {
 }
 
 /// Bytes by id; none where a token is not spelled in bytes.
-pub(in crate::tokenizer) struct TokenBytes(Vec<Box<[u8]>>);
+pub(in crate::tokenizer) struct TokenBytes {
+    places: IdPlaces,
+    bytes: Vec<Box<[u8]>>,
+}
 
 impl TokenBytes {
     pub(in crate::tokenizer) fn new(vocabulary: &Vocabulary) -> Self {
-        let bytes: HashMap<char, u8> = byte_characters().into_iter().zip(0..=u8::MAX).collect();
-        let mut spellings: Vec<Box<[u8]>> = Vec::new();
+        let letters: HashMap<char, u8> = byte_characters().into_iter().zip(0..=u8::MAX).collect();
+        let places = IdPlaces::of(vocabulary);
+        let mut bytes: Vec<Box<[u8]>> = vec![Box::default(); places.count()];
         let mut set = |id: u32, spelled: Vec<u8>| {
-            let at = id as usize;
-            if spellings.len() <= at {
-                spellings.resize_with(at + 1, Box::default);
-            }
-            if let Some(slot) = spellings.get_mut(at) {
+            if let Some(slot) = places.place(id).and_then(|place| bytes.get_mut(place)) {
                 *slot = spelled.into_boxed_slice();
             }
         };
         for (token, id) in vocabulary.own() {
             let spelled: Option<Vec<u8>> =
-                token.chars().map(|letter| bytes.get(&letter).copied()).collect();
+                token.chars().map(|letter| letters.get(&letter).copied()).collect();
             set(id, spelled.unwrap_or_default());
         }
         for (id, token, _) in vocabulary.added() {
             set(id, token.as_bytes().to_vec());
         }
-        Self(spellings)
+        Self { places, bytes }
+    }
+
+    fn get(&self, id: u32) -> Option<&[u8]> {
+        let bytes = self.bytes.get(self.places.place(id)?)?;
+        Some(&**bytes).filter(|bytes| !bytes.is_empty())
     }
 
     /// Where each of `ids` stands in `text`, in whole characters, if their bytes are just the text.
@@ -156,9 +182,9 @@ impl TokenBytes {
         let mut offsets = Vec::with_capacity(ids.len());
         let mut at = 0;
         for id in ids {
-            let spelled = self.0.get(*id as usize).filter(|spelled| !spelled.is_empty())?;
+            let spelled = self.get(*id)?;
             let end = at + spelled.len();
-            if text.as_bytes().get(at..end)? != &**spelled {
+            if text.as_bytes().get(at..end)? != spelled {
                 return None;
             }
             let (start, ceil) = (text.floor_char_boundary(at), text.ceil_char_boundary(end));
@@ -168,3 +194,7 @@ impl TokenBytes {
         (at == text.len()).then_some(offsets)
     }
 }
+
+#[cfg(test)]
+#[path = "vocabulary_tests.rs"]
+mod tests;

@@ -3,9 +3,10 @@
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::plan::PinnedTokenizer;
-use crate::epoch::recipe::{Recipe, special_ids};
+use crate::epoch::recipe::{Recipe, SpecialIds, Specials, special_ids};
 use crate::model::TokenizerId;
 use crate::model::near_names::UnknownName;
+use crate::tokenizer::Tokenizer;
 
 /// The tokenizer that a recipe names, or the only one there is; the recipe names it afterwards.
 ///
@@ -44,7 +45,13 @@ pub(super) fn find_tokenizer(
         }
         Ok(())
     })?;
-    let specials = special_ids(&first.tokenizer_file(id)?, &recipe.tokenizer.specials)?;
+    let specials = if recipe.tokenizer.specials == Specials::default() {
+        SpecialIds::default()
+    } else {
+        let file = first.tokenizer_file(id)?;
+        let tokenizer = Tokenizer::load_stored(&file, &record.backend, &record.reference)?;
+        special_ids(&tokenizer, &recipe.tokenizer.specials)?
+    };
     recipe.tokenizer.name = Some(name.clone());
     let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();
     Ok((id, PinnedTokenizer { name, hash, vocab_size: record.vocab_size, specials }))

@@ -142,7 +142,9 @@ impl<'s> AnalysisTally<'s> {
         let Some(row) = self.groups.get_mut(group) else { return Ok(()) };
         row.add(&counts);
         for id in ids {
-            if let Some(uses) = self.uses.get_mut(*id as usize) {
+            if let Some(uses) =
+                self.subject.place_of(*id).and_then(|place| self.uses.get_mut(place))
+            {
                 *uses += 1;
             }
         }

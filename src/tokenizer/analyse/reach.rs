@@ -62,7 +62,7 @@ pub(super) fn reach(
             ids.clear();
             encoder.encode(text, &mut ids).map(|()| ids.clone())
         };
-        let is_used = uses.get(id as usize).is_some_and(|count| *count > 0);
+        let is_used = subject.uses_of(uses, id) > 0;
         let class = class_of(subject, id, token, is_used, &mut encode)?;
         let row = rows.entry(class).or_default();
         row.0 += 1;

@@ -1,14 +1,15 @@
 //! A tokenizer made ready to be analysed: its model, and the bytes of text that each id stands for.
 
 use crate::tokenizer::encode::Tokenizer;
-use crate::tokenizer::engine::reference::guard;
+use crate::tokenizer::engine::reference::LibraryReference;
 use crate::tokenizer::engine::splitter::PretokenSplitter;
 use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::file::write::byte_of_token;
+use crate::tokenizer::file::{ModelType, TokenizerFile};
 use crate::tokenizer::train::TrainOptions;
-use crate::tokenizer::vocabulary::byte_characters;
+use crate::tokenizer::vocabulary::{IdPlaces, byte_characters};
 use serde_json::Value;
-use std::collections::{BTreeMap, HashMap};
-use tokenizers::Model;
+use std::collections::HashMap;
 use tokenizers::models::ModelWrapper;
 
 /// How a vocabulary spells text.
@@ -64,7 +65,9 @@ pub struct AnalysedTokenizer<'t> {
     pub(super) model: ModelWrapper,
     pub(super) splitter: PretokenSplitter,
     pub(super) spelling: VocabularySpelling,
-    /// By id; ids without a token are holes.
+    /// Where what is kept by id stands.
+    places: IdPlaces,
+    /// By place; ids without a token are holes.
     pub(super) tokens: Vec<Option<VocabularyToken>>,
     /// How a Unigram was trained, or why it cannot be trained so again; none: unknown.
     pub(super) training: Option<Result<TrainOptions, String>>,
@@ -76,38 +79,31 @@ impl<'t> AnalysedTokenizer<'t> {
     /// # Errors
     /// [`TokenizerError::Load`] when the file is not one.
     pub fn new(tokenizer: &'t Tokenizer, json: &[u8]) -> Result<Self, TokenizerError> {
-        let file = guard("loading", || tokenizers::Tokenizer::from_bytes(json))?
-            .map_err(TokenizerError::Load)?;
-        let model = file.get_model().clone();
-        let spelling = spelling_of(&file);
-        let added: BTreeMap<u32, (String, bool)> = file
-            .get_added_tokens_decoder()
-            .into_iter()
-            .map(|(id, token)| (id, (token.content, token.special)))
-            .collect();
+        let model = LibraryReference::load(json)?.model().clone();
+        let spelling = VocabularySpelling::of(&TokenizerFile::read(json)?);
         let affixes = TokenAffixes::of(&model, spelling);
-        let mut tokens = vec![None; tokenizer.vocab_size() as usize];
+        let places = IdPlaces::of(tokenizer.vocabulary());
+        let mut tokens = vec![None; places.count()];
         let mut set = |id: u32, token: VocabularyToken| {
-            if let Some(slot) = tokens.get_mut(id as usize) {
+            if let Some(slot) = places.place(id).and_then(|place| tokens.get_mut(place)) {
                 *slot = Some(token);
             }
         };
-        for (spelled, id) in model.get_vocab() {
-            let (surface, origin) = affixes.surface(&spelled);
-            set(id, VocabularyToken { spelled, surface: surface.into(), origin });
+        for (spelled, id) in tokenizer.vocabulary().own() {
+            let (surface, origin) = affixes.surface(spelled);
+            set(
+                id,
+                VocabularyToken { spelled: spelled.to_owned(), surface: surface.into(), origin },
+            );
         }
-        for (id, (spelled, special)) in added {
-            let origin = if special { VocabularyOrigin::Special } else { VocabularyOrigin::Added };
-            set(id, VocabularyToken { surface: spelled.as_bytes().into(), spelled, origin });
+        for (id, spelled, is_special) in tokenizer.vocabulary().added() {
+            let origin =
+                if is_special { VocabularyOrigin::Special } else { VocabularyOrigin::Added };
+            let surface = spelled.as_bytes().into();
+            set(id, VocabularyToken { spelled: spelled.to_owned(), surface, origin });
         }
-        Ok(Self {
-            tokenizer,
-            model,
-            splitter: PretokenSplitter::of(json)?,
-            spelling,
-            tokens,
-            training: None,
-        })
+        let splitter = PretokenSplitter::of(json)?;
+        Ok(Self { tokenizer, model, splitter, spelling, places, tokens, training: None })
     }
 
     /// With what it was trained by, so that the smaller models of a Unigram's curve are trained likewise, or
@@ -140,13 +136,23 @@ impl<'t> AnalysedTokenizer<'t> {
         self.tokens.iter().flatten().count() as u64
     }
 
+    /// Where what is kept by id stands for this one.
+    pub(super) fn place_of(&self, id: u32) -> Option<usize> {
+        self.places.place(id)
+    }
+
+    /// How often an id came, by counts that stand by place.
+    pub(super) fn uses_of(&self, uses: &[u64], id: u32) -> u64 {
+        self.place_of(id).and_then(|place| uses.get(place)).copied().unwrap_or(0)
+    }
+
     pub(super) fn token(&self, id: u32) -> Option<&VocabularyToken> {
-        self.tokens.get(id as usize)?.as_ref()
+        self.tokens.get(self.places.place(id)?)?.as_ref()
     }
 
     /// Tokens with their ids, ascending.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &VocabularyToken)> {
-        (0u32..).zip(&self.tokens).filter_map(|(id, token)| Some((id, token.as_ref()?)))
+        self.places.ids().zip(&self.tokens).filter_map(|(id, token)| Some((id, token.as_ref()?)))
     }
 
     /// Where each of `ids` stands in `text`, in whole characters, when their bytes are the text; what
@@ -220,7 +226,7 @@ impl TokenAffixes {
                     .collect::<Option<Vec<u8>>>()
                     .map_or_else(as_it_is, |b| (b, VocabularyOrigin::Model))
             }
-            VocabularySpelling::Metaspace => match byte_of(spelled) {
+            VocabularySpelling::Metaspace => match byte_of_token(spelled) {
                 Some(byte) => (vec![byte], VocabularyOrigin::Byte),
                 None => (spelled.replace('▁', " ").into_bytes(), VocabularyOrigin::Model),
             },
@@ -238,26 +244,20 @@ impl TokenAffixes {
     }
 }
 
-/// The byte of a SentencePiece byte token.
-fn byte_of(spelled: &str) -> Option<u8> {
-    let digits = spelled.strip_prefix("<0x")?.strip_suffix('>')?;
-    (digits.len() == 2).then(|| u8::from_str_radix(digits, 16).ok())?
-}
-
-fn spelling_of(file: &tokenizers::Tokenizer) -> VocabularySpelling {
-    if let ModelWrapper::WordPiece(_) = file.get_model() {
-        return VocabularySpelling::WordPiece;
-    }
-    let value = |part: Option<Value>| part.map_or(String::new(), |part| part.to_string());
-    let decoder = value(file.get_decoder().and_then(|part| serde_json::to_value(part).ok()));
-    let before = value(file.get_pre_tokenizer().and_then(|part| serde_json::to_value(part).ok()));
-    let normalizer = value(file.get_normalizer().and_then(|part| serde_json::to_value(part).ok()));
-    let names = |name: &str| decoder.contains(name) || before.contains(name);
-    if names("\"ByteLevel\"") || normalizer.contains("\"ByteLevel\"") {
-        VocabularySpelling::Bytes
-    } else if names("\"Metaspace\"") || names("\"ByteFallback\"") || decoder.contains('▁') {
-        VocabularySpelling::Metaspace
-    } else {
-        VocabularySpelling::Plain
+impl VocabularySpelling {
+    fn of(file: &TokenizerFile) -> Self {
+        if file.model_type() == Ok(ModelType::WordPiece) {
+            return Self::WordPiece;
+        }
+        let part = |name: &str| file.json().get(name).map_or(String::new(), Value::to_string);
+        let (decoder, before) = (part("decoder"), part("pre_tokenizer"));
+        let names = |name: &str| decoder.contains(name) || before.contains(name);
+        if names("\"ByteLevel\"") || part("normalizer").contains("\"ByteLevel\"") {
+            Self::Bytes
+        } else if names("\"Metaspace\"") || names("\"ByteFallback\"") || decoder.contains('▁') {
+            Self::Metaspace
+        } else {
+            Self::Plain
+        }
     }
 }

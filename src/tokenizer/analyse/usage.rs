@@ -76,9 +76,9 @@ impl VocabularyUse {
     pub(super) fn of(subject: &AnalysedTokenizer<'_>, uses: &[u64]) -> Self {
         let mut counts: Vec<u64> = uses.iter().copied().filter(|count| *count > 0).collect();
         counts.sort_unstable_by(|a, b| b.cmp(a));
-        let unused = subject.iter().filter(|(id, token)| {
-            !token.is_added() && uses.get(*id as usize).is_none_or(|count| *count == 0)
-        });
+        let unused = subject
+            .iter()
+            .filter(|(id, token)| !token.is_added() && subject.uses_of(uses, *id) == 0);
         let size = subject.token_count();
         Self {
             used_ids: counts.len() as u64,
@@ -171,7 +171,7 @@ fn lengths(subject: &AnalysedTokenizer<'_>, uses: &[u64]) -> Vec<LengthBin> {
     for (id, token) in subject.iter().filter(|(_, token)| !token.is_added()) {
         let bin = bins.entry(token.surface.len() as u64).or_default();
         bin.0 += 1;
-        bin.1 += uses.get(id as usize).copied().unwrap_or(0);
+        bin.1 += subject.uses_of(uses, id);
     }
     bins.into_iter().map(|(bytes, (ids, tokens))| LengthBin { bytes, ids, tokens }).collect()
 }
@@ -230,7 +230,7 @@ pub struct ListedToken {
 
 impl VocabularyCensus {
     pub(super) fn of(subject: &AnalysedTokenizer<'_>, uses: &[u64]) -> Self {
-        let use_of = |id: u32| uses.get(id as usize).copied().unwrap_or(0);
+        let use_of = |id: u32| subject.uses_of(uses, id);
         let (mut kinds, mut scripts) = (BTreeMap::new(), BTreeMap::new());
         let mut begin_with_space = 0;
         let count = |rows: &mut BTreeMap<&'static str, (u64, u64)>, name, id| {

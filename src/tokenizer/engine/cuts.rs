@@ -11,18 +11,17 @@
 //! puts before it anyway, is found by trial.
 
 use super::hostile_texts::hostile_texts;
-use super::pipeline::{flatten, space_rule};
+use super::pipeline::space_rule;
 use super::reference::guard;
 use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::file::write::byte_token;
+use crate::tokenizer::file::{AddedTokenEntry, SPACE_MARKER, TokenizerFile, step_type};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use tokenizers_fast::pipeline::Span;
 
 /// Texts up to this length are encoded whole; longer ones in parts of some such length. In bytes.
 pub(in crate::tokenizer) const PART: usize = 256 << 10;
-
-/// What stands for the space when the pre-tokenizer sees it.
-const MARKER: &str = "▁";
 
 /// How the texts of a tokenizer are cut.
 pub(in crate::tokenizer) struct ChunkCutter {
@@ -40,29 +39,26 @@ impl ChunkCutter {
         json: &[u8],
         mut encode: impl FnMut(&str, &mut Vec<u32>) -> Result<(), TokenizerError>,
     ) -> Option<Self> {
-        let file: Value = serde_json::from_slice(json).ok()?;
-        let mut cuts = Self::by_file(&file)?;
-        let has_plain_tokens =
-            added(&file).any(|token| token.get("special") != Some(&Value::Bool(true)));
+        let file = TokenizerFile::read(json).ok()?;
+        let mut cuts = Self::from_file(&file)?;
+        let has_plain_tokens = file.added_tokens().any(|token| !token.is_special);
         for keeps_space in [true, false] {
             cuts.keeps_space = keeps_space;
             // Before an added token nothing is put that stands for a space.
-            if (keeps_space || !has_plain_tokens) && cuts.holds(&mut encode) {
+            if (keeps_space || !has_plain_tokens) && cuts.leaves_no_trace(&mut encode) {
                 return Some(cuts);
             }
         }
         None
     }
 
-    fn by_file(file: &Value) -> Option<Self> {
-        if !added(file).all(is_harmless) {
+    fn from_file(file: &TokenizerFile) -> Option<Self> {
+        if !file.added_tokens().all(is_harmless) {
             return None;
         }
-        let mut steps = Vec::new();
-        flatten(file.get("normalizer"), &mut steps);
         let (mut space, mut any_visible) = (" ".to_owned(), true);
-        for step in &steps {
-            match step.get("type")?.as_str()? {
+        for step in file.normalizers() {
+            match step_type(step) {
                 "NFC" | "NFD" | "NFKC" | "NFKD" | "Lowercase" | "StripAccents"
                 | "BertNormalizer" | "Nmt" | "Prepend" | "Strip" => {}
                 // Its table is the author's; that of letters and digits it leaves alone, or gives their case.
@@ -81,19 +77,19 @@ impl ChunkCutter {
                 _ => return None,
             }
         }
-        if space != " " && space != MARKER {
+        if space != " " && space != SPACE_MARKER {
             return None;
         }
-        let words = match splits_before(file.get("pre_tokenizer"), &space)? {
+        let words = match splits_before(&file.pre_tokenizers(), &space)? {
             true => None,
-            false if space == MARKER => Some(merge_boundaries(file)?),
+            false if space == SPACE_MARKER => Some(merge_boundaries(file)?),
             false => return None,
         };
         Some(Self { any_visible, words, keeps_space: true })
     }
 
     /// Whether cuts in texts that trip tokenizers leave no trace.
-    fn holds(
+    fn leaves_no_trace(
         &self,
         encode: &mut impl FnMut(&str, &mut Vec<u32>) -> Result<(), TokenizerError>,
     ) -> bool {
@@ -138,52 +134,42 @@ impl ChunkCutter {
     }
 }
 
-fn added(file: &Value) -> impl Iterator<Item = &Value> {
-    file.get("added_tokens").and_then(Value::as_array).into_iter().flatten()
-}
-
 /// Whether an added token is never found over a cut, and takes no spaces with it.
-fn is_harmless(token: &Value) -> bool {
-    let is_set = |key: &str| token.get(key) == Some(&Value::Bool(true));
-    if !is_set("special") && ["lstrip", "rstrip", "single_word"].into_iter().any(is_set) {
+fn is_harmless(token: AddedTokenEntry<'_>) -> bool {
+    let is_set = |key: &str| token.json.get(key) == Some(&Value::Bool(true));
+    if !token.is_special && ["lstrip", "rstrip", "single_word"].into_iter().any(is_set) {
         return false;
     }
-    let Some(content) = token.get("content").and_then(Value::as_str) else { return false };
     let is_space = |c: char| c.is_whitespace() || c == '▁';
-    let characters: Vec<char> = content.chars().collect();
+    let characters: Vec<char> = token.content.chars().collect();
     characters.array_windows().all(|[left, right]| {
         // Others than letters may be normalised to what has a space.
         is_space(*left) || right.is_ascii_graphic() || right.is_alphanumeric()
     })
 }
 
-/// Whether every text is split before each `space`; none where this cannot be told of what splits it.
-fn splits_before(pre_tokenizer: Option<&Value>, space: &str) -> Option<bool> {
-    let Some(step) = pre_tokenizer.filter(|step| !step.is_null()) else { return Some(false) };
-    let is = |key: &str, value: bool| step.get(key) == Some(&Value::Bool(value));
-    let kind = step.get("type")?.as_str()?;
+/// Whether every text is split before each `space` by one of the steps; none where this cannot be told of what comes
+/// first.
+fn splits_before(steps: &[&Value], space: &str) -> Option<bool> {
     let is_plain = space == " ";
-    match kind {
-        "Sequence" => {
-            for child in step.get("pretokenizers")?.as_array()? {
-                if splits_before(Some(child), space)? {
-                    return Some(true);
-                }
+    for step in steps {
+        let is = |key: &str, value: bool| step.get(key) == Some(&Value::Bool(value));
+        let is_split = match step_type(step) {
+            "ByteLevel" if !is("use_regex", false) && is_plain => true,
+            "Whitespace" | "WhitespaceSplit" | "BertPreTokenizer" if is_plain => true,
+            "CharDelimiterSplit" if is_plain && step.get("delimiter")?.as_str()? == space => true,
+            "Metaspace" if !is("split", false) => {
+                (step.get("replacement")?.as_str()? == SPACE_MARKER).then_some(true)?
             }
-            Some(false)
+            "Digits" | "Punctuation" => false,
+            "Split" => splits(step, space)?,
+            _ => return None,
+        };
+        if is_split {
+            return Some(true);
         }
-        "ByteLevel" if !is("use_regex", false) && is_plain => Some(true),
-        "Whitespace" | "WhitespaceSplit" | "BertPreTokenizer" if is_plain => Some(true),
-        "CharDelimiterSplit" if is_plain => {
-            (step.get("delimiter")?.as_str()? == space).then_some(true)
-        }
-        "Metaspace" if !is("split", false) => {
-            (step.get("replacement")?.as_str()? == MARKER).then_some(true)
-        }
-        "Digits" | "Punctuation" => Some(false),
-        "Split" => splits(step, space),
-        _ => None,
     }
+    Some(false)
 }
 
 fn splits(step: &Value, space: &str) -> Option<bool> {
@@ -213,9 +199,9 @@ fn splits(step: &Value, space: &str) -> Option<bool> {
 }
 
 /// Of a model that sees the whole text.
-fn merge_boundaries(file: &Value) -> Option<MergeBoundaries> {
+fn merge_boundaries(file: &TokenizerFile) -> Option<MergeBoundaries> {
     guard("converting", || {
-        let mut file = file.clone();
+        let mut file = file.json().clone();
         tokenizers_fast::canonicalize_value(&mut file).ok()?;
         MergeBoundaries::of(&file)
     })
@@ -225,7 +211,7 @@ fn merge_boundaries(file: &Value) -> Option<MergeBoundaries> {
 /// ASCII, and `▁` as the last class.
 const CLASSES: usize = 129;
 const MARKER_BYTE: usize = 128;
-const MARKER_BYTES: &[u8] = "▁".as_bytes();
+const MARKER_BYTES: &[u8] = SPACE_MARKER.as_bytes();
 
 /// Between which characters a text may be cut, by the class of the left and of the right one.
 pub(in crate::tokenizer) struct MergeBoundaries {
@@ -281,7 +267,7 @@ impl MergeBoundaries {
         // Unknown characters side by side become one unknown token.
         let vocab = model.get("vocab")?.as_object()?;
         let has_bytes = model.get("byte_fallback") == Some(&Value::Bool(true))
-            && (0..=u8::MAX).all(|byte| vocab.contains_key(&format!("<0x{byte:02X}>")));
+            && (0..=u8::MAX).all(|byte| vocab.contains_key(&byte_token(byte)));
         if !has_bytes {
             let known: HashSet<usize> = vocab
                 .keys()
@@ -342,7 +328,7 @@ impl MergeBoundaries {
 /// The pre-tokenizer that cuts a text before every marker.
 fn split_at_markers() -> Value {
     json!({
-        "type": "Split", "pattern": { "String": "▁" }, "behavior": "MergedWithNext", "invert": false
+        "type": "Split", "pattern": { "String": SPACE_MARKER }, "behavior": "MergedWithNext", "invert": false
     })
 }
 

@@ -61,7 +61,7 @@ pub(in crate::tokenizer) fn hostile_texts() -> Vec<String> {
         all.push(characters.clone().collect());
         all.push(characters.flat_map(|c| [c, ' ']).collect());
     }
-    // Characters that the fast encoder's tables have and the oracle's have not.
+    // Characters that the fast encoder's tables have and the reference's have not.
     for (first, last) in NEW_CHARACTERS {
         for character in [first, last].into_iter().filter_map(char::from_u32) {
             for neighbour in ["a", "s", " t", "1", "é", "!", ".", "(", "\"", " -", "語", "👍"] {
@@ -75,7 +75,7 @@ pub(in crate::tokenizer) fn hostile_texts() -> Vec<String> {
 }
 
 /// What takes a fast machine noticeable time: long runs and words, every character once, and bytes that
-/// came to text the wrong way. Some 2.5 MB, half a second of the oracle.
+/// came to text the wrong way. Some 2.5 MB, half a second of the reference.
 pub(in crate::tokenizer) fn long_texts() -> Vec<String> {
     const LONG: usize = 200_000;
     let mut all = Vec::new();
@@ -93,7 +93,7 @@ pub(in crate::tokenizer) fn long_texts() -> Vec<String> {
     let planes = (0..0x3_2400u32).chain(0xE_0000..0xE_0200).chain(0xF_FFF0..0x10_0010);
     let characters: Vec<char> =
         planes.chain(0x10_FFF0..=0x10_FFFF).filter_map(char::from_u32).collect();
-    // Apart, since one of those that the oracle is asked for would take the others with it.
+    // Apart, since one of those that the reference is asked for would take the others with it.
     let (known, new): (Vec<char>, Vec<char>) = characters.into_iter().partition(is_known);
     for characters in [known, new] {
         all.extend(characters.chunks(256).map(|chunk| chunk.iter().collect::<String>()));

@@ -8,6 +8,7 @@
 use super::cuts::MergeBoundaries;
 use super::reference::guard;
 use super::unicode::has_new_characters;
+use crate::tokenizer::file::{TokenizerFile, step_type};
 use serde_json::{Value, json};
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,10 +17,37 @@ use tokenizers_fast::pipeline::{
     normalize_all,
 };
 
-/// Why it declines a text that it could encode.
-pub(in crate::tokenizer) const DOUBTFUL: &str = "the text has characters newer than the oracle";
+/// Why it gives no ids for a text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::tokenizer) enum DeclineReason {
+    /// The text has characters that are newer than the reference: it could encode them, but otherwise.
+    NewCharacters,
+    /// The bytes of its ids are not the text, or special tokens in texts are not proven.
+    Offsets,
+    /// A panic may have left its memory half written.
+    Broken,
+    /// The library's own words.
+    Failed(String),
+}
 
-/// A tokenizer of the fast implementation, set as the oracle is.
+impl std::fmt::Display for DeclineReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::NewCharacters => "the text has characters newer than the reference encoder",
+            Self::Offsets => "the places of its tokens cannot be told from its ids",
+            Self::Broken => "it panicked before",
+            Self::Failed(why) => why,
+        })
+    }
+}
+
+impl From<String> for DeclineReason {
+    fn from(why: String) -> Self {
+        Self::Failed(why)
+    }
+}
+
+/// A tokenizer of the fast implementation, set as the reference is.
 pub(in crate::tokenizer) struct PipelineEngine {
     /// What is done to a text first.
     prepare: SpaceNormalizer,
@@ -34,10 +62,9 @@ pub(in crate::tokenizer) struct PipelineEngine {
 
 impl PipelineEngine {
     /// Fails with the reason a user should read.
-    pub(in crate::tokenizer) fn load(json: &[u8]) -> Result<Self, String> {
-        let mut file: Value = serde_json::from_slice(json).map_err(|error| error.to_string())?;
+    pub(in crate::tokenizer) fn load(file: TokenizerFile) -> Result<Self, String> {
         let (prepare, pipeline, words) = guard("converting", || {
-            let prepare = SpaceNormalizer::take(&mut file)?;
+            let (prepare, mut file) = SpaceNormalizer::take(file)?;
             tokenizers_fast::canonicalize_value(&mut file).map_err(|e| e.to_string())?;
             let canonical = serde_json::to_string(&file).map_err(|e| e.to_string())?;
             let pipeline = tokenizers_fast::from_json(&canonical).map_err(|e| e.to_string())?;
@@ -59,21 +86,22 @@ impl PipelineEngine {
         text: &str,
         scratch: &mut PipelineScratch,
         out: &mut Vec<u32>,
-    ) -> Result<(), String> {
+    ) -> Result<(), DeclineReason> {
         let [plain, _] = &self.options;
         self.run(text, scratch, out, |scratch| {
             let text = self.prepare.apply(text)?;
             let Some(words) = &self.words else {
-                return self.pipeline.encode_into(&text, plain, &mut scratch.ids).map_err(told);
+                return self.pipeline.encode_into(&text, plain, &mut scratch.ids).map_err(in_words);
             };
-            let text = normalize_all(self.pipeline.get_normalizers(), &text, 0).map_err(told)?;
+            let text =
+                normalize_all(self.pipeline.get_normalizers(), &text, 0).map_err(in_words)?;
             words.cut(&text, &mut scratch.words);
             if scratch.words.is_empty() && !text.is_empty() {
                 return Err(format!("a text of {} bytes is too long", text.len()));
             }
             let model = self.pipeline.get_model();
             let memory = scratch.memory.get_or_insert_with(|| model.init_scratch());
-            model.tokenize_spans(&text, &scratch.words, memory, &mut scratch.ids).map_err(told)
+            model.tokenize_spans(&text, &scratch.words, memory, &mut scratch.ids).map_err(in_words)
         })
     }
 
@@ -83,13 +111,13 @@ impl PipelineEngine {
         text: &str,
         scratch: &mut PipelineScratch,
         out: &mut Vec<u32>,
-    ) -> Result<(), String> {
+    ) -> Result<(), DeclineReason> {
         if !self.prepare.is_empty() {
-            return Err("a text with special tokens is normalised in parts".to_owned());
+            return Err("a text with special tokens is normalised in parts".to_owned().into());
         }
         let [_, special] = &self.options;
         self.run(text, scratch, out, |scratch| {
-            self.pipeline.encode_into(text, special, &mut scratch.ids).map_err(told)
+            self.pipeline.encode_into(text, special, &mut scratch.ids).map_err(in_words)
         })
     }
 
@@ -99,12 +127,12 @@ impl PipelineEngine {
         scratch: &mut PipelineScratch,
         out: &mut Vec<u32>,
         encode: impl FnOnce(&mut PipelineScratch) -> Result<(), String>,
-    ) -> Result<(), String> {
+    ) -> Result<(), DeclineReason> {
         if self.broken.load(Ordering::Relaxed) {
-            return Err("it panicked before".to_owned());
+            return Err(DeclineReason::Broken);
         }
         if has_new_characters(text) {
-            return Err(DOUBTFUL.to_owned());
+            return Err(DeclineReason::NewCharacters);
         }
         scratch.ids.clear();
         guard("encoding", || encode(scratch)).map_err(|panic| {
@@ -117,7 +145,7 @@ impl PipelineEngine {
     }
 }
 
-fn told(error: impl std::fmt::Display) -> String {
+fn in_words(error: impl std::fmt::Display) -> String {
     error.to_string()
 }
 
@@ -164,32 +192,32 @@ pub(in crate::tokenizer) enum SpaceRule {
 }
 
 impl SpaceNormalizer {
-    /// Takes the steps out of a parsed `tokenizer.json`.
-    pub(in crate::tokenizer) fn take(file: &mut Value) -> Result<Self, String> {
-        let mut steps = Vec::new();
-        flatten(file.get("normalizer"), &mut steps);
+    /// Takes the steps out of a file, and gives the rest of it.
+    pub(in crate::tokenizer) fn take(file: TokenizerFile) -> Result<(Self, Value), String> {
+        let steps = file.normalizers();
         let last = steps.iter().rposition(|step| space_rule(step).is_some());
-        let Some(last) = last.filter(|_| !has_plain_added_tokens(file)) else {
-            return Ok(Self::default());
-        };
-        let rest = steps.split_off(last + 1);
+        // Where text is taken apart at added tokens before it is normalised, the ends are not its own.
+        let last = last.filter(|_| file.added_tokens().all(|token| token.is_special));
+        let Some(last) = last else { return Ok((Self::default(), file.into_json())) };
+        let (first, rest) = steps.split_at(last + 1);
         let mut taken = Vec::new();
         let mut library = Vec::new();
-        for step in steps {
-            if let Some(spaces) = space_rule(&step) {
-                if !library.is_empty() {
-                    taken.push(SpaceStep::Library(of_library(std::mem::take(&mut library))?));
-                }
-                taken.push(SpaceStep::Spaces(spaces));
-            } else {
-                library.push(step);
+        for step in first {
+            let Some(spaces) = space_rule(step) else {
+                library.push((*step).clone());
+                continue;
+            };
+            if !library.is_empty() {
+                taken.push(SpaceStep::Library(of_library(std::mem::take(&mut library))?));
             }
+            taken.push(SpaceStep::Spaces(spaces));
         }
+        let rest = json!({ "type": "Sequence", "normalizers": rest });
+        let mut file = file.into_json();
         if let Some(file) = file.as_object_mut() {
-            let rest = json!({ "type": "Sequence", "normalizers": rest });
             file.insert("normalizer".to_owned(), rest);
         }
-        Ok(Self(taken))
+        Ok((Self(taken), file))
     }
 
     pub(in crate::tokenizer) fn is_empty(&self) -> bool {
@@ -241,18 +269,9 @@ impl SpaceRule {
     }
 }
 
-/// The steps of a normalizer, sequences taken apart.
-pub(in crate::tokenizer) fn flatten(normalizer: Option<&Value>, steps: &mut Vec<Value>) {
-    let Some(step) = normalizer.filter(|step| !step.is_null()) else { return };
-    match step.get("normalizers").and_then(Value::as_array) {
-        Some(children) => children.iter().for_each(|child| flatten(Some(child), steps)),
-        None => steps.push(step.clone()),
-    }
-}
-
 /// The regular expressions that published SentencePiece conversions have, and this one writes.
 pub(in crate::tokenizer) fn space_rule(step: &Value) -> Option<SpaceRule> {
-    if step.get("type")? != "Replace" {
+    if step_type(step) != "Replace" {
         return None;
     }
     let content = step.get("content")?.as_str()?;
@@ -262,12 +281,6 @@ pub(in crate::tokenizer) fn space_rule(step: &Value) -> Option<SpaceRule> {
         " {2,}" => Some(SpaceRule::Collapse(content.to_owned())),
         _ => None,
     }
-}
-
-/// Whether text is taken apart at added tokens before it is normalised: then the ends are not its own.
-fn has_plain_added_tokens(file: &Value) -> bool {
-    let mut added = file.get("added_tokens").and_then(Value::as_array).into_iter().flatten();
-    added.any(|token| token.get("special") != Some(&Value::Bool(true)))
 }
 
 fn of_library(steps: Vec<Value>) -> Result<Box<PipelineTokenizer>, String> {

@@ -2,18 +2,18 @@
 //! hostile texts and of a sample of the corpus.
 
 use super::hostile_texts::{hostile_texts, long_texts};
-use super::pipeline::{DOUBTFUL, PipelineEngine, PipelineScratch};
+use super::pipeline::{DeclineReason, PipelineEngine, PipelineScratch};
 use super::reference::LibraryReference;
 use crate::tokenizer::vocabulary::Vocabulary;
 use rayon::prelude::*;
 
-/// Bytes of the caller's sample that are compared: half a second of the oracle.
+/// Bytes of the caller's sample that are compared: half a second of the reference.
 const SAMPLE_BYTES: usize = 2 << 20;
 
 /// Compares both encoders; on a difference says on what: the first of the texts, in their order.
 pub(in crate::tokenizer) fn prove(
     fast: &PipelineEngine,
-    oracle: &LibraryReference,
+    reference: &LibraryReference,
     vocabulary: &Vocabulary,
     sample: &[&str],
 ) -> Result<(), String> {
@@ -37,12 +37,12 @@ pub(in crate::tokenizer) fn prove(
                 ours.clear();
                 theirs.clear();
                 let fast_result = fast.encode(text, scratch, ours);
-                match (fast_result, oracle.encode(text, theirs)) {
+                match (fast_result, reference.encode(text, theirs)) {
                     (Ok(()), Ok(())) if ours == theirs => None,
                     // A text both refuse is not a difference: encoding falls back and fails alike.
                     (Err(_), Err(_)) => None,
-                    // These it leaves to the oracle anyway.
-                    (Err(why), Ok(())) if why == DOUBTFUL => None,
+                    // These it leaves to the reference anyway.
+                    (Err(DeclineReason::NewCharacters), Ok(())) => None,
                     (Err(why), Ok(())) => {
                         Some(format!("the fast encoder fails on {}: {why}", excerpt(text)))
                     }
@@ -73,7 +73,7 @@ fn added_token_texts(vocabulary: &Vocabulary) -> Vec<String> {
 /// As [`compare`] where special tokens in the text are special: around, between and inside them.
 pub(in crate::tokenizer) fn prove_with_specials(
     fast: &PipelineEngine,
-    oracle: &LibraryReference,
+    reference: &LibraryReference,
     vocabulary: &Vocabulary,
 ) -> Result<(), String> {
     /// Vocabularies reserve hundreds, all alike.
@@ -96,10 +96,10 @@ pub(in crate::tokenizer) fn prove_with_specials(
     for text in texts {
         let mut ours = Vec::new();
         let fast_result = fast.encode_special(&text, &mut scratch, &mut ours);
-        match (fast_result, oracle.encode_placed(&text, true)) {
+        match (fast_result, reference.encode_placed(&text, true)) {
             (Ok(()), Ok((theirs, _))) if ours == theirs => {}
             (Err(_), Err(_)) => {}
-            (Err(why), Ok(_)) if why == DOUBTFUL => {}
+            (Err(DeclineReason::NewCharacters), Ok(_)) => {}
             _ => return Err(format!("the fast encoder differs on {}", excerpt(&text))),
         }
     }

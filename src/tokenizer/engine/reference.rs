@@ -1,10 +1,12 @@
-//! The reference encoder: tokenizers 0.23. What it says is right by definition.
+//! The reference encoder: tokenizers 0.23, set so that text is only text. What it says is right by definition.
 
 use crate::model::catch_panic;
 use crate::tokenizer::error::{ENCODING, TokenizerError};
+use crate::tokenizer::file::TokenizerFile;
 use crate::tokenizer::file::unigram::{self, UnigramVariants};
 use std::sync::OnceLock;
 use tokenizers::models::ModelWrapper;
+use tokenizers::{AddedToken, Model as _, OffsetReferential, OffsetType, PreTokenizer as _};
 
 /// A tokenizer of the reference implementation, set so that text is only text: special tokens
 /// inside it are not recognised, nothing is added, cut or padded.
@@ -21,20 +23,32 @@ pub(in crate::tokenizer) struct LibraryReference {
 pub(in crate::tokenizer) type EncodedWithOffsets = (Vec<u32>, Vec<(usize, usize)>);
 
 impl LibraryReference {
-    pub(in crate::tokenizer) fn load(json: &[u8]) -> Result<Self, TokenizerError> {
-        Self::load_by(json, unigram::unigram_variants(json)?.as_ref())
+    /// Of the bytes of a `tokenizer.json`.
+    pub(in crate::tokenizer) fn load(bytes: &[u8]) -> Result<Self, TokenizerError> {
+        let variants = unigram::unigram_variants(&TokenizerFile::read(bytes)?, bytes)?;
+        Self::load_variants(bytes, variants.as_ref())
     }
 
-    /// `readings`: what [`unigram::unigram_variants`] made of the file.
-    pub(in crate::tokenizer) fn load_by(
-        json: &[u8],
-        readings: Option<&UnigramVariants>,
+    /// `variants`: what [`unigram::unigram_variants`] made of the file.
+    pub(in crate::tokenizer) fn load_variants(
+        bytes: &[u8],
+        variants: Option<&UnigramVariants>,
     ) -> Result<Self, TokenizerError> {
-        let (plain, whole) = match readings {
-            Some(readings) => (read(&readings.plain)?, Some(read(&readings.whole)?)),
-            None => (read(json)?, None),
+        let (plain, whole) = match variants {
+            Some(variants) => (read(&variants.plain)?, Some(read(&variants.whole)?)),
+            None => (read(bytes)?, None),
         };
+        if let ModelWrapper::BPE(bpe) = plain.get_model()
+            && let Some(dropout) = bpe.dropout
+        {
+            return Err(TokenizerError::Dropout(dropout));
+        }
         Ok(Self { plain, whole, placing: Default::default() })
+    }
+
+    /// To split texts: what the model of the file is does not matter.
+    pub(in crate::tokenizer) fn load_splits(bytes: &[u8]) -> Result<Self, TokenizerError> {
+        Ok(Self { plain: read(bytes)?, whole: None, placing: Default::default() })
     }
 
     /// The tokenizer of the file itself.
@@ -42,6 +56,12 @@ impl LibraryReference {
         self.whole.as_ref().unwrap_or(&self.plain)
     }
 
+    /// The model, with its vocabulary as in the file.
+    pub(in crate::tokenizer) fn model(&self) -> &ModelWrapper {
+        self.whole().get_model()
+    }
+
+    /// Appends the ids of plain text.
     pub(in crate::tokenizer) fn encode(
         &self,
         text: &str,
@@ -73,6 +93,40 @@ impl LibraryReference {
         Ok((encoding.get_ids().to_vec(), encoding.get_offsets().to_vec()))
     }
 
+    /// Calls `each` with the pre-tokens of plain text, as the model sees them, in order; with `None` where an added
+    /// token stands, which goes past the model.
+    pub(in crate::tokenizer) fn pretokens(
+        &self,
+        text: &str,
+        mut each: impl FnMut(Option<&str>),
+    ) -> Result<(), TokenizerError> {
+        let split = guard("splitting", || {
+            let added = self.plain.get_added_vocabulary();
+            let mut split = added.extract_and_normalize(self.plain.get_normalizer(), text);
+            if let Some(pre_tokenizer) = self.plain.get_pre_tokenizer() {
+                pre_tokenizer.pre_tokenize(&mut split)?;
+            }
+            Ok(split)
+        })?
+        .map_err(|source| TokenizerError::Split { bytes: text.len(), source })?;
+        for (word, _, tokens) in split.get_splits(OffsetReferential::Normalized, OffsetType::None) {
+            match tokens {
+                Some(_) => each(None),
+                None if word.is_empty() => {}
+                None => each(Some(word)),
+            }
+        }
+        Ok(())
+    }
+
+    /// The ids that the model gives for one pre-token, spelled as the model sees it.
+    pub(in crate::tokenizer) fn encode_pretoken(
+        &self,
+        pretoken: &str,
+    ) -> Result<Vec<u32>, TokenizerError> {
+        model_ids(self.plain.get_model(), pretoken)
+    }
+
     /// The model's own tokens with their ids, in no particular order.
     pub(in crate::tokenizer) fn vocabulary(&self) -> impl Iterator<Item = (String, u32)> {
         self.whole().get_vocab(false).into_iter()
@@ -88,16 +142,37 @@ impl LibraryReference {
         guard("decoding", || self.whole().decode(ids, false))?
             .map_err(|source| TokenizerError::Decode { ids: ids.len(), source })
     }
+
+    /// The same with these texts as added tokens, to try them out.
+    pub(in crate::tokenizer) fn with_added(
+        &self,
+        texts: &[String],
+    ) -> Result<Self, TokenizerError> {
+        let token = |text: &String| AddedToken::from(text.as_str(), false).normalized(false);
+        let add = |library: &tokenizers::Tokenizer| {
+            let mut library = library.clone();
+            guard("loading", || library.add_tokens(texts.iter().map(token)))?
+                .map_err(TokenizerError::Load)?;
+            Ok::<_, TokenizerError>(library)
+        };
+        let whole = self.whole.as_ref().map(add).transpose()?;
+        Ok(Self { plain: add(&self.plain)?, whole, placing: Default::default() })
+    }
 }
 
-fn read(json: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
-    let mut tokenizer = guard("loading", || tokenizers::Tokenizer::from_bytes(json))?
+/// The ids that a model gives for one pre-token.
+pub(in crate::tokenizer) fn model_ids(
+    model: &ModelWrapper,
+    pretoken: &str,
+) -> Result<Vec<u32>, TokenizerError> {
+    let tokens = guard(ENCODING, || model.tokenize(pretoken))?
+        .map_err(|source| TokenizerError::Encode { bytes: pretoken.len(), source })?;
+    Ok(tokens.into_iter().map(|token| token.id).collect())
+}
+
+fn read(bytes: &[u8]) -> Result<tokenizers::Tokenizer, TokenizerError> {
+    let mut tokenizer = guard("loading", || tokenizers::Tokenizer::from_bytes(bytes))?
         .map_err(TokenizerError::Load)?;
-    if let ModelWrapper::BPE(bpe) = tokenizer.get_model()
-        && let Some(dropout) = bpe.dropout
-    {
-        return Err(TokenizerError::Dropout(dropout));
-    }
     tokenizer.with_truncation(None).map_err(TokenizerError::Load)?;
     tokenizer.with_padding(None);
     tokenizer.set_encode_special_tokens(true);

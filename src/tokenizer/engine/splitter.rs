@@ -1,15 +1,15 @@
 //! The pre-tokens of any tokenizer: what its normalizer and pre-tokenizer hand to its model.
 
 use super::hostile_texts::hostile_texts;
-use super::reference::guard;
+use super::reference::{LibraryReference, guard};
 use super::unicode::{has_new_characters, is_new_character};
 use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::file::{TokenizerFile, step_type};
 use crate::tokenizer::vocabulary::byte_characters;
 use serde_json::{Map, Value, json};
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
-use tokenizers::{OffsetReferential, OffsetType, PreTokenizer as _};
 use tokenizers_fast::pipeline::{
     PipelineTokenizer, PreTokenizer as _, PreTokenizerScratch, Segment, Span,
     SpecialSegmentIterator, normalize_all,
@@ -27,7 +27,7 @@ pub struct PretokenSplitter {
 }
 
 struct SplitterParts {
-    reference: tokenizers::Tokenizer,
+    reference: LibraryReference,
     fast: Option<PipelineTokenizer>,
     /// Whether pre-tokens are given as text although the model spells their bytes as characters.
     is_byte_level: bool,
@@ -48,11 +48,8 @@ impl PretokenSplitter {
     /// # Errors
     /// [`TokenizerError::Load`] when the reference implementation cannot read the file.
     pub fn of(json: &[u8]) -> Result<Self, TokenizerError> {
-        let mut reference = guard("loading", || tokenizers::Tokenizer::from_bytes(json))?
-            .map_err(TokenizerError::Load)?;
-        reference.set_encode_special_tokens(true);
-        let mut file: Value =
-            serde_json::from_slice(json).map_err(|error| TokenizerError::Load(error.into()))?;
+        let reference = LibraryReference::load_splits(json)?;
+        let file = TokenizerFile::read(json)?;
         let alphabet = byte_characters();
         let shared = SplitterParts {
             reference,
@@ -61,7 +58,7 @@ impl PretokenSplitter {
             alphabet,
             bytes: alphabet.into_iter().zip(0..=u8::MAX).collect(),
         };
-        let Some(fast) = load_fast(&mut file) else { return Ok(Self::with(Arc::new(shared))) };
+        let Some(fast) = load_fast(file) else { return Ok(Self::with(Arc::new(shared))) };
         let mut proven = Self::with(Arc::new(SplitterParts { fast: Some(fast), ..shared }));
         if !proven.is_proven()? {
             let mut shared = proven.shared;
@@ -142,34 +139,19 @@ impl PretokenSplitter {
         each: &mut impl FnMut(&str),
     ) -> Result<(), TokenizerError> {
         let SplitterParts { reference, is_byte_level, bytes, .. } = &*self.shared;
-        let split = guard("splitting", || {
-            let normalizer = reference.get_normalizer();
-            let mut split =
-                reference.get_added_vocabulary().extract_and_normalize(normalizer, text);
-            if let Some(pre_tokenizer) = reference.get_pre_tokenizer() {
-                pre_tokenizer.pre_tokenize(&mut split)?;
-            }
-            Ok(split)
-        })?
-        .map_err(|source| TokenizerError::Split { bytes: text.len(), source })?;
         let mut raw = Vec::new();
-        for (piece, _, tokens) in split.get_splits(OffsetReferential::Normalized, OffsetType::None)
-        {
-            if tokens.is_some() || piece.is_empty() {
-                continue;
+        reference.pretokens(text, |pretoken| {
+            let Some(pretoken) = pretoken else { return };
+            if !*is_byte_level {
+                return each(pretoken);
             }
-            if *is_byte_level {
-                raw.clear();
-                raw.extend(piece.chars().filter_map(|character| bytes.get(&character)));
-                // The step before cut text, so it is text again.
-                if let Ok(piece) = str::from_utf8(&raw) {
-                    each(piece);
-                }
-            } else {
-                each(piece);
+            raw.clear();
+            raw.extend(pretoken.chars().filter_map(|character| bytes.get(&character)));
+            // The step before cut text, so it is text again.
+            if let Ok(pretoken) = str::from_utf8(&raw) {
+                each(pretoken);
             }
-        }
-        Ok(())
+        })
     }
 
     /// Whether both implementations split all hostile strings alike.
@@ -194,7 +176,7 @@ impl PretokenSplitter {
     }
 }
 
-fn load_fast(file: &mut Value) -> Option<PipelineTokenizer> {
+fn load_fast(file: TokenizerFile) -> Option<PipelineTokenizer> {
     let load = |file: &Value| {
         let text = file.to_string();
         guard("converting", || {
@@ -205,40 +187,25 @@ fn load_fast(file: &mut Value) -> Option<PipelineTokenizer> {
     };
     // The model does nothing here. A model of single bytes does as well if there is none, or none that the fast
     // implementation takes.
-    let size = match file.get("model").and_then(|model| model.get("vocab")) {
-        Some(Value::Object(vocab)) => vocab.len(),
-        Some(Value::Array(vocab)) => vocab.len(),
-        _ => 0,
-    };
-    if let Some(fast) = (size > 0).then(|| load(file)).flatten() {
+    let has_tokens = !file.vocabulary_entries().is_empty();
+    let mut file = file.into_json();
+    if let Some(fast) = has_tokens.then(|| load(&file)).flatten() {
         return Some(fast);
     }
     let bytes = byte_characters().into_iter().zip(0..);
     let vocab: Map<String, Value> =
         bytes.map(|(character, id)| (character.to_string(), Value::from(id))).collect();
     *file.get_mut("model")? = json!({ "type": "BPE", "vocab": vocab, "merges": [] });
-    load(file)
+    load(&file)
 }
 
 /// Whether spelling bytes as characters is the last thing done before the model, and done once.
-fn is_byte_level_last(file: &Value) -> bool {
-    fn steps<'v>(value: &'v Value, inner: &str, found: &mut Vec<&'v str>) {
-        match value.get(inner).and_then(Value::as_array) {
-            Some(inside) => inside.iter().for_each(|step| steps(step, inner, found)),
-            None => found.extend(value.get("type").and_then(Value::as_str)),
-        }
-    }
-    let (mut splits, mut normalizers) = (Vec::new(), Vec::new());
-    if let Some(value) = file.get("pre_tokenizer") {
-        steps(value, "pretokenizers", &mut splits);
-    }
-    if let Some(value) = file.get("normalizer") {
-        steps(value, "normalizers", &mut normalizers);
-    }
-    let is_bytes = |step: &&&str| **step == "ByteLevel";
-    splits.last().as_ref().is_some_and(is_bytes)
-        && splits.iter().filter(is_bytes).count() == 1
-        && !normalizers.contains(&"ByteLevel")
+fn is_byte_level_last(file: &TokenizerFile) -> bool {
+    let is_bytes = |step: &&Value| step_type(step) == "ByteLevel";
+    let splits = file.pre_tokenizers();
+    splits.last().is_some_and(is_bytes)
+        && splits.into_iter().filter(is_bytes).count() == 1
+        && !file.normalizers().iter().any(is_bytes)
 }
 
 #[cfg(test)]

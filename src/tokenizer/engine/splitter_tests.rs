@@ -6,6 +6,7 @@ use crate::tokenizer::engine::unicode::NEW_CHARACTERS;
 use crate::tokenizer::file::pattern::NAMED_PATTERNS;
 use proptest::prelude::*;
 use std::sync::LazyLock;
+use tokenizers::{OffsetReferential, OffsetType, PreTokenizer as _};
 
 const BYTES: &str =
     r#"{"type":"ByteLevel","add_prefix_space":false,"trim_offsets":true,"use_regex":true}"#;

@@ -1,10 +1,10 @@
-//! Texts that the fast encoder may split otherwise than the oracle: characters that Unicode came to know in
-//! between. They are rare, and go to the oracle.
+//! Texts that the fast encoder may split otherwise than the reference: characters that Unicode came to know in
+//! between. They are rare, and go to the reference.
 
 use std::sync::LazyLock;
 
 /// First and last of each run: characters that Unicode 17 made letters, numbers or marks, and those
-/// that the older tables of the oracle do not know as punctuation, as compositions or as marks to
+/// that the older tables of the reference do not know as punctuation, as compositions or as marks to
 /// be reordered. Found by comparing both on every character, and held there by a test.
 #[rustfmt::skip]
 pub(in crate::tokenizer) const NEW_CHARACTERS: [(u32, u32); 107] = [
@@ -54,7 +54,7 @@ static NEW: LazyLock<Vec<u64>> = LazyLock::new(|| {
     bits
 });
 
-/// Whether the oracle must be asked.
+/// Whether the reference must be asked.
 pub(in crate::tokenizer) fn has_new_characters(text: &str) -> bool {
     if text.is_ascii() {
         return false;

@@ -1,9 +1,10 @@
 //! Which texts an extension encodes otherwise, told from the ids that the base gave them.
 
 use super::base;
-use super::base::{ExtensionBase, ModelKind, merges, pieces};
+use super::base::{ExtensionBase, no_word_level};
 use super::bpe::ExtendableBpe;
 use crate::tokenizer::error::{ExtendError, TokenizerError};
+use crate::tokenizer::file::ModelType;
 use crate::tokenizer::models::MergeTable;
 use aho_corasick::AhoCorasick;
 use serde_json::Value;
@@ -66,9 +67,10 @@ impl ReencodeFilter {
         let matched = (!matched.is_empty()).then(finder).transpose();
         let matched = matched.map_err(|error| ExtendError::NoExtension(error.to_string()))?;
         let rule = match base.kind {
-            ModelKind::Bpe => Rule::Runs(MergePairs::new(&base, &extended, &new)?),
-            ModelKind::WordPiece => Rule::Words(WordPrefixes::new(&base, &new)?),
-            ModelKind::Unigram => Rule::Surface(PieceMatches::new(&base, &extended, &new)?),
+            ModelType::Bpe => Rule::Runs(MergePairs::new(&base, &extended, &new)?),
+            ModelType::WordPiece => Rule::Words(WordPrefixes::new(&base, &new)?),
+            ModelType::Unigram => Rule::Surface(PieceMatches::new(&base, &extended, &new)?),
+            ModelType::WordLevel => return Err(no_word_level().into()),
         };
         Ok(Self { rule, matched })
     }
@@ -114,7 +116,7 @@ fn new_tokens(
         }
         file
     };
-    let (mut before, mut after) = (without(&base.file), without(&extended.file));
+    let (mut before, mut after) = (without(base.file.json()), without(extended.file.json()));
     // Added tokens may have come behind the old ones, if they are not special and are found unchanged.
     let added =
         |file: &mut Value| file.get_mut("added_tokens").map(Value::take).unwrap_or_default();
@@ -142,8 +144,8 @@ fn new_tokens(
     if let Some((id, token)) = new.first().filter(|(id, _)| *id < base.next_id) {
         return fail(format!("token `{token}` has id {id}, among the old ones"));
     }
-    if base.kind == ModelKind::Bpe {
-        let (old, new) = (merges(base.model())?, merges(extended.model())?);
+    if base.kind == ModelType::Bpe {
+        let (old, new) = (base.merges()?, extended.merges()?);
         if !new.starts_with(&old) {
             return fail("its merges do not begin with the old ones".to_owned());
         }
@@ -151,13 +153,23 @@ fn new_tokens(
     Ok(new)
 }
 
-/// A set of ids, as bits.
-struct IdBits(Vec<u64>);
+/// A set of ids: bits for those that are usual, a list of larger ones, which would take memory for all between.
+struct IdBits {
+    bits: Vec<u64>,
+    larger: HashSet<u32>,
+}
 
 impl IdBits {
+    /// More ids than any published vocabulary has.
+    const USUAL: u32 = 1 << 22;
+
     fn of(ids: impl Iterator<Item = u32>) -> Self {
-        let mut bits: Vec<u64> = Vec::new();
+        let (mut bits, mut larger): (Vec<u64>, HashSet<u32>) = Default::default();
         for id in ids {
+            if id >= Self::USUAL {
+                larger.insert(id);
+                continue;
+            }
             let at = (id / 64) as usize;
             if bits.len() <= at {
                 bits.resize(at + 1, 0);
@@ -166,11 +178,15 @@ impl IdBits {
                 *word |= 1 << (id % 64);
             }
         }
-        Self(bits)
+        Self { bits, larger }
     }
 
     fn has(&self, id: u32) -> bool {
-        self.0.get((id / 64) as usize).is_some_and(|word| word >> (id % 64) & 1 == 1)
+        if id < Self::USUAL {
+            self.bits.get((id / 64) as usize).is_some_and(|word| word >> (id % 64) & 1 == 1)
+        } else {
+            self.larger.contains(&id)
+        }
     }
 }
 
@@ -190,11 +206,11 @@ impl MergePairs {
         extended: &ExtensionBase,
         new: &[(u32, String)],
     ) -> Result<Self, ExtendError> {
-        let old = merges(base.model())?.len();
+        let old = base.merges()?.len();
         let model = ExtendableBpe::of(extended)?;
         let mut merged: HashSet<&str> = HashSet::new();
         let mut pairs = Vec::new();
-        let all = merges(extended.model())?;
+        let all = extended.merges()?;
         for (left, right) in all.iter().skip(old) {
             if let Some((left, right, id)) = model.merge_of(left, right) {
                 merged.insert(model.token(id));
@@ -330,7 +346,7 @@ impl PieceMatches {
         extended: &ExtensionBase,
         new: &[(u32, String)],
     ) -> Result<Self, ExtendError> {
-        let (old, all) = (pieces(base.model())?, pieces(extended.model())?);
+        let (old, all) = (base.pieces()?, extended.pieces()?);
         if !all.starts_with(&old) {
             let what = "its pieces do not begin with the old ones".to_owned();
             return Err(ExtendError::NoExtension(what));

@@ -2,9 +2,10 @@
 
 use super::affected::{ReencodeFilter, ReencodeScratch};
 use super::base;
-use super::base::{ExtensionBase, ModelKind, trial_contexts, unusual_file, vocabulary_mut};
+use super::base::{ExtensionBase, trial_contexts, unusual_file, vocabulary_mut};
 use crate::tokenizer::engine::hostile_texts::hostile_texts;
 use crate::tokenizer::error::{ExtendError, TokenizerError};
+use crate::tokenizer::file::ModelType;
 use serde_json::{Value, json};
 
 /// What is appended.
@@ -30,9 +31,9 @@ pub(super) fn write_extension(
     base_json: &[u8],
     additions: &FileAdditions,
 ) -> Result<Vec<u8>, TokenizerError> {
-    let mut file = base.file.clone();
+    let mut file = base.file.json().clone();
     let outside = base.outside();
-    if base.kind == ModelKind::Unigram {
+    if base.kind == ModelType::Unigram {
         append_pieces(&mut file, &outside, additions)?;
     } else {
         let vocabulary = vocabulary_mut(&mut file)?;

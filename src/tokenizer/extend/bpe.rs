@@ -1,7 +1,7 @@
 //! A BPE model that takes new merges, and the fewest of them that join a text to one token.
 
 use super::apply::FileAdditions;
-use super::base::{ExtensionBase, merges, unusual_file};
+use super::base::{ExtensionBase, unusual_file};
 use super::embedding_map::TokenOrigin;
 use crate::tokenizer::error::ExtendError;
 use crate::tokenizer::models::{MergeScratch, MergeTable, PairOutcome};
@@ -70,7 +70,7 @@ impl ExtendableBpe {
         let tokens: HashMap<u32, String> =
             ids.iter().map(|(token, id)| (*id, token.clone())).collect();
         let mut table = MergeTable::default();
-        for (left, right) in merges(model)? {
+        for (left, right) in base.merges()? {
             let whole = join(left, right, &settings.prefix);
             let id = |token: &str| {
                 let fail =

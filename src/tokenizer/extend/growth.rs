@@ -1,24 +1,13 @@
 //! Goes on training a BPE model on counts of pre-tokens.
 
-use super::base::{ExtensionBase, ModelKind};
+use super::base::ExtensionBase;
 use super::bpe::ExtendableBpe;
 use super::embedding_map::TokenOrigin;
 use super::terms::{TokenizerExtension, finish_extension};
 use crate::tokenizer::error::{ExtendError, TokenizerError};
-use crate::tokenizer::models::{CountedWords, GrowOptions, PairOutcome, grow};
+use crate::tokenizer::file::ModelType;
+use crate::tokenizer::models::{CountedWords, GrowthOptions, PairOutcome, grow};
 use std::collections::BTreeMap;
-
-/// How a vocabulary grows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GrowthOptions {
-    /// New tokens wanted; fewer when the counts have no more pairs.
-    pub new_tokens: u32,
-    /// A pair seen less often makes no token.
-    pub min_frequency: u64,
-    /// The longest token made, in the characters that the vocabulary spells it with (bytes, where
-    /// that is byte-level); none: any.
-    pub max_token_length: Option<usize>,
-}
 
 /// Extends the bytes of a BPE `tokenizer.json` by going on with its training on `counts` of pre-tokens:
 /// they are encoded with the old merges, and then the most frequent pair is merged until `new_tokens`
@@ -39,7 +28,7 @@ pub fn extend_by_growth(
     mut spell: impl FnMut(&str, &mut String),
 ) -> Result<TokenizerExtension, TokenizerError> {
     let loaded = ExtensionBase::load(base)?;
-    if loaded.kind != ModelKind::Bpe {
+    if loaded.kind != ModelType::Bpe {
         let is = loaded.kind.name();
         return Err(ExtendError::NotBpe { asked: "growth", is }.into());
     }
@@ -59,14 +48,10 @@ pub fn extend_by_growth(
         words.push(&symbols, &[*count]);
     }
     let most = options.max_token_length.unwrap_or(usize::MAX);
-    let options = GrowOptions {
-        new_ids: options.new_tokens,
-        next_id: bpe.next_id()?,
-        min_frequency: options.min_frequency,
-    };
+    let next_id = bpe.next_id()?;
     let mut failed = None;
     let mut table = std::mem::take(&mut bpe.table);
-    let merges = grow(&words, &mut table, options, |left, right| {
+    let merges = grow(&words, &mut table, next_id, options, |left, right| {
         let standing = bpe.standing(left, right);
         let length = bpe.token(left).chars().count() + bpe.token(right).chars().count();
         if length > most || failed.is_some() {

@@ -22,9 +22,10 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
+pub use super::models::GrowthOptions;
 pub use affected::{ReencodeFilter, ReencodeScratch};
 pub use embedding_map::{EmbeddingMap, EmbeddingRow, TokenOrigin};
-pub use growth::{GrowthOptions, extend_by_growth};
+pub use growth::extend_by_growth;
 pub use report::{
     FormReport, TermCounts, TermOutcome, TermReport, VocabularyDiff, vocabulary_diff,
 };

@@ -1,16 +1,15 @@
 //! Terms of models that take no merges: WordPiece and Unigram list their tokens; added tokens are matched before any.
 
-use super::base::{ExtensionBase, pieces, trial_contexts};
+use super::base::{ExtensionBase, trial_contexts};
 use super::bpe::NewToken;
 use super::embedding_map::TokenOrigin;
 use super::report::{TermOutcome, TermReport};
 use crate::tokenizer::error::{ExtendError, TokenizerError};
+use crate::tokenizer::models::viterbi::{Reach, UNKNOWN_PENALTY, best_score};
 use std::collections::{BTreeMap, HashMap};
 
 /// How much better a new piece scores than the best way to spell it without: more than rounding.
 const MARGIN: f64 = 0.1;
-/// The reference implementation puts unknown characters this far below the lowest score.
-const UNKNOWN_PENALTY: f64 = 10.0;
 
 /// Why WordPiece cannot hold a word as one token.
 pub(super) fn refuse_wordpiece(base: &ExtensionBase, word: &str) -> Option<String> {
@@ -34,7 +33,7 @@ pub(super) struct PieceScores {
 
 impl PieceScores {
     pub(super) fn of(base: &ExtensionBase) -> Result<Self, ExtendError> {
-        let pieces = pieces(base.model())?;
+        let pieces = base.pieces()?;
         let least = pieces.iter().map(|(_, score)| *score).fold(f64::INFINITY, f64::min);
         let longest = pieces.iter().map(|(piece, _)| piece.len()).max().unwrap_or(0);
         let scores = pieces.iter().map(|(piece, score)| ((*piece).to_owned(), *score)).collect();
@@ -53,28 +52,15 @@ impl PieceScores {
 
     /// The score of the best way to spell a text.
     fn best(&self, text: &str) -> f64 {
-        let mut best: Vec<f64> = vec![f64::NEG_INFINITY; text.len() + 1];
-        if let Some(first) = best.first_mut() {
-            *first = 0.0;
-        }
-        for (start, character) in text.char_indices() {
-            let so_far = best.get(start).copied().unwrap_or(f64::NEG_INFINITY);
-            let next = start + character.len_utf8();
-            let rest = text.get(start..).unwrap_or_default();
-            let ends = rest.char_indices().map(|(at, c)| start + at + c.len_utf8());
-            let mut is_known = false;
-            for end in ends.take_while(|end| end - start <= self.longest) {
-                let score = text.get(start..end).and_then(|piece| self.scores.get(piece));
-                if let (Some(score), Some(slot)) = (score, best.get_mut(end)) {
-                    *slot = slot.max(so_far + score);
-                    is_known |= end == next;
+        let pieces_at = |rest: &str, reach: &mut Reach<'_>| {
+            let ends = rest.char_indices().map(|(at, character)| at + character.len_utf8());
+            for end in ends.take_while(|end| *end <= self.longest) {
+                if let Some(score) = rest.get(..end).and_then(|piece| self.scores.get(piece)) {
+                    reach.piece(end, *score);
                 }
             }
-            if !is_known && let Some(slot) = best.get_mut(next) {
-                *slot = slot.max(so_far + self.least - UNKNOWN_PENALTY);
-            }
-        }
-        best.last().copied().unwrap_or(0.0)
+        };
+        best_score(text, Some(self.least - UNKNOWN_PENALTY), pieces_at)
     }
 }
 
@@ -142,7 +128,7 @@ fn refusal(
         if is_found && !id.is_some_and(|id| ids.contains(&id)) {
             return Ok(Some("another added token is found at its place".to_owned()));
         }
-        if trial.decode_all(&ids)? != base.decode_all(&base.encode(&around)?)? {
+        if trial.decode(&ids)? != base.decode(&base.encode(&around)?)? {
             let reason = "as an added token it would change the text when it is decoded";
             return Ok(Some(reason.to_owned()));
         }

@@ -1,7 +1,8 @@
 //! What became of terms; the differences of two vocabularies.
 
-use super::base::{ExtensionBase, ModelKind, merges};
+use super::base::ExtensionBase;
 use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::file::ModelType;
 use serde::Serialize;
 use std::collections::HashSet;
 
@@ -146,10 +147,10 @@ pub fn vocabulary_diff(first: &[u8], second: &[u8]) -> Result<VocabularyDiff, To
     let mut added: Vec<(String, u32)> = new.into_iter().collect();
     added.sort_unstable_by(|a, b| (a.1, &a.0).cmp(&(b.1, &b.0)));
     let of = |base: &ExtensionBase| -> Result<Vec<(String, String)>, TokenizerError> {
-        if base.kind != ModelKind::Bpe {
+        if base.kind != ModelType::Bpe {
             return Ok(Vec::new());
         }
-        let merges = merges(base.model())?.into_iter();
+        let merges = base.merges()?.into_iter();
         Ok(merges.map(|(left, right)| (left.to_owned(), right.to_owned())).collect())
     };
     let (old_merges, new_merges) = (of(&first)?, of(&second)?);

@@ -1,12 +1,13 @@
 //! Makes terms single tokens, in the forms that text has them in.
 
 use super::apply::{FileAdditions, prove_extension, write_extension};
-use super::base::{ExtensionBase, ModelKind};
+use super::base::{ExtensionBase, no_word_level};
 use super::bpe::{ExtendableBpe, JoinState, MOST, NewToken, cheapest_pair};
 use super::embedding_map::{EmbeddingMap, EmbeddingRow, TokenOrigin, equal_weights};
 use super::other_models::{AddedTerms, PieceScores, refuse_wordpiece};
 use super::report::{FormReport, TermOutcome, TermReport};
 use crate::tokenizer::error::{ExtendError, TokenizerError};
+use crate::tokenizer::file::ModelType;
 use crate::tokenizer::models::PairOutcome;
 use std::collections::BTreeMap;
 
@@ -126,7 +127,7 @@ pub(super) fn finish_extension(
             Ok(EmbeddingRow {
                 id: made.id,
                 token: made.token.clone(),
-                text: proven.decode(made.id)?,
+                text: proven.decode(&[made.id])?,
                 origin: made.origin,
                 parents: made.parents,
                 old_ids: made.pieces.clone(),
@@ -161,9 +162,10 @@ struct NewEntries {
 impl TermModel {
     fn of(base: &ExtensionBase) -> Result<Self, ExtendError> {
         Ok(match base.kind {
-            ModelKind::Bpe => Self::Bpe(Box::new(ExtendableBpe::of(base)?)),
-            ModelKind::WordPiece => Self::WordPiece(NewEntries::default()),
-            ModelKind::Unigram => Self::Unigram(NewEntries::default(), PieceScores::of(base)?),
+            ModelType::Bpe => Self::Bpe(Box::new(ExtendableBpe::of(base)?)),
+            ModelType::WordPiece => Self::WordPiece(NewEntries::default()),
+            ModelType::Unigram => Self::Unigram(NewEntries::default(), PieceScores::of(base)?),
+            ModelType::WordLevel => return Err(no_word_level()),
         })
     }
 

@@ -6,80 +6,63 @@
 //!
 //! Scores decide between ways to cut a word, often by their last bit. The published library reads numbers by
 //! serde_json's shorter way, which misses that bit now and then; this program needs the exact way elsewhere, and a
-//! library cannot be built with both. So the oracle is given the numbers that the published library makes of the
-//! file. The fast encoder has the shorter way built in.
+//! library cannot be built with both. So the reference is given the numbers that the published library makes of the
+//! file. The fast engine has the shorter way built in.
 
+use super::{ModelType, TokenizerFile};
 use crate::tokenizer::error::TokenizerError;
-use serde::Deserialize;
-use serde::de::IgnoredAny;
 use serde_json::Value;
-use std::collections::HashSet;
+use std::collections::HashMap;
 
 /// The file of a Unigram model, for each of its readers.
 pub(in crate::tokenizer) struct UnigramVariants {
-    /// For the oracle.
+    /// For the reference.
     pub(in crate::tokenizer) whole: Vec<u8>,
-    /// For the oracle, and special tokens not to be found in text.
+    /// For the reference, and special tokens not to be found in text.
     pub(in crate::tokenizer) plain: Vec<u8>,
-    /// For the fast encoder, likewise.
-    pub(in crate::tokenizer) fast: Vec<u8>,
+    /// For the fast engine, likewise.
+    pub(in crate::tokenizer) fast: TokenizerFile,
 }
 
-#[derive(Deserialize)]
-struct TokenizerFile {
-    model: ModelSection,
-}
-
-#[derive(Deserialize)]
-struct ModelSection {
-    #[serde(rename = "type")]
-    kind: Option<String>,
-    unk_id: Option<IgnoredAny>,
-    merges: Option<IgnoredAny>,
-}
-
-/// None of a file with another model, which every reader reads as it is.
+/// None of a file with another model, which every reader reads as it is. `bytes`: those of `file`.
 pub(in crate::tokenizer) fn unigram_variants(
-    json: &[u8],
+    file: &TokenizerFile,
+    bytes: &[u8],
 ) -> Result<Option<UnigramVariants>, TokenizerError> {
-    // What cannot be read so is for the library to refuse, in its words.
-    let Ok(file) = serde_json::from_slice::<TokenizerFile>(json) else { return Ok(None) };
-    let is_unigram = match file.model.kind.as_deref() {
-        Some(kind) => kind == "Unigram",
-        None => file.model.unk_id.is_some() && file.model.merges.is_none(),
-    };
-    if !is_unigram {
+    if file.model_type() != Ok(ModelType::Unigram) {
         return Ok(None);
     }
-    let Ok(original) = serde_json::from_slice::<Value>(json) else { return Ok(None) };
-    let renamed = rename_specials(&original, json);
-    let write = |file: &Value| serde_json::to_vec(file).map_err(TokenizerError::Write);
+    let renamed = rename_specials(file, bytes);
+    let write = |json: &Value| serde_json::to_vec(json).map_err(TokenizerError::Write);
     Ok(Some(UnigramVariants {
-        whole: write(&with_published_scores(original))?,
-        fast: write(&renamed)?,
-        plain: write(&with_published_scores(renamed))?,
+        whole: write(&with_published_scores(file.json().clone()))?,
+        plain: write(&with_published_scores(renamed.clone()))?,
+        fast: TokenizerFile { json: renamed },
     }))
 }
 
-fn rename_specials(file: &Value, json: &[u8]) -> Value {
-    let mut file = file.clone();
-    let added = file.get("added_tokens").and_then(Value::as_array).into_iter().flatten();
-    let specials: HashSet<String> = added
-        .filter(|token| token.get("special") == Some(&Value::Bool(true)))
-        .filter_map(|token| token.get("content")?.as_str().map(str::to_owned))
+/// Special tokens get spellings that no text has, in the vocabulary and in the list of added tokens. There they must
+/// stay: encoders number added tokens that the vocabulary lacks by their place in the list.
+fn rename_specials(file: &TokenizerFile, bytes: &[u8]) -> Value {
+    let salt = blake3::hash(bytes).to_hex();
+    let specials = file.added_tokens().filter(|token| token.is_special);
+    let names: HashMap<&str, String> = specials
+        .zip(0_u32..)
+        .map(|(token, at)| (token.content, format!("\u{10FFFF}{salt}{at}\u{10FFFF}")))
         .collect();
-    let salt = blake3::hash(json).to_hex();
-    for (id, entry) in vocab(&mut file).into_iter().flatten().enumerate() {
-        if let Some(token) = entry.get_mut(0)
-            && token.as_str().is_some_and(|token| specials.contains(token))
-        {
-            *token = format!("\u{10FFFF}{salt}{id}\u{10FFFF}").into();
+    let mut json = file.json().clone();
+    let rename = |content: &mut Value| {
+        if let Some(name) = content.as_str().and_then(|content| names.get(content)) {
+            *content = name.as_str().into();
         }
-    }
-    if let Some(added) = file.get_mut("added_tokens").and_then(Value::as_array_mut) {
-        added.retain(|token| token.get("special") != Some(&Value::Bool(true)));
-    }
-    file
+    };
+    vocab(&mut json).into_iter().flatten().filter_map(|entry| entry.get_mut(0)).for_each(rename);
+    let added = json.get_mut("added_tokens").and_then(Value::as_array_mut).into_iter().flatten();
+    added
+        .filter(|token| token.get("special") == Some(&Value::Bool(true)))
+        .filter_map(|token| token.get_mut("content"))
+        .for_each(rename);
+    json
 }
 
 fn vocab(file: &mut Value) -> Option<&mut Vec<Value>> {

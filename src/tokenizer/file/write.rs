@@ -54,6 +54,18 @@ impl<'a> BpeSettings<'a> {
     }
 }
 
+/// The token of a byte that falls back, as SentencePiece spells it.
+pub(in crate::tokenizer) fn byte_token(byte: u8) -> String {
+    format!("<0x{byte:02X}>")
+}
+
+/// The byte that such a token stands for.
+pub(in crate::tokenizer) fn byte_of_token(token: &str) -> Option<u8> {
+    let digits = token.strip_prefix("<0x")?.strip_suffix('>')?;
+    let byte = u8::from_str_radix(digits, 16).ok()?;
+    (byte_token(byte) == token).then_some(byte)
+}
+
 /// A BPE model; `vocab` is written in the order given: by id.
 pub(in crate::tokenizer) fn bpe(
     vocab: Map<String, Value>,

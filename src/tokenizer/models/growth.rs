@@ -4,15 +4,16 @@ use super::merges::{CountedWords, MergeScratch, MergeTable, PairMap, key, pair};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// How far to grow.
+/// How a vocabulary grows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GrowOptions {
-    /// New ids wanted; fewer when the words have no more pairs.
-    pub new_ids: u32,
-    /// The first of them; they go up from here.
-    pub next_id: u32,
-    /// A pair seen less often ends the growth; 0 counts as 1.
+pub struct GrowthOptions {
+    /// New tokens wanted; fewer when the counts have no more pairs.
+    pub new_tokens: u32,
+    /// A pair seen less often makes no token; 0 counts as 1.
     pub min_frequency: u64,
+    /// The longest token made, in the characters that the vocabulary spells it with (bytes, where
+    /// that is byte-level); none: any.
+    pub max_token_length: Option<usize>,
 }
 
 /// What may become of a pair.
@@ -42,10 +43,10 @@ pub struct GrownMerge {
 }
 
 /// Adds merges to `table`, each time of the pair with the largest count and among equals of the
-/// smallest (left, right), until `new_ids` ids were given or no pair is frequent enough. `join` is
-/// asked when a pair's turn has come. The same
-/// rule as the stock trainer's, with 64-bit counts; merges that give an existing token take no id.
-/// `next_id` must lie above every id in the words and in the table.
+/// smallest (left, right), until as many tokens are new as `options` ask for or no pair is frequent
+/// enough. `join` is asked when a pair's turn has come; it knows how long a token would be, and refuses those that are
+/// too long. The same rule as the stock trainer's, with 64-bit counts; merges that give an existing token take no id.
+/// New ids go up from `next_id`, which must lie above every id in the words and in the table.
 ///
 /// The words are first merged by the `table` as it is. They are then always what an encoder with
 /// all merges so far makes of them: where a merge makes an existing token, and an older merge now
@@ -58,13 +59,14 @@ pub struct GrownMerge {
 pub fn grow(
     words: &CountedWords,
     table: &mut MergeTable,
-    options: GrowOptions,
+    mut next_id: u32,
+    options: GrowthOptions,
     mut join: impl FnMut(u32, u32) -> PairOutcome,
 ) -> Vec<GrownMerge> {
     let mut state = GrowthState::new(words, table);
-    let (mut merges, mut given, mut next_id) = (Vec::new(), 0, options.next_id);
+    let (mut merges, mut given) = (Vec::new(), 0);
     let mut touched = Vec::new();
-    while given < options.new_ids {
+    while given < options.new_tokens {
         let Some((count, left, right)) = state.pop() else { break };
         if count < options.min_frequency.max(1) {
             break;

@@ -3,15 +3,13 @@
 //! The arithmetic is that of the stock trainer, operation by operation and in its order, and so is the heap
 //! that breaks ties: a last bit decides which pieces are pruned.
 
-use super::viterbi::PieceTrie;
+use super::viterbi::{BestPrefix, PieceTrie, Reach, UNKNOWN_PENALTY, best_prefixes};
 use dary_heap::QuaternaryHeap;
 use std::cmp::Ordering;
 
 /// A piece with its log probability.
 pub(in crate::tokenizer) type ScoredPiece = (String, f64);
 
-/// What an unknown character costs below the worst piece.
-const UNKNOWN_PENALTY: f64 = 10.0;
 /// Beyond this difference of logarithms the smaller summand is nothing.
 const NEGLIGIBLE: f64 = 50.0;
 /// Open paths that are kept in mind at most, and how many are left when there are more: for two asked.
@@ -43,46 +41,23 @@ impl UnigramSegmenter {
         &self,
         word: &str,
         is_by_bytes: bool,
-        bests: &mut Vec<(f64, u32, bool)>,
+        bests: &mut Vec<Option<BestPrefix>>,
     ) -> u64 {
-        const UNREACHED: u32 = u32::MAX;
-        bests.clear();
-        bests.resize(word.len() + 1, (0.0, UNREACHED, false));
-        for (begin, character) in word.char_indices() {
-            let so_far = bests.get(begin).map_or(0.0, |best| best.0);
-            let from = u32::try_from(begin).unwrap_or(UNREACHED);
-            let mut reach = |end: usize, score: f64, is_unknown: bool| {
-                let score = score + so_far;
-                if let Some(best) = bests.get_mut(end)
-                    && (best.1 == UNREACHED || score > best.0)
-                {
-                    *best = (score, from, is_unknown);
-                }
-            };
-            let (mut has_character, rest) = (false, word.as_bytes().get(begin..));
-            self.trie.prefixes(rest.unwrap_or_default(), |length, piece| {
-                has_character |= length == character.len_utf8();
+        let pieces_at = |rest: &str, reach: &mut Reach<'_>| {
+            self.trie.prefixes(rest.as_bytes(), |length, piece| {
                 let score = self.scores.get(piece as usize).copied().unwrap_or_default();
-                reach(begin + length, score, false);
+                reach.piece(length, score);
             });
-            if !has_character {
-                reach(begin + character.len_utf8(), self.unknown, true);
-            }
-        }
+        };
+        best_prefixes(word, Some(self.unknown), pieces_at, bests);
         let (mut tokens, mut end, mut is_run) = (0, word.len(), false);
-        while end > 0 {
-            let Some((_, from, is_unknown)) = bests.get(end).copied() else { break };
-            let begin = from as usize;
+        while let Some(BestPrefix { begin, is_unknown, .. }) = bests.get(end).copied().flatten() {
             tokens += match (is_unknown, is_by_bytes) {
                 (true, true) => end.saturating_sub(begin) as u64,
                 (true, false) => u64::from(!is_run),
                 (false, _) => 1,
             };
-            is_run = is_unknown;
-            if begin >= end {
-                break;
-            }
-            end = begin;
+            (is_run, end) = (is_unknown, begin);
         }
         tokens
     }

@@ -13,5 +13,5 @@ pub(in crate::tokenizer) mod viterbi;
 #[cfg(test)]
 mod tests;
 
-pub use growth::{GrowOptions, PairOutcome, grow};
+pub use growth::{GrowthOptions, PairOutcome, grow};
 pub use merges::{CountedWords, MergeScratch, MergeTable, replay};

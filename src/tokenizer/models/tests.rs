@@ -52,12 +52,9 @@ fn grown(table: &Table, from: &Stock, size: usize, min: u64, max: usize) -> (Sto
         words.push(&ids, &[*count]);
     }
     let mut merges = MergeTable::new(from.merges.iter().copied());
-    let options = GrowOptions {
-        new_ids: (size - tokens.len()) as u32,
-        next_id: tokens.len() as u32,
-        min_frequency: min,
-    };
-    let added = grow(&words, &mut merges, options, |left, right| {
+    let (next_id, new_tokens) = (tokens.len() as u32, (size - tokens.len()) as u32);
+    let options = GrowthOptions { new_tokens, min_frequency: min, max_token_length: None };
+    let added = grow(&words, &mut merges, next_id, options, |left, right| {
         let (left, right) = (&tokens[left as usize], &tokens[right as usize]);
         let token = format!("{left}{right}");
         let is_of_two_letters = left.chars().count() + right.chars().count() == 2;
@@ -117,11 +114,12 @@ fn encode(symbols: &[u32], merges: &[(u32, u32, u32)]) -> Vec<u32> {
 fn grow_slowly(
     words: &CountedWords,
     merges: &mut Vec<(u32, u32, u32)>,
-    options: GrowOptions,
+    first_id: u32,
+    options: GrowthOptions,
     join: impl Fn(u32, u32, u32) -> PairOutcome,
 ) -> Vec<GrownMerge> {
-    let (mut added, mut next_id, mut never) = (Vec::new(), options.next_id, Vec::new());
-    while next_id - options.next_id < options.new_ids {
+    let (mut added, mut next_id, mut never) = (Vec::new(), first_id, Vec::new());
+    while next_id - first_id < options.new_tokens {
         let mut counts: BTreeMap<(u32, u32), u64> = BTreeMap::new();
         for (word, count) in words.iter() {
             for pair in encode(word, merges).windows(2) {
@@ -229,7 +227,7 @@ proptest! {
 
     #[test]
     fn growth_keeps_words_as_an_encoder_has_them(
-        words in strange_words(), merges in strange_merges(), new_ids in 0_u32..12,
+        words in strange_words(), merges in strange_merges(), new_tokens in 0_u32..12,
         min_frequency in 0_u64..8,
     ) {
         let mut packed = CountedWords::new(2);
@@ -242,11 +240,11 @@ proptest! {
             1 => PairOutcome::Never,
             _ => PairOutcome::New,
         };
-        let options = GrowOptions { new_ids, next_id: 8, min_frequency };
+        let options = GrowthOptions { new_tokens, min_frequency, max_token_length: None };
         let mut slow = merges.clone();
-        let expected = grow_slowly(&packed, &mut slow, options, |left, right, _| join(left, right));
+        let expected = grow_slowly(&packed, &mut slow, 8, options, |left, right, _| join(left, right));
         let mut table = MergeTable::new(merges.iter().copied());
-        let added = grow(&packed, &mut table, options, join);
+        let added = grow(&packed, &mut table, 8, options, join);
         prop_assert_eq!(&added, &expected);
         prop_assert_eq!(table.len(), slow.len());
     }
@@ -270,8 +268,8 @@ fn counts_beyond_32_bits_keep_their_order() {
     let mut words = CountedWords::new(1);
     words.push(&[0, 1], &[9_000_000_000]);
     words.push(&[1, 2], &[4_000_000_000_000]);
-    let options = GrowOptions { new_ids: 2, next_id: 3, min_frequency: 2 };
-    let added = grow(&words, &mut MergeTable::default(), options, |_, _| PairOutcome::New);
+    let options = GrowthOptions { new_tokens: 2, min_frequency: 2, max_token_length: None };
+    let added = grow(&words, &mut MergeTable::default(), 3, options, |_, _| PairOutcome::New);
     assert_eq!(
         added.iter().map(|merge| (merge.left, merge.count)).collect::<Vec<_>>(),
         [(1, 4_000_000_000_000), (0, 9_000_000_000)]

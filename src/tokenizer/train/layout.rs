@@ -3,13 +3,11 @@
 use super::options::{DigitSplit, ModelKind, ModelLayout, TrainOptions, UnicodeForm};
 use crate::tokenizer::engine::splitter::PretokenSplitter;
 use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::file::SPACE_MARKER;
 use crate::tokenizer::file::pattern::{CL100K, PretokenPattern, QWEN2};
 use crate::tokenizer::file::write::{FileParts, byte_level, sequence, split};
 use serde_json::{Value, json};
 use std::collections::HashSet;
-
-/// What stands for a space in the models on characters.
-pub(super) const SPACE: &str = "▁";
 
 /// What marks the end of a word, where it is marked.
 pub(super) const END: &str = "</w>";
@@ -65,15 +63,17 @@ pub(super) fn layout_parts(options: &TrainOptions) -> Result<FileParts, Tokenize
             json!({ "type": "BPEDecoder", "suffix": END })
         }
         ModelLayout::Characters | ModelLayout::Unigram => {
-            normalizers.push(json!({ "type": "Prepend", "prepend": SPACE }));
-            normalizers
-                .push(json!({ "type": "Replace", "pattern": { "String": " " }, "content": SPACE }));
+            normalizers.push(json!({ "type": "Prepend", "prepend": SPACE_MARKER }));
+            normalizers.push(
+                json!({ "type": "Replace", "pattern": { "String": " " }, "content": SPACE_MARKER }),
+            );
             splits.extend(digits_step(options.digits));
             splits.push(isolated(json!({ "String": "\n" })));
-            splits.push(json!({ "type": "Split", "pattern": { "String": SPACE },
+            splits.push(json!({ "type": "Split", "pattern": { "String": SPACE_MARKER },
                 "behavior": "MergedWithNext", "invert": false }));
-            let mut steps =
-                vec![json!({ "type": "Replace", "pattern": { "String": SPACE }, "content": " " })];
+            let mut steps = vec![
+                json!({ "type": "Replace", "pattern": { "String": SPACE_MARKER }, "content": " " }),
+            ];
             steps.extend(options.byte_fallback.then(|| json!({ "type": "ByteFallback" })));
             steps.push(json!({ "type": "Fuse" }));
             steps.push(json!({ "type": "Strip", "content": " ", "start": 1, "stop": 0 }));

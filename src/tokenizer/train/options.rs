@@ -1,6 +1,7 @@
 //! What is asked of a training, and whether it can be had.
 
 use crate::tokenizer::file::pattern::PretokenPattern;
+use crate::tokenizer::file::write::byte_token;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -209,7 +210,7 @@ impl TrainOptions {
     pub(super) fn byte_tokens(&self) -> Vec<String> {
         match self.form() {
             ModelLayout::Characters | ModelLayout::Unigram if self.byte_fallback => {
-                (0..=u8::MAX).map(|byte| format!("<0x{byte:02X}>")).collect()
+                (0..=u8::MAX).map(|byte| byte_token(byte)).collect()
             }
             _ => Vec::new(),
         }

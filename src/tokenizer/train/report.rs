@@ -3,13 +3,12 @@
 use super::count::{PretokenTable, TextTotals};
 use super::options::{ModelLayout, TrainOptions, UnicodeForm};
 use super::weigh;
-use crate::tokenizer::engine::reference::guard;
+use crate::tokenizer::engine::reference::LibraryReference;
 use crate::tokenizer::engine::splitter::PretokenSplitter;
 use crate::tokenizer::error::TokenizerError;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
-use tokenizers::Model as _;
 
 /// A trained tokenizer, and the treatment of its counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -118,17 +117,14 @@ const PIECE: usize = 4096;
 /// [`TokenizerError::Load`] when the file is not a tokenizer, [`TokenizerError::Encode`] when its model refuses a
 /// pre-token.
 pub fn tokens_by_group(json: &[u8], table: &PretokenTable) -> Result<Vec<u64>, TokenizerError> {
-    let tokenizer = guard("loading", || tokenizers::Tokenizer::from_bytes(json))?
-        .map_err(TokenizerError::Load)?;
+    let reference = LibraryReference::load(json)?;
     let splitter = PretokenSplitter::of(json)?;
-    let model = tokenizer.get_model();
     let tokens_of = |words: &[(&str, u64)]| {
         let (mut symbols, mut total) = (String::new(), 0_u64);
         for (word, count) in words {
             splitter.spell(word, &mut symbols);
-            let tokens = guard("encoding", || model.tokenize(&symbols))?
-                .map_err(|source| TokenizerError::Encode { bytes: word.len(), source })?;
-            total = total.saturating_add(tokens.len() as u64 * count);
+            let tokens = reference.encode_pretoken(&symbols)?.len() as u64;
+            total = total.saturating_add(tokens.saturating_mul(*count));
         }
         Ok::<u64, TokenizerError>(total)
     };

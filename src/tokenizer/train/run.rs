@@ -4,6 +4,7 @@ use crate::model::Context;
 use crate::tokenizer::engine::splitter::PretokenSplitter;
 use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::file::write::{BpeSettings, FileParts, added_token, bpe};
+use crate::tokenizer::models::viterbi::best_score;
 use crate::tokenizer::vocabulary::byte_characters;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -370,17 +371,14 @@ pub(super) fn into_unigram(
 
 /// The score of the likeliest segmentation; every character is a piece.
 fn best(word: &str, scores: &HashMap<String, f64>) -> f64 {
-    let mut ends: Vec<usize> = word.char_indices().map(|(at, _)| at).collect();
-    ends.push(word.len());
-    let mut reached: Vec<f64> = vec![0.0];
-    for (count, end) in ends.iter().enumerate().skip(1) {
-        let parts = ends.iter().zip(&reached).take(count);
-        let found = parts.filter_map(|(start, score)| {
-            word.get(*start..*end).and_then(|piece| scores.get(piece)).map(|own| score + own)
-        });
-        reached.push(found.fold(f64::NEG_INFINITY, f64::max));
-    }
-    reached.last().copied().unwrap_or(0.0)
+    best_score(word, None, |rest, reach| {
+        let ends = rest.char_indices().map(|(at, character)| at + character.len_utf8());
+        for end in ends {
+            if let Some(score) = rest.get(..end).and_then(|piece| scores.get(piece)) {
+                reach.piece(end, *score);
+            }
+        }
+    })
 }
 
 fn no_room(seeds: &[String], limit: usize) -> TokenizerError {

@@ -14,6 +14,7 @@ use super::options::TrainOptions;
 use super::unigram_sizes::ScoredPiece;
 use crate::tokenizer::engine::reference::guard;
 use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::models::viterbi::UNKNOWN_PENALTY;
 use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use tokenizers::AddedToken;
@@ -24,8 +25,6 @@ use tokenizers::models::unigram::{Unigram, UnigramTrainer};
 pub(super) const PREFIX: &str = "##";
 /// The step between the scores that the Unigram trainer gives to characters it took back.
 const SCORE_STEP: f64 = 0.0001;
-/// What an unknown character costs below the worst token, in the reference implementation.
-const UNKNOWN_PENALTY: f64 = 10.0;
 const UNIGRAM_PIECE: usize = 16;
 
 type TrainingWords = BTreeMap<String, u64>;

@@ -18,6 +18,7 @@ use crate::tokenizer::error::TokenizerError;
 use crate::tokenizer::file::unigram::score_as_loaded;
 use crate::tokenizer::models::lattice::UnigramLattice;
 pub(super) use crate::tokenizer::models::lattice::{ScoredPiece, UnigramSegmenter};
+use crate::tokenizer::models::viterbi::BestPrefix;
 use rayon::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 use tokenizers::models::unigram::{Unigram, UnigramTrainer};
@@ -344,7 +345,7 @@ impl SizedModel {
     pub(in crate::tokenizer) fn tokens(
         &self,
         pretoken: &str,
-        scratch: &mut Vec<(f64, u32, bool)>,
+        scratch: &mut Vec<Option<BestPrefix>>,
     ) -> u64 {
         self.cutter.tokens(pretoken, self.is_by_bytes, scratch)
     }

@@ -1,9 +1,9 @@
 //! Counts made ready for a trainer: groups weighed against each other, characters chosen, counts scaled under its limits.
 
 use super::count::PretokenTable;
-use super::layout::SPACE;
 use super::options::{ModelLayout, TrainOptions};
 use crate::tokenizer::error::TokenizerError;
+use crate::tokenizer::file::SPACE_MARKER;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// Pre-tokens of all groups together.
@@ -116,7 +116,7 @@ pub(super) fn covering(words: &BTreeMap<&str, u64>, coverage: f64) -> BTreeSet<c
         return counts.into_keys().collect();
     }
     let mut kept: BTreeSet<char> =
-        SPACE.chars().filter(|space| counts.contains_key(space)).collect();
+        SPACE_MARKER.chars().filter(|space| counts.contains_key(space)).collect();
     let mut by_count: Vec<(char, u128)> =
         counts.into_iter().filter(|(character, _)| !kept.contains(character)).collect();
     by_count.sort_unstable_by(|(a, counted_a), (b, counted_b)| {
@@ -138,7 +138,7 @@ pub(super) fn covering(words: &BTreeMap<&str, u64>, coverage: f64) -> BTreeSet<c
 pub(super) fn coverage(group: &BTreeMap<Box<str>, u64>, kept: &BTreeSet<char>) -> f64 {
     let (mut covered, mut total) = (0_u128, 0_u128);
     for (word, count) in group {
-        for character in word.chars().filter(|character| !SPACE.contains(*character)) {
+        for character in word.chars().filter(|character| !SPACE_MARKER.contains(*character)) {
             total += u128::from(*count);
             covered += if kept.contains(&character) { u128::from(*count) } else { 0 };
         }
