@@ -310,7 +310,7 @@ impl DocumentChecker<'_> {
             self.view.for_each_tokens(*id, &[document], |_, stored| {
                 let Some(stored) = stored else { return Ok(()) };
                 let mut encoder = tokenizer.encoder();
-                let encoded = encode_text(tokenizer, &mut encoder, text, form.as_ref())?;
+                let encoded = encode_text(&mut encoder, text, form.as_ref())?;
                 computed = Some((first_difference(stored, &encoded.ids), encoded.spans));
                 Ok::<(), CurateError>(())
             })?;

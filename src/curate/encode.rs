@@ -6,7 +6,7 @@ use super::error::CurateError;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
 use crate::model::{Context, DocId, TokenizerId};
 use crate::store::{CommitBatch, CommitRecord, DocumentRecord, StoreWriter, TokenizerRecord, View};
-use crate::tokenizer::{Encoder, ReencodeFilter, ReencodeScratch, Tokenizer};
+use crate::tokenizer::{Encoder, EngineTexts, ReencodeFilter, ReencodeScratch, Tokenizer};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub struct BackfillReport {
     pub special_tokens_in_text: BTreeMap<String, u64>,
     /// Documents whose texts it refused: they count as encoded, to no tokens.
     pub refused: RefusedTexts,
+    /// By which engines the texts were encoded.
+    pub engines: EngineTexts,
 }
 
 impl BackfillReport {
@@ -47,6 +49,7 @@ impl BackfillReport {
             }
             encoded.add_spelled(tokenizer, &mut self.special_tokens_in_text);
             self.copied += copied;
+            self.engines.add(encoded.engines.clone());
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::corpus::Corpus;
 use crate::decide::RefusedTexts;
 use crate::model::Error;
 use crate::store::TokenizerRecord;
-use crate::tokenizer::{TokenizerError, TokenizerExtension};
+use crate::tokenizer::{EngineTexts, TokenizerError, TokenizerExtension};
 use serde::Serialize;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -86,6 +86,9 @@ pub struct TokenizerReport {
     /// Documents whose texts it refused: they count as encoded, with no tokens.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub refused: Option<RefusedTexts>,
+    /// How many texts each engine encoded.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub engines: Option<EngineTexts>,
     /// Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ordinary_markers: Vec<(String, usize)>,
@@ -102,6 +105,7 @@ impl TokenizerReport {
             copied_documents: None,
             special_tokens_in_text: None,
             refused: None,
+            engines: None,
             ordinary_markers: Vec::new(),
         }
     }
@@ -119,6 +123,7 @@ impl TokenizerReport {
             copied_documents: Some(done.copied),
             special_tokens_in_text: Some(done.special_tokens_in_text),
             refused: Some(done.refused).filter(|refused| refused.documents > 0),
+            engines: Some(done.engines),
             ordinary_markers,
         }
     }

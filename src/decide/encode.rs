@@ -6,7 +6,7 @@
 use super::error::DecideError;
 use crate::model::{DocId, LossSpan, SourceId, TextForm, TokenizerId};
 use crate::store::{CommitBatch, DocumentRecord, StoreError, View};
-use crate::tokenizer::{Encoder, Tokenizer, TokenizerError};
+use crate::tokenizer::{Encoder, EngineTexts, Tokenizer, TokenizerError};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -49,6 +49,8 @@ pub struct EncodedBatch {
     spelled: Vec<(u64, usize)>,
     /// Documents whose texts were refused: their place, and why. They have no ids.
     refused: Vec<(usize, String)>,
+    /// By which engines the texts were encoded.
+    pub engines: EngineTexts,
 }
 
 impl EncodedBatch {
@@ -65,7 +67,9 @@ impl EncodedBatch {
         form: Option<&TextForm>,
     ) -> Result<(), TokenizerError> {
         let start = self.ids.len();
-        let spans = match append_text(tokenizer, encoder, text, form, &mut self.ids) {
+        let appended = append_text(encoder, text, form, &mut self.ids);
+        self.engines.add(encoder.take_engine_texts());
+        let spans = match appended {
             Ok(spans) => spans,
             Err(error) => {
                 let why = error.refusal().ok_or(error)?;
@@ -173,13 +177,12 @@ impl EncodedBatch {
 /// # Errors
 /// [`TokenizerError`] when it is the tokenizer that cannot be used.
 pub fn encode_text(
-    tokenizer: &Tokenizer,
     encoder: &mut Encoder<'_>,
     text: &str,
     form: Option<&TextForm>,
 ) -> Result<EncodedText, TokenizerError> {
     let mut ids = Vec::with_capacity(text.len() / 3 + 1);
-    match append_text(tokenizer, encoder, text, form, &mut ids) {
+    match append_text(encoder, text, form, &mut ids) {
         Ok(spans) => Ok(EncodedText { ids, spans }),
         Err(error) if error.refusal().is_some() => Ok(EncodedText::default()),
         Err(error) => Err(error),
@@ -188,7 +191,6 @@ pub fn encode_text(
 
 /// Appends the ids of a text, encoded as its form says; answers what of them is trained, none: all.
 fn append_text(
-    tokenizer: &Tokenizer,
     encoder: &mut Encoder<'_>,
     text: &str,
     form: Option<&TextForm>,
@@ -198,7 +200,7 @@ fn append_text(
         encoder.encode(text, out)?;
         return Ok(None);
     };
-    let (ids, offsets) = tokenizer.encode_with_offsets(text, form.specials)?;
+    let (ids, offsets) = encoder.encode_with_offsets(text, form.specials)?;
     out.extend(ids);
     Ok(form.spans.as_ref().map(|spans| token_spans(spans, &offsets)))
 }
@@ -267,10 +269,11 @@ pub fn encode_kept_again(
     tokenizer: &LoadedTokenizer,
     documents: &[DocId],
 ) -> Result<u64, DecideError> {
-    encode_again(batch, tokenizer, documents, &mut RefusedTexts::default())
+    let (mut refused, mut engines) = Default::default();
+    encode_again(batch, tokenizer, documents, (&mut refused, &mut engines))
 }
 
-/// As [`encode_kept_again`]; adds to `refused` the texts that have no ids.
+/// As [`encode_kept_again`]; adds to `refused` the texts that have no ids, and to `engines` those that were encoded.
 ///
 /// # Errors
 /// As [`encode_kept_again`].
@@ -278,7 +281,7 @@ pub fn encode_again(
     batch: &mut CommitBatch<'_>,
     tokenizer: &LoadedTokenizer,
     documents: &[DocId],
-    refused: &mut RefusedTexts,
+    (refused, engines): (&mut RefusedTexts, &mut EngineTexts),
 ) -> Result<u64, DecideError> {
     let mut unencoded = Vec::new();
     for document in documents {
@@ -310,6 +313,7 @@ pub fn encode_again(
         for (place, why) in encoded.refused() {
             piece.get(place).into_iter().for_each(|(document, _)| refused.add(*document, why));
         }
+        engines.add(encoded.engines.clone());
     }
     let mut total = 0;
     let encoded = encoded.iter().flat_map(EncodedBatch::iter);

@@ -283,13 +283,13 @@ impl Committer<'_> {
         (kept, encoded): (&KeptDocuments<'_>, &[EncodedBatch]),
     ) -> Result<(), IngestError> {
         let on_error = self.options.on_error;
-        let EncodedDocuments { tokens, spelled, mut refused, brought } =
+        let EncodedDocuments { tokens, spelled, mut refused, brought, mut engines } =
             store_ids(batch, tokenizer, sources, (&kept.newcomers, encoded), on_error)?;
         if let Some(judge) = &mut self.judge {
             judge.brought += brought;
         }
-        let again = encode_again(batch, tokenizer, &kept.again, &mut refused)?;
-        self.report.encoded(&tokenizer.name, tokens + again, refused);
+        let again = encode_again(batch, tokenizer, &kept.again, (&mut refused, &mut engines))?;
+        self.report.encoded(&tokenizer.name, tokens + again, refused, engines);
         if !spelled.is_empty() {
             let known = &mut self.report.special_tokens_in_text;
             let known = known.entry(tokenizer.name.clone()).or_default();

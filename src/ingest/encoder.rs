@@ -10,7 +10,7 @@ use crate::decide::{
 };
 use crate::model::DocId;
 use crate::store::CommitBatch;
-use crate::tokenizer::Encoder;
+use crate::tokenizer::{Encoder, EngineTexts};
 use rayon::prelude::*;
 use std::collections::BTreeMap;
 
@@ -45,6 +45,8 @@ pub(super) struct EncodedDocuments {
     pub(super) refused: RefusedTexts,
     /// Those whose ids came with a load.
     pub(super) brought: u64,
+    /// By which engines the texts were encoded.
+    pub(super) engines: EngineTexts,
 }
 
 /// The ids that came with a document of a load.
@@ -66,7 +68,7 @@ fn check_supplied_ids(
     encoder: &mut Encoder<'_>,
     ids: &[u32],
 ) -> Result<(), IngestError> {
-    let made = encode_text(&tokenizer.tokenizer, encoder, &prepared.record.text, None)?.ids;
+    let made = encode_text(encoder, &prepared.record.text, None)?.ids;
     if made == ids {
         return Ok(());
     }
@@ -132,6 +134,7 @@ pub(super) fn store_ids(
     let mut made = EncodedDocuments::default();
     for (piece, encoded) in kept.chunks(PIECE).zip(encoded) {
         encoded.add_spelled(&tokenizer.tokenizer, &mut made.spelled);
+        made.engines.add(encoded.engines.clone());
         for (place, why) in encoded.refused() {
             let Some((document, prepared)) = piece.get(place) else { continue };
             if on_error == OnError::Fail {

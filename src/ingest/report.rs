@@ -7,6 +7,7 @@ use crate::decide::{DecisionCounts, RefusedTexts};
 use crate::input::SkippedContent;
 use crate::model::{DocId, FieldKind, ProgressTally, RecordOrigin, Standing};
 use crate::store::{StoreError, View};
+use crate::tokenizer::EngineTexts;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -78,6 +79,8 @@ pub struct IngestReport {
     pub not_finite: u64,
     /// Tokens encoded, by tokenizer.
     pub tokens: BTreeMap<String, u64>,
+    /// Texts encoded, by tokenizer: how many by each engine.
+    pub engines: BTreeMap<String, EngineTexts>,
     /// Documents that spell a special token, which was encoded as plain text: by tokenizer, by token.
     pub special_tokens_in_text: BTreeMap<String, BTreeMap<String, u64>>,
     /// Documents whose texts a tokenizer refused, by tokenizer: they are stored without its ids.
@@ -110,7 +113,14 @@ const fn is_zero(count: &u64) -> bool {
 
 impl IngestReport {
     /// Counts what a tokenizer made of the documents of a commit.
-    pub(super) fn encoded(&mut self, tokenizer: &str, tokens: u64, refused: RefusedTexts) {
+    pub(super) fn encoded(
+        &mut self,
+        tokenizer: &str,
+        tokens: u64,
+        refused: RefusedTexts,
+        engines: EngineTexts,
+    ) {
+        self.engines.entry(tokenizer.to_owned()).or_default().add(engines);
         if refused.documents > 0 {
             self.refused.entry(tokenizer.to_owned()).or_default().and(refused);
         }

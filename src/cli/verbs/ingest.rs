@@ -9,6 +9,7 @@ use corpusdb::ingest::{
     RecordFormOptions, SkippedContent, misfit_words,
 };
 use corpusdb::show::{number, size};
+use corpusdb::tokenizer::EngineTexts;
 use corpusdb::{CorpusWriter, IngestOptions, IngestReport, parse_bytes};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -262,6 +263,7 @@ pub(super) fn print_ingest(report: &IngestReport, out: &mut Output) {
         if let Some(refused) = report.refused.get(name) {
             print_refused(name, refused, out);
         }
+        report.engines.get(name).into_iter().for_each(|engines| print_engines(engines, out));
     }
     out.line(format!("  {}", report.policy));
     for alarm in &report.alarms {
@@ -321,6 +323,20 @@ pub(in crate::cli) fn print_misfits(misfits: &BTreeMap<String, FieldMisfits>, ou
             "  {}, e.g. {example} ({file}: record {record}, counted from 0)",
             misfit_words(field, misfits.kind, misfits.misfits, misfits.values)
         ));
+    }
+}
+
+/// Says which texts the slow encoder took; nothing where the fast one took all.
+pub(in crate::cli) fn print_engines(engines: &EngineTexts, out: &mut Output) {
+    let (slow, all) = (engines.reference, engines.reference + engines.fast);
+    if slow > 0 {
+        let (slow, all) = (number(slow), number(all));
+        out.line(format!(
+            "    {slow} of {all} texts went to the reference encoder, which is slower"
+        ));
+    }
+    for (reason, texts) in &engines.declined {
+        out.line(format!("      {}: {reason}", number(*texts)));
     }
 }
 

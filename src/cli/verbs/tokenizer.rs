@@ -1,6 +1,6 @@
 //! `corpusdb tokenizer`: registered, encoded by, asked, compared, checked, written to files and given up.
 
-use super::ingest::print_refused;
+use super::ingest::{print_engines, print_refused};
 use crate::cli::files::{read_bytes, write_file};
 use crate::cli::output::{self, Output};
 use crate::cli::session::on_disk;
@@ -186,6 +186,7 @@ pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
     if let Some(refused) = &report.refused {
         print_refused(&of.name, refused, out);
     }
+    report.engines.iter().for_each(|engines| print_engines(engines, out));
 }
 
 /// Encode the kept documents that a registered tokenizer has not encoded yet; continues after an interrupt.

@@ -11,7 +11,7 @@
 
 use super::LoadOptions;
 use super::manifest::LoadManifest;
-use crate::decide::{DecideError, DecisionSession, LoadedTokenizer, RefusedTexts, encode_again};
+use crate::decide::{DecideError, DecisionSession, LoadedTokenizer, encode_again};
 use crate::ingest::error::IngestError;
 use crate::ingest::imported_row::{
     ImportedMatch, StoredStatusChange, parse_status_change, split_imported_row,
@@ -159,9 +159,9 @@ impl LoadFinisher<'_> {
         let again = decisions.newly_kept(true);
         decisions.apply(&mut batch)?;
         for tokenizer in self.tokenizers {
-            let mut refused = RefusedTexts::default();
-            let tokens = encode_again(&mut batch, tokenizer, &again, &mut refused)?;
-            self.report.encoded(&tokenizer.name, tokens, refused);
+            let (mut refused, mut engines) = Default::default();
+            let tokens = encode_again(&mut batch, tokenizer, &again, (&mut refused, &mut engines))?;
+            self.report.encoded(&tokenizer.name, tokens, refused, engines);
         }
         let record = CommitRecord::about("load", &self.options.source);
         batch.commit(&CommitRecord { changed: given.len() as u64, ..record })?;
