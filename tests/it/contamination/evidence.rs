@@ -31,7 +31,7 @@ fn by_text(corpus: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn evidence_is_told_in_sql_and_by_the_verbs_for_what_was_stored_and_for_what_comes() {
+fn sql_and_verbs_show_evidence_of_old_and_new_documents() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -177,7 +177,7 @@ fn texts_that_are_not_stored_are_checked_and_nothing_is_written() {
 }
 
 #[test]
-fn suites_come_as_lines_tables_and_parquet_and_what_is_no_item_is_told() {
+fn suites_are_read_from_lines_tables_and_parquet() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -236,7 +236,7 @@ fn suites_come_as_lines_tables_and_parquet_and_what_is_no_item_is_told() {
 }
 
 #[test]
-fn what_very_many_documents_of_several_sources_have_counts_for_nothing() {
+fn ngrams_of_very_many_documents_are_ignored() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
@@ -276,7 +276,7 @@ fn what_very_many_documents_of_several_sources_have_counts_for_nothing() {
 }
 
 #[test]
-fn an_interrupted_search_goes_on_by_itself_and_with_the_next_ingest() {
+fn an_interrupted_search_resumes_alone_and_with_an_ingest() {
     let scratch = Scratch::new();
     let (whole, cut, other) = (scratch.path("whole"), scratch.path("cut"), scratch.path("other"));
     let name = whole.display().to_string();
@@ -325,7 +325,7 @@ fn an_interrupted_search_goes_on_by_itself_and_with_the_next_ingest() {
 const CODE: &str = "def below_limit(numbers: list, limit: int) -> bool:\n    \"\"\" Tell whether the numbers given are all below the limit.\n    >>> below_limit([1, 2, 3], 4)\n    True\n    >>> below_limit([1, 20, 4, 5], 5)\n    False\n    \"\"\"\n";
 
 #[test]
-fn code_with_other_names_is_found_before_and_after_its_suite_was_added() {
+fn code_with_renamed_identifiers_is_contaminated() {
     let renamed = CODE.replace("below_limit", "f").replace("numbers", "xs").replace("limit", "top");
     let tokens = |text: &str| words(text, Normaliser::Web);
     let (item, page) = (tokens(CODE), tokens(&renamed));
@@ -396,7 +396,7 @@ fn defined(text: &str, items: &BTreeMap<String, [String; 2]>) -> BTreeMap<(Strin
 /// Suites come and go while documents come, change, are removed and are purged; at the end there is what a corpus has
 /// that was given the suites first and then every text at once, and what the definition says.
 #[test]
-fn no_history_has_a_say_in_the_evidence() {
+fn evidence_does_not_depend_on_history() {
     for seed in 1..=seeds(4) {
         let mut random = Random::new(seed);
         let mut items: BTreeMap<String, [String; 2]> = BTreeMap::new();
@@ -535,7 +535,7 @@ fn history(
 }
 
 #[test]
-fn a_purge_takes_the_evidence_with_it_and_the_suite_keeps_its_items() {
+fn a_purge_drops_evidence_and_keeps_items_of_suites() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -573,7 +573,7 @@ fn a_purge_takes_the_evidence_with_it_and_the_suite_keeps_its_items() {
 }
 
 #[test]
-fn suites_that_do_not_fit_into_memory_are_refused_before_anything_is_stored() {
+fn suites_beyond_the_memory_are_refused_before_any_write() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -589,7 +589,7 @@ fn suites_that_do_not_fit_into_memory_are_refused_before_anything_is_stored() {
 }
 
 #[test]
-fn a_store_of_the_format_before_takes_suites_once_it_is_migrated() {
+fn a_migrated_store_takes_suites() {
     let scratch = Scratch::new();
     let corpus = scratch.path("corpus");
     copy(&repository("tests/formats/v6/corpus"), &corpus);
@@ -609,7 +609,7 @@ fn a_store_of_the_format_before_takes_suites_once_it_is_migrated() {
 }
 
 #[test]
-fn epochs_leave_out_what_is_contaminated_and_suites_that_are_not_named() {
+fn epochs_exclude_contaminated_documents_of_named_suites() {
     let place = Place::holding(60);
     let corpus = &place.corpus;
     let pages =

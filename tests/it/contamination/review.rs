@@ -145,7 +145,7 @@ fn pairs_are_shown_and_judged_by_the_command() {
 }
 
 #[test]
-fn what_names_no_pair_is_refused_and_nothing_is_stored() {
+fn verdicts_on_unknown_pairs_are_refused_and_not_stored() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -316,7 +316,7 @@ fn a_verdict_belongs_to_a_text_in_every_history() {
 }
 
 #[test]
-fn epochs_draw_what_was_rejected_and_plans_pin_which_that_was() {
+fn plans_pin_the_verdicts_that_epochs_follow() {
     let place = Place::holding(40);
     let corpus = &place.corpus;
     let pages = [Page::keyed("one", around(QUESTION)), Page::keyed("two", around(&QUESTION[..90]))];

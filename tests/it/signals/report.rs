@@ -166,7 +166,7 @@ fn without_origin(mut told: Value) -> Value {
 }
 
 #[test]
-fn counts_spreads_and_borders_are_those_of_sql_through_the_life_of_a_corpus() {
+fn counts_and_quantiles_equal_sql_after_any_history() {
     let scratch = Scratch::new();
     let corpus = place(&scratch);
     let before = digest(&corpus);
@@ -198,7 +198,7 @@ fn counts_spreads_and_borders_are_those_of_sql_through_the_life_of_a_corpus() {
 }
 
 #[test]
-fn what_cannot_be_asked_is_refused_and_nothing_is_told_of_nothing() {
+fn bad_requests_are_refused_and_empty_groups_left_out() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

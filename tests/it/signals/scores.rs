@@ -13,7 +13,7 @@ fn asked(corpus: &str, expression: &str) -> Value {
 }
 
 #[test]
-fn functions_tell_about_texts_and_nothing_about_nulls() {
+fn functions_score_texts_and_give_null_for_nulls() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -55,7 +55,7 @@ fn functions_tell_about_texts_and_nothing_about_nulls() {
 }
 
 #[test]
-fn functions_stand_in_conditions_on_documents_and_on_what_comes_in() {
+fn functions_work_in_conditions_and_ingest_filters() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -117,7 +117,7 @@ fn crawls(scratch: &Scratch) -> [String; 2] {
 }
 
 #[test]
-fn scores_are_the_same_whenever_they_are_added_and_however_input_is_cut() {
+fn scores_are_the_same_in_any_order_and_batches() {
     let scratch = Scratch::new();
     let [first, second] = crawls(&scratch);
     let corpus = |name: &str, before: usize, rows: &str, batch: &str| {
@@ -151,7 +151,7 @@ fn rows_of_metadata(corpus: &str) -> Vec<Value> {
 }
 
 #[test]
-fn scores_follow_what_happens_to_documents() {
+fn scores_follow_changes_of_documents() {
     let scratch = Scratch::new();
     let [first, second] = crawls(&scratch);
     let corpus = scratch.arg("corpus");
@@ -240,7 +240,7 @@ fn rows_of_list(corpus: &str, state: &str) -> Vec<Value> {
 }
 
 #[test]
-fn what_is_declared_otherwise_is_refused_by_name() {
+fn conflicting_declarations_are_refused_by_name() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "lang:keyword"]);
@@ -278,7 +278,7 @@ fn what_is_declared_otherwise_is_refused_by_name() {
 }
 
 #[test]
-fn presets_select_what_their_rules_leave_and_stand_in_plans_as_conditions() {
+fn presets_select_by_their_rules_also_in_plans() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

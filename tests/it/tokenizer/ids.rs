@@ -106,7 +106,7 @@ fn keyed(texts: Vec<String>, name: &str) -> Vec<Page> {
 }
 
 #[test]
-fn ids_are_the_reference_librarys_before_and_after() {
+fn ids_equal_the_reference_library() {
     let place = Place::new();
     let pages = crawl(41, 200, true);
     place.pour("a.jsonl", &pages[..120], &[]);
@@ -190,7 +190,7 @@ fn training_is_the_same_for_any_batches_and_threads() {
 }
 
 #[test]
-fn a_name_is_one_file_for_ever() {
+fn a_tokenizer_name_cannot_be_reused() {
     let place = Place::new();
     place.pour("a.jsonl", &crawl(49, 60, true), &[]);
     place.train("own", "400", &[]);
@@ -272,7 +272,7 @@ fn a_document_that_is_kept_again_has_its_ids() {
 
 /// Each commit took 32 MiB of text whatever the memory was: half a gigabyte under a limit of 128 MB.
 #[test]
-fn encoding_what_is_stored_commits_as_often_as_the_memory_asks() {
+fn backfill_commits_within_the_memory() {
     let place = Place::new();
     place.pour("a.jsonl", &crawl(53, 40, true), &[]);
     place.train("own", "400", &[]);

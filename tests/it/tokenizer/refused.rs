@@ -30,7 +30,7 @@ fn tokens(corpus: &str) -> Vec<Value> {
 
 /// The error named neither file nor record, and came again with every later ingest.
 #[test]
-fn a_text_that_a_tokenizer_refuses_is_stored_without_ids_and_stops_no_ingest() {
+fn texts_refused_by_a_tokenizer_are_stored_without_ids() {
     let scratch = Scratch::new();
     let (corpus, tokenizer) = (scratch.arg("corpus"), scratch.write("picky.json", picky()));
     init(&corpus, &[]);
@@ -54,7 +54,7 @@ fn a_text_that_a_tokenizer_refuses_is_stored_without_ids_and_stops_no_ingest() {
 
 /// A document that was removed as similar has no ids; when its witness goes it is kept, and encoded then.
 #[test]
-fn a_text_that_is_refused_when_it_is_kept_again_or_encoded_late_stops_nothing() {
+fn texts_refused_late_stop_nothing() {
     let scratch = Scratch::new();
     let (corpus, tokenizer) = (scratch.arg("corpus"), scratch.write("picky.json", picky()));
     init(&corpus, &[]);
@@ -77,7 +77,7 @@ fn a_text_that_is_refused_when_it_is_kept_again_or_encoded_late_stops_nothing() 
 
 /// It was accepted, and then no document could be stored.
 #[test]
-fn a_tokenizer_that_cannot_encode_everything_is_refused_when_it_is_added() {
+fn partial_tokenizers_are_refused_on_add() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

@@ -64,7 +64,7 @@ fn small(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn what_is_registered_without_encoding_is_backfilled_and_is_then_as_if_added_at_once() {
+fn backfill_equals_add() {
     let place = Place::new(&crawl(71, 90, true));
     let file = small(&place.scratch);
     let late = place.tokenizer("add", &["t", &file, "--no-backfill", "--json"]).good().json();
@@ -92,7 +92,7 @@ fn what_is_registered_without_encoding_is_backfilled_and_is_then_as_if_added_at_
 }
 
 #[test]
-fn what_is_dropped_leaves_nothing_and_is_refused_while_something_depends_on_it() {
+fn drop_is_refused_while_a_plan_uses_it() {
     let pages = crawl(72, 90, true);
     let place = Place::new(&pages);
     let bare = digest(&place.corpus);
@@ -194,7 +194,7 @@ fn a_text_is_shown_as_tokens_and_ids_as_text() {
 }
 
 #[test]
-fn a_later_tokenizer_encodes_what_a_snapshot_shows_as_kept() {
+fn a_later_tokenizer_encodes_kept_documents_of_snapshots() {
     let pages = crawl(76, 60, true);
     let place = Place::new(&pages);
     corpusdb(&["snapshot", "create", &place.corpus, "before"]).good();
@@ -222,7 +222,7 @@ fn as_reference(place: &Place, name: &str) -> usize {
 }
 
 #[test]
-fn every_kind_of_model_is_trained_encodes_as_the_reference_and_says_how_it_came_about() {
+fn trained_models_of_every_kind_equal_the_reference() {
     let place = Place::new(&crawl(77, 150, true));
     let kinds: [(&str, &[&str]); 5] = [
         ("bytes", &["--vocab-size", "500", "--pattern", "llama3", "--digits", "single"]),
@@ -255,7 +255,7 @@ fn every_kind_of_model_is_trained_encodes_as_the_reference_and_says_how_it_came_
 }
 
 #[test]
-fn a_training_listens_to_its_options_and_refuses_what_cannot_be() {
+fn training_follows_options_and_refuses_bad_ones() {
     let mut pages = crawl(78, 120, true);
     pages.truncate(100);
     let place = Place::new(&pages);
@@ -294,7 +294,7 @@ fn a_training_listens_to_its_options_and_refuses_what_cannot_be() {
 
 /// The command and programs store the same, key by key.
 #[test]
-fn what_decided_an_extended_tokenizer_is_stored_with_it() {
+fn extended_tokenizers_store_their_settings() {
     let place = Place::new(&crawl(80, 60, true));
     place.train("base", &["--vocab-size", "400"]);
     let terms = place.scratch.write("terms.txt", "zyzzyva\nnot one word\n");
@@ -337,7 +337,7 @@ fn what_decided_an_extended_tokenizer_is_stored_with_it() {
 }
 
 #[test]
-fn an_extended_tokenizer_takes_over_what_it_can_and_is_as_if_encoded_anew() {
+fn extension_copies_unchanged_ids() {
     let place = Place::new(&crawl(79, 150, true));
     place.train("base", &["--vocab-size", "500"]);
     let corpus = place.open();
@@ -412,7 +412,7 @@ fn an_extended_tokenizer_takes_over_what_it_can_and_is_as_if_encoded_anew() {
 
 /// A tokenizer of no new id was registered under the new name, and its documents encoded, as if it were one.
 #[test]
-fn an_extension_by_nothing_registers_and_writes_nothing_and_says_so() {
+fn an_empty_extension_registers_nothing() {
     let place = Place::new(&crawl(79, 30, true));
     place.train("base", &["--vocab-size", "400", "--no-backfill"]);
     let out = place.scratch.arg("out");
@@ -480,7 +480,7 @@ fn who_closes_standard_output_gets_the_whole_work() {
 
 /// A name that another tokenizer had was refused after the whole training.
 #[test]
-fn a_name_is_looked_at_before_the_work_and_what_was_interrupted_is_run_again() {
+fn names_in_use_are_refused_before_the_training() {
     let place = Place::new(&crawl(82, 60, true));
     place.train("own", &["--vocab-size", "400", "--no-backfill"]);
     // Training would find nothing to train on.
@@ -548,7 +548,7 @@ fn an_exported_tokenizer_is_reported() {
 }
 
 #[test]
-fn an_analysis_counts_what_is_stored_and_its_page_needs_nothing_else() {
+fn analysis_counts_stored_texts_on_a_page_of_its_own() {
     let place = Place::new(&crawl(80, 150, true));
     place.train("a", &["--vocab-size", "600"]);
     place.train("b", &["--model", "wordpiece", "--vocab-size", "600"]);
