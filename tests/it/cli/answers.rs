@@ -36,7 +36,7 @@ fn mode(corpus: &str) -> String {
 
 /// `dedup redo c | head -1` printed its report before it switched: it ended with 0, and the policy was the old one.
 #[test]
-fn a_reader_that_goes_away_changes_neither_the_work_nor_the_exit_code() {
+fn a_closed_pipe_changes_neither_the_work_nor_the_exit_code() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch);
     let redo = unread(&["dedup", "redo", &corpus, "--mode", "components"]);
@@ -64,7 +64,7 @@ fn a_reader_that_goes_away_changes_neither_the_work_nor_the_exit_code() {
 
 #[test]
 #[cfg(target_os = "linux")]
-fn an_answer_that_cannot_be_written_is_an_error_and_the_work_is_done() {
+fn unwritable_answers_are_errors_after_the_work_is_done() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch);
     let redo = unwritten(&["dedup", "redo", &corpus, "--mode", "exact"]);

@@ -30,7 +30,7 @@ fn demo(folder: &Path, arguments: &[&str]) -> Output {
 
 /// It ended with "could not find `Cargo.toml`", which nobody who has the command alone can mend.
 #[test]
-fn a_demo_in_an_empty_folder_works_on_the_text_that_the_command_carries() {
+fn a_demo_in_an_empty_folder_uses_the_built_in_text() {
     let folder = tempfile::tempdir().unwrap();
     let output = demo(folder.path(), &[]);
     let told = String::from_utf8(output.stdout).unwrap();
@@ -101,7 +101,7 @@ fn a_demo_in_json_is_the_answers_of_its_commands() {
 }
 
 #[test]
-fn a_directory_of_another_s_is_refused_and_that_of_a_demo_is_used_again() {
+fn a_demo_reuses_its_own_directory_and_refuses_others() {
     let folder = tempfile::tempdir().unwrap();
     let directory = folder.path().join("corpusdb-demo");
     std::fs::create_dir(&directory).unwrap();

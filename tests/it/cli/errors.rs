@@ -26,7 +26,7 @@ fn every_kind_is_a_class_in_python_and_the_exit_status_follows() {
 }
 
 #[test]
-fn an_error_says_what_and_where_its_way_out_stands_beside_it_and_its_origin_is_to_be_had() {
+fn errors_have_place_cause_and_way_out() {
     let scratch = Scratch::new();
     let error = Corpus::open(scratch.path("corpus")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);

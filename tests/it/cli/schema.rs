@@ -39,7 +39,7 @@ fn a_line_that_does_not_fit_is_found() {
 
 /// Files of the package that are written from the rows; `make docs` writes them.
 #[test]
-fn the_files_of_python_are_what_the_command_prints() {
+fn generated_python_files_are_up_to_date() {
     for (page, file) in [("python-options", "_options.py"), ("python-reports", "_reports.py")] {
         let path = repository(Path::new("python/corpusdb").join(file));
         let printed = corpusdb(&["reference", page]).good().stdout;

@@ -104,7 +104,7 @@ fn no_secret_of_an_address_is_kept() {
 }
 
 #[test]
-fn no_secret_of_an_address_is_told_when_it_cannot_be_read() {
+fn failed_reads_print_no_secret_of_an_address() {
     let place = Place::new();
     let addresses = place.addresses();
     let mut bad: Vec<String> =
@@ -120,7 +120,7 @@ fn no_secret_of_an_address_is_told_when_it_cannot_be_read() {
 }
 
 #[test]
-fn no_secret_of_an_address_is_told_where_no_address_belongs() {
+fn misplaced_addresses_print_no_secret() {
     let place = Place::new();
     let corpus = place.corpus.as_str();
     for address in place.addresses().iter().chain(&place.refused()) {

@@ -61,7 +61,7 @@ fn options(line: &str) -> Vec<(&str, &str)> {
 
 /// Messages named flags of the command, also to those who wrote Python.
 #[test]
-fn every_option_that_the_library_names_is_one_and_each_face_spells_it() {
+fn options_in_messages_exist_and_each_face_spells_them() {
     let reference = corpusdb(&["reference"]).good().stdout;
     let (mut faults, mut count) = (Vec::new(), 0);
     for (file, number, line) in library_lines() {
@@ -107,7 +107,7 @@ fn of_names(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn typed_amiss_the_name_that_was_meant_is_told() {
+fn a_misspelt_name_gets_the_nearest_one() {
     let scratch = Scratch::new();
     let corpus = of_names(&scratch);
     let values = scratch.write("values.jsonl", "{\"id\":\"1\",\"quality\":1}\n");
@@ -198,7 +198,7 @@ fn typed_amiss_the_name_that_was_meant_is_told() {
 
 /// What is like nothing is not guessed: which names there are is told, or what makes the first.
 #[test]
-fn of_a_name_like_none_it_is_told_which_there_are() {
+fn an_unknown_name_gets_the_list_of_names() {
     let scratch = Scratch::new();
     let corpus = of_names(&scratch);
     let backups = scratch.arg("backups");
@@ -253,7 +253,7 @@ fn verb<'a>(words: &str, verbs: &'a [String]) -> Option<&'a String> {
 
 /// Ways out named a verb as the shell has it, also to those who wrote Python.
 #[test]
-fn every_verb_that_the_library_names_is_one_and_python_has_its_method() {
+fn verbs_in_messages_exist_and_python_has_their_methods() {
     let schema = corpusdb(&["reference", "schema"]).good().json();
     let verbs: Vec<String> = schema["verbs"].as_object().unwrap().keys().cloned().collect();
     let (mut faults, mut count) = (Vec::new(), 0);

@@ -20,7 +20,7 @@ fn corpus(scratch: &Scratch) -> String {
 
 /// "sql parser error: Expected: an SQL statement, found: \u{feff}SELECT".
 #[test]
-fn statements_and_conditions_behind_a_mark_of_byte_order_are_run() {
+fn statements_and_conditions_may_start_with_a_byte_order_mark() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch);
     let text = format!("{MARK}-- what is there\r\nSELECT 1 AS a;\r\nSELECT 2 AS b;\r\n");
@@ -105,7 +105,7 @@ fn a_template_of_chats_behind_a_mark_makes_the_same_texts() {
 }
 
 #[test]
-fn files_of_tokenizers_behind_a_mark_are_read_and_kept_as_they_are() {
+fn tokenizer_files_with_a_byte_order_mark_are_kept_unchanged() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).good();

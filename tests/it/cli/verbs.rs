@@ -69,7 +69,7 @@ fn every_verb_has_help_with_examples() {
 }
 
 #[test]
-fn what_is_made_on_disk_gets_no_address() {
+fn outputs_on_disk_refuse_addresses() {
     let at = "s3://bucket/name";
     for words in [
         &["init", at][..],
@@ -196,7 +196,7 @@ fn a_value_that_begins_as_a_name_of_input_stays_as_it_was_typed() {
 }
 
 #[test]
-fn wrong_settings_say_what_would_do() {
+fn errors_of_settings_name_valid_values() {
     let place = Place::new(10);
     let fresh = place.scratch.arg("fresh");
     for (field, word) in [

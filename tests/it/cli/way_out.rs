@@ -99,7 +99,7 @@ fn ids_left_out_of_a_source_that_has_them_are_an_alarm() {
 
 /// The way out that the limit named blocked the right ingest after it; so did a removal that said nothing of it.
 #[test]
-fn an_ingest_is_undone_without_blocking_what_comes_next() {
+fn undoing_an_ingest_does_not_block_the_next_one() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -120,7 +120,7 @@ fn an_ingest_is_undone_without_blocking_what_comes_next() {
 
 /// A report pointed at rejects that a dry run had not stored, and counted no byte of them.
 #[test]
-fn rejects_are_counted_in_bytes_and_pointed_at_where_they_are_stored() {
+fn reports_count_bytes_of_rejects_and_say_where_they_are() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -149,7 +149,7 @@ fn rejects_are_counted_in_bytes_and_pointed_at_where_they_are_stored() {
 // ---- chats ----
 
 #[test]
-fn conversations_say_which_message_a_template_cannot_take_and_what_is_not_trained_on() {
+fn errors_of_templates_name_the_message() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--profile", "chat"]);
@@ -192,7 +192,7 @@ fn conversations_say_which_message_a_template_cannot_take_and_what_is_not_traine
 // ---- questions ----
 
 #[test]
-fn statements_and_conditions_that_are_a_little_wrong_name_the_right_ones() {
+fn misspelt_statements_and_conditions_get_suggestions() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "lang:keyword", "--field", "score:float"]);
@@ -225,7 +225,7 @@ fn statements_and_conditions_that_are_a_little_wrong_name_the_right_ones() {
 
 /// Why a document is kept beside one that looks the same was asked in vain; marks stood around nothing.
 #[test]
-fn duplicates_name_what_shows_the_nearest_and_mark_only_what_differs() {
+fn duplicates_mark_only_differences_and_name_the_nearest() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -248,7 +248,7 @@ fn duplicates_name_what_shows_the_nearest_and_mark_only_what_differs() {
 const RECIPE: &str = "version = 1\n[tokenizer]\nname = \"own\"\nspecials = { eos = \"<|endoftext|>\", pad = \"<|endoftext|>\" }\n[pack]\nlength = 64\n";
 
 #[test]
-fn epochs_name_all_sources_that_fall_short_and_what_stands_where_a_corpus_should() {
+fn errors_of_epochs_name_all_short_sources() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -293,7 +293,7 @@ fn epochs_name_all_sources_that_fall_short_and_what_stands_where_a_corpus_should
 }
 
 #[test]
-fn tokenizers_name_the_files_of_a_directory_and_take_markers_without_a_space() {
+fn errors_of_tokenizers_name_the_files_of_a_directory() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

@@ -425,7 +425,7 @@ fn compare(corpus: &Corpus, model: &Model, step: &Step) {
 }
 
 #[test]
-fn whatever_happens_fields_are_what_the_records_and_the_values_given_come_to() {
+fn fields_equal_a_recount_after_any_history() {
     for seed in 0..seeds(12) {
         let scratch = Scratch::new();
         let mut random = Random::new(seed + 31);

@@ -71,7 +71,7 @@ fn corpus_of(scratch: &Scratch, count: usize) -> String {
 
 /// Which fields can be asked for was settled when a corpus was made.
 #[test]
-fn fields_of_every_type_are_added_to_a_corpus_that_holds_documents() {
+fn fields_of_every_type_are_added_to_a_filled_corpus() {
     let scratch = Scratch::new();
     let corpus = corpus_of(&scratch, 30);
     let tried = field(&corpus, "add", &["stars:int", "--dry-run"]);
@@ -151,7 +151,7 @@ fn fields_of_every_type_are_added_to_a_corpus_that_holds_documents() {
 }
 
 #[test]
-fn a_dropped_field_is_gone_from_queries_and_comes_back_from_the_metadata() {
+fn a_dropped_field_is_added_back_from_the_metadata() {
     let scratch = Scratch::new();
     let corpus = corpus_of(&scratch, 30);
     let plain = digest(&corpus);

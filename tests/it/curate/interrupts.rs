@@ -71,7 +71,7 @@ fn corpus(scratch: &Scratch) -> PathBuf {
 }
 
 #[test]
-fn a_change_that_was_through_was_not_stopped() {
+fn a_change_that_is_complete_is_not_interrupted() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch);
     let some = || (2..9).collect();
@@ -118,7 +118,7 @@ fn a_change_that_was_through_was_not_stopped() {
 
 /// `redo` said "interrupted" when its last chunk was decided, and `switch` heard nothing.
 #[test]
-fn a_redo_that_decided_all_is_through_and_a_switch_can_be_stopped() {
+fn a_complete_redo_is_not_interrupted_and_a_switch_stops() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch);
     let policy = Policy::new(DedupMode::None, 0.8).unwrap();
@@ -138,7 +138,7 @@ fn a_redo_that_decided_all_is_through_and_a_switch_can_be_stopped() {
 
 /// The last part of a redo under another version heard no stop and told nothing, and its `switch` could not go on.
 #[test]
-fn a_redo_that_is_stopped_while_it_writes_fingerprints_goes_on_there() {
+fn a_redo_resumes_while_fingerprints_are_written() {
     let scratch = Scratch::new();
     let corpus = scratch.path("corpus");
     let name = corpus.display().to_string();
@@ -165,7 +165,7 @@ fn a_redo_that_is_stopped_while_it_writes_fingerprints_goes_on_there() {
 
 /// A proof that was stopped while rows were read said that what was compacted stays so.
 #[test]
-fn a_proof_that_is_stopped_tells_how_to_go_on() {
+fn a_stopped_proof_says_how_to_go_on() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch);
     let interrupt = Interrupt::default();

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use std::path::Path;
 
 #[test]
-fn a_removal_keeps_its_reason_condition_and_time_and_who_was_hit() {
+fn removals_record_reason_condition_time_and_documents() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -57,7 +57,7 @@ fn a_removal_keeps_its_reason_condition_and_time_and_who_was_hit() {
 }
 
 #[test]
-fn what_is_purged_is_in_no_file_and_comes_in_no_more() {
+fn purged_texts_are_in_no_file_and_are_blocked() {
     let story = Story::new();
     let corpus = &story.corpus;
     // Removed before: a purge takes what is removed already likewise.
@@ -155,7 +155,7 @@ fn a_text_that_others_have_too_stays_theirs() {
 }
 
 #[test]
-fn snapshots_and_plans_are_named_need_force_and_fail_with_their_number_while_others_stay() {
+fn purges_of_documents_in_snapshots_and_plans_need_force() {
     let place = Place::holding(60);
     let corpus = &place.corpus;
     let recipe = |seed: u64| format!("seed = {seed}\n{SPECIALS}[pack]\nlength = 96\n");
@@ -183,7 +183,7 @@ fn snapshots_and_plans_are_named_need_force_and_fail_with_their_number_while_oth
 }
 
 #[test]
-fn a_plan_of_an_older_snapshot_warns_of_removed_documents_refuses_or_drops_them() {
+fn plans_warn_of_refuse_or_drop_removed_documents() {
     let place = Place::holding(60);
     let corpus = &place.corpus;
     corpusdb(&["snapshot", "create", corpus, "then"]).good();

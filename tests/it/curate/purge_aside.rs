@@ -11,7 +11,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 #[test]
-fn values_that_were_joined_or_computed_are_erased_and_those_of_others_stay() {
+fn purges_erase_joined_and_computed_values() {
     let story = Story::new();
     let corpus = &story.corpus;
     for field in ["rating:float", "verdict:keyword"] {
@@ -57,7 +57,7 @@ fn values_that_were_joined_or_computed_are_erased_and_those_of_others_stay() {
 }
 
 #[test]
-fn a_purged_conversation_leaves_no_trained_span_and_others_train_as_before() {
+fn a_purged_conversation_leaves_no_trained_span() {
     const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}";
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
@@ -104,7 +104,7 @@ fn a_purged_conversation_leaves_no_trained_span_and_others_train_as_before() {
 }
 
 #[test]
-fn a_purge_that_is_tried_changes_nothing_and_copies_of_killed_trials_go_with_the_purge() {
+fn purge_trials_change_nothing_and_their_copies_are_removed() {
     let story = Story::new();
     let corpus = &story.corpus;
     let needles = story.needles(true);
@@ -161,7 +161,7 @@ fn a_corpus_of_twice_the_size_takes_as_many_commits() {
 
 /// An expression, a recipe and a training condition had the key for ever, and the certificate was never clean.
 #[test]
-fn words_in_use_that_quote_a_key_are_named_first_and_redacted_with_force() {
+fn stored_expressions_that_quote_a_key_are_redacted() {
     let place = Place::holding(60);
     let corpus = &place.corpus;
     // The second key is too short for a run that is told from chance.
@@ -198,7 +198,7 @@ fn words_in_use_that_quote_a_key_are_named_first_and_redacted_with_force() {
 }
 
 #[test]
-fn a_certificate_names_the_files_that_documents_without_a_key_were_read_from() {
+fn certificates_name_files_of_documents_without_a_key() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

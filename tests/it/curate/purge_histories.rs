@@ -290,7 +290,7 @@ fn spelled(words: &str, depth: usize) -> String {
 }
 
 #[test]
-fn what_is_erased_in_any_history_is_in_no_row_and_no_file() {
+fn erased_texts_are_in_no_row_and_no_file_after_any_history() {
     for seed in 0..seeds(30) {
         let mut random = Random::new(seed + 7_000);
         let mut story = Story::new();

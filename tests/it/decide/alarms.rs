@@ -20,7 +20,7 @@ fn templates(fresh: usize, made: usize) -> Vec<Page> {
 }
 
 #[test]
-fn a_batch_that_loses_too_much_is_refused_and_the_command_named_removes_the_rest() {
+fn the_loss_limit_refuses_a_batch_and_names_the_undo() {
     let mut world = World::new(&policy(DedupMode::Witness, 0.8));
     world.pour("web", &[Page::new("a page that was here before and is to stay here")], 1 << 20);
     let pages = templates(5_200, 5_600);
@@ -61,7 +61,7 @@ fn about_duplicates(alarms: &Value) -> Vec<Value> {
 }
 
 #[test]
-fn a_source_of_which_hardly_anything_is_left_is_told_by_its_name() {
+fn a_warning_names_a_source_that_is_nearly_gone() {
     let world = World::new(&policy(DedupMode::Witness, 0.8));
     let corpus = world.path.display().to_string();
     drop(world.writer);
@@ -90,7 +90,7 @@ fn a_source_of_which_hardly_anything_is_left_is_told_by_its_name() {
 }
 
 #[test]
-fn below_the_limit_nothing_is_refused_and_a_large_cluster_is_told() {
+fn below_the_limit_a_large_cluster_is_only_a_warning() {
     let mut world = World::new(&policy(DedupMode::Witness, 0.8));
     let pages = templates(9_000, 3_000);
     let file = world.scratch.write("templates.jsonl", lines(&pages));

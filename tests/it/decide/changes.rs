@@ -94,7 +94,7 @@ fn wander(policy: &Policy, seed: u64, steps: usize) -> (usize, usize) {
 }
 
 #[test]
-fn any_sequence_of_changes_leaves_what_a_decision_from_scratch_would_keep() {
+fn any_changes_keep_the_same_as_a_decision_from_scratch() {
     let (mut witnesses, mut others) = (0, 0);
     for (at, policy) in (0..).zip(policies(0.7)) {
         // The mode that removes nothing has no orders worth many tries.
@@ -116,7 +116,7 @@ fn any_sequence_of_changes_leaves_what_a_decision_from_scratch_would_keep() {
 }
 
 #[test]
-fn removing_and_restoring_gives_the_original_digest_and_what_is_removed_stays_so() {
+fn removing_and_restoring_gives_the_original_digest() {
     for (seed, policy) in (0..).zip(policies(0.7)) {
         if policy.keep != KeepOrder::First && seed % 3 != 0 {
             continue;
@@ -149,7 +149,7 @@ fn removing_and_restoring_gives_the_original_digest_and_what_is_removed_stays_so
 }
 
 #[test]
-fn what_was_removed_does_not_come_back_with_the_next_ingest() {
+fn removed_documents_do_not_come_back_with_the_next_ingest() {
     for mode in DedupMode::ALL {
         let mut world = World::new(&policy(mode, 0.8));
         let text =

@@ -39,7 +39,7 @@ fn mixed(template: &Template, random: &mut Random, count: usize) -> Vec<Page> {
 }
 
 #[test]
-fn a_twin_in_a_family_of_more_than_a_bucket_shows_is_found_in_mode_components() {
+fn components_find_a_twin_in_a_family_larger_than_a_bucket() {
     let mut world = World::new(&policy(DedupMode::Components, 0.8));
     let report = world.pour("web", &Template::new(1).pages(400), 1 << 30);
     world.agrees("one commit");
@@ -52,7 +52,7 @@ fn a_twin_in_a_family_of_more_than_a_bucket_shows_is_found_in_mode_components() 
 }
 
 #[test]
-fn clusters_in_crowded_buckets_are_whole_in_every_split_keep_order_and_scope() {
+fn clusters_in_crowded_buckets_are_whole_under_any_policy() {
     for (seed, keep) in (0..).zip(orders()) {
         let mode = if seed == 4 { DedupMode::Lsh } else { DedupMode::Components };
         let scope = if seed % 2 == 0 { DedupScope::Global } else { DedupScope::PerSource };
@@ -77,7 +77,7 @@ fn clusters_in_crowded_buckets_are_whole_in_every_split_keep_order_and_scope() {
 }
 
 #[test]
-fn one_that_is_similar_to_a_late_member_of_a_large_cluster_alone_joins_it() {
+fn a_document_joins_a_large_cluster_by_its_last_member() {
     let template = Template::new(3);
     let member = |number: usize| [format!("a{number}"), "hot".to_owned(), format!("c{number}")];
     let pages: Vec<Page> = (0..220).map(|at| Page::new(template.with(member(at)))).collect();

@@ -76,7 +76,7 @@ fn contract(world: &World, what: &str) -> (BTreeMap<&'static str, usize>, usize)
 }
 
 #[test]
-fn every_removal_has_a_kept_witness_and_no_two_kept_candidates_are_similar() {
+fn removed_have_kept_witnesses_and_kept_are_dissimilar() {
     let mut world = World::new(&policy(DedupMode::Witness, 0.8));
     world.pour("web", &crawl(1, 450, false), 32 << 10);
     world.agrees("contract");
@@ -137,7 +137,7 @@ fn every_policy_decides_as_its_definition_says() {
 }
 
 #[test]
-fn the_kept_set_is_the_first_maximal_independent_set_whatever_the_threshold_mode_and_batch() {
+fn the_kept_set_is_the_first_maximal_independent_set() {
     let check = |policy: &Policy, pages: &[Page], batches: &[u64]| {
         let mut world = World::new(policy);
         for (at, pages) in pages.chunks(90).enumerate() {
@@ -156,7 +156,7 @@ fn the_kept_set_is_the_first_maximal_independent_set_whatever_the_threshold_mode
 }
 
 #[test]
-fn random_upserts_leave_what_a_decision_from_scratch_would_keep() {
+fn random_upserts_keep_the_same_as_a_decision_from_scratch() {
     let (mut superseded, mut witnesses, mut others) = (0, 0, 0);
     for seed in 100..100 + seeds(10) {
         let mut random = Random::new(seed);

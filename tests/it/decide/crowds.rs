@@ -12,7 +12,7 @@ fn removed(world: &World) -> usize {
 }
 
 #[test]
-fn a_twin_in_a_family_of_more_than_a_bucket_shows_is_found() {
+fn a_twin_is_found_in_a_family_larger_than_a_bucket() {
     let mut world = World::new(&policy(DedupMode::Witness, 0.8));
     let pages = Template::new(1).pages(500);
     world.pour("web", &pages, 1 << 30);
@@ -22,7 +22,7 @@ fn a_twin_in_a_family_of_more_than_a_bucket_shows_is_found() {
 }
 
 #[test]
-fn a_crowded_bucket_gives_the_same_in_every_split_keep_order_and_scope() {
+fn crowded_buckets_decide_the_same_under_any_policy_and_split() {
     for (seed, keep) in (0..).zip(orders()) {
         let scope = if seed % 2 == 0 { DedupScope::Global } else { DedupScope::PerSource };
         let policy = Policy { keep, scope, ..policy(DedupMode::Witness, 0.8) };
@@ -60,7 +60,7 @@ fn a_family_is_found_again_by_the_next_process() {
 }
 
 #[test]
-fn a_family_that_is_crawled_again_at_once_costs_and_keeps_what_it_did_first() {
+fn a_family_crawled_again_costs_and_keeps_the_same() {
     let compared = |count: usize| -> (u64, u64) {
         let mut world = World::new(&policy(DedupMode::Witness, 0.8));
         let mut pages = Template::new(7).pages(count);

@@ -50,7 +50,7 @@ fn in_a_chain_the_first_and_the_third_are_kept() {
 }
 
 #[test]
-fn a_document_comes_back_when_its_witness_is_superseded_and_removes_what_was_kept_meanwhile() {
+fn a_document_comes_back_when_its_witness_is_superseded() {
     let words: Vec<String> = (0..46).map(|at| format!("word{at}")).collect();
     let [a, b, c] = [&words[..40], &words[3..43], &words[6..46]].map(|words| words.join(" "));
     let first = vec![Page::keyed("a", &a), Page::keyed("b", &b), Page::keyed("c", &c)];
@@ -67,7 +67,7 @@ fn a_document_comes_back_when_its_witness_is_superseded_and_removes_what_was_kep
 }
 
 #[test]
-fn a_change_of_fields_alone_keeps_the_text_and_only_the_newest_record_counts() {
+fn a_change_of_fields_alone_keeps_the_text() {
     let page = |n: u32| Page {
         fields: serde_json::json!({ "n": n }),
         ..Page::keyed("a", variant("a", 5))

@@ -56,7 +56,7 @@ fn settled(policy: &Policy, few: &[u64], many: &[u64]) {
 }
 
 #[test]
-fn a_large_cluster_that_loses_its_witness_twice_costs_a_comparison_a_member() {
+fn losing_the_witness_costs_one_comparison_a_member() {
     for policy in ordered() {
         let compared = |count: usize| -> Vec<u64> {
             let mut world = World::new(&policy);
@@ -78,7 +78,7 @@ fn a_large_cluster_that_loses_its_witness_twice_costs_a_comparison_a_member() {
 }
 
 #[test]
-fn a_member_of_a_large_cluster_that_changes_costs_no_more_than_its_buckets_show() {
+fn changing_a_member_reads_only_its_buckets() {
     for policy in ordered() {
         let cost = |count: usize| -> Vec<u64> {
             let mut world = World::new(&policy);
@@ -105,7 +105,7 @@ fn a_member_of_a_large_cluster_that_changes_costs_no_more_than_its_buckets_show(
 }
 
 #[test]
-fn one_of_many_equal_texts_that_changes_reads_no_bucket_of_the_others() {
+fn changing_one_of_many_equal_texts_reads_no_other_bucket() {
     for policy in ordered() {
         let cost = |count: usize| -> Vec<u64> {
             let mut random = Random::new(8);

@@ -275,7 +275,7 @@ fn wander(policy: &Policy, seed: u64, steps: usize, seen: &mut Seen) {
 }
 
 #[test]
-fn what_changed_between_moments_is_what_they_showed() {
+fn changes_between_moments_equal_the_difference_of_their_rows() {
     let mut seen = Seen::default();
     for (at, policy) in (0..).zip(policies(0.7)).step_by(7) {
         wander(&policy, 3000 + at, 14, &mut seen);
@@ -286,7 +286,7 @@ fn what_changed_between_moments_is_what_they_showed() {
 }
 
 #[test]
-fn an_earlier_policy_is_told_as_it_was_until_its_last_snapshot_goes() {
+fn an_earlier_policy_is_shown_until_its_last_snapshot_goes() {
     let mut random = Random::new(9);
     let texts = kin(&mut random, 16);
     let mut world = World::new(&policy(DedupMode::Witness, 0.7));

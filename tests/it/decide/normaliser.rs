@@ -53,7 +53,7 @@ fn normaliser(corpus: &str) -> Value {
 }
 
 #[test]
-fn copies_that_differ_in_what_nobody_reads_are_duplicates() {
+fn copies_that_differ_in_invisible_characters_are_duplicates() {
     let scratch = Scratch::new();
     for (version, expected) in [("web", "near"), ("web@1", "kept")] {
         let corpus = scratch.arg(version);
@@ -71,7 +71,7 @@ fn copies_that_differ_in_what_nobody_reads_are_duplicates() {
 }
 
 #[test]
-fn a_takedown_holds_for_copies_in_other_signs_and_over_a_redo_to_the_other_version() {
+fn a_takedown_holds_for_variants_and_over_a_redo() {
     for (first, other) in [("web", "web@1"), ("web@1", "web")] {
         for reach in ["normalised", "similar"] {
             let scratch = Scratch::new();
@@ -211,7 +211,7 @@ fn a_conversation_of_signs_stays() {
 }
 
 #[test]
-fn a_corpus_names_its_version_and_keeps_it_until_a_redo_names_another() {
+fn a_corpus_keeps_its_normaliser_until_a_redo() {
     let scratch = Scratch::new();
     for (flags, version) in [
         (&[][..], "web@2"),

@@ -44,7 +44,7 @@ fn another_threshold_and_back_gives_the_original_digest() {
 }
 
 #[test]
-fn a_policy_that_came_later_decides_as_if_it_had_been_there_first() {
+fn a_later_policy_decides_as_if_it_had_been_the_first() {
     let mut policies = policies(0.6);
     // One corpus goes through all of them, in no particular order.
     let mut random = Random::new(5);
@@ -142,7 +142,7 @@ fn many(seed: u64, count: usize) -> Vec<Page> {
 }
 
 #[test]
-fn an_interrupted_redo_goes_on_and_one_with_an_ingest_between_begins_anew() {
+fn a_redo_resumes_unless_an_ingest_came_between() {
     let first = policy(DedupMode::Witness, 0.8);
     let mut world = World::new(&first);
     world.pour("web", &many(3, 9_000), 1 << 20);
@@ -199,7 +199,7 @@ fn a_policy_of_other_sketches_is_refused() {
 }
 
 #[test]
-fn what_was_decided_before_takes_no_room_after_the_switch() {
+fn earlier_decisions_take_no_room_after_the_switch() {
     let mut random = Random::new(3);
     let pages: Vec<Page> =
         (0..260).map(|_| Page::new(crate::support::prose(&mut random, 0, 40))).collect();

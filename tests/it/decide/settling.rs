@@ -28,7 +28,7 @@ fn kept(path: &Path) -> Vec<u64> {
 }
 
 #[test]
-fn what_a_crowd_without_room_leaves_out_is_told_and_settled() {
+fn documents_skipped_in_crowds_are_counted_and_settled() {
     for mode in [DedupMode::Witness, DedupMode::Components] {
         for keep in [KeepOrder::First, KeepOrder::Longest] {
             let scratch = Scratch::new();
@@ -103,7 +103,7 @@ fn mixed(count: usize) -> Vec<Page> {
 }
 
 #[test]
-fn settling_passes_what_does_not_fit_in_parts_and_goes_on_after_an_interrupt() {
+fn settling_works_in_parts_and_resumes() {
     let scratch = Scratch::new();
     for keep in [KeepOrder::First, KeepOrder::Longest] {
         let policy = Policy { keep, ..policy(DedupMode::Witness, 0.8) };

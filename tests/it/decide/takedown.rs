@@ -23,7 +23,7 @@ fn comebacks(original: &str) -> [Page; 4] {
 }
 
 #[test]
-fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_removal_reaches() {
+fn variants_are_blocked_as_far_as_the_removal_reaches() {
     use Standing::{Blocked, Kept};
     for mode in [DedupMode::Exact, DedupMode::Witness] {
         for (reach, expected) in [
@@ -83,7 +83,7 @@ fn what_comes_back_with_other_capitals_and_a_mark_is_blocked_as_far_as_the_remov
 }
 
 #[test]
-fn what_resembles_a_removed_document_and_is_stored_already_is_blocked_with_it() {
+fn stored_near_copies_are_blocked_with_a_removed_document() {
     for mode in [DedupMode::None, DedupMode::Components] {
         let mut world = World::new(&policy(mode, 0.8));
         let original = text("a", 3);
@@ -130,7 +130,7 @@ fn documents_restored_together_do_not_keep_each_other_out() {
 }
 
 #[test]
-fn the_command_blocks_what_resembles_and_says_why() {
+fn the_command_blocks_near_copies_and_says_why() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -162,7 +162,7 @@ fn the_command_blocks_what_resembles_and_says_why() {
 }
 
 #[test]
-fn what_is_similar_stays_blocked_when_what_it_was_like_is_purged() {
+fn near_copies_stay_blocked_when_the_original_is_purged() {
     for mode in [DedupMode::Witness, DedupMode::Components] {
         for reach in [BlockReach::Exact, BlockReach::Similar] {
             let mut world = World::new(&policy(mode, 0.8));
@@ -216,7 +216,7 @@ fn what_is_similar_stays_blocked_when_what_it_was_like_is_purged() {
 
 /// What the first commit kept again and the second one removed was counted as both.
 #[test]
-fn a_removal_of_several_commits_counts_what_it_came_to_in_the_end() {
+fn a_removal_of_several_commits_counts_its_final_result() {
     let mut world = World::new(&policy(DedupMode::Witness, 0.8));
     let half = 2_100;
     let pages: Vec<Page> =

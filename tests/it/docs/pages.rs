@@ -64,7 +64,7 @@ fn named_paths(text: &str, folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn the_reference_is_what_the_command_prints() {
+fn the_reference_is_up_to_date() {
     assert!(
         read("docs/reference/cli.md") == reference(),
         "docs/reference/cli.md is not what `corpusdb reference` prints: run `make docs`"
@@ -258,7 +258,7 @@ fn recipes_in_documents_are_recipes() {
 }
 
 #[test]
-fn functions_and_tables_of_sql_are_what_the_corpus_answers() {
+fn the_page_of_sql_lists_every_function_and_table() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "FIELD:keyword"]);
@@ -304,7 +304,7 @@ fn functions_and_tables_of_sql_are_what_the_corpus_answers() {
 
 /// The table of three-valued logic: what each condition takes of a document with much, little and no quality.
 #[test]
-fn conditions_take_of_nulls_what_the_page_says() {
+fn conditions_treat_nulls_as_the_page_says() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "quality:float"]);
@@ -332,7 +332,7 @@ fn conditions_take_of_nulls_what_the_page_says() {
 
 /// The picture of the architecture is drawn from its text, where there is a Python to draw it.
 #[test]
-fn the_picture_is_what_its_text_says() {
+fn the_picture_is_drawn_from_its_text() {
     let scratch = Scratch::new();
     let text = scratch.write("architecture.txt", read("docs/explanation/architecture.txt"));
     let draw = repository("scripts/draw.py");

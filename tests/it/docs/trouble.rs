@@ -402,7 +402,7 @@ fn says(text: &str, message: &str) -> bool {
 }
 
 #[test]
-fn every_row_of_the_page_is_what_the_command_says() {
+fn the_command_prints_every_row_of_the_page() {
     assert!(says("a/b is not a corpus; make one", "… is not a corpus"));
     assert!(!says("a/b is no corpus", "… is not a corpus") && !says("b: a", "a…b"));
     let cases: Vec<Case> = EVERYDAY.into_iter().chain(REFUSED).chain(FOUND).collect();
@@ -468,7 +468,7 @@ fn a_full_disk_loses_nothing_and_the_same_command_goes_on() {
 }
 
 #[test]
-fn a_backup_and_a_restore_without_room_leave_what_was_there() {
+fn backups_and_restores_on_a_full_disk_change_nothing() {
     let Some(place) = Trouble::new() else { return };
     let (corpus, directory) = (place.again("held"), place.scratch.arg("backups"));
     corpusdb(&["backup", "create", &corpus, &directory]).good();

@@ -249,14 +249,14 @@ fn before_of(planned: &Planned, all: &[Document]) -> usize {
 }
 
 #[test]
-fn what_is_consumed_and_what_is_left_are_everything_once() {
+fn an_appended_plan_has_every_document_once() {
     for (number, case) in CASES.iter().enumerate().filter(|(number, _)| number % 2 == 0) {
         check_case(number, case);
     }
 }
 
 #[test]
-fn what_is_consumed_and_what_is_left_are_everything_once_in_other_packings() {
+fn an_appended_plan_of_any_packing_has_every_document_once() {
     for (number, case) in CASES.iter().enumerate().filter(|(number, _)| number % 2 == 1) {
         check_case(number, case);
     }

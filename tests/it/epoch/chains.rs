@@ -124,7 +124,7 @@ fn chain(number: usize, (order, pack, batch): (&str, &str, &str)) {
 }
 
 #[test]
-fn chains_of_five_extensions_give_every_document_once_in_any_batches() {
+fn chains_of_five_extensions_have_every_document_once() {
     for (number, case) in BATCHES.into_iter().enumerate() {
         chain(number, case);
     }
@@ -138,7 +138,7 @@ fn forty() -> Place {
 }
 
 #[test]
-fn an_extension_of_an_extension_does_not_repeat_what_the_first_plan_gave() {
+fn an_extension_of_an_extension_repeats_no_document() {
     let place = forty();
     let mut writer = place.writer();
     let text =
@@ -259,7 +259,7 @@ fn a_plan_that_could_not_be_opened_is_not_stored() {
 
 /// What a recipe says over an old snapshot is refused where it would look at what came since.
 #[test]
-fn a_recipe_over_an_old_snapshot_looks_at_nothing_that_came_since() {
+fn a_recipe_over_an_old_snapshot_ignores_later_documents() {
     let place = Place::of(84, &[("web", 30, 10, 20)]);
     place.writer().create_snapshot("then").unwrap();
     let recipes = [

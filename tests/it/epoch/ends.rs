@@ -107,7 +107,7 @@ fn check(corpus: &Corpus, planned: &Planned, all: &[Document], epochs: u64) -> u
 /// A recipe of `concat` for Megatron without a pad token was refused because of the one row of each pass that is
 /// not full.
 #[test]
-fn what_fills_no_row_of_concat_is_left_out_and_counted() {
+fn the_partial_row_of_concat_is_left_out_and_counted() {
     let place = Place::of(61, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);
@@ -205,7 +205,7 @@ fn rows_with_a_last_target_overlap_where_asked_for() {
 
 /// What is consumed of a plan and what its child has are everything once more than passes are over.
 #[test]
-fn extensions_take_up_rows_that_overlap_and_passes_that_leave_out() {
+fn extensions_of_overlapping_rows_have_every_token_once() {
     let place = Place::of(63, &THREE);
     let mut writer = place.writer();
     for (specials, pack, more) in [

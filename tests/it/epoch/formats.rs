@@ -107,7 +107,7 @@ fn fragments_of_a_document_are_sequences_of_one() {
 }
 
 #[test]
-fn index_files_say_what_the_rows_are() {
+fn index_files_describe_the_rows() {
     let place = Place::holding(200);
     let out =
         place.build(&recipe("best-fit", "format = \"raw\"\nlayout = \"datatrove\""), "ds", &[]);
@@ -304,7 +304,7 @@ fn damage_to_any_file_of_any_format_is_found() {
 }
 
 #[test]
-fn what_a_format_cannot_hold_is_refused_first() {
+fn rows_that_a_format_cannot_hold_are_refused_first() {
     let place = Place::holding(60);
     let cases: &[(&str, &[&str])] = &[
         ("[output]\nformat = \"mds\"\nlayout = \"olmo\"\n", &["output.layout", "raw", "mds"]),

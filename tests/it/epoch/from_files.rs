@@ -136,7 +136,7 @@ fn rows_of_files_are_those_of_the_store() {
 }
 
 #[test]
-fn what_conversations_say_is_trained_comes_with_ids_of_files() {
+fn trained_spans_of_conversations_survive_ids_from_files() {
     let place = Place::of(62, &[("web", 60, 3, 40)]);
     pour_chats(&place, false);
     let corpus = place.reader();
@@ -182,7 +182,7 @@ fn ids_before_damage(given: &Epoch) -> (usize, EpochError) {
 }
 
 #[test]
-fn other_files_are_refused_and_damage_is_told() {
+fn other_files_and_damaged_files_are_refused() {
     let place = Place::of(63, &THREE);
     let corpus = place.reader();
     let batch = "[batch]\nrows = 12\n";

@@ -8,7 +8,7 @@ use corpusdb::{Context, Corpus, DocId};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[test]
-fn a_recrawl_with_a_footer_under_the_same_keys_moves_nothing_over_the_border() {
+fn a_recrawl_with_a_footer_moves_nothing_over_the_border() {
     let mut random = Random::new(61);
     let mut pages = Pages::new(&KeepOrder::First);
     let mut crawl = first_crawl(&mut random, 120);
@@ -198,7 +198,7 @@ fn random_history(keep: &KeepOrder, seed: u64) {
 }
 
 #[test]
-fn nothing_held_out_at_one_time_has_its_place_taken_by_what_is_trained_on_at_another() {
+fn held_out_documents_never_turn_into_trained_ones() {
     for seed in 0..seeds(2) {
         random_history(&KeepOrder::First, 630 + seed);
         random_history(&KeepOrder::Longest, 640 + seed);

@@ -96,7 +96,7 @@ fn spans(directory: &Path) -> Vec<f32> {
 /// Exports of bare ids dropped what is trained on, and were verified: two fifths of a corpus of
 /// conversations would have been trained on that should not.
 #[test]
-fn exports_that_cannot_say_what_is_trained_are_refused() {
+fn exports_that_would_lose_trained_spans_are_refused() {
     let place = place(false);
     let corpus = place.reader();
     let all = stored(&corpus);
@@ -124,7 +124,7 @@ fn exports_that_cannot_say_what_is_trained_are_refused() {
 }
 
 #[test]
-fn masks_of_zero_and_one_say_what_is_trained_and_refuse_weights() {
+fn masks_of_zero_and_one_refuse_weights() {
     let place = place(false);
     let corpus = place.reader();
     let all = stored(&corpus);
@@ -229,7 +229,7 @@ fn damaged(corpus: &Corpus, planned: &Planned, out: &Path) {
 /// Streams with chosen views gave batches without masks and weights, without a word: a trainer would have
 /// trained on everything.
 #[test]
-fn streams_whose_views_lose_masks_or_weights_are_refused_as_builds_are() {
+fn streams_that_would_lose_masks_or_weights_are_refused() {
     use Column::{CuSeqlens, Labels, LossMask, LossWeights, PositionIds, SegmentIds};
     let masked = "documents have loss masks";
     let weighted = "documents have loss weights";
@@ -298,7 +298,7 @@ fn streams_whose_views_lose_masks_or_weights_are_refused_as_builds_are() {
 
 /// Files of masks appeared in an epoch of plain text once conversations had been ingested beside it.
 #[test]
-fn what_is_ingested_later_changes_no_export() {
+fn later_ingests_change_no_export() {
     let place = Place::of(72, &[("web", 20, 3, 40)]);
     place.writer().create_snapshot("then").unwrap();
     let build = |output: &str, name: &str| {
@@ -317,7 +317,7 @@ fn what_is_ingested_later_changes_no_export() {
 }
 
 #[test]
-fn explain_says_what_is_trained_and_what_is_ignored() {
+fn explain_lists_trained_and_ignored_spans() {
     let place = place(true);
     let corpus = place.reader();
     let all = stored(&corpus);

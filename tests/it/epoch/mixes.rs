@@ -17,7 +17,7 @@ fn listed(repeats: u32, of: impl Fn(usize) -> String) -> String {
 }
 
 #[test]
-fn a_schedule_changes_weights_and_neither_repeats_nor_loses_a_document() {
+fn a_schedule_changes_weights_and_loses_no_document() {
     let place = Place::of(31, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);
@@ -54,7 +54,7 @@ fn a_schedule_changes_weights_and_neither_repeats_nor_loses_a_document() {
 
 /// Of what a budget cannot be had, the error says of which source and how much could be; that then can.
 #[test]
-fn a_mix_that_cannot_be_met_names_its_source_and_the_largest_budget() {
+fn an_unreachable_budget_names_its_source_and_the_largest() {
     let place = Place::of(32, &THREE);
     let corpus = place.reader();
     let mut random = Random::new(32);
@@ -112,7 +112,7 @@ fn a_mix_that_cannot_be_met_names_its_source_and_the_largest_budget() {
 }
 
 #[test]
-fn fixed_budgets_temperature_and_unimax_share_by_their_definitions() {
+fn temperature_and_unimax_share_by_their_definitions() {
     let place = Place::of(33, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);

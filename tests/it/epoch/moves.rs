@@ -14,7 +14,7 @@ fn keys(count: usize) -> impl Iterator<Item = String> {
 }
 
 #[test]
-fn pages_that_move_while_their_old_keys_become_stubs_in_one_commit_stay_on_their_side() {
+fn pages_that_move_in_one_commit_stay_on_their_side() {
     for (seed, keep, stubs_first) in [
         (71, KeepOrder::First, false),
         (72, KeepOrder::First, true),
@@ -55,7 +55,7 @@ fn shifted(crawl: &[Page], first: &Page) -> Vec<Page> {
 }
 
 #[test]
-fn row_numbers_as_keys_that_shift_by_one_in_one_commit_move_nothing_over_the_border() {
+fn keys_that_shift_by_one_move_nothing_over_the_border() {
     for (seed, keep, is_template) in [
         (75, KeepOrder::First, false),
         (76, KeepOrder::Longest, false),
@@ -95,7 +95,7 @@ fn fills(random: &mut Random, count: usize) -> Vec<Page> {
 }
 
 #[test]
-fn whose_place_is_taken_within_a_commit_costs_a_comparison_a_document_that_changed() {
+fn replacing_within_a_commit_costs_a_comparison_a_change() {
     let costs = |count: usize| {
         let mut random = Random::new(77);
         let mut told = Vec::new();

@@ -287,7 +287,7 @@ fn a_curriculum_opens_no_stratum_before_its_time() {
 
 /// At `c0 = 0` nothing is released at the start, and still every document comes, easiest strata first.
 #[test]
-fn an_exponential_curriculum_from_nothing_gives_every_document_once() {
+fn an_exponential_curriculum_has_every_document_once() {
     let place = Place::of(66, &[("web", 200, 2, 30)]);
     let corpus = place.reader();
     let tokens: BTreeMap<u64, u64> = (0..)

@@ -70,7 +70,7 @@ fn a_plan_that_another_goes_on_from_is_dropped_after_it() {
 
 /// The second of two builds from recipes failed on the lock, though planning is short.
 #[test]
-fn builds_from_recipes_wait_for_one_another_and_for_another_writer() {
+fn builds_from_recipes_wait_for_any_writer() {
     let place = Place::holding(60);
     let builds: Vec<_> = (0..2)
         .map(|seed| {
@@ -105,7 +105,7 @@ fn builds_from_recipes_wait_for_one_another_and_for_another_writer() {
 
 /// `snapshot create` failed on the lock of a nightly ingest, where `snapshot drop` waited.
 #[test]
-fn what_is_written_in_moments_waits_for_another_writer() {
+fn short_writes_wait_for_another_writer() {
     let place = Place::holding(20);
     let corpus = &place.corpus;
     corpusdb(&["snapshot", "create", corpus, "first"]).good();
@@ -182,7 +182,7 @@ fn a_row_that_is_shown_is_the_row_that_is_written() {
 
 /// What a plan draws is pinned: whatever happens to the fields that its recipe names.
 #[test]
-fn a_plan_stays_the_same_bytes_whatever_happens_to_fields() {
+fn a_plan_stays_the_same_when_fields_change() {
     let place = Place::holding(120);
     let field =
         |verb: &str, more: &[&str]| corpusdb(&[&["field", verb, &place.corpus], more].concat());

@@ -54,7 +54,7 @@ fn planning_that_is_stopped_leaves_neither_plan_nor_snapshot() {
 
 /// A snapshot was made for a plan that could not be had, and stayed; the reason did not say that the field is null.
 #[test]
-fn a_plan_that_cannot_be_had_leaves_no_snapshot_and_names_the_field_that_is_null() {
+fn a_refused_plan_leaves_no_snapshot_and_names_the_null_field() {
     let place = Place::holding(60);
     let file = place.scratch.write(
         "odd.jsonl",
@@ -139,7 +139,7 @@ fn draws_from(explanation: &Value, at: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_source_draws_from_those_of_a_pattern_or_a_list_as_the_snapshot_has_them() {
+fn patterns_and_lists_name_sources_of_the_snapshot() {
     let place = Place::holding(60);
     months(&place, &["2024-02", "2024-01", "2025-01"]);
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
@@ -196,7 +196,7 @@ fn a_source_draws_from_those_of_a_pattern_or_a_list_as_the_snapshot_has_them() {
 }
 
 #[test]
-fn what_patterns_and_lists_cannot_mean_is_refused_with_names() {
+fn patterns_and_lists_without_a_meaning_are_refused() {
     let place = Place::holding(60);
     months(&place, &["2024-01"]);
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
@@ -234,7 +234,7 @@ fn what_patterns_and_lists_cannot_mean_is_refused_with_names() {
 
 /// Such a name was taken as it is before there were patterns, and is.
 #[test]
-fn a_source_whose_name_has_the_signs_of_a_pattern_is_that_source() {
+fn a_source_named_like_a_pattern_is_that_source() {
     let place = Place::holding(60);
     months(&place, &["20*", "2024", "a[b"]);
     let recipe = |from: &str| format!("{SPECIALS}[[source]]\nname = \"x\"\nfrom = {from}\n");

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// Every column whose value another document can change is refused, whichever columns there come to be.
 #[test]
-fn a_column_that_changes_with_what_came_since_is_refused_over_an_old_snapshot() {
+fn changing_columns_are_refused_over_an_old_snapshot() {
     let place = Place::of(85, &[("web", 12, 10, 20)]);
     place.writer().create_snapshot("then").unwrap();
     let kept = place.reader().select("kept").unwrap();
@@ -83,7 +83,7 @@ fn rows_of_epoch(place: &Place) -> u64 {
 }
 
 #[test]
-fn a_window_function_in_a_condition_is_refused_in_words_with_the_way_out() {
+fn window_functions_in_conditions_are_refused() {
     let place = Place::of(87, &[("web", 20, 10, 20)]);
     let first = "[select]\nwhere = \"row_number() OVER (ORDER BY id) <= 3\"\n";
     let why = plan(&place.reader(), first).map(|_| ()).unwrap_err().to_string();

@@ -23,7 +23,7 @@ fn everything(corpus: &Corpus) -> BTreeSet<u64> {
 }
 
 #[test]
-fn the_border_to_the_holdout_is_crossed_by_nothing_and_never_moves() {
+fn nothing_crosses_the_border_of_the_holdout() {
     let place = Place::of(41, &[("web", 400, 3, 20), ("code", 300, 3, 9)]);
     for by in ["cluster", "document", "site"] {
         for share in [0.1, 0.5] {
@@ -65,7 +65,7 @@ fn the_border_to_the_holdout_is_crossed_by_nothing_and_never_moves() {
 
 /// floor(x) copies and one more with the fraction as probability, the same ones in every pass.
 #[test]
-fn documents_come_as_often_as_asked_on_average_and_exactly_so_where_it_is_a_whole_number() {
+fn documents_repeat_by_their_weight() {
     let place = Place::of(42, &THREE);
     let corpus = place.reader();
     let text = "[select]\nrepeat = \"year - 2000 + 0.5\"\n[pack]\nlength = 64\n";

@@ -201,7 +201,7 @@ fn recipe_of(pack: &str, format: &str) -> String {
 }
 
 #[test]
-fn an_epoch_over_shards_holds_what_that_of_all_their_documents_in_one_corpus_holds() {
+fn an_epoch_over_shards_equals_one_over_a_merged_corpus() {
     let place = Sharded::new(240);
     let stored = place.stored();
     let all = kept(&place.whole);
@@ -339,7 +339,7 @@ fn other_shards_than_those_of_the_plan_are_refused() {
 
 /// Every corpus goes on by itself: what a plan drew stays, byte for byte.
 #[test]
-fn a_plan_over_shards_stays_whatever_comes_later_in_each() {
+fn a_plan_over_shards_stays_the_same_as_they_grow() {
     let place = Sharded::new(120);
     let recipe = place.recipe(&recipe_of("best-fit", "parquet"));
     place.run("plan", &recipe, &[]).good();

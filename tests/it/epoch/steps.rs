@@ -93,7 +93,7 @@ fn steps_are_the_batches_of_streams() {
 }
 
 #[test]
-fn steps_that_are_passed_over_are_steps_that_are_read_and_dropped() {
+fn skipping_steps_equals_reading_and_dropping_them() {
     let place = Place::of(42, &THREE);
     let mut random = Random::new(42);
     let draws: Vec<u64> = (0..64).map(|_| random.below(4) as u64).collect();

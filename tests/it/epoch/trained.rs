@@ -14,7 +14,7 @@ fn place() -> Place {
 }
 
 #[test]
-fn trained_tokens_survive_packing_and_splitting_and_are_mixed_by() {
+fn trained_tokens_survive_packing_and_splitting() {
     let place = place();
     let corpus = place.reader();
     let all = stored(&corpus);

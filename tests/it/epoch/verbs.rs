@@ -343,7 +343,7 @@ fn weights_are_kept_at_every_prefix_and_epochs_go_on() {
 }
 
 #[test]
-fn a_second_natural_epoch_is_another_order_of_the_same_documents() {
+fn a_second_natural_epoch_reorders_the_same_documents() {
     let place = Place::holding(240);
     let stored = Stored::of(&place.corpus);
     let once = format!("{SPECIALS}[pack]\nlength = 128\n");
@@ -362,7 +362,7 @@ fn a_second_natural_epoch_is_another_order_of_the_same_documents() {
 }
 
 #[test]
-fn a_plan_gives_the_same_bytes_whatever_comes_later() {
+fn a_plan_gives_the_same_bytes_after_later_changes() {
     let place = Place::holding(240);
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
     let recipes = ["parquet", "megatron"].map(|format| {
@@ -538,7 +538,7 @@ fn an_interrupted_build_leaves_nothing_at_all() {
 }
 
 #[test]
-fn recipes_that_cannot_be_had_say_what_and_how() {
+fn bad_recipes_are_refused_with_the_way_out() {
     let place = Place::holding(60);
     let cases: &[(&str, &[&str])] = &[
         ("sead = 1\n", &["unknown field `sead`", "seed", "line 2"]),
@@ -630,7 +630,7 @@ fn recipes_that_cannot_be_had_say_what_and_how() {
 }
 
 #[test]
-fn an_epoch_of_another_corpus_is_told_apart() {
+fn an_epoch_of_another_corpus_is_refused() {
     let (place, other) = (Place::holding(60), Place::holding(90));
     place.build(SPECIALS, "out", &[]);
     other.run("verify", &place.scratch.arg("out"), &[]).fails(&["does not have", "another corpus"]);

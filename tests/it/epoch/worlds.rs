@@ -60,7 +60,7 @@ fn bytes_depend_on_neither_threads_nor_compaction_nor_reopening() {
 
 /// The bound by which ranks are balanced: the cost of one row.
 #[test]
-fn ranks_are_balanced_to_within_a_row_for_every_divisor_of_the_batch() {
+fn ranks_are_balanced_to_within_a_row() {
     let place = Place::of(4, &THREE);
     let corpus = place.reader();
     let all = stored(&corpus);

@@ -619,7 +619,7 @@ fn imports_go_one_way() {
 }
 
 #[test]
-fn the_command_sees_what_programs_see() {
+fn the_command_uses_the_public_library_alone() {
     let surface = std::fs::read_to_string(repository("tests/surface.txt")).unwrap();
     let public = public_names(&surface);
     let command = files(&["src/cli"]);

@@ -161,7 +161,7 @@ fn a_damaged_library_is_compiled_again() {
 }
 
 #[test]
-fn what_does_not_compile_is_named_and_leaves_nothing() {
+fn failed_compilations_are_named_and_leave_nothing() {
     let place = Place::new();
     let output = place.run(&[("BROKEN", "file_7.cc")]);
     let said = String::from_utf8_lossy(&output.stderr);
@@ -193,7 +193,7 @@ fn two_at_once_give_one_library() {
 }
 
 #[test]
-fn one_that_was_stopped_leaves_nothing_that_is_taken_for_a_library() {
+fn a_stopped_build_leaves_no_library() {
     let place = Place::new();
     for signal in ["-TERM", "-KILL"] {
         let mut child = place.command(&[], &[("SLOW", "1")]).spawn().unwrap();
@@ -211,7 +211,7 @@ fn one_that_was_stopped_leaves_nothing_that_is_taken_for_a_library() {
 }
 
 #[test]
-fn a_library_from_elsewhere_and_cargo_itself_are_left_to_the_user() {
+fn a_library_from_elsewhere_is_left_alone() {
     let place = Place::new();
     place.library(&[]);
     for (name, value) in [("ROCKSDB_LIB_DIR", "/opt/rocksdb"), ("ROCKSDB_COMPILE", "1")] {
@@ -223,7 +223,7 @@ fn a_library_from_elsewhere_and_cargo_itself_are_left_to_the_user() {
 }
 
 #[test]
-fn flags_are_not_guessed_for_a_build_script_or_a_feature_that_nobody_looked_at() {
+fn unknown_build_scripts_and_features_are_refused() {
     let place = Place::new();
     place.write("registry/librocksdb-sys-0.1.0+1.2.3/build.rs", "fn main() { other() }\n");
     let output = place.run(&[]);

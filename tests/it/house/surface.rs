@@ -403,7 +403,7 @@ fn modules(sources: &[(&str, &str)]) -> BTreeMap<Path, Module> {
 }
 
 #[test]
-fn a_surface_has_what_programs_can_name_and_nothing_else() {
+fn the_surface_lists_every_public_name_and_no_other() {
     let found = modules(&[
         (
             "",

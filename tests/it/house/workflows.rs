@@ -174,7 +174,7 @@ fn loose_actions(workflow: &Workflow, unpinned: &[(&str, &str)]) -> Vec<String> 
 // ---- the workflows as they stand ----
 
 #[test]
-fn what_workflows_give_to_make_are_targets() {
+fn workflows_call_existing_targets_of_make() {
     let (workflows, targets) = (workflows(), targets());
     let makes = |workflow: &Workflow| {
         steps(&workflow.text)

@@ -93,7 +93,7 @@ fn number(random: &mut Random) -> String {
 }
 
 #[test]
-fn templates_write_ten_thousand_values_as_jinja_does_under_python() {
+fn templates_write_ten_thousand_values_as_jinja_does() {
     let python = |script: &str| {
         let mut command = Command::new("python3");
         command.args(["-c", script]).stdin(Stdio::null());

@@ -76,7 +76,7 @@ fn dialogue(asked: &str, answered: &str) -> Value {
 }
 
 #[test]
-fn a_conversation_is_stored_as_its_template_writes_it_and_nothing_is_lost() {
+fn conversations_are_stored_as_their_template_writes_them() {
     let place = Place::new();
     let record = dialogue("What is the sea?", "Salt water, Größe zählt: 海。");
     let report = place.chat(std::slice::from_ref(&record), &["--id-field", "id"]);
@@ -128,7 +128,7 @@ fn a_later_tokenizer_finds_the_same_trained_text() {
 }
 
 #[test]
-fn bad_conversations_are_rejected_with_their_reason_and_fail_when_asked_to() {
+fn bad_conversations_are_rejected_with_their_reason() {
     let place = Place::new();
     let records = [
         dialogue("fine", "yes"),
@@ -166,7 +166,7 @@ fn bad_conversations_are_rejected_with_their_reason_and_fail_when_asked_to() {
 }
 
 #[test]
-fn templates_are_read_from_a_tokenizer_and_may_be_told_values() {
+fn templates_of_tokenizers_take_variables() {
     let place = Place::new();
     let source = "{{ bos_token }}{% if think is defined and think %}T{% endif %}{% for m in messages %}{{ m.content }}{{ eos_token }}{% endfor %}";
     let config = json!({"bos_token": "<s>", "eos_token": {"content": "<|im_end|>"},
@@ -189,7 +189,7 @@ fn templates_are_read_from_a_tokenizer_and_may_be_told_values() {
 }
 
 #[test]
-fn ids_that_come_along_are_stored_as_they_are_also_when_the_document_is_removed() {
+fn supplied_ids_are_stored_also_of_removed_documents() {
     let place = Place::new();
     place.chat(&[dialogue("the sea is wide and the sky is high", "so it is")], &[]);
     let ids: Vec<u64> =
@@ -287,7 +287,7 @@ fn many() -> String {
 }
 
 #[test]
-fn killed_and_run_again_the_trained_tokens_are_as_if_nothing_had_happened() {
+fn a_killed_ingest_rerun_gives_the_same_trained_tokens() {
     let place = Place::new();
     let file = place.scratch.write("many.jsonl", many());
     let template = place.scratch.arg("chatml.jinja");
@@ -346,7 +346,7 @@ fn killed_and_run_again_the_trained_tokens_are_as_if_nothing_had_happened() {
 }
 
 #[test]
-fn what_is_kept_again_has_its_own_trained_tokens() {
+fn a_document_kept_again_has_its_own_trained_tokens() {
     let place = Place::new();
     let said = dialogue("the sea is wide and the sky is high", "so it is and so it stays");
     let mut unsaid = said.clone();
@@ -415,7 +415,7 @@ fn conversations_and_ids_in_parquet_are_those_of_lines() {
 
 /// `--text-field`, which was told instead, rejects every record.
 #[test]
-fn conversations_without_the_option_are_told_which_one_takes_them() {
+fn conversations_without_the_option_get_its_name() {
     let scratch = Scratch::new();
     let messages = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]);
     let turns = json!([{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]);

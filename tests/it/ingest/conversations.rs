@@ -24,7 +24,7 @@ fn lines(records: &[Value]) -> String {
 
 /// Of 1,000 conversations with one system prompt of 1,971 words 447 were removed as near duplicates, unsaid.
 #[test]
-fn conversations_that_share_a_system_prompt_are_not_duplicates_by_profile_chat() {
+fn profile_chat_ignores_a_common_system_prompt() {
     let scratch = Scratch::new();
     let template = scratch.write("chatml.jinja", CHATML);
     let mut records: Vec<Value> = (0..60).map(conversation).collect();
@@ -75,7 +75,7 @@ fn conversations_that_share_a_system_prompt_are_not_duplicates_by_profile_chat()
 
 /// GPT-2 read `<|im_start|>` as seven ordinary tokens, and nothing was said.
 #[test]
-fn a_template_whose_turns_a_tokenizer_cannot_tell_is_refused_unless_asked_for() {
+fn templates_need_markers_that_the_tokenizer_has() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--profile", "chat"]);
@@ -109,7 +109,7 @@ fn a_template_whose_turns_a_tokenizer_cannot_tell_is_refused_unless_asked_for() 
 }
 
 #[test]
-fn what_a_conversation_is_compared_by_is_not_set_from_outside() {
+fn input_cannot_set_the_compared_text_of_a_conversation() {
     let scratch = Scratch::new();
     let template = scratch.write("chatml.jinja", CHATML);
     let corpus = scratch.arg("chats");

@@ -63,7 +63,7 @@ fn texts(corpus: &str) -> Vec<String> {
 // ---- formats ----
 
 #[test]
-fn every_format_gives_the_same_texts_and_a_second_run_adds_nothing() {
+fn every_format_gives_the_same_texts_once() {
     let scratch = Scratch::new();
     let pages = crawl(21, 60, true);
     let jsonl = lines(&pages);
@@ -257,7 +257,7 @@ fn the_text_field_is_guessed_in_order_named_or_asked_for() {
 // ---- what cannot be read ----
 
 #[test]
-fn bad_records_are_set_aside_once_with_reason_position_and_bytes() {
+fn bad_records_become_rejects_once_with_reason_and_bytes() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -326,7 +326,7 @@ fn records_over_the_limit_are_set_aside() {
 }
 
 #[test]
-fn on_error_fail_stops_there_and_keeps_what_came_before() {
+fn on_error_fail_stops_there_and_keeps_earlier_records() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -356,7 +356,7 @@ fn on_error_fail_stops_there_and_keeps_what_came_before() {
 }
 
 #[test]
-fn a_truncated_file_names_itself_and_the_offset_keeps_what_came_before_and_can_be_mended() {
+fn a_truncated_file_keeps_whole_records_and_can_be_mended() {
     let jsonl = lines(&crawl(25, 300, false));
     for (name, bytes) in
         [("a.jsonl.gz", gzip(jsonl.as_bytes())), ("a.jsonl.zst", zstd(jsonl.as_bytes()))]
@@ -389,7 +389,7 @@ fn a_truncated_file_names_itself_and_the_offset_keeps_what_came_before_and_can_b
 }
 
 #[test]
-fn damaged_parquet_and_damaged_streams_are_errors_that_name_the_file() {
+fn errors_of_damaged_parquet_and_streams_name_the_file() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -433,7 +433,7 @@ fn damaged_parquet_and_damaged_streams_are_errors_that_name_the_file() {
 // ---- dry runs and decisions ----
 
 #[test]
-fn a_dry_run_tells_what_would_be_and_changes_nothing() {
+fn a_dry_run_reports_the_same_and_changes_nothing() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -519,7 +519,7 @@ fn decisions_are_those_of(corpus: &str, decisions: &str, records: usize) {
 }
 
 #[test]
-fn decisions_name_every_record_also_when_an_interrupted_run_is_resumed() {
+fn decisions_name_every_record_also_after_a_resume() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -546,7 +546,7 @@ fn decisions_name_every_record_also_when_an_interrupted_run_is_resumed() {
 }
 
 #[test]
-fn decisions_are_those_at_the_end_whatever_the_cut_and_none_where_it_was_interrupted() {
+fn decisions_are_final_in_any_batches() {
     let scratch = Scratch::new();
     let common: String = (0..30).map(|at| format!("word{at} ")).collect();
     let pages: String = ["a", "a b", "a b c"]
@@ -601,7 +601,7 @@ fn decisions_are_those_at_the_end_whatever_the_cut_and_none_where_it_was_interru
 // ---- keys ----
 
 #[test]
-fn a_key_given_again_supersedes_and_all_its_generations_are_shown() {
+fn a_repeated_key_supersedes_and_keeps_its_generations() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "year:int"]);
@@ -681,7 +681,7 @@ fn ids_may_be_numbers_and_records_without_one_are_set_aside() {
 }
 
 #[test]
-fn what_names_nothing_is_no_id_in_any_format() {
+fn empty_keys_are_refused_in_every_format() {
     // Each blank id superseded the record before, and a double was another key than the number that it is.
     let scratch = Scratch::new();
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values([
@@ -741,7 +741,7 @@ fn what_names_nothing_is_no_id_in_any_format() {
 }
 
 #[test]
-fn a_cell_without_a_text_is_none_as_null_is_elsewhere() {
+fn an_empty_cell_equals_a_null() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -754,7 +754,7 @@ fn a_cell_without_a_text_is_none_as_null_is_elsewhere() {
 }
 
 #[test]
-fn keys_and_fields_beyond_their_limits_are_rejects_with_all_that_the_record_had() {
+fn oversized_keys_and_fields_are_whole_rejects() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

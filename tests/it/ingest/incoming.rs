@@ -73,7 +73,7 @@ fn only_records_for_which_the_condition_is_true_come_in() {
 }
 
 #[test]
-fn records_without_an_answer_are_set_aside_and_unknown_fields_are_told() {
+fn records_without_an_answer_become_rejects() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -132,7 +132,7 @@ fn the_condition_sees_fields_as_they_are_kept_of_every_format() {
 
 /// However it is cut, read and resumed: the same corpus.
 #[test]
-fn no_cut_of_the_input_changes_what_comes_in() {
+fn no_cut_of_the_input_changes_the_selection() {
     let scratch = Scratch::new();
     let mut random = Random::new(7);
     let pages: Vec<Page> = crawl(7, 600, true);
@@ -172,7 +172,7 @@ fn no_cut_of_the_input_changes_what_comes_in() {
 }
 
 #[test]
-fn an_ingest_that_stops_at_a_bad_record_goes_on_behind_what_did_not_come_in() {
+fn an_ingest_resumes_behind_filtered_records() {
     let scratch = Scratch::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.7);

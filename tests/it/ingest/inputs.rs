@@ -24,7 +24,7 @@ fn rows(corpus: &str, columns: &str) -> Vec<Value> {
 }
 
 #[test]
-fn a_table_is_ingested_by_its_columns_from_a_file_and_from_a_pipe() {
+fn a_table_is_ingested_by_columns_from_file_and_pipe() {
     let scratch = Scratch::new();
     let fields = ["--field", "score:float", "--field", "n:int", "--field", "lang:keyword"];
     let table = golden("pandas.csv");
@@ -47,7 +47,7 @@ fn a_table_is_ingested_by_its_columns_from_a_file_and_from_a_pipe() {
 }
 
 #[test]
-fn batches_of_any_size_give_the_same_corpus_of_a_table_a_list_and_paragraphs() {
+fn tables_lists_and_paragraphs_ingest_alike_in_any_batches() {
     let scratch = Scratch::new();
     let row = |n: usize| format!("\"row {n},\nwith {}\",{n}\n", "words ".repeat(n % 50));
     let table: String = (0..300).map(row).collect();
@@ -74,7 +74,7 @@ fn batches_of_any_size_give_the_same_corpus_of_a_table_a_list_and_paragraphs() {
 }
 
 #[test]
-fn a_table_that_has_grown_is_read_on_and_one_that_fails_at_a_row_is_told_by_its_line() {
+fn a_grown_table_is_read_on_and_bad_rows_name_their_line() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -104,7 +104,7 @@ fn mixed(count: usize, edition: &str) -> String {
 }
 
 #[test]
-fn records_name_their_sources_in_one_pass_and_are_what_they_would_be_in_one_each() {
+fn records_with_sources_equal_an_ingest_a_source() {
     let scratch = Scratch::new();
     let path = scratch.write("a.jsonl", mixed(300, "first"));
     let flags = ["--source", "rest", "--source-from", "origin", "--id-field", "id"];
@@ -147,7 +147,7 @@ fn records_name_their_sources_in_one_pass_and_are_what_they_would_be_in_one_each
 }
 
 #[test]
-fn what_a_mixed_file_says_anew_supersedes_in_the_source_of_the_record() {
+fn a_mixed_file_supersedes_per_source() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "exact"]);
@@ -179,7 +179,7 @@ fn what_a_mixed_file_says_anew_supersedes_in_the_source_of_the_record() {
 }
 
 #[test]
-fn fields_are_mapped_in_every_format_and_what_cannot_be_a_source_is_set_aside() {
+fn fields_are_mapped_in_every_format() {
     let scratch = Scratch::new();
     let rows_of = |name: &str, path: &str| {
         let corpus = scratch.arg(name);
@@ -215,7 +215,7 @@ fn fields_are_mapped_in_every_format_and_what_cannot_be_a_source_is_set_aside() 
 }
 
 #[test]
-fn web_archives_give_their_texts_and_say_what_is_left_to_an_extractor() {
+fn web_archives_give_texts_and_count_unread_pages() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -239,7 +239,7 @@ fn web_archives_give_their_texts_and_say_what_is_left_to_an_extractor() {
 }
 
 #[test]
-fn arrow_comes_through_a_pipe_and_a_folder_that_was_read_in_part_is_read_on() {
+fn arrow_is_read_from_a_pipe_and_from_folders_in_parts() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -286,7 +286,7 @@ fn another_file_of_the_same_size_and_time_is_read() {
 }
 
 #[test]
-fn a_stop_is_heard_while_a_pipe_says_nothing_and_a_bad_record_does_not_wait_for_its_end() {
+fn a_silent_pipe_delays_neither_a_stop_nor_an_error() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

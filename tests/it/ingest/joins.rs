@@ -127,7 +127,7 @@ fn values_replace_one_another_and_the_way_does_not_matter() {
 }
 
 #[test]
-fn values_come_from_parquet_and_wrong_ones_are_refused_with_their_record() {
+fn bad_values_of_parquet_are_refused_with_their_record() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch, "corpus");
     let path = scratch.path("scores.parquet");
@@ -170,7 +170,7 @@ fn values_come_from_parquet_and_wrong_ones_are_refused_with_their_record() {
 
 /// One record without a value beside those of unknown documents, and nothing done counted as success.
 #[test]
-fn a_join_that_finds_no_document_says_so_whatever_else_is_in_the_file() {
+fn a_join_without_a_match_fails() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch, "corpus");
     let file = scratch.write("s.jsonl", "{\"k\":\"none\",\"grade\":1}\n{\"k\":\"u1\"}\n");

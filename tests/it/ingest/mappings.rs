@@ -48,7 +48,7 @@ fn a_record_without_a_text_is_refused_by_its_number() {
 }
 
 #[test]
-fn mappings_are_what_the_lines_of_a_file_are() {
+fn mappings_equal_the_lines_of_a_file() {
     let scratch = Scratch::new();
     let text = lines(&crawl(43, 200, true));
     let file = scratch.write("crawl", &text);
@@ -74,7 +74,7 @@ fn mappings_are_what_the_lines_of_a_file_are() {
 }
 
 #[test]
-fn what_is_no_record_is_set_aside_with_its_reason() {
+fn non_records_become_rejects() {
     let scratch = Scratch::new();
     make(&scratch.path("corpus"), DedupMode::Witness, 0.8);
     let mut writer = writer(&scratch.path("corpus"));

@@ -68,7 +68,7 @@ fn values_in_the_spellings_of_other_programs_are_taken() {
 }
 
 #[test]
-fn values_of_another_type_are_counted_with_the_first_of_them_however_the_input_is_cut() {
+fn values_of_another_type_are_counted_in_any_batches() {
     let scratch = Scratch::new();
     let lines = records(300, |number| {
         let quality = if number % 50 == 3 { json!("n/a") } else { json!(number) };
@@ -122,7 +122,7 @@ fn values_of_another_type_are_counted_with_the_first_of_them_however_the_input_i
 }
 
 #[test]
-fn a_field_that_no_record_has_is_told_with_the_name_it_was_misspelt_as() {
+fn an_absent_field_gets_the_nearest_name() {
     let scratch = Scratch::new();
     let alarms = |name: &str, fields: &[&str], count: usize, of: fn(usize) -> Value| {
         let corpus = scratch.arg(name);
@@ -190,7 +190,7 @@ fn a_field_most_of_whose_values_are_of_another_type_is_an_alarm() {
 }
 
 #[test]
-fn values_from_outside_of_another_type_are_passed_over_and_take_nothing_away() {
+fn joined_values_of_another_type_are_skipped() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "ppl:float", "--field", "stars:int"]);
@@ -227,7 +227,7 @@ fn values_from_outside_of_another_type_are_passed_over_and_take_nothing_away() {
 
 /// A model's score of NaN took away the score that a document had, and the report said "changed".
 #[test]
-fn numbers_of_parquet_that_are_none_are_counted_and_erase_nothing() {
+fn nans_of_parquet_are_counted_and_erase_nothing() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "ppl:float"]);
@@ -267,7 +267,7 @@ fn numbers_of_parquet_that_are_none_are_counted_and_erase_nothing() {
 
 /// The store of the last release that knew fewer spellings has nulls, or another year, where today's rule finds a value.
 #[test]
-fn what_an_earlier_release_indexed_is_sound_and_is_indexed_anew_with_the_field() {
+fn values_indexed_by_an_earlier_release_are_sound() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     copy(&repository("tests/formats/fields/corpus"), &scratch.path("corpus"));

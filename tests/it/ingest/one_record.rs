@@ -459,7 +459,7 @@ fn a_rejected_row_keeps_all_that_it_had() {
 }
 
 #[test]
-fn numbers_of_rows_are_no_fields_and_cells_beyond_64_bits_are_numbers() {
+fn row_numbers_are_no_fields_and_large_cells_are_numbers() {
     let scratch = Scratch::new();
     make(&scratch.path("corpus"), DedupMode::None, 0.8);
     let may = ",id,text,n\n0,a,first text,18446744073709551616\n1,b,second text,007\n";

@@ -46,7 +46,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 /// A format by its ending, its first bytes, or a vote of many lines; a record that is bad costs itself.
 #[test]
-fn a_file_is_recognised_whatever_its_first_record_is() {
+fn a_file_is_recognised_behind_a_bad_first_record() {
     let scratch = Scratch::new();
     let lines: String = (0..20).map(line).collect();
     let long = format!("{{\"id\":\"long\",\"text\":\"{}\"}}\n", "word ".repeat(1 << 20));
@@ -135,7 +135,7 @@ fn an_arrow_file_is_read_in_the_order_of_its_table_of_contents() {
 
 /// What is no text in UTF-8 is named, with the way out, and none of it becomes a text; so is JSON that is no lines.
 #[test]
-fn what_is_not_read_is_named_with_the_way_out() {
+fn unread_files_are_named_with_the_way_out() {
     let scratch = Scratch::new();
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let big = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
@@ -199,7 +199,7 @@ fn an_input_without_a_byte_adds_nothing_and_is_named() {
 
 /// Padding of tapes and stores behind frames is no damage; what else stands there is left and said.
 #[test]
-fn what_stands_behind_compressed_frames_is_padding_or_is_said() {
+fn padding_behind_frames_is_ignored_and_other_bytes_warned_of() {
     let scratch = Scratch::new();
     let (one, two) = (line(1), line(2));
     let pack = |name: &str, bytes: &[u8]| match name {
@@ -286,7 +286,7 @@ fn a_damaged_file_costs_itself_and_is_named() {
 
 /// What a program wrote beside its data, what is hidden, excluded, or a corpus is left, each with its reason.
 #[test]
-fn of_a_folder_the_data_are_read_and_the_rest_is_left_with_its_reason() {
+fn files_of_a_folder_are_read_or_skipped_with_a_reason() {
     let scratch = Scratch::new();
     let inner = scratch.arg("in/inner");
     init(&inner, &[]);
@@ -390,7 +390,7 @@ fn a_saved_dataset_with_a_choice_of_rows_is_refused() {
 
 /// Every format that documents are exported to comes back as the same keys and texts.
 #[test]
-fn what_is_exported_is_read_again() {
+fn every_export_is_read_again() {
     let scratch = Scratch::new();
     let corpus = fresh(&scratch, "corpus");
     let odd = [
@@ -429,12 +429,12 @@ const CASES: [(&str, &str, &str); 19] = [
     (
         "with `--format`",
         "tests/it/ingest/other_files.rs",
-        "what_is_not_read_is_named_with_the_way_out",
+        "unread_files_are_named_with_the_way_out",
     ),
     (
         "with an ending",
         "tests/it/ingest/other_files.rs",
-        "a_file_is_recognised_whatever_its_first_record_is",
+        "a_file_is_recognised_behind_a_bad_first_record",
     ),
     (
         "with the first bytes",
@@ -444,12 +444,12 @@ const CASES: [(&str, &str, &str); 19] = [
     (
         "with objects on",
         "tests/it/ingest/other_files.rs",
-        "a_file_is_recognised_whatever_its_first_record_is",
+        "a_file_is_recognised_behind_a_bad_first_record",
     ),
     (
         "standard input",
         "tests/it/ingest/inputs.rs",
-        "a_table_is_ingested_by_its_columns_from_a_file_and_from_a_pipe",
+        "a_table_is_ingested_by_columns_from_file_and_pipe",
     ),
     (
         "concatenated gzip members",
@@ -459,12 +459,12 @@ const CASES: [(&str, &str, &str); 19] = [
     (
         "with zeros",
         "tests/it/ingest/other_files.rs",
-        "what_stands_behind_compressed_frames_is_padding_or_is_said",
+        "padding_behind_frames_is_ignored_and_other_bytes_warned_of",
     ),
     (
         "without an ending",
         "tests/it/ingest/other_files.rs",
-        "a_file_is_recognised_whatever_its_first_record_is",
+        "a_file_is_recognised_behind_a_bad_first_record",
     ),
     (
         "empty",
@@ -474,15 +474,15 @@ const CASES: [(&str, &str, &str); 19] = [
     (
         "with a line of 20 MB",
         "tests/it/ingest/other_files.rs",
-        "a_file_is_recognised_whatever_its_first_record_is",
+        "a_file_is_recognised_behind_a_bad_first_record",
     ),
-    ("in UTF-16", "tests/it/ingest/other_files.rs", "what_is_not_read_is_named_with_the_way_out"),
+    ("in UTF-16", "tests/it/ingest/other_files.rs", "unread_files_are_named_with_the_way_out"),
     (
         "a table with carriage",
         "tests/it/ingest/other_files.rs",
-        "a_file_is_recognised_whatever_its_first_record_is",
+        "a_file_is_recognised_behind_a_bad_first_record",
     ),
-    ("ARC", "tests/it/ingest/other_files.rs", "what_is_not_read_is_named_with_the_way_out"),
+    ("ARC", "tests/it/ingest/other_files.rs", "unread_files_are_named_with_the_way_out"),
     (
         "a web archive",
         "src/input/warc_reader.rs",
@@ -491,7 +491,7 @@ const CASES: [(&str, &str, &str); 19] = [
     (
         "a folder that Spark",
         "tests/it/ingest/other_files.rs",
-        "of_a_folder_the_data_are_read_and_the_rest_is_left_with_its_reason",
+        "files_of_a_folder_are_read_or_skipped_with_a_reason",
     ),
     (
         "folders of partitions",

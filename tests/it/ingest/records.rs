@@ -129,7 +129,7 @@ fn records_from_memory_are_those_of_a_file_however_they_are_cut() {
 }
 
 #[test]
-fn record_batches_are_what_the_same_rows_are_one_by_one() {
+fn record_batches_equal_the_same_rows_one_by_one() {
     let scratch = Scratch::new();
     let pages = crawl(42, 300, true);
     let plain = |page: &Page| {
@@ -188,7 +188,7 @@ fn texts_of_every_column_of_strings_are_read() {
 }
 
 #[test]
-fn an_iterator_that_fails_ends_the_ingest_and_what_is_committed_is_passed_over_the_next_time() {
+fn an_ingest_resumes_behind_a_failed_iterator() {
     let scratch = Scratch::new();
     let pages: Vec<Page> =
         (0..200).map(|n| Page::keyed(format!("page-{n}"), format!("text number {n}"))).collect();
@@ -229,7 +229,7 @@ fn an_iterator_that_fails_ends_the_ingest_and_what_is_committed_is_passed_over_t
 }
 
 #[test]
-fn a_record_without_a_key_is_known_by_name_number_and_content_or_set_aside() {
+fn records_without_a_key_are_known_by_number_and_content() {
     let scratch = Scratch::new();
     let mut writer = made(&scratch.path("corpus"));
     let keyless = IngestOptions::new("web");

@@ -31,7 +31,7 @@ fn pages(seed: u64, count: usize) -> Vec<Page> {
 // ---- whose content wins ----
 
 #[test]
-fn a_file_that_comes_again_after_another_superseded_its_keys_wins_again() {
+fn a_repeated_file_wins_its_keys_back() {
     let scratch = Scratch::new();
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.8);
@@ -77,7 +77,7 @@ fn a_file_that_comes_again_after_another_superseded_its_keys_wins_again() {
 }
 
 #[test]
-fn files_of_one_command_that_share_keys_are_left_alone_the_second_time() {
+fn files_that_share_keys_are_unchanged_the_second_time() {
     let scratch = Scratch::new();
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.8);
@@ -96,7 +96,7 @@ fn files_of_one_command_that_share_keys_are_left_alone_the_second_time() {
 }
 
 #[test]
-fn a_key_that_occurs_twice_in_a_file_adds_nothing_when_the_file_is_read_again() {
+fn a_key_twice_in_a_file_adds_nothing_the_second_time() {
     for batch_bytes in [200, 1 << 20] {
         let scratch = Scratch::new();
         let corpus = scratch.path("corpus");
@@ -174,7 +174,7 @@ fn crawled(pages: &[Page], night: u64) -> String {
 }
 
 #[test]
-fn every_generation_of_a_crawl_costs_what_the_second_did_and_keeps_the_same_whatever_the_batch() {
+fn every_generation_of_a_crawl_costs_the_same() {
     let pages = family(7, 300);
     let scratch = Scratch::new();
     let mut told = Vec::new();
@@ -215,7 +215,7 @@ fn hub(spokes: usize) -> Vec<Page> {
 }
 
 #[test]
-fn a_hub_crawled_again_in_small_batches_reads_standings_once_a_commit() {
+fn a_hub_crawled_again_reads_standings_once_a_commit() {
     let mut standings = Vec::new();
     for spokes in [100, 200] {
         let scratch = Scratch::new();
@@ -244,7 +244,7 @@ fn alike(seed: u64, count: usize) -> Vec<Page> {
 
 /// Each batch took the witness of all others away, which were decided again: half the pages a batch.
 #[test]
-fn pages_all_alike_that_are_crawled_again_in_small_batches_are_decided_again_once_each() {
+fn equal_pages_crawled_again_are_decided_once_each() {
     let scratch = Scratch::new();
     let mut digests = Vec::new();
     for (count, batch_bytes) in [(300, 16 << 10), (600, 16 << 10), (600, 8 << 10), (600, 1 << 30)] {
@@ -282,7 +282,7 @@ fn pages_all_alike_that_are_crawled_again_in_small_batches_are_decided_again_onc
 }
 
 #[test]
-fn changing_one_of_many_equal_texts_reads_no_crowded_bucket_for_each() {
+fn changing_one_of_many_equal_texts_reads_no_crowded_bucket() {
     let mut read = Vec::new();
     for count in [100_u64, 200] {
         let scratch = Scratch::new();
@@ -305,7 +305,7 @@ fn changing_one_of_many_equal_texts_reads_no_crowded_bucket_for_each() {
 }
 
 #[test]
-fn what_was_removed_is_found_again_when_it_is_restored() {
+fn restored_documents_are_found_again() {
     let scratch = Scratch::new();
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.8);
@@ -347,7 +347,7 @@ fn texts_in_force(writer: &CorpusWriter) -> Vec<String> {
 /// Files that grow at any byte, read at any time by processes that end at any commit: what has no end yet is replaced by
 /// what it becomes.
 #[test]
-fn a_file_that_grows_comes_to_what_it_is_in_the_end() {
+fn a_growing_file_ends_as_its_last_state() {
     let lines = |end: &str| -> String {
         (0..12).map(|n| format!("line number {n} of a log that a crawler writes{end}")).collect()
     };

@@ -70,7 +70,7 @@ fn a_right_ingest_of_a_file_settles_the_rejects_of_a_wrong_one() {
 }
 
 #[test]
-fn what_a_growing_file_gave_as_torn_is_settled_when_it_is_whole() {
+fn torn_records_of_a_growing_file_are_settled_when_whole() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
@@ -92,7 +92,7 @@ fn what_a_growing_file_gave_as_torn_is_settled_when_it_is_whole() {
 }
 
 #[test]
-fn a_reject_is_settled_by_a_mended_a_filtered_and_a_lost_record_and_by_no_other_file() {
+fn rejects_are_settled_by_their_own_file_alone() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -206,7 +206,7 @@ fn corpus_at(path: &Path) -> corpusdb::CorpusWriter {
 
 /// Whatever files said before: the rejects are those of their last states, and every record read is counted once.
 #[test]
-fn after_any_history_rejects_are_those_of_the_files_as_they_were_read_last() {
+fn rejects_are_those_of_the_last_read_after_any_history() {
     for seed in 0..seeds(5) {
         let mut random = Random::new(seed + 1);
         let scratch = Scratch::new();
@@ -302,7 +302,7 @@ fn a_batch_with_which_too_many_records_are_rejected_is_refused() {
 }
 
 #[test]
-fn rejects_that_are_many_or_lack_ids_raise_an_alarm_with_what_mends_them() {
+fn many_rejects_and_missing_ids_raise_an_alarm() {
     let scratch = Scratch::new();
     let alarms = |name: &str, lines: String, id_field: &str| {
         let corpus = scratch.arg(&format!("{name}.corpus"));
@@ -349,7 +349,7 @@ fn rejects_that_are_many_or_lack_ids_raise_an_alarm_with_what_mends_them() {
 // ---- forgetting ----
 
 #[test]
-fn rejects_are_dropped_by_source_and_path_in_a_commit_of_their_own() {
+fn rejects_are_dropped_by_source_and_path() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);

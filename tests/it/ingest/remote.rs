@@ -155,7 +155,7 @@ fn a_parquet_object_is_read_from_its_end_and_needs_ranges() {
 
 /// Regression: an Arrow file of Polars has the dictionaries of its categories behind its batches.
 #[test]
-fn an_arrow_object_is_read_in_the_order_of_its_table_of_contents() {
+fn an_arrow_object_is_read_in_the_order_of_its_footer() {
     let scratch = Scratch::new();
     let file = repository("tests/corpora/inputs/polars-categories.arrow");
     let server = Server::start(State { cuts: (2, 100), ..State::default() });
@@ -180,7 +180,7 @@ fn an_arrow_object_is_read_in_the_order_of_its_table_of_contents() {
 }
 
 #[test]
-fn an_object_that_is_replaced_while_it_is_read_is_told_and_read_anew() {
+fn an_object_replaced_while_read_is_read_again() {
     let scratch = Scratch::new();
     let line = |n: usize, word: &str| {
         format!("{{\"id\":\"{n}\",\"text\":\"{word} {n} {}\"}}\n", "long ".repeat(200))
@@ -211,7 +211,7 @@ fn an_object_that_is_replaced_while_it_is_read_is_told_and_read_anew() {
 }
 
 #[test]
-fn what_is_not_there_or_not_allowed_is_told_with_the_way_out() {
+fn missing_and_forbidden_objects_get_the_way_out() {
     let scratch = Scratch::new();
     let server = Server::start(State::default());
     bucket(&server);

@@ -142,7 +142,7 @@ impl Sums {
 const WHOLE: Way = Way { batch_bytes: 64 << 20, threads: 2, cut: Cut::All, tokenizer_after: 0 };
 
 #[test]
-fn one_ingest_and_many_of_any_batch_size_and_thread_count_make_the_same_corpus() {
+fn any_batches_and_threads_make_the_same_corpus() {
     let tokenizer = trained();
     let (mut updated, mut rejected) = (0, 0);
     for seed in 500..500 + seeds(4) {
@@ -185,7 +185,7 @@ fn one_ingest_and_many_of_any_batch_size_and_thread_count_make_the_same_corpus()
 }
 
 #[test]
-fn enough_text_for_a_dictionary_makes_the_same_corpus_in_one_batch_and_in_many() {
+fn any_batches_make_the_same_corpus_with_a_dictionary() {
     // A dictionary is trained on the first commit with 1,000 texts and 880 KiB: here the whole has
     // one and the parts have none, or one from other texts.
     let scratch = Scratch::new();
@@ -199,7 +199,7 @@ fn enough_text_for_a_dictionary_makes_the_same_corpus_in_one_batch_and_in_many()
 }
 
 #[test]
-fn a_digest_tells_one_corpus_from_another() {
+fn digests_differ_for_different_corpora() {
     let tokenizer = trained();
     let scratch = Scratch::new();
     let input = Input::new(600, 60, true);

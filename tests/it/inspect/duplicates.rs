@@ -304,7 +304,7 @@ fn a_summary_agrees_with_the_list_on_a_crawl() {
 }
 
 #[test]
-fn a_removed_document_shows_its_witness_the_bands_and_the_difference() {
+fn a_removed_document_shows_witness_bands_and_difference() {
     let place = Place::new();
     let found = place.json(&["duplicates", "5", "--diff"]);
     assert_eq!(found["type"], "document_duplicates");
@@ -473,7 +473,7 @@ fn a_text_shorter_than_a_shingle_matches_only_as_a_whole() {
 }
 
 #[test]
-fn what_cannot_be_looked_for_says_why() {
+fn impossible_searches_say_why() {
     let place = Place::new();
     let corpus = &*place.corpus;
     corpusdb(&["similar", corpus, "--text", " \n"]).fails(&["no words", "`web@2`"]);
@@ -523,7 +523,7 @@ fn by_brute_force(corpus: &Corpus, own: u64, all: &[(Standing, Fingerprint)]) ->
 }
 
 #[test]
-fn similar_documents_are_those_that_share_a_band_whatever_their_number() {
+fn similar_documents_share_a_band_in_any_number() {
     let scratch = Scratch::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.9);
@@ -566,7 +566,7 @@ fn policy_of(scratch: &Scratch, name: &str, flags: &[&str]) -> Policy {
 }
 
 #[test]
-fn profiles_are_published_settings_and_flags_change_them_one_by_one() {
+fn flags_change_single_settings_of_a_profile() {
     let scratch = Scratch::new();
     for profile in Profile::ALL {
         let made = policy_of(&scratch, profile.name(), &["--profile", profile.name()]);
@@ -642,7 +642,7 @@ fn settings_that_do_not_go_together_make_nothing() {
 }
 
 #[test]
-fn info_says_every_choice_and_what_it_means() {
+fn info_explains_every_setting() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--keep", "longest", "--scope", "per-source"]);
@@ -717,7 +717,7 @@ fn a_policy_is_explained_before_it_is_chosen() {
 }
 
 #[test]
-fn a_corpus_is_explained_and_what_another_threshold_would_cost() {
+fn explain_estimates_the_cost_of_another_threshold() {
     let place = Place::new();
     let explain = |flags: &[&str]| {
         corpusdb(&[&["dedup", "explain", &place.corpus], flags, &["--json"]].concat()).good().json()
@@ -835,7 +835,7 @@ fn the_likeliest_of_all_members_of_a_crowded_bucket_are_found() {
 
 /// A file that is written again each day, and standard input: many documents were read at one place.
 #[test]
-fn no_two_documents_without_a_key_share_one_and_an_export_comes_back_whole() {
+fn documents_without_a_key_get_unique_keys_in_exports() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

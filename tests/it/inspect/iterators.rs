@@ -15,7 +15,7 @@ fn corpus_of(scratch: &Scratch, pages: &[Page]) -> Corpus {
 }
 
 #[test]
-fn rows_of_a_statement_have_columns_before_rows_and_end_when_they_are_dropped() {
+fn rows_of_a_statement_end_when_dropped() {
     let scratch = Scratch::new();
     let corpus = corpus_of(&scratch, &crawl(91, 300, false));
     let names = |sql: &str| {

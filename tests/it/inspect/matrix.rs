@@ -169,7 +169,7 @@ fn check_matrix(
 
 /// Pairs change when witnesses go and come back, pages come again, fields are set and the policy is another.
 #[test]
-fn every_cell_is_what_the_pairs_say_in_every_history() {
+fn cells_equal_a_recount_of_pairs_after_any_history() {
     for seed in [3, 8] {
         let mut place = Crawls::new(seed);
         for source in ["jan", "feb", "mar"] {
@@ -232,7 +232,7 @@ fn rows_and_columns_are_in_the_order_of_their_values() {
 }
 
 #[test]
-fn what_cannot_be_counted_by_is_refused_with_the_way_out() {
+fn unsuitable_columns_are_refused_with_the_way_out() {
     let place = Crawls::new(2);
     let many: String = (0..1001)
         .map(|rank| format!("{}\n", json!({ "text": format!("page {rank}"), "rank": rank })))

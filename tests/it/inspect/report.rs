@@ -128,7 +128,7 @@ fn sizes_duplicates_and_domains_are_those_of_the_rows() {
 }
 
 #[test]
-fn what_is_told_of_a_source_is_what_stats_says_of_it_alone() {
+fn figures_of_a_source_equal_its_own_stats() {
     let (_scratch, corpus) = place();
     let told = report(&corpus, &[]);
     let spreads = told["spreads"]["by_source"].as_array().unwrap();
@@ -152,7 +152,7 @@ fn what_is_told_of_a_source_is_what_stats_says_of_it_alone() {
 }
 
 #[test]
-fn commits_and_snapshots_are_told_in_their_order() {
+fn commits_and_snapshots_are_listed_in_order() {
     let (_scratch, corpus) = place();
     let told = report(&corpus, &[]);
     let stretches = told["timeline"]["stretches"].as_array().unwrap();
@@ -177,7 +177,7 @@ fn commits_and_snapshots_are_told_in_their_order() {
 }
 
 #[test]
-fn the_mix_along_a_run_ends_where_the_epoch_does_and_keeps_to_what_was_asked() {
+fn the_mix_along_a_run_follows_the_recipe_to_its_end() {
     let (scratch, corpus) = place();
     let file = r#"{"version": "1.0", "added_tokens": [], "pre_tokenizer": {"type": "Whitespace"}, "model":
         {"type": "WordLevel", "vocab": {"<unk>": 0, "page": 1}, "unk_token": "<unk>"}}"#;
@@ -263,7 +263,7 @@ fn a_card_does_not_grow_with_the_corpus() {
 }
 
 #[test]
-fn a_description_keeps_what_was_filled_in_and_names_the_blanks() {
+fn a_description_keeps_filled_parts_and_names_the_blanks() {
     let (scratch, corpus) = place();
     let (file, summary) = (scratch.arg("croissant.json"), scratch.arg("summary.md"));
     let line = ["report", &corpus, "--croissant", &file, "--eu-summary", &summary];
@@ -316,7 +316,7 @@ fn a_description_keeps_what_was_filled_in_and_names_the_blanks() {
 }
 
 #[test]
-fn the_summary_has_the_sections_of_the_template_and_a_tenth_of_the_domains() {
+fn the_summary_has_the_sections_of_the_template() {
     let (scratch, corpus) = place();
     let summary = scratch.arg("summary.md");
     corpusdb(&["report", &corpus, "--eu-summary", &summary]).good();
@@ -362,7 +362,7 @@ fn the_summary_has_the_sections_of_the_template_and_a_tenth_of_the_domains() {
 
 /// What a person has filled in of a summary is theirs: writing it again changes the counts alone.
 #[test]
-fn the_summary_keeps_what_was_filled_in() {
+fn the_summary_keeps_filled_parts() {
     let (scratch, corpus) = place();
     let summary = scratch.arg("summary.md");
     let write = || {
@@ -421,7 +421,7 @@ fn parts_of_the_card_stand_alone() {
 }
 
 #[test]
-fn suites_are_told_in_numbers_and_never_in_items() {
+fn suites_are_shown_as_counts_and_never_as_items() {
     let (scratch, corpus) = place();
     assert_eq!(report(&corpus, &[])["contamination"]["suites"], json!([]));
     let text =

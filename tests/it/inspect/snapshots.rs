@@ -31,7 +31,7 @@ fn snapshot(verb: &[&str], corpus: &str, rest: &[&str]) -> Ran {
 }
 
 #[test]
-fn what_a_snapshot_holds_is_what_info_told_when_it_was_made() {
+fn a_snapshot_equals_info_at_its_moment() {
     let place = Place::holding(90);
     let info = corpusdb(&["info", &place.corpus, "--json"]).good().json();
     corpusdb(&["snapshot", "create", &place.corpus, "then"]).good();
@@ -61,7 +61,7 @@ fn what_a_snapshot_holds_is_what_info_told_when_it_was_made() {
 }
 
 #[test]
-fn every_change_is_told_with_its_reason() {
+fn changes_are_listed_with_their_reason() {
     let place = Place::holding(60);
     moved(&place);
     let lines = snapshot(&["diff"], &place.corpus, &["june", "--json"]).good().json_lines();
@@ -143,7 +143,7 @@ fn moments_and_groups_that_there_are_not_are_refused() {
 }
 
 #[test]
-fn a_condition_is_counted_and_drawn_among_what_a_snapshot_keeps() {
+fn conditions_count_and_draw_kept_documents_of_a_snapshot() {
     let place = Place::holding(60);
     moved(&place);
     let count = |rest: &[&str]| {

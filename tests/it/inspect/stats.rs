@@ -209,7 +209,7 @@ fn spread(told: &Value, name: &str, kind: &str, rows: &[&Value]) {
 }
 
 #[test]
-fn what_is_told_is_what_the_rows_come_to() {
+fn summary_equals_recount_of_rows() {
     let Place { scratch, corpus, then } = Place::new();
     let now = stats(&corpus, &[]);
     compare(&now, &rows(&corpus, "true"));
@@ -252,7 +252,7 @@ fn what_is_told_is_what_the_rows_come_to() {
 }
 
 #[test]
-fn rejects_are_told_by_reason_and_text_fits_the_terminal() {
+fn rejects_are_counted_by_reason_and_fit_the_terminal() {
     let Place { scratch: _scratch, corpus, .. } = Place::new();
     let told = stats(&corpus, &["--source", "web"]);
     let rejects = told["rejects"].as_array().unwrap();
@@ -285,7 +285,7 @@ fn rejects_are_told_by_reason_and_text_fits_the_terminal() {
 }
 
 #[test]
-fn a_corpus_without_documents_and_one_of_many_languages_are_told_too() {
+fn stats_of_an_empty_and_of_a_multilingual_corpus() {
     let scratch = Scratch::new();
     let empty = scratch.arg("empty");
     init(&empty, &[]);

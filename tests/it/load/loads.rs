@@ -53,7 +53,7 @@ fn decide_against(policy: &Policy, stored: &[Value], mut rows: Vec<Value>) -> (V
 }
 
 #[test]
-fn a_load_is_what_the_ingest_would_have_been_and_what_follows_too() {
+fn a_load_equals_its_ingest_and_so_do_later_changes() {
     let (mut later, mut compared) = (0, 0);
     for (seed, policy) in (0..).zip(policies()) {
         let mut random = Random::new(seed + 70);
@@ -230,7 +230,7 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
 /// A load refused a row with the key of a removed document, which an ingest takes: as `blocked`, or as kept where the
 /// removal lets keys in.
 #[test]
-fn a_key_that_a_removed_document_holds_is_taken_as_an_ingest_takes_it() {
+fn keys_of_removed_documents_load_as_they_ingest() {
     let policy = Policy::new(DedupMode::Witness, 0.6).unwrap();
     let mut stored = documents(905, 160);
     let rows = stored.split_off(90);
@@ -397,7 +397,7 @@ fn a_killed_load_goes_on_to_the_same_end() {
 }
 
 #[test]
-fn a_row_that_cannot_be_true_is_refused_by_file_and_row_and_its_batch_with_it() {
+fn an_impossible_row_is_refused_with_its_batch() {
     let policy = Policy::new(DedupMode::Witness, 0.7).unwrap();
     let longest = Policy { keep: KeepOrder::Longest, ..policy.clone() };
     let good = decide(&policy, documents(83, 120));

@@ -229,7 +229,7 @@ struct Counts {
 }
 
 #[test]
-fn a_crawl_that_comes_again_is_loaded_as_an_ingest_would_take_it() {
+fn a_repeated_crawl_loads_as_it_ingests() {
     let mut all = Counts::default();
     let modes = policies().into_iter().filter(|policy| !policy.mode.is_transitive());
     for (seed, policy) in (0..).zip(modes) {
@@ -243,7 +243,7 @@ fn a_crawl_that_comes_again_is_loaded_as_an_ingest_would_take_it() {
 }
 
 #[test]
-fn small_histories_are_loaded_as_an_ingest_would_take_them() {
+fn small_histories_load_as_they_ingest() {
     let mut later = 0;
     for seed in 0..seeds(12) {
         let found = crawls(seed + 9000, &small_policy(seed as usize), (3, 14), &MANY);
@@ -253,7 +253,7 @@ fn small_histories_are_loaded_as_an_ingest_would_take_them() {
 }
 
 #[test]
-fn what_is_held_out_is_what_an_ingest_in_one_commit_holds_out() {
+fn a_load_holds_out_the_same_as_one_ingest() {
     for seed in 0..seeds(6) {
         crawls(seed + 9020, &small_policy(seed as usize), (2, 14), &ONE);
     }
@@ -355,7 +355,7 @@ fn a_load_that_is_stopped_anywhere_goes_on_to_the_same_end() {
 }
 
 #[test]
-fn a_load_does_not_go_on_when_documents_were_ranked_otherwise_meanwhile() {
+fn a_load_does_not_resume_after_a_change_of_ranks() {
     let again = Again::new(731, &witness(KeepOrder::Field("year".to_owned())), 40);
     let directory = again.scratch.path("load");
     let mut writer = again.made("corpus");
@@ -380,7 +380,7 @@ fn a_load_does_not_go_on_when_documents_were_ranked_otherwise_meanwhile() {
 }
 
 #[test]
-fn a_killed_load_that_changes_stored_documents_goes_on_to_the_same_end() {
+fn a_killed_load_of_changes_resumes_to_the_same_end() {
     let again = Again::new(721, &witness(KeepOrder::Longest), 150);
     let made = |name: &str| {
         drop(again.made(name));
@@ -403,7 +403,7 @@ fn a_killed_load_that_changes_stored_documents_goes_on_to_the_same_end() {
 }
 
 #[test]
-fn what_cannot_be_true_of_stored_documents_is_refused() {
+fn impossible_decisions_on_stored_documents_are_refused() {
     let again = Again::new(713, &witness(KeepOrder::Longest), 40);
     let changed = &again.crawl.changed;
     let at = |standing: &str| changed.iter().position(|row| row["_standing"] == standing).unwrap();
@@ -473,7 +473,7 @@ fn what_cannot_be_true_of_stored_documents_is_refused() {
 }
 
 #[test]
-fn a_load_that_changes_what_it_cannot_is_refused_before_its_first_row() {
+fn impossible_changes_are_refused_before_the_first_row() {
     let again = Again::new(713, &witness(KeepOrder::First), 40);
     let directory = again.scratch.path("load");
     let count = again.crawl.changed.len();
@@ -514,7 +514,7 @@ fn a_load_that_changes_what_it_cannot_is_refused_before_its_first_row() {
 }
 
 #[test]
-fn a_load_does_not_go_on_when_documents_were_decided_otherwise_meanwhile() {
+fn a_load_does_not_resume_after_other_decisions() {
     let again = Again::new(713, &witness(KeepOrder::First), 40);
     let mut writer = again.made("corpus");
     let directory = again.scratch.path("load");

@@ -47,7 +47,7 @@ fn the_manifest_proves_every_file() {
 }
 
 #[test]
-fn nothing_is_replaced_but_what_an_export_wrote_and_only_when_told() {
+fn overwrite_replaces_only_files_of_an_export() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch, "c", &crawl(42, 60, true));
     let file = scratch.write("a.jsonl", "mine");
@@ -100,7 +100,7 @@ fn an_export_of_nothing_is_an_empty_file_or_directory() {
 }
 
 #[test]
-fn memory_is_bounded_whatever_the_texts() {
+fn memory_is_bounded_for_texts_of_any_size() {
     let scratch = Scratch::new();
     let page = |number: usize| {
         let text = format!("page {number} of many words. ").repeat(90_000);

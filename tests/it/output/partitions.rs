@@ -32,7 +32,7 @@ fn parted(scratch: &Scratch) -> String {
 }
 
 #[test]
-fn every_document_stands_in_the_directory_of_its_values_and_nowhere_else() {
+fn documents_stand_in_the_directory_of_their_values() {
     let scratch = Scratch::new();
     let corpus = parted(&scratch);
     let before = names(&scratch.path(""));
@@ -107,7 +107,7 @@ fn each_partition_is_a_source_again() {
 }
 
 #[test]
-fn what_has_no_values_to_part_by_is_refused() {
+fn columns_without_values_cannot_partition() {
     let scratch = Scratch::new();
     let corpus = parted(&scratch);
     let out = scratch.arg("out");

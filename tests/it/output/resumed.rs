@@ -108,7 +108,7 @@ fn run(
 }
 
 #[test]
-fn an_export_goes_on_behind_what_is_finished_and_reads_nothing_of_it_again() {
+fn an_export_resumes_without_reading_finished_parts() {
     let scratch = Scratch::new();
     corpus(&scratch, "c", &crawl(6, 3000, true));
     let corpus = reader(&scratch.path("c"));
@@ -141,7 +141,7 @@ fn an_export_goes_on_behind_what_is_finished_and_reads_nothing_of_it_again() {
 }
 
 #[test]
-fn another_export_of_the_same_name_does_not_go_on_with_files_of_this_one() {
+fn another_export_of_the_same_name_does_not_resume_this_one() {
     let scratch = Scratch::new();
     corpus(&scratch, "c", &crawl(6, 2000, true));
     corpus(&scratch, "d", &crawl(7, 2000, true));

@@ -209,7 +209,7 @@ fn a_corpus_of_its_own_export_has_the_same_digest() {
 
 /// Kept documents of a corpus with every kind of standing make a corpus that exports the same bytes.
 #[test]
-fn kept_documents_of_any_corpus_come_out_of_the_next_one_unchanged() {
+fn an_exported_corpus_ingests_to_the_same_export() {
     let scratch = Scratch::new();
     let pages = crawl(31, 400, true);
     let first = scratch.arg("first");
@@ -297,7 +297,7 @@ fn threads_and_memory_change_no_byte() {
 }
 
 #[test]
-fn a_field_that_is_named_like_a_column_is_refused_with_the_way_out() {
+fn a_field_named_like_a_column_is_refused() {
     let scratch = Scratch::new();
     let mut page = Page::keyed("1", "words of a page");
     page.fields = json!({ "source": "elsewhere", "text2": "key" });

@@ -35,7 +35,7 @@ fn condition(random: &mut Random, depth: usize) -> String {
 }
 
 #[test]
-fn any_condition_exports_what_sql_answers() {
+fn any_condition_exports_the_rows_of_sql() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch, "c", &crawl(21, 600, true));
     let mut random = Random::new(77);
@@ -67,7 +67,7 @@ fn any_condition_exports_what_sql_answers() {
 }
 
 #[test]
-fn a_stream_has_what_a_file_has() {
+fn a_stream_equals_a_file() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch, "c", &crawl(22, 200, true));
     for format in ["jsonl", "csv", "text"] {
@@ -119,7 +119,7 @@ fn a_snapshot_is_exported_as_it_was() {
 }
 
 #[test]
-fn what_is_another_value_each_time_is_refused() {
+fn volatile_functions_are_refused() {
     let scratch = Scratch::new();
     let corpus = corpus(&scratch, "c", &crawl(24, 20, true));
     let refused = |more: &[&str], words: &[&str]| {

@@ -243,7 +243,7 @@ fn taken_back(row: &Value, stored: &Map<String, Value>) -> Map<String, Value> {
 }
 
 #[test]
-fn a_statement_reads_what_an_ingest_of_the_same_files_stores() {
+fn a_statement_reads_files_as_an_ingest_does() {
     let scratch = Scratch::new();
     for (number, (name, function, files)) in tables().into_iter().enumerate() {
         let folder = format!("t{number}");
@@ -360,7 +360,7 @@ fn leading_zeros_join_with_keys_as_texts() {
 }
 
 #[test]
-fn a_later_value_that_does_not_fit_ends_the_statement_with_its_place() {
+fn a_value_of_another_type_ends_the_statement_with_its_place() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -417,7 +417,7 @@ fn a_later_value_that_does_not_fit_ends_the_statement_with_its_place() {
 }
 
 #[test]
-fn directories_are_columns_and_an_export_comes_back_with_its_partitions() {
+fn directories_of_a_partitioned_export_are_columns() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "lang:keyword", "--field", "kind:keyword"]);

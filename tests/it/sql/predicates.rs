@@ -379,7 +379,7 @@ fn nulls_are_values_to_distinct_from_and_it_ends_before_and() {
 }
 
 #[test]
-fn zero_is_one_number_whatever_its_sign() {
+fn zero_equals_negative_zero() {
     let place = Place::new();
     let zeros = place.count("f = 0");
     assert!(zeros > 0);
@@ -402,7 +402,7 @@ fn zero_is_one_number_whatever_its_sign() {
 }
 
 #[test]
-fn a_key_is_told_by_the_spelling_that_is_shown() {
+fn keys_compare_by_their_shown_spelling() {
     let place = Place::new();
     let own = place.scratch.write("one.txt", "the only text of a file of its own\n");
     ingest(&place.corpus, &[&own], &["--source", "texts"]);
@@ -524,7 +524,7 @@ fn a_key_is_not_compared_with_a_number() {
 }
 
 #[test]
-fn verbs_that_change_say_first_what_their_condition_takes() {
+fn verbs_that_change_count_matches_first() {
     let place = Place::new();
     let condition = "f > 0";
     let taken = place.count(condition);

@@ -53,7 +53,7 @@ fn statements_run_one_after_another_from_wherever_they_come() {
 }
 
 #[test]
-fn what_fails_is_told_with_its_place_behind_what_was_answered() {
+fn a_failed_statement_keeps_earlier_answers_and_its_place() {
     let (scratch, corpus) = place();
     let file = scratch.write(
         "report.sql",
@@ -203,7 +203,7 @@ fn ctrl_c_leaves_no_piece_of_an_output() {
 
 /// Every reader of JSON keeps one of two members of one name, and the other value was lost without a word.
 #[test]
-fn answers_with_two_columns_of_one_name_are_not_printed_for_programs() {
+fn duplicate_column_names_are_refused_under_json() {
     let (_scratch, corpus) = place();
     let joined = "SELECT a.id, b.id FROM documents a JOIN documents b ON b.id = a.id + 1";
     let nested = "SELECT [named_struct('x', 1, 'y', 2)] AS list, 1 AS x";

@@ -334,7 +334,7 @@ fn files_are_read_where_they_are_allowed() {
 }
 
 #[test]
-fn a_filter_means_what_condition_source_and_snapshot_all_take() {
+fn a_filter_joins_condition_source_and_snapshot() {
     let library = Library::new();
     let corpus = library.open();
     let ids = |filter: DocumentFilter| -> Vec<u64> {
@@ -424,7 +424,7 @@ fn a_snapshot_is_asked_as_count_has_it() {
 }
 
 #[test]
-fn what_can_be_named_is_what_is_there() {
+fn listed_tables_and_columns_can_be_queried() {
     let library = Library::new();
     let corpus = library.open();
     let names = corpus.sql_names().unwrap();

@@ -340,7 +340,7 @@ fn selected(maker: &mut Maker) -> Column {
 }
 
 #[test]
-fn random_columns_and_groups_are_what_a_recount_gives() {
+fn random_columns_and_groups_equal_a_recount() {
     let place = Place::new();
     let all = place.all();
     let corpus = place.open();
@@ -415,7 +415,7 @@ fn lists_of_one_column_that_may_be_null_keep_their_nulls() {
 }
 
 #[test]
-fn count_select_the_engine_and_a_recount_agree_on_random_predicates() {
+fn count_select_and_a_recount_agree_on_random_predicates() {
     let place = Place::new();
     let rows = place.all();
     let corpus = place.open();
@@ -541,7 +541,7 @@ fn values_of_another_type_than_declared_are_null() {
 }
 
 #[test]
-fn the_small_tables_say_what_the_corpus_holds() {
+fn the_small_tables_match_the_corpus() {
     let place = Place::new();
     let documents = place.all();
     let of = |source: &str, kept: bool| {
@@ -753,7 +753,7 @@ fn info_and_sql_agree_on_the_tokens_of_kept_documents() {
 // ---- one document ----
 
 #[test]
-fn show_by_id_and_by_key_says_what_the_table_says() {
+fn show_by_id_and_by_key_equals_the_table() {
     let place = Place::new();
     let rows = place.all();
     let mut by_key: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
@@ -814,7 +814,7 @@ fn show_by_id_and_by_key_says_what_the_table_says() {
 }
 
 #[test]
-fn duplicates_are_listed_from_both_sides_and_differences_rebuild_both_texts() {
+fn differences_of_duplicates_rebuild_both_texts() {
     let place = Place::new();
     let rows = place.all();
     let text = |id: &Value| rows[id.as_u64().unwrap() as usize]["text"].as_str().unwrap();
@@ -891,7 +891,7 @@ fn duplicates_are_listed_from_both_sides_and_differences_rebuild_both_texts() {
 // ---- errors ----
 
 #[test]
-fn wrong_queries_say_what_and_what_there_is() {
+fn errors_of_queries_list_valid_names() {
     let place = Place::new();
     let sql = |statement: &str| corpusdb(&["sql", &place.corpus, statement]);
     sql("SELECT lenght FROM documents").fails(&["no column `lenght`", "`bytes`", "and 11 more"]);

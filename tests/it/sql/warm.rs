@@ -75,7 +75,7 @@ fn answers(corpus: &Corpus, model: &Model, random: &mut Random) {
 const KEYS: usize = 12;
 
 #[test]
-fn held_corpora_go_on_showing_their_moments_and_new_ones_what_came_since() {
+fn an_open_corpus_keeps_showing_its_moment() {
     for seed in 0..seeds(2) {
         let mut random = Random::new(seed + 900);
         let scratch = Scratch::new();
@@ -139,7 +139,7 @@ fn held_corpora_go_on_showing_their_moments_and_new_ones_what_came_since() {
 
 /// Threads that ask the same corpus at once, of blocks that nobody has asked for yet.
 #[test]
-fn threads_that_ask_the_same_corpus_at_once_get_the_same_answers() {
+fn concurrent_queries_get_the_same_answers() {
     let scratch = Scratch::new();
     let path = scratch.path("corpus");
     let fields = ["a", "b", "c"].map(|name| (name.to_owned(), FieldKind::Int));

@@ -35,7 +35,7 @@ fn files(below: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_backup_is_one_commit_and_comes_back_whole_with_an_identity_of_its_own() {
+fn a_backup_is_one_commit_and_restores_with_a_new_identity() {
     let scratch = Scratch::new();
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     let pages = crawl(5, 400, true);
@@ -173,7 +173,7 @@ fn killed_at_any_moment_a_backup_harms_none_before_it() {
 }
 
 #[test]
-fn what_is_damaged_is_named_and_nothing_is_made_of_it() {
+fn damaged_backups_are_named_and_not_restored() {
     let scratch = Scratch::new();
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     init(&corpus, &[]);
@@ -252,7 +252,7 @@ fn a_directory_for_backups_is_for_those_of_one_corpus_alone() {
 
 /// A restore that was killed leaves what it had made beside its target; the next one to that target clears it.
 #[test]
-fn what_a_killed_restore_left_is_cleared_by_the_next_one_to_its_target() {
+fn leftovers_of_a_killed_restore_are_cleared_by_the_next() {
     let scratch = Scratch::new();
     let (corpus, directory, target) =
         (scratch.arg("corpus"), scratch.arg("backups"), scratch.arg("restored"));
@@ -293,7 +293,7 @@ fn what_a_killed_restore_left_is_cleared_by_the_next_one_to_its_target() {
 
 /// A copy that was made file by file beside a writer is no backup, and says so when it is opened.
 #[test]
-fn a_copy_without_its_last_files_is_refused_with_the_way_to_make_one() {
+fn an_incomplete_copy_is_refused_with_the_way_out() {
     let scratch = Scratch::new();
     let (corpus, copy) = (scratch.path("corpus"), scratch.path("copy"));
     init(corpus.to_str().unwrap(), &[]);
@@ -478,7 +478,7 @@ impl BackupHistory {
 }
 
 #[test]
-fn histories_with_backups_lose_and_mix_up_nothing_whatever_is_killed() {
+fn kills_in_histories_with_backups_lose_nothing() {
     let mut killed = 0;
     for seed in 0..seeds(20) {
         let mut history = BackupHistory::new(seed);

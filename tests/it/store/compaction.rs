@@ -37,7 +37,7 @@ impl Progress for Stopping {
 
 /// `compact` in Python ignored Ctrl-C until every family was rewritten.
 #[test]
-fn a_compaction_that_is_stopped_loses_nothing_and_can_be_run_again() {
+fn a_stopped_compaction_loses_nothing_and_runs_again() {
     let scratch = Scratch::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.8);

@@ -97,7 +97,7 @@ fn wait_for(child: &mut Child, corpus: &str, commits: u64) -> bool {
 }
 
 #[test]
-fn killed_at_any_moment_and_run_again_it_is_as_if_nothing_had_happened() {
+fn killed_ingest_rerun_gives_same_digest() {
     let job = Job::new();
     let whole = job.corpus("whole");
     let before = journal(&whole);
@@ -195,7 +195,7 @@ fn a_signal_that_was_ignored_from_the_start_stops_nothing() {
 }
 
 #[test]
-fn killed_while_it_registers_a_tokenizer_the_next_ingest_finishes_that_first() {
+fn an_ingest_finishes_a_killed_tokenizer_registration() {
     let job = Job::new();
     let [plain, packed] = &job.paths;
     let make = |name: &str| {
@@ -231,7 +231,7 @@ fn killed_while_it_registers_a_tokenizer_the_next_ingest_finishes_that_first() {
 }
 
 #[test]
-fn killed_while_it_is_made_a_corpus_is_none_and_the_error_says_so() {
+fn a_corpus_killed_in_init_is_refused() {
     let scratch = Scratch::new();
     for round in 0..6 {
         let corpus = scratch.arg(&format!("corpus-{round}"));

@@ -17,7 +17,7 @@ fn expected(format: &str) -> String {
 }
 
 #[test]
-fn the_golden_store_of_every_format_opens_twice_is_sound_and_has_its_digest() {
+fn golden_stores_of_every_format_open_with_their_digest() {
     let mut formats = 0;
     for entry in std::fs::read_dir(repository("tests/formats")).unwrap() {
         let entry = entry.unwrap();
@@ -214,7 +214,7 @@ fn make_a_golden_store() {
 
 /// A corpus of a release that kept the spelling of fields: spaces, escapes, nulls, digits, names that come twice.
 #[test]
-fn records_that_were_stored_as_they_were_spelled_are_unchanged_when_they_come_again() {
+fn records_of_earlier_releases_are_unchanged_when_repeated() {
     let golden = repository("tests/formats/spelled");
     let scratch = Scratch::new();
     copy(&golden.join("corpus"), &scratch.path("corpus"));

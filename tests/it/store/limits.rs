@@ -24,7 +24,7 @@ fn tables(corpus: &str) -> usize {
 }
 
 #[test]
-fn more_tables_than_the_soft_limit_of_open_files_are_opened_and_the_hard_limit_is_named() {
+fn many_tables_raise_the_soft_limit_of_open_files() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "url:keyword", "--field", "year:int"]);
@@ -44,7 +44,7 @@ fn more_tables_than_the_soft_limit_of_open_files_are_opened_and_the_hard_limit_i
 }
 
 #[test]
-fn a_write_beyond_a_limit_of_the_file_size_is_an_error_and_the_same_command_goes_on() {
+fn an_ingest_resumes_after_a_file_size_limit() {
     let scratch = Scratch::new();
     let (corpus, whole) = (scratch.arg("corpus"), scratch.arg("whole"));
     let file = scratch.write("a.jsonl", lines(&crawl(5, 900, true)));
@@ -98,7 +98,7 @@ fn a_trial_on_a_corpus_of_an_older_format_does_not_migrate_it() {
 }
 
 #[test]
-fn a_twin_whose_process_was_killed_is_removed_by_the_next_writer_and_a_reused_pid_is_no_obstacle() {
+fn the_next_writer_removes_the_twin_of_a_killed_process() {
     let scratch = Scratch::new();
     let path = scratch.path("corpus");
     init(&scratch.arg("corpus"), &[]);

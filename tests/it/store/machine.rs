@@ -43,7 +43,7 @@ impl Drop for Group {
 
 /// A container of 4 GB on a large host was killed: by default a quarter of the host's memory was taken.
 #[test]
-fn by_default_a_quarter_of_what_the_control_group_gives_is_taken() {
+fn the_default_memory_is_a_quarter_of_the_control_group() {
     if std::env::var_os(WITHIN).is_some() {
         println!("it takes {}", Corpus::options().memory_bytes());
         return;
@@ -53,7 +53,7 @@ fn by_default_a_quarter_of_what_the_control_group_gives_is_taken() {
         return;
     };
     let script = "echo $$ > \"$1/cgroup.procs\" || exit 77; shift; exec \"$@\"";
-    let test = "machine::by_default_a_quarter_of_what_the_control_group_gives_is_taken";
+    let test = "machine::the_default_memory_is_a_quarter_of_the_control_group";
     let output = Command::new("sh")
         .args(["-c", script, "sh"])
         .args([group.0.as_os_str(), std::env::current_exe().unwrap().as_os_str()])
@@ -92,7 +92,7 @@ fn with_disk(size: &str, disk: &str, arguments: &[&str]) -> Option<Ran> {
 
 /// Each of them wrote until the disk was full.
 #[test]
-fn what_is_known_to_have_no_room_is_refused_before_it_begins_and_leaves_nothing() {
+fn writes_without_room_are_refused_before_they_begin() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -129,7 +129,7 @@ fn what_is_known_to_have_no_room_is_refused_before_it_begins_and_leaves_nothing(
 
 /// With `--json` and with `--no-progress` it was not said.
 #[test]
-fn what_may_need_more_than_is_free_is_noted_also_for_programs() {
+fn a_possible_lack_of_room_is_noted_also_under_json() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

@@ -22,7 +22,7 @@ fn ingest_within(scratch: &Scratch, path: &str) -> u64 {
 
 /// Rows were decoded many at a time by their average length: 1.5 GB of the long ones among short ones.
 #[test]
-fn a_parquet_file_of_very_different_rows_stays_within_the_memory_given() {
+fn parquet_rows_of_very_different_length_stay_within_memory() {
     let scratch = Scratch::new();
     let path = scratch.path("skewed.parquet");
     let short = (0..20_000).map(|n| format!("a short text, number {n}"));
@@ -49,7 +49,7 @@ fn a_parquet_file_of_very_different_rows_stays_within_the_memory_given() {
 
 /// Verification read 512 rows at a time, whatever their length: 2.29 GB of rows of 262,144 tokens.
 #[test]
-fn epochs_of_very_long_rows_are_built_streamed_and_verified_within_the_memory_given() {
+fn epochs_of_very_long_rows_stay_within_memory() {
     let scratch = Scratch::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -145,7 +145,7 @@ fn verbs_that_read_long_texts_stay_within_the_memory_given() {
 }
 
 #[test]
-fn verbs_that_change_a_corpus_of_long_texts_stay_within_the_memory_given() {
+fn changes_of_long_texts_stay_within_memory() {
     let scratch = Scratch::new();
     let corpus = long_texts(&scratch);
     let file = scratch.arg("tokenizer.json");

@@ -16,7 +16,7 @@ fn pour(writer: &mut CorpusWriter, scratch: &Scratch, name: &str) {
 }
 
 #[test]
-fn what_a_writer_has_committed_is_read_without_a_second_opening() {
+fn a_writer_reads_its_commits_without_reopening() {
     let scratch = Scratch::new();
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
@@ -69,7 +69,7 @@ fn files(corpus: &str, end: &str) -> Vec<PathBuf> {
 
 /// Each commit of one document made some 16 tables, and so did the next opening.
 #[test]
-fn small_commits_stay_in_the_log_until_there_is_enough_for_tables() {
+fn small_commits_stay_in_the_log_until_a_table_is_full() {
     const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];
     let scratch = Scratch::new();
     let (corpus, twin) = (scratch.arg("corpus"), scratch.arg("twin"));

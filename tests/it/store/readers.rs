@@ -18,7 +18,7 @@ fn options(batch_bytes: u64) -> IngestOptions {
 }
 
 #[test]
-fn a_second_writer_is_told_who_writes_and_readers_are_not_disturbed() {
+fn a_second_writer_is_refused_and_readers_go_on() {
     let scratch = Scratch::new();
     let path = scratch.path("corpus");
     let corpus = scratch.arg("corpus");
@@ -44,7 +44,7 @@ fn a_second_writer_is_told_who_writes_and_readers_are_not_disturbed() {
 }
 
 #[test]
-fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents() {
+fn readers_beside_an_ingest_see_committed_states_only() {
     let scratch = Scratch::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.7);
@@ -125,7 +125,7 @@ fn readers_beside_an_ingest_see_committed_states_only_and_never_fewer_documents(
 }
 
 #[test]
-fn what_is_no_corpus_is_refused_with_the_way_out() {
+fn other_directories_are_refused_with_the_way_out() {
     let scratch = Scratch::new();
     let absent = scratch.arg("absent");
     std::fs::create_dir(scratch.path("empty")).unwrap();
@@ -220,7 +220,7 @@ fn a_format_that_cannot_be_read_is_no_absent_one() {
 }
 
 #[test]
-fn a_second_writer_of_one_process_is_told_that_it_is_this_one() {
+fn a_second_writer_of_one_process_names_this_process() {
     let scratch = Scratch::new();
     init(&scratch.arg("corpus"), &[]);
     let first = crate::support::writer(&scratch.path("corpus"));

@@ -125,7 +125,7 @@ fn backups_in_a_bucket_are_those_of_a_directory() {
 }
 
 #[test]
-fn damaged_and_missing_objects_are_named_and_nothing_is_made_of_them() {
+fn damaged_and_missing_objects_are_named_and_not_restored() {
     let scratch = Scratch::new();
     let server = bucket(State::default());
     let (corpus, target) = (scratch.arg("corpus"), scratch.arg("restored"));
@@ -218,7 +218,7 @@ fn nobody_drops_beside_one_who_adds() {
 
 /// Marks that are cleared while their process lives, and a drop then: the backup says so, and is not there.
 #[test]
-fn a_backup_whose_files_were_dropped_meanwhile_is_none() {
+fn a_backup_fails_when_its_files_were_dropped_meanwhile() {
     let scratch = Scratch::new();
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");
@@ -245,7 +245,7 @@ fn a_backup_whose_files_were_dropped_meanwhile_is_none() {
 }
 
 #[test]
-fn killed_at_any_moment_a_backup_in_a_bucket_harms_none_before_it() {
+fn a_killed_backup_in_a_bucket_harms_no_earlier_one() {
     let scratch = Scratch::new();
     let server = bucket(State { put_delay: Duration::from_millis(3), ..State::default() });
     let corpus = scratch.arg("corpus");
@@ -361,7 +361,7 @@ fn a_stop_leaves_no_mark_and_no_part_of_an_object() {
 type Call<'c> = &'c dyn Fn(&Context<'_>) -> Result<(), Error>;
 
 #[test]
-fn a_store_that_is_silent_or_not_there_is_told_and_holds_nobody_up() {
+fn a_silent_or_absent_store_is_an_error_in_time() {
     let scratch = Scratch::new();
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");

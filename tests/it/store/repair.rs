@@ -198,7 +198,7 @@ fn bad_bytes(
 }
 
 #[test]
-fn a_bad_byte_in_any_family_is_repaired_or_what_is_lost_is_named() {
+fn a_bad_byte_in_any_family_is_repaired_or_its_loss_named() {
     let scratch = Scratch::new();
     let corpus = scratch.path("corpus");
     make(&corpus);
@@ -220,7 +220,7 @@ fn a_bad_byte_in_any_family_is_repaired_or_what_is_lost_is_named() {
 }
 
 #[test]
-fn a_table_that_is_gone_is_repaired_and_nobody_reads_beside_a_repair() {
+fn a_missing_table_is_repaired_without_readers() {
     let scratch = Scratch::new();
     let corpus = scratch.path("corpus");
     make(&corpus);
@@ -463,7 +463,7 @@ impl History {
 }
 
 #[test]
-fn whatever_happened_before_a_family_that_is_gone_is_made_again() {
+fn a_missing_family_is_rebuilt_after_any_history() {
     let derived: Vec<&str> =
         FAMILIES.iter().filter(|family| family.is_derived()).map(|family| family.name).collect();
     for seed in 0..seeds(6) {
