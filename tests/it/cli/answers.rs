@@ -1,10 +1,10 @@
 //! What becomes of answers: a reader that goes away, a full disk, a terminal that would obey what strangers wrote.
 
-use crate::support::{Page, Ran, Scratch, command, corpusdb, crawl, init, lines, ran};
+use crate::support::{Page, Ran, TestDir, command, corpusdb, crawl, init, lines, ran};
 use serde_json::json;
 use std::process::{Command, Stdio};
 
-fn corpus(scratch: &Scratch) -> String {
+fn corpus(scratch: &TestDir) -> String {
     let corpus = scratch.arg("crawl");
     init(&corpus, &[]);
     let pages = scratch.write("pages.jsonl", lines(&crawl(7, 60, true)));
@@ -37,7 +37,7 @@ fn mode(corpus: &str) -> String {
 /// `dedup redo c | head -1` printed its report before it switched: it ended with 0, and the policy was the old one.
 #[test]
 fn a_closed_pipe_changes_neither_the_work_nor_the_exit_code() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch);
     let redo = unread(&["dedup", "redo", &corpus, "--mode", "components"]);
     assert_eq!((redo.code, redo.stderr.as_str()), (Some(0), ""), "{redo}");
@@ -65,7 +65,7 @@ fn a_closed_pipe_changes_neither_the_work_nor_the_exit_code() {
 #[test]
 #[cfg(target_os = "linux")]
 fn unwritable_answers_are_errors_after_the_work_is_done() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch);
     let redo = unwritten(&["dedup", "redo", &corpus, "--mode", "exact"]);
     assert_eq!(redo.code, Some(2), "{redo}");
@@ -89,7 +89,7 @@ fn a_terminal_obeys_nothing_that_a_document_says() {
     if Command::new("script").arg("--version").output().is_err() {
         return;
     }
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let evil = "\x1b[31mRED\x1b[2J\x1b]0;title\x07\u{9b}31m\u{202e}drawkcab\r";
     let page = |n: u32| {
         let text = format!("{evil} one two three four five six seven eight nine ten eleven {n}");

@@ -1,6 +1,6 @@
 //! `corpusdb demo` away from any Rust project: the command carries a text.
 
-use crate::support::{Random, Scratch, command, json_lines, prose, repository};
+use crate::support::{Random, TestDir, command, json_lines, prose, repository};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -124,7 +124,7 @@ fn a_demo_reuses_its_own_directory_and_refuses_others() {
 /// The crates of a project that cargo has unpacked: chosen by the script, every other one for the second crawl.
 #[test]
 fn a_demo_in_a_rust_project_works_on_its_crates() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let home = scratch.path("cargo");
     let registry = home.join("registry/src/index.example-1");
     let mut locked = String::from("[[package]]\nname = \"own\"\nversion = \"0.1.0\"\n");

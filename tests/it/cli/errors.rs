@@ -1,6 +1,6 @@
 //! The kinds of errors: each is a class of the Python package, and decides the exit status of the command.
 
-use crate::support::{Scratch, assert_none, corpusdb, init, repository};
+use crate::support::{TestDir, assert_none, corpusdb, init, repository};
 use corpusdb::near_names::UnknownName;
 use corpusdb::query::QueryError;
 use corpusdb::store::StoreError;
@@ -27,7 +27,7 @@ fn every_kind_is_a_class_in_python_and_the_exit_status_follows() {
 
 #[test]
 fn errors_have_place_cause_and_way_out() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let error = Corpus::open(scratch.path("corpus")).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
     assert!(error.to_string().ends_with("corpus is not a corpus"), "{error}");

@@ -3,7 +3,7 @@
 //! What a line names must be there before it is run: the world has it, or a line of [`BEFORE`] makes it. Absolute places
 //! (`/backups`) are folders of the copy. Lines that go to a store of the net are left out, and counted.
 
-use crate::support::{Page, Random, Scratch, command, copy, lines, prose};
+use crate::support::{Page, Random, TestDir, command, copy, lines, prose};
 use serde_json::json;
 use std::path::Path;
 use std::process::Command;
@@ -136,7 +136,7 @@ fn pages(random: &mut Random) -> Vec<Page> {
 }
 
 /// Everything that an example names: files, corpora, what is in them.
-fn world(scratch: &Scratch) {
+fn world(scratch: &TestDir) {
     let pages = pages(&mut Random::new(11));
     let (text, other) = (&pages[42].text, &pages[8].text);
     let file = |name: &str, text: &str| scratch.write(&format!("w/{name}"), text);
@@ -232,7 +232,7 @@ fn base64(byte: u8) -> String {
 
 #[test]
 fn every_example_of_the_help_works_as_it_is_printed() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     world(&scratch);
     let (_, said) = shell(&scratch.path("w"), "corpusdb info crawl --json");
     let info: serde_json::Value = serde_json::from_str(said.trim()).unwrap();

@@ -1,7 +1,7 @@
 //! What is secret in an address is nowhere: not in the corpus, not on standard output or error, not in JSON.
 
 use crate::support::server::{Server, State};
-use crate::support::{Ran, Scratch, command, crawl, init, lines, ran};
+use crate::support::{Ran, TestDir, command, crawl, init, lines, ran};
 use std::process::Stdio;
 
 /// What must be nowhere.
@@ -9,14 +9,14 @@ const CANARY: &str = "CANARY";
 
 /// A server with one file, and a corpus beside it.
 struct Place {
-    scratch: Scratch,
+    scratch: TestDir,
     server: Server,
     corpus: String,
 }
 
 impl Place {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         // Signed for GET alone.
         let server = Server::start(State { no_heads: true, ..State::default() });
         let text = lines(&crawl(5, 40, true)).into_bytes();

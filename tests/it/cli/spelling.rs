@@ -1,6 +1,6 @@
 //! Options in the words of the library: by the names of their fields, which each face writes as its users do.
 
-use crate::support::{Scratch, assert_none, corpusdb, crawl, ingest, init, lines, repository};
+use crate::support::{TestDir, assert_none, corpusdb, crawl, ingest, init, lines, repository};
 use corpusdb::cli::rows::{Face, spell_message};
 use corpusdb::{Corpus, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ fn options_in_messages_exist_and_each_face_spells_them() {
 }
 
 /// A corpus with a name of each kind.
-fn of_names(scratch: &Scratch) -> String {
+fn of_names(scratch: &TestDir) -> String {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "quality:float", "--field", "site:keyword"]);
     let file = scratch.write("a.jsonl", lines(&crawl(3, 30, true)));
@@ -108,7 +108,7 @@ fn of_names(scratch: &Scratch) -> String {
 
 #[test]
 fn a_misspelt_name_gets_the_nearest_one() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = of_names(&scratch);
     let values = scratch.write("values.jsonl", "{\"id\":\"1\",\"quality\":1}\n");
     let out = scratch.arg("out.jsonl");
@@ -199,7 +199,7 @@ fn a_misspelt_name_gets_the_nearest_one() {
 /// What is like nothing is not guessed: which names there are is told, or what makes the first.
 #[test]
 fn an_unknown_name_gets_the_list_of_names() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = of_names(&scratch);
     let backups = scratch.arg("backups");
     corpusdb(&["backup", "create", &corpus, &backups]).good();

@@ -2,7 +2,7 @@
 //! two characters, and UTF-16, which is called by its name.
 
 use crate::support::{
-    MEMORY, Page, Scratch, corpusdb, corpusdb_reading, crawl, ingest, init, json_lines, lines,
+    MEMORY, Page, TestDir, corpusdb, corpusdb_reading, crawl, ingest, init, json_lines, lines,
 };
 use corpusdb::tokenizer::{TokenizerInput, convert};
 use corpusdb::{Corpus, Recipe};
@@ -10,7 +10,7 @@ use serde_json::json;
 
 const MARK: &str = "\u{feff}";
 
-fn corpus(scratch: &Scratch) -> String {
+fn corpus(scratch: &TestDir) -> String {
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write("pages.jsonl", lines(&crawl(7, 40, true)));
@@ -21,7 +21,7 @@ fn corpus(scratch: &Scratch) -> String {
 /// "sql parser error: Expected: an SQL statement, found: \u{feff}SELECT".
 #[test]
 fn statements_and_conditions_may_start_with_a_byte_order_mark() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch);
     let text = format!("{MARK}-- what is there\r\nSELECT 1 AS a;\r\nSELECT 2 AS b;\r\n");
     let file = scratch.write("q.sql", &text);
@@ -44,7 +44,7 @@ fn statements_and_conditions_may_start_with_a_byte_order_mark() {
 
 #[test]
 fn text_in_utf_16_is_called_by_its_name() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch);
     let bytes: Vec<u8> = std::iter::once(0xfeff)
         .chain("SELECT 1".encode_utf16())
@@ -59,7 +59,7 @@ fn text_in_utf_16_is_called_by_its_name() {
 
 #[test]
 fn recipes_lists_and_texts_behind_a_mark_are_read() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).good();
     let recipe = format!("{MARK}version = 1\r\n[pack]\r\nkind = \"concat\"\r\nlength = 64\r\n");
@@ -84,7 +84,7 @@ fn recipes_lists_and_texts_behind_a_mark_are_read() {
 /// The mark stood before every text that the template made.
 #[test]
 fn a_template_of_chats_behind_a_mark_makes_the_same_texts() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}";
     let record = json!({"messages": [
         {"role": "user", "content": "how long is the harbour wall"},
@@ -106,7 +106,7 @@ fn a_template_of_chats_behind_a_mark_makes_the_same_texts() {
 
 #[test]
 fn tokenizer_files_with_a_byte_order_mark_are_kept_unchanged() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch);
     corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "300"]).good();
     let open = Corpus::options().memory(MEMORY).open(&corpus).unwrap();
@@ -125,7 +125,7 @@ fn tokenizer_files_with_a_byte_order_mark_are_kept_unchanged() {
 /// A record of JSON lines with such a mark was read all along; a column of a table was not looked for without it.
 #[test]
 fn inputs_behind_a_mark_have_their_columns() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let table = scratch.write("t.csv", format!("{MARK}id,text\r\na,some words of a page\r\n"));

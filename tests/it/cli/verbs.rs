@@ -2,7 +2,7 @@
 
 use crate::support::schema::assert_fits;
 use crate::support::{
-    Scratch, command, corpusdb, corpusdb_reading, crawl, ingest, init, interrupt, lines, repository,
+    TestDir, command, corpusdb, corpusdb_reading, crawl, ingest, init, interrupt, lines, repository,
 };
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read};
@@ -31,13 +31,13 @@ const VERBS: [&str; 17] = [
 
 /// A small corpus with a duplicate, a rejected line and a tokenizer.
 struct Place {
-    scratch: Scratch,
+    scratch: TestDir,
     corpus: String,
 }
 
 impl Place {
     fn new(count: usize) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &["--field", "year:int"]);
         let file = scratch.write("a.jsonl", format!("{}oops\n", lines(&crawl(61, count, true))));
@@ -152,7 +152,7 @@ fn exit_codes_say_how_it_went() {
 
 #[test]
 fn digits_name_an_id_and_key_digits_a_key() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     corpusdb(&["init", &corpus]).good();
     let page = |key: usize| {
@@ -183,7 +183,7 @@ fn digits_name_an_id_and_key_digits_a_key() {
 
 #[test]
 fn a_value_that_begins_as_a_name_of_input_stays_as_it_was_typed() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     corpusdb(&["init", &corpus]).good();
     let line = b"{\"text\": \"one text of standard input\"}\n";

@@ -1,7 +1,7 @@
 //! What a person meets on a first day: alarms, reports and errors say what happened, and name the way out.
 
 use crate::support::{
-    Ran, Scratch, corpusdb, ingest, init, numbers, repository, sound, tokenizer_of_chats,
+    Ran, TestDir, corpusdb, ingest, init, numbers, repository, sound, tokenizer_of_chats,
 };
 use serde_json::{Value, json};
 
@@ -39,7 +39,7 @@ fn says(ran: &Ran, words: &[&str]) {
 /// A date of fetching made every page a changed one, without a word.
 #[test]
 fn updates_of_fields_alone_are_an_alarm_that_names_the_fields() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let file = |name: &str, count, day: &str, score: f64| {
         scratch.write(name, crawl(count, &json!({"day": day, "score": score, "lang": "en"})))
     };
@@ -77,7 +77,7 @@ fn updates_of_fields_alone_are_an_alarm_that_names_the_fields() {
 /// An ingest without the option for the ids stored everything a second time.
 #[test]
 fn ids_left_out_of_a_source_that_has_them_are_an_alarm() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write("a.jsonl", crawl(120, &json!({})));
@@ -100,7 +100,7 @@ fn ids_left_out_of_a_source_that_has_them_are_an_alarm() {
 /// The way out that the limit named blocked the right ingest after it; so did a removal that said nothing of it.
 #[test]
 fn undoing_an_ingest_does_not_block_the_next_one() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write("a.jsonl", crawl(50, &json!({})));
@@ -121,7 +121,7 @@ fn undoing_an_ingest_does_not_block_the_next_one() {
 /// A report pointed at rejects that a dry run had not stored, and counted no byte of them.
 #[test]
 fn reports_count_bytes_of_rejects_and_say_where_they_are() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write("a.jsonl", "this is a text\n".repeat(3));
@@ -150,7 +150,7 @@ fn reports_count_bytes_of_rejects_and_say_where_they_are() {
 
 #[test]
 fn errors_of_templates_name_the_message() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--profile", "chat"]);
     let template = scratch.write("chatml.jinja", CHATML);
@@ -193,7 +193,7 @@ fn errors_of_templates_name_the_message() {
 
 #[test]
 fn misspelt_statements_and_conditions_get_suggestions() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "lang:keyword", "--field", "score:float"]);
     let fields = json!({"lang": "de", "score": 0.5});
@@ -226,7 +226,7 @@ fn misspelt_statements_and_conditions_get_suggestions() {
 /// Why a document is kept beside one that looks the same was asked in vain; marks stood around nothing.
 #[test]
 fn duplicates_mark_only_differences_and_name_the_nearest() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let words = text(1);
@@ -249,7 +249,7 @@ const RECIPE: &str = "version = 1\n[tokenizer]\nname = \"own\"\nspecials = { eos
 
 #[test]
 fn errors_of_epochs_name_all_short_sources() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     for (at, source) in ["web", "code", "books"].into_iter().enumerate() {
@@ -294,7 +294,7 @@ fn errors_of_epochs_name_all_short_sources() {
 
 #[test]
 fn errors_of_tokenizers_name_the_files_of_a_directory() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let pages = repository("tests/corpora/pages.jsonl").display().to_string();

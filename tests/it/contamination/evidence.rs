@@ -3,7 +3,7 @@
 use crate::support::epochs::{Place, SPECIALS};
 use crate::support::suites::{ANSWER, QUESTION, around, suite};
 use crate::support::{
-    Page, Random, Scratch, StopAt, StopWhen, copy, corpusdb, corpusdb_reading, digest, ingest,
+    Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, digest, ingest,
     init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, writer,
 };
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
@@ -32,7 +32,7 @@ fn by_text(corpus: &str) -> BTreeSet<String> {
 
 #[test]
 fn sql_and_verbs_show_evidence_of_old_and_new_documents() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let old = [
@@ -149,7 +149,7 @@ fn sql_and_verbs_show_evidence_of_old_and_new_documents() {
 
 #[test]
 fn texts_that_are_not_stored_are_checked_and_nothing_is_written() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     corpusdb(&["contamination", "check", &corpus, "-"]).fails(&["no suite to check against"]);
@@ -178,7 +178,7 @@ fn texts_that_are_not_stored_are_checked_and_nothing_is_written() {
 
 #[test]
 fn suites_are_read_from_lines_tables_and_parquet() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let page = scratch.write("page.txt", around(QUESTION));
@@ -237,7 +237,7 @@ fn suites_are_read_from_lines_tables_and_parquet() {
 
 #[test]
 fn ngrams_of_very_many_documents_are_ignored() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let items = scratch.write("suite.jsonl", suite());
@@ -277,7 +277,7 @@ fn ngrams_of_very_many_documents_are_ignored() {
 
 #[test]
 fn an_interrupted_search_resumes_alone_and_with_an_ingest() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (whole, cut, other) = (scratch.path("whole"), scratch.path("cut"), scratch.path("other"));
     let name = whole.display().to_string();
     init(&name, &["--mode", "none"]);
@@ -332,7 +332,7 @@ fn code_with_renamed_identifiers_is_contaminated() {
     assert_eq!(item.len(), page.len());
     // No run of eight tokens is left of it.
     assert!(item.windows(8).zip(page.windows(8)).all(|(a, b)| a != b), "{item:?} {page:?}");
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     // Two words for one: nothing of it is at one distance.
@@ -405,7 +405,7 @@ fn evidence_does_not_depend_on_history() {
             let parts = lengths.map(|length| prose(&mut random, number, length));
             items.insert(format!("i{number:02}"), parts);
         }
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let write = |name: &str, items: &BTreeMap<String, [String; 2]>| {
             let line = |(id, [question, answer]): (&String, &[String; 2])| {
                 format!("{}\n", json!({ "id": id, "question": question, "answer": answer }))
@@ -475,7 +475,7 @@ fn evidence_does_not_depend_on_history() {
 /// Some twenty steps.
 fn history(
     random: &mut Random,
-    scratch: &Scratch,
+    scratch: &TestDir,
     corpus: &str,
     file: &str,
     items: &BTreeMap<String, [String; 2]>,
@@ -536,7 +536,7 @@ fn history(
 
 #[test]
 fn a_purge_drops_evidence_and_keeps_items_of_suites() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let items = scratch.write("suite.jsonl", suite());
@@ -574,7 +574,7 @@ fn a_purge_drops_evidence_and_keeps_items_of_suites() {
 
 #[test]
 fn suites_beyond_the_memory_are_refused_before_any_write() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let mut random = Random::new(5);
@@ -590,7 +590,7 @@ fn suites_beyond_the_memory_are_refused_before_any_write() {
 
 #[test]
 fn a_migrated_store_takes_suites() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     copy(&repository("tests/formats/v6/corpus"), &corpus);
     let name = corpus.display().to_string();

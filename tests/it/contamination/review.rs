@@ -4,7 +4,7 @@ use crate::contamination::evidence::sql;
 use crate::support::epochs::{Place, SPECIALS};
 use crate::support::suites::{ANSWER, QUESTION, around, suite};
 use crate::support::{
-    Page, Random, Scratch, corpusdb, corpusdb_reading, digest, ingest, init, lines, numbers, prose,
+    Page, Random, TestDir, corpusdb, corpusdb_reading, digest, ingest, init, lines, numbers, prose,
     seeds, sound,
 };
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn judge(corpus: &str, lines: &[Value]) -> Value {
 
 #[test]
 fn pairs_are_shown_and_judged_by_the_command() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let pages = [
@@ -146,7 +146,7 @@ fn pairs_are_shown_and_judged_by_the_command() {
 
 #[test]
 fn verdicts_on_unknown_pairs_are_refused_and_not_stored() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write(
@@ -211,7 +211,7 @@ fn a_verdict_belongs_to_a_text_in_every_history() {
     for seed in 1..=seeds(4) {
         let mut random = Random::new(seed);
         let questions: Vec<String> = (0..6).map(|n| prose(&mut random, n, 20)).collect();
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let line = |(n, question): (usize, &String)| {
             format!("{}\n", json!({ "id": format!("i{n}"), "question": question, "answer": "so" }))
         };

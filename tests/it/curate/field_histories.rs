@@ -2,7 +2,7 @@
 //! commits of any size, interrupted and run again, against a model that knows what every document has.
 
 use crate::support::{
-    Random, Scratch, StopAt, StopWhen, pour, prose, reader, seeds, sound_digest, writer,
+    Random, StopAt, StopWhen, TestDir, pour, prose, reader, seeds, sound_digest, writer,
 };
 use corpusdb::curate::{ComputedField, NewField};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions};
@@ -427,7 +427,7 @@ fn compare(corpus: &Corpus, model: &Model, step: &Step) {
 #[test]
 fn fields_equal_a_recount_after_any_history() {
     for seed in 0..seeds(12) {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let mut random = Random::new(seed + 31);
         let mut model = Model::default();
         let mut whole = Place::new(scratch.path("whole"), 10_000);

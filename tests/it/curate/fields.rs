@@ -1,13 +1,13 @@
 //! Declared fields, as queries give them back.
 
-use crate::support::{Scratch, corpusdb, digest, ingest, init, numbers, sound};
+use crate::support::{TestDir, corpusdb, digest, ingest, init, numbers, sound};
 use serde_json::{Value, json};
 
 /// A keyword of 1,500 bytes came back as 1,017 characters and a hash: a comparison that the index answered
 /// found its documents, the same one answered row by row found none.
 #[test]
 fn a_long_keyword_comes_back_whole_and_is_found_either_way() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     let url = |page: usize| format!("https://example.org/{}/{page}", "é".repeat(740));
     let lines: String = (0..12)
@@ -46,7 +46,7 @@ fn field(corpus: &str, verb: &str, more: &[&str]) -> Value {
 }
 
 /// Keyed pages with metadata of every type, in order.
-fn pages(scratch: &Scratch, count: usize) -> String {
+fn pages(scratch: &TestDir, count: usize) -> String {
     let page = |number: usize| {
         json!({
             "id": format!("k{number}"),
@@ -62,7 +62,7 @@ fn pages(scratch: &Scratch, count: usize) -> String {
     scratch.write("pages.jsonl", lines)
 }
 
-fn corpus_of(scratch: &Scratch, count: usize) -> String {
+fn corpus_of(scratch: &TestDir, count: usize) -> String {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     ingest(&corpus, &[&pages(scratch, count)], &["--source", "web", "--id-field", "id"]);
@@ -72,7 +72,7 @@ fn corpus_of(scratch: &Scratch, count: usize) -> String {
 /// Which fields can be asked for was settled when a corpus was made.
 #[test]
 fn fields_of_every_type_are_added_to_a_filled_corpus() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus_of(&scratch, 30);
     let tried = field(&corpus, "add", &["stars:int", "--dry-run"]);
     assert_eq!((&tried["values"], &tried["dry_run"]), (&json!(29), &json!(true)));
@@ -152,7 +152,7 @@ fn fields_of_every_type_are_added_to_a_filled_corpus() {
 
 #[test]
 fn a_dropped_field_is_added_back_from_the_metadata() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus_of(&scratch, 30);
     let plain = digest(&corpus);
     field(&corpus, "add", &["lang:keyword"]);
@@ -180,7 +180,7 @@ fn a_dropped_field_is_added_back_from_the_metadata() {
 
 #[test]
 fn the_field_of_the_keep_order_stays() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "stars:int", "--keep", "field:stars"]);
     corpusdb(&["field", "drop", &corpus, "stars", "--force"]).fails(&["keep order", "dedup redo"]);
@@ -189,7 +189,7 @@ fn the_field_of_the_keep_order_stays() {
 /// `language` was fed by the member of that name alone.
 #[test]
 fn the_languages_of_another_field_are_those_of_the_corpus() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus_of(&scratch, 30);
     assert_eq!(sql(&corpus, "SELECT id FROM documents WHERE language IS NOT NULL").len(), 0);
     field(&corpus, "add", &["language:keyword", "--from-meta", "lang"]);
@@ -204,7 +204,7 @@ fn the_languages_of_another_field_are_those_of_the_corpus() {
 
 #[test]
 fn values_of_an_expression_are_stored_as_a_field() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus_of(&scratch, 30);
     let report = field(&corpus, "compute", &["half", "chars / 2.0", "--batch-rows", "7"]);
     assert_eq!(numbers(&report, ["documents", "values", "changed", "commits"]), [30, 30, 30, 6]);

@@ -2,7 +2,7 @@
 //! left something to do, and the same call again comes to the same corpus.
 
 use crate::support::{
-    Scratch, StopAt, StopWhen, copy, crawl, ingest, init, lines, reader, sound_digest, writer,
+    StopAt, StopWhen, TestDir, copy, crawl, ingest, init, lines, reader, sound_digest, writer,
 };
 use corpusdb::curate::{BlockReach, ComputedField, NewField, NewSignals, RejectSelection};
 use corpusdb::dedup::Normaliser;
@@ -23,7 +23,7 @@ type Change<'a> = &'a dyn Fn(&mut CorpusWriter, &Context<'_>) -> Result<(), Erro
 
 /// Stops a change of the corpus at every step in turn: how many steps stopped it.
 #[track_caller]
-fn stopped_everywhere(scratch: &Scratch, corpus: &Path, name: &str, change: Change<'_>) -> usize {
+fn stopped_everywhere(scratch: &TestDir, corpus: &Path, name: &str, change: Change<'_>) -> usize {
     let whole = scratch.path(&format!("{name}-whole"));
     copy(corpus, &whole);
     change(&mut writer(&whole), &Context::new()).unwrap();
@@ -52,7 +52,7 @@ fn stopped_everywhere(scratch: &Scratch, corpus: &Path, name: &str, change: Chan
 }
 
 /// A crawl with copies, a field, records that cannot be read, and some documents removed.
-fn corpus(scratch: &Scratch) -> PathBuf {
+fn corpus(scratch: &TestDir) -> PathBuf {
     let path = scratch.path("corpus");
     let name = path.display().to_string();
     init(&name, &["--field", "year:int"]);
@@ -72,7 +72,7 @@ fn corpus(scratch: &Scratch) -> PathBuf {
 
 #[test]
 fn a_change_that_is_complete_is_not_interrupted() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch);
     let some = || (2..9).collect();
     let everywhere = |name: &str, change: Change<'_>| {
@@ -119,7 +119,7 @@ fn a_change_that_is_complete_is_not_interrupted() {
 /// `redo` said "interrupted" when its last chunk was decided, and `switch` heard nothing.
 #[test]
 fn a_complete_redo_is_not_interrupted_and_a_switch_stops() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch);
     let policy = Policy::new(DedupMode::None, 0.8).unwrap();
     let before = sound_digest(&reader(&corpus));
@@ -139,7 +139,7 @@ fn a_complete_redo_is_not_interrupted_and_a_switch_stops() {
 /// The last part of a redo under another version heard no stop and told nothing, and its `switch` could not go on.
 #[test]
 fn a_redo_resumes_while_fingerprints_are_written() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     let name = corpus.display().to_string();
     init(&name, &["--mode", "none"]);
@@ -166,7 +166,7 @@ fn a_redo_resumes_while_fingerprints_are_written() {
 /// A proof that was stopped while rows were read said that what was compacted stays so.
 #[test]
 fn a_stopped_proof_says_how_to_go_on() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch);
     let interrupt = Interrupt::default();
     interrupt.raise();

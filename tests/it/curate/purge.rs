@@ -3,7 +3,7 @@
 use crate::support::epochs::{Place, SPECIALS, same_files};
 use crate::support::purges::{KEY, Story, VALUE, count, having, sql};
 use crate::support::{
-    Page, Random, Scratch, command, corpusdb, digest, ingest, init, lines, numbers, prose, seeds,
+    Page, Random, TestDir, command, corpusdb, digest, ingest, init, lines, numbers, prose, seeds,
     sound,
 };
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use std::path::Path;
 
 #[test]
 fn removals_record_reason_condition_time_and_documents() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let pages: Vec<Page> = (0..6)
@@ -240,7 +240,7 @@ fn a_purge_that_is_killed_is_finished_by_the_next_one() {
 
 #[test]
 fn a_dictionary_that_has_pieces_of_a_purged_text_is_replaced() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let mut random = Random::new(8);
@@ -271,7 +271,7 @@ fn a_dictionary_that_has_pieces_of_a_purged_text_is_replaced() {
 #[test]
 fn rejected_records_go_that_quote_in_any_spelling() {
     use base64::Engine;
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let text = "Иван said \"no\" and left; nobody knew why / or where to, 100% sure";
@@ -311,7 +311,7 @@ fn rejected_records_go_that_quote_in_any_spelling() {
 
 #[test]
 fn a_dry_run_under_way_refuses_the_certificate() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let path = scratch.write("pages.jsonl", lines(&[Page::keyed("a", "words of one document")]));

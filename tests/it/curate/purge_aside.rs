@@ -3,7 +3,7 @@
 use crate::support::epochs::{Place, SPECIALS};
 use crate::support::purges::{KEY, Story, count, having, sql};
 use crate::support::{
-    Scratch, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers, sound,
+    TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers, sound,
     tokenizer_of_chats,
 };
 use serde_json::{Value, json};
@@ -59,7 +59,7 @@ fn purges_erase_joined_and_computed_values() {
 #[test]
 fn a_purged_conversation_leaves_no_trained_span() {
     const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}";
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let tokenizer = scratch.write("own.json", tokenizer_of_chats(2));
@@ -142,7 +142,7 @@ fn name(entry: &std::io::Result<std::fs::DirEntry>) -> String {
 #[test]
 fn a_corpus_of_twice_the_size_takes_as_many_commits() {
     let commits = |stored: usize| {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &[]);
         let lines: String = (0..stored)
@@ -199,7 +199,7 @@ fn stored_expressions_that_quote_a_key_are_redacted() {
 
 #[test]
 fn certificates_name_files_of_documents_without_a_key() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let keyless = "{\"text\":\"joan wrote this down for nobody else to read\"}\n";

@@ -3,7 +3,7 @@
 
 use crate::support::purges::{having, sql};
 use crate::support::{
-    Page, Random, Scratch, StopAt, StopWhen, corpusdb, lines, pour, reader, seeds, sound_digest,
+    Page, Random, StopAt, StopWhen, TestDir, corpusdb, lines, pour, reader, seeds, sound_digest,
     writer,
 };
 use base64::Engine;
@@ -33,7 +33,7 @@ struct Secret {
 }
 
 struct Story {
-    scratch: Scratch,
+    scratch: TestDir,
     path: PathBuf,
     writer: CorpusWriter,
     secrets: Vec<Secret>,
@@ -43,7 +43,7 @@ struct Story {
 
 impl Story {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let path = scratch.path("corpus");
         Corpus::init(&path, &Policy::of(Profile::Web), &[]).unwrap();
         let writer = writer(&path);

@@ -1,7 +1,7 @@
 //! The dedup contract told by example.
 
 use crate::support::world::{World, policy};
-use crate::support::{Page, Scratch, make, pour, reader, writer};
+use crate::support::{Page, TestDir, make, pour, reader, writer};
 use corpusdb::dedup::{Fingerprinter, bands};
 use corpusdb::dedup::{Match, Standing};
 use corpusdb::ingest::ReadOptions;
@@ -89,7 +89,7 @@ fn a_change_of_fields_alone_keeps_the_text() {
 
 #[test]
 fn records_without_a_key_never_supersede() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.8);
     let mut writer = writer(&path);

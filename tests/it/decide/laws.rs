@@ -3,20 +3,20 @@
 use crate::support::world::{
     SOURCES, World, corpus_writer, init, kin, options, page_of, policies, policy,
 };
-use crate::support::{Page, Random, Scratch, crawl, lines, pour, reader, sound_digest};
+use crate::support::{Page, Random, TestDir, crawl, lines, pour, reader, sound_digest};
 use corpusdb::dedup::{DedupScope, KeepOrder};
 use corpusdb::{DedupMode, DocId, Policy};
 use std::collections::BTreeSet;
 
 /// Digest and kept documents of a corpus of these files.
 fn ingested(
-    scratch: &Scratch,
+    scratch: &TestDir,
     policy: &Policy,
     files: &[(String, Vec<Page>)],
     batch_bytes: u64,
     threads: usize,
 ) -> (String, Vec<u64>) {
-    let directory = Scratch::new();
+    let directory = TestDir::new();
     let path = directory.path("corpus");
     init(&path, policy);
     let mut writer = corpus_writer(&path, threads);
@@ -35,7 +35,7 @@ fn any_batches_and_threads_give_one_digest() {
             continue;
         }
         let keyed = seed % 3 == 0;
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let pages = crawl(seed + 200, 120, keyed);
         let files: Vec<(String, Vec<Page>)> = pages
             .chunks(50)

@@ -1,7 +1,7 @@
 //! Version 2 of the normaliser `web`: what it takes for the same text, texts without words, takedowns, and corpora that
 //! go over from one version to the other.
 
-use crate::support::{Ran, Scratch, corpusdb, ingest, init, sound};
+use crate::support::{Ran, TestDir, corpusdb, ingest, init, sound};
 use serde_json::{Value, json};
 
 /// Texts that are one text in version 2, and two in version 1.
@@ -41,7 +41,7 @@ fn standing(corpus: &str, key: &str) -> String {
     found.1.as_str().unwrap().to_owned()
 }
 
-fn pour(corpus: &str, scratch: &Scratch, name: &str, records: &str) {
+fn pour(corpus: &str, scratch: &TestDir, name: &str, records: &str) {
     let path = scratch.write(name, records);
     ingest(corpus, &[&path], &["--source", "web", "--id-field", "id"]);
 }
@@ -54,7 +54,7 @@ fn normaliser(corpus: &str) -> Value {
 
 #[test]
 fn copies_that_differ_in_invisible_characters_are_duplicates() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     for (version, expected) in [("web", "near"), ("web@1", "kept")] {
         let corpus = scratch.arg(version);
         init(&corpus, &["--profile", version]);
@@ -74,7 +74,7 @@ fn copies_that_differ_in_invisible_characters_are_duplicates() {
 fn a_takedown_holds_for_variants_and_over_a_redo() {
     for (first, other) in [("web", "web@1"), ("web@1", "web")] {
         for reach in ["normalised", "similar"] {
-            let scratch = Scratch::new();
+            let scratch = TestDir::new();
             let corpus = scratch.arg("corpus");
             init(&corpus, &["--profile", first]);
             let originals = TWINS.iter().map(|(name, a, _)| ((*name).to_owned(), *a));
@@ -134,7 +134,7 @@ fn a_takedown_holds_for_variants_and_over_a_redo() {
 
 #[test]
 fn a_text_without_words_is_a_document_and_white_space_is_empty() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let texts = [
         ("formula", "∀ ∃ ∈ ∉ ≤ ≥ ∑?"),
         ("formula-again", "∀ ∃ ∈ ∉ ≤ ≥ ∑?"),
@@ -189,7 +189,7 @@ fn a_text_without_words_is_a_document_and_white_space_is_empty() {
 
 #[test]
 fn a_conversation_of_signs_stays() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("chats");
     init(&corpus, &["--profile", "chat"]);
     let said = |user: &str, answer: &str| {
@@ -212,7 +212,7 @@ fn a_conversation_of_signs_stays() {
 
 #[test]
 fn a_corpus_keeps_its_normaliser_until_a_redo() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     for (flags, version) in [
         (&[][..], "web@2"),
         (&["--profile", "web"], "web@2"),
@@ -265,7 +265,7 @@ fn told(corpus: &str) -> (Vec<Value>, String) {
 
 #[test]
 fn a_corpus_that_went_over_is_as_one_that_was_made_so() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let twins = TWINS.iter().enumerate().flat_map(|(at, (name, a, b))| {
         let (a, b) = if at % 3 == 0 { (b, a) } else { (a, b) };
         [((*name).to_owned(), *a), (format!("{name}-twin"), *b), (format!("{name}-copy"), *b)]

@@ -3,7 +3,7 @@
 use crate::support::model::Model;
 use crate::support::templates::Template;
 use crate::support::world::{init, options, policy};
-use crate::support::{MEMORY, Page, Scratch, StopAt, StopWhen, lines, reader, sound_digest};
+use crate::support::{MEMORY, Page, StopAt, StopWhen, TestDir, lines, reader, sound_digest};
 use corpusdb::dedup::{KeepOrder, Standing};
 use corpusdb::ingest::Alarm;
 use corpusdb::{Context, Corpus, DedupMode, DocId, IngestReport, Interrupt, Policy};
@@ -31,7 +31,7 @@ fn kept(path: &Path) -> Vec<u64> {
 fn documents_skipped_in_crowds_are_counted_and_settled() {
     for mode in [DedupMode::Witness, DedupMode::Components] {
         for keep in [KeepOrder::First, KeepOrder::Longest] {
-            let scratch = Scratch::new();
+            let scratch = TestDir::new();
             let policy = Policy { keep, ..policy(mode, 0.8) };
             let pages = Template::new(9).pages(300);
             let file = scratch.write("pages.jsonl", lines(&pages));
@@ -104,7 +104,7 @@ fn mixed(count: usize) -> Vec<Page> {
 
 #[test]
 fn settling_works_in_parts_and_resumes() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     for keep in [KeepOrder::First, KeepOrder::Longest] {
         let policy = Policy { keep, ..policy(DedupMode::Witness, 0.8) };
         let pages = mixed(420);
@@ -152,7 +152,7 @@ fn settling_works_in_parts_and_resumes() {
 
 #[test]
 fn crowded_documents_are_a_column_of_sql() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = Template::new(9).pages(300);
     let file = scratch.write("pages.jsonl", lines(&pages));
     let path = scratch.path("corpus");

@@ -1,7 +1,7 @@
 //! How far a removal reaches: equal texts, other spellings, similar texts; until it is taken back.
 
 use crate::support::world::{World, corpus_writer, policy};
-use crate::support::{Page, Ran, Scratch, corpusdb, init, lines, sound};
+use crate::support::{Page, Ran, TestDir, corpusdb, init, lines, sound};
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::Standing;
 use corpusdb::{Context, DedupMode, DocId, Interrupt};
@@ -131,7 +131,7 @@ fn documents_restored_together_do_not_keep_each_other_out() {
 
 #[test]
 fn the_command_blocks_near_copies_and_says_why() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let original = text("a", 3);

@@ -5,7 +5,7 @@
 //! trainers and stay unread.
 
 use crate::support::blocks::{Block, bash, blocks};
-use crate::support::{Page, Random, Scratch, corpusdb, ingest, init, lines, prose, repository};
+use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose, repository};
 use arrow::array::{ArrayRef, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ fn page(name: &str) -> String {
 }
 
 /// The sources that recipes name, with a tokenizer, as the corpus `crawl`.
-fn crawl(scratch: &Scratch) {
+fn crawl(scratch: &TestDir) {
     let corpus = scratch.arg("crawl");
     init(&corpus, &["--field", "quality:float"]);
     let mut random = Random::new(17);
@@ -54,7 +54,7 @@ fn pages(random: &mut Random, source: &str, count: usize, longest: usize) -> Vec
 }
 
 /// Runs the commands and recipes of a page; answers what they printed.
-fn run(scratch: &Scratch, name: &str, corpus: &str) -> String {
+fn run(scratch: &TestDir, name: &str, corpus: &str) -> String {
     let mut script = format!("exec 2>&1\n{SCORING}\n");
     for (number, Block { mark, body }) in blocks(&page(name)).into_iter().enumerate() {
         if mark == "console" {
@@ -78,14 +78,14 @@ fn run(scratch: &Scratch, name: &str, corpus: &str) -> String {
 
 #[test]
 fn recipes() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     run(&scratch, "recipes.md", "crawl");
 }
 
 #[test]
 fn from_datasets_map() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     let told = run(&scratch, "from-datasets-map.md", "crawl");
     assert!(told.contains("quality: 590 records; changed 590 documents"), "{told}");
@@ -93,7 +93,7 @@ fn from_datasets_map() {
 
 #[test]
 fn backup() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     let told = run(&scratch, "backup.md", "crawl");
     assert!(
@@ -104,7 +104,7 @@ fn backup() {
 
 #[test]
 fn repair() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     let told = run(&scratch, "repair.md", "crawl");
     assert!(told.contains("nothing to repair") && told.contains("copied 5"), "{told}");
@@ -113,7 +113,7 @@ fn repair() {
 /// The script of the page runs as a cron job would run it, and again in the next night; then its commands.
 #[test]
 fn operate() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     let page = page("operate.md");
     let script = blocks(&page).into_iter().find(|block| block.mark == "sh").unwrap();
@@ -139,7 +139,7 @@ fn operate() {
 
 #[test]
 fn size() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     scratch.write("next/a.jsonl", lines(&pages(&mut Random::new(20), "next", 30, 60)));
     let told = run(&scratch, "size.md", "crawl");
@@ -148,7 +148,7 @@ fn size() {
 
 #[test]
 fn data_card() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     scratch.write("recipe.toml", "version = 1\n[pack]\nkind = \"concat\"\nlength = 64\n");
     run(&scratch, "data-card.md", "crawl");
@@ -176,7 +176,7 @@ fn data_card() {
 
 #[test]
 fn fields() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     let told = run(&scratch, "fields.md", "crawl");
     for line in [
@@ -193,7 +193,7 @@ fn fields() {
 
 #[test]
 fn signals() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     let told = run(&scratch, "signals.md", "crawl");
     for line in
@@ -206,7 +206,7 @@ fn signals() {
 
 #[test]
 fn erase() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     let told = run(&scratch, "erase.md", "crawl");
     for line in ["removed 1 of 1 documents", "purged 2 documents", "no trace of them is left"] {
@@ -216,7 +216,7 @@ fn erase() {
 
 #[test]
 fn decontaminate() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     let shown = corpusdb(&["show", &scratch.arg("crawl"), "7", "--json"]).good().json();
     let item = json!({ "question": shown["text"], "answer": "#### 72" });
@@ -239,14 +239,14 @@ fn decontaminate() {
 
 #[test]
 fn from_megatron_preprocess() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     run(&scratch, "from-megatron-preprocess.md", "crawl");
 }
 
 #[test]
 fn from_datatrove() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     // The two files of a tokenizer that the page registers, and the data set.
     corpusdb(&["tokenizer", "export", &scratch.arg("crawl"), "own", &scratch.arg("own.json")])
@@ -279,7 +279,7 @@ fn from_datatrove() {
 
 #[test]
 fn export() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     let told = run(&scratch, "export.md", "crawl");
     assert!(told.contains("kept.jsonl.zst: 590 rows, "), "{told}");
@@ -289,7 +289,7 @@ fn export() {
 
 #[test]
 fn ask() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     crawl(&scratch);
     let told = run(&scratch, "ask.md", "crawl");
     let words =

@@ -1,6 +1,6 @@
 //! What the documents say is what there is: the command's reference, the table of families, paths, verbs.
 
-use crate::support::{Scratch, corpusdb, crawl, ingest, init, lines, repository};
+use crate::support::{TestDir, corpusdb, crawl, ingest, init, lines, repository};
 use corpusdb::store::table::FAMILIES;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -206,7 +206,7 @@ fn the_page_of_verbs_lists_every_verb() {
 /// The table "Stored or kept" of docs/reference/verbs.md, on a corpus that has duplicates, an old version and a removal.
 #[test]
 fn verbs_count_stored_or_kept_documents_as_the_page_says() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     for seed in [91, 92] {
@@ -259,7 +259,7 @@ fn recipes_in_documents_are_recipes() {
 
 #[test]
 fn the_page_of_sql_lists_every_function_and_table() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "FIELD:keyword"]);
     let file = scratch.write("a.jsonl", lines(&crawl(84, 30, false)));
@@ -305,7 +305,7 @@ fn the_page_of_sql_lists_every_function_and_table() {
 /// The table of three-valued logic: what each condition takes of a document with much, little and no quality.
 #[test]
 fn conditions_treat_nulls_as_the_page_says() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "quality:float"]);
     let records = [
@@ -333,7 +333,7 @@ fn conditions_treat_nulls_as_the_page_says() {
 /// The picture of the architecture is drawn from its text, where there is a Python to draw it.
 #[test]
 fn the_picture_is_drawn_from_its_text() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let text = scratch.write("architecture.txt", read("docs/explanation/architecture.txt"));
     let draw = repository("scripts/draw.py");
     let Ok(output) = Command::new("python3").arg(draw).arg(&text).output() else { return };

@@ -2,7 +2,7 @@
 
 use crate::support::epochs::{EOS, SPECIALS, same_files};
 use crate::support::{
-    Ran, Scratch, command, copy, corpusdb, crawl, digest, ingest, init, lines, ran, repository,
+    Ran, TestDir, command, copy, corpusdb, crawl, digest, ingest, init, lines, ran, repository,
     sound, writer,
 };
 use corpusdb::CorpusWriter;
@@ -15,14 +15,14 @@ const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];
 
 /// A corpus with one file in it, another one to come, and a library that makes calls on files fail.
 struct Trouble {
-    scratch: Scratch,
+    scratch: TestDir,
     refusals: PathBuf,
 }
 
 impl Trouble {
     /// None where calls cannot be made to fail: without a C compiler, or elsewhere than on Linux.
     fn new() -> Option<Self> {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let refusals = scratch.path("refusals.so");
         let mut compiler = Command::new("cc");
         compiler.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&refusals);

@@ -6,7 +6,7 @@
 //! `# needs: nothing`), and are left out where Python or one of these packages is not installed.
 
 use crate::support::blocks::{Block, bash, blocks};
-use crate::support::{Scratch, repository};
+use crate::support::{TestDir, repository};
 use std::collections::BTreeMap;
 
 /// The packages without which a block in Python is left out.
@@ -74,7 +74,7 @@ fn run(name: &str) {
 fn run_page(name: &str) {
     let page = std::fs::read_to_string(repository(name)).unwrap();
     let (script, printed) = program(&page);
-    let told = bash(&Scratch::new(), &script, name);
+    let told = bash(&TestDir::new(), &script, name);
     let told: BTreeMap<usize, &str> = told
         .split("\n@@")
         .skip(1)

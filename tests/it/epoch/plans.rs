@@ -3,7 +3,7 @@
 use crate::support::epochs::{Place, SPECIALS, same_files};
 use crate::support::outputs;
 use crate::support::{
-    Page, Random, Scratch, StopAt, StopWhen, copy, corpusdb, ingest, lines, prose, repository,
+    Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, ingest, lines, prose, repository,
     writer,
 };
 use corpusdb::Recipe;
@@ -254,7 +254,7 @@ fn a_source_named_like_a_pattern_is_that_source() {
 /// The plans that these recipes had before there were patterns.
 #[test]
 fn recipes_without_patterns_have_the_plans_that_they_had() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     copy(&repository("tests/formats/v5/corpus"), &corpus);
     let corpus = corpus.display().to_string();

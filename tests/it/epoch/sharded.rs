@@ -3,7 +3,7 @@
 use crate::support::epochs::{EOS, SPECIALS};
 use crate::support::outputs::{Row, files, manifest, rows};
 use crate::support::{
-    MEMORY, Page, Ran, Random, Scratch, copy, corpusdb, ingest, init, lines, prose,
+    MEMORY, Page, Ran, Random, TestDir, copy, corpusdb, ingest, init, lines, prose,
 };
 use corpusdb::epoch::Corpora;
 use corpusdb::store::TokenizerId;
@@ -17,14 +17,14 @@ const SOURCES: [&str; 3] = ["web", "books", "code"];
 
 /// The same documents in one corpus and in three.
 struct Sharded {
-    scratch: Scratch,
+    scratch: TestDir,
     whole: String,
     shards: Vec<String>,
 }
 
 impl Sharded {
     fn new(count: usize) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let mut random = Random::new(11);
         let pages: Vec<(usize, Page)> = (0..count)
             .map(|number| {

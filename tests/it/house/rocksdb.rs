@@ -3,7 +3,7 @@
 //! The script runs in a small clone of its own, on sources of a few lines and with a compiler that notes what it gets.
 #![cfg(target_os = "linux")]
 
-use crate::support::{Scratch, repository};
+use crate::support::{TestDir, repository};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -12,12 +12,12 @@ use std::process::{Command, Output, Stdio};
 const FILES: usize = 31;
 
 struct Place {
-    scratch: Scratch,
+    scratch: TestDir,
 }
 
 impl Place {
     fn new() -> Self {
-        let place = Self { scratch: Scratch::new() };
+        let place = Self { scratch: TestDir::new() };
         let sources = "registry/librocksdb-sys-0.1.0+1.2.3";
         let names: Vec<String> = (1..FILES).map(|at| format!("db/file_{at}.cc")).collect();
         for name in &names {

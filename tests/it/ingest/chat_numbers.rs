@@ -1,6 +1,6 @@
 //! Numbers, texts and objects as chat templates write them, held against Jinja under Python where that is there.
 
-use crate::support::{Random, Scratch, corpusdb, init, seeds};
+use crate::support::{Random, TestDir, corpusdb, init, seeds};
 use std::fmt::Write;
 use std::process::{Command, Stdio};
 
@@ -111,7 +111,7 @@ fn templates_write_ten_thousand_values_as_jinja_does() {
         )
         .unwrap();
     }
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let (lines, template) = (scratch.write("in.jsonl", lines), scratch.write("t.jinja", TEMPLATE));

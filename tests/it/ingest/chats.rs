@@ -1,7 +1,7 @@
 //! Conversations and token ids on their way in: text, special tokens, trained tokens, and what comes after.
 
 use crate::support::{
-    Random, Scratch, command, corpusdb, corpusdb_reading, digest, init, json_lines, numbers, prose,
+    Random, TestDir, command, corpusdb, corpusdb_reading, digest, init, json_lines, numbers, prose,
     sound, tokenizer_of_chats,
 };
 use arrow::datatypes::{DataType, Field, Schema};
@@ -14,13 +14,13 @@ use std::time::Duration;
 const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
 
 struct Place {
-    scratch: Scratch,
+    scratch: TestDir,
     corpus: String,
 }
 
 impl Place {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &[]);
         scratch.write("chatml.jinja", CHATML);
@@ -416,7 +416,7 @@ fn conversations_and_ids_in_parquet_are_those_of_lines() {
 /// `--text-field`, which was told instead, rejects every record.
 #[test]
 fn conversations_without_the_option_get_its_name() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let messages = json!([{"role": "user", "content": "q"}, {"role": "assistant", "content": "a"}]);
     let turns = json!([{"from": "human", "value": "q"}, {"from": "gpt", "value": "a"}]);
     let template = scratch.write(

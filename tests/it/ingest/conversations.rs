@@ -1,6 +1,6 @@
 //! Conversations that share a system prompt, and templates that a tokenizer does not know.
 
-use crate::support::{Scratch, corpusdb, digest, ingest, init, numbers, sound};
+use crate::support::{TestDir, corpusdb, digest, ingest, init, numbers, sound};
 use serde_json::{Value, json};
 
 const CHATML: &str = "{% for m in messages %}{{ '<|im_start|>' + m.role + '\\n' + m.content + '<|im_end|>\\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}";
@@ -25,7 +25,7 @@ fn lines(records: &[Value]) -> String {
 /// Of 1,000 conversations with one system prompt of 1,971 words 447 were removed as near duplicates, unsaid.
 #[test]
 fn profile_chat_ignores_a_common_system_prompt() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let template = scratch.write("chatml.jinja", CHATML);
     let mut records: Vec<Value> = (0..60).map(conversation).collect();
     // One with other spaces and capitals, one with another prompt, one of another shape.
@@ -76,7 +76,7 @@ fn profile_chat_ignores_a_common_system_prompt() {
 /// GPT-2 read `<|im_start|>` as seven ordinary tokens, and nothing was said.
 #[test]
 fn templates_need_markers_that_the_tokenizer_has() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--profile", "chat"]);
     let plain = json!({
@@ -110,7 +110,7 @@ fn templates_need_markers_that_the_tokenizer_has() {
 
 #[test]
 fn input_cannot_set_the_compared_text_of_a_conversation() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let template = scratch.write("chatml.jinja", CHATML);
     let corpus = scratch.arg("chats");
     init(&corpus, &["--profile", "chat", "--field", "instruction:keyword", "--field", "n:int"]);

@@ -1,12 +1,12 @@
 //! Inputs that are neither records nor texts, and ingests of which nothing could be read.
 
-use crate::support::{Scratch, corpusdb, corpusdb_reading, ingest, init, sound};
+use crate::support::{TestDir, corpusdb, corpusdb_reading, ingest, init, sound};
 use serde_json::json;
 
 /// Made one document each of tables and archives, exit code 0.
 #[test]
 fn a_file_of_another_format_is_refused_and_becomes_no_text() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     for (name, bytes) in [
@@ -51,7 +51,7 @@ fn a_file_of_another_format_is_refused_and_becomes_no_text() {
 /// A table of one column became one document when it was piped in, and no word was said.
 #[test]
 fn a_piped_table_of_one_column_needs_the_format() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let table = b"text\nfirst row\nsecond row\nthird row\n";
@@ -65,7 +65,7 @@ fn a_piped_table_of_one_column_needs_the_format() {
 /// Every line of a file was set aside, and the exit code was 0.
 #[test]
 fn an_ingest_of_rejects_alone_fails_every_time() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let path = scratch.write("a.jsonl", "{bad\n".repeat(30));
@@ -81,7 +81,7 @@ fn an_ingest_of_rejects_alone_fails_every_time() {
 /// A file that is no text, beside files that an earlier run had read, made the same command fail.
 #[test]
 fn a_stray_file_beside_unchanged_ones_fails_no_later_run() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     scratch.write("in/a.jsonl", "{\"text\":\"good\"}\n{\"text\":\"better\"}\n{bad\n");

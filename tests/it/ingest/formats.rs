@@ -1,7 +1,7 @@
 //! The ways in: formats, resuming, rejects, damaged inputs, dry runs, decisions, keys.
 
 use crate::support::{
-    Page, Random, Scratch, command, corpusdb, corpusdb_reading, crawl, digest, edited, ingest,
+    Page, Random, TestDir, command, corpusdb, corpusdb_reading, crawl, digest, edited, ingest,
     init, interrupt, json_lines, lines, numbers, prose, repository, sound,
 };
 use arrow::array::{ArrayRef, Float64Array, Int64Array, RecordBatch, StringArray};
@@ -64,7 +64,7 @@ fn texts(corpus: &str) -> Vec<String> {
 
 #[test]
 fn every_format_gives_the_same_texts_once() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = crawl(21, 60, true);
     let jsonl = lines(&pages);
     let expected: Vec<String> = {
@@ -113,7 +113,7 @@ fn every_format_gives_the_same_texts_once() {
 
 #[test]
 fn files_made_by_other_tools_are_read() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpora = repository("tests/corpora");
     let path = |name: &str| corpora.join(name).display().to_string();
     let expected: Vec<String> = json_lines(&std::fs::read_to_string(path("pages.jsonl")).unwrap())
@@ -136,7 +136,7 @@ fn files_made_by_other_tools_are_read() {
 
 #[test]
 fn text_files_and_directories_are_read_in_byte_order_of_path() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let prose = repository("tests/corpora/prose").display().to_string();
@@ -177,7 +177,7 @@ fn text_files_and_directories_are_read_in_byte_order_of_path() {
 
 #[test]
 fn standard_input_is_read_to_its_end_and_again_adds_nothing() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let jsonl = lines(&crawl(22, 40, false));
@@ -196,7 +196,7 @@ fn standard_input_is_read_to_its_end_and_again_adds_nothing() {
 
 #[test]
 fn only_changed_files_are_read_again() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let pages = crawl(23, 90, false);
@@ -223,7 +223,7 @@ fn only_changed_files_are_read_again() {
 
 #[test]
 fn the_text_field_is_guessed_in_order_named_or_asked_for() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write(
@@ -258,7 +258,7 @@ fn the_text_field_is_guessed_in_order_named_or_asked_for() {
 
 #[test]
 fn bad_records_become_rejects_once_with_reason_and_bytes() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let odd = repository("tests/corpora/odd.jsonl").display().to_string();
@@ -307,7 +307,7 @@ fn bad_records_become_rejects_once_with_reason_and_bytes() {
 
 #[test]
 fn records_over_the_limit_are_set_aside() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let pages = [
@@ -327,7 +327,7 @@ fn records_over_the_limit_are_set_aside() {
 
 #[test]
 fn on_error_fail_stops_there_and_keeps_earlier_records() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let pages = crawl(24, 30, false);
@@ -361,7 +361,7 @@ fn a_truncated_file_keeps_whole_records_and_can_be_mended() {
     for (name, bytes) in
         [("a.jsonl.gz", gzip(jsonl.as_bytes())), ("a.jsonl.zst", zstd(jsonl.as_bytes()))]
     {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &[]);
         let file = scratch.write(name, &bytes[..bytes.len() * 2 / 3]);
@@ -390,7 +390,7 @@ fn a_truncated_file_keeps_whole_records_and_can_be_mended() {
 
 #[test]
 fn errors_of_damaged_parquet_and_streams_name_the_file() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let pages = crawl(26, 200, true);
@@ -434,7 +434,7 @@ fn errors_of_damaged_parquet_and_streams_name_the_file() {
 
 #[test]
 fn a_dry_run_reports_the_same_and_changes_nothing() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let pages = crawl(27, 120, true);
@@ -520,7 +520,7 @@ fn decisions_are_those_of(corpus: &str, decisions: &str, records: usize) {
 
 #[test]
 fn decisions_name_every_record_also_after_a_resume() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let pages = crawl(28, 50, false);
@@ -547,7 +547,7 @@ fn decisions_name_every_record_also_after_a_resume() {
 
 #[test]
 fn decisions_are_final_in_any_batches() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let common: String = (0..30).map(|at| format!("word{at} ")).collect();
     let pages: String = ["a", "a b", "a b c"]
         .map(|own| format!("{common}{own}"))
@@ -602,7 +602,7 @@ fn decisions_are_final_in_any_batches() {
 
 #[test]
 fn a_repeated_key_supersedes_and_keeps_its_generations() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "year:int"]);
     let mut random = Random::new(29);
@@ -660,7 +660,7 @@ fn a_repeated_key_supersedes_and_keeps_its_generations() {
 
 #[test]
 fn ids_may_be_numbers_and_records_without_one_are_set_aside() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write("a.jsonl", "{\"id\":7,\"text\":\"seven\"}\n{\"text\":\"none\"}\n{\"id\":[1],\"text\":\"a list\"}\n{\"id\":\"7\",\"text\":\"seven again\"}\n");
@@ -683,7 +683,7 @@ fn ids_may_be_numbers_and_records_without_one_are_set_aside() {
 #[test]
 fn empty_keys_are_refused_in_every_format() {
     // Each blank id superseded the record before, and a double was another key than the number that it is.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let texts: ArrayRef = Arc::new(StringArray::from_iter_values([
         "first", "second", "third", "fourth", "fifth", "sixth",
     ]));
@@ -742,7 +742,7 @@ fn empty_keys_are_refused_in_every_format() {
 
 #[test]
 fn an_empty_cell_equals_a_null() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write("a.csv", "id,text,n\n1,,1\n2,\"\",2\n3,three words here,3\n");
@@ -755,7 +755,7 @@ fn an_empty_cell_equals_a_null() {
 
 #[test]
 fn oversized_keys_and_fields_are_whole_rejects() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let key = |length: usize| "k".repeat(length);
@@ -802,7 +802,7 @@ fn oversized_keys_and_fields_are_whole_rejects() {
 
 #[test]
 fn an_unknown_tokenizer_is_refused_before_anything_is_read() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write("a.jsonl", lines(&crawl(30, 5, false)));

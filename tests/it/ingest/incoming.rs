@@ -1,7 +1,7 @@
 //! `ingest --where`: which records come in, however the input is cut, and what an ingest with another condition does.
 
 use crate::support::{
-    MEMORY, Page, Random, Scratch, corpusdb, crawl, ingest, init, lines, make, numbers, sound,
+    MEMORY, Page, Random, TestDir, corpusdb, crawl, ingest, init, lines, make, numbers, sound,
     sound_digest,
 };
 use corpusdb::ingest::{OnError, ReadOptions};
@@ -35,7 +35,7 @@ fn scored(count: usize, strange: bool) -> String {
 
 #[test]
 fn only_records_for_which_the_condition_is_true_come_in() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (sifted, expected) = (scratch.arg("sifted"), scratch.arg("expected"));
     let all = scored(700, false);
     let is_in = |line: &&str| {
@@ -74,7 +74,7 @@ fn only_records_for_which_the_condition_is_true_come_in() {
 
 #[test]
 fn records_without_an_answer_become_rejects() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write("a.jsonl", scored(70, true));
@@ -100,7 +100,7 @@ fn records_without_an_answer_become_rejects() {
 
 #[test]
 fn the_condition_sees_fields_as_they_are_kept_of_every_format() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let table =
         scratch.write("a.csv", "text,lang,n\nfirst one,de,1\nsecond one,en,2\nthird one,de,\n");
     let list = scratch.write(
@@ -133,7 +133,7 @@ fn the_condition_sees_fields_as_they_are_kept_of_every_format() {
 /// However it is cut, read and resumed: the same corpus.
 #[test]
 fn no_cut_of_the_input_changes_the_selection() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let mut random = Random::new(7);
     let pages: Vec<Page> = crawl(7, 600, true);
     let mut all = lines(&pages);
@@ -173,7 +173,7 @@ fn no_cut_of_the_input_changes_the_selection() {
 
 #[test]
 fn an_ingest_resumes_behind_filtered_records() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.7);
     let mut writer = Corpus::options().memory(MEMORY).threads(2).open_writer(&path).unwrap();

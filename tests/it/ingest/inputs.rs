@@ -1,7 +1,7 @@
 //! Formats of inputs through the command: files and pipes, batches of any size, what comes again.
 
 use crate::support::{
-    Scratch, command, corpusdb, corpusdb_reading, digest, ingest, init, interrupt, json_lines,
+    TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init, interrupt, json_lines,
     numbers, repository, sound,
 };
 use serde_json::{Value, json};
@@ -25,7 +25,7 @@ fn rows(corpus: &str, columns: &str) -> Vec<Value> {
 
 #[test]
 fn a_table_is_ingested_by_columns_from_file_and_pipe() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let fields = ["--field", "score:float", "--field", "n:int", "--field", "lang:keyword"];
     let table = golden("pandas.csv");
     let columns = "key, text, n, score, lang";
@@ -48,7 +48,7 @@ fn a_table_is_ingested_by_columns_from_file_and_pipe() {
 
 #[test]
 fn tables_lists_and_paragraphs_ingest_alike_in_any_batches() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let row = |n: usize| format!("\"row {n},\nwith {}\",{n}\n", "words ".repeat(n % 50));
     let table: String = (0..300).map(row).collect();
     let list: Vec<Value> =
@@ -75,7 +75,7 @@ fn tables_lists_and_paragraphs_ingest_alike_in_any_batches() {
 
 #[test]
 fn a_grown_table_is_read_on_and_bad_rows_name_their_line() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let path = scratch.write("a.csv", "text,n\none,1\n\"two\nlines\",2\n");
@@ -105,7 +105,7 @@ fn mixed(count: usize, edition: &str) -> String {
 
 #[test]
 fn records_with_sources_equal_an_ingest_a_source() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.write("a.jsonl", mixed(300, "first"));
     let flags = ["--source", "rest", "--source-from", "origin", "--id-field", "id"];
     let mut digests = Vec::new();
@@ -148,7 +148,7 @@ fn records_with_sources_equal_an_ingest_a_source() {
 
 #[test]
 fn a_mixed_file_supersedes_per_source() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "exact"]);
     let flags = ["--source", "rest", "--source-from", "origin", "--id-field", "id"];
@@ -180,7 +180,7 @@ fn a_mixed_file_supersedes_per_source() {
 
 #[test]
 fn fields_are_mapped_in_every_format() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let rows_of = |name: &str, path: &str| {
         let corpus = scratch.arg(name);
         init(&corpus, &["--field", "quality:float"]);
@@ -216,7 +216,7 @@ fn fields_are_mapped_in_every_format() {
 
 #[test]
 fn web_archives_give_texts_and_count_unread_pages() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let archive = golden("pages.warc.gz");
@@ -240,7 +240,7 @@ fn web_archives_give_texts_and_count_unread_pages() {
 
 #[test]
 fn arrow_is_read_from_a_pipe_and_from_folders_in_parts() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let feather = std::fs::read(golden("zstd.feather")).unwrap();
@@ -267,7 +267,7 @@ fn arrow_is_read_from_a_pipe_and_from_folders_in_parts() {
 
 #[test]
 fn another_file_of_the_same_size_and_time_is_read() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let time = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(1_700_000_000);
@@ -287,7 +287,7 @@ fn another_file_of_the_same_size_and_time_is_read() {
 
 #[test]
 fn a_silent_pipe_delays_neither_a_stop_nor_an_error() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let spawn = |more: &[&str]| {
@@ -333,7 +333,7 @@ fn a_silent_pipe_delays_neither_a_stop_nor_an_error() {
 fn columns_without_a_form_in_json_are_left_and_named() {
     use arrow::array::{ArrayRef, Int32Array, RecordBatch, StringArray, UnionArray};
     use arrow::datatypes::{DataType, Field, UnionFields};
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let fields = UnionFields::try_new([0], [Field::new("a", DataType::Int32, true)]).unwrap();

@@ -1,6 +1,6 @@
 //! Values from outside, joined to stored documents by id or key.
 
-use crate::support::{Scratch, corpusdb, digest, ingest, init, numbers, sound};
+use crate::support::{TestDir, corpusdb, digest, ingest, init, numbers, sound};
 use arrow::array::{Float64Array, RecordBatch, UInt64Array};
 use parquet::arrow::ArrowWriter;
 use std::fs::File;
@@ -18,7 +18,7 @@ fn line(number: usize, more: &str) -> String {
 }
 
 /// Documents with keys `u0`, `u1`, ..; two fields declared that the records do not have.
-fn corpus(scratch: &Scratch, name: &str) -> String {
+fn corpus(scratch: &TestDir, name: &str) -> String {
     let corpus = scratch.arg(name);
     init(
         &corpus,
@@ -41,7 +41,7 @@ fn sql(corpus: &str, statement: &str) -> Vec<serde_json::Value> {
 /// Scores computed elsewhere could not come into a corpus but by ingesting everything anew.
 #[test]
 fn scores_from_outside_are_joined_by_key() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "corpus");
     let scores: String = (0..COUNT + 5)
         .map(|number| format!("{{\"page\":\"u{number}\",\"score\":{}.25}}\n", number * 2))
@@ -89,7 +89,7 @@ fn scores_from_outside_are_joined_by_key() {
 /// decides the digest, not the way there.
 #[test]
 fn values_replace_one_another_and_the_way_does_not_matter() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (one, two) = (corpus(&scratch, "one"), corpus(&scratch, "two"));
     let give = |name: &str, of: &dyn Fn(usize) -> String| {
         let lines = (0..COUNT).map(|n| format!("{{\"document\":{n},\"v\":{}}}\n", of(n)));
@@ -128,7 +128,7 @@ fn values_replace_one_another_and_the_way_does_not_matter() {
 
 #[test]
 fn bad_values_of_parquet_are_refused_with_their_record() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "corpus");
     let path = scratch.path("scores.parquet");
     let ids = UInt64Array::from_iter_values((0..COUNT as u64).rev());
@@ -171,7 +171,7 @@ fn bad_values_of_parquet_are_refused_with_their_record() {
 /// One record without a value beside those of unknown documents, and nothing done counted as success.
 #[test]
 fn a_join_without_a_match_fails() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "corpus");
     let file = scratch.write("s.jsonl", "{\"k\":\"none\",\"grade\":1}\n{\"k\":\"u1\"}\n");
     let ran = corpusdb(&["field", "set", &corpus, "grade", "--from", &file, "--key", "k"]);
@@ -184,7 +184,7 @@ fn a_join_without_a_match_fails() {
 /// Each score needed a file and a pass of its own.
 #[test]
 fn several_fields_are_set_at_once_however_the_records_are_cut() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let give = |number: usize| {
         let mut fields = vec![format!("\"key\":\"u{}\"", number * 7 % (COUNT + 4))];
         if !number.is_multiple_of(3) {

@@ -1,7 +1,7 @@
 //! Fields by name, handed over by a program: they come to what the lines of a JSON file come to; values are joined
 //! alike.
 
-use crate::support::{Scratch, crawl, lines, make, pour, reader, sound_digest, writer};
+use crate::support::{TestDir, crawl, lines, make, pour, reader, sound_digest, writer};
 use corpusdb::ingest::{JoinBy, JoinColumn, JoinOptions, ReadOptions, Records};
 use corpusdb::{
     Context, Corpus, CorpusWriter, DedupMode, Error, FieldKind, IngestOptions, IngestReport, Policy,
@@ -36,7 +36,7 @@ fn by_id() -> IngestOptions {
 /// Which record has no text was not said.
 #[test]
 fn a_record_without_a_text_is_refused_by_its_number() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     make(&scratch.path("corpus"), DedupMode::None, 0.8);
     let mut writer = writer(&scratch.path("corpus"));
     let given = vec![Ok(Err("no mapping".to_owned())), good(fields(r#"{"title":"x"}"#))];
@@ -49,7 +49,7 @@ fn a_record_without_a_text_is_refused_by_its_number() {
 
 #[test]
 fn mappings_equal_the_lines_of_a_file() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let text = lines(&crawl(43, 200, true));
     let file = scratch.write("crawl", &text);
     let options = IngestOptions {
@@ -75,7 +75,7 @@ fn mappings_equal_the_lines_of_a_file() {
 
 #[test]
 fn non_records_become_rejects() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     make(&scratch.path("corpus"), DedupMode::Witness, 0.8);
     let mut writer = writer(&scratch.path("corpus"));
     let given = vec![
@@ -106,7 +106,7 @@ fn non_records_become_rejects() {
 
 #[test]
 fn values_from_a_program_are_joined_as_those_of_a_file() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     let declared = [("quality".to_owned(), FieldKind::Float)];
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &declared).unwrap();

@@ -1,7 +1,7 @@
 //! Values of declared fields: in the spellings of other programs, and those that the types of their fields cannot hold,
 //! which were null without a word.
 
-use crate::support::{Scratch, copy, corpusdb, digest, ingest, init, numbers, repository, sound};
+use crate::support::{TestDir, copy, corpusdb, digest, ingest, init, numbers, repository, sound};
 use arrow::array::{Array, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ fn records(count: usize, of: impl Fn(usize) -> Value) -> String {
     (0..count).map(record).collect()
 }
 
-fn parquet(scratch: &Scratch, name: &str, columns: Vec<(&str, Arc<dyn Array>)>) -> String {
+fn parquet(scratch: &TestDir, name: &str, columns: Vec<(&str, Arc<dyn Array>)>) -> String {
     let batch = RecordBatch::try_from_iter(columns).unwrap();
     let file = File::create(scratch.path(name)).unwrap();
     let mut writer = ArrowWriter::try_new(file, batch.schema(), None).unwrap();
@@ -42,7 +42,7 @@ fn options(more: &[&'static str]) -> Vec<&'static str> {
 
 #[test]
 fn values_in_the_spellings_of_other_programs_are_taken() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "views:int", "--field", "fine:bool", "--field", "seen:timestamp"]);
     let views = ["7", "7.0", "7e0", "\"7\"", "700E-2"];
@@ -69,7 +69,7 @@ fn values_in_the_spellings_of_other_programs_are_taken() {
 
 #[test]
 fn values_of_another_type_are_counted_in_any_batches() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let lines = records(300, |number| {
         let quality = if number % 50 == 3 { json!("n/a") } else { json!(number) };
         json!({ "quality": quality, "views": if number == 40 { json!([1]) } else { Value::Null } })
@@ -123,7 +123,7 @@ fn values_of_another_type_are_counted_in_any_batches() {
 
 #[test]
 fn an_absent_field_gets_the_nearest_name() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let alarms = |name: &str, fields: &[&str], count: usize, of: fn(usize) -> Value| {
         let corpus = scratch.arg(name);
         let declared: Vec<&str> = fields.iter().flat_map(|field| ["--field", field]).collect();
@@ -162,7 +162,7 @@ fn an_absent_field_gets_the_nearest_name() {
 
 #[test]
 fn a_field_most_of_whose_values_are_of_another_type_is_an_alarm() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "stars:int"]);
     let half = records(
@@ -191,7 +191,7 @@ fn a_field_most_of_whose_values_are_of_another_type_is_an_alarm() {
 
 #[test]
 fn joined_values_of_another_type_are_skipped() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "ppl:float", "--field", "stars:int"]);
     let file = scratch.write("a.jsonl", records(5, |at| json!({ "ppl": 1.5, "stars": at })));
@@ -228,7 +228,7 @@ fn joined_values_of_another_type_are_skipped() {
 /// A model's score of NaN took away the score that a document had, and the report said "changed".
 #[test]
 fn nans_of_parquet_are_counted_and_erase_nothing() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "ppl:float"]);
     let ids = || Arc::new(StringArray::from(vec!["k0", "k1", "k2", "k3"]));
@@ -268,7 +268,7 @@ fn nans_of_parquet_are_counted_and_erase_nothing() {
 /// The store of the last release that knew fewer spellings has nulls, or another year, where today's rule finds a value.
 #[test]
 fn values_indexed_by_an_earlier_release_are_sound() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     copy(&repository("tests/formats/fields/corpus"), &scratch.path("corpus"));
     let rows = || sql(&corpus, "SELECT views, score, fine, seen FROM documents ORDER BY id");

@@ -1,6 +1,6 @@
 //! One record: the same values come to the same documents and the same rejects, in whatever form they are handed over.
 
-use crate::support::{Scratch, make, pour, reader, sound_digest, writer};
+use crate::support::{TestDir, make, pour, reader, sound_digest, writer};
 use arrow::array::{
     ArrayRef, BinaryArray, BooleanArray, Date32Array, Decimal128Array, DictionaryArray,
     Float64Array, Int32Array, Int64Array, LargeBinaryArray, ListArray, MapBuilder, RecordBatch,
@@ -228,7 +228,7 @@ fn stored(path: &Path) -> Stored {
 
 #[test]
 fn hostile_values_are_one_record_in_every_spelling_of_json() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let hostile = hostile();
     let lines: Vec<&str> = hostile.iter().map(|(line, _)| line.as_str()).collect();
     let write = |name: &str, text: String| scratch.write(name, text);
@@ -283,7 +283,7 @@ fn json_column(name: &str) -> Field {
 }
 
 /// The files of a table: Parquet, a file of Arrow, and a stream.
-fn write_tables(scratch: &Scratch, name: &str, batch: &RecordBatch) -> Vec<String> {
+fn write_tables(scratch: &TestDir, name: &str, batch: &RecordBatch) -> Vec<String> {
     let mut bytes = Vec::new();
     let mut parquet =
         parquet::arrow::ArrowWriter::try_new(&mut bytes, batch.schema(), None).unwrap();
@@ -302,7 +302,7 @@ fn write_tables(scratch: &Scratch, name: &str, batch: &RecordBatch) -> Vec<Strin
 
 #[test]
 fn hostile_values_in_columns_of_json_are_those_of_the_lines() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let good = values().into_iter().filter_map(|(value, stored)| stored.ok().map(|_| value));
     // In a list they are a level deeper.
     let hostile: Vec<_> = good.filter(|value| value.matches(['[', '{']).count() <= 500).collect();
@@ -342,7 +342,7 @@ fn hostile_values_in_columns_of_json_are_those_of_the_lines() {
 
 #[test]
 fn columns_of_every_type_are_the_values_that_json_has_for_them() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let list = ListArray::from_iter_primitive::<Int64Type, _, _>([
         Some(vec![Some(1), None]),
         None,
@@ -428,7 +428,7 @@ fn columns_of_every_type_are_the_values_that_json_has_for_them() {
 
 #[test]
 fn a_rejected_row_keeps_all_that_it_had() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let batch = RecordBatch::try_from_iter_with_nullable([
         ("id", Arc::new(Int32Array::from(vec![Some(1), None, Some(3), Some(4)])) as ArrayRef, true),
         (
@@ -460,7 +460,7 @@ fn a_rejected_row_keeps_all_that_it_had() {
 
 #[test]
 fn row_numbers_are_no_fields_and_large_cells_are_numbers() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     make(&scratch.path("corpus"), DedupMode::None, 0.8);
     let may = ",id,text,n\n0,a,first text,18446744073709551616\n1,b,second text,007\n";
     let june = ",id,text,n\n0,z,another text,1e400\n1,a,first text,18446744073709551616\n2,b,second text,007\nx,c,third text,\n";

@@ -1,12 +1,12 @@
 //! Files of other people: what each is read as, what damage costs, what of a folder is left and why.
 
 use crate::support::{
-    Scratch, corpusdb, corpusdb_reading, digest, ingest, init, json_lines, numbers, repository,
+    TestDir, corpusdb, corpusdb_reading, digest, ingest, init, json_lines, numbers, repository,
 };
 use serde_json::{Value, json};
 use std::io::Write;
 
-fn fresh(scratch: &Scratch, name: &str) -> String {
+fn fresh(scratch: &TestDir, name: &str) -> String {
     let corpus = scratch.arg(name);
     init(&corpus, &["--mode", "none", "--field", "lang:keyword"]);
     corpus
@@ -47,7 +47,7 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 /// A format by its ending, its first bytes, or a vote of many lines; a record that is bad costs itself.
 #[test]
 fn a_file_is_recognised_behind_a_bad_first_record() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let lines: String = (0..20).map(line).collect();
     let long = format!("{{\"id\":\"long\",\"text\":\"{}\"}}\n", "word ".repeat(1 << 20));
     let longer = format!("{{\"id\":\"longer\",\"text\":\"{}\"}}\n", "word ".repeat(1 << 22));
@@ -89,7 +89,7 @@ fn a_file_is_recognised_behind_a_bad_first_record() {
 /// more for hours: there the first record that has one decides.
 #[test]
 fn a_header_before_the_records_does_not_decide_their_text_field() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let records: String = (0..200).map(line).collect();
     let with_header = |header: &str| format!("{header}\n{records}");
     let header = with_header("{\"name\":\"pages\",\"body\":\"what they are\"}");
@@ -116,7 +116,7 @@ fn a_header_before_the_records_does_not_decide_their_text_field() {
 /// table of contents where it has places; as a pipe it is damaged, and the way out is said.
 #[test]
 fn an_arrow_file_is_read_in_the_order_of_its_table_of_contents() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let file = repository("tests/corpora/inputs/polars-categories.arrow");
     let corpus = fresh(&scratch, "corpus");
     let file = file.display().to_string();
@@ -136,7 +136,7 @@ fn an_arrow_file_is_read_in_the_order_of_its_table_of_contents() {
 /// What is no text in UTF-8 is named, with the way out, and none of it becomes a text; so is JSON that is no lines.
 #[test]
 fn unread_files_are_named_with_the_way_out() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let utf16 = |text: &str| text.encode_utf16().flat_map(u16::to_le_bytes).collect::<Vec<u8>>();
     let big = |text: &str| text.encode_utf16().flat_map(u16::to_be_bytes).collect::<Vec<u8>>();
     let lines: String = (0..9).map(line).collect();
@@ -182,7 +182,7 @@ fn unread_files_are_named_with_the_way_out() {
 /// An input without a byte is no document, from a file, a pipe or an archive.
 #[test]
 fn an_input_without_a_byte_adds_nothing_and_is_named() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = fresh(&scratch, "corpus");
     let plain = scratch.write("in/empty.txt", "");
     let packed = scratch.write("in/empty.gz", gzip(b""));
@@ -200,7 +200,7 @@ fn an_input_without_a_byte_adds_nothing_and_is_named() {
 /// Padding of tapes and stores behind frames is no damage; what else stands there is left and said.
 #[test]
 fn padding_behind_frames_is_ignored_and_other_bytes_warned_of() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (one, two) = (line(1), line(2));
     let pack = |name: &str, bytes: &[u8]| match name {
         "gz" => gzip(bytes),
@@ -238,7 +238,7 @@ fn padding_behind_frames_is_ignored_and_other_bytes_warned_of() {
 /// What stands before the damage is read, the file is named, and the files behind it are read.
 #[test]
 fn a_damaged_file_costs_itself_and_is_named() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let many: String = (0..20_000).map(line).collect();
     let whole = gzip(many.as_bytes());
     scratch.write("in/a.jsonl", line(90_001));
@@ -287,7 +287,7 @@ fn a_damaged_file_costs_itself_and_is_named() {
 /// What a program wrote beside its data, what is hidden, excluded, or a corpus is left, each with its reason.
 #[test]
 fn files_of_a_folder_are_read_or_skipped_with_a_reason() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let inner = scratch.arg("in/inner");
     init(&inner, &[]);
     scratch.write("in/_SUCCESS", "");
@@ -325,7 +325,7 @@ fn files_of_a_folder_are_read_or_skipped_with_a_reason() {
 /// Folders say fields, from whichever argument the file is reached, unless a record has them; own exports come back.
 #[test]
 fn folders_of_partitions_are_fields_of_their_records() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     scratch.write("in/lang=de/dump=2024-10/a.jsonl", line(1));
     scratch.write(
         "in/lang=fr/dump=2024-10/a.jsonl",
@@ -372,7 +372,7 @@ fn folders_of_partitions_are_fields_of_their_records() {
 /// A dataset that is a choice of rows of its files is not read as all of them.
 #[test]
 fn a_saved_dataset_with_a_choice_of_rows_is_refused() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let folder = repository("tests/corpora/inputs/dataset");
     for file in std::fs::read_dir(folder).unwrap() {
         let path = file.unwrap().path();
@@ -391,7 +391,7 @@ fn a_saved_dataset_with_a_choice_of_rows_is_refused() {
 /// Every format that documents are exported to comes back as the same keys and texts.
 #[test]
 fn every_export_is_read_again() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = fresh(&scratch, "corpus");
     let odd = [
         "plain",

@@ -1,7 +1,7 @@
 //! Ingest from memory: records one by one and Arrow batches come to what the same records come to in a file.
 
 use crate::support::{
-    MEMORY, Page, Scratch, crawl, lines, make, pour, prose, reader, sound_digest, writer,
+    MEMORY, Page, TestDir, crawl, lines, make, pour, prose, reader, sound_digest, writer,
 };
 use arrow::array::{
     ArrayRef, BinaryArray, DictionaryArray, Int64Array, LargeStringArray, RecordBatch,
@@ -102,7 +102,7 @@ fn documents(corpus: &Corpus) -> Vec<String> {
 
 #[test]
 fn records_from_memory_are_those_of_a_file_however_they_are_cut() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = crawl(41, 500, true);
     let file = scratch.write("a.jsonl", lines(&pages));
     let mut of_file = made(&scratch.path("file"));
@@ -130,7 +130,7 @@ fn records_from_memory_are_those_of_a_file_however_they_are_cut() {
 
 #[test]
 fn record_batches_equal_the_same_rows_one_by_one() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = crawl(42, 300, true);
     let plain = |page: &Page| {
         let fields = [("url", page.fields["url"].clone()), ("year", page.fields["year"].clone())];
@@ -160,7 +160,7 @@ fn record_batches_equal_the_same_rows_one_by_one() {
 
 #[test]
 fn texts_of_every_column_of_strings_are_read() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let mut writer = made(&scratch.path("corpus"));
     let texts = ["first text", "second text", "first text"];
     let columns: [ArrayRef; 5] = [
@@ -189,7 +189,7 @@ fn texts_of_every_column_of_strings_are_read() {
 
 #[test]
 fn an_ingest_resumes_behind_a_failed_iterator() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages: Vec<Page> =
         (0..200).map(|n| Page::keyed(format!("page-{n}"), format!("text number {n}"))).collect();
     let mut whole = made(&scratch.path("whole"));
@@ -230,7 +230,7 @@ fn an_ingest_resumes_behind_a_failed_iterator() {
 
 #[test]
 fn records_without_a_key_are_known_by_number_and_content() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let mut writer = made(&scratch.path("corpus"));
     let keyless = IngestOptions::new("web");
     let texts = || (0..3).map(|n| Record::new(format!("page {n}")));
@@ -268,7 +268,7 @@ fn records_without_a_key_are_known_by_number_and_content() {
 
 #[test]
 fn records_without_a_name_or_batches_without_a_text_are_refused() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let mut writer = made(&scratch.path("corpus"));
     let options = IngestOptions::new("web");
     let nameless = hand_over(&mut writer, Records::new("", [Record::new("x")]), &options);
@@ -289,7 +289,7 @@ fn records_without_a_name_or_batches_without_a_text_are_refused() {
 
 #[test]
 fn conversations_come_from_the_fields_of_records() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let mut writer = made(&scratch.path("corpus"));
     let template = "{% for m in messages %}{{ m.role }}: {{ m.content }}\n{% endfor %}";
     let chat = ChatOptions {
@@ -322,7 +322,7 @@ impl Progress for StopAtOnce<'_> {
 
 #[test]
 fn records_are_asked_for_when_there_is_room_for_them() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let text = prose(&mut crate::support::Random::new(1), 0, 20);
     for given in [2_000, 4_000] {
         let mut writer = made(&scratch.path(&format!("corpus-{given}")));

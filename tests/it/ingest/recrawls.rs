@@ -1,7 +1,7 @@
 //! The same keys again and again: what it costs, and whose content wins.
 
 use crate::support::{
-    Page, Random, Scratch, StopAt, StopWhen, edited, lines, make, pour, prose, reader, seeds,
+    Page, Random, StopAt, StopWhen, TestDir, edited, lines, make, pour, prose, reader, seeds,
     sound_digest, writer,
 };
 use corpusdb::dedup::Standing;
@@ -32,7 +32,7 @@ fn pages(seed: u64, count: usize) -> Vec<Page> {
 
 #[test]
 fn a_repeated_file_wins_its_keys_back() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.8);
     let mut writer = writer(&corpus);
@@ -78,7 +78,7 @@ fn a_repeated_file_wins_its_keys_back() {
 
 #[test]
 fn files_that_share_keys_are_unchanged_the_second_time() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.8);
     let mut writer = writer(&corpus);
@@ -98,7 +98,7 @@ fn files_that_share_keys_are_unchanged_the_second_time() {
 #[test]
 fn a_key_twice_in_a_file_adds_nothing_the_second_time() {
     for batch_bytes in [200, 1 << 20] {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.path("corpus");
         make(&corpus, DedupMode::Witness, 0.8);
         let mut writer = writer(&corpus);
@@ -118,7 +118,7 @@ fn a_key_twice_in_a_file_adds_nothing_the_second_time() {
 
 #[test]
 fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (old, new) = (pages(1, 300), pages(2, 300));
     let (a, b) = (scratch.write("a.jsonl", lines(&old)), scratch.write("b.jsonl", lines(&new)));
     let mut digests = Vec::new();
@@ -176,7 +176,7 @@ fn crawled(pages: &[Page], night: u64) -> String {
 #[test]
 fn every_generation_of_a_crawl_costs_the_same() {
     let pages = family(7, 300);
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let mut told = Vec::new();
     for batch_bytes in [8 << 10, 1 << 30] {
         let corpus = scratch.path(&format!("corpus-{batch_bytes}"));
@@ -218,7 +218,7 @@ fn hub(spokes: usize) -> Vec<Page> {
 fn a_hub_crawled_again_reads_standings_once_a_commit() {
     let mut standings = Vec::new();
     for spokes in [100, 200] {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.path("corpus");
         make(&corpus, DedupMode::Witness, 0.8);
         let mut writer = writer(&corpus);
@@ -245,7 +245,7 @@ fn alike(seed: u64, count: usize) -> Vec<Page> {
 /// Each batch took the witness of all others away, which were decided again: half the pages a batch.
 #[test]
 fn equal_pages_crawled_again_are_decided_once_each() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let mut digests = Vec::new();
     for (count, batch_bytes) in [(300, 16 << 10), (600, 16 << 10), (600, 8 << 10), (600, 1 << 30)] {
         let corpus = scratch.path(&format!("corpus-{count}-{batch_bytes}"));
@@ -285,7 +285,7 @@ fn equal_pages_crawled_again_are_decided_once_each() {
 fn changing_one_of_many_equal_texts_reads_no_crowded_bucket() {
     let mut read = Vec::new();
     for count in [100_u64, 200] {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.path("corpus");
         make(&corpus, DedupMode::Witness, 0.8);
         let mut writer = writer(&corpus);
@@ -306,7 +306,7 @@ fn changing_one_of_many_equal_texts_reads_no_crowded_bucket() {
 
 #[test]
 fn restored_documents_are_found_again() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.8);
     let mut writer = writer(&corpus);
@@ -365,7 +365,7 @@ fn a_growing_file_ends_as_its_last_state() {
     let mut random = Random::new(91);
     for round in 0..seeds(6) {
         for (name, whole, format, id) in &kinds {
-            let scratch = Scratch::new();
+            let scratch = TestDir::new();
             let read = ReadOptions {
                 format: *format,
                 id_field: id.map(str::to_owned),
@@ -414,7 +414,7 @@ fn a_growing_file_ends_as_its_last_state() {
 /// A list that a program appends to is read on, from behind its last value.
 #[test]
 fn a_list_that_has_grown_is_read_on() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     make(&scratch.path("corpus"), DedupMode::None, 0.8);
     let mut writer = writer(&scratch.path("corpus"));
     let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
@@ -435,7 +435,7 @@ fn a_list_that_has_grown_is_read_on() {
 fn reading_unchanged_files_again_rests_in_any_order() {
     let mut random = Random::new(17);
     for _ in 0..seeds(8) {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         make(&scratch.path("corpus"), DedupMode::None, 0.8);
         let mut corpus = writer(&scratch.path("corpus"));
         let mut files = Vec::new();

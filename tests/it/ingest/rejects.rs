@@ -1,7 +1,7 @@
 //! Rejects: set aside once, settled when their record can be read, and the accounts of what was read.
 
 use crate::support::{
-    MEMORY, Random, Scratch, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers,
+    MEMORY, Random, TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers,
     ran, reader, seeds, sound, sound_digest,
 };
 use corpusdb::ingest::ReadOptions;
@@ -34,7 +34,7 @@ fn record(number: u64) -> String {
 /// One typo in `--id-field` left a reject a record for ever.
 #[test]
 fn a_right_ingest_of_a_file_settles_the_rejects_of_a_wrong_one() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let file = scratch.write("a.jsonl", (0..300).map(record).collect::<String>());
@@ -71,7 +71,7 @@ fn a_right_ingest_of_a_file_settles_the_rejects_of_a_wrong_one() {
 
 #[test]
 fn torn_records_of_a_growing_file_are_settled_when_whole() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let with = ["--source", "web", "--id-field", "id"];
@@ -93,7 +93,7 @@ fn torn_records_of_a_growing_file_are_settled_when_whole() {
 
 #[test]
 fn rejects_are_settled_by_their_own_file_alone() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let with = ["--source", "web"];
@@ -139,7 +139,7 @@ fn rejects_are_settled_by_their_own_file_alone() {
 #[cfg(target_os = "linux")]
 fn files_whose_names_look_alike_settle_their_own_rejects() {
     use std::os::unix::ffi::OsStringExt;
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     let names = [b"a\xff.jsonl".to_vec(), b"a\xfe.jsonl".to_vec()];
     let files = names.map(|name| scratch.path("in").join(std::ffi::OsString::from_vec(name)));
@@ -209,7 +209,7 @@ fn corpus_at(path: &Path) -> corpusdb::CorpusWriter {
 fn rejects_are_those_of_the_last_read_after_any_history() {
     for seed in 0..seeds(5) {
         let mut random = Random::new(seed + 1);
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let mut writer = corpus_at(&scratch.path("corpus"));
         let mut files: Vec<Vec<String>> = vec![Vec::new(); 4];
         // How each file was read last, and what it said then.
@@ -273,7 +273,7 @@ fn with_every(nth: u64, bad: &str, count: u64) -> String {
 
 #[test]
 fn a_batch_with_which_too_many_records_are_rejected_is_refused() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let many = scratch.write("many.jsonl", with_every(5, "{\"text\":\"no id\",\"uid\":7}", 3000));
@@ -303,7 +303,7 @@ fn a_batch_with_which_too_many_records_are_rejected_is_refused() {
 
 #[test]
 fn many_rejects_and_missing_ids_raise_an_alarm() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let alarms = |name: &str, lines: String, id_field: &str| {
         let corpus = scratch.arg(&format!("{name}.corpus"));
         init(&corpus, &["--mode", "none"]);
@@ -350,7 +350,7 @@ fn many_rejects_and_missing_ids_raise_an_alarm() {
 
 #[test]
 fn rejects_are_dropped_by_source_and_path() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     for (name, source) in [("in/a", "web"), ("in/b", "web"), ("in-c", "web"), ("d", "books")] {

@@ -2,7 +2,7 @@
 
 use crate::support::server::{Framing, Server, State};
 use crate::support::{
-    Page, Scratch, command, corpusdb, crawl, digest, init, lines, numbers, ran, repository, sound,
+    Page, TestDir, command, corpusdb, crawl, digest, init, lines, numbers, ran, repository, sound,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::remote::ObjectStores;
@@ -43,7 +43,7 @@ fn rows(corpus: &str) -> String {
 }
 
 /// The documents of a corpus of the same files on disk.
-fn expected(scratch: &Scratch) -> String {
+fn expected(scratch: &TestDir) -> String {
     let corpus = scratch.arg("expected");
     init(&corpus, &[]);
     let paths: Vec<String> =
@@ -63,7 +63,7 @@ fn bucket(server: &Server) {
 
 #[test]
 fn objects_are_read_as_files_are_from_web_servers_and_buckets() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let expected = expected(&scratch);
     let server = Server::start(State::default());
     for (name, bytes) in files() {
@@ -101,7 +101,7 @@ fn objects_are_read_as_files_are_from_web_servers_and_buckets() {
 
 #[test]
 fn connections_that_are_cut_go_on_at_the_byte_reached() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let expected = expected(&scratch);
     let size: usize = files().iter().map(|(_, bytes)| bytes.len()).sum();
     for no_ranges in [false, true] {
@@ -130,7 +130,7 @@ fn connections_that_are_cut_go_on_at_the_byte_reached() {
 
 #[test]
 fn a_parquet_object_is_read_from_its_end_and_needs_ranges() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let file = repository("tests/corpora/inputs/hub/data/train-00000-of-00002.parquet");
     let bytes = std::fs::read(&file).unwrap();
     let server = Server::start(State { cuts: (2, 100), ..State::default() });
@@ -156,7 +156,7 @@ fn a_parquet_object_is_read_from_its_end_and_needs_ranges() {
 /// Regression: an Arrow file of Polars has the dictionaries of its categories behind its batches.
 #[test]
 fn an_arrow_object_is_read_in_the_order_of_its_footer() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let file = repository("tests/corpora/inputs/polars-categories.arrow");
     let server = Server::start(State { cuts: (2, 100), ..State::default() });
     server.state().files.insert("x/rows.arrow".to_owned(), std::fs::read(&file).unwrap());
@@ -181,7 +181,7 @@ fn an_arrow_object_is_read_in_the_order_of_its_footer() {
 
 #[test]
 fn an_object_replaced_while_read_is_read_again() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let line = |n: usize, word: &str| {
         format!("{{\"id\":\"{n}\",\"text\":\"{word} {n} {}\"}}\n", "long ".repeat(200))
     };
@@ -212,7 +212,7 @@ fn an_object_replaced_while_read_is_read_again() {
 
 #[test]
 fn missing_and_forbidden_objects_get_the_way_out() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = Server::start(State::default());
     bucket(&server);
     let corpus = scratch.arg("corpus");
@@ -233,7 +233,7 @@ fn missing_and_forbidden_objects_get_the_way_out() {
 /// A server that answers nothing holds nobody up who wants to stop.
 #[test]
 fn a_stop_is_heard_while_a_server_is_silent() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
     let server = Server::start(State { silent: true, ..State::default() });
@@ -261,7 +261,7 @@ fn a_stop_is_heard_while_a_server_is_silent() {
 /// A file that has grown is read on: what stands before is proved by its hash, and nothing comes twice.
 #[test]
 fn an_object_that_has_grown_or_was_read_in_part_is_read_on() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages: Vec<Page> = crawl(3, 900, true);
     let (first, all) = (lines(&pages[..500]), lines(&pages));
     let server = Server::start(State::default());
@@ -284,7 +284,7 @@ fn an_object_that_has_grown_or_was_read_in_part_is_read_on() {
 /// A web server is asked as curl asks it: with the login, for the path as it is written, by GET.
 #[test]
 fn addresses_go_out_as_they_are_written() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let text = lines(&crawl(5, 40, true));
     let login = "Basic am9lOnNlYzpyZXQvMQ==".to_owned();
     let server = Server::start(State { login: Some(login), no_heads: true, ..State::default() });
@@ -316,7 +316,7 @@ fn addresses_go_out_as_they_are_written() {
 /// A server may make its answer as it goes: then its end is the end of the file, and a cut is none.
 #[test]
 fn answers_without_a_length_are_read_to_their_end() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let expected = expected(&scratch);
     for framing in [Framing::Chunked, Framing::UntilClosed] {
         let state = State { no_lengths: Some(framing), no_tags: true, ..State::default() };
@@ -354,7 +354,7 @@ fn answers_without_a_length_are_read_to_their_end() {
 /// One name that no request can ask for costs its own object, and is told.
 #[test]
 fn odd_names_of_a_bucket_cost_themselves() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = Server::start(State::default());
     let text = |n: usize| lines(&crawl(n as u64 + 1, 10, true)).into_bytes();
     let odd = ["a//x.jsonl", "a/../y.jsonl", "a/./z.jsonl", "a/t/", "a/c\u{1}.jsonl", "a/s.jsonl "];
@@ -404,7 +404,7 @@ fn odd_names_of_a_bucket_cost_themselves() {
 /// A store that put the parts together and whose answer was lost knows nothing of the upload any more.
 #[test]
 fn a_completion_whose_answer_is_lost_is_looked_for() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let page = |n: usize| {
@@ -430,7 +430,7 @@ fn a_completion_whose_answer_is_lost_is_looked_for() {
 /// An uplink that takes a part in more than half a minute works, and so does a completion that takes as long.
 #[test]
 fn slow_stores_are_waited_for() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let page = |n: usize| {
@@ -446,7 +446,7 @@ fn slow_stores_are_waited_for() {
 /// Addresses that differ in more than their secrets are two files, and those that differ in nothing else are refused.
 #[test]
 fn a_signature_hides_no_other_file() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = Server::start(State::default());
     let texts = [3, 4].map(|seed| lines(&crawl(seed, 30, true)).into_bytes());
     let [one, two] = texts;
@@ -475,7 +475,7 @@ fn a_signature_hides_no_other_file() {
 /// `no_proxy=*` means every server, those that are named by figures too.
 #[test]
 fn no_proxy_for_all_means_all() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = Server::start(State::default());
     server.state().files.insert("b/x.jsonl".to_owned(), lines(&crawl(5, 40, true)).into_bytes());
     for (at, (name, hosts)) in
@@ -499,7 +499,7 @@ fn no_proxy_for_all_means_all() {
 /// A prefix of a bucket is a folder: what describes data is left, folders say fields, and a saved dataset is its files.
 #[test]
 fn a_prefix_is_a_folder_with_the_rules_of_one() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = Server::start(State::default());
     let text = |n: usize| lines(&crawl(n as u64 + 1, 10, true)).into_bytes();
     let put = |name: &str, bytes: Vec<u8>| server.state().files.insert(format!("b/{name}"), bytes);

@@ -2,7 +2,7 @@
 
 use crate::support::corpus::trained;
 use crate::support::{
-    MEMORY, Page, Random, Scratch, crawl, lines, make, reader, seeds, sound_digest,
+    MEMORY, Page, Random, TestDir, crawl, lines, make, reader, seeds, sound_digest,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;
@@ -63,7 +63,7 @@ impl Input {
     }
 
     /// Ingests in this way into a new corpus; answers the sums of the reports and the digest.
-    fn pour(&self, scratch: &Scratch, name: &str, tokenizer: &[u8], way: Way) -> (Sums, String) {
+    fn pour(&self, scratch: &TestDir, name: &str, tokenizer: &[u8], way: Way) -> (Sums, String) {
         let path = scratch.path(name);
         make(&path, DedupMode::Witness, 0.7);
         let mut writer =
@@ -146,7 +146,7 @@ fn any_batches_and_threads_make_the_same_corpus() {
     let tokenizer = trained();
     let (mut updated, mut rejected) = (0, 0);
     for seed in 500..500 + seeds(4) {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let input = Input::new(seed, 220, seed % 2 == 0);
         let (sums, digest) = input.pour(&scratch, "whole", &tokenizer, WHOLE);
         let random = &mut Random::new(seed);
@@ -188,7 +188,7 @@ fn any_batches_and_threads_make_the_same_corpus() {
 fn any_batches_make_the_same_corpus_with_a_dictionary() {
     // A dictionary is trained on the first commit with 1,000 texts and 880 KiB: here the whole has
     // one and the parts have none, or one from other texts.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let tokenizer = trained();
     let input = Input { files: vec![lines(&crawl(41, 4200, true)).into_bytes()], keyed: true };
     let (sums, digest) = input.pour(&scratch, "whole", &tokenizer, WHOLE);
@@ -201,7 +201,7 @@ fn any_batches_make_the_same_corpus_with_a_dictionary() {
 #[test]
 fn digests_differ_for_different_corpora() {
     let tokenizer = trained();
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let input = Input::new(600, 60, true);
     let (_, digest) = input.pour(&scratch, "whole", &tokenizer, WHOLE);
     let mut digests = vec![digest];

@@ -2,7 +2,7 @@
 //! to.
 
 use crate::support::{
-    MEMORY, Page, Scratch, corpusdb, corpusdb_reading, crawl, ingest, init, lines, make, pour,
+    MEMORY, Page, TestDir, corpusdb, corpusdb_reading, crawl, ingest, init, lines, make, pour,
     reader, writer,
 };
 use corpusdb::dedup::{DedupScope, KeepOrder, Profile, Standing};
@@ -24,13 +24,13 @@ fn words(name: &str, at: &[usize]) -> String {
 /// 101), 5 a but for a word in the middle (95 of 105), 6 b but for two (90 of 110), 7 c, 8 c but for its
 /// first word, 9 three words, 10 none, 11 and 12 one key twice.
 struct Place {
-    scratch: Scratch,
+    scratch: TestDir,
     corpus: String,
 }
 
 impl Place {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &[]);
         let books = [Page::keyed("a", words("a", &[])), Page::keyed("b", words("b", &[]))];
@@ -166,7 +166,7 @@ fn a_summary_counts_every_duplicate_once() {
 #[test]
 fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
     // Every pair of sources was a line, with no way to ask for less or for another field.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "month:keyword", "--field", "quality:float", "--field", "day:int"]);
     let page = |text: String, month: Option<&str>, day: u32| match month {
@@ -231,7 +231,7 @@ fn a_summary_is_of_one_source_or_by_a_field_or_a_matrix() {
 /// They were listed as they are spelled: 10 before 2.
 #[test]
 fn a_summary_by_an_integer_is_in_the_order_of_its_values() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "day:int"]);
     let mut lines = String::new();
@@ -253,7 +253,7 @@ fn a_summary_by_an_integer_is_in_the_order_of_its_values() {
 
 #[test]
 fn a_summary_agrees_with_the_list_on_a_crawl() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.7);
     let mut writer = writer(&path);
@@ -386,7 +386,7 @@ fn documents_of_every_standing_can_be_looked_at() {
 
 #[test]
 fn a_corpus_without_duplicates_says_so() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     for mode in ["witness", "exact", "none"] {
         let corpus = format!("{corpus}-{mode}");
@@ -524,7 +524,7 @@ fn by_brute_force(corpus: &Corpus, own: u64, all: &[(Standing, Fingerprint)]) ->
 
 #[test]
 fn similar_documents_share_a_band_in_any_number() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.9);
     let file = scratch.write("pages.jsonl", lines(&crawl(73, 400, false)));
@@ -559,7 +559,7 @@ fn similar_documents_share_a_band_in_any_number() {
 
 // ---- choosing a policy ----
 
-fn policy_of(scratch: &Scratch, name: &str, flags: &[&str]) -> Policy {
+fn policy_of(scratch: &TestDir, name: &str, flags: &[&str]) -> Policy {
     let corpus = scratch.arg(name);
     init(&corpus, flags);
     Corpus::options().memory(MEMORY).open(scratch.path(name)).unwrap().view().policy().clone()
@@ -567,7 +567,7 @@ fn policy_of(scratch: &Scratch, name: &str, flags: &[&str]) -> Policy {
 
 #[test]
 fn flags_change_single_settings_of_a_profile() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     for profile in Profile::ALL {
         let made = policy_of(&scratch, profile.name(), &["--profile", profile.name()]);
         assert_eq!(made, Policy::of(profile));
@@ -611,7 +611,7 @@ fn flags_change_single_settings_of_a_profile() {
 
 #[test]
 fn settings_that_do_not_go_together_make_nothing() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let fresh = scratch.arg("fresh");
     let init = |flags: &[&str]| corpusdb(&[&["init", &fresh], flags].concat());
     init(&["--keep", "field:quality"]).fails(&[
@@ -643,7 +643,7 @@ fn settings_that_do_not_go_together_make_nothing() {
 
 #[test]
 fn info_explains_every_setting() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--keep", "longest", "--scope", "per-source"]);
     let text = corpusdb(&["info", &corpus]).good().stdout;
@@ -772,7 +772,7 @@ fn explain_estimates_the_cost_of_another_threshold() {
 
 #[test]
 fn candidates_are_counted_by_looking_up_kept_documents() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     // Nothing but equal shingle sets is removed: similar documents stay, and are each other's candidates.
     make(&path, DedupMode::Witness, 1.0);
@@ -806,7 +806,7 @@ fn candidates_are_counted_by_looking_up_kept_documents() {
 /// Only the first 1,024 documents of a bucket were looked at, whatever they were.
 #[test]
 fn the_likeliest_of_all_members_of_a_crowded_bucket_are_found() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--threshold", "0.95"]);
     // Fills of one template: all share buckets, no two are duplicates.
@@ -836,7 +836,7 @@ fn the_likeliest_of_all_members_of_a_crowded_bucket_are_found() {
 /// A file that is written again each day, and standard input: many documents were read at one place.
 #[test]
 fn documents_without_a_key_get_unique_keys_in_exports() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let source = ["ingest", corpus.as_str(), "-", "--source", "web"];

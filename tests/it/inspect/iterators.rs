@@ -1,12 +1,12 @@
 //! What the library gives one by one: rows of a statement, documents, duplicates, rejects.
 
-use crate::support::{Page, Scratch, crawl, lines, make, pour, reader, writer};
+use crate::support::{Page, TestDir, crawl, lines, make, pour, reader, writer};
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
 use corpusdb::ingest::{ReadOptions, Records};
 use corpusdb::{Context, Corpus, DedupMode, DocId, IngestOptions, Interrupt};
 
-fn corpus_of(scratch: &Scratch, pages: &[Page]) -> Corpus {
+fn corpus_of(scratch: &TestDir, pages: &[Page]) -> Corpus {
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.7);
     let file = scratch.write("a.jsonl", lines(pages) + "bad\n{\"text\":1}\n");
@@ -16,7 +16,7 @@ fn corpus_of(scratch: &Scratch, pages: &[Page]) -> Corpus {
 
 #[test]
 fn rows_of_a_statement_end_when_dropped() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus_of(&scratch, &crawl(91, 300, false));
     let names = |sql: &str| {
         let schema = corpus.sql(sql).unwrap().schema();
@@ -51,7 +51,7 @@ fn rows_of_a_statement_end_when_dropped() {
 
 #[test]
 fn rows_of_a_statement_can_be_ingested_into_another_corpus() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus_of(&scratch, &crawl(92, 120, false));
     make(&scratch.path("kept"), DedupMode::Exact, 0.8);
     let rows = corpus.sql("SELECT id, text, source AS origin FROM documents WHERE kept").unwrap();
@@ -74,7 +74,7 @@ fn rows_of_a_statement_can_be_ingested_into_another_corpus() {
 
 #[test]
 fn documents_duplicates_and_rejects_come_one_by_one() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus_of(&scratch, &crawl(93, 200, false));
     let removed = "standing = 'near' OR standing = 'exact'";
     let shown: Vec<_> = corpus.documents(removed).unwrap().map(Result::unwrap).collect();

@@ -1,6 +1,6 @@
 //! Duplicates by group: how much of each was there already, and in which one, against pairs read one by one.
 
-use crate::support::{Page, Random, Scratch, corpusdb, edited, ingest, init, lines, prose, sound};
+use crate::support::{Page, Random, TestDir, corpusdb, edited, ingest, init, lines, prose, sound};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ type Group = Vec<Option<String>>;
 
 /// A corpus of a few crawls, of which later ones have pages of earlier ones: the same, edited, or under their keys.
 struct Crawls {
-    scratch: Scratch,
+    scratch: TestDir,
     corpus: String,
     random: Random,
     pages: Vec<Page>,
@@ -17,7 +17,7 @@ struct Crawls {
 
 impl Crawls {
     fn new(seed: u64) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         let fields = ["site:keyword", "published:timestamp", "rank:int", "good:bool"];
         let fields: Vec<&str> = fields.iter().flat_map(|field| ["--field", *field]).collect();
@@ -264,7 +264,7 @@ fn unsuitable_columns_are_refused_with_the_way_out() {
 /// A matrix that is wider than the terminal was one line of many columns, broken by the terminal where it ended.
 #[test]
 fn a_wide_matrix_is_folded_and_loses_no_cell() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "site:keyword", "--field", "day:int"]);
     let mut random = Random::new(1);

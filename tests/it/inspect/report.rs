@@ -1,7 +1,7 @@
 //! The data card: what it tells is computed again from the rows of `sql`, the page is written whole, and nothing of it
 //! grows with the corpus.
 
-use crate::support::{Random, Scratch, corpusdb, init};
+use crate::support::{Random, TestDir, corpusdb, init};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -14,8 +14,8 @@ fn rows(corpus: &str, statement: &str) -> Vec<Value> {
 }
 
 /// Three sources of which two share texts, with addresses as keys, scores, and records that cannot be read.
-fn place() -> (Scratch, String) {
-    let scratch = Scratch::new();
+fn place() -> (TestDir, String) {
+    let scratch = TestDir::new();
     let corpus = scratch.arg("crawl");
     init(&corpus, &["--field", "score:float", "--field", "year:int"]);
     let mut random = Random::new(11);
@@ -230,7 +230,7 @@ fn the_mix_along_a_run_follows_the_recipe_to_its_end() {
 /// Nothing of a card may grow with sources, domains, reasons, languages, commits or the length of names and texts.
 #[test]
 fn a_card_does_not_grow_with_the_corpus() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("many");
     init(&corpus, &[]);
     let long = "name ".repeat(200);

@@ -1,7 +1,7 @@
 //! `stats` after a history of ingests, crawls that come again, removals and another policy: all that it tells is
 //! computed again from the rows of `sql`.
 
-use crate::support::{Page, Random, Scratch, corpusdb, crawl, edited, ingest, init, lines, sound};
+use crate::support::{Page, Random, TestDir, corpusdb, crawl, edited, ingest, init, lines, sound};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -55,7 +55,7 @@ fn pages(random: &mut Random, source: &str, seed: u64, count: usize) -> Vec<Page
 
 /// Two sources, one of which comes again with other texts and fields, a removal, a snapshot, another threshold, more.
 struct Place {
-    scratch: Scratch,
+    scratch: TestDir,
     corpus: String,
     /// What `stats` said when the snapshot was made.
     then: Value,
@@ -63,7 +63,7 @@ struct Place {
 
 impl Place {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         let fields =
             ["--field", "year:int", "--field", "quality:float", "--field", "seen:timestamp"];
@@ -286,7 +286,7 @@ fn rejects_are_counted_by_reason_and_fit_the_terminal() {
 
 #[test]
 fn stats_of_an_empty_and_of_a_multilingual_corpus() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let empty = scratch.arg("empty");
     init(&empty, &[]);
     let told = stats(&empty, &[]);

@@ -1,6 +1,6 @@
 //! The kernel decides as an ingest of the same documents does, row for row.
 
-use crate::support::{Page, Random, Scratch, crawl, lines, policies, pour, writer};
+use crate::support::{Page, Random, TestDir, crawl, lines, policies, pour, writer};
 use corpusdb::dedup::{Sketch, Standing, estimate_floor};
 use corpusdb::kernel::{Edge, GraphMember, Rank, TextComparer, TextPrint, TextPrinter, decide};
 use corpusdb::{Corpus, DedupMode, DocId, FieldKind, IngestOptions, Policy};
@@ -18,7 +18,7 @@ struct Row {
 
 /// What the store decided about documents that came in two sources.
 fn ingested(policy: &Policy, parts: &[(&str, &[Page])]) -> Vec<Row> {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     Corpus::init(&path, policy, &[("year".to_owned(), FieldKind::Int)]).unwrap();
     let mut writer = writer(&path);

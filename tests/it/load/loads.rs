@@ -6,7 +6,7 @@ use crate::support::loads::{
     same_ingest, same_ingest_without, say, schema, write_load, write_rows,
 };
 use crate::support::{
-    Page, Random, Scratch, copy, corpusdb, crawl, digest, ingest, lines, policies, pour, reader,
+    Page, Random, TestDir, copy, corpusdb, crawl, digest, ingest, lines, policies, pour, reader,
     sound, sound_digest, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
@@ -25,7 +25,7 @@ fn decide(policy: &Policy, rows: Vec<Value>) -> Vec<Value> {
 
 /// Adds what an ingest into a corpus of others decides about them, and says whether these stand otherwise then.
 fn decide_against(policy: &Policy, stored: &[Value], mut rows: Vec<Value>) -> (Vec<Value>, bool) {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let mut writer = make(&scratch.path("corpus"), policy);
     pour_rows(&mut writer, &scratch, "stored.jsonl", stored);
     let first = stored.len() as u64;
@@ -57,7 +57,7 @@ fn a_load_equals_its_ingest_and_so_do_later_changes() {
     let (mut later, mut compared) = (0, 0);
     for (seed, policy) in (0..).zip(policies()) {
         let mut random = Random::new(seed + 70);
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let rows = decide(&policy, documents(seed + 500, 150));
         let directory = scratch.path("load");
         let parts = [random.between(1, 60), random.between(1, 60)];
@@ -123,7 +123,7 @@ fn a_load_comes_into_the_corpus_that_it_was_decided_against() {
         if is_changed {
             continue;
         }
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let directory = scratch.path("load");
         write_load_against(&directory, &policy, &rows, stored.len());
         let made = |name: &str| {
@@ -174,7 +174,7 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
             "which the load does not supersede",
         ),
     ] {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let mut rows = good.clone();
         for (name, value) in change.as_object().unwrap() {
             rows[at][name] = value.clone();
@@ -187,7 +187,7 @@ fn a_load_against_a_corpus_is_refused_by_another_one_and_by_row() {
         assert_eq!(writer.view().documents(), 90);
     }
 
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let directory = scratch.path("load");
     write_load_against(&directory, &policy, &good, stored.len());
     let mut writer = make(&scratch.path("corpus"), &policy);
@@ -240,7 +240,7 @@ fn keys_of_removed_documents_load_as_they_ingest() {
     let kept = |row: &&Value| row["_standing"] == "kept" && !is_witness(&row["key"]);
     let at = rows.iter().position(|row| kept(&row)).unwrap();
     let options = LoadOptions::default();
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let mut writer = make(&scratch.path("corpus"), &policy);
     pour_rows(&mut writer, &scratch, "stored.jsonl", &stored);
     let view = writer.view();
@@ -296,7 +296,7 @@ fn token_ids_come_with_their_documents_and_are_not_made_again() {
         }
     }
     assert!(brought > 40);
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let directory = scratch.path("load");
     let mut fields = schema(None).fields().to_vec();
     fields.push(Arc::new(Field::new("_ids_0", DataType::new_list(DataType::Int32, true), true)));
@@ -361,7 +361,7 @@ fn token_ids_come_with_their_documents_and_are_not_made_again() {
 fn a_killed_load_goes_on_to_the_same_end() {
     let keep = KeepOrder::Longest;
     let policy = Policy { keep, ..Policy::new(DedupMode::Witness, 0.7).unwrap() };
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let rows = decide(&policy, documents(81, 300));
     write_load(&scratch.path("load"), &policy, &rows, &[90, 120]);
     let tokenizer = scratch.write("tokenizer.json", trained());
@@ -490,7 +490,7 @@ fn an_impossible_row_is_refused_with_its_batch() {
     ];
     let options = LoadOptions { check_all: true, ..LoadOptions::default() };
     for (at, change, told) in changes {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let mut rows = good.clone();
         if told.contains("same key") {
             rows[at]["source"] = rows[5]["source"].clone();
@@ -533,7 +533,7 @@ fn an_impossible_row_is_refused_with_its_batch() {
             "it should be `exact`",
         ),
     ] {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let mut rows = good.clone();
         for (name, value) in change.as_object().unwrap() {
             rows[at][name] = value.clone();
@@ -551,7 +551,7 @@ fn an_impossible_row_is_refused_with_its_batch() {
 fn a_load_for_another_corpus_is_refused_with_both_values() {
     let policy = Policy::new(DedupMode::Witness, 0.7).unwrap();
     let rows = decide(&policy, documents(84, 40));
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let directory = scratch.path("load");
     write_load(&directory, &policy, &rows, &[]);
     let corpus = scratch.path("corpus");
@@ -584,7 +584,7 @@ fn a_load_for_another_corpus_is_refused_with_both_values() {
         ("_witness", "`_witness` has no value"),
         ("_shared", "`_shared` has no value"),
     ] {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let directory = scratch.path("load");
         write_rows(&directory, &rows, &[], schema(Some(column)));
         manifest(&directory, &policy, rows.len(), |_| {});

@@ -7,7 +7,7 @@ use crate::support::loads::{
     schema, write_file, write_load,
 };
 use crate::support::{
-    Random, Scratch, StopAt, StopWhen, copy, corpusdb, digest, edited, policies, prose, reader,
+    Random, StopAt, StopWhen, TestDir, copy, corpusdb, digest, edited, policies, prose, reader,
     seeds, sound_digest, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
@@ -35,7 +35,7 @@ impl Crawl {
     /// Decides about what comes next into a corpus, which ingests it; `names` are all that came before.
     fn decide(
         writer: &mut CorpusWriter,
-        scratch: &Scratch,
+        scratch: &TestDir,
         names: &mut Vec<(Value, Value)>,
         mut rows: Vec<Value>,
     ) -> Self {
@@ -140,7 +140,7 @@ const MANY: [u64; 4] = [800, 3000, 9000, 1 << 20];
 /// Crawl after crawl goes into three corpora: one decides, one ingests each load, and one loads it.
 fn crawls(seed: u64, policy: &Policy, (rounds, size): (usize, usize), batches: &[u64]) -> Counts {
     let mut random = Random::new(seed);
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let tokenizer = trained();
     let mut corpora = ["decides", "ingests", "loads"].map(|name| {
         let mut writer = make(&scratch.path(name), policy);
@@ -267,7 +267,7 @@ fn small_policy(at: usize) -> Policy {
 
 /// A crawl that comes again into a corpus beside it, and the digest of what an ingest of it makes.
 struct Again {
-    scratch: Scratch,
+    scratch: TestDir,
     stored: Vec<Value>,
     crawl: Crawl,
     expected: String,
@@ -275,7 +275,7 @@ struct Again {
 
 impl Again {
     fn new(seed: u64, policy: &Policy, count: usize) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let mut all = fresh(seed, 2 * count, 0);
         let rows = all.split_off(count);
         let rows = next(&mut Random::new(seed), &all, rows, 60);

@@ -2,13 +2,13 @@
 
 use crate::support::exports::{corpus, export, files, names, rows};
 use crate::support::{
-    MEMORY, Page, Scratch, corpusdb, corpusdb_within, crawl, ingest, init, lines,
+    MEMORY, Page, TestDir, corpusdb, corpusdb_within, crawl, ingest, init, lines,
 };
 use serde_json::{Value, json};
 
 #[test]
 fn the_manifest_proves_every_file() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "c", &crawl(41, 500, true));
     let out = scratch.path("out");
     let asked = ["--format", "parquet", "--shard-bytes", "30kB", "--where", "bytes > 50"];
@@ -48,7 +48,7 @@ fn the_manifest_proves_every_file() {
 
 #[test]
 fn overwrite_replaces_only_files_of_an_export() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "c", &crawl(42, 60, true));
     let file = scratch.write("a.jsonl", "mine");
     let refused = |to: &str, more: &[&str], words: &[&str]| {
@@ -84,7 +84,7 @@ fn overwrite_replaces_only_files_of_an_export() {
 
 #[test]
 fn an_export_of_nothing_is_an_empty_file_or_directory() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("c");
     init(&corpus, &[]);
     for name in ["a.jsonl", "a.parquet", "a.arrow", "a.csv", "a.txt", "a.jsonl.zst"] {
@@ -101,7 +101,7 @@ fn an_export_of_nothing_is_an_empty_file_or_directory() {
 
 #[test]
 fn memory_is_bounded_for_texts_of_any_size() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let page = |number: usize| {
         let text = format!("page {number} of many words. ").repeat(90_000);
         Page::keyed(format!("long-{number}"), text)

@@ -1,18 +1,18 @@
 //! What a name for a single file of output may stand for: nothing, a file of its own kind, a pipe; never an input.
 
-use crate::support::{Scratch, command, corpusdb, crawl, ingest, init, json_lines, lines};
+use crate::support::{TestDir, command, corpusdb, crawl, ingest, init, json_lines, lines};
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::{Command, Stdio};
 
 struct Place {
-    scratch: Scratch,
+    scratch: TestDir,
     corpus: String,
 }
 
 impl Place {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &[]);
         scratch.write("data/in.jsonl", lines(&crawl(31, 40, true)));

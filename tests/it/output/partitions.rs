@@ -1,14 +1,14 @@
 //! Directories by the values of columns.
 
 use crate::support::exports::{FIELDS, export, files, names, rows, sql};
-use crate::support::{Page, Random, Scratch, corpusdb, ingest, init, lines, prose};
+use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose};
 use serde_json::{Value, json};
 
 /// Names of sources that mean something in a path, or to those who read such directories.
 const SOURCES: [&str; 8] =
     ["web", "../x", "a/b=c", "..", "%2F", "日本", "__HIVE_DEFAULT_PARTITION__", "a b?*"];
 
-fn parted(scratch: &Scratch) -> String {
+fn parted(scratch: &TestDir) -> String {
     let corpus = scratch.arg("c");
     init(&corpus, &FIELDS);
     let mut random = Random::new(8);
@@ -33,7 +33,7 @@ fn parted(scratch: &Scratch) -> String {
 
 #[test]
 fn documents_stand_in_the_directory_of_their_values() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = parted(&scratch);
     let before = names(&scratch.path(""));
     for format in ["jsonl", "parquet", "arrow"] {
@@ -85,7 +85,7 @@ fn documents_stand_in_the_directory_of_their_values() {
 
 #[test]
 fn each_partition_is_a_source_again() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = parted(&scratch);
     let out = scratch.path("out");
     let report =
@@ -108,7 +108,7 @@ fn each_partition_is_a_source_again() {
 
 #[test]
 fn columns_without_values_cannot_partition() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = parted(&scratch);
     let out = scratch.arg("out");
     let parted = |by: &str, more: &[&str]| {

@@ -1,7 +1,7 @@
 //! Exports that were stopped: run again they go on, and end in the same bytes.
 
 use crate::support::exports::{corpus, export, files, names};
-use crate::support::{Random, Scratch, command, corpusdb, crawl, reader};
+use crate::support::{Random, TestDir, command, corpusdb, crawl, reader};
 use corpusdb::export::{ExportFormat, ExportJob, ExportOptions};
 use corpusdb::{Context, Corpus, Error, Interrupt, Progress, ProgressTally};
 use std::path::Path;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn killed_at_any_moment_and_run_again_it_ends_in_the_same_bytes() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "c", &crawl(3, 1500, true));
     let mut random = Random::new(4);
     for (name, more) in [
@@ -109,7 +109,7 @@ fn run(
 
 #[test]
 fn an_export_resumes_without_reading_finished_parts() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     corpus(&scratch, "c", &crawl(6, 3000, true));
     let corpus = reader(&scratch.path("c"));
     let options = ExportOptions {
@@ -142,7 +142,7 @@ fn an_export_resumes_without_reading_finished_parts() {
 
 #[test]
 fn another_export_of_the_same_name_does_not_resume_this_one() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     corpus(&scratch, "c", &crawl(6, 2000, true));
     corpus(&scratch, "d", &crawl(7, 2000, true));
     let options = |condition: &str| ExportOptions {
@@ -170,7 +170,7 @@ fn another_export_of_the_same_name_does_not_resume_this_one() {
 
 #[test]
 fn two_exports_of_the_same_do_not_disturb_each_other() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     corpus(&scratch, "c", &crawl(6, 300, true));
     let corpus = reader(&scratch.path("c"));
     let options = ExportOptions::default();

@@ -1,7 +1,7 @@
 //! What is exported says everything: judged by readers that share no code with the crate, and by another corpus.
 
 use crate::support::exports::{FIELDS, corpus, export, files, of_lines, rows};
-use crate::support::{Page, Random, Scratch, corpusdb, crawl, digest, ingest, init, prose, sound};
+use crate::support::{Page, Random, TestDir, corpusdb, crawl, digest, ingest, init, prose, sound};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -54,7 +54,7 @@ fn kept_fields(page: &Page) -> Value {
 
 #[test]
 fn hostile_texts_come_through_every_format() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = hostile_pages();
     let corpus = corpus(&scratch, "c", &pages);
     // Of the texts without a word only the first is not empty to dedup, so that all standings are asked for.
@@ -94,7 +94,7 @@ fn csv_is_read_back_with_nulls_and_empty_texts_apart() {
     use arrow::csv::ReaderBuilder;
     use arrow::datatypes::{DataType, Field, Schema};
     use std::sync::Arc;
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = hostile_pages();
     let corpus = corpus(&scratch, "c", &pages);
     let columns = ["key", "source", "text", "url", "quality", "year", "meta"];
@@ -134,7 +134,7 @@ fn csv_is_read_back_with_nulls_and_empty_texts_apart() {
 
 #[test]
 fn text_is_texts_and_separators() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = [Page::keyed("1", "one two\nthree"), Page::keyed("2", "four é")];
     let corpus = corpus(&scratch, "c", &pages);
     export(&corpus, &scratch.arg("a.txt"), &[]);
@@ -179,7 +179,7 @@ fn a_corpus_of_its_own_export_has_the_same_digest() {
         page
     };
     let pages: Vec<Page> = (0..60).map(page).collect();
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     // The digest has the place of each record: both corpora read a file of the same path.
     let data = scratch.write("data", odd_lines(&pages));
     let first = scratch.arg("first");
@@ -210,7 +210,7 @@ fn a_corpus_of_its_own_export_has_the_same_digest() {
 /// Kept documents of a corpus with every kind of standing make a corpus that exports the same bytes.
 #[test]
 fn an_exported_corpus_ingests_to_the_same_export() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = crawl(31, 400, true);
     let first = scratch.arg("first");
     init(&first, &FIELDS);
@@ -245,7 +245,7 @@ fn an_exported_corpus_ingests_to_the_same_export() {
 
 #[test]
 fn a_directory_of_shards_is_read_as_it_is_written() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = crawl(8, 300, true);
     let first = corpus(&scratch, "first", &pages);
     for format in ["jsonl", "parquet"] {
@@ -268,7 +268,7 @@ fn a_directory_of_shards_is_read_as_it_is_written() {
 /// Equal in every byte, whatever the threads and the memory.
 #[test]
 fn threads_and_memory_change_no_byte() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = crawl(12, 1500, true);
     let corpus = corpus(&scratch, "c", &pages);
     for (format, more) in [
@@ -298,7 +298,7 @@ fn threads_and_memory_change_no_byte() {
 
 #[test]
 fn a_field_named_like_a_column_is_refused() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let mut page = Page::keyed("1", "words of a page");
     page.fields = json!({ "source": "elsewhere", "text2": "key" });
     let corpus = corpus(&scratch, "c", &[page]);

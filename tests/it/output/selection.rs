@@ -1,7 +1,7 @@
 //! What is asked for is what comes: conditions, columns, snapshots, pairs.
 
 use crate::support::exports::{corpus, export, of_lines, rows, sql};
-use crate::support::{Page, Random, Scratch, corpusdb, crawl, seeds};
+use crate::support::{Page, Random, TestDir, corpusdb, crawl, seeds};
 use arrow::datatypes::DataType;
 use arrow::datatypes::TimeUnit::Microsecond;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -36,7 +36,7 @@ fn condition(random: &mut Random, depth: usize) -> String {
 
 #[test]
 fn any_condition_exports_the_rows_of_sql() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "c", &crawl(21, 600, true));
     let mut random = Random::new(77);
     let mut some = 0;
@@ -68,7 +68,7 @@ fn any_condition_exports_the_rows_of_sql() {
 
 #[test]
 fn a_stream_equals_a_file() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "c", &crawl(22, 200, true));
     for format in ["jsonl", "csv", "text"] {
         let name = format!("a.{}", if format == "text" { "txt" } else { format });
@@ -94,7 +94,7 @@ fn a_stream_equals_a_file() {
 
 #[test]
 fn a_snapshot_is_exported_as_it_was() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "c", &crawl(23, 200, true));
     export(&corpus, &scratch.arg("before.jsonl"), &[]);
     corpusdb(&["snapshot", "create", &corpus, "v1"]).good();
@@ -120,7 +120,7 @@ fn a_snapshot_is_exported_as_it_was() {
 
 #[test]
 fn volatile_functions_are_refused() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "c", &crawl(24, 20, true));
     let refused = |more: &[&str], words: &[&str]| {
         let asked = ["export", &corpus, "--to", &scratch.arg("x.jsonl")];
@@ -142,7 +142,7 @@ fn volatile_functions_are_refused() {
 
 #[test]
 fn removed_duplicates_come_with_their_witnesses() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "c", &crawl(25, 400, true));
     let listed = corpusdb(&["duplicates", &corpus, "--list", "--json"]).good();
     let mut expected: Vec<Value> = listed
@@ -189,7 +189,7 @@ fn removed_duplicates_come_with_their_witnesses() {
 /// Fields that are declared when the documents are there already are columns of their kind.
 #[test]
 fn truths_and_moments_come_in_every_format() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = corpus(&scratch, "c", &crawl(26, 40, true));
     let good = "CASE WHEN year IS NULL THEN NULL ELSE year % 2 = 0 END";
     corpusdb(&["field", "compute", &corpus, "good", good]).good();

@@ -1,7 +1,7 @@
 //! `signals report`: every count of it is made again by `sql`, through the life of a corpus; the documents at a
 //! threshold are those that a sort finds; what is stored and what is found in texts come to the same.
 
-use crate::support::{Page, Scratch, corpusdb, crawl, digest, ingest, init, lines};
+use crate::support::{Page, TestDir, corpusdb, crawl, digest, ingest, init, lines};
 use corpusdb::signals::SignalSet;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ fn rows(corpus: &str, statement: &str) -> Vec<Value> {
 }
 
 /// Two crawls of three sources, of which the second supersedes pages of the first, and a tokenizer.
-fn place(scratch: &Scratch) -> String {
+fn place(scratch: &TestDir) -> String {
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     for (seed, source) in [(3, "web"), (4, "wiki"), (5, "books")] {
@@ -167,7 +167,7 @@ fn without_origin(mut told: Value) -> Value {
 
 #[test]
 fn counts_and_quantiles_equal_sql_after_any_history() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = place(&scratch);
     let before = digest(&corpus);
     let superseded =
@@ -199,7 +199,7 @@ fn counts_and_quantiles_equal_sql_after_any_history() {
 
 #[test]
 fn bad_requests_are_refused_and_empty_groups_left_out() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let told = report(&corpus, &[]);
@@ -213,7 +213,7 @@ fn bad_requests_are_refused_and_empty_groups_left_out() {
 
 #[test]
 fn the_page_and_the_terminal_show_hostile_words_as_words() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let hostile = "</td><script>alert(1)</script>\u{1b}[31m";

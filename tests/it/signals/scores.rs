@@ -1,7 +1,7 @@
 //! Signals: functions over texts in SQL, their nulls, and as fields through the life of a corpus.
 
 use crate::support::{
-    Page, Scratch, StopAt, StopWhen, corpusdb, crawl, digest, ingest, init, lines, sound, writer,
+    Page, StopAt, StopWhen, TestDir, corpusdb, crawl, digest, ingest, init, lines, sound, writer,
 };
 use corpusdb::curate::NewSignals;
 use corpusdb::signals::{Signal, SignalSet};
@@ -14,7 +14,7 @@ fn asked(corpus: &str, expression: &str) -> Value {
 
 #[test]
 fn functions_score_texts_and_give_null_for_nulls() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     for (expression, expected) in [
@@ -56,7 +56,7 @@ fn functions_score_texts_and_give_null_for_nulls() {
 
 #[test]
 fn functions_work_in_conditions_and_ingest_filters() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let records = [
@@ -98,7 +98,7 @@ fn stored_are_those_of_the_texts(corpus: &str) {
 }
 
 /// Crawls with keys: the second has some pages anew, some changed, some as they were.
-fn crawls(scratch: &Scratch) -> [String; 2] {
+fn crawls(scratch: &TestDir) -> [String; 2] {
     let first = crawl(5, 120, true);
     let mut second = first.clone();
     for (at, page) in second.iter_mut().enumerate() {
@@ -118,7 +118,7 @@ fn crawls(scratch: &Scratch) -> [String; 2] {
 
 #[test]
 fn scores_are_the_same_in_any_order_and_batches() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let [first, second] = crawls(&scratch);
     let corpus = |name: &str, before: usize, rows: &str, batch: &str| {
         let corpus = scratch.arg(name);
@@ -152,7 +152,7 @@ fn rows_of_metadata(corpus: &str) -> Vec<Value> {
 
 #[test]
 fn scores_follow_changes_of_documents() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let [first, second] = crawls(&scratch);
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -204,7 +204,7 @@ fn scores_follow_changes_of_documents() {
 
 #[test]
 fn an_addition_that_was_stopped_goes_on_and_comes_to_the_same() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let [first, second] = crawls(&scratch);
     let (one, other) = (scratch.arg("one"), scratch.arg("other"));
     let how = ["--source", "web", "--id-field", "id"];
@@ -241,7 +241,7 @@ fn rows_of_list(corpus: &str, state: &str) -> Vec<Value> {
 
 #[test]
 fn conflicting_declarations_are_refused_by_name() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "lang:keyword"]);
     let page = Page {
@@ -279,7 +279,7 @@ fn conflicting_declarations_are_refused_by_name() {
 
 #[test]
 fn presets_select_by_their_rules_also_in_plans() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let sentences = "It is said that the house of the old man stands by the sea. ".repeat(2)
@@ -322,7 +322,7 @@ fn presets_select_by_their_rules_also_in_plans() {
 
 #[test]
 fn presets_stand_in_every_condition() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let good = "It was so. And then it was. So they say. Is it so? It is what they say it is.";

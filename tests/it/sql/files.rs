@@ -1,6 +1,6 @@
 //! Files beside the corpus: `read_csv`, `read_json` and `read_parquet` read what an ingest reads, and DuckDB agrees.
 
-use crate::support::{Scratch, corpusdb, ingest, init, json_lines};
+use crate::support::{TestDir, corpusdb, ingest, init, json_lines};
 use arrow::array::{
     ArrayRef, BinaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
     StringArray, StructArray, TimestampMicrosecondArray,
@@ -244,7 +244,7 @@ fn taken_back(row: &Value, stored: &Map<String, Value>) -> Map<String, Value> {
 
 #[test]
 fn a_statement_reads_files_as_an_ingest_does() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     for (number, (name, function, files)) in tables().into_iter().enumerate() {
         let folder = format!("t{number}");
         for (file, bytes) in &files {
@@ -284,7 +284,7 @@ fn duckdb_reads_the_same_rows_of_the_same_files() {
         println!("not judged by DuckDB, which python3 has not");
         return;
     }
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let script = r#"
@@ -337,7 +337,7 @@ for one, other in zip(ours, theirs):
 
 #[test]
 fn leading_zeros_join_with_keys_as_texts() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let lines = ["1", "01", "001", "2"].map(|key| {
@@ -361,7 +361,7 @@ fn leading_zeros_join_with_keys_as_texts() {
 
 #[test]
 fn a_value_of_another_type_ends_the_statement_with_its_place() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     // Longer than what is looked at of the beginning.
@@ -418,7 +418,7 @@ fn a_value_of_another_type_ends_the_statement_with_its_place() {
 
 #[test]
 fn directories_of_a_partitioned_export_are_columns() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "lang:keyword", "--field", "kind:keyword"]);
     let kinds = [
@@ -465,7 +465,7 @@ fn directories_of_a_partitioned_export_are_columns() {
 
 #[test]
 fn row_groups_that_a_condition_excludes_are_not_read() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let numbers: Vec<i32> = (0..4000).collect();

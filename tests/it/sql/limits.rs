@@ -1,6 +1,6 @@
 //! Statements that ask for much: memory is bounded, depth and size are refused, tables say what they are.
 
-use crate::support::{Scratch, corpusdb, corpusdb_within, ingest, init};
+use crate::support::{TestDir, corpusdb, corpusdb_within, ingest, init};
 use arrow::array::AsArray;
 use corpusdb::Corpus;
 use serde_json::{Value, json};
@@ -10,7 +10,7 @@ use std::fmt::Write;
 const HELD: u64 = 320 << 20;
 
 /// A corpus of one text of 4 MB and 999 short ones.
-fn skewed(scratch: &Scratch) -> String {
+fn skewed(scratch: &TestDir) -> String {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let mut lines = format!("{}\n", json!({ "text": "word ".repeat(800_000) }));
@@ -30,7 +30,7 @@ fn sql<'a>(corpus: &'a str, statement: &'a str) -> [&'a str; 5] {
 #[test]
 fn a_page_of_a_table_is_bounded_in_bytes_and_readable() {
     // A page of 1,000 rows was padded to its widest text: 4 GB here.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = skewed(&scratch);
     let (ran, _) = corpusdb_within(&sql(&corpus, "SELECT id, text FROM documents"), HELD);
     let ran = ran.good();
@@ -48,7 +48,7 @@ fn a_page_of_a_table_is_bounded_in_bytes_and_readable() {
 #[test]
 fn rejects_are_read_a_few_at_a_time() {
     // All of them were held, with their raw bytes, to count them.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let mut lines = String::new();
@@ -79,7 +79,7 @@ fn rejects_are_read_a_few_at_a_time() {
 #[test]
 fn statements_without_end_are_refused_before_anything_recurses() {
     // These overflowed the stack, or took minutes and gigabytes to plan.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let sum = format!("SELECT {}1", "1+".repeat(20_000));
@@ -119,7 +119,7 @@ fn statements_without_end_are_refused_before_anything_recurses() {
 
 #[test]
 fn a_regular_expression_that_is_too_large_is_said_to_be_so() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = skewed(&scratch);
     let statement = "SELECT count(*) FROM documents WHERE regexp_like(text, '(a{1,1000}){1,1000}')";
     let ran = corpusdb(&sql(&corpus, statement)).fails(&["regular expression", "smaller counts"]);
@@ -129,7 +129,7 @@ fn a_regular_expression_that_is_too_large_is_said_to_be_so() {
 #[test]
 fn texts_that_a_statement_makes_are_bounded() {
     // Each grew to gigabytes, whatever --memory said.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = skewed(&scratch);
     let mut chain = "WITH t0 AS (SELECT text AS t FROM documents)".to_owned();
     for n in 1..12 {
@@ -195,7 +195,7 @@ fn texts_that_a_statement_makes_are_bounded() {
 #[test]
 fn a_sort_of_more_text_than_memory_spills() {
     // The share of a sort was 1 GiB whatever --memory said, or the sort failed.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let mut lines = String::new();
@@ -219,7 +219,7 @@ fn a_sort_of_more_text_than_memory_spills() {
 fn a_sort_of_many_short_texts_spills() {
     // Scans gave batches of more rows than the engine takes at a time: it counted all of a batch for each part of it,
     // and a sort of texts failed at a few hundred thousand documents whatever --memory said.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let mut lines = String::new();
@@ -239,7 +239,7 @@ fn a_sort_of_many_short_texts_spills() {
 #[test]
 fn a_sort_of_texts_of_uneven_lengths_spills() {
     // What had been gathered could not be merged: merging takes more when lengths differ, and there was no more.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let mut lines = String::new();
@@ -270,7 +270,7 @@ fn a_sort_of_texts_of_uneven_lengths_spills() {
 #[test]
 fn errors_and_notes_are_objects_under_json() {
     // They were plain text in a stream that is read by programs.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = skewed(&scratch);
     for (arguments, message) in [
         (&["info", "/nowhere/at/all", "--json"][..], "not a corpus"),
@@ -296,7 +296,7 @@ fn errors_and_notes_are_objects_under_json() {
 /// a clause, and only first in the list for a column; so was `offset` of `rejects`.
 #[test]
 fn every_column_can_be_selected_in_any_place_of_a_list() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "lang:keyword"]);
     let line =

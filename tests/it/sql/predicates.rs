@@ -1,7 +1,7 @@
 //! Conditions select the same documents whether the indexes answer them, the engine does, or another engine.
 
 use crate::support::{
-    MEMORY, Ran, Random, Scratch, corpusdb, ingest, init, json_lines, prose, seeds, sound,
+    MEMORY, Ran, Random, TestDir, corpusdb, ingest, init, json_lines, prose, seeds, sound,
 };
 use corpusdb::Corpus;
 use corpusdb::query::{Format, Printer};
@@ -14,13 +14,13 @@ use std::process::{Command, Stdio};
 
 /// Two sources: one with keys, fields of every type, duplicates, newer versions and removals; one without keys.
 struct Place {
-    scratch: Scratch,
+    scratch: TestDir,
     corpus: String,
 }
 
 impl Place {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         let fields = ["n:int", "f:float", "b:bool", "t:timestamp", "w:keyword"];
         let fields: Vec<&str> = fields.into_iter().flat_map(|field| ["--field", field]).collect();
@@ -468,7 +468,7 @@ fn older_versions_keep_their_key_when_the_newest_is_purged() {
 
 #[test]
 fn a_key_is_not_compared_with_a_number() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "n:int"]);
     let pages: String = ["1", "01", "001", "x"]

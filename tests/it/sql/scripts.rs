@@ -1,7 +1,7 @@
 //! `sql` with several statements, from files and standard input, and answers that are written to files.
 
 use crate::support::{
-    Page, Scratch, command, corpusdb, corpusdb_reading, ingest, init, interrupt, lines,
+    Page, TestDir, command, corpusdb, corpusdb_reading, ingest, init, interrupt, lines,
 };
 use arrow::array::AsArray;
 use arrow::datatypes::UInt64Type;
@@ -11,8 +11,8 @@ use serde_json::json;
 use std::fs::File;
 
 /// Twelve documents with texts that CSV and SQL would have trouble with.
-fn place() -> (Scratch, String) {
-    let scratch = Scratch::new();
+fn place() -> (TestDir, String) {
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none", "--field", "rank:int"]);
     let page = |n: usize| Page {

@@ -2,7 +2,7 @@
 //! all that with its recipes.
 
 use crate::support::{
-    HELD, MEMORY, Scratch, corpusdb, corpusdb_within, crawl, ingest, init, lines, repository,
+    HELD, MEMORY, TestDir, corpusdb, corpusdb_within, crawl, ingest, init, lines, repository,
 };
 use corpusdb::Corpus;
 use corpusdb::query::{DocumentFilter, Format, Printer, SqlParameters, SqlQuery, SqlValue};
@@ -11,13 +11,13 @@ use std::fmt::Write;
 
 /// A crawl with nested metadata in two snapshots, with duplicates, scores in files, and a tokenizer.
 struct Library {
-    scratch: Scratch,
+    scratch: TestDir,
     corpus: String,
 }
 
 impl Library {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         let fields = ["quality:float", "score:float", "crawled:timestamp"];
         let fields: Vec<&str> = fields.into_iter().flat_map(|field| ["--field", field]).collect();
@@ -78,8 +78,8 @@ fn value(corpus: &Corpus, expression: &str) -> Value {
     rows[0]["v"].clone()
 }
 
-fn empty() -> (Scratch, Corpus) {
-    let scratch = Scratch::new();
+fn empty() -> (TestDir, Corpus) {
+    let scratch = TestDir::new();
     init(&scratch.arg("corpus"), &[]);
     let corpus = Corpus::options().memory(MEMORY).open(scratch.arg("corpus")).unwrap();
     (scratch, corpus)
@@ -239,7 +239,7 @@ fn lists_hashes_dates_and_percentiles_answer() {
 
 #[test]
 fn lists_that_a_statement_makes_are_bounded() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
     let mut text = format!("{}\n", json!({ "text": "word ".repeat(400_000) }));

@@ -1,7 +1,7 @@
 //! Looking: indexes, the engine and a plain recount agree; tables, samples, documents and errors are right.
 
 use crate::support::{
-    MEMORY, Page, Random, Scratch, corpusdb, crawl, ingest, init, json_lines, lines, prose, seeds,
+    MEMORY, Page, Random, TestDir, corpusdb, crawl, ingest, init, json_lines, lines, prose, seeds,
     sound,
 };
 use corpusdb::Corpus;
@@ -12,14 +12,14 @@ use std::path::Path;
 
 /// A corpus of two sources with duplicates, changed keys, rejects, a tokenizer, a snapshot and a plan.
 struct Place {
-    _scratch: Scratch,
+    _scratch: TestDir,
     corpus: String,
     pages: Vec<Page>,
 }
 
 impl Place {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         let fields = ["url:keyword", "quality:float", "year:int"];
         let fields: Vec<&str> = fields.into_iter().flat_map(|field| ["--field", field]).collect();
@@ -509,7 +509,7 @@ fn documents_have_the_texts_and_fields_that_came_in() {
 
 #[test]
 fn values_of_another_type_than_declared_are_null() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "n:int", "--field", "x:float", "--field", "k:keyword"]);
     let cases = [
@@ -724,7 +724,7 @@ fn samples_are_uniform() {
 #[test]
 fn info_and_sql_agree_on_the_tokens_of_kept_documents() {
     // Nobody said that a sum over all documents has those that were kept once.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let mut pages = crawl(35, 60, false);

@@ -1,6 +1,6 @@
 //! Statements that are run again and again over corpora that are held open: each shows the moment of its corpus.
 
-use crate::support::{Random, Scratch, corpusdb, reader, seeds, sound, writer};
+use crate::support::{Random, TestDir, corpusdb, reader, seeds, sound, writer};
 use corpusdb::arrow::array::AsArray;
 use corpusdb::arrow::datatypes::Int64Type;
 use corpusdb::ingest::{JoinBy, JoinOptions, Record, Records};
@@ -78,7 +78,7 @@ const KEYS: usize = 12;
 fn an_open_corpus_keeps_showing_its_moment() {
     for seed in 0..seeds(2) {
         let mut random = Random::new(seed + 900);
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let path = scratch.path("corpus");
         let fields = [("grade".to_owned(), FieldKind::Int)];
         Corpus::init(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &fields).unwrap();
@@ -140,7 +140,7 @@ fn an_open_corpus_keeps_showing_its_moment() {
 /// Threads that ask the same corpus at once, of blocks that nobody has asked for yet.
 #[test]
 fn concurrent_queries_get_the_same_answers() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     let fields = ["a", "b", "c"].map(|name| (name.to_owned(), FieldKind::Int));
     Corpus::init(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &fields).unwrap();
@@ -172,7 +172,7 @@ fn concurrent_queries_get_the_same_answers() {
 /// The clock, and the names that the engine makes up, are each statement's own.
 #[test]
 fn a_statement_leaves_nothing_to_the_next() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
     let corpus = reader(&path);

@@ -1,7 +1,7 @@
 //! Backups: one commit, taken beside a writer; restored whole or not at all; damage, kills and careless uses.
 
 use crate::support::{
-    MEMORY, Page, Random, Scratch, command, corpusdb, crawl, digest, ingest, init, lines, reader,
+    MEMORY, Page, Random, TestDir, command, corpusdb, crawl, digest, ingest, init, lines, reader,
     seeds, sound, sound_digest, writer,
 };
 use corpusdb::curate::BlockReach;
@@ -36,7 +36,7 @@ fn files(below: &Path) -> Vec<PathBuf> {
 
 #[test]
 fn a_backup_is_one_commit_and_restores_with_a_new_identity() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     let pages = crawl(5, 400, true);
     init(&corpus, &["--field", "year:int"]);
@@ -87,7 +87,7 @@ fn a_backup_is_one_commit_and_restores_with_a_new_identity() {
 
 #[test]
 fn beside_a_working_writer_every_backup_is_a_commit_of_it() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     init(&corpus, &[]);
     let file = scratch.write("pages.jsonl", lines(&crawl(8, 3000, true)));
@@ -126,7 +126,7 @@ fn beside_a_working_writer_every_backup_is_a_commit_of_it() {
 
 #[test]
 fn killed_at_any_moment_a_backup_harms_none_before_it() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     init(&corpus, &[]);
     let mut random = Random::new(31);
@@ -174,7 +174,7 @@ fn killed_at_any_moment_a_backup_harms_none_before_it() {
 
 #[test]
 fn damaged_backups_are_named_and_not_restored() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, directory) = (scratch.arg("corpus"), scratch.arg("backups"));
     init(&corpus, &[]);
     ingest(&corpus, &[&scratch.write("a.jsonl", lines(&crawl(3, 200, true)))], &HOW);
@@ -225,7 +225,7 @@ fn damaged_backups_are_named_and_not_restored() {
 
 #[test]
 fn a_directory_for_backups_is_for_those_of_one_corpus_alone() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, other, directory) =
         (scratch.arg("corpus"), scratch.arg("other"), scratch.arg("backups"));
     init(&corpus, &[]);
@@ -253,7 +253,7 @@ fn a_directory_for_backups_is_for_those_of_one_corpus_alone() {
 /// A restore that was killed leaves what it had made beside its target; the next one to that target clears it.
 #[test]
 fn leftovers_of_a_killed_restore_are_cleared_by_the_next() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, directory, target) =
         (scratch.arg("corpus"), scratch.arg("backups"), scratch.arg("restored"));
     init(&corpus, &[]);
@@ -294,7 +294,7 @@ fn leftovers_of_a_killed_restore_are_cleared_by_the_next() {
 /// A copy that was made file by file beside a writer is no backup, and says so when it is opened.
 #[test]
 fn an_incomplete_copy_is_refused_with_the_way_out() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, copy) = (scratch.path("corpus"), scratch.path("copy"));
     init(corpus.to_str().unwrap(), &[]);
     let file = scratch.write("a.jsonl", lines(&crawl(4, 50, true)));
@@ -324,7 +324,7 @@ fn killed(words: &[&str], random: &mut Random, within: Duration) -> bool {
 /// One corpus through ingests, removals, backups, restores and drops, any of them killed, against what was known of
 /// each commit that was backed up.
 struct BackupHistory {
-    scratch: Scratch,
+    scratch: TestDir,
     random: Random,
     pages: Vec<Page>,
     /// Where the corpus is, and its backups: what was restored may take its place.
@@ -337,7 +337,7 @@ struct BackupHistory {
 
 impl BackupHistory {
     fn new(seed: u64) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let place = scratch.path("corpus-0");
         init(place.to_str().unwrap(), &["--threshold", "0.7"]);
         Self {

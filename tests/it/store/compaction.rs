@@ -1,6 +1,6 @@
 //! Compaction: what is stored stays the same, and a stop is heard between its pieces.
 
-use crate::support::{Scratch, crawl, digest, lines, make, pour, sound_digest, writer};
+use crate::support::{TestDir, crawl, digest, lines, make, pour, sound_digest, writer};
 use corpusdb::{Context, DedupMode, IngestOptions, Interrupt, Progress, ProgressTally};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -38,7 +38,7 @@ impl Progress for Stopping {
 /// `compact` in Python ignored Ctrl-C until every family was rewritten.
 #[test]
 fn a_stopped_compaction_loses_nothing_and_runs_again() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.8);
     let mut writer = writer(&path);

@@ -1,7 +1,7 @@
 //! Damage on disk: every answer is the right one or an error, never a shorter one, never a panic.
 
 use crate::support::corpus::trained;
-use crate::support::{Random, Scratch, copy, corpusdb, crawl, lines, make, writer};
+use crate::support::{Random, TestDir, copy, corpusdb, crawl, lines, make, writer};
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;
 use corpusdb::{Context, Corpus, DedupMode, DocId, Error, IngestOptions};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 const MEMORY: u64 = 16 << 20;
 
 /// A corpus with rows in every family: all standings, tokens, fields, rejects, snapshots, members.
-fn make_corpus(path: &Path, scratch: &Scratch) {
+fn make_corpus(path: &Path, scratch: &TestDir) {
     make(path, DedupMode::Witness, 0.7);
     let mut writer = writer(path);
     let pages = crawl(91, 160, true);
@@ -233,7 +233,7 @@ impl Bench {
 
 #[test]
 fn a_flipped_bit_in_any_file_is_an_error_or_harmless() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let mut bench = Bench::new(&corpus);
@@ -249,7 +249,7 @@ fn a_flipped_bit_in_any_file_is_an_error_or_harmless() {
 
 #[test]
 fn a_damaged_band_run_is_an_error_or_harmless() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make(&corpus, DedupMode::Witness, 0.7);
     let file = scratch.write("a.jsonl", lines(&crawl(95, 500, true)));
@@ -280,7 +280,7 @@ fn a_damaged_band_run_is_an_error_or_harmless() {
 
 #[test]
 fn a_file_cut_or_gone_is_an_error_or_harmless() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let mut bench = Bench::new(&corpus);
@@ -300,7 +300,7 @@ fn a_file_cut_or_gone_is_an_error_or_harmless() {
 
 #[test]
 fn a_manifest_cut_anywhere_is_an_error_or_harmless() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let mut bench = Bench::new(&corpus);
@@ -317,7 +317,7 @@ fn a_manifest_cut_anywhere_is_an_error_or_harmless() {
 }
 
 /// A corpus whose newest commits are in the log only: its writer was killed.
-fn killed(scratch: &Scratch, corpus: &Path) {
+fn killed(scratch: &TestDir, corpus: &Path) {
     make(corpus, DedupMode::Witness, 0.7);
     writer(corpus).add_tokenizer("own", &trained(), "", &Context::new()).unwrap();
     let file = scratch.write("a.jsonl", lines(&crawl(92, 700, true)));
@@ -347,7 +347,7 @@ fn killed(scratch: &Scratch, corpus: &Path) {
 
 #[test]
 fn a_damaged_log_loses_no_acknowledged_commit_in_silence() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     killed(&scratch, &corpus);
     let log = data_files(&corpus)
@@ -377,7 +377,7 @@ fn a_damaged_log_loses_no_acknowledged_commit_in_silence() {
 
 #[test]
 fn a_damaged_journal_changes_no_answer() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let journal = corpus.join("journal");
@@ -413,7 +413,7 @@ fn a_damaged_journal_changes_no_answer() {
 
 #[test]
 fn the_command_fails_loudly_on_damage_and_names_the_file() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let name = corpus.display().to_string();
@@ -468,7 +468,7 @@ fn the_command_fails_loudly_on_damage_and_names_the_file() {
 
 #[test]
 fn a_writer_refuses_a_damaged_corpus_or_writes_nothing_wrong() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make_corpus(&corpus, &scratch);
     let file = scratch.write("more.jsonl", lines(&crawl(94, 30, true)));

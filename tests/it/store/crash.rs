@@ -2,7 +2,7 @@
 
 use crate::support::corpus::trained;
 use crate::support::{
-    Random, Scratch, command, corpusdb, crawl, digest, ingest, init, lines, ran, reader, seeds,
+    Random, TestDir, command, corpusdb, crawl, digest, ingest, init, lines, ran, reader, seeds,
     sound, sound_digest,
 };
 use std::path::Path;
@@ -14,14 +14,14 @@ const RECORD: u64 = 48;
 
 /// An ingest of two files, plain and compressed, in many small commits, ready to be killed.
 struct Job {
-    scratch: Scratch,
+    scratch: TestDir,
     tokenizer: String,
     paths: [String; 2],
 }
 
 impl Job {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let pages = crawl(71, 500, true);
         let plain = scratch.write("crawl/1.jsonl", format!("{}not a line\n", lines(&pages[..300])));
         let packed = scratch
@@ -232,7 +232,7 @@ fn an_ingest_finishes_a_killed_tokenizer_registration() {
 
 #[test]
 fn a_corpus_killed_in_init_is_refused() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     for round in 0..6 {
         let corpus = scratch.arg(&format!("corpus-{round}"));
         let mut child = command(&["init", &corpus])
@@ -258,7 +258,7 @@ fn a_corpus_killed_in_init_is_refused() {
 
 #[test]
 fn killed_while_it_folds_band_runs_every_bucket_is_whole() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = crawl(72, 640, true);
     let large = scratch.write("large.jsonl", lines(&pages[..400]));
     let small = scratch.write("small.jsonl", lines(&pages[400..]));
@@ -310,7 +310,7 @@ fn killed_while_it_folds_band_runs_every_bucket_is_whole() {
 /// Verbs about fields in many small commits: killed at any of them and run again, they end where one run ends.
 #[test]
 fn fields_are_whole_whenever_their_verbs_were_killed() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let pages = crawl(72, 300, true);
     let file = scratch.write("pages.jsonl", lines(&pages));
     let scores: String = (0..300)

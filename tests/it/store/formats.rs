@@ -2,7 +2,7 @@
 
 use crate::support::corpus::trained;
 use crate::support::{
-    Page, Scratch, command, copy, corpusdb, corpusdb_reading, crawl, init, lines, numbers, reader,
+    Page, TestDir, command, copy, corpusdb, corpusdb_reading, crawl, init, lines, numbers, reader,
     repository, sound_digest, writer,
 };
 use corpusdb::Context;
@@ -27,7 +27,7 @@ fn golden_stores_of_every_format_open_with_their_digest() {
             continue;
         }
         let expected = expected(&format);
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.path("corpus");
         copy(&entry.path().join("corpus"), &corpus);
         // The first writer may migrate, the second finds nothing to do.
@@ -216,7 +216,7 @@ fn make_a_golden_store() {
 #[test]
 fn records_of_earlier_releases_are_unchanged_when_repeated() {
     let golden = repository("tests/formats/spelled");
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     copy(&golden.join("corpus"), &scratch.path("corpus"));
     let corpus = scratch.arg("corpus");
     let template = golden.join("template.jinja").display().to_string();

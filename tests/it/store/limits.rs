@@ -1,7 +1,7 @@
 //! Limits of the process and of the corpus directory: trials that leave nothing, low limits that are raised or named.
 
 use crate::support::{
-    Page, Ran, Scratch, copy, corpusdb, crawl, digest, ingest, init, lines, ran, repository, sound,
+    Page, Ran, TestDir, copy, corpusdb, crawl, digest, ingest, init, lines, ran, repository, sound,
     writer,
 };
 use corpusdb::store::DryRunCorpus;
@@ -25,7 +25,7 @@ fn tables(corpus: &str) -> usize {
 
 #[test]
 fn many_tables_raise_the_soft_limit_of_open_files() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "url:keyword", "--field", "year:int"]);
     for part in 0..3 {
@@ -45,7 +45,7 @@ fn many_tables_raise_the_soft_limit_of_open_files() {
 
 #[test]
 fn an_ingest_resumes_after_a_file_size_limit() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, whole) = (scratch.arg("corpus"), scratch.arg("whole"));
     let file = scratch.write("a.jsonl", lines(&crawl(5, 900, true)));
     let arguments = |corpus: &str| {
@@ -76,7 +76,7 @@ fn names(corpus: &Path) -> Vec<String> {
 
 #[test]
 fn a_trial_on_a_corpus_of_an_older_format_does_not_migrate_it() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     copy(&repository("tests/formats/v3/corpus"), &path);
     let format = std::fs::read(path.join("FORMAT")).unwrap();
@@ -99,7 +99,7 @@ fn a_trial_on_a_corpus_of_an_older_format_does_not_migrate_it() {
 
 #[test]
 fn the_next_writer_removes_the_twin_of_a_killed_process() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     init(&scratch.arg("corpus"), &[]);
     let stale = [

@@ -1,7 +1,7 @@
 //! What the machine gives: memory of a control group, and room on a disk that is known to be too little.
 
 use crate::support::{
-    Page, Ran, Random, Scratch, corpusdb, ingest, init, lines, prose, ran, sound,
+    Page, Ran, Random, TestDir, corpusdb, ingest, init, lines, prose, ran, sound,
 };
 use corpusdb::Corpus;
 use std::path::{Path, PathBuf};
@@ -93,7 +93,7 @@ fn with_disk(size: &str, disk: &str, arguments: &[&str]) -> Option<Ran> {
 /// Each of them wrote until the disk was full.
 #[test]
 fn writes_without_room_are_refused_before_they_begin() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let random = &mut Random::new(9);
@@ -130,7 +130,7 @@ fn writes_without_room_are_refused_before_they_begin() {
 /// With `--json` and with `--no-progress` it was not said.
 #[test]
 fn a_possible_lack_of_room_is_noted_also_under_json() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let random = &mut Random::new(11);

@@ -1,7 +1,7 @@
 //! Memory of the verbs, with records that are very long, or of very different lengths.
 
 use crate::support::{
-    HELD, Page, Ran, Random, Scratch, corpusdb, corpusdb_within, init, lines, numbers, prose,
+    HELD, Page, Ran, Random, TestDir, corpusdb, corpusdb_within, init, lines, numbers, prose,
 };
 use arrow::array::{ArrayRef, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
@@ -12,7 +12,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 /// Documents added under `--memory 256MB`, in a process that is not to hold more than [`HELD`].
-fn ingest_within(scratch: &Scratch, path: &str) -> u64 {
+fn ingest_within(scratch: &TestDir, path: &str) -> u64 {
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let ingest = ["ingest", &corpus, path, "--source", "main", "--memory", "256MB", "--json"];
@@ -23,7 +23,7 @@ fn ingest_within(scratch: &Scratch, path: &str) -> u64 {
 /// Rows were decoded many at a time by their average length: 1.5 GB of the long ones among short ones.
 #[test]
 fn parquet_rows_of_very_different_length_stay_within_memory() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("skewed.parquet");
     let short = (0..20_000).map(|n| format!("a short text, number {n}"));
     let long = (0..500).map(|n| format!("{n} {}", "x".repeat(1 << 20)));
@@ -50,7 +50,7 @@ fn parquet_rows_of_very_different_length_stay_within_memory() {
 /// Verification read 512 rows at a time, whatever their length: 2.29 GB of rows of 262,144 tokens.
 #[test]
 fn epochs_of_very_long_rows_stay_within_memory() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let text = prose(&mut Random::new(3), 0, 130_000);
@@ -78,7 +78,7 @@ const SMALL: u64 = 320 << 20;
 
 /// A corpus of 120 texts of a megabyte among short ones, more than a command may hold, with a tokenizer and
 /// 120 rejects as long.
-fn long_texts(scratch: &Scratch) -> String {
+fn long_texts(scratch: &TestDir) -> String {
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--field", "quality:float"]);
     let mut lines = String::new();
@@ -116,7 +116,7 @@ fn within(arguments: &[&str]) -> Ran {
 /// Most verbs were never measured: one that held what it goes through would have gone unseen.
 #[test]
 fn verbs_that_read_long_texts_stay_within_the_memory_given() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = long_texts(&scratch);
     let page = scratch.write("page.txt", "long3 of word3 and term3 ".repeat(40_000));
     let all = "SELECT id, text FROM documents";
@@ -146,7 +146,7 @@ fn verbs_that_read_long_texts_stay_within_the_memory_given() {
 
 #[test]
 fn changes_of_long_texts_stay_within_memory() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = long_texts(&scratch);
     let file = scratch.arg("tokenizer.json");
     within(&["tokenizer", "export", &corpus, "own", &file]);
@@ -178,7 +178,7 @@ fn changes_of_long_texts_stay_within_memory() {
 /// 60 MB under `--memory 256MB`.
 #[test]
 fn one_very_long_text_is_encoded_within_the_memory_given() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let mut random = Random::new(11);

@@ -1,14 +1,14 @@
 //! Opening a corpus as a program does: options with defaults, and reading what its own writer has committed.
 
 use crate::support::{
-    Page, Random, Scratch, copy, corpusdb, crawl, digest, ingest, init, lines, prose, sound,
+    Page, Random, TestDir, copy, corpusdb, crawl, digest, ingest, init, lines, prose, sound,
 };
 use corpusdb::store::StoreError;
 use corpusdb::tokenizer::TokenizerError;
 use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, ErrorKind, IngestOptions, Policy};
 use std::path::{Path, PathBuf};
 
-fn pour(writer: &mut CorpusWriter, scratch: &Scratch, name: &str) {
+fn pour(writer: &mut CorpusWriter, scratch: &TestDir, name: &str) {
     let line = format!("{{\"text\":\"{name} one two three four five six\"}}\n");
     let paths = [scratch.write(&format!("{name}.jsonl"), line)];
     let options = IngestOptions::new("web");
@@ -17,7 +17,7 @@ fn pour(writer: &mut CorpusWriter, scratch: &Scratch, name: &str) {
 
 #[test]
 fn a_writer_reads_its_commits_without_reopening() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
     let mut writer = Corpus::options().memory(64 << 20).threads(1).open_writer(&path).unwrap();
@@ -34,7 +34,7 @@ fn a_writer_reads_its_commits_without_reopening() {
 
 #[test]
 fn an_error_is_of_the_kind_of_its_call() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     let error = Corpus::open(&path).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::NotFound);
@@ -71,7 +71,7 @@ fn files(corpus: &str, end: &str) -> Vec<PathBuf> {
 #[test]
 fn small_commits_stay_in_the_log_until_a_table_is_full() {
     const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, twin) = (scratch.arg("corpus"), scratch.arg("twin"));
     let many = scratch.write("many.jsonl", lines(&crawl(31, 2000, true)));
     for corpus in [&corpus, &twin] {
@@ -119,7 +119,7 @@ fn small_commits_stay_in_the_log_until_a_table_is_full() {
 
 /// Any log that is not in tables yet: cut or gone, it is missed.
 #[track_caller]
-fn lost_logs_are_named(scratch: &Scratch, corpus: &str) {
+fn lost_logs_are_named(scratch: &TestDir, corpus: &str) {
     let logs = files(corpus, "log");
     assert!(logs.len() > 3, "{logs:?}");
     for (at, log) in logs.iter().enumerate() {
@@ -158,7 +158,7 @@ fn lost_logs_are_named(scratch: &Scratch, corpus: &str) {
 
 #[test]
 fn a_writer_makes_a_copy_to_try_on_and_keeps_its_lock() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
     let mut writer = CorpusWriter::open(&path).unwrap();
@@ -190,7 +190,7 @@ fn a_writer_makes_a_copy_to_try_on_and_keeps_its_lock() {
 
 #[test]
 fn a_writer_opens_its_corpus_again_under_its_lock() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &[]).unwrap();
     let mut writer = CorpusWriter::open(&path).unwrap();

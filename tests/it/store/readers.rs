@@ -1,7 +1,7 @@
 //! One writer and many readers: the lock, views beside a writer, and what is no corpus.
 
 use crate::support::{
-    Scratch, corpusdb, crawl, digest, init, lines, make, pour, reader, repository, sound,
+    TestDir, corpusdb, crawl, digest, init, lines, make, pour, reader, repository, sound,
     sound_digest, writer,
 };
 use corpusdb::ingest::ReadOptions;
@@ -19,7 +19,7 @@ fn options(batch_bytes: u64) -> IngestOptions {
 
 #[test]
 fn a_second_writer_is_refused_and_readers_go_on() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     let corpus = scratch.arg("corpus");
     make(&path, DedupMode::Witness, 0.8);
@@ -45,7 +45,7 @@ fn a_second_writer_is_refused_and_readers_go_on() {
 
 #[test]
 fn readers_beside_an_ingest_see_committed_states_only() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.7);
     let pages = crawl(82, 1200, true);
@@ -126,7 +126,7 @@ fn readers_beside_an_ingest_see_committed_states_only() {
 
 #[test]
 fn other_directories_are_refused_with_the_way_out() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let absent = scratch.arg("absent");
     std::fs::create_dir(scratch.path("empty")).unwrap();
     scratch.write("other/file", "x");
@@ -161,7 +161,7 @@ fn other_directories_are_refused_with_the_way_out() {
 
 #[test]
 fn a_half_made_directory_is_no_corpus() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     std::fs::remove_file(scratch.path("corpus/FORMAT")).unwrap();
@@ -173,7 +173,7 @@ fn a_half_made_directory_is_no_corpus() {
 
 #[test]
 fn a_newer_format_is_refused_with_the_release_to_use() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let format = Path::new(&corpus).join("FORMAT");
@@ -210,7 +210,7 @@ fn a_newer_format_is_refused_with_the_release_to_use() {
 /// What cannot be looked at was said to be no corpus.
 #[test]
 fn a_format_that_cannot_be_read_is_no_absent_one() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     std::fs::rename(scratch.path("corpus/FORMAT"), scratch.path("FORMAT")).unwrap();
@@ -221,7 +221,7 @@ fn a_format_that_cannot_be_read_is_no_absent_one() {
 
 #[test]
 fn a_second_writer_of_one_process_names_this_process() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     init(&scratch.arg("corpus"), &[]);
     let first = crate::support::writer(&scratch.path("corpus"));
     let refused = corpusdb::CorpusWriter::open(scratch.path("corpus")).unwrap_err();
@@ -235,7 +235,7 @@ fn a_second_writer_of_one_process_names_this_process() {
 #[test]
 fn files_of_a_corpus_follow_the_umask() {
     use std::os::unix::fs::PermissionsExt;
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     for (umask, wanted) in [("002", 0o020), ("022", 0)] {
         let corpus = scratch.arg(umask);
         let file = scratch.write("a.jsonl", lines(&crawl(83, 30, false)));

@@ -2,7 +2,7 @@
 
 use crate::support::server::{Server, State};
 use crate::support::{
-    Ran, Random, Scratch, StopAt, StopWhen, command, crawl, digest, ingest, init, lines, ran,
+    Ran, Random, StopAt, StopWhen, TestDir, command, crawl, digest, ingest, init, lines, ran,
     reader, seeds, sound,
 };
 use corpusdb::remote::ObjectStores;
@@ -54,14 +54,14 @@ fn objects(server: &Server, below: &str) -> BTreeSet<String> {
     names.filter(|name| name.starts_with(below)).map(str::to_owned).collect()
 }
 
-fn more(scratch: &Scratch, corpus: &str, seed: u64, count: usize) {
+fn more(scratch: &TestDir, corpus: &str, seed: u64, count: usize) {
     let file = scratch.write(&format!("{seed}.jsonl"), lines(&crawl(seed, count, true)));
     ingest(corpus, &[&file], &HOW);
 }
 
 #[test]
 fn backups_in_a_bucket_are_those_of_a_directory() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     // Without conditions, too, and with connections that are cut.
     for no_conditions in [false, true] {
         let server = bucket(State { no_conditions, cuts: (6, 2000), ..State::default() });
@@ -126,7 +126,7 @@ fn backups_in_a_bucket_are_those_of_a_directory() {
 
 #[test]
 fn damaged_and_missing_objects_are_named_and_not_restored() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = bucket(State::default());
     let (corpus, target) = (scratch.arg("corpus"), scratch.arg("restored"));
     init(&corpus, &[]);
@@ -177,7 +177,7 @@ fn damaged_and_missing_objects_are_named_and_not_restored() {
 
 #[test]
 fn nobody_drops_beside_one_who_adds() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -219,7 +219,7 @@ fn nobody_drops_beside_one_who_adds() {
 /// Marks that are cleared while their process lives, and a drop then: the backup says so, and is not there.
 #[test]
 fn a_backup_fails_when_its_files_were_dropped_meanwhile() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -246,7 +246,7 @@ fn a_backup_fails_when_its_files_were_dropped_meanwhile() {
 
 #[test]
 fn a_killed_backup_in_a_bucket_harms_no_earlier_one() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = bucket(State { put_delay: Duration::from_millis(3), ..State::default() });
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
@@ -293,7 +293,7 @@ fn a_killed_backup_in_a_bucket_harms_no_earlier_one() {
 
 #[test]
 fn a_stop_leaves_no_mark_and_no_part_of_an_object() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");
     init(&corpus, &["--mode", "none"]);
@@ -362,7 +362,7 @@ type Call<'c> = &'c dyn Fn(&Context<'_>) -> Result<(), Error>;
 
 #[test]
 fn a_silent_or_absent_store_is_an_error_in_time() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let server = bucket(State::default());
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);

@@ -2,7 +2,7 @@
 
 use crate::support::tables::tables;
 use crate::support::{
-    Page, Random, Scratch, StopAt, StopWhen, command, copy, corpusdb, corpusdb_reading, crawl,
+    Page, Random, StopAt, StopWhen, TestDir, command, copy, corpusdb, corpusdb_reading, crawl,
     digest, edited, lines, policies, prose, reader, repository, seeds, shard, sound_digest, writer,
 };
 use corpusdb::curate::BlockReach;
@@ -117,7 +117,7 @@ fn numbers_of(listed: &str) -> BTreeSet<u64> {
 }
 
 /// One trial; answers whether rows were lost.
-fn trial(scratch: &Scratch, whole: (&Path, &str, Option<&str>), found: &Path, what: &str) -> bool {
+fn trial(scratch: &TestDir, whole: (&Path, &str, Option<&str>), found: &Path, what: &str) -> bool {
     let (corpus, expected, more) = whole;
     let report =
         options().repair(found, &Context::new()).unwrap_or_else(|error| panic!("{what}: {error}"));
@@ -161,7 +161,7 @@ fn trial(scratch: &Scratch, whole: (&Path, &str, Option<&str>), found: &Path, wh
 
 /// Damages tables of some families, each so often; answers what became of each.
 fn bad_bytes(
-    scratch: &Scratch,
+    scratch: &TestDir,
     corpus: &Path,
     families: &[&str],
     random: &mut Random,
@@ -199,13 +199,13 @@ fn bad_bytes(
 
 #[test]
 fn a_bad_byte_in_any_family_is_repaired_or_its_loss_named() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make(&corpus);
     let mut random = Random::new(71 + shard());
     let mut told = bad_bytes(&scratch, &corpus, &[], &mut random);
     // A dictionary of texts is made of a thousand.
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("large");
     crate::support::make(&corpus, DedupMode::Exact, 0.8);
     let pages: Vec<Page> =
@@ -221,7 +221,7 @@ fn a_bad_byte_in_any_family_is_repaired_or_its_loss_named() {
 
 #[test]
 fn a_missing_table_is_repaired_without_readers() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make(&corpus);
     let expected = sound_digest(&reader(&corpus));
@@ -259,7 +259,7 @@ fn a_missing_table_is_repaired_without_readers() {
 
 #[test]
 fn a_repair_that_is_killed_anywhere_goes_on() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make(&corpus);
     let expected = sound_digest(&reader(&corpus));
@@ -306,7 +306,7 @@ fn a_repair_that_is_killed_anywhere_goes_on() {
 
 #[test]
 fn verbs_name_the_family_and_the_way_out_and_others_go_on() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     make(&corpus);
     let name = corpus.display().to_string();
@@ -351,7 +351,7 @@ fn verbs_name_the_family_and_the_way_out_and_others_go_on() {
 
 #[test]
 fn a_sound_corpus_has_nothing_to_repair() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.path("corpus");
     crate::support::make(&corpus, DedupMode::Witness, 0.7);
     let report = options().repair(&corpus, &Context::new()).unwrap();
@@ -467,7 +467,7 @@ fn a_missing_family_is_rebuilt_after_any_history() {
     let derived: Vec<&str> =
         FAMILIES.iter().filter(|family| family.is_derived()).map(|family| family.name).collect();
     for seed in 0..seeds(6) {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let mut history = History::begin(scratch.path("corpus"), 1000 + seed);
         history.ingest();
         for _ in 0..history.random.between(3, 14) {

@@ -1,6 +1,6 @@
 //! Blocks of the pages, and a shell that runs them.
 
-use crate::support::Scratch;
+use crate::support::TestDir;
 use std::path::Path;
 use std::process::Command;
 
@@ -20,7 +20,7 @@ pub fn blocks(page: &str) -> Vec<Block<'_>> {
 }
 
 /// Runs a program of bash with the command in its path; answers what it printed.
-pub fn bash(scratch: &Scratch, script: &str, name: &str) -> String {
+pub fn bash(scratch: &TestDir, script: &str, name: &str) -> String {
     let beside = Path::new(env!("CARGO_BIN_EXE_corpusdb")).parent().unwrap();
     let path = std::env::var_os("PATH").unwrap_or_default();
     let paths = std::iter::once(beside.to_owned()).chain(std::env::split_paths(&path));

@@ -1,7 +1,7 @@
 //! Corpora made through the library, and tokenizers of them.
 
 use super::*;
-use crate::support::dir::Scratch;
+use crate::support::dir::TestDir;
 use corpusdb::curate::TrainingTexts;
 use corpusdb::dedup::{DedupScope, KeepOrder};
 use corpusdb::store::CheckDepth;
@@ -73,7 +73,7 @@ pub fn pour(writer: &mut CorpusWriter, paths: &[String], options: &IngestOptions
 
 /// A tokenizer.json of 500 ids, the first of which are ChatML's special tokens.
 pub fn tokenizer_of_chats(seed: u64) -> Vec<u8> {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.8);
     let file = scratch.write("a.jsonl", lines(&crawl(seed, 120, false)));
@@ -92,7 +92,7 @@ pub fn sound_digest(corpus: &Corpus) -> String {
 
 /// A tokenizer that belongs to the tests, trained on a made-up crawl.
 pub fn trained() -> Vec<u8> {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let path = scratch.path("corpus");
     make(&path, DedupMode::Witness, 0.8);
     let file = scratch.write("a.jsonl", lines(&crawl(2, 120, false)));

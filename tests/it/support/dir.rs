@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 /// A directory of the test's own, removed with it. Its path has no links in it.
-pub struct Scratch {
+pub struct TestDir {
     pub _directory: tempfile::TempDir,
     pub root: PathBuf,
 }
 
-impl Scratch {
+impl TestDir {
     pub fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path().canonicalize().unwrap();

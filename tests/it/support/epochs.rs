@@ -2,7 +2,7 @@
 
 use crate::support::outputs::{Row, files, manifest};
 use crate::support::{
-    MEMORY, Page, Ran, Random, Scratch, corpusdb, edited, ingest, init, lines, prose,
+    MEMORY, Page, Ran, Random, TestDir, corpusdb, edited, ingest, init, lines, prose,
 };
 use corpusdb::store::TokenizerId;
 use corpusdb::{Corpus, DocId};
@@ -17,7 +17,7 @@ pub const SPECIALS: &str =
 
 /// A corpus of three sources with a tokenizer.
 pub struct Place {
-    pub scratch: Scratch,
+    pub scratch: TestDir,
     pub corpus: String,
     pub pages: Vec<Page>,
 }
@@ -29,7 +29,7 @@ impl Place {
 
     /// With about so many documents: half of them `web`, keyed; a third `books`, longer; the rest `code`.
     pub fn holding(count: usize) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &["--field", "year:int"]);
         let mut random = Random::new(5);

@@ -1,6 +1,6 @@
 //! A corpus that is exported, and the rows of what was written.
 
-use crate::support::{Page, Scratch, corpusdb, ingest, init, lines};
+use crate::support::{Page, TestDir, corpusdb, ingest, init, lines};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -13,7 +13,7 @@ pub const FIELDS: [&str; 6] =
     ["--field", "url:keyword", "--field", "quality:float", "--field", "year:int"];
 
 /// A corpus of these pages under the source `web`.
-pub fn corpus(scratch: &Scratch, name: &str, pages: &[Page]) -> String {
+pub fn corpus(scratch: &TestDir, name: &str, pages: &[Page]) -> String {
     let corpus = scratch.arg(name);
     init(&corpus, &FIELDS);
     let file = scratch.write(&format!("{name}.jsonl"), lines(pages));

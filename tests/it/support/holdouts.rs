@@ -1,7 +1,7 @@
 //! Pages on both sides of the border to a holdout, and those that cross it.
 
 use crate::support::checker::corpus::plan;
-use crate::support::{MEMORY, Page, Random, Scratch, lines, prose, train};
+use crate::support::{MEMORY, Page, Random, TestDir, lines, prose, train};
 use corpusdb::dedup::KeepOrder;
 use corpusdb::{
     Context, Corpus, CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Policy,
@@ -13,7 +13,7 @@ pub const SHARE: f64 = 0.3;
 
 /// A corpus of pages under one source.
 pub struct Pages {
-    pub scratch: Scratch,
+    pub scratch: TestDir,
     pub path: PathBuf,
     pub poured: usize,
 }
@@ -24,7 +24,7 @@ pub fn policy(keep: &KeepOrder, threshold: f64) -> Policy {
 
 impl Pages {
     pub fn new(keep: &KeepOrder) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let path = scratch.path("corpus");
         Corpus::init(&path, &policy(keep, 0.7), &[]).unwrap();
         Self { scratch, path, poured: 0 }

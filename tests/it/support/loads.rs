@@ -1,7 +1,7 @@
 //! Directories of documents with their decisions, as a cluster writes them, and the ingest that stands for a load.
 
 use crate::support::{
-    Page, Random, Scratch, command, corpusdb, crawl, digest, pour, sound, writer,
+    Page, Random, TestDir, command, corpusdb, crawl, digest, pour, sound, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use arrow::json::ReaderBuilder;
@@ -64,7 +64,7 @@ pub fn make(path: &Path, policy: &Policy) -> CorpusWriter {
 }
 
 /// Ingests rows as lines.
-pub fn pour_rows(writer: &mut CorpusWriter, scratch: &Scratch, name: &str, rows: &[Value]) {
+pub fn pour_rows(writer: &mut CorpusWriter, scratch: &TestDir, name: &str, rows: &[Value]) {
     let text: String = rows.iter().map(|row| format!("{row}\n")).collect();
     let read = ReadOptions {
         id_field: Some("key".to_owned()),

@@ -1,7 +1,7 @@
 //! A corpus with a document that is to be purged, and a search for its bytes in every file.
 
 use crate::support::corpus::trained;
-use crate::support::{Page, Random, Scratch, corpusdb, ingest, init, lines, prose};
+use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -45,7 +45,7 @@ pub fn token_bytes(corpus: &str, id: u64, tokenizer: &str) -> Vec<u8> {
 
 /// A corpus with two tokenizers, fields, a chat, twins, a superseded page and a rejected line, some of it to be purged.
 pub struct Story {
-    pub scratch: Scratch,
+    pub scratch: TestDir,
     pub corpus: String,
     pub secret: String,
     pub older: String,
@@ -58,7 +58,7 @@ pub const VALUE: &str = "victim-value-of-a-field-0123456789";
 
 impl Story {
     pub fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &["--threshold", "0.7", "--field", "url:keyword", "--field", "score:float"]);
         let tokenizer = scratch.write("tokenizer.json", trained());

@@ -2,7 +2,7 @@
 
 use crate::support::model::Model;
 use crate::support::{
-    MEMORY, Page, Random, Scratch, StopAt, StopWhen, edited, lines, pour, prose, reader,
+    MEMORY, Page, Random, StopAt, StopWhen, TestDir, edited, lines, pour, prose, reader,
     sound_digest, writer,
 };
 use corpusdb::curate::{BlockReach, PurgeReport, RemovalReport};
@@ -58,7 +58,7 @@ pub fn options(source: &str, batch_bytes: u64, pages: &[Page]) -> IngestOptions 
 
 /// A corpus and the model of it.
 pub struct World {
-    pub scratch: Scratch,
+    pub scratch: TestDir,
     pub path: PathBuf,
     pub model: Model,
     pub writer: CorpusWriter,
@@ -74,7 +74,7 @@ pub struct World {
 
 impl World {
     pub fn new(policy: &Policy) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let path = scratch.path("corpus");
         init(&path, policy);
         Self {

@@ -2,7 +2,7 @@
 
 use crate::support::reference_ids::ids_as_reference;
 use crate::support::{
-    MEMORY, Page, Random, Scratch, corpusdb, crawl, edited, ingest, init, lines, prose, sound,
+    MEMORY, Page, Random, TestDir, corpusdb, crawl, edited, ingest, init, lines, prose, sound,
 };
 use corpusdb::Corpus;
 use serde_json::{Value, json};
@@ -66,13 +66,13 @@ fn as_reference(corpus: &str) -> usize {
 }
 
 struct Place {
-    scratch: Scratch,
+    scratch: TestDir,
     corpus: String,
 }
 
 impl Place {
     fn new() -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &[]);
         Self { scratch, corpus }

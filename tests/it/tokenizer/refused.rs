@@ -1,6 +1,6 @@
 //! Texts that a tokenizer refuses, and tokenizers that refuse texts.
 
-use crate::support::{Scratch, corpusdb, ingest, init, json_lines, sound};
+use crate::support::{TestDir, corpusdb, ingest, init, json_lines, sound};
 use serde_json::{Value, json};
 
 /// One that tries every way to share out a run of `q` that does not end the text, and then gives up.
@@ -31,7 +31,7 @@ fn tokens(corpus: &str) -> Vec<Value> {
 /// The error named neither file nor record, and came again with every later ingest.
 #[test]
 fn texts_refused_by_a_tokenizer_are_stored_without_ids() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, tokenizer) = (scratch.arg("corpus"), scratch.write("picky.json", picky()));
     init(&corpus, &[]);
     corpusdb(&["tokenizer", "add", &corpus, "picky", &tokenizer]).good();
@@ -55,7 +55,7 @@ fn texts_refused_by_a_tokenizer_are_stored_without_ids() {
 /// A document that was removed as similar has no ids; when its witness goes it is kept, and encoded then.
 #[test]
 fn texts_refused_late_stop_nothing() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let (corpus, tokenizer) = (scratch.arg("corpus"), scratch.write("picky.json", picky()));
     init(&corpus, &[]);
     corpusdb(&["tokenizer", "add", &corpus, "picky", &tokenizer]).good();
@@ -78,7 +78,7 @@ fn texts_refused_late_stop_nothing() {
 /// It was accepted, and then no document could be stored.
 #[test]
 fn partial_tokenizers_are_refused_on_add() {
-    let scratch = Scratch::new();
+    let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
     init(&corpus, &[]);
     let without_unk = picky()

@@ -2,7 +2,7 @@
 
 use crate::support::reference_ids::ids_as_reference;
 use crate::support::{
-    MEMORY, Page, Ran, Scratch, command, corpusdb, corpusdb_reading, crawl, digest, ingest, init,
+    MEMORY, Page, Ran, TestDir, command, corpusdb, corpusdb_reading, crawl, digest, ingest, init,
     lines, sound,
 };
 use corpusdb::{Corpus, DocId};
@@ -11,13 +11,13 @@ use std::path::Path;
 use std::process::Stdio;
 
 pub struct Place {
-    pub scratch: Scratch,
+    pub scratch: TestDir,
     pub corpus: String,
 }
 
 impl Place {
     pub fn new(pages: &[Page]) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
         init(&corpus, &["--threshold", "0.7"]);
         let place = Self { scratch, corpus };
@@ -57,7 +57,7 @@ impl Place {
 }
 
 /// The file of a small tokenizer, trained on other pages.
-fn small(scratch: &Scratch) -> String {
+fn small(scratch: &TestDir) -> String {
     let other = Place::new(&crawl(70, 60, true));
     other.train("own", &["--vocab-size", "420"]);
     scratch.write("small.json", std::fs::read(other.file("own")).unwrap())

@@ -1,6 +1,6 @@
 //! Small corpora of several sources, and what they hold.
 
-use crate::support::{MEMORY, Page, Random, Scratch, lines, prose, train};
+use crate::support::{MEMORY, Page, Random, TestDir, lines, prose, train};
 use corpusdb::epoch::{BuildJob, Epoch, EpochRow, Planned, StreamOptions};
 use corpusdb::store::{LossSpan, TokenizerId};
 use corpusdb::{
@@ -16,7 +16,7 @@ pub const PAD: &str = "<|pad|>";
 
 /// A corpus in a scratch directory.
 pub struct Place {
-    pub scratch: Scratch,
+    pub scratch: TestDir,
     pub path: PathBuf,
 }
 
@@ -30,7 +30,7 @@ pub const THREE: [SourceSizes; 3] =
 impl Place {
     /// A corpus with a tokenizer of its own.
     pub fn of(seed: u64, sources: &[SourceSizes]) -> Self {
-        let scratch = Scratch::new();
+        let scratch = TestDir::new();
         let path = scratch.path("corpus");
         let fields = [
             ("year".to_owned(), FieldKind::Int),
