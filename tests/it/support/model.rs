@@ -49,12 +49,16 @@ pub struct Model {
     pub prints: Vec<Fingerprint>,
     known: HashMap<String, usize>,
     buckets: HashMap<(usize, u64), Vec<usize>>,
+    /// Texts by their normalised form.
+    alike: HashMap<[u8; 16], Vec<usize>>,
     /// Other texts that are duplicates of each text.
     linked: Vec<BTreeSet<usize>>,
     pub documents: Vec<Document>,
     newest: BTreeMap<String, u64>,
     /// Files some of whose documents were superseded by another file since they were read, and that one.
     overtaken: BTreeSet<(String, String)>,
+    /// Documents that were removed at some time: no other one can block a text or a key.
+    removed: BTreeSet<u64>,
 }
 
 impl Model {
@@ -69,6 +73,8 @@ impl Model {
             documents: Vec::new(),
             newest: BTreeMap::new(),
             overtaken: BTreeSet::new(),
+            removed: BTreeSet::new(),
+            alike: HashMap::new(),
         }
     }
 
@@ -80,6 +86,7 @@ impl Model {
     pub fn change(&mut self, policy: &Policy) {
         self.policy = policy.clone();
         self.buckets.clear();
+        self.alike.clear();
         self.linked.clear();
         (0..self.texts.len()).for_each(|text| self.link(text));
     }
@@ -151,6 +158,7 @@ impl Model {
                 document.removal.unwrap_or(Removal { reach: BlockReach::Nothing, key: false });
             let reach = reach.max(before.reach);
             document.removal = Some(Removal { reach, key: key || before.key });
+            self.removed.insert(*id);
         }
     }
 
@@ -176,7 +184,8 @@ impl Model {
     /// Whether a record is not even stored, since a purged document has its text or its key.
     fn is_kept_away(&mut self, source: &str, page: &Page) -> bool {
         let text = self.text(&page.text);
-        let purged = self.documents.iter().filter(|document| document.is_purged);
+        let purged = self.removed.iter().map(|id| &self.documents[*id as usize]);
+        let purged = purged.filter(|document| document.is_purged);
         let blocks = |by: &Document| {
             let has_key = page.id.is_some() && by.page.id == page.id && by.source == source;
             by.removal.is_some_and(|removal| {
@@ -221,8 +230,9 @@ impl Model {
             return;
         }
         let (print, prints) = (&self.prints[text], &self.prints);
-        let mut links: BTreeSet<usize> =
-            (0..text).filter(|other| prints[*other].normalised == print.normalised).collect();
+        let alike = self.alike.entry(print.normalised).or_default();
+        let mut links: BTreeSet<usize> = alike.iter().copied().collect();
+        alike.push(text);
         if let Some(sketch) = &print.sketch {
             let mut candidates = BTreeSet::new();
             for key in bands(sketch, &self.policy).into_iter().enumerate() {
@@ -277,7 +287,8 @@ impl Model {
 
     fn is_blocked(&self, id: usize) -> bool {
         let document = &self.documents[id];
-        self.documents.iter().enumerate().any(|(other, by)| {
+        self.removed.iter().any(|other| {
+            let (other, by) = (*other as usize, &self.documents[*other as usize]);
             let same_key = by.page.id == document.page.id && by.source == document.source;
             other != id
                 && by.removal.is_some_and(|removal| {
