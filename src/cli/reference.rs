@@ -499,7 +499,7 @@ mod tests {
     }
 
     #[test]
-    fn python_has_a_type_for_every_form_of_a_schema_and_an_error_for_others() {
+    fn every_form_of_a_schema_has_a_python_type_or_an_error() {
         let none = Map::new();
         let mut classes = PythonClasses::of(&none);
         let mut kind = |schema: Value| classes.type_of("Answer", &schema).unwrap();

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_ignored_is_read_from_the_mask() {
+    fn ignored_signals_are_read_from_the_mask() {
         let mask = ignored_signals("Name:\tx\nSigIgn:\t0000000000004003\nSigCgt:\tff\n");
         let among = |signal| is_in(mask, signal);
         assert!(among(SIGHUP) && among(SIGINT) && among(SIGTERM));

@@ -367,7 +367,7 @@ fn keywords_come_to_the_arguments_of_the_command() {
 
 /// What is built for some arguments says of them what the whole command would.
 #[test]
-fn what_is_built_of_the_command_says_what_the_whole_command_would() {
+fn a_partial_command_parses_as_the_whole_one() {
     for line in [
         "",
         "--help",

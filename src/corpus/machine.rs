@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_of_version_1_are_read_too_and_other_controllers_are_not() {
+    fn memory_limits_are_read_from_groups_of_version_1() {
         let groups = "5:cpuset:/other\n4:memory:/docker/1f\n0::/\n";
         let other = ("sys/fs/cgroup/memory/other/memory.limit_in_bytes", "1048576\n");
         let own = ("sys/fs/cgroup/memory/docker/1f/memory.limit_in_bytes", "2147483648\n");
@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_that_sees_its_group_at_the_mount_point_finds_the_limit_there() {
+    fn a_container_finds_its_limit_at_the_mount_point() {
         let named_by_the_host = "4:memory:/docker/1f/inner\n";
         let mount = "35 31 0:32 /docker/1f /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n";
         let limit = ("sys/fs/cgroup/memory/memory.limit_in_bytes", "3221225472\n");

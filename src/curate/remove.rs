@@ -411,7 +411,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_on_record_is_bounded() {
+    fn recorded_reasons_are_bounded() {
         let long = "ä".repeat(MOST);
         let record =
             RemovalRequest::new(BlockReach::Nothing).of(long.clone()).record("remove").unwrap();

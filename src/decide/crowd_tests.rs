@@ -37,7 +37,7 @@ fn commit(writer: &mut StoreWriter, crowd: CrowdIndex) {
 }
 
 #[test]
-fn more_room_is_for_one_commit_and_does_not_grow_from_commit_to_commit() {
+fn extra_room_lasts_one_commit() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 8 << 20);
     let room = writer.begin().unwrap().carry_over_budget();
@@ -89,7 +89,7 @@ fn buckets_that_find_no_room_take_none_beside_their_row() {
 }
 
 #[test]
-fn those_that_join_a_bucket_which_was_empty_when_it_was_taken_in_are_held() {
+fn members_that_join_an_empty_bucket_are_held() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 8 << 20);
     let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
@@ -102,7 +102,7 @@ fn those_that_join_a_bucket_which_was_empty_when_it_was_taken_in_are_held() {
 }
 
 #[test]
-fn the_members_of_buckets_of_few_are_counted_while_they_are_held() {
+fn members_of_small_buckets_are_counted_while_held() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 8 << 20);
     let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
@@ -118,7 +118,7 @@ fn the_members_of_buckets_of_few_are_counted_while_they_are_held() {
 }
 
 #[test]
-fn of_a_large_cluster_some_members_are_held_until_all_are_needed() {
+fn a_large_cluster_is_held_in_part_until_all_are_needed() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 32 << 20);
     let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());
@@ -141,7 +141,7 @@ fn of_a_large_cluster_some_members_are_held_until_all_are_needed() {
 }
 
 #[test]
-fn a_cluster_is_forgotten_when_it_is_put_together_again_though_no_bucket_is_held() {
+fn a_rebuilt_cluster_is_forgotten_without_its_buckets() {
     let directory = tempfile::tempdir().unwrap();
     let mut writer = writer(&directory, 800);
     let (mut crowd, _) = WriterCache::take(&writer.begin().unwrap());

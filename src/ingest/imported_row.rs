@@ -212,7 +212,7 @@ mod tests {
     const REMOVED: &str = r#"{"url":"u","_order":3,"_standing":"near","_kind":"near","_witness":"a\"","_witness_source":"web","_jaccard":0.9,"_shared":9,"_removed_shingles":10,"_witness_shingles":9,"_cluster":"a\"","score":1.50}"#;
 
     #[test]
-    fn fields_and_decision_are_told_apart() {
+    fn fields_and_decision_are_separated() {
         let (fields, found) = split_imported_row(REMOVED, &[]).unwrap();
         assert_eq!(fields, r#"{"url":"u","score":1.50}"#);
         let removal = ImportedMatch {
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_decision_that_is_none_is_refused_by_its_column() {
+    fn an_invalid_decision_is_refused_by_its_column() {
         for (from, to, told) in [
             ("\"_order\":3,", "", "`_order` has no value"),
             ("\"_order\":3,", "\"_order\":-3,", "`_order` is -3"),
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_stored_document_is_told_by_its_number() {
+    fn a_stored_document_is_named_by_its_number() {
         let row = REMOVED.replace("\"_order\":3", "\"id\":12,\"key\":\"b\",\"source\":null");
         let found = parse_status_change(&row).unwrap();
         assert_eq!((found.id, found.key.as_deref(), found.source), (12, Some("b"), None));

@@ -428,7 +428,7 @@ mod tests {
 
     /// Five chunks of 60 MB each were held at once, whatever --memory said.
     #[test]
-    fn long_records_go_through_one_at_a_time_and_usual_chunks_do_not_wait() {
+    fn long_records_pass_one_at_a_time() {
         for (chunk, most) in [(100, 5), (60_000, 1), (300, 1), (250, 2)] {
             let flight = InFlightBudget::of(100);
             let (inside, peak) = (AtomicU64::new(0), AtomicU64::new(0));

@@ -9,7 +9,7 @@ use arrow_ipc::writer::{DictionaryHandling, FileWriter, IpcWriteOptions};
 use std::sync::Arc;
 
 #[test]
-fn arrow_files_feather_and_streams_are_read_as_what_they_were_made_of() {
+fn arrow_files_feather_and_streams_give_their_rows() {
     let expected = objects(&golden_items("records.jsonl"));
     for name in ["lz4.feather", "zstd.feather", "plain.arrow", "stream.arrow"] {
         assert_eq!(objects(&golden_items(name)), expected, "{name}");
@@ -43,7 +43,7 @@ fn arrow_file(alignment: usize, is_legacy: bool) -> Vec<u8> {
 }
 
 #[test]
-fn arrow_files_are_read_whatever_they_are_aligned_to_and_against_their_table_of_contents() {
+fn arrow_files_of_any_alignment_are_read() {
     let dir = Dir::new();
     for alignment in [8, 16, 32, 64] {
         for is_legacy in [false, true] {
@@ -79,7 +79,7 @@ fn arrow_files_are_read_whatever_they_are_aligned_to_and_against_their_table_of_
 }
 
 #[test]
-fn arrow_data_that_is_cut_damaged_or_too_long_is_an_error_with_its_place() {
+fn errors_of_damaged_arrow_data_have_a_place() {
     let dir = Dir::new();
     for name in ["lz4.feather", "plain.arrow", "stream.arrow"] {
         let bytes = std::fs::read(golden(name)[0].path.as_ref()).expect("reads");
@@ -132,7 +132,7 @@ const CATEGORIES: [&str; 3] = [
 
 /// Regression: the batches were read before their dictionaries, and the file was damaged from row 0 on.
 #[test]
-fn dictionaries_that_stand_behind_the_batches_are_read_before_them() {
+fn dictionaries_behind_the_batches_are_read_first() {
     let dir = Dir::new();
     let input = &golden("polars-categories.arrow")[0];
     let whole = read(input);
@@ -181,7 +181,7 @@ fn with_contents(bytes: &[u8], change: impl Fn(&mut [u8])) -> Vec<u8> {
 }
 
 #[test]
-fn a_table_of_contents_that_lies_damages_the_file_behind_what_is_read() {
+fn a_wrong_footer_is_an_error_behind_the_read_batches() {
     let dir = Dir::new();
     type Change = fn(&mut [u8]);
     let lies: [(&str, Change); 7] = [

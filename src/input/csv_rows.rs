@@ -416,7 +416,7 @@ mod sniff_tests {
     use super::*;
 
     #[test]
-    fn tables_and_lists_are_told_from_texts() {
+    fn tables_and_lists_are_distinguished_from_texts() {
         let is = |text: &str| is_table(text, true, CsvOptions::default());
         for table in [
             "id,text,n\n1,\"a, b\",2\n2,c,3\n",

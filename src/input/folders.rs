@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn what_describes_records_is_left_where_there_are_records_and_nothing_else() {
+    fn descriptions_are_skipped_beside_records_alone() {
         for (names, expected) in [
             (&["README.md", "a.parquet"][..], &["README.md"][..]),
             (&["README.md", "data/a.jsonl.gz", "LICENSE"], &["README.md", "LICENSE"]),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_are_told_by_their_numbers() {
+    fn parts_are_recognised_by_their_numbers() {
         for name in [
             "train-00000-of-00007.parquet",
             "test-00003-of-00004-0a1b2c3d4e5f6071.parquet",

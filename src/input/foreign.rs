@@ -297,7 +297,7 @@ mod foreign_tests {
     use super::*;
 
     #[test]
-    fn archives_and_what_is_no_text_are_told_from_texts() {
+    fn archives_and_binary_files_are_distinguished_from_texts() {
         for (head, name, words) in [
             (&b"PK"[..], "x.warc", "WARC"),
             (b"FEA1\0\0", "a", "Feather"),
@@ -332,7 +332,7 @@ mod tagged_tests {
     use super::*;
 
     #[test]
-    fn dumps_mailboxes_columns_and_tables_of_one_column_are_told_from_texts() {
+    fn dumps_mailboxes_and_columns_are_distinguished_from_texts() {
         for (text, name, words) in [
             ("<mediawiki xmlns=\"http://x\" version=\"0.11\">\n<siteinfo>", "x", "MediaWiki"),
             ("<?xml version=\"1.0\"?>\n<mediawiki>\n", "dump.xml", "MediaWiki"),

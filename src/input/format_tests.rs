@@ -35,7 +35,7 @@ pub(super) fn objects(items: &[ReadItem]) -> Vec<Map<String, Value>> {
 }
 
 #[test]
-fn tables_and_lists_of_pandas_are_read_as_what_they_were_made_of() {
+fn tables_and_lists_of_pandas_give_their_rows() {
     let expected = objects(&golden_items("records.jsonl"));
     assert_eq!(expected.len(), 4);
     for name in [
@@ -167,7 +167,7 @@ fn a_table_or_a_text_that_has_grown_is_read_on_from_its_end() {
 }
 
 #[test]
-fn rows_that_do_not_fit_their_names_are_rejected_with_their_line() {
+fn rows_of_another_width_are_rejected_with_their_line() {
     let dir = Dir::new();
     let table = b"id,text,n\n1,\"two\nlines\",2\n2,b\n3,c,4,5\n,d,6\n\n5,\"e\xff\",7\n6,f,08\n";
     let input = dir.write("a.csv", table);
@@ -188,7 +188,7 @@ fn rows_that_do_not_fit_their_names_are_rejected_with_their_line() {
 }
 
 #[test]
-fn a_quote_that_stays_open_is_named_by_file_and_line_and_held_in_bounds() {
+fn an_open_quote_is_named_by_line_and_bounded() {
     let dir = Dir::new();
     let open = dir.write("a.csv", "text,n\none,1\n\"two\n,2\nthree,3\n");
     let mut reader = InputReader::open(&open, &ReadOptions::default()).expect("opens");
@@ -249,7 +249,7 @@ fn a_table_without_a_text_is_refused_unless_its_column_is_named() {
 }
 
 #[test]
-fn names_of_columns_are_told_apart_and_delimiters_are_told_or_found() {
+fn delimiters_are_given_or_detected() {
     let dir = Dir::new();
     let items = read(&dir.write("a.csv", "\u{feff},text,text,n\r\n0,a,b,\r\n"));
     assert_eq!(record(&items[0]).text, "a");
@@ -266,7 +266,7 @@ fn names_of_columns_are_told_apart_and_delimiters_are_told_or_found() {
 }
 
 #[test]
-fn damage_in_a_list_is_told_by_its_place_and_bad_values_are_rejected() {
+fn damage_in_a_list_has_a_place_and_bad_values_are_rejects() {
     let dir = Dir::new();
     let list = "[ {\"text\":\"one\", \"m\": {\n\"a\": [1,\n2]}}, 5, {\"text\":2},\n[\"x\"], \"y,]\", {\"text\":\"\\\"]},{\"}\n] [] [{\"text\":\"last\"}]";
     let input = dir.write("a.json", list);
@@ -313,7 +313,7 @@ fn written(rows: &[Vec<String>], delimiter: u8, ends: csv::Terminator) -> Vec<u8
 
 proptest! {
     #[test]
-    fn what_the_csv_crate_writes_is_read_as_it_was(
+    fn tables_of_the_csv_crate_round_trip(
         rows in proptest::collection::vec(
             (any::<String>(), "[a\",\t\r\n;é ]{0,6}", any::<i64>()), 1..8),
         delimiter in prop::sample::select(vec![b',', b'\t', b';', b'|']),
@@ -365,7 +365,7 @@ proptest! {
 }
 
 #[test]
-fn folders_of_datasets_are_their_records_and_not_what_describes_them() {
+fn folders_of_datasets_give_their_records_alone() {
     let expected = objects(&golden_items("records.jsonl"));
     for (name, order) in
         [("dataset", [0, 1, 2, 3]), ("hub", [0, 1, 2, 3]), ("dataset-dict", [3, 0, 1, 2])]
@@ -395,7 +395,7 @@ fn folders_of_datasets_are_their_records_and_not_what_describes_them() {
 }
 
 #[test]
-fn what_is_compressed_otherwise_is_read_in_all_its_parts_and_cuts_are_told() {
+fn every_compression_reads_all_parts_and_detects_cuts() {
     let expected = objects(&golden_items("records.jsonl"));
     let dir = Dir::new();
     for name in ["pandas.csv.bz2", "pandas.csv.xz", "pandas.csv.lz4"] {
@@ -431,7 +431,7 @@ fn what_is_compressed_otherwise_is_read_in_all_its_parts_and_cuts_are_told() {
 }
 
 #[test]
-fn what_grows_a_thousandfold_is_held_in_bounds() {
+fn decompression_bombs_are_bounded() {
     let long = format!("{{\"text\":\"{}\"}}\n", "x".repeat(30_000_000)).into_bytes();
     let mut bzip2 = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
     bzip2.write_all(&long).expect("compresses");
@@ -451,7 +451,7 @@ fn what_grows_a_thousandfold_is_held_in_bounds() {
 
 proptest! {
     #[test]
-    fn a_byte_that_is_changed_in_arrow_or_compressed_data_never_panics(
+    fn changed_bytes_in_arrow_or_compressed_data_never_panic(
         name in prop::sample::select(vec![
             "lz4.feather", "zstd.feather", "plain.arrow", "stream.arrow", "polars-categories.arrow",
             "pandas.csv.bz2", "pandas.csv.xz", "pandas.csv.lz4",
@@ -472,7 +472,7 @@ proptest! {
 }
 
 #[test]
-fn texts_of_web_archives_are_records_and_their_pages_are_counted() {
+fn texts_of_web_archives_are_records_and_pages_counted() {
     let records = golden_items("records.jsonl");
     let expected = texts(&records);
     for name in ["wet.warc", "wet.warc.gz"] {
@@ -506,7 +506,7 @@ fn warc_record(kind: &str, content_type: &str, length: usize, payload: &str) -> 
 }
 
 #[test]
-fn a_wrong_length_in_a_web_archive_is_told_by_its_place() {
+fn a_wrong_length_in_a_web_archive_has_a_place() {
     let dir = Dir::new();
     let good = warc_record("conversion", "text/plain", 4, "good");
     for (length, words) in [(3, "no record follows"), (5, "no record follows"), (400, "file ends")]
@@ -541,7 +541,7 @@ fn a_wrong_length_in_a_web_archive_is_told_by_its_place() {
 }
 
 #[test]
-fn what_is_no_text_in_a_web_archive_is_refused_passed_over_or_rejected() {
+fn non_texts_of_web_archives_are_refused_skipped_or_rejected() {
     let dir = Dir::new();
     let page = warc_record("resource", "text/html; charset=utf-8", 13, "<html></html>");
     let read_one = |bytes: &str| {

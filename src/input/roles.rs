@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_get_their_names_and_records_their_source_in_their_order_and_spelling() {
+    fn mapped_fields_and_sources_keep_order_and_spelling() {
         let is = |metadata: &str, expected: &str, source: Option<&str>| {
             let expected = Ok((expected.to_owned(), source.map(str::to_owned)));
             assert_eq!(mapped(metadata), expected, "{metadata}");

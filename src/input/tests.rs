@@ -150,7 +150,7 @@ fn compression_is_recognised_by_content_in_members_and_frames() {
 }
 
 #[test]
-fn a_truncated_stream_gives_what_stood_before_and_names_the_place() {
+fn a_truncated_stream_gives_whole_records_and_its_place() {
     let dir = Dir::new();
     // Hardly compressible, so that every cut loses something.
     let lines: String = (0..20_000u32)
@@ -189,7 +189,7 @@ fn a_truncated_stream_gives_what_stood_before_and_names_the_place() {
 }
 
 #[test]
-fn every_bad_line_is_rejected_for_its_reason_and_the_next_is_read() {
+fn bad_lines_are_rejected_with_reason_and_skipped() {
     let dir = Dir::new();
     let long = format!("{{\"text\":\"{}\"}}", "x".repeat(101));
     let huge = format!("{{\"text\":\"a\",\"m\":\"{}\"}}", "y".repeat(3_000_000));
@@ -734,7 +734,7 @@ proptest! {
 }
 
 #[test]
-fn the_place_before_a_record_is_told_after_it_was_read() {
+fn the_place_before_a_record_is_known_after_reading() {
     let dir = Dir::new();
     let blank = "\n \n".repeat(200_000);
     let long = format!("{{\"text\":\"{}\"}}", "x".repeat(700_000));

@@ -485,7 +485,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_are_put_together_and_what_is_not_in_chunks_is_left() {
+    fn chunked_bodies_are_joined_and_others_left() {
         let chunks = b"5\r\nChunk\r\n4;x=y\r\ned, \r\n7\r\nin part\r\n0\r\n\r\n";
         assert_eq!(dechunked(chunks).as_deref(), Some(&b"Chunked, in part"[..]));
         for body in

@@ -54,7 +54,7 @@ fn standings(outcomes: &[GraphDecision]) -> Vec<Option<Standing>> {
 
 proptest! {
     #[test]
-    fn what_is_kept_is_the_first_independent_set((members, edges) in graph()) {
+    fn the_kept_rows_are_the_first_independent_set((members, edges) in graph()) {
         let policy = Policy::of(Profile::Web);
         let outcomes = decide(&members, &edges, &policy);
         let mut kept: Vec<usize> = Vec::new();
@@ -90,7 +90,7 @@ proptest! {
     }
 
     #[test]
-    fn what_is_decided_early_stays((members, edges) in graph(), hidden in prop::collection::vec(any::<bool>(), 80)) {
+    fn early_decisions_stay((members, edges) in graph(), hidden in prop::collection::vec(any::<bool>(), 80)) {
         let policy = Policy::of(Profile::Web);
         let outcomes = decide(&members, &edges, &policy);
         // Some edges are not known yet: the worse-ranked text of each is open.

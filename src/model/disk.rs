@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_needs_more_than_is_free_is_refused_with_both_numbers() {
+    fn a_lack_of_room_is_refused_with_both_numbers() {
         let path = Path::new("a/b");
         assert!(refuse("restoring to", path, 10, Some(10)).is_ok());
         assert!(refuse("restoring to", path, 10, None).is_ok(), "nobody says");
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn what_may_need_more_is_noted() {
+    fn a_possible_lack_of_room_is_noted() {
         let path = Path::new("a");
         assert_eq!(little_room("compacting", path, 10, Some(10)), None);
         assert_eq!(little_room("compacting", path, 10, None), None);
@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn the_disk_of_a_path_that_is_not_there_is_that_of_the_nearest_directory() {
+    fn an_absent_path_has_the_disk_of_its_nearest_directory() {
         let place = tempfile::tempdir().unwrap();
         assert!(free_bytes(&place.path().join("not/there/yet")).is_some_and(|free| free > 0));
         assert!(free_bytes(Path::new("nowhere-at-all")).is_some());

@@ -422,7 +422,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_system_refuses_names_the_way_out_where_there_is_one() {
+    fn errors_of_the_system_name_their_way_out() {
         let hint =
             |kind: io::ErrorKind| IoError::of("writing", Path::new("a/b"))(kind.into()).hint();
         let told = |kind| hint(kind).unwrap().to_string();

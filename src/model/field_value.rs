@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn timestamps_are_texts_or_numbers_and_a_year_alone_is_none() {
+    fn timestamps_are_texts_or_numbers_and_never_a_year_alone() {
         let moment = |moment| Ok(Some(FieldValue::Timestamp(moment)));
         assert_eq!(
             of(FieldKind::Timestamp, &["12", r#""1970-01-02""#, "1971"]),
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_earlier_releases_stored_is_what_this_rule_reads_but_for_units() {
+    fn values_of_earlier_releases_read_the_same_but_for_units() {
         for (raw, kind) in [
             ("7", FieldKind::Int),
             ("0.5", FieldKind::Float),

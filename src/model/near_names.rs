@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn what_there_is_is_told_up_to_ten_names() {
+    fn up_to_ten_names_are_listed() {
         let unknown = |known: &[String]| UnknownName::new("source", "xyz", known.iter().cloned());
         let names: Vec<String> = (0..12).map(|number| format!("part {number}")).collect();
         assert_eq!(unknown(&names).to_string(), "no source `xyz`");

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_had_is_refused_by_name() {
+    fn impossible_settings_are_refused_by_name() {
         let web = PolicySettings::default();
         let of = |threshold| decided(DecisionOptions { threshold, ..DecisionOptions::default() });
         let percent = of(Some(80.0));

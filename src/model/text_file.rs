@@ -66,7 +66,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_text_is_named_with_its_encoding_or_its_byte() {
+    fn errors_of_non_texts_name_encoding_or_byte() {
         let told = |bytes: &[u8]| decode_text("q.sql", bytes.to_vec()).unwrap_err().to_string();
         assert!(told(b"\xff\xfeS\0").starts_with("q.sql is UTF-16"));
         assert!(told(b"\xfe\xff\0S").starts_with("q.sql is UTF-16"));

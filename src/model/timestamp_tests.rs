@@ -67,7 +67,7 @@ fn one_moment_is_read_from_every_spelling_that_programs_write() {
 }
 
 #[test]
-fn what_may_be_another_moment_is_none() {
+fn ambiguous_timestamps_are_refused() {
     for text in [
         "",
         "2023-02-29",
@@ -143,7 +143,7 @@ fn the_size_of_a_number_says_what_it_counts() {
 
 proptest! {
     #[test]
-    fn what_is_shown_reads_back(microseconds in YEARS) {
+    fn shown_timestamps_read_back(microseconds in YEARS) {
         let shown = shown_timestamp(microseconds);
         prop_assert_eq!(timestamp_of_text(&shown), Some(microseconds), "{}", shown);
     }

@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_not_written_under_any_name() {
+    fn an_input_is_not_overwritten_under_any_name() {
         let directory = tempfile::tempdir().unwrap();
         let at = |name: &str| directory.path().join(name);
         fs::write(at("in"), "text").unwrap();

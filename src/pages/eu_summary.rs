@@ -285,7 +285,7 @@ mod tests {
         | books | 1 | 3 B | _to be filled in_ |\n\nCounted by corpusdb 1 from commit 2 of the corpus `c`.\n";
 
     #[test]
-    fn what_a_person_filled_in_or_wrote_below_stays_and_counts_are_fresh() {
+    fn filled_parts_stay_and_counts_are_fresh() {
         let before = FRESH
             .replace(
                 "Provider: _to be filled in_",

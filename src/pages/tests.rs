@@ -223,7 +223,7 @@ fn columns_stand_beside_the_marks_of_their_height() {
 }
 
 #[test]
-fn the_legend_names_each_line_and_once_all_that_stand_beside_another() {
+fn the_legend_names_each_line_once() {
     let line = |name: &str| ChartLine::new(name, [(0.0, 1.0), (1.0, 1.0)].into_iter());
     let lines = [
         line("a").with_total("12".to_owned()),
@@ -375,7 +375,7 @@ fn the_card_is_well_formed_and_needs_nothing_from_outside() {
 }
 
 #[test]
-fn what_comes_from_the_corpus_cannot_become_html() {
+fn values_of_the_corpus_are_escaped_in_html() {
     let corpus = TestCorpus::new();
     let report = corpus.report(true);
     let shown = serde_json::to_string(&report).unwrap();
@@ -428,7 +428,7 @@ fn a_corpus_of_nothing_has_a_card_too() {
 }
 
 #[test]
-fn parts_of_the_card_are_pages_and_any_page_is_one_element_without_its_frame() {
+fn parts_of_the_card_are_pages_or_single_elements() {
     let corpus = TestCorpus::new();
     let report = corpus.report(true);
     let (found, plan) = (report.duplicates.as_ref().unwrap(), report.plan.as_ref().unwrap());
@@ -485,7 +485,7 @@ fn report_of(documents: &[(String, String, u32, f64)]) -> CorpusReport {
 }
 
 #[test]
-fn what_is_not_drawn_of_sources_languages_and_domains_is_one_more_and_named_in_no_sentence() {
+fn undrawn_groups_are_summed_as_others() {
     // Sources of one language each, the smallest of which lost half of what came in.
     let documents = |of: u32| {
         let one = (format!("s{of}"), format!("l{of}"), 400 - 9 * of, 1.0);
@@ -513,7 +513,7 @@ fn what_is_not_drawn_of_sources_languages_and_domains_is_one_more_and_named_in_n
 }
 
 #[test]
-fn one_document_is_told_as_one() {
+fn one_document_is_a_singular() {
     let document = || ("web".to_owned(), "en".to_owned(), 9, 0.5);
     let report = report_of(&[document(), document()]);
     let page = card(&report);
@@ -582,7 +582,7 @@ fn analysis(groups: &[&str]) -> AnalysisReport {
 }
 
 #[test]
-fn the_page_of_tokenizers_is_well_formed_and_needs_nothing_from_outside() {
+fn the_page_of_tokenizers_is_well_formed_and_self_contained() {
     for groups in [&["all"][..], &["web", HOSTILE, "a\nb"]] {
         let page = page(&TokenizerPage::new(&analysis(groups), HOSTILE)).unwrap();
         check_page(&page);
@@ -596,7 +596,7 @@ fn the_page_of_tokenizers_is_well_formed_and_needs_nothing_from_outside() {
 }
 
 #[test]
-fn what_comes_from_texts_and_vocabularies_is_escaped() {
+fn texts_and_vocabularies_are_escaped() {
     let page = page(&TokenizerPage::new(&analysis(&["web", HOSTILE]), HOSTILE)).unwrap();
     assert!(!page.contains("<script"));
     assert!(page.contains("&lt;script&gt;"));
@@ -607,7 +607,7 @@ fn what_comes_from_texts_and_vocabularies_is_escaped() {
 }
 
 #[test]
-fn the_page_of_tokenizers_is_the_same_each_time_and_titled_by_its_argument() {
+fn the_page_of_tokenizers_is_deterministic() {
     let report = analysis(&["web", "books"]);
     let made = page(&TokenizerPage::new(&report, "crawl")).unwrap();
     assert_eq!(made, page(&TokenizerPage::new(&report, "crawl")).unwrap());

@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_members_of_a_large_cluster_are_read_once_however_many_rows_ask() {
+    fn members_of_a_large_cluster_are_read_once() {
         // Every batch of 8,192 rows read all members of every cluster in it again.
         let mut sizes = Sizes { most: 100, ..Sizes::default() };
         let mut read = 0;

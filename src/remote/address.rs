@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters_that_give_access_go_and_the_others_tell_files_apart() {
+    fn access_parameters_are_dropped_and_others_kept() {
         for (given, name) in [
             ("https://h/get?file=1&token=CANARY", "https://h/get?file=1"),
             ("https://h/get?token=CANARY&file=2", "https://h/get?file=2"),

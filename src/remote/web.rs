@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_part_is_of_is_read() {
+    fn the_total_of_a_content_range_is_read() {
         assert_eq!(content_range("bytes 0-0/120"), (Some(0), Some(120)));
         assert_eq!(content_range("bytes 5-9/*"), (Some(5), None));
         assert_eq!(content_range("bytes */0"), (None, Some(0)));

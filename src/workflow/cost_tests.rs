@@ -91,7 +91,7 @@ fn alike(count: u64) -> String {
 }
 
 #[test]
-fn a_member_of_a_large_cluster_that_goes_reads_no_more_of_a_larger_one() {
+fn removing_a_member_costs_the_same_in_larger_clusters() {
     for keep in ["first", "longest"].map(|order| order.parse::<KeepOrder>().unwrap()) {
         let policy = Policy { keep, ..Policy::new(DedupMode::Witness, 0.8).unwrap() };
         let cost = |count: u64| {
@@ -119,7 +119,7 @@ fn a_member_of_a_large_cluster_that_goes_reads_no_more_of_a_larger_one() {
 }
 
 #[test]
-fn removing_and_restoring_one_document_reads_no_more_headers_of_a_larger_corpus() {
+fn removing_and_restoring_cost_the_same_in_larger_corpora() {
     let cost = |documents: u64| {
         let place = CountedCorpus::new(DedupMode::Witness, documents);
         let mut writer = place.writer();
@@ -174,7 +174,7 @@ fn a_key_is_looked_up_and_headers_are_not_read_through() {
 
 /// Each commit read the records of all sources and tokenizers again.
 #[test]
-fn a_commit_reads_no_record_of_a_source_that_it_leaves_as_it_was() {
+fn a_commit_reads_no_record_of_an_unchanged_source() {
     let cost = |sources: u64| {
         let place = CountedCorpus::new(DedupMode::None, 3);
         let mut writer = place.writer();
@@ -217,7 +217,7 @@ fn info_reads_the_commits_that_it_lists() {
 }
 
 #[test]
-fn a_commit_of_connected_components_reads_standings_of_the_documents_it_meets() {
+fn a_commit_of_components_reads_standings_of_its_matches() {
     for mode in [DedupMode::Components, DedupMode::Lsh] {
         let place = CountedCorpus::new(mode, 60);
         let mut writer = place.writer();
@@ -240,7 +240,7 @@ fn with_tokenizer(place: &CountedCorpus) -> CorpusWriter {
 
 /// A document was read once for each row that it is cut into: quadratic in its length.
 #[test]
-fn verifying_reads_a_document_once_however_many_rows_it_is_cut_into() {
+fn verifying_reads_a_document_of_many_rows_once() {
     let place = CountedCorpus::new(DedupMode::None, 40);
     let file = place.directory.path().join("long.jsonl");
     let words = (0..6000).map(|at| format!("word{}", at * 31)).collect::<Vec<_>>().join(" ");
@@ -321,7 +321,7 @@ fn opening_a_plan_reads_nothing_of_the_others() {
 }
 
 #[test]
-fn changes_since_a_snapshot_cost_what_differs_and_not_what_is_equal() {
+fn changes_since_a_snapshot_cost_the_difference() {
     let cost = |documents: u64, others: u64| {
         let place = CountedCorpus::new(DedupMode::Witness, documents);
         let mut writer = place.writer();
@@ -436,7 +436,7 @@ fn a_matrix_reads_columns_block_by_block_and_no_document() {
 
 /// Every file was looked up under every source, and what any file had overtaken was read whole.
 #[test]
-fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
+fn an_ingest_looks_up_each_file_once() {
     let options = |source_field: Option<&str>| {
         let source_field = source_field.map(str::to_owned);
         let read =
@@ -487,7 +487,7 @@ fn an_ingest_looks_up_its_files_and_not_files_times_sources_or_their_history() {
 
 /// What these cost grows with what came before, or with all that is stored: in proportion, and no faster.
 #[test]
-fn versions_of_a_key_blocks_of_boilerplate_and_a_purge_cost_what_is_stored_once() {
+fn versions_boilerplate_and_purges_cost_linear_time() {
     let all = |rows: BTreeMap<&'static str, u64>| rows.values().sum::<u64>();
     let versions = |count: u64| {
         let place = CountedCorpus::under(&Policy::new(DedupMode::Witness, 0.8).unwrap());

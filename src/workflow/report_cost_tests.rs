@@ -13,7 +13,7 @@ fn opened(place: &CountedCorpus) -> Corpus {
 }
 
 #[test]
-fn a_report_of_signals_reads_each_text_once_and_none_where_scores_are_stored() {
+fn a_report_of_signals_reads_each_unscored_text_once() {
     let place = CountedCorpus::new(DedupMode::None, 150);
     let options = QualityOptions { examples: 0, ..QualityOptions::default() };
     let told = || {
@@ -32,7 +32,7 @@ fn a_report_of_signals_reads_each_text_once_and_none_where_scores_are_stored() {
 }
 
 #[test]
-fn a_data_card_of_twice_as_many_documents_reads_twice_as_many_headers_and_no_more_texts() {
+fn a_data_card_reads_headers_in_linear_number() {
     let read = |documents: u64| {
         let place = CountedCorpus::new(DedupMode::Witness, documents);
         let corpus = opened(&place);

@@ -7,7 +7,7 @@ use crate::model::{Context, DedupMode, Normaliser, Policy};
 use crate::store::{CheckDepth, CommitRecord, StoreError};
 
 #[test]
-fn fingerprints_of_two_versions_hold_up_all_but_the_redo_that_ends_them() {
+fn fingerprints_of_two_versions_block_all_but_their_redo() {
     let place = CountedCorpus::new(DedupMode::Witness, 200);
     let mut writer = place.writer();
     let one = [3].into_iter().collect();

@@ -45,7 +45,7 @@ fn find(family: &mut FamilyIndex, set: &[u64]) -> Vec<DocId> {
 }
 
 #[test]
-fn what_comes_back_holds_every_similar_set() {
+fn candidates_hold_every_similar_set() {
     proptest!(ProptestConfig::with_cases(crate::model::cases(200)), |(
         sets in prop::collection::vec((0..6_u64, prop::collection::btree_set(0..40_u64, 0..30)), 1..60),
         threshold in prop::sample::select(vec![0.3, 0.5, 0.7, 0.75, 0.8, 0.9, 1.0]),
@@ -69,7 +69,7 @@ fn what_comes_back_holds_every_similar_set() {
 }
 
 #[test]
-fn what_many_of_one_template_share_misses_no_similar_set() {
+fn common_ngrams_of_a_template_miss_no_similar_set() {
     proptest!(ProptestConfig::with_cases(crate::model::cases(24)), |(
         sets in prop::collection::vec((0..2_u64, prop::collection::btree_set(0..50_u64, 0..12)), 60..160),
         threshold in prop::sample::select(vec![0.3, 0.6, 0.7, 0.8, 0.9, 1.0]),
@@ -98,7 +98,7 @@ fn what_many_of_one_template_share_misses_no_similar_set() {
 /// Each lacks another part of what all are made from, J = 0.82 with it: any two are at about 0.67. They share the
 /// rarest of what most of them have, and were all compared by text.
 #[test]
-fn spokes_of_a_hub_are_told_apart_without_their_texts() {
+fn spokes_of_a_hub_are_separated_without_their_texts() {
     let spoke = |number: u64| -> Vec<u64> {
         let mut places: Vec<u64> = (0..296).collect();
         places.sort_unstable_by_key(|at| hash(number * 1_000 + at));
@@ -117,7 +117,7 @@ fn spokes_of_a_hub_are_told_apart_without_their_texts() {
 }
 
 #[test]
-fn a_template_of_thousands_is_told_apart_without_walking_it() {
+fn members_of_a_large_template_are_separated_without_a_walk() {
     let pages = |count: u64| -> Vec<Vec<u64>> { (0..count).map(|at| page(at, 0)).collect() };
     let steps = |count: u64| {
         let mut family = family(0.8, &pages(count), 129);
@@ -138,7 +138,7 @@ fn a_template_of_thousands_is_told_apart_without_walking_it() {
 }
 
 #[test]
-fn an_order_that_no_longer_fits_is_told() {
+fn an_outdated_order_is_detected() {
     let other = |number: u64| -> Vec<u64> {
         set((0..261)
             .map(|at| 7_000_000_000 + at)
@@ -160,7 +160,7 @@ fn an_order_that_no_longer_fits_is_told() {
 }
 
 #[test]
-fn an_order_that_does_not_fit_those_that_come_is_told_before_the_family_has_doubled() {
+fn an_outdated_order_is_detected_before_the_family_doubles() {
     let footer = |number: u64| -> Vec<u64> {
         set(page(number, 0).into_iter().chain((0..20).map(|at| 9_000_000_000 + at)))
     };

@@ -227,7 +227,7 @@ fn the_worked_example_of_the_article() {
 }
 
 #[test]
-fn no_ngram_is_no_sketch_although_the_published_function_gives_one() {
+fn texts_without_ngrams_have_no_sketch() {
     let print = |text: &str| Fingerprinter::new(&policy(256, 25, 10)).fingerprint(text);
     assert!(slots(&none(9)).iter().all(|slot| *slot == u32::MAX));
     for (text, tokens) in [("", 0), (" \n", 0), ("a b c d", 4), ("f(x)", 3)] {

@@ -193,7 +193,7 @@ mod tests {
 
     /// Each stratum and pass had 160 MiB of its own, outside of `--memory`.
     #[test]
-    fn all_sets_of_documents_that_are_opened_share_the_memory_for_queries() {
+    fn open_sets_of_documents_share_the_memory_of_queries() {
         for memory in [16 << 20, 64 << 20, 1 << 30] {
             for sharing in [1, 2, 7, 64, 1000] {
                 let room = Room::of(memory, sharing);

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_of_one_whole_number_come_in_the_order_of_pieces_then_fractions() {
+    fn equal_moments_order_by_piece_then_fraction() {
         let moment = |piece, above, rise| {
             let place = SchedulePart { stretch: 0, piece };
             Moment { floor: 7, whole: false, ends: above == rise, place, above, rise }

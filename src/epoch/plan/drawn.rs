@@ -104,7 +104,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_of_a_few_are_told_and_of_many_the_first_and_the_last() {
+    fn few_are_listed_whole_and_many_by_first_and_last() {
         for few in [0, 1, 2, 5, 15, 16] {
             assert_eq!(ranks(few).collect::<Vec<_>>(), (0..few).collect::<Vec<_>>());
         }

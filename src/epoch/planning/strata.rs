@@ -162,7 +162,7 @@ mod tests {
 
     /// A curriculum was evaluated over the whole corpus twice for each source.
     #[test]
-    fn values_are_asked_for_twice_whatever_number_of_sources_there_is() {
+    fn values_are_read_twice_for_any_number_of_sources() {
         for sources in [1_u64, 8, 16] {
             let selections: Vec<(String, RoaringTreemap)> = (0..sources)
                 .map(|source| (format!("s{source}"), (source * 100..source * 100 + 100).collect()))

@@ -93,7 +93,7 @@ fn misspelt_keys_are_errors_with_their_place() {
 }
 
 #[test]
-fn what_is_not_built_says_so_and_what_works() {
+fn unsupported_settings_are_refused_with_alternatives() {
     let asked = [
         ("[[source]]\nname = \"a\"\npack = { length = 9 }", "source `a`"),
         ("[[source]]\nname = \"a\"\npack = { kind = \"concat\" }", "pack.kind"),

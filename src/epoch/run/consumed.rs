@@ -267,7 +267,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_a_document_comes_in_the_longest_ranges() {
+    fn the_rest_of_a_document_comes_in_the_longest_ranges() {
         let mut coverage = Coverage::default();
         coverage.change(0, 100, 2);
         for (offset, length) in [(0, 10), (20, 10), (90, 10)] {

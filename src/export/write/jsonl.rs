@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn what_others_take_for_the_end_of_a_line_is_escaped() {
+    fn line_separators_of_unicode_are_escaped() {
         let mut out =
             "{\"before\":\"\u{2028}\"}\n{\"a\":\"\u{85}é\u{2028}\u{2029}…\"".as_bytes().to_vec();
         let begin = out.iter().position(|byte| *byte == b'\n').unwrap() + 1;

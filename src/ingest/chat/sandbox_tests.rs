@@ -35,7 +35,7 @@ fn in_loop(body: &str) -> String {
 
 /// A text doubled in a loop took gigabytes until the process was ended, within a few hundred steps.
 #[test]
-fn a_template_that_doubles_a_text_or_a_list_is_refused_before_it_is_made() {
+fn doubling_texts_and_lists_is_refused_before_allocation() {
     for body in [
         "{% set ns.x = ns.x ~ ns.x %}",
         "{% set ns.x = ns.x + ns.x %}",
@@ -66,7 +66,7 @@ fn a_template_that_doubles_a_text_or_a_list_is_refused_before_it_is_made() {
 }
 
 #[test]
-fn a_template_that_is_told_a_large_number_is_refused_before_it_makes_room() {
+fn large_numbers_are_refused_before_allocation() {
     for body in [
         "{{ messages | tojson(indent=10000000000) }}",
         "{{ 'a' | indent(10000000000, true) }}",
@@ -94,7 +94,7 @@ fn a_template_that_is_told_a_large_number_is_refused_before_it_makes_room() {
 
 /// What blocks, macros and calls write went to texts of their own, which nothing bounded.
 #[test]
-fn what_a_template_writes_into_blocks_and_macros_is_bounded() {
+fn output_of_blocks_and_macros_is_bounded() {
     let long = "a few words of its own ".repeat(20);
     for body in [
         format!("{{% set x %}}{{% for i in range(90000) %}}{long}{{% endfor %}}{{% endset %}}"),
@@ -121,7 +121,7 @@ fn what_a_template_writes_into_blocks_and_macros_is_bounded() {
 
 /// Constants were worked out while the template was compiled, before anything counted.
 #[test]
-fn what_a_template_says_of_constants_is_made_when_it_is_rendered() {
+fn constants_are_evaluated_at_render_time() {
     let source = format!("\n{{{{ {} }}}}", ["'a' * 90000000"; 40].join(" ~ "));
     refused(&source);
     let chain = format!("{{{{ {} }}}}", vec!["'a'"; 100_000].join(" ~ "));

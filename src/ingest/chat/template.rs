@@ -423,7 +423,7 @@ mod markers_tests {
     use super::*;
 
     #[test]
-    fn what_sets_turns_apart_is_found_in_a_template() {
+    fn markers_of_turns_are_found_in_a_template() {
         let source = "{% if a <b %}{{ '<|im_start|>' + m.role }}<|im_end|>{% endif %}{{ '<start_of_turn>user' }}[INST] {{ m[0] }} [/INST]<<SYS>>{{ x['A'] }} <| a |>";
         assert_eq!(special_markers(source), ["<start_of_turn>", "<|im_end|>", "<|im_start|>"]);
         assert_eq!(

@@ -75,7 +75,7 @@ fn answers_are_trained_with_the_end_of_their_turn() {
 }
 
 #[test]
-fn a_template_that_rewrites_what_it_wrote_is_refused_by_message_and_byte() {
+fn rewriting_templates_are_refused_by_message_and_byte() {
     let forgetful = chats(ChatShape::Auto, FORGETFUL);
     let record = json!({"messages": [
         {"role": "user", "content": "q"}, {"role": "assistant", "content": "<think>hm</think>\n\na"},
@@ -93,7 +93,7 @@ fn a_template_that_rewrites_what_it_wrote_is_refused_by_message_and_byte() {
 }
 
 #[test]
-fn generation_marks_say_what_is_trained_whatever_the_template_rewrites() {
+fn generation_marks_decide_the_trained_spans() {
     let marked = chats(ChatShape::Auto, MARKED);
     let mut record = json!({"messages": [
         {"role": "user", "content": "q"}, {"role": "assistant", "content": "<think>hm</think>a"},
@@ -147,7 +147,7 @@ fn every_shape_of_record_is_the_same_conversation() {
 }
 
 #[test]
-fn without_a_template_prompts_and_instructions_have_a_form_of_their_own() {
+fn prompts_and_instructions_have_a_default_form() {
     let plain = ChatRenderer::new(&ChatOptions::default(), None, []);
     let (text, found) = parts(&plain, &json!({"prompt": "1 + 1 =", "completion": " 2"}));
     assert_eq!((text.as_str(), found), ("1 + 1 = 2", vec![(" 2".to_owned(), 1.0)]));
@@ -238,7 +238,7 @@ fn a_template_that_does_not_end_or_keeps_writing_is_refused() {
 
 /// A conversation was rendered again for every turn, however many there were.
 #[test]
-fn a_conversation_of_very_many_turns_is_bounded_unless_the_template_marks_them() {
+fn very_many_turns_need_a_template_with_marks() {
     let turns = |pairs: usize| {
         let pair =
             [json!({"role": "user", "content": "q"}), json!({"role": "assistant", "content": "a"})];

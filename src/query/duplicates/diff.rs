@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn words_are_told_apart_inside_a_changed_line() {
+    fn words_are_compared_inside_a_changed_line() {
         let parts = texts("one\ntwo three, four\nfive\n", "one\ntwo 3, four\nfive\n");
         let expected = vec![
             DiffPart::Same("one\ntwo ".to_owned()),

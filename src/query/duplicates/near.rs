@@ -119,7 +119,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_shown_is_bounded_and_of_the_texts(
+        fn shown_passages_are_bounded_and_from_the_texts(
             a in "[ab \\né]{0,400}", b in "[ab \\né]{0,400}", characters in 1_usize..300,
         ) {
             let parts = near(&a, &b, characters);

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_fits_is_left_alone_and_one_that_does_not_is_cut_in_its_texts() {
+    fn a_wide_table_is_cut_in_its_texts() {
         let heads = heads(&[("n", false), ("text", true)]);
         let (text, cut) = page(&[&["1", "one"]]).take(&heads, Some(20));
         assert_eq!(text, "+---+------+\n| n | text |\n+---+------+\n| 1 | one  |\n+---+------+\n");

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn one_after_the_other_is_driven_by_one_thread_and_several_at_once_by_several() {
+    fn concurrent_work_gets_a_thread_each() {
         static DRIVERS: Drivers = Drivers::new(HOUR);
         let start = || DRIVERS.start(Builder::new(), own).unwrap();
         let first = start().recv().unwrap();

@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn nulls_among_the_literals_are_said_once_and_failures_are_left_to_the_engine() {
+    fn nulls_among_literals_are_planned_once() {
         let words =
             |list: Vec<Expr>| keep_truth(col("n").in_list(list, false)).unwrap().data.to_string();
         let whole = |text: &str| try_cast(lit(text), DataType::Int64);

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_preset_is_refused_with_those_there_are() {
+    fn an_unknown_preset_is_refused_with_the_list() {
         for wrong in [
             "preset('c5')",
             "preset(c4)",

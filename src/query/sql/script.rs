@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_closed_is_told_from_what_is_wrong() {
+    fn unclosed_statements_are_distinguished_from_wrong_ones() {
         for text in ["", "  \n", "-- only this", "/* and this */", ";;"] {
             assert_eq!(Script::read(text), Script { statements: vec![], end: ScriptEnd::Ended });
         }

@@ -368,7 +368,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_of_more_rows_than_a_batch_comes_in_copies_that_hold_their_own_rows_alone() {
+    fn batches_of_a_table_hold_their_own_rows_alone() {
         let field = Field::new("id", DataType::UInt64, false);
         let (schema, columns) = (Arc::new(Schema::new(vec![field])), [0]);
         let wanted = Wanted { schema: &schema, columns: &columns, rows: 400 };

@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn bitmaps_are_compared_in_one_scan_however_many_blocks_and_values() {
+    fn bitmaps_of_any_size_are_compared_in_one_scan() {
         let cost = |blocks: u64| {
             let directory = tempfile::tempdir().unwrap();
             let (mut writer, sums) = corpus(&directory.path().join("corpus"), blocks);

@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_were_not_read_for_longest_go_first_and_all_go_with_their_moment() {
+    fn least_recently_read_blocks_are_evicted_first() {
         let all = PageCache::within(3 * (100 + BESIDE));
         let (older, newer) = (all.of_moment(), all.of_moment());
         older.keep(COLUMN, 0, &bytes(100, 1));
@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_kept_is_what_was_put_last_and_never_more_than_the_room(
+        fn the_cache_keeps_the_last_blocks_within_its_room(
             room in 0_usize..4000,
             steps in proptest::collection::vec((0_usize..3, 0_u64..4, 0_usize..900, any::<u8>(), 0_u8..8), 0..60),
         ) {

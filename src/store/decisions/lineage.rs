@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn more_roots_than_are_told_apart_become_many() {
+    fn roots_beyond_the_limit_become_many() {
         let mut roots = LineageRoots::default();
         (0..MOST as u64).for_each(|root| roots.insert(DocId(root)));
         assert_eq!(roots.iter().count(), MOST);

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn values_stand_under_a_path_and_a_member_of_its_very_name_comes_first() {
+    fn a_member_named_like_a_path_comes_first() {
         let field = |path: &str, kind| FieldDeclaration {
             id: FieldId(16),
             name: "f".to_owned(),

@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn new_fields_stand_in_the_order_of_names_whichever_was_set_first() {
+    fn new_fields_are_ordered_by_name() {
         let declared = ["a", "b", "c"].map(|name| field(name, None));
         let with = |object: &str, name: &str, raw: &str| with(object, name, raw, &declared);
         assert_eq!(with(&with("{}", "b", "1"), "a", "2"), r#"{"a":2,"b":1}"#);

@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn a_commit_says_where_in_which_log_it_ends_and_older_journals_go_on() {
+    fn commits_record_their_end_in_the_log() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("journal");
         let mut journal = Journal::open(&path, &JournalContents::default()).unwrap();

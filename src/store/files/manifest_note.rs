@@ -129,7 +129,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_shorter_or_older_manifest_is_refused_a_longer_or_newer_one_is_not() {
+    fn shorter_and_older_manifests_are_refused() {
         let directory = tempfile::tempdir().unwrap();
         let place = CorpusDirectory::new(directory.path());
         let set = |number: u64, length: usize| {

@@ -166,7 +166,7 @@ fn an_older_log_that_is_damaged_in_any_way_is_refused_and_named() {
 }
 
 #[test]
-fn logs_that_became_tables_may_go_and_a_journal_that_names_none_is_read() {
+fn flushed_logs_may_go_and_older_journals_are_read() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
     create(&path, &Policy::new(DedupMode::Exact, 0.8).unwrap(), &[]).unwrap();
@@ -200,7 +200,7 @@ fn logs_that_became_tables_may_go_and_a_journal_that_names_none_is_read() {
 
 /// RocksDB's words were all: `Corruption: checksum mismatch`, of no file and with no way out.
 #[test]
-fn a_log_of_which_a_stretch_is_zeroed_is_named_with_the_way_out() {
+fn a_partly_zeroed_log_is_named_with_the_way_out() {
     let directory = tempfile::tempdir().unwrap();
     let place = killed(directory.path());
     for log in &logs(&place) {

@@ -236,7 +236,7 @@ mod file_tests {
     use crate::model::Generation;
 
     #[test]
-    fn what_is_written_is_read_and_no_damage_is() {
+    fn filters_round_trip_and_damage_is_refused() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("bands.filter");
         assert!(read(&path).is_none());

@@ -254,7 +254,7 @@ fn many(from: u64, count: u64) -> Vec<Placed> {
 }
 
 #[test]
-fn a_large_commit_goes_into_a_run_and_the_filter_lives_on_in_its_file() {
+fn a_large_commit_becomes_a_run_with_its_filter() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
     create(&path);
@@ -296,7 +296,7 @@ fn a_large_commit_goes_into_a_run_and_the_filter_lives_on_in_its_file() {
 }
 
 #[test]
-fn documents_that_come_anew_every_night_leave_neither_rows_nor_a_growing_filter() {
+fn repeated_documents_leave_no_rows_and_no_growing_filter() {
     const EACH: u64 = 20_000;
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
@@ -324,7 +324,7 @@ fn documents_that_come_anew_every_night_leave_neither_rows_nor_a_growing_filter(
 }
 
 #[test]
-fn asking_for_first_members_reads_no_other_however_crowded_the_bucket() {
+fn first_members_are_read_without_the_others() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
     create(&path);
@@ -428,7 +428,7 @@ fn few_look_ups_read_no_filter() {
 }
 
 #[test]
-fn a_budget_too_small_for_the_filter_is_none() {
+fn a_budget_too_small_for_the_filter_gives_no_filter() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("corpus");
     create(&path);

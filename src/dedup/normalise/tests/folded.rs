@@ -81,7 +81,7 @@ fn twins_have_the_same_tokens() {
 }
 
 #[test]
-fn what_means_something_stays_apart() {
+fn meaningful_differences_stay_apart() {
     for (a, b) in [
         ("x²", "x2"),
         ("½", "1/2"),
@@ -101,7 +101,7 @@ fn what_means_something_stays_apart() {
 }
 
 #[test]
-fn a_text_without_words_is_one_token_and_white_space_is_none() {
+fn a_text_of_signs_is_one_token_and_white_space_no_token() {
     for nothing in
         ["", " \r\n\t", "\u{a0}\u{3000}", "\u{200b}", "\u{feff} \u{ad}\n", "\0\u{7f}", "\u{3164}"]
     {
@@ -118,7 +118,7 @@ fn a_text_without_words_is_one_token_and_white_space_is_none() {
 }
 
 #[test]
-fn blocks_that_are_as_they_are_are_neither_folded_nor_passed_over() {
+fn unchanged_blocks_are_neither_folded_nor_skipped() {
     for character in (char::MIN..=char::MAX).filter(|c| is_as_it_is(*c)) {
         assert!(!is_unseen(character), "{character:?}");
         assert!(character.to_uppercase().eq([character]), "{character:?}");
@@ -133,7 +133,7 @@ fn ascii_is_the_same_in_both_versions() {
 }
 
 #[test]
-fn what_nobody_sees_is_in_no_token() {
+fn invisible_characters_are_in_no_token() {
     let unseen: Vec<char> = (char::MIN..=char::MAX).filter(|c| is_unseen(*c)).collect();
     // Default_Ignorable_Code_Point of Unicode 16 (4174), and three anchors of annotations.
     assert_eq!(unseen.len(), 4174 + 3);

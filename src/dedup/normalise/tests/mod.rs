@@ -119,7 +119,7 @@ fn blocks_called_uncased_have_no_case_but_by_nfc() {
 }
 
 #[test]
-fn every_character_alone_and_between_words_is_the_same_on_both_paths() {
+fn both_paths_agree_on_every_character() {
     // Between and beyond these no characters are assigned, or they are for private use.
     for character in ('\u{80}'..='\u{3ffff}').chain('\u{e0000}'..='\u{e0fff}') {
         for text in [

@@ -109,7 +109,7 @@ fn a_source_that_ran_out_shows_and_one_without_a_share_does_not() {
 }
 
 #[test]
-fn a_source_is_off_until_its_turn_and_gets_what_it_is_owed_after() {
+fn a_source_waits_for_its_turn_and_gets_its_share_then() {
     // Rows of 10 do not end at 25: the first is one row of 5 behind or ahead when it is switched off for ever.
     let step = [point(0, &[1, 1], Ramp::Step), point(50, &[0, 1], Ramp::Step)];
     let run = run(Fluid::scheduled(&step, 1).unwrap(), 100, true, |_, _| 10);

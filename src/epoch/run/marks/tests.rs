@@ -210,7 +210,7 @@ fn marks_of(marks: &Marks) -> usize {
 
 /// Marks are believed when they are of this plan and fit it; else the epoch is walked, or the reason said.
 #[test]
-fn marks_of_another_plan_are_walked_past_and_marks_that_do_not_fit_refused() {
+fn marks_of_another_plan_are_skipped_and_bad_ones_refused() {
     let (_scratch, mut writer) = written(&["web", "books"]);
     let view = writer.view().clone();
     let recipe = |seed: u64| {

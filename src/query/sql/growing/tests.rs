@@ -68,7 +68,7 @@ fn ask(limit: usize, expression: &str) -> Result<usize, String> {
 }
 
 #[test]
-fn what_a_function_makes_is_bounded_before_it_is_made() {
+fn results_of_functions_are_bounded_before_allocation() {
     let a = format!("'{}'", "a".repeat(600));
     let sharp = format!("'{}'", "\u{390}".repeat(300));
     for (expression, bytes) in [

@@ -171,7 +171,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_are_what_their_spelling_says_and_the_last_of_a_name_counts() {
+    fn values_follow_their_spelling_and_the_last_of_a_name_wins() {
         let fields = "{\"a\":1,\"b\":1.0,\"c\":\"x\\ny\",\"d\":[1, 2],\"e\":null,\"f\":true,\"g\":9e99999,\
                       \"h\":99999999999999999999,\"a\":2,\"text\":\"other\"}";
         let record = Incoming { key: None, source: "web", text: Some("é!"), fields };

@@ -51,7 +51,7 @@ fn conditions_are_answered_by_the_values_of_a_record() {
 }
 
 #[test]
-fn what_is_no_condition_is_told_at_once() {
+fn invalid_conditions_are_refused_at_once() {
     let deep = vec!["a = 1"; 500].join(" AND b = 2 OR ");
     for (condition, words) in [
         ("score >", "Expected"),
@@ -72,7 +72,7 @@ fn what_is_no_condition_is_told_at_once() {
 }
 
 #[test]
-fn a_record_without_an_answer_is_told_by_itself() {
+fn a_record_without_an_answer_is_an_error_of_its_own() {
     let records = [r#"{"score":1}"#, r#"{"score":"many"}"#, r#"{"score":"3"}"#, r#"{"score":0}"#];
     let found = verdicts("CAST(score AS DOUBLE) > 0.5", &records);
     assert_eq!(

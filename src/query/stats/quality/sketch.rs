@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_is_in_the_outer_bins() {
+    fn out_of_range_values_are_in_the_outer_bins() {
         checked(&[0.0, 1e-30, 1e-9, 0.5], false);
         let mut sketch = Sketch::default();
         sketch.take(1e300);
