@@ -5,7 +5,7 @@ use super::error::CurateError;
 use super::fields::{about, drop_field, finish_drops, with};
 use crate::corpus::CorpusWriter;
 use crate::model::{Context, DocId, Error, FieldDeclaration, FieldId};
-use crate::signals::{ScoreValue, Signal, scores, spelled};
+use crate::signals::{ScoreValue, Signal, scores, scores_json};
 use crate::store::{
     CommitBatch, FieldRecord, FieldState, StoreWriter, View, declaration, declare_field,
 };
@@ -233,7 +233,7 @@ fn store(
     filling: &mut [SignalFill],
     values: &[ScoreValue],
 ) -> Result<(), CurateError> {
-    let raw = spelled(values).map_err(|error| {
+    let raw = scores_json(values).map_err(|error| {
         CurateError::Field(format!("a score cannot be written as JSON: {error}"))
     })?;
     let fields: Vec<&FieldDeclaration> = filling.iter().map(|one| &one.field).collect();

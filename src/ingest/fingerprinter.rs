@@ -20,7 +20,7 @@ use crate::model::{
     RejectReason, Sightings, Signature, SuiteId, TextForm, compared_text, hash128, record_identity,
     reject_identity, text_hash,
 };
-use crate::signals::{Signal, scores, spelled};
+use crate::signals::{Signal, scores, scores_json};
 use crate::store::{IndexedValues, View, block_hashes, indexed, with_fields};
 use rayon::ThreadPool;
 use rayon::prelude::*;
@@ -373,7 +373,7 @@ impl SignalFields {
             return Ok(metadata);
         }
         let why = |error: serde_json::Error| format!("its scores cannot be stored: {error}");
-        let raw = spelled(&scores(text, &self.signals)).map_err(why)?;
+        let raw = scores_json(&scores(text, &self.signals)).map_err(why)?;
         let both = self.members.iter().zip(&raw);
         let values: Vec<_> = both.map(|(member, raw)| (member.as_str(), raw.as_ref())).collect();
         with_fields(&metadata, &values, &self.fields).map_err(why)

@@ -20,7 +20,7 @@ const POLICY: [&str; 6] = [
 
 /// What C4 does with a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fate {
+enum LineFate {
     /// It is kept, and has so many sentences.
     Kept(u64),
     /// It is left out.
@@ -31,25 +31,25 @@ enum Fate {
 
 /// What C4 makes of a page.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Cleaned {
+pub(super) struct C4Cleaning {
     lines: u64,
     kept: u64,
     sentences: u64,
     is_out: bool,
 }
 
-impl Cleaned {
+impl C4Cleaning {
     pub(super) fn of(text: &str) -> Self {
         let mut found = Self::default();
         for line in lines(text) {
             found.lines += 1;
             match fate(line.trim_matches(is_space)) {
-                Fate::Kept(sentences) => {
+                LineFate::Kept(sentences) => {
                     found.kept += 1;
                     found.sentences += sentences;
                 }
-                Fate::Out => {}
-                Fate::Page => found.is_out = true,
+                LineFate::Out => {}
+                LineFate::Page => found.is_out = true,
             }
         }
         found
@@ -68,39 +68,39 @@ impl Cleaned {
 /// and none of over 1,000 characters, and speak neither of JavaScript nor of cookies and terms of use. 0 where C4 drops
 /// the page, because such a line says `lorem ipsum` or has a curly bracket.
 pub(crate) fn c4_line_fraction(text: &str) -> f64 {
-    Cleaned::of(text).line_fraction()
+    C4Cleaning::of(text).line_fraction()
 }
 
 /// Sentences in the lines that C4 keeps; 0 where it drops the page for `lorem ipsum` or a curly bracket.
 pub(crate) fn c4_sentence_count(text: &str) -> u64 {
-    Cleaned::of(text).sentence_count()
+    C4Cleaning::of(text).sentence_count()
 }
 
-fn fate(line: &str) -> Fate {
+fn fate(line: &str) -> LineFate {
     if words(line).any(|word| word.len() > LONGEST && word.chars().nth(LONGEST).is_some()) {
-        return Fate::Out;
+        return LineFate::Out;
     }
     let cleaned = without_citations(line);
     if !cleaned.ends_with(['.', '?', '!', '"', '\'']) || cleaned.ends_with("...") {
-        return Fate::Out;
+        return LineFate::Out;
     }
     if words(line).take(LEAST).count() < LEAST {
-        return Fate::Out;
+        return LineFate::Out;
     }
     let lower = cleaned.to_lowercase();
     if lower.contains("lorem ipsum") {
-        return Fate::Page;
+        return LineFate::Page;
     }
     if lower.contains("javascript") {
-        return Fate::Out;
+        return LineFate::Out;
     }
     if cleaned.contains('{') {
-        return Fate::Page;
+        return LineFate::Page;
     }
     if POLICY.iter().any(|policy| lower.contains(policy)) {
-        return Fate::Out;
+        return LineFate::Out;
     }
-    Fate::Kept(sentences(&cleaned))
+    LineFate::Kept(sentences(&cleaned))
 }
 
 /// A line without `[1]`, `[]`, `[edit]` and `[citation needed]`.

@@ -10,15 +10,15 @@ const SAMPLE: usize = 4096;
 /// The language of a text as a code of ISO 639-1 (of 639-3 where that has none), told from the first 4 KiB of its
 /// prose; none where there is no letter of a known script.
 pub(crate) fn language(text: &str) -> Option<&'static str> {
-    detected(text).map(|(language, _)| language)
+    detect_language(text).map(|(language, _)| language)
 }
 
 /// How much better the language fits than the next one, 0 to 1; 1 where its script is of one language alone.
 pub(crate) fn language_score(text: &str) -> Option<f64> {
-    detected(text).map(|(_, score)| score)
+    detect_language(text).map(|(_, score)| score)
 }
 
-pub(super) fn detected(text: &str) -> Option<(&'static str, f64)> {
+pub(super) fn detect_language(text: &str) -> Option<(&'static str, f64)> {
     let sample = prose(text);
     // Of texts without letters nothing can be told, and whatlang divides by their number.
     if !sample.chars().any(is_letter) {

@@ -78,27 +78,27 @@ pub(crate) fn long_line_count(text: &str, chars: u64) -> u64 {
 /// Share of the characters, line feeds aside, in lines that are not blank and equal one before them.
 pub(crate) fn char_dup_fraction(text: &str) -> f64 {
     let all = text.chars().filter(|character| *character != '\n').count() as u64;
-    share(Repeats::of(unblank(text)).chars, all)
+    share(RepeatedPieces::of(unblank(text)).chars, all)
 }
 
 /// Share of the lines that equal one before them; lines are cut at runs of line feeds.
 pub(crate) fn dup_line_fraction(text: &str) -> f64 {
-    Repeats::of_lines(text).fraction()
+    RepeatedPieces::of_lines(text).fraction()
 }
 
 /// Share of the characters in lines that equal one before them; lines are cut at runs of line feeds.
 pub(crate) fn dup_line_char_fraction(text: &str) -> f64 {
-    share(Repeats::of_lines(text).chars, length(text))
+    share(RepeatedPieces::of_lines(text).chars, length(text))
 }
 
 /// Share of the paragraphs that equal one before them; they are cut at two line feeds or more.
 pub(crate) fn dup_paragraph_fraction(text: &str) -> f64 {
-    Repeats::of_paragraphs(text).fraction()
+    RepeatedPieces::of_paragraphs(text).fraction()
 }
 
 /// Share of the characters in paragraphs that equal one before them.
 pub(crate) fn dup_paragraph_char_fraction(text: &str) -> f64 {
-    share(Repeats::of_paragraphs(text).chars, length(text))
+    share(RepeatedPieces::of_paragraphs(text).chars, length(text))
 }
 
 /// Characters.
@@ -108,16 +108,16 @@ pub(super) fn length(text: &str) -> u64 {
 
 /// What of a sequence of pieces came before in it.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Repeats {
+pub(super) struct RepeatedPieces {
     pieces: u64,
     repeated: u64,
     /// Characters of the repeated ones.
     pub(super) chars: u64,
 }
 
-impl Repeats {
+impl RepeatedPieces {
     fn of<'t>(pieces: impl Iterator<Item = &'t str>) -> Self {
-        let (mut found, mut seen) = (Self::default(), Seen::default());
+        let (mut found, mut seen) = (Self::default(), SeenHashes::default());
         for piece in pieces {
             found.pieces += 1;
             // A hash of 64 bits stands for a piece.
@@ -171,13 +171,13 @@ fn cut(text: &str, least: usize) -> impl Iterator<Item = &str> {
 }
 
 /// Hashes that were seen.
-pub(super) type Seen = HashSet<u64, BuildHasherDefault<AsIs>>;
+pub(super) type SeenHashes = HashSet<u64, BuildHasherDefault<PassThroughHasher>>;
 
 /// The hasher of what is a hash already.
 #[derive(Default)]
-pub(super) struct AsIs(u64);
+pub(super) struct PassThroughHasher(u64);
 
-impl Hasher for AsIs {
+impl Hasher for PassThroughHasher {
     fn finish(&self) -> u64 {
         self.0
     }

@@ -5,37 +5,34 @@
 //! them; a word is what stands between white space. Nothing is filtered here: scores are asked for in SQL, or stored as
 //! fields, and thresholds are conditions.
 //!
-//! `characters` says what a letter is; `words`, `lines`, `ngrams` and `c4` count; `compression`, `language` and `pii`
-//! stand for themselves; `scores` names all that can be stored and computes several in one go; `presets` are the
-//! published thresholds as conditions.
+//! `characters` says what a letter is; `words`, `lines`, `repetition` and `c4` count; `language` and `pii` stand for
+//! themselves; `scores` names all that can be stored and computes several in one go; `presets` are the published
+//! thresholds as conditions.
 
 mod c4;
 mod characters;
-mod compression;
 mod language;
 mod lines;
-mod ngrams;
 mod pii;
 mod presets;
+mod repetition;
 mod scores;
-mod stop_words;
-mod table;
 #[cfg(test)]
 mod tests;
 mod words;
 
 pub(crate) use c4::{c4_line_fraction, c4_sentence_count};
-pub(crate) use compression::compression_ratio;
 pub(crate) use language::{language, language_score};
 pub(crate) use lines::{
     bullet_fraction, char_dup_fraction, dup_line_char_fraction, dup_line_fraction,
     dup_paragraph_char_fraction, dup_paragraph_fraction, ellipsis_fraction, long_line_count,
     short_line_fraction, terminal_punctuation_fraction,
 };
-pub(crate) use ngrams::{dup_ngram_fraction, top_ngram_fraction};
 pub(crate) use pii::pii;
 pub use presets::SignalRule;
+pub(crate) use repetition::{compression_ratio, dup_ngram_fraction, top_ngram_fraction};
 pub use scores::{ScoreValue, Signal, SignalSet, scores};
-pub(crate) use scores::{flags, spelled};
-pub(crate) use stop_words::stopword_count;
-pub(crate) use words::{alpha_ratio, mean_word_length, newline_ratio, symbol_ratio, word_count};
+pub(crate) use scores::{pii_kinds, scores_json};
+pub(crate) use words::{
+    alpha_ratio, mean_word_length, newline_ratio, stopword_count, symbol_ratio, word_count,
+};

@@ -1,16 +1,14 @@
 //! The scores that can be stored, by name, and several of them of one text in one go.
 
-use super::c4::Cleaned;
-use super::compression::compression_ratio;
-use super::language::detected;
+use super::c4::C4Cleaning;
+use super::language::detect_language;
 use super::lines::{
-    Repeats, bullet_fraction, char_dup_fraction, ellipsis_fraction, length, short_line_fraction,
-    terminal_punctuation_fraction,
+    RepeatedPieces, bullet_fraction, char_dup_fraction, ellipsis_fraction, length,
+    short_line_fraction, terminal_punctuation_fraction,
 };
-use super::ngrams::Ngrams;
 use super::pii::pii;
-use super::stop_words::stopword_count;
-use super::words::{WordCounts, share};
+use super::repetition::{Ngrams, compression_ratio};
+use super::words::{WordStatistics, share, stopword_count};
 use crate::model::FieldKind;
 use serde_json::value::RawValue;
 use std::cell::{LazyCell, OnceCell, RefCell};
@@ -227,11 +225,11 @@ impl ScoreValue {
 /// Several scores of a text, in their order; what they share is found once.
 #[must_use]
 pub fn scores(text: &str, signals: &[Signal]) -> Vec<ScoreValue> {
-    let words = LazyCell::new(|| WordCounts::of(text));
-    let lines = LazyCell::new(|| Repeats::of_lines(text));
-    let paragraphs = LazyCell::new(|| Repeats::of_paragraphs(text));
-    let cleaned = LazyCell::new(|| Cleaned::of(text));
-    let language = LazyCell::new(|| detected(text));
+    let words = LazyCell::new(|| WordStatistics::of(text));
+    let lines = LazyCell::new(|| RepeatedPieces::of_lines(text));
+    let paragraphs = LazyCell::new(|| RepeatedPieces::of_paragraphs(text));
+    let cleaned = LazyCell::new(|| C4Cleaning::of(text));
+    let language = LazyCell::new(|| detect_language(text));
     let chars = LazyCell::new(|| length(text));
     let ngrams: OnceCell<RefCell<Ngrams>> = OnceCell::new();
     let ngrams = || ngrams.get_or_init(|| RefCell::new(Ngrams::of(text)));
@@ -243,7 +241,7 @@ pub fn scores(text: &str, signals: &[Signal]) -> Vec<ScoreValue> {
             }
             What::C4Sentences => return ScoreValue::Count(cleaned.sentence_count()),
             What::Language => return ScoreValue::Word(language.map(|(code, _)| code.to_owned())),
-            What::Pii => return ScoreValue::Word(Some(flags(text).join(" "))),
+            What::Pii => return ScoreValue::Word(Some(pii_kinds(text).join(" "))),
             What::LanguageScore => match *language {
                 Some((_, score)) => score,
                 None => return ScoreValue::Word(None),
@@ -275,12 +273,12 @@ pub fn scores(text: &str, signals: &[Signal]) -> Vec<ScoreValue> {
 ///
 /// # Errors
 /// For a number that JSON cannot represent; this does not happen.
-pub(crate) fn spelled(values: &[ScoreValue]) -> serde_json::Result<Vec<Box<RawValue>>> {
+pub(crate) fn scores_json(values: &[ScoreValue]) -> serde_json::Result<Vec<Box<RawValue>>> {
     values.iter().map(|value| RawValue::from_string(value.to_json())).collect()
 }
 
 /// The kinds of personal data of a text, each once, by name.
-pub(crate) fn flags(text: &str) -> Vec<&'static str> {
+pub(crate) fn pii_kinds(text: &str) -> Vec<&'static str> {
     let kinds: BTreeSet<_> = pii(text).map(|(what, _)| what).collect();
     kinds.into_iter().map(super::pii::PersonalData::name).collect()
 }

@@ -357,7 +357,7 @@ fn place() -> Fields {
 fn flags<'t>(texts: impl Iterator<Item = Option<&'t str>>) -> ArrayRef {
     let mut built = ListBuilder::new(StringViewBuilder::new());
     for text in texts {
-        for flag in text.map(of::flags).unwrap_or_default() {
+        for flag in text.map(of::pii_kinds).unwrap_or_default() {
             built.values().append_value(flag);
         }
         built.append(text.is_some());
