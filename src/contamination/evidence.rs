@@ -1,7 +1,8 @@
-//! What a text has of a suite to evidence: by item and part, how much of it is there, and in how long a run.
+//! What a text has of a suite to evidence: by item and part, how much of it is there, and in how long a run; and the
+//! rule that says from where on a document counts as contaminated.
 
 use super::index::SuiteIndex;
-use super::{GAP, SEED};
+use super::{GAP, SEED, SHORT, VERDICT};
 use crate::model::{ByteSpan, GramPlace, Sightings, SuitePart, SuitePiece};
 
 /// How much of a part of an item stands in a text.
@@ -33,7 +34,7 @@ pub struct Evidence {
 
 /// An n-gram or a piece of an item at a token of the text.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Hit {
+struct EvidenceHit {
     item: u32,
     part: SuitePart,
     token: u64,
@@ -42,7 +43,7 @@ struct Hit {
     span: ByteSpan,
 }
 
-impl Hit {
+impl EvidenceHit {
     const fn of(token: u64, place: GramPlace, tokens: u32, span: ByteSpan) -> Self {
         let GramPlace { item, part, position } = place;
         Self { item, part, token, position, tokens, span }
@@ -57,19 +58,17 @@ impl Hit {
 impl SuiteIndex {
     /// The evidence of what a text has: by item and part, of several places in the text the one that has most.
     pub fn evidence(&self, found: &Sightings) -> Vec<Evidence> {
-        let mut hits: Vec<Hit> = Vec::new();
+        let mut hits: Vec<EvidenceHit> = Vec::new();
         for run in &found.runs {
             for (token, gram) in (run.token..).zip(run.gram..run.gram.saturating_add(run.count)) {
-                let hit = |place: &GramPlace| Hit::of(token, *place, SEED as u32, run.span);
+                let hit = |place: &GramPlace| EvidenceHit::of(token, *place, SEED as u32, run.span);
                 hits.extend(self.places(gram).iter().map(hit));
             }
         }
-        let pieces = found.pieces.iter().filter(|piece| self.says(piece));
-        hits.extend(
-            pieces.map(|piece: &SuitePiece| {
-                Hit::of(piece.token, piece.place, piece.tokens, piece.span)
-            }),
-        );
+        let pieces = found.pieces.iter().filter(|piece| self.counts(piece));
+        hits.extend(pieces.map(|piece: &SuitePiece| {
+            EvidenceHit::of(piece.token, piece.place, piece.tokens, piece.span)
+        }));
         hits.sort_unstable();
         let mut all = Vec::new();
         for of_part in hits.chunk_by(|a, b| (a.item, a.part) == (b.item, b.part)) {
@@ -87,7 +86,7 @@ impl SuiteIndex {
     }
 
     /// The evidence of hits of one part that stand together.
-    fn of_hits(&self, hits: &[Hit]) -> Option<Evidence> {
+    fn of_hits(&self, hits: &[EvidenceHit]) -> Option<Evidence> {
         let first = hits.first()?;
         let part = self.part(first.item, first.part)?;
         let mut runs: Vec<(u32, u32)> = hits.iter().map(|hit| (hit.position, hit.tokens)).collect();
@@ -157,7 +156,7 @@ fn is_more(a: &Evidence, b: &Evidence) -> bool {
 }
 
 /// The longest run of tokens that follow one another in the text as in the part.
-fn longest(hits: &[Hit]) -> u32 {
+fn longest(hits: &[EvidenceHit]) -> u32 {
     let mut along: Vec<(i64, u32)> = hits
         .iter()
         .filter(|hit| hit.is_gram())
@@ -185,4 +184,44 @@ fn merge(spans: &mut Vec<ByteSpan>) {
         }
     }
     *spans = merged;
+}
+
+/// What is needed. A passage alone is never enough: it is mostly a text that anybody may have. Nor is a part of fewer
+/// than [`SHORT`] tokens, but for a question as a whole with its answer near it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "cli", derive(clap::Args))]
+pub struct ContaminationRule {
+    /// Lowest score: the weighted share of a question or an answer that the document has.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "0..1", default_value_t = Self::default().score, value_parser = crate::model::parse_share))]
+    pub score: f64,
+    /// Fewest tokens of it that the document must have, in runs of 8, or of 5 to 7 with the same offset.
+    ///
+    /// Of a short question the document must have all tokens, and the answer near them.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().tokens))]
+    pub tokens: u32,
+    /// Ignore n-grams found in at least N kept documents that come from at least `common_sources` sources.
+    ///
+    /// Equal texts count once.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().common_documents, value_parser = clap::value_parser!(u32).range(1..)))]
+    pub common_documents: u32,
+    /// Sources that must have an n-gram of `common_documents` before it is ignored.
+    #[cfg_attr(feature = "cli", arg(long, value_name = "N", default_value_t = Self::default().common_sources, value_parser = clap::value_parser!(u32).range(1..=8)))]
+    pub common_sources: u32,
+}
+
+impl Default for ContaminationRule {
+    fn default() -> Self {
+        Self { score: 0.3, tokens: VERDICT as u32, common_documents: 50, common_sources: 3 }
+    }
+}
+
+impl ContaminationRule {
+    /// Whether the evidence is enough.
+    #[must_use]
+    pub fn is_met(&self, evidence: &Evidence) -> bool {
+        let part = evidence.grams.saturating_add(SEED as u32 - 1);
+        let has_enough = part >= SHORT as u32 && evidence.tokens >= self.tokens;
+        let is_long = evidence.is_whole || has_enough;
+        evidence.part != SuitePart::Passage && is_long && evidence.score >= self.score
+    }
 }

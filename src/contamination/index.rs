@@ -1,8 +1,8 @@
-//! A suite by its n-grams and parts, in memory: what evidence is made with.
+//! A suite by its n-grams and parts, in memory: what evidence is made with, and which n-grams are common: many texts of
+//! several sources have them, so they are no evidence and are ignored.
 
-use super::common::Common;
 use super::{MOST_ITEMS, SEED};
-use crate::model::{GramPlace, SuiteGram, SuitePart, SuitePiece};
+use crate::model::{GramPlace, Sightings, SourceId, SuiteGram, SuitePart, SuitePiece};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A suite, with the weights of its tokens.
@@ -13,7 +13,7 @@ pub struct SuiteIndex {
     ends: Vec<usize>,
     /// By n-gram: how much it says; nothing where very many items or documents have it.
     weights: Vec<f64>,
-    parts: BTreeMap<(u32, SuitePart), Part>,
+    parts: BTreeMap<(u32, SuitePart), PartWeights>,
     /// Tokens of short questions.
     pub(super) short: BTreeMap<u32, u32>,
     /// Short questions that are ignored as common.
@@ -24,7 +24,7 @@ pub struct SuiteIndex {
 
 /// A part of an item.
 #[derive(Debug, Default)]
-pub(super) struct Part {
+pub(super) struct PartWeights {
     /// By position.
     pub(super) grams: Vec<u32>,
     /// How much each token says: as much as the n-gram that says most of those that have it.
@@ -81,7 +81,7 @@ impl SuiteIndex {
     }
 
     /// From now on what is common counts for nothing.
-    pub fn forget(&mut self, common: &Common) {
+    pub fn ignore_common(&mut self, common: &CommonGrams) {
         for (gram, weight) in (0..).zip(&mut self.weights) {
             if common.has_gram(gram) {
                 *weight = 0.0;
@@ -118,7 +118,7 @@ impl SuiteIndex {
     }
 
     /// Whether a piece says anything: no token of it is common, by itself or with the n-grams that have it.
-    pub(super) fn says(&self, piece: &SuitePiece) -> bool {
+    pub(super) fn counts(&self, piece: &SuitePiece) -> bool {
         let from = piece.place.position as usize;
         let weights = self
             .part(piece.place.item, piece.place.part)
@@ -127,12 +127,12 @@ impl SuiteIndex {
             && !piece.places().any(|place| self.common_tokens.contains(&place))
     }
 
-    pub(super) fn part(&self, item: u32, part: SuitePart) -> Option<&Part> {
+    pub(super) fn part(&self, item: u32, part: SuitePart) -> Option<&PartWeights> {
         self.parts.get(&(item, part))
     }
 }
 
-impl Part {
+impl PartWeights {
     fn put(&mut self, place: &GramPlace, gram: u32) {
         let position = place.position as usize;
         if self.grams.len() <= position {
@@ -151,5 +151,91 @@ fn weight(items: u32, having: usize) -> f64 {
             (1.0 + f64::from(items) / f64::from(having)).ln()
         }
         _ => 0.0,
+    }
+}
+
+/// Counts, of one suite, the texts and sources that have each n-gram, each token within a piece and each short
+/// question.
+#[derive(Clone, Debug)]
+pub struct CommonGrams {
+    documents: u32,
+    sources: usize,
+    grams: Vec<GramCount>,
+    whole: BTreeMap<u32, GramCount>,
+    tokens: BTreeMap<GramPlace, GramCount>,
+}
+
+/// Sources that are distinguished.
+const TOLD: usize = 8;
+
+#[derive(Clone, Debug, Default)]
+struct GramCount {
+    documents: u32,
+    /// The first few.
+    sources: Vec<SourceId>,
+}
+
+impl GramCount {
+    fn of(&mut self, source: SourceId, is_copy: bool) {
+        self.documents = self.documents.saturating_add(u32::from(!is_copy));
+        if self.sources.len() < TOLD && !self.sources.contains(&source) {
+            self.sources.push(source);
+        }
+    }
+}
+
+impl CommonGrams {
+    /// Of a suite of so many n-grams; common is what so many documents of so many sources have.
+    pub fn new(documents: u32, sources: u32, grams: u32) -> Self {
+        Self {
+            documents,
+            sources: (sources as usize).clamp(1, TOLD),
+            grams: vec![GramCount::default(); grams as usize],
+            whole: BTreeMap::new(),
+            tokens: BTreeMap::new(),
+        }
+    }
+
+    /// Counts a document of a source, once for each n-gram, token and question. A copy has the text of one that was
+    /// counted: its source counts, and it does not, so that no order of documents has a say, and no number of copies
+    /// makes an item common.
+    pub fn count(&mut self, source: SourceId, found: &Sightings, is_copy: bool) {
+        let runs = found.runs.iter();
+        let mut grams: Vec<u32> = runs.flat_map(|run| run.gram..run.gram + run.count).collect();
+        grams.sort_unstable();
+        grams.dedup();
+        for gram in grams {
+            if let Some(count) = self.grams.get_mut(gram as usize) {
+                count.of(source, is_copy);
+            }
+        }
+        let tokens: BTreeSet<GramPlace> =
+            found.pieces.iter().flat_map(|piece| piece.places()).collect();
+        for token in tokens {
+            self.tokens.entry(token).or_default().of(source, is_copy);
+        }
+        for whole in &found.whole {
+            self.whole.entry(whole.item).or_default().of(source, is_copy);
+        }
+    }
+
+    /// Whether an n-gram counts for nothing.
+    pub fn has_gram(&self, gram: u32) -> bool {
+        self.grams.get(gram as usize).is_some_and(|count| self.is_common(count))
+    }
+
+    /// Whether a short question counts for nothing.
+    pub fn has_whole(&self, item: u32) -> bool {
+        self.whole.get(&item).is_some_and(|count| self.is_common(count))
+    }
+
+    /// The tokens that are ignored within pieces as common.
+    pub fn tokens(&self) -> impl Iterator<Item = GramPlace> {
+        let common = self.tokens.iter().filter(|(_, count)| self.is_common(count));
+        common.map(|(place, _)| *place)
+    }
+
+    fn is_common(&self, count: &GramCount) -> bool {
+        count.documents >= self.documents && count.sources.len() >= self.sources
     }
 }

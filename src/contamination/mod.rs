@@ -2,47 +2,37 @@
 //!
 //! Use it to name what [`Corpus::contamination`](crate::Corpus::contamination) and its siblings take and answer.
 //!
-//! A suite is a list of items, each of a question, an answer and a passage (`layout` finds them in records). `grams`
-//! makes of them what is searched for: every run of [`SEED`] and of [`PIECE`] tokens of a part, and short questions as
-//! a whole. `Seeds` holds these of all suites, and finds them in a text by its tokens, those of the normaliser `web`,
-//! which dedup makes anyway. What it finds is stored; of the runs that are shorter than [`SEED`] only `pieces`, which
-//! keep their distance. `SuiteIndex` makes evidence of it: by item and part how much of it is there
-//! ([`Evidence::score`], [`Evidence::tokens`]), and in how long a run ([`Evidence::longest_run`]). [`Rule`] says from
-//! where on a document counts as contaminated.
+//! A suite is a list of items, each of a question, an answer and a passage. `suite` finds them in records, and makes of
+//! them what is searched for: every run of [`SEED`] and of [`PIECE`] tokens of a part, and short questions as a whole.
+//! `SeedIndex` holds these of all suites, and finds them in a text by its tokens. What it finds is stored; of the runs
+//! that are shorter than [`SEED`] only pieces, which keep their distance. `SuiteIndex` makes evidence of it: by item and
+//! part how much of it is there ([`Evidence::score`], [`Evidence::tokens`]), and in how long a run
+//! ([`Evidence::longest_run`]). [`ContaminationRule`] says from where on a document counts as contaminated.
 //!
 //! ```
-//! use corpusdb::contamination::Rule;
+//! use corpusdb::contamination::ContaminationRule;
 //!
 //! // A third of an item, 10 tokens at least, is enough; n-grams of 50 documents from 3 sources are ignored.
-//! let rule = Rule::default();
+//! let rule = ContaminationRule::default();
 //! assert_eq!((rule.score, rule.tokens), (0.3, 10));
 //! assert_eq!((rule.common_documents, rule.common_sources), (50, 3));
 //! ```
 
-mod common;
 mod evidence;
-mod excerpts;
-mod grams;
 mod index;
-mod layout;
-mod pieces;
-mod precision;
-mod rule;
-mod seeds;
+mod review;
+mod scanner;
+mod suite;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use common::Common;
-pub use evidence::Evidence;
-pub use excerpts::Excerpt;
-pub(crate) use excerpts::excerpts;
-pub(crate) use grams::{Built, build};
-pub(crate) use index::SuiteIndex;
-pub use layout::SuiteFields;
-pub(crate) use layout::item_of;
-pub use precision::Precision;
-pub use rule::Rule;
-pub(crate) use seeds::{Looker, Seeds};
+pub use evidence::{ContaminationRule, Evidence};
+pub(crate) use index::{CommonGrams, SuiteIndex};
+pub(crate) use review::excerpts;
+pub use review::{Excerpt, RulePrecision};
+pub(crate) use scanner::{SeedIndex, SeedScratch};
+pub use suite::SuiteFields;
+pub(crate) use suite::{SuiteNgrams, item_of, suite_ngrams};
 
 pub use crate::model::{SuiteItem, SuitePart, SuiteVerdict};
 

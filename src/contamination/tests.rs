@@ -15,21 +15,21 @@ fn item(question: &str, answer: &str) -> SuiteItem {
     SuiteItem { id: "x".to_owned(), parts }
 }
 
-fn rows(built: &Built) -> impl Iterator<Item = Result<(u64, SuiteGram), Infallible>> {
+fn rows(built: &SuiteNgrams) -> impl Iterator<Item = Result<(u64, SuiteGram), Infallible>> {
     built.grams.clone().into_iter().map(Ok)
 }
 
-fn look(items: &[SuiteItem], text: &str) -> Sightings {
-    let built = build(items);
-    let Ok(seeds) = Seeds::of([(SuiteId(3), rows(&built))].into_iter());
+fn scan(items: &[SuiteItem], text: &str) -> Sightings {
+    let built = suite_ngrams(items);
+    let Ok(seeds) = SeedIndex::of([(SuiteId(3), rows(&built))].into_iter());
     let tokens = crate::dedup::TokenHashes::new().of(text).to_vec();
-    let found = seeds.look(text, &tokens, &mut Looker::default());
+    let found = seeds.scan(text, &tokens, &mut SeedScratch::default());
     found.into_iter().next().map(|(_, found)| found).unwrap_or_default()
 }
 
 fn evidence(items: &[SuiteItem], text: &str) -> Vec<Evidence> {
-    let Ok(index) = SuiteIndex::of(rows(&build(items)), items.len() as u32);
-    index.evidence(&look(items, text))
+    let Ok(index) = SuiteIndex::of(rows(&suite_ngrams(items)), items.len() as u32);
+    index.evidence(&scan(items, text))
 }
 
 #[test]
@@ -45,7 +45,7 @@ fn an_item_is_found_where_it_stands_however_it_is_written() {
     let [(start, end)] = one.spans[..] else { panic!("{:?}", one.spans) };
     let quoted = &page[start as usize..end as usize];
     assert_eq!(words(quoted, Normaliser::Web), words(QUESTION, Normaliser::Web));
-    assert!(Rule::default().holds(one));
+    assert!(ContaminationRule::default().is_met(one));
 }
 
 #[test]
@@ -56,7 +56,7 @@ fn what_is_edited_leaves_a_gap_and_not_nothing() {
     let question = found.iter().find(|one| one.part == SuitePart::Question).unwrap();
     let tokens = words(QUESTION, Normaliser::Web).len() as f64;
     assert!((question.score - (tokens - 1.0) / tokens).abs() < 1e-9, "{}", question.score);
-    assert!(Rule::default().holds(question));
+    assert!(ContaminationRule::default().is_met(question));
     assert_eq!(question.longest_run, 16);
     // Half of it is half of it.
     let half: String = words(QUESTION, Normaliser::Web)[..15].join(" ");
@@ -68,9 +68,9 @@ fn what_is_edited_leaves_a_gap_and_not_nothing() {
     let parted = format!("{} other words {}", all[..8].join(" "), all[20..28].join(" "));
     let found = evidence(&items, &parted);
     assert_eq!((found[0].tokens, found[0].longest_run, found[0].matched), (16, 8, 2));
-    assert!(Rule::default().holds(&found[0]));
+    assert!(ContaminationRule::default().is_met(&found[0]));
     let one = evidence(&items, &all[..8].join(" "));
-    assert!(!Rule::default().holds(&one[0]));
+    assert!(!ContaminationRule::default().is_met(&one[0]));
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn what_is_replaced_one_by_one_leaves_pieces_at_one_distance() {
         all.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
     };
     // Six tokens at most stand together, and no n-gram does.
-    let found = look(&items, &every(6, "stray"));
+    let found = scan(&items, &every(6, "stray"));
     assert!(found.runs.is_empty());
     let told: Vec<_> = found.pieces.iter().map(|one| (one.token, one.place.position)).collect();
     assert_eq!(told, [(0, 0), (7, 7), (14, 14), (21, 21)]);
@@ -94,9 +94,9 @@ fn what_is_replaced_one_by_one_leaves_pieces_at_one_distance() {
     assert_eq!((one.tokens, one.longest_run, one.matched, one.spans.len()), (24, 6, 0, 4));
     assert_eq!(one.covered, [(0, 6), (7, 13), (14, 20), (21, 27)]);
     assert!((one.score - 24.0 / all.len() as f64).abs() < 1e-9, "{}", one.score);
-    assert!(Rule::default().holds(one));
+    assert!(ContaminationRule::default().is_met(one));
     // Two words for one: every piece has a distance of its own.
-    assert!(look(&items, &every(6, "two words")).is_empty());
+    assert!(scan(&items, &every(6, "two words")).is_empty());
     // One piece is not enough, whatever is around it; two of five are.
     let some = |ranges: &[std::ops::Range<usize>]| {
         let is_left = |at: usize| ranges.iter().any(|range| range.contains(&at));
@@ -104,14 +104,15 @@ fn what_is_replaced_one_by_one_leaves_pieces_at_one_distance() {
             |(at, word): (usize, &String)| if is_left(at) { word.clone() } else { "x".to_owned() };
         all.iter().enumerate().map(word).collect::<Vec<_>>().join(" ")
     };
-    assert!(look(&items, &some(&[3..10, 15..18])).is_empty());
+    assert!(scan(&items, &some(&[3..10, 15..18])).is_empty());
     assert_eq!(evidence(&items, &some(&[3..8, 20..25]))[0].tokens, 10);
     // Beside an n-gram a piece counts more.
     let found = evidence(&items, &some(&[0..9, 12..17]));
     assert_eq!((found[0].tokens, found[0].longest_run, found[0].matched), (14, 9, 2));
     // Nothing too short to count has pieces, and no passage.
     let piece = |(_, gram): &(u64, SuiteGram)| matches!(gram, SuiteGram::Piece(_));
-    let has_pieces = |item: SuiteItem| build(&[item]).grams.into_iter().any(|row| piece(&row));
+    let has_pieces =
+        |item: SuiteItem| suite_ngrams(&[item]).grams.into_iter().any(|row| piece(&row));
     assert!(!has_pieces(item(&all[..12].join(" "), "")));
     assert!(has_pieces(item(&all[..13].join(" "), "")));
     let parts = ["What is it?", "it", QUESTION].map(str::to_owned);
@@ -122,10 +123,10 @@ fn what_is_replaced_one_by_one_leaves_pieces_at_one_distance() {
 fn pieces_and_short_questions_of_the_same_tokens_are_both_found() {
     let asked = "Natalia sold clips to 48";
     let items = [item(QUESTION, ANSWER), item(asked, "friends")];
-    let found = look(&items, &format!("{asked} of her friends at in April and then she sold"));
+    let found = scan(&items, &format!("{asked} of her friends at in April and then she sold"));
     assert_eq!(found.whole.len(), 1);
     assert!(found.pieces.is_empty() && found.runs.len() == 1, "{found:?}");
-    let found = look(&items, &format!("{asked} a b friends in April and then she sold"));
+    let found = scan(&items, &format!("{asked} a b friends in April and then she sold"));
     assert_eq!((found.whole.len(), found.pieces.len(), found.runs.len()), (1, 2, 0), "{found:?}");
 }
 
@@ -133,17 +134,17 @@ fn pieces_and_short_questions_of_the_same_tokens_are_both_found() {
 fn pieces_that_many_documents_have_say_nothing() {
     let items = [item(QUESTION, ANSWER)];
     let text = QUESTION.replace("friends", "x").replace("half", "y").replace("did", "z");
-    let Ok(mut index) = SuiteIndex::of(rows(&build(&items)), 1);
-    let found = look(&items, &text);
+    let Ok(mut index) = SuiteIndex::of(rows(&suite_ngrams(&items)), 1);
+    let found = scan(&items, &text);
     assert_eq!(found.pieces.len(), 3, "{found:?}");
-    assert!(Rule::default().holds(&index.evidence(&found)[0]));
-    let mut common = Common::new(2, 2, index.grams());
+    assert!(ContaminationRule::default().is_met(&index.evidence(&found)[0]));
+    let mut common = CommonGrams::new(2, 2, index.grams());
     common.count(SourceId(0), &found, false);
     common.count(SourceId(1), &found, true);
-    index.forget(&common);
+    index.ignore_common(&common);
     assert_eq!(index.evidence(&found).len(), 1, "one text, however many have it");
     common.count(SourceId(1), &found, false);
-    index.forget(&common);
+    index.ignore_common(&common);
     assert!(index.evidence(&found).is_empty());
 }
 
@@ -152,21 +153,21 @@ fn a_short_question_counts_as_a_whole_with_its_answer_near_it() {
     let items = [item("What is the capital of France?", "Paris"), item("What is 2?", "two")];
     let found = evidence(&items, "Q: What is the capital of France? A: Paris. Next one.");
     assert_eq!(found.len(), 1);
-    assert!(found[0].is_whole && Rule::default().holds(&found[0]));
+    assert!(found[0].is_whole && ContaminationRule::default().is_met(&found[0]));
     assert_eq!(found[0].spans, [(3, 32), (37, 42)]);
     assert!(evidence(&items, "What is the capital of France? Nobody says.").is_empty());
     let far = format!("What is the capital of France? {} Paris", "word ".repeat(NEAR + 1));
     assert!(evidence(&items, &far).is_empty());
     assert!(!evidence(&items, "Paris: what is the capital of France?").is_empty());
-    assert_eq!(build(&items).unsearchable, 1);
+    assert_eq!(suite_ngrams(&items).unsearchable, 1);
     // Long enough for n-grams, and too short to count by these.
     let asked = "Which old bridge over the quiet river has nine arches?";
     let items = [item(asked, "Quilbury bridge")];
     let alone = evidence(&items, asked);
     assert_eq!((alone[0].tokens, alone[0].is_whole), (10, false));
-    assert!(!Rule::default().holds(&alone[0]));
+    assert!(!ContaminationRule::default().is_met(&alone[0]));
     let answered = evidence(&items, &format!("{asked} Quilbury bridge, of course."));
-    assert!(answered[0].is_whole && Rule::default().holds(&answered[0]));
+    assert!(answered[0].is_whole && ContaminationRule::default().is_met(&answered[0]));
 }
 
 #[test]
@@ -178,23 +179,23 @@ fn common_ngrams_are_ignored() {
     assert!(evidence(&items, form).is_empty());
     // In a single item the same words are evidence, until documents of several sources have them.
     let items = [item(&format!("{form} of all"), "it")];
-    let Ok(mut index) = SuiteIndex::of(rows(&build(&items)), 1);
-    let found = look(&items, form);
-    assert!(Rule::default().holds(&index.evidence(&found)[0]));
-    let mut common = Common::new(4, 2, index.grams());
+    let Ok(mut index) = SuiteIndex::of(rows(&suite_ngrams(&items)), 1);
+    let found = scan(&items, form);
+    assert!(ContaminationRule::default().is_met(&index.evidence(&found)[0]));
+    let mut common = CommonGrams::new(4, 2, index.grams());
     common.count(SourceId(0), &found, false);
     (0..9).for_each(|_| common.count(SourceId(1), &found, true));
-    index.forget(&common);
+    index.ignore_common(&common);
     assert_eq!(index.evidence(&found).len(), 1, "copies of one text are one");
-    let mut common = Common::new(4, 2, index.grams());
+    let mut common = CommonGrams::new(4, 2, index.grams());
     (0..3).for_each(|_| common.count(SourceId(0), &found, false));
-    index.forget(&common);
+    index.ignore_common(&common);
     assert_eq!(index.evidence(&found).len(), 1);
     (0..3).for_each(|_| common.count(SourceId(0), &found, false));
-    index.forget(&common);
+    index.ignore_common(&common);
     assert_eq!(index.evidence(&found).len(), 1, "of one source they may all be copies");
     common.count(SourceId(1), &found, true);
-    index.forget(&common);
+    index.ignore_common(&common);
     assert!(index.evidence(&found).is_empty());
 }
 
@@ -204,14 +205,14 @@ fn of_very_many_runs_the_longest_are_kept() {
     let words = words(QUESTION, Normaliser::Web);
     let mut text = format!("{} x ", words[3..11].join(" ")).repeat(2 * MOST_RUNS + 10);
     text.push_str(QUESTION);
-    let found = look(&items, &text);
+    let found = scan(&items, &text);
     assert_eq!(found.runs.len(), MOST_RUNS);
     assert_eq!(found.unlisted, (MOST_RUNS + 11) as u64);
     assert_eq!(found.runs.last().unwrap().count as usize, words.len() - SEED + 1);
     // Of pieces, too: each copy has two of five tokens, the last one of seven.
     let copy = format!("{} x {} y ", words[0..5].join(" "), words[6..11].join(" "));
     let last = format!("{} x {}", words[0..7].join(" "), words[8..13].join(" "));
-    let found = look(&items, &format!("{}{last}", copy.repeat(2 * MOST_RUNS)));
+    let found = scan(&items, &format!("{}{last}", copy.repeat(2 * MOST_RUNS)));
     assert_eq!((found.pieces.len(), found.unlisted), (MOST_RUNS, (3 * MOST_RUNS + 2) as u64));
     let longest = found.pieces.iter().filter(|piece| piece.tokens == 7);
     assert_eq!(longest.map(|piece| piece.place.position).collect::<Vec<_>>(), [0]);
@@ -301,7 +302,7 @@ proptest! {
         let text: Vec<u8> = text.iter().copied().chain(edited).collect();
         let items: Vec<SuiteItem> = items.iter().map(|words| item(&spelled(words), "")).collect();
         let text = spelled(&text);
-        let found = look(&items, &text);
+        let found = scan(&items, &text);
         let told = found.pieces.iter().map(|one| (one.token, one.place.item, one.place.position, one.tokens));
         prop_assert_eq!(told.collect::<Vec<_>>(), pieces(&items, &text));
     }
@@ -316,7 +317,7 @@ proptest! {
         let text = spelled(&text);
         let found = evidence(&items, &text);
         let expected = longest_runs(&items, &text);
-        let pieces = look(&items, &text).pieces;
+        let pieces = scan(&items, &text).pieces;
         let places: BTreeSet<_> = pieces.iter().map(|one| (one.place.item, one.place.part)).collect();
         let places: BTreeSet<_> = expected.keys().copied().chain(places).collect();
         prop_assert_eq!(places, found.iter().map(|one| (one.item, one.part)).collect::<BTreeSet<_>>());

@@ -2,7 +2,7 @@
 
 use super::contaminate::SuiteCheck;
 use super::error::CurateError;
-use crate::contamination::Looker;
+use crate::contamination::SeedScratch;
 use crate::decide::{EncodedText, RankNumbers, ViewRanker, check_removal, encode_text};
 use crate::dedup::{Fingerprinter, Rank, Sketch, TokenHashes, band_keys, shared};
 use crate::model::{
@@ -76,7 +76,7 @@ fn check_piece(base: &DeepCheck<'_>, piece: u64) -> Vec<CheckFault> {
         ranker: ViewRanker::new(view),
         numbers: RankNumbers::default(),
         words: TokenHashes::new(),
-        looker: Looker::default(),
+        scratch: SeedScratch::default(),
         faults: Vec::new(),
     };
     let most = view.query_memory() as u64 / LONG;
@@ -113,7 +113,7 @@ struct DocumentChecker<'a> {
     ranker: ViewRanker,
     numbers: RankNumbers,
     words: TokenHashes,
-    looker: Looker,
+    scratch: SeedScratch,
     faults: Vec<CheckFault>,
 }
 
@@ -156,7 +156,7 @@ impl DocumentChecker<'_> {
             };
             self.fingerprint(document, header, compared.as_deref().unwrap_or(&text), standing)?;
         }
-        let buffers = (&mut self.words, &mut self.looker);
+        let buffers = (&mut self.words, &mut self.scratch);
         if let Some(what) = self.suites.document(self.view, document, &text, buffers)? {
             self.fault("contamination", what);
         }

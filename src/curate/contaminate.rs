@@ -4,7 +4,7 @@
 
 use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
-use crate::contamination::{Built, Looker, Seeds, SuiteItem, build};
+use crate::contamination::{SeedIndex, SeedScratch, SuiteItem, SuiteNgrams, suite_ngrams};
 use crate::corpus::CorpusWriter;
 use crate::dedup::TokenHashes;
 use crate::model::{Context, DocId, Error, Sightings, SuiteGram, SuiteId, SuiteVerdict};
@@ -101,14 +101,14 @@ impl CorpusWriter {
 ///
 /// # Errors
 /// [`CurateError::Suites`] when it takes more memory than there is for it.
-pub fn load_seeds(view: &View) -> Result<Seeds, CurateError> {
+pub fn load_seeds(view: &View) -> Result<SeedIndex, CurateError> {
     seeds_of(view, view.suites()?.iter().map(|(suite, _)| *suite).collect())
 }
 
-fn seeds_of(view: &View, suites: Vec<SuiteId>) -> Result<Seeds, CurateError> {
+fn seeds_of(view: &View, suites: Vec<SuiteId>) -> Result<SeedIndex, CurateError> {
     let rows = |suite| Ok::<_, StoreError>((suite, view.suite_grams(suite)?));
     let rows: Vec<_> = suites.into_iter().map(rows).collect::<Result<_, _>>()?;
-    let seeds = Seeds::of(rows.into_iter())?;
+    let seeds = SeedIndex::of(rows.into_iter())?;
     fits(seeds.bytes(), most(view))?;
     Ok(seeds)
 }
@@ -130,7 +130,7 @@ pub fn add_suite(
     files: &[String],
     context: &Context<'_>,
 ) -> Result<SuiteReport, CurateError> {
-    let built = build(items);
+    let built = suite_ngrams(items);
     let known = writer.view().suite(name)?;
     let is_same = known.is_some_and(|(_, known)| known.hash == built.hash);
     let mut report = SuiteReport {
@@ -143,7 +143,7 @@ pub fn add_suite(
     };
     if !is_same {
         let held = load_seeds(writer.view())?.bytes();
-        fits(held + Seeds::bytes_of(built.grams.values()), most(writer.view()))?;
+        fits(held + SeedIndex::bytes_of(built.grams.values()), most(writer.view()))?;
         put(writer, name, items, files, &built)?;
         report.commits += 1;
     }
@@ -157,7 +157,7 @@ fn put(
     name: &str,
     items: &[SuiteItem],
     files: &[String],
-    built: &Built,
+    built: &SuiteNgrams,
 ) -> Result<(), CurateError> {
     let record = SuiteRecord {
         name: name.to_owned(),
@@ -214,20 +214,20 @@ pub fn search_stored(
 
 fn search(
     view: &View,
-    seeds: &Seeds,
+    seeds: &SeedIndex,
     work: &[(DocId, DocumentRecord)],
 ) -> Result<Vec<(DocId, Sightings)>, StoreError> {
-    let of_piece = |(craft, looker): &mut (TokenHashes, Looker),
+    let of_piece = |(craft, scratch): &mut (TokenHashes, SeedScratch),
                     piece: &[(DocId, DocumentRecord)]| {
         let mut found = Vec::new();
         for (document, header) in piece {
             let text = view.text_of_owner(header.text_owner(*document))?;
-            let sighted = seeds.look(&text, craft.of(&text), looker);
+            let sighted = seeds.scan(&text, craft.of(&text), scratch);
             found.extend(sighted.into_iter().map(|(_, sightings)| (*document, sightings)));
         }
         Ok(found)
     };
-    let buffers = || (TokenHashes::new(), Looker::default());
+    let buffers = || (TokenHashes::new(), SeedScratch::default());
     let pieces: Vec<Vec<_>> =
         work.par_chunks(PIECE).map_init(buffers, of_piece).collect::<Result<_, StoreError>>()?;
     Ok(pieces.into_iter().flatten().collect())
@@ -252,7 +252,7 @@ fn about(subject: &str) -> CommitRecord {
 /// The n-grams of suites, against their items; what is searched for, for the texts to be checked with.
 pub(super) struct SuiteCheck {
     suites: Vec<(SuiteId, SuiteRecord)>,
-    seeds: Seeds,
+    seeds: SeedIndex,
 }
 
 impl SuiteCheck {
@@ -260,7 +260,7 @@ impl SuiteCheck {
         let suites = view.suites()?.to_vec();
         for (suite, record) in &suites {
             let items: Vec<SuiteItem> = view.suite_items(*suite)?.collect::<Result<_, _>>()?;
-            let built = build(&items);
+            let built = suite_ngrams(&items);
             let stored: Vec<_> = view.suite_grams(*suite)?.collect::<Result<_, _>>()?;
             // A suite that was added before there were pieces has none, and is searched for without.
             let is_piece = |(_, gram): &(u64, SuiteGram)| matches!(gram, SuiteGram::Piece(_));
@@ -284,12 +284,12 @@ impl SuiteCheck {
         view: &View,
         document: DocId,
         text: &str,
-        (craft, looker): (&mut TokenHashes, &mut Looker),
+        (craft, scratch): (&mut TokenHashes, &mut SeedScratch),
     ) -> Result<Option<String>, StoreError> {
         if self.suites.is_empty() {
             return Ok(None);
         }
-        let mut computed = self.seeds.look(text, craft.of(text), looker).into_iter().peekable();
+        let mut computed = self.seeds.scan(text, craft.of(text), scratch).into_iter().peekable();
         for (suite, record) in &self.suites {
             let computed = computed.next_if(|(of, _)| of == suite).map(|(_, found)| found);
             let is_searched = document.0 < record.next;

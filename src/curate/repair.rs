@@ -14,7 +14,7 @@ use super::redo::totals;
 use super::refingerprint::{fingerprints, refingerprint};
 use super::standing_rules::StandingRules;
 use super::tokenizers::load_all;
-use crate::contamination::build;
+use crate::contamination::suite_ngrams;
 use crate::decide::{RankNumbers, ViewRanker, stored_sketch};
 use crate::dedup::{Rank, band_keys};
 use crate::model::{
@@ -275,7 +275,7 @@ fn fill_suites(
         for (suite, record) in view.suites()? {
             if families.contains_key("suite_ngrams") {
                 let items: Vec<_> = view.suite_items(*suite)?.collect::<Result<_, _>>()?;
-                let built = build(&items);
+                let built = suite_ngrams(&items);
                 batch.put_suite_grams(
                     *suite,
                     built.grams.iter().map(|(hash, gram)| (*hash, gram)),

@@ -8,7 +8,7 @@ use super::options::{IngestOptions, RecordForm};
 use super::pretokenized;
 use super::pretokenized::SuppliedTokens;
 use super::report::Alarm;
-use crate::contamination::Seeds;
+use crate::contamination::SeedIndex;
 use crate::decide::LoadedTokenizer;
 use crate::input::ReadOptions;
 use crate::model::{
@@ -97,7 +97,7 @@ pub(super) struct RecordConverter {
     /// Which of them come in, where not all do.
     sieve: Option<IngestFilter>,
     /// What their texts are searched for.
-    seeds: Seeds,
+    seeds: SeedIndex,
     /// How records are read: the names of their fields, and how long a text may be.
     read: ReadOptions,
     /// Documents are stored already, perhaps by an older release.
@@ -149,7 +149,7 @@ impl RecordConverter {
         Ok(Self {
             kind,
             sieve: None,
-            seeds: Seeds::default(),
+            seeds: SeedIndex::default(),
             read: options.reads(),
             has_stored: false,
             interrupt: interrupt.clone(),
@@ -189,13 +189,13 @@ impl RecordConverter {
     }
 
     /// The same, of records whose texts are searched.
-    pub(super) fn with_seeds(mut self, seeds: Seeds) -> Self {
+    pub(super) fn with_seeds(mut self, seeds: SeedIndex) -> Self {
         self.seeds = seeds;
         self
     }
 
     /// What texts are searched for.
-    pub(super) const fn seeds(&self) -> &Seeds {
+    pub(super) const fn seeds(&self) -> &SeedIndex {
         &self.seeds
     }
 

@@ -11,7 +11,7 @@ use super::imported_row::ImportedRow;
 use super::options::OnError;
 use super::pretokenized::SuppliedTokens;
 use super::reader::{IngestChunk, InputPart, PartKind, RecordIdentity};
-use crate::contamination::{Looker, Seeds};
+use crate::contamination::{SeedIndex, SeedScratch};
 use crate::decide::BlockKeys;
 use crate::dedup::{Fingerprint, Fingerprinter, TokenHashes};
 use crate::input::{InputReader, RawRecord, ReadItem, RecordBuilder};
@@ -382,19 +382,19 @@ impl SignalFields {
 
 /// Looks for suites. Holds scratch memory; have one per thread.
 struct SuiteScanner<'a> {
-    seeds: &'a Seeds,
-    looker: Looker,
+    seeds: &'a SeedIndex,
+    scratch: SeedScratch,
     /// Where the tokens of fingerprints are others than those that suites are searched for by.
     own: TokenHashes,
     is_shared: bool,
 }
 
 impl<'a> SuiteScanner<'a> {
-    pub(super) fn new(seeds: &'a Seeds, policy: &Policy) -> Self {
+    pub(super) fn new(seeds: &'a SeedIndex, policy: &Policy) -> Self {
         let is_shared = policy.normaliser == Normaliser::Web
             && policy.compared == ComparedPart::Text
             && policy.signature == Signature::Native;
-        Self { seeds, looker: Looker::default(), own: TokenHashes::new(), is_shared }
+        Self { seeds, scratch: SeedScratch::default(), own: TokenHashes::new(), is_shared }
     }
 
     /// What the text has whose fingerprint `craft` made last.
@@ -411,6 +411,6 @@ impl<'a> SuiteScanner<'a> {
         let made = craft.last_tokens();
         let is_made = self.is_shared && made.len() as u64 == u64::from(fingerprint.tokens);
         let tokens = if is_made { made } else { self.own.of(text) };
-        self.seeds.look(text, tokens, &mut self.looker)
+        self.seeds.scan(text, tokens, &mut self.scratch)
     }
 }

@@ -27,7 +27,7 @@ use super::reader::{
 };
 use super::report::{Alarm, IngestReport};
 use super::settlement::RejectSettlement;
-use crate::contamination::Seeds;
+use crate::contamination::SeedIndex;
 use crate::decide::LoadedTokenizer;
 use crate::input::LeftRole;
 use crate::model::{Context, DocId, IncomingFilter, Interrupted, Progress};
@@ -45,7 +45,7 @@ pub struct IngestResources<'a> {
     /// All tokenizers of the corpus.
     pub tokenizers: &'a [LoadedTokenizer],
     /// What is searched for of its suites.
-    pub seeds: Seeds,
+    pub seeds: SeedIndex,
     /// Takes decisions over that come with the records, where they do.
     pub judge: Option<&'a mut LoadValidator>,
 }

@@ -2,7 +2,7 @@
 
 use super::PageModel;
 use super::figures::cut;
-use crate::contamination::Precision;
+use crate::contamination::RulePrecision;
 use crate::model::show;
 use crate::query::ReviewPair;
 use serde::Serialize;
@@ -18,9 +18,10 @@ pub struct ReviewPage<'a> {
 
 impl<'a> ReviewPage<'a> {
     /// The pairs, with the precision of each suite about which something was decided, of a corpus called `name`.
-    pub fn new(pairs: &'a [ReviewPair], estimates: &[(String, Precision)], name: &str) -> Self {
-        let sentence =
-            |(suite, precision): &(String, Precision)| precision_sentence(&cut(suite), precision);
+    pub fn new(pairs: &'a [ReviewPair], estimates: &[(String, RulePrecision)], name: &str) -> Self {
+        let sentence = |(suite, precision): &(String, RulePrecision)| {
+            precision_sentence(&cut(suite), precision)
+        };
         Self { name: cut(name), estimates: estimates.iter().map(sentence).collect(), pairs }
     }
 }
@@ -34,8 +35,8 @@ impl PageModel for ReviewPage<'_> {
 }
 
 /// The precision of the rule that found a suite, as its verdicts have it.
-pub fn precision_sentence(suite: &str, precision: &Precision) -> String {
-    let Precision { accepted, rejected, estimate, low, high, .. } = precision;
+pub fn precision_sentence(suite: &str, precision: &RulePrecision) -> String {
+    let RulePrecision { accepted, rejected, estimate, low, high, .. } = precision;
     format!(
         "{suite}: precision {estimate:.3} (95 % interval {low:.3} to {high:.3}), {} of {} pairs with a verdict were accepted",
         show::number(*accepted),
@@ -65,7 +66,7 @@ mod tests {
         for field in [&mut pair.suite, &mut pair.item, &mut pair.source, &mut pair.key] {
             hostile.clone_into(field);
         }
-        let estimate = Precision::of(3, 1).unwrap();
+        let estimate = RulePrecision::of(3, 1).unwrap();
         let (pairs, estimates) = ([pair], [(hostile.to_owned(), estimate)]);
         let page = page(&ReviewPage::new(&pairs, &estimates, hostile)).unwrap();
         assert!(page.contains("<mark>&lt;script&gt;</mark>alert(1)"), "{page}");

@@ -10,7 +10,7 @@ use super::{
     QualityReport, Rows, Selection, Shown, ShownDocuments, SignalSummary, SimilarOptions,
     SimilarReport, SimilarTo, SnapshotDetails, SnapshotDiff, SqlNames, SqlQuery, Stats,
 };
-use crate::contamination::{Rule, SuiteItem};
+use crate::contamination::{ContaminationRule, SuiteItem};
 use crate::corpus::Corpus;
 use crate::model::{Context, DocId, Error, Policy};
 use crate::query;
@@ -311,7 +311,7 @@ impl Corpus {
     pub fn contamination(
         &self,
         suite: Option<&str>,
-        rule: &Rule,
+        rule: &ContaminationRule,
         limit: usize,
     ) -> Result<Vec<SuiteContamination>, Error> {
         Ok(evidence::contamination(self.view(), suite, rule, limit)?)
@@ -324,7 +324,7 @@ impl Corpus {
     pub fn suite_evidence(
         &self,
         suite: &str,
-        rule: &Rule,
+        rule: &ContaminationRule,
         limit: usize,
     ) -> Result<Vec<ItemEvidence>, Error> {
         Ok(evidence::suite_evidence(self.view(), suite, rule, limit)?)
@@ -337,7 +337,7 @@ impl Corpus {
     pub fn document_evidence(
         &self,
         document: DocId,
-        rule: &Rule,
+        rule: &ContaminationRule,
     ) -> Result<Vec<ItemEvidence>, Error> {
         Ok(evidence::document_evidence(self.view(), document, rule)?)
     }

@@ -1,6 +1,6 @@
 //! What of evaluation suites is in the corpus, in numbers: without items and their texts.
 
-use crate::contamination::Rule;
+use crate::contamination::ContaminationRule;
 use crate::query::contamination::{SuiteContamination, contamination, suites};
 use crate::report::error::ReportError;
 use crate::store::View;
@@ -40,7 +40,7 @@ pub(super) fn contaminated(view: &View) -> Result<ContaminationReport, ReportErr
     let all = suites(view)?;
     let mut told = Vec::with_capacity(all.len());
     // An example would publish the item of a test.
-    for found in contamination(view, None, &Rule::default(), 0)? {
+    for found in contamination(view, None, &ContaminationRule::default(), 0)? {
         let is_complete = all.iter().any(|suite| suite.suite == found.suite && suite.complete);
         told.push(reported(found, is_complete));
     }

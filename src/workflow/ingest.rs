@@ -1,6 +1,6 @@
 //! Records, suites and values of fields come in: what an interrupted command left half done is finished first.
 
-use crate::contamination::{Rule, Seeds, SuiteFields, SuiteItem};
+use crate::contamination::{ContaminationRule, SeedIndex, SuiteFields, SuiteItem};
 use crate::corpus::{Corpus, CorpusWriter};
 use crate::curate::{self, SuiteReport};
 use crate::decide::LoadedTokenizer;
@@ -25,7 +25,7 @@ impl Corpus {
         &self,
         paths: &[String],
         read: &ReadOptions,
-        rule: &Rule,
+        rule: &ContaminationRule,
         each: &mut dyn FnMut(&CheckedText),
         context: &Context<'_>,
     ) -> Result<CheckedTexts, Error> {
@@ -123,7 +123,7 @@ impl CorpusWriter {
     fn prepare_to_ingest(
         &mut self,
         context: &Context<'_>,
-    ) -> Result<(Vec<LoadedTokenizer>, Seeds), Error> {
+    ) -> Result<(Vec<LoadedTokenizer>, SeedIndex), Error> {
         let loaded = curate::load_to_write(self.store())?;
         for LoadedTokenizer { id, tokenizer, .. } in &loaded {
             // An interrupted `tokenizer add` is finished first: kept documents have ids of every tokenizer.
@@ -164,7 +164,7 @@ impl CorpusWriter {
     /// ```
     /// # use corpusdb::ingest::{Record, Records};
     /// # use corpusdb::{Context, Corpus, CorpusWriter, DedupMode, IngestOptions, Policy};
-    /// use corpusdb::contamination::{Rule, SuiteFields};
+    /// use corpusdb::contamination::{ContaminationRule, SuiteFields};
     /// use corpusdb::ingest::ReadOptions;
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let directory = tempfile::tempdir()?;
@@ -184,7 +184,7 @@ impl CorpusWriter {
     /// let report = writer.add_suite("apples", &files, &read, &fields, told)?;
     /// assert_eq!((report.items, report.searched, report.sighted), (1, 1, 1));
     ///
-    /// let found = writer.corpus().suite_evidence("apples", &Rule::default(), 10)?;
+    /// let found = writer.corpus().suite_evidence("apples", &ContaminationRule::default(), 10)?;
     /// assert_eq!((found[0].item.as_str(), found[0].score, found[0].contaminated), ("a1", 1.0, true));
     /// # Ok(())
     /// # }

@@ -5,7 +5,7 @@ use crate::cli::find::DocumentName;
 use crate::cli::output::{self, Output};
 use crate::cli::session::stores;
 use crate::cli::verb::{ExitStatus, ListReport, ListRow, NoOptions, Report, Verb, VerbCall};
-use corpusdb::contamination::{Rule, SuiteFields};
+use corpusdb::contamination::{ContaminationRule, SuiteFields};
 use corpusdb::curate::SuiteReport;
 use corpusdb::ingest::ReadOptions;
 use corpusdb::near_names::UnknownName;
@@ -95,7 +95,7 @@ pub(super) struct ContaminationCheckArgs {
     #[arg(long, value_name = "NAME")]
     id_field: Option<String>,
     #[command(flatten)]
-    rule: Rule,
+    rule: ContaminationRule,
 }
 
 impl Verb for ContaminationCheckArgs {
@@ -109,7 +109,7 @@ impl Verb for ContaminationCheckArgs {
     const NOTES: &str = "Exit code 1 when a text is contaminated.";
     const STOPS: bool = true;
     type On = Corpus;
-    type Options = Rule;
+    type Options = ContaminationRule;
     type Report = ContaminationAnswer;
 
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<ContaminationAnswer> {
@@ -277,7 +277,7 @@ pub(super) struct ContaminationShowArgs {
     #[arg(long, value_name = "N", default_value_t = 10)]
     limit: usize,
     #[command(flatten)]
-    rule: Rule,
+    rule: ContaminationRule,
 }
 
 /// Evidence of a suite or of a document.
@@ -296,7 +296,7 @@ impl Verb for ContaminationShowArgs {
     ];
     const NOTES: &str = "Exit code 1 when there is no evidence.";
     type On = Corpus;
-    type Options = Rule;
+    type Options = ContaminationRule;
     type Report = EvidenceAnswer;
 
     fn run(self, corpus: &Corpus, call: &VerbCall<'_>) -> anyhow::Result<EvidenceAnswer> {
@@ -390,7 +390,7 @@ pub(super) struct ContaminationReportArgs {
     #[arg(long, value_name = "N", default_value_t = 5)]
     limit: usize,
     #[command(flatten)]
-    rule: Rule,
+    rule: ContaminationRule,
 }
 
 impl Verb for ContaminationReportArgs {
@@ -402,7 +402,7 @@ impl Verb for ContaminationReportArgs {
         "corpusdb contamination report crawl gsm8k --score 0.8 --limit 20",
     ];
     type On = Corpus;
-    type Options = Rule;
+    type Options = ContaminationRule;
     type Report = ListReport<SuiteContamination>;
 
     fn run(

@@ -6,7 +6,7 @@ use crate::cli::find;
 use crate::cli::output::{self, Output};
 use crate::cli::session::on_disk;
 use crate::cli::verb::{CorpusPath, Report, Verb, VerbCall};
-use corpusdb::contamination::{Precision, SuiteVerdict};
+use corpusdb::contamination::{RulePrecision, SuiteVerdict};
 use corpusdb::curate::{JudgeReport, Judgement};
 use corpusdb::pages::{self, ReviewPage, corpus_title, precision_sentence};
 use corpusdb::query::{ReviewOptions, ReviewPair};
@@ -57,7 +57,7 @@ pub(super) struct JudgedPairs {
     #[serde(flatten)]
     report: JudgeReport,
     #[serde(skip)]
-    estimates: Vec<(String, Precision)>,
+    estimates: Vec<(String, RulePrecision)>,
 }
 
 /// Pairs of an item and a document that has it.
@@ -66,7 +66,7 @@ pub(super) struct ReviewedPairs {
     /// The pairs.
     pairs: Vec<ReviewPair>,
     #[serde(skip)]
-    estimates: Vec<(String, Precision)>,
+    estimates: Vec<(String, RulePrecision)>,
     /// What a person sees of them.
     #[serde(skip)]
     shown: ShownPairs,
@@ -167,7 +167,7 @@ impl ContaminationReviewArgs {
 fn precision_by_suite(
     corpus: &Corpus,
     options: &ReviewOptions,
-) -> anyhow::Result<Vec<(String, Precision)>> {
+) -> anyhow::Result<Vec<(String, RulePrecision)>> {
     let found = corpus.contamination(options.suite.as_deref(), &options.rule, 0)?;
     let judged = found.into_iter().filter_map(|one| Some((one.suite, one.precision?)));
     Ok(judged.collect())

@@ -1,6 +1,6 @@
 //! What expressions of a recipe say of documents: each corpus answers for its own.
 
-use crate::contamination::Rule;
+use crate::contamination::ContaminationRule;
 use crate::corpus::{Corpora, parts, whole, wholes};
 use crate::epoch::error::EpochError;
 use crate::model::DocId;
@@ -81,7 +81,7 @@ impl Corpora {
     pub(in crate::epoch) fn contaminated(
         &self,
         suite: &str,
-        rule: &Rule,
+        rule: &ContaminationRule,
         kept: &RoaringTreemap,
     ) -> Result<RoaringTreemap, EpochError> {
         if self.count() == 1 {

@@ -1,7 +1,7 @@
 //! Suites and a plan: documents that have an item of one, and sources that are one.
 
 use super::origins::Origins;
-use crate::contamination::Rule;
+use crate::contamination::ContaminationRule;
 use crate::corpus::Corpora;
 use crate::epoch::error::EpochError;
 use crate::epoch::recipe::{DrawsFrom, ExcludedSuite, Recipe};
@@ -16,7 +16,7 @@ use roaring::RoaringTreemap;
 /// [`EpochError::Unknown`] for a suite that there is not; [`EpochError::Recipe`] for one that stored texts were not
 /// searched for to the end, or that has other items or rejected pairs than the recipe says.
 pub(super) fn spell_out(corpora: &Corpora, recipe: &mut Recipe) -> Result<(), EpochError> {
-    let rule = Rule::default();
+    let rule = ContaminationRule::default();
     for excluded in &mut recipe.select.exclude_contaminated {
         let (mut found, mut all_rejected): (Option<String>, _) = (None, Vec::new());
         corpora.each(|shard, view| {
@@ -112,8 +112,8 @@ pub(super) fn tainted(
 ) -> Result<RoaringTreemap, EpochError> {
     let mut all = RoaringTreemap::new();
     for excluded in &recipe.select.exclude_contaminated {
-        let default = Rule::default();
-        let rule = Rule {
+        let default = ContaminationRule::default();
+        let rule = ContaminationRule {
             score: excluded.score.unwrap_or(default.score),
             tokens: excluded.tokens.unwrap_or(default.tokens),
             ..default

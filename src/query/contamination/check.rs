@@ -2,7 +2,7 @@
 
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{Looker, Rule, Seeds};
+use crate::contamination::{ContaminationRule, SeedIndex, SeedScratch};
 use crate::dedup::TokenHashes;
 use crate::model::SuiteId;
 use crate::query::error::QueryError;
@@ -36,10 +36,10 @@ pub struct CheckedTexts {
 /// Checks one text after another.
 pub(crate) struct TextCheck<'v> {
     suites: Vec<(SuiteId, Weighed<'v>)>,
-    seeds: Seeds,
-    rule: Rule,
+    seeds: SeedIndex,
+    rule: ContaminationRule,
     words: TokenHashes,
-    looker: Looker,
+    scratch: SeedScratch,
     /// What was checked so far.
     pub(crate) counts: CheckedTexts,
 }
@@ -49,14 +49,18 @@ impl<'v> TextCheck<'v> {
     ///
     /// # Errors
     /// [`QueryError`] when rows cannot be read.
-    pub(crate) fn new(view: &'v View, seeds: Seeds, rule: Rule) -> Result<Self, QueryError> {
+    pub(crate) fn new(
+        view: &'v View,
+        seeds: SeedIndex,
+        rule: ContaminationRule,
+    ) -> Result<Self, QueryError> {
         let kept = view.kept()?;
         let weighed = |(suite, record): &(SuiteId, _)| {
             Ok((*suite, Weighed::among(view, (*suite, record), &rule, &kept)?))
         };
         let suites = view.suites()?.iter().map(weighed).collect::<Result<_, QueryError>>()?;
-        let (words, looker) = (TokenHashes::new(), Looker::default());
-        Ok(Self { suites, seeds, rule, words, looker, counts: CheckedTexts::default() })
+        let (words, scratch) = (TokenHashes::new(), SeedScratch::default());
+        Ok(Self { suites, seeds, rule, words, scratch, counts: CheckedTexts::default() })
     }
 
     /// What a text has.
@@ -65,7 +69,7 @@ impl<'v> TextCheck<'v> {
     /// [`QueryError`] when rows cannot be read.
     pub(crate) fn text(&mut self, name: &str, text: &str) -> Result<CheckedText, QueryError> {
         let mut evidence = Vec::new();
-        for (of, found) in self.seeds.look(text, self.words.of(text), &mut self.looker) {
+        for (of, found) in self.seeds.scan(text, self.words.of(text), &mut self.scratch) {
             if let Some((_, weighed)) = self.suites.iter_mut().find(|(suite, _)| *suite == of) {
                 evidence.extend(weighed.told(Whose::Text(text), &found, &self.rule)?);
             }

@@ -1,7 +1,7 @@
 //! Evidence by document and item, as it is reported.
 
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{Evidence, Rule};
+use crate::contamination::{ContaminationRule, Evidence};
 use crate::model::{ByteSpan, DocId, Sightings, SuiteVerdict};
 use crate::query::error::QueryError;
 use crate::store::View;
@@ -81,7 +81,7 @@ impl Weighed<'_> {
         &mut self,
         whose: Whose<'_>,
         found: &Sightings,
-        rule: &Rule,
+        rule: &ContaminationRule,
     ) -> Result<Vec<ItemEvidence>, QueryError> {
         let document = match whose {
             Whose::Document(document) => Some(document.0),
@@ -95,7 +95,7 @@ impl Weighed<'_> {
         let evidence: Vec<_> = self.evidence(found).into_iter().map(judged).collect();
         let told = |(evidence, verdict): (Evidence, Option<SuiteVerdict>)| {
             let name = self.item(evidence.item)?;
-            let is_enough = rule.holds(&evidence);
+            let is_enough = rule.is_met(&evidence);
             Ok(ItemEvidence {
                 document,
                 suite: self.record.name.clone(),
@@ -126,7 +126,7 @@ impl Weighed<'_> {
 /// [`QueryError`] when rows cannot be read; the error of `each`.
 pub(crate) fn each_evidence(
     view: &View,
-    rule: &Rule,
+    rule: &ContaminationRule,
     each: &mut dyn FnMut(ItemEvidence) -> Result<ControlFlow<()>, QueryError>,
 ) -> Result<(), QueryError> {
     let kept = view.kept()?;
@@ -151,7 +151,7 @@ pub(crate) fn each_evidence(
 pub(crate) fn suite_evidence(
     view: &View,
     name: &str,
-    rule: &Rule,
+    rule: &ContaminationRule,
     limit: usize,
 ) -> Result<Vec<ItemEvidence>, QueryError> {
     let (suite, record) = view.expect_suite(name)?;
@@ -179,7 +179,7 @@ pub(crate) fn suite_evidence(
 pub(crate) fn document_evidence(
     view: &View,
     document: DocId,
-    rule: &Rule,
+    rule: &ContaminationRule,
 ) -> Result<Vec<ItemEvidence>, QueryError> {
     if document.0 >= view.documents() {
         let documents = view.documents();

@@ -2,7 +2,7 @@
 
 use super::found::{ItemEvidence, Worst};
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{Precision, Rule};
+use crate::contamination::{ContaminationRule, RulePrecision};
 use crate::model::{DocId, SuiteVerdict, hexadecimal};
 use crate::query::error::QueryError;
 use crate::store::{SuiteRecord, VerdictSubject, View, system_fields};
@@ -61,7 +61,7 @@ pub struct SuiteContamination {
     pub sources: Vec<TaintedSource>,
     /// How often the rule is right, by the verdicts on items and texts of kept documents that meet it; each pair of
     /// item and text counts once.
-    pub precision: Option<Precision>,
+    pub precision: Option<RulePrecision>,
     /// Evidence of kept documents, worst first.
     pub worst: Vec<ItemEvidence>,
 }
@@ -109,7 +109,7 @@ fn summary(view: &View, record: &SuiteRecord) -> SuiteSummary {
 pub(crate) fn contamination(
     view: &View,
     only: Option<&str>,
-    rule: &Rule,
+    rule: &ContaminationRule,
     limit: usize,
 ) -> Result<Vec<SuiteContamination>, QueryError> {
     let names = match only {
@@ -123,7 +123,7 @@ pub(crate) fn contamination(
 fn of_suite(
     view: &View,
     name: &str,
-    rule: &Rule,
+    rule: &ContaminationRule,
     limit: usize,
     kept: &RoaringTreemap,
 ) -> Result<SuiteContamination, QueryError> {
@@ -184,9 +184,9 @@ impl Judged {
         Ok(())
     }
 
-    fn precision(&self) -> Option<Precision> {
+    fn precision(&self) -> Option<RulePrecision> {
         let accepted = self.0.values().filter(|is_accepted| **is_accepted).count() as u64;
-        Precision::of(accepted, self.0.len() as u64 - accepted)
+        RulePrecision::of(accepted, self.0.len() as u64 - accepted)
     }
 }
 

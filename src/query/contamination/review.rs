@@ -2,7 +2,7 @@
 
 use super::found::ItemEvidence;
 use super::weighed::{Weighed, Whose};
-use crate::contamination::{Excerpt, Rule, SuitePart, excerpts};
+use crate::contamination::{ContaminationRule, Excerpt, SuitePart, excerpts};
 use crate::dedup::TokenPlaces;
 use crate::model::{ByteSpan, DocId, SuiteId, SuiteItem};
 use crate::query::error::QueryError;
@@ -35,12 +35,18 @@ pub struct ReviewOptions {
     pub judged: bool,
     /// From where on a document counts as contaminated: pairs below it are not shown.
     #[cfg_attr(feature = "cli", command(flatten))]
-    pub rule: Rule,
+    pub rule: ContaminationRule,
 }
 
 impl Default for ReviewOptions {
     fn default() -> Self {
-        Self { suite: None, rule: Rule::default(), limit: 10, judged: false, sample: None }
+        Self {
+            suite: None,
+            rule: ContaminationRule::default(),
+            limit: 10,
+            judged: false,
+            sample: None,
+        }
     }
 }
 

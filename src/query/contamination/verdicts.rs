@@ -1,7 +1,7 @@
 //! The documents that a rule holds of, by suite.
 
 use super::weighed::{Weighed, Whose};
-use crate::contamination::Rule;
+use crate::contamination::ContaminationRule;
 use crate::model::SuiteVerdict;
 use crate::query::error::QueryError;
 use crate::store::View;
@@ -13,7 +13,7 @@ use roaring::RoaringTreemap;
 /// [`QueryError`] when rows cannot be read.
 pub(crate) fn verdicts(
     view: &View,
-    rule: &Rule,
+    rule: &ContaminationRule,
 ) -> Result<Vec<(String, RoaringTreemap)>, QueryError> {
     let mut suites: Vec<_> = view.suites()?.iter().collect();
     suites.sort_unstable_by(|(_, a), (_, b)| a.name.cmp(&b.name));
@@ -29,7 +29,7 @@ pub(crate) fn verdicts(
 pub(crate) fn contaminated(
     view: &View,
     name: &str,
-    rule: &Rule,
+    rule: &ContaminationRule,
     kept: &RoaringTreemap,
 ) -> Result<RoaringTreemap, QueryError> {
     let (suite, record) = view.expect_suite(name)?;
@@ -40,7 +40,7 @@ pub(crate) fn contaminated(
         let decided = weighed.decided(Whose::Document(document))?;
         let is_rejected = |item: u32| decided.of(item) == Some(SuiteVerdict::Rejected);
         let evidence = weighed.evidence(&sightings);
-        if evidence.iter().any(|one| rule.holds(one) && !is_rejected(one.item)) {
+        if evidence.iter().any(|one| rule.is_met(one) && !is_rejected(one.item)) {
             found.insert(document.0);
         }
     }

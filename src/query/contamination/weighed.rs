@@ -1,6 +1,6 @@
 //! A suite as evidence is made with it: what is common in the corpus counts for nothing, what was rejected is marked.
 
-use crate::contamination::{Common, Evidence, Rule, SuiteIndex};
+use crate::contamination::{CommonGrams, ContaminationRule, Evidence, SuiteIndex};
 use crate::model::{DocId, Sightings, SuiteId, SuiteVerdict, hash64, text_hash};
 use crate::query::error::QueryError;
 use crate::store::{SuiteRecord, VerdictSubject, View};
@@ -57,7 +57,7 @@ impl<'v> Weighed<'v> {
     pub(super) fn among(
         view: &'v View,
         (suite, record): (SuiteId, &SuiteRecord),
-        rule: &Rule,
+        rule: &ContaminationRule,
         kept: &RoaringTreemap,
     ) -> Result<Self, QueryError> {
         let (bytes, most) = (u64::from(record.grams) * GRAM_BYTES, view.query_memory() as u64);
@@ -67,7 +67,7 @@ impl<'v> Weighed<'v> {
         let mut index = SuiteIndex::of(view.suite_grams(suite)?, record.items)?;
         let mut counted = 0;
         if let Some(common) = common(view, (suite, &record.name, index.grams()), rule, kept)? {
-            index.forget(&common);
+            index.ignore_common(&common);
             counted = (0..index.grams()).filter(|gram| common.has_gram(*gram)).count() as u64;
             counted += (0..record.items).filter(|item| common.has_whole(*item)).count() as u64;
         }
@@ -114,14 +114,14 @@ impl<'v> Weighed<'v> {
 fn common(
     view: &View,
     (suite, name, grams): (SuiteId, &str, u32),
-    rule: &Rule,
+    rule: &ContaminationRule,
     kept: &RoaringTreemap,
-) -> Result<Option<Common>, QueryError> {
+) -> Result<Option<CommonGrams>, QueryError> {
     let enough = kept.len() >= u64::from(rule.common_documents);
     if !enough || view.sources().count() < rule.common_sources as usize {
         return Ok(None);
     }
-    let mut common = Common::new(rule.common_documents, rule.common_sources, grams);
+    let mut common = CommonGrams::new(rule.common_documents, rule.common_sources, grams);
     // Mostly few: where no duplicates are removed, very many documents may have one text.
     let mut texts = BTreeSet::new();
     for row in view.all_sightings(suite)? {

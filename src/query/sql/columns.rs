@@ -3,7 +3,7 @@
 use super::evaluate::{Block, StoredBlock};
 use super::limits::Limits;
 use super::schema::{Content, DocumentColumn};
-use crate::contamination::Rule;
+use crate::contamination::ContaminationRule;
 use crate::model::{ColumnId, DocId, FieldId, SourceId, Standing, TermId, unsortable_float};
 use crate::query::contamination::verdicts;
 use crate::query::error::QueryError;
@@ -276,7 +276,7 @@ impl<'a> Filler<'a> {
         let found = match column.shared.get() {
             Some(found) => found,
             None => {
-                let found = verdicts(self.view, &Rule::default())?;
+                let found = verdicts(self.view, &ContaminationRule::default())?;
                 column.shared.get_or_init(|| found)
             }
         };

@@ -1,7 +1,7 @@
 //! The rows of the table `contamination`: what documents have of the items of suites.
 
 use super::producer::Sink;
-use crate::contamination::Rule;
+use crate::contamination::ContaminationRule;
 use crate::query::contamination::{ItemEvidence, each_evidence};
 use crate::query::error::QueryError;
 use crate::store::View;
@@ -40,7 +40,7 @@ pub(in crate::query) fn push(
 ) -> Result<(), QueryError> {
     let mut waiting: Vec<ItemEvidence> = Vec::new();
     let mut is_wanted = true;
-    each_evidence(view, &Rule::default(), &mut |evidence| {
+    each_evidence(view, &ContaminationRule::default(), &mut |evidence| {
         waiting.push(evidence);
         if waiting.len() < rows {
             return Ok(ControlFlow::Continue(()));

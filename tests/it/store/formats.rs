@@ -119,7 +119,7 @@ fn shows_what_was_put_in(corpus: &Path, format: u32) {
     }
     // Since format 7: evidence of a suite, from before and after it was added.
     let found = corpus.suites().unwrap().len();
-    let rule = corpusdb::contamination::Rule::default();
+    let rule = corpusdb::contamination::ContaminationRule::default();
     let evidence = match found {
         0 => Vec::new(),
         _ => corpus.suite_evidence("asked", &rule, 10).unwrap(),

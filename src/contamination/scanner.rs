@@ -1,11 +1,16 @@
-//! What is searched for of all suites, in memory; and what a text has of it.
+//! What is searched for of all suites, in memory; and what a text has of it: n-grams, short questions, and pieces.
+//!
+//! PieceFinder are runs of a part that are too short for an n-gram, in a text at the same distance from one another. Where
+//! names, numbers or words of an item were replaced one by one, what is left stands where it stood: the first token in
+//! the text minus the first in the part is the same for all of it. Runs of so few tokens stand in many texts; that
+//! several of one part keep their distance is no accident.
 
-use super::grams::piece_key;
-use super::pieces::Pieces;
-use super::{MOST_ITEMS, MOST_RUNS, NEAR, PIECE, SEED, SHORTEST};
+use super::suite::piece_key;
+use super::{ALIGNED, GAP, MOST_ITEMS, MOST_RUNS, NEAR, PIECE, SEED, SHORTEST};
 use crate::dedup::{TokenHashes, TokenPlaces};
 use crate::model::{
-    ByteSpan, GramPlace, GramRun, ShortItem, Sightings, SuiteGram, SuiteId, SuitePiece, WholeItem,
+    ByteSpan, GramPlace, GramRun, ShortItem, Sightings, SuiteGram, SuiteId, SuitePart, SuitePiece,
+    WholeItem,
 };
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -19,16 +24,16 @@ const PLACE_BYTES: u64 = 32;
 
 /// The n-grams, pieces and short questions of suites, by their hashes.
 #[derive(Debug, Default)]
-pub struct Seeds {
-    grams: Table<u32>,
-    pieces: Table<GramPlace>,
-    short: Table<ShortItem>,
+pub struct SeedIndex {
+    grams: SeedTable<u32>,
+    pieces: SeedTable<GramPlace>,
+    short: SeedTable<ShortItem>,
     bytes: u64,
 }
 
 /// Values by hash, of several suites.
 #[derive(Debug)]
-struct Table<T> {
+struct SeedTable<T> {
     /// A bit for the leading bits of every hash.
     filter: Vec<u64>,
     shift: u32,
@@ -36,13 +41,13 @@ struct Table<T> {
     values: Vec<(SuiteId, T)>,
 }
 
-impl<T> Default for Table<T> {
+impl<T> Default for SeedTable<T> {
     fn default() -> Self {
         Self { filter: Vec::new(), shift: 0, hashes: Vec::new(), values: Vec::new() }
     }
 }
 
-impl<T> Table<T> {
+impl<T> SeedTable<T> {
     fn of(mut rows: Vec<(u64, SuiteId, T)>) -> Self {
         rows.sort_by_key(|(hash, suite, _)| (*hash, *suite));
         let bits = (rows.len() * FILTER_BITS).next_power_of_two().max(64).ilog2();
@@ -78,22 +83,22 @@ impl<T> Table<T> {
 
 /// Buffers that one text leaves to the next.
 #[derive(Default)]
-pub struct Looker {
+pub struct SeedScratch {
     hashes: Vec<u64>,
     places: TokenPlaces,
 }
 
 /// What is found of a suite, in tokens.
 #[derive(Default)]
-struct Found {
+struct SuiteMatches {
     runs: Vec<(u64, u32, u32)>,
     unlisted: u64,
-    pieces: Pieces,
+    pieces: PieceFinder,
     /// By item: the first token of the question, its tokens, and the same of the answer.
     whole: BTreeMap<u32, [(u64, u64); 2]>,
 }
 
-impl Seeds {
+impl SeedIndex {
     /// Those of the rows of suites.
     ///
     /// # Errors
@@ -120,8 +125,8 @@ impl Seeds {
                 }
             }
         }
-        let (grams, pieces) = (Table::of(grams), Table::of(pieces));
-        Ok(Self { grams, pieces, short: Table::of(short), bytes })
+        let (grams, pieces) = (SeedTable::of(grams), SeedTable::of(pieces));
+        Ok(Self { grams, pieces, short: SeedTable::of(short), bytes })
     }
 
     /// Bytes that `built` takes in memory among others.
@@ -140,32 +145,32 @@ impl Seeds {
     }
 
     /// What a text has of each suite, by its tokens: a function of the text and the suite alone.
-    pub fn look(
+    pub fn scan(
         &self,
         text: &str,
         tokens: &[u64],
-        looker: &mut Looker,
+        scratch: &mut SeedScratch,
     ) -> Vec<(SuiteId, Sightings)> {
-        let mut found: BTreeMap<SuiteId, Found> = BTreeMap::new();
+        let mut found: BTreeMap<SuiteId, SuiteMatches> = BTreeMap::new();
         if !self.grams.is_empty() {
-            TokenHashes::runs(tokens, SEED, &mut looker.hashes);
-            for (token, hash) in (0_u64..).zip(&looker.hashes) {
+            TokenHashes::runs(tokens, SEED, &mut scratch.hashes);
+            for (token, hash) in (0_u64..).zip(&scratch.hashes) {
                 for (suite, gram) in self.grams.get(*hash) {
                     found.entry(*suite).or_default().gram(token, *gram);
                 }
             }
         }
         if !self.pieces.is_empty() {
-            TokenHashes::runs(tokens, PIECE, &mut looker.hashes);
-            for (token, hash) in (0_u64..).zip(&looker.hashes) {
+            TokenHashes::runs(tokens, PIECE, &mut scratch.hashes);
+            for (token, hash) in (0_u64..).zip(&scratch.hashes) {
                 for (suite, place) in self.pieces.get(*hash) {
                     found.entry(*suite).or_default().pieces.add(token, *place);
                 }
             }
         }
         if !self.short.is_empty() {
-            TokenHashes::runs(tokens, SHORTEST, &mut looker.hashes);
-            for (token, hash) in looker.hashes.iter().enumerate() {
+            TokenHashes::runs(tokens, SHORTEST, &mut scratch.hashes);
+            for (token, hash) in scratch.hashes.iter().enumerate() {
                 for (suite, item) in self.short.get(*hash) {
                     if let Some(near) = whole(tokens, token, item) {
                         let found = found.entry(*suite).or_default();
@@ -174,8 +179,8 @@ impl Seeds {
                 }
             }
         }
-        let placed = |(suite, found): (SuiteId, Found)| {
-            let sightings = found.placed(text, &mut looker.places);
+        let placed = |(suite, found): (SuiteId, SuiteMatches)| {
+            let sightings = found.placed(text, &mut scratch.places);
             (!sightings.is_empty()).then_some((suite, sightings))
         };
         found.into_iter().filter_map(placed).collect()
@@ -218,7 +223,7 @@ fn whole(tokens: &[u64], at: usize, item: &ShortItem) -> Option<[(u64, u64); 2]>
     Some([(at as u64, asked as u64), (place as u64, answered as u64)])
 }
 
-impl Found {
+impl SuiteMatches {
     fn gram(&mut self, token: u64, gram: u32) {
         if let Some((first, of, count)) = self.runs.last_mut()
             && *first + u64::from(*count) == token
@@ -282,6 +287,105 @@ impl Found {
             pieces: pieces.collect(),
             whole: whole.collect(),
             unlisted: self.unlisted + unlisted,
+        }
+    }
+}
+
+/// Lines that are open before those that ended are searched for.
+const OPEN: usize = 1024;
+
+/// Tokens that a text and a part have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct SharedRun {
+    /// Tokens of the text before them.
+    pub(super) token: u64,
+    /// Where they stand in the suite.
+    pub(super) place: GramPlace,
+    /// How many there are.
+    pub(super) tokens: u32,
+}
+
+/// Runs of one part at one distance, with at most [`GAP`] tokens between two of them.
+#[derive(Default)]
+struct Diagonal {
+    runs: Vec<SharedRun>,
+    /// Tokens of the text before the end of the last.
+    end: u64,
+}
+
+/// The pieces of a suite in a text. Its lines are kept while they may continue: their number is bounded.
+#[derive(Default)]
+pub(super) struct PieceFinder {
+    /// By item, part and distance.
+    open: BTreeMap<(u32, SuitePart, u64), Diagonal>,
+    /// Lines that were open when those that ended were searched for last.
+    open_before: usize,
+    found: PieceList,
+}
+
+#[derive(Default)]
+struct PieceList {
+    pieces: Vec<SharedRun>,
+    unlisted: u64,
+}
+
+impl PieceFinder {
+    /// A run of [`PIECE`] tokens of the text; they come in the order of the text.
+    pub(super) fn add(&mut self, token: u64, place: GramPlace) {
+        if self.open.len() >= OPEN.max(2 * self.open_before) {
+            self.open.retain(|_, line| {
+                let goes_on = line.end + GAP >= token;
+                if !goes_on {
+                    self.found.add(line);
+                }
+                goes_on
+            });
+            self.open_before = self.open.len();
+        }
+        let distance = token.wrapping_sub(place.position.into());
+        let line = self.open.entry((place.item, place.part, distance)).or_default();
+        if line.end + GAP < token {
+            self.found.add(line);
+            line.runs.clear();
+        }
+        let end = token + PIECE as u64;
+        match line.runs.last_mut() {
+            Some(last) if token <= line.end => {
+                last.tokens = last.tokens.saturating_add((end - line.end) as u32);
+            }
+            _ => line.runs.push(SharedRun { token, place, tokens: PIECE as u32 }),
+        }
+        line.end = end;
+    }
+
+    /// All pieces in the order of the text, and how many more there are.
+    pub(super) fn finish(mut self) -> (Vec<SharedRun>, u64) {
+        self.open.values().for_each(|line| self.found.add(line));
+        self.found.prune();
+        self.found.pieces.sort_unstable();
+        (self.found.pieces, self.found.unlisted)
+    }
+}
+
+impl PieceList {
+    /// What a line has that ended. Its longer runs are n-grams, and found as such.
+    fn add(&mut self, line: &Diagonal) {
+        let tokens: u64 = line.runs.iter().map(|run| u64::from(run.tokens)).sum();
+        if tokens < ALIGNED as u64 {
+            return;
+        }
+        self.pieces.extend(line.runs.iter().filter(|run| run.tokens < SEED as u32));
+        if self.pieces.len() >= 2 * MOST_RUNS {
+            self.prune();
+        }
+    }
+
+    /// Leaves the longest, of equal ones the first.
+    fn prune(&mut self) {
+        if self.pieces.len() > MOST_RUNS {
+            self.pieces.sort_unstable_by_key(|one| (Reverse(one.tokens), *one));
+            self.unlisted += (self.pieces.len() - MOST_RUNS) as u64;
+            self.pieces.truncate(MOST_RUNS);
         }
     }
 }
