@@ -18,6 +18,7 @@ pub(crate) fn top_ngram_fraction(text: &str, n: u64) -> f64 {
 }
 
 /// The words of a text, ready for runs of any length.
+#[derive(Debug)]
 pub(super) struct Ngrams {
     /// The words behind one another, nothing between them.
     joined: Vec<u8>,
@@ -146,7 +147,7 @@ impl Write for ByteCounter {
 }
 
 /// How often each hash came.
-#[derive(Default)]
+#[derive(Debug, Default)]
 pub(super) struct HashCounts {
     /// A hash, never 0, and how often it came; 0 where nothing stands.
     slots: Vec<(u64, u64)>,

@@ -6,19 +6,19 @@ use super::lines::{
     RepeatedPieces, bullet_fraction, char_dup_fraction, ellipsis_fraction, length,
     short_line_fraction, terminal_punctuation_fraction,
 };
-use super::pii::pii;
+use super::pii::{PersonalData, pii};
 use super::repetition::{Ngrams, compression_ratio};
 use super::words::{WordStatistics, share, stopword_count};
 use crate::model::FieldKind;
 use serde_json::value::RawValue;
-use std::cell::{LazyCell, OnceCell, RefCell};
+use std::cell::{OnceCell, RefCell};
 use std::collections::BTreeSet;
 
 /// Characters of a line that FineWeb calls short.
-pub(super) const SHORT_LINE: u64 = 30;
+const SHORT_LINE: u64 = 30;
 
 /// A score that can be stored as a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Signal {
     /// Its name, which is that of its field.
@@ -29,7 +29,25 @@ pub struct Signal {
     pub expression: &'static str,
     /// The set it belongs to.
     pub set: SignalSet,
-    what: What,
+    function: ScoreFunction,
+}
+
+impl PartialEq for Signal {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name
+    }
+}
+
+impl Eq for Signal {}
+
+/// How a score is made of what is found of a text, by the type of its values.
+#[derive(Clone, Copy, Debug)]
+enum ScoreFunction {
+    Count(fn(&TextFindings<'_>) -> u64),
+    Number(fn(&TextFindings<'_>) -> f64),
+    /// A number that not every text has.
+    NumberIfAny(fn(&TextFindings<'_>) -> Option<f64>),
+    Word(fn(&TextFindings<'_>) -> Option<String>),
 }
 
 /// A set of scores that go together.
@@ -87,117 +105,58 @@ impl Signal {
     }
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum What {
-    WordCount,
-    MeanWordLength,
-    SymbolRatio,
-    AlphaRatio,
-    StopwordCount,
-    Bullets,
-    Ellipses,
-    DupLines,
-    DupLineChars,
-    DupParagraphs,
-    DupParagraphChars,
-    Top(u64),
-    Dup(u64),
-    C4Lines,
-    C4Sentences,
-    Terminal,
-    ShortLines,
-    DupChars,
-    Newlines,
-    Compression,
-    Language,
-    LanguageScore,
-    Pii,
-}
-
-const fn of(
+const fn signal(
     set: SignalSet,
     name: &'static str,
-    kind: FieldKind,
     expression: &'static str,
-    what: What,
+    function: ScoreFunction,
 ) -> Signal {
-    Signal { name, kind, expression, set, what }
+    let kind = match function {
+        ScoreFunction::Count(_) => FieldKind::Int,
+        ScoreFunction::Number(_) | ScoreFunction::NumberIfAny(_) => FieldKind::Float,
+        ScoreFunction::Word(_) => FieldKind::Keyword,
+    };
+    Signal { name, kind, expression, set, function }
 }
 
-const fn gopher(name: &'static str, expression: &'static str, what: What) -> Signal {
-    of(SignalSet::Gopher, name, FieldKind::Float, expression, what)
-}
-
-const fn fineweb(name: &'static str, expression: &'static str, what: What) -> Signal {
-    of(SignalSet::FineWeb, name, FieldKind::Float, expression, what)
-}
-
-static SIGNALS: [Signal; 30] = [
-    of(SignalSet::Gopher, "word_count", FieldKind::Int, "word_count(text)", What::WordCount),
-    gopher("mean_word_length", "mean_word_length(text)", What::MeanWordLength),
-    gopher("symbol_ratio", "symbol_ratio(text)", What::SymbolRatio),
-    gopher("alpha_ratio", "alpha_ratio(text)", What::AlphaRatio),
-    of(
-        SignalSet::Gopher,
-        "stopword_count",
-        FieldKind::Int,
-        "stopword_count(text, 'en')",
-        What::StopwordCount,
-    ),
-    gopher("bullet_fraction", "bullet_fraction(text)", What::Bullets),
-    gopher("ellipsis_fraction", "ellipsis_fraction(text)", What::Ellipses),
-    gopher("dup_line_fraction", "dup_line_fraction(text)", What::DupLines),
-    gopher("dup_line_char_fraction", "dup_line_char_fraction(text)", What::DupLineChars),
-    gopher("dup_paragraph_fraction", "dup_paragraph_fraction(text)", What::DupParagraphs),
-    gopher(
-        "dup_paragraph_char_fraction",
-        "dup_paragraph_char_fraction(text)",
-        What::DupParagraphChars,
-    ),
-    gopher("top_2gram_fraction", "top_ngram_fraction(text, 2)", What::Top(2)),
-    gopher("top_3gram_fraction", "top_ngram_fraction(text, 3)", What::Top(3)),
-    gopher("top_4gram_fraction", "top_ngram_fraction(text, 4)", What::Top(4)),
-    gopher("dup_5gram_fraction", "dup_ngram_fraction(text, 5)", What::Dup(5)),
-    gopher("dup_6gram_fraction", "dup_ngram_fraction(text, 6)", What::Dup(6)),
-    gopher("dup_7gram_fraction", "dup_ngram_fraction(text, 7)", What::Dup(7)),
-    gopher("dup_8gram_fraction", "dup_ngram_fraction(text, 8)", What::Dup(8)),
-    gopher("dup_9gram_fraction", "dup_ngram_fraction(text, 9)", What::Dup(9)),
-    gopher("dup_10gram_fraction", "dup_ngram_fraction(text, 10)", What::Dup(10)),
-    of(
-        SignalSet::C4,
-        "c4_line_fraction",
-        FieldKind::Float,
-        "c4_line_fraction(text)",
-        What::C4Lines,
-    ),
-    of(
-        SignalSet::C4,
-        "c4_sentence_count",
-        FieldKind::Int,
-        "c4_sentence_count(text)",
-        What::C4Sentences,
-    ),
-    fineweb("terminal_punctuation_fraction", "terminal_punctuation_fraction(text)", What::Terminal),
-    fineweb("short_line_fraction", "short_line_fraction(text, 30)", What::ShortLines),
-    fineweb("char_dup_fraction", "char_dup_fraction(text)", What::DupChars),
-    fineweb("newline_ratio", "newline_ratio(text)", What::Newlines),
-    of(
-        SignalSet::All,
-        "compression_ratio",
-        FieldKind::Float,
-        "compression_ratio(text)",
-        What::Compression,
-    ),
-    of(SignalSet::All, "lang", FieldKind::Keyword, "lang(text)", What::Language),
-    of(SignalSet::All, "lang_score", FieldKind::Float, "lang_score(text)", What::LanguageScore),
-    of(
-        SignalSet::All,
-        "pii_flags",
-        FieldKind::Keyword,
-        "array_to_string(pii_flags(text), ' ')",
-        What::Pii,
-    ),
-];
+/// In the order of the columns.
+#[rustfmt::skip]
+static SIGNALS: [Signal; 30] = {
+    use ScoreFunction::{Count, Number, NumberIfAny, Word};
+    use SignalSet::{All, C4, FineWeb, Gopher};
+    [
+        signal(Gopher, "word_count", "word_count(text)", Count(|of| of.words().word_count())),
+        signal(Gopher, "mean_word_length", "mean_word_length(text)", Number(|of| of.words().mean_word_length())),
+        signal(Gopher, "symbol_ratio", "symbol_ratio(text)", Number(|of| of.words().symbol_ratio())),
+        signal(Gopher, "alpha_ratio", "alpha_ratio(text)", Number(|of| of.words().alpha_ratio())),
+        signal(Gopher, "stopword_count", "stopword_count(text, 'en')", Count(|of| stopword_count(of.text, "en").unwrap_or_default())),
+        signal(Gopher, "bullet_fraction", "bullet_fraction(text)", Number(|of| bullet_fraction(of.text))),
+        signal(Gopher, "ellipsis_fraction", "ellipsis_fraction(text)", Number(|of| ellipsis_fraction(of.text))),
+        signal(Gopher, "dup_line_fraction", "dup_line_fraction(text)", Number(|of| of.lines().fraction())),
+        signal(Gopher, "dup_line_char_fraction", "dup_line_char_fraction(text)", Number(|of| share(of.lines().chars, of.chars()))),
+        signal(Gopher, "dup_paragraph_fraction", "dup_paragraph_fraction(text)", Number(|of| of.paragraphs().fraction())),
+        signal(Gopher, "dup_paragraph_char_fraction", "dup_paragraph_char_fraction(text)", Number(|of| share(of.paragraphs().chars, of.chars()))),
+        signal(Gopher, "top_2gram_fraction", "top_ngram_fraction(text, 2)", Number(|of| of.ngrams().top_fraction(2))),
+        signal(Gopher, "top_3gram_fraction", "top_ngram_fraction(text, 3)", Number(|of| of.ngrams().top_fraction(3))),
+        signal(Gopher, "top_4gram_fraction", "top_ngram_fraction(text, 4)", Number(|of| of.ngrams().top_fraction(4))),
+        signal(Gopher, "dup_5gram_fraction", "dup_ngram_fraction(text, 5)", Number(|of| of.ngrams().dup_fraction(5))),
+        signal(Gopher, "dup_6gram_fraction", "dup_ngram_fraction(text, 6)", Number(|of| of.ngrams().dup_fraction(6))),
+        signal(Gopher, "dup_7gram_fraction", "dup_ngram_fraction(text, 7)", Number(|of| of.ngrams().dup_fraction(7))),
+        signal(Gopher, "dup_8gram_fraction", "dup_ngram_fraction(text, 8)", Number(|of| of.ngrams().dup_fraction(8))),
+        signal(Gopher, "dup_9gram_fraction", "dup_ngram_fraction(text, 9)", Number(|of| of.ngrams().dup_fraction(9))),
+        signal(Gopher, "dup_10gram_fraction", "dup_ngram_fraction(text, 10)", Number(|of| of.ngrams().dup_fraction(10))),
+        signal(C4, "c4_line_fraction", "c4_line_fraction(text)", Number(|of| of.cleaning().line_fraction())),
+        signal(C4, "c4_sentence_count", "c4_sentence_count(text)", Count(|of| of.cleaning().sentence_count())),
+        signal(FineWeb, "terminal_punctuation_fraction", "terminal_punctuation_fraction(text)", Number(|of| terminal_punctuation_fraction(of.text))),
+        signal(FineWeb, "short_line_fraction", "short_line_fraction(text, 30)", Number(|of| short_line_fraction(of.text, SHORT_LINE))),
+        signal(FineWeb, "char_dup_fraction", "char_dup_fraction(text)", Number(|of| char_dup_fraction(of.text))),
+        signal(FineWeb, "newline_ratio", "newline_ratio(text)", Number(|of| of.words().newline_ratio())),
+        signal(All, "compression_ratio", "compression_ratio(text)", Number(|of| compression_ratio(of.text))),
+        signal(All, "lang", "lang(text)", Word(|of| of.language().map(|(code, _)| code.to_owned()))),
+        signal(All, "lang_score", "lang_score(text)", NumberIfAny(|of| of.language().map(|(_, score)| score))),
+        signal(All, "pii_flags", "array_to_string(pii_flags(text), ' ')", Word(|of| Some(pii_kinds(of.text).join(" ")))),
+    ]
+};
 
 /// The value of a score for a text.
 #[derive(Clone, Debug, PartialEq)]
@@ -222,51 +181,78 @@ impl ScoreValue {
     }
 }
 
+/// What scores of one text share, each part found when it is first asked for.
+#[derive(Debug)]
+struct TextFindings<'t> {
+    text: &'t str,
+    words: OnceCell<WordStatistics>,
+    lines: OnceCell<RepeatedPieces>,
+    paragraphs: OnceCell<RepeatedPieces>,
+    cleaning: OnceCell<C4Cleaning>,
+    language: OnceCell<Option<(&'static str, f64)>>,
+    chars: OnceCell<u64>,
+    ngrams: OnceCell<RefCell<Ngrams>>,
+}
+
+impl<'t> TextFindings<'t> {
+    const fn of(text: &'t str) -> Self {
+        Self {
+            text,
+            words: OnceCell::new(),
+            lines: OnceCell::new(),
+            paragraphs: OnceCell::new(),
+            cleaning: OnceCell::new(),
+            language: OnceCell::new(),
+            chars: OnceCell::new(),
+            ngrams: OnceCell::new(),
+        }
+    }
+
+    fn words(&self) -> &WordStatistics {
+        self.words.get_or_init(|| WordStatistics::of(self.text))
+    }
+
+    fn lines(&self) -> &RepeatedPieces {
+        self.lines.get_or_init(|| RepeatedPieces::of_lines(self.text))
+    }
+
+    fn paragraphs(&self) -> &RepeatedPieces {
+        self.paragraphs.get_or_init(|| RepeatedPieces::of_paragraphs(self.text))
+    }
+
+    fn cleaning(&self) -> &C4Cleaning {
+        self.cleaning.get_or_init(|| C4Cleaning::of(self.text))
+    }
+
+    fn language(&self) -> Option<(&'static str, f64)> {
+        *self.language.get_or_init(|| detect_language(self.text))
+    }
+
+    fn chars(&self) -> u64 {
+        *self.chars.get_or_init(|| length(self.text))
+    }
+
+    fn ngrams(&self) -> std::cell::RefMut<'_, Ngrams> {
+        self.ngrams.get_or_init(|| RefCell::new(Ngrams::of(self.text))).borrow_mut()
+    }
+
+    fn score(&self, signal: &Signal) -> ScoreValue {
+        match signal.function {
+            ScoreFunction::Count(function) => ScoreValue::Count(function(self)),
+            ScoreFunction::Number(function) => ScoreValue::Number(function(self)),
+            ScoreFunction::NumberIfAny(function) => {
+                function(self).map_or(ScoreValue::Word(None), ScoreValue::Number)
+            }
+            ScoreFunction::Word(function) => ScoreValue::Word(function(self)),
+        }
+    }
+}
+
 /// Several scores of a text, in their order; what they share is found once.
 #[must_use]
 pub fn scores(text: &str, signals: &[Signal]) -> Vec<ScoreValue> {
-    let words = LazyCell::new(|| WordStatistics::of(text));
-    let lines = LazyCell::new(|| RepeatedPieces::of_lines(text));
-    let paragraphs = LazyCell::new(|| RepeatedPieces::of_paragraphs(text));
-    let cleaned = LazyCell::new(|| C4Cleaning::of(text));
-    let language = LazyCell::new(|| detect_language(text));
-    let chars = LazyCell::new(|| length(text));
-    let ngrams: OnceCell<RefCell<Ngrams>> = OnceCell::new();
-    let ngrams = || ngrams.get_or_init(|| RefCell::new(Ngrams::of(text)));
-    let value = |signal: &Signal| {
-        let number = match signal.what {
-            What::WordCount => return ScoreValue::Count(words.word_count()),
-            What::StopwordCount => {
-                return ScoreValue::Count(stopword_count(text, "en").unwrap_or_default());
-            }
-            What::C4Sentences => return ScoreValue::Count(cleaned.sentence_count()),
-            What::Language => return ScoreValue::Word(language.map(|(code, _)| code.to_owned())),
-            What::Pii => return ScoreValue::Word(Some(pii_kinds(text).join(" "))),
-            What::LanguageScore => match *language {
-                Some((_, score)) => score,
-                None => return ScoreValue::Word(None),
-            },
-            What::MeanWordLength => words.mean_word_length(),
-            What::SymbolRatio => words.symbol_ratio(),
-            What::AlphaRatio => words.alpha_ratio(),
-            What::Newlines => words.newline_ratio(),
-            What::Bullets => bullet_fraction(text),
-            What::Ellipses => ellipsis_fraction(text),
-            What::DupLines => lines.fraction(),
-            What::DupLineChars => share(lines.chars, *chars),
-            What::DupParagraphs => paragraphs.fraction(),
-            What::DupParagraphChars => share(paragraphs.chars, *chars),
-            What::Top(n) => ngrams().borrow_mut().top_fraction(n),
-            What::Dup(n) => ngrams().borrow_mut().dup_fraction(n),
-            What::C4Lines => cleaned.line_fraction(),
-            What::Terminal => terminal_punctuation_fraction(text),
-            What::ShortLines => short_line_fraction(text, SHORT_LINE),
-            What::DupChars => char_dup_fraction(text),
-            What::Compression => compression_ratio(text),
-        };
-        ScoreValue::Number(number)
-    };
-    signals.iter().map(value).collect()
+    let findings = TextFindings::of(text);
+    signals.iter().map(|signal| findings.score(signal)).collect()
 }
 
 /// Values as they stand in metadata.
@@ -280,5 +266,5 @@ pub(crate) fn scores_json(values: &[ScoreValue]) -> serde_json::Result<Vec<Box<R
 /// The kinds of personal data of a text, each once, by name.
 pub(crate) fn pii_kinds(text: &str) -> Vec<&'static str> {
     let kinds: BTreeSet<_> = pii(text).map(|(what, _)| what).collect();
-    kinds.into_iter().map(super::pii::PersonalData::name).collect()
+    kinds.into_iter().map(PersonalData::name).collect()
 }
