@@ -5,9 +5,9 @@
 //! them; a word is what stands between white space. Nothing is filtered here: scores are asked for in SQL, or stored as
 //! fields, and thresholds are conditions.
 //!
-//! `characters` says what a letter is; `words`, `lines`, `repetition` and `c4` count; `language` and `pii` stand for
-//! themselves; `scores` names all that can be stored and computes several in one go; `presets` are the published
-//! thresholds as conditions.
+//! `characters` says what a letter is; `words`, `lines`, `repetition` and `c4` count; `language` has codes, stop words
+//! and detection, `pii` personal data; `scores` names all that can be stored and computes several in one go; `presets`
+//! are the published thresholds as conditions.
 
 mod c4;
 mod characters;
@@ -22,7 +22,7 @@ mod tests;
 mod words;
 
 pub(crate) use c4::{c4_line_fraction, c4_sentence_count};
-pub(crate) use language::{language, language_score};
+pub(crate) use language::{language, language_score, stopword_count};
 pub(crate) use lines::{
     bullet_fraction, char_dup_fraction, dup_line_char_fraction, dup_line_fraction,
     dup_paragraph_char_fraction, dup_paragraph_fraction, ellipsis_fraction, long_line_count,
@@ -33,6 +33,4 @@ pub use presets::SignalRule;
 pub(crate) use repetition::{compression_ratio, dup_ngram_fraction, top_ngram_fraction};
 pub use scores::{ScoreValue, Signal, SignalSet, scores};
 pub(crate) use scores::{pii_kinds, scores_json};
-pub(crate) use words::{
-    alpha_ratio, mean_word_length, newline_ratio, stopword_count, symbol_ratio, word_count,
-};
+pub(crate) use words::{alpha_ratio, mean_word_length, newline_ratio, symbol_ratio, word_count};

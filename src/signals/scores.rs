@@ -1,14 +1,14 @@
 //! The scores that can be stored, by name, and several of them of one text in one go.
 
 use super::c4::C4Cleaning;
-use super::language::detect_language;
+use super::language::{detect_language, stopword_count};
 use super::lines::{
     RepeatedPieces, bullet_fraction, char_dup_fraction, ellipsis_fraction, length,
     short_line_fraction, terminal_punctuation_fraction,
 };
 use super::pii::{PersonalData, pii};
 use super::repetition::{Ngrams, compression_ratio};
-use super::words::{WordStatistics, share, stopword_count};
+use super::words::{WordStatistics, share};
 use crate::model::FieldKind;
 use serde_json::value::RawValue;
 use std::cell::{OnceCell, RefCell};

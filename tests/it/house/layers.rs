@@ -145,7 +145,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("safetensors", &["src/tokenizer/"]),
     ("unicode_normalization", &["src/dedup/"]),
     ("unicode_segmentation", &["src/dedup/", "src/tokenizer/analyse/"]),
-    ("unicode_script", &["src/tokenizer/analyse/"]),
+    ("unicode_script", &["src/tokenizer/analyse/", "src/signals/"]),
     ("datafusion", &["src/query/"]),
     ("object_store", &["src/remote/"]),
     // A room of the store has the same name.
