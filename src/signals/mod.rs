@@ -14,6 +14,8 @@ mod characters;
 mod language;
 mod lines;
 mod pii;
+#[cfg(test)]
+mod pii_tests;
 mod presets;
 mod repetition;
 mod scores;
