@@ -483,11 +483,7 @@ const CASES: [(&str, &str, &str); 19] = [
         "a_file_is_recognised_behind_a_bad_first_record",
     ),
     ("ARC", "tests/it/ingest/other_files.rs", "unread_files_are_named_with_the_way_out"),
-    (
-        "a web archive",
-        "src/input/warc_reader.rs",
-        "chunked_bodies_are_joined_and_others_left",
-    ),
+    ("a web archive", "src/input/warc_reader.rs", "chunked_bodies_are_joined_and_others_left"),
     (
         "a folder that Spark",
         "tests/it/ingest/other_files.rs",
@@ -498,16 +494,8 @@ const CASES: [(&str, &str, &str); 19] = [
         "tests/it/ingest/other_files.rs",
         "folders_of_partitions_are_fields_of_their_records",
     ),
-    (
-        "a clone",
-        "src/input/format_tests.rs",
-        "folders_of_datasets_give_their_records_alone",
-    ),
-    (
-        "a dataset",
-        "src/input/format_tests.rs",
-        "folders_of_datasets_give_their_records_alone",
-    ),
+    ("a clone", "src/input/format_tests.rs", "folders_of_datasets_give_their_records_alone"),
+    ("a dataset", "src/input/format_tests.rs", "folders_of_datasets_give_their_records_alone"),
     (
         "a prefix of a bucket",
         "tests/it/ingest/remote.rs",
