@@ -6,7 +6,9 @@ use super::error::CurateError;
 use crate::decide::{EncodedBatch, PIECE, RefusedTexts, encode_document, store_encoded};
 use crate::model::{Context, DocId, TokenizerId};
 use crate::store::{CommitBatch, CommitRecord, DocumentRecord, StoreWriter, TokenizerRecord, View};
-use crate::tokenizer::{Encoder, EngineTexts, ReencodeFilter, ReencodeScratch, Tokenizer};
+use crate::tokenizer::{
+    Encoder, EngineTexts, ReencodeFilter, ReencodeScratch, Tokenizer, is_sentencepiece_reference,
+};
 use rayon::prelude::*;
 use roaring::RoaringTreemap;
 use std::collections::BTreeMap;
@@ -108,9 +110,12 @@ impl BaseIds {
     pub fn of(view: &View, extended: TokenizerId) -> Result<Option<Self>, CurateError> {
         let found = |id: TokenizerId| view.tokenizers().find(|(other, _)| *other == id);
         let base = found(extended).and_then(|(_, record)| record.base).map(TokenizerId);
-        // Dropped, or not encoded to its end: then there is nothing to take over.
-        let Some((base, _)) = base.and_then(found).filter(|(_, base)| base.encoded_to == u64::MAX)
-        else {
+        // Dropped, or not encoded to its end: then there is nothing to take over. Nor are ids of SentencePiece: an
+        // extension of a `.model` is a `tokenizer.json`, to which the library gives ids.
+        let is_usable = |base: &TokenizerRecord| {
+            base.encoded_to == u64::MAX && !is_sentencepiece_reference(&base.reference)
+        };
+        let Some((base, _)) = base.and_then(found).filter(|(_, base)| is_usable(base)) else {
             return Ok(None);
         };
         let (old, new) = (view.tokenizer_file(base)?, view.tokenizer_file(extended)?);

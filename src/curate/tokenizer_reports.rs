@@ -21,7 +21,8 @@ pub struct TokenizerDescription {
     pub name: String,
     /// One more than its largest id.
     pub vocab_size: u32,
-    /// blake3 of its `tokenizer.json`, in hexadecimal.
+    /// blake3 of the files that decide its ids, in hexadecimal: its `tokenizer.json`, and where SentencePiece is the
+    /// reference its `.model` behind it.
     pub hash: String,
     /// Its origin, in words.
     pub lineage: String,
@@ -68,7 +69,7 @@ impl TokenizerDescription {
 }
 
 /// A tokenizer, and what a call encoded with it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 #[non_exhaustive]
 pub struct TokenizerReport {
@@ -89,6 +90,9 @@ pub struct TokenizerReport {
     /// How many texts each engine encoded.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub engines: Option<EngineTexts>,
+    /// Megabytes of text a second that one thread encoded of a sample of the corpus when the tokenizer was registered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub megabytes_per_second: Option<f64>,
     /// Turn markers of stored chat templates that are ordinary text to it, each with its number of tokens.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub ordinary_markers: Vec<(String, usize)>,
@@ -106,6 +110,7 @@ impl TokenizerReport {
             special_tokens_in_text: None,
             refused: None,
             engines: None,
+            megabytes_per_second: None,
             ordinary_markers: Vec::new(),
         }
     }
@@ -124,6 +129,7 @@ impl TokenizerReport {
             special_tokens_in_text: Some(done.special_tokens_in_text),
             refused: Some(done.refused).filter(|refused| refused.documents > 0),
             engines: Some(done.engines),
+            megabytes_per_second: None,
             ordinary_markers,
         }
     }

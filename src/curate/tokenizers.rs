@@ -11,10 +11,12 @@ use crate::store::{
     check_column_name,
 };
 use crate::tokenizer::{
-    self, REFERENCE, TermOptions, TokenPiece, Tokenizer, TokenizerCheck, TokenizerError,
-    TokenizerExtension, TokenizerRegistration, VocabularyDiff,
+    self, CheckSubject, TermOptions, TokenPiece, Tokenizer, TokenizerCheck, TokenizerError,
+    TokenizerExtension, TokenizerRegistration, VocabularyDiff, WrittenModel,
+    is_sentencepiece_reference,
 };
 use std::sync::Arc;
+use std::time::Instant;
 
 impl Corpus {
     /// The tokenizer of that name, or the first, with its encoder.
@@ -54,12 +56,17 @@ impl Corpus {
         Ok(files)
     }
 
-    /// A tokenizer as the bytes of a SentencePiece model.
+    /// A tokenizer as a SentencePiece model: the one that it was registered with, when SentencePiece is its reference.
     ///
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`TokenizerError`](crate::tokenizer::TokenizerError) when no such model can do
     /// what it does.
-    pub fn sentencepiece_model(&self, name: &str) -> Result<Vec<u8>, Error> {
+    pub fn sentencepiece_model(&self, name: &str) -> Result<WrittenModel, Error> {
+        let (id, record) = find(self.view(), name)?;
+        if is_sentencepiece_reference(&record.reference) {
+            let bytes = self.view().tokenizer_original(id, 0)?;
+            return Ok(WrittenModel { bytes, rounded: None });
+        }
         Ok(tokenizer::to_sentencepiece(&self.tokenizer_json(name)?)?)
     }
 
@@ -105,10 +112,14 @@ impl Corpus {
     /// # Errors
     /// [`TokenizerError::Unknown`]; [`Error`] when a text cannot be read or encoded.
     pub fn check_tokenizer(&self, name: &str) -> Result<(TokenizerCheck, Option<DocId>), Error> {
-        let (id, _) = find(self.view(), name)?;
+        let (id, record) = find(self.view(), name)?;
         let sample = sample_texts(self.view())?;
         let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
-        let check = tokenizer::check(&self.view().tokenizer_file(id)?, &sample)?;
+        let json = self.view().tokenizer_file(id)?;
+        let originals = self.view().tokenizer_originals(id, record)?;
+        let (model, reference) = (tokenizer::original_model(&originals), &record.reference);
+        let subject = CheckSubject { json: &json, model, reference };
+        let check = tokenizer::check(&subject, &sample)?;
         let other = other_ids(self.view(), &load(self.view(), Some(name))?)?;
         Ok((check, other))
     }
@@ -122,7 +133,7 @@ impl CorpusWriter {
     /// [`TokenizerError`](crate::tokenizer::TokenizerError) when the file is not a tokenizer or one that has no ids for
     /// some texts, [`StoreError`](crate::store::StoreError) when the name is taken by another.
     pub fn register(&mut self, new: &TokenizerRegistration<'_>) -> Result<TokenizerRecord, Error> {
-        Ok(register(self.store(), new)?)
+        Ok(register(self.store(), new)?.0)
     }
 
     /// A registered tokenizer extended so that terms are single tokens; not registered yet.
@@ -201,13 +212,17 @@ fn load_record(
     record: &TokenizerRecord,
 ) -> Result<LoadedTokenizer, CurateError> {
     let file = view.tokenizer_file(id)?;
-    let tokenizer = Tokenizer::load_stored(&file, &record.backend, &record.reference)?;
+    let tokenizer = match is_sentencepiece_reference(&record.reference) {
+        true => Tokenizer::load_sentencepiece(&file, &view.tokenizer_original(id, 0)?)?,
+        false => Tokenizer::load_stored(&file, &record.backend, &record.reference)?,
+    };
     let (name, vocab_size) = (record.name.clone(), record.vocab_size);
     Ok(LoadedTokenizer { id, name, vocab_size, tokenizer: Arc::new(tokenizer) })
 }
 
 /// Registers a tokenizer; what is stored is not encoded by it yet. The same file under the same name is registered
-/// once.
+/// once. Answers the record, and how many megabytes of stored text a second it encodes on one thread, where there is
+/// enough text to tell.
 ///
 /// # Errors
 /// [`TokenizerError`] when the file is not a tokenizer or one that has no ids for some texts; [`CurateError::Store`]
@@ -215,16 +230,20 @@ fn load_record(
 pub fn register(
     writer: &mut StoreWriter,
     new: &TokenizerRegistration<'_>,
-) -> Result<TokenizerRecord, CurateError> {
-    let hash = *blake3::hash(new.json).as_bytes();
+) -> Result<(TokenizerRecord, Option<f64>), CurateError> {
+    let model = new.model()?;
+    let hash = hash_of(new.json, model);
     if let Some((_, known)) = writer.view().tokenizer_named(new.name)
-        && known.hash == hash
+        && (known.hash == hash || is_older(known, new.json, model))
     {
-        return Ok(known.clone());
+        return Ok((known.clone(), None));
     }
     let sample = sample_texts(writer.view())?;
     let sample: Vec<&str> = sample.iter().map(String::as_str).collect();
-    let tokenizer = Tokenizer::load(new.json, &sample)?;
+    let tokenizer = match model {
+        Some(model) => Tokenizer::load_sentencepiece(new.json, model)?,
+        None => Tokenizer::load(new.json, &sample)?,
+    };
     tokenizer.prove_added_ids()?;
     tokenizer.prove_complete()?;
     check_column_name(new.name)?;
@@ -240,7 +259,7 @@ pub fn register(
         lineage: new.lineage.to_owned(),
         backend: tokenizer.backend().verdict(),
         encoded_to: 0,
-        reference: REFERENCE.to_owned(),
+        reference: tokenizer.reference().to_owned(),
         base,
         originals: originals.collect(),
         dropped: false,
@@ -250,7 +269,38 @@ pub fn register(
     let mut batch = writer.begin()?;
     batch.add_tokenizer(&record, parts)?;
     batch.commit(&about(new.name))?;
-    Ok(record)
+    Ok((record, speed(&tokenizer, &sample)))
+}
+
+/// Megabytes of text a second on one thread; none where texts are too short to tell, or refused.
+#[expect(clippy::cast_precision_loss, reason = "a rate is no exact number")]
+fn speed(tokenizer: &Tokenizer, sample: &[&str]) -> Option<f64> {
+    const LEAST: usize = 1 << 20;
+    let bytes: usize = sample.iter().map(|text| text.len()).sum();
+    if bytes < LEAST {
+        return None;
+    }
+    let (mut encoder, mut ids) = (tokenizer.encoder(), Vec::new());
+    let start = Instant::now();
+    for text in sample {
+        ids.clear();
+        encoder.encode(text, &mut ids).ok()?;
+    }
+    Some(bytes as f64 / 1e6 / start.elapsed().as_secs_f64())
+}
+
+/// What tells a tokenizer from others: the hash of its file, and of the SentencePiece model behind it where that decides
+/// the ids, which the file alone would give otherwise.
+fn hash_of(json: &[u8], model: Option<&[u8]>) -> [u8; 32] {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(json).update(model.unwrap_or_default());
+    *hasher.finalize().as_bytes()
+}
+
+/// Whether a tokenizer was registered with this model by a release that took the library's ids: it keeps them.
+fn is_older(known: &TokenizerRecord, json: &[u8], model: Option<&[u8]>) -> bool {
+    let is_of = |model: &[u8]| matches!(&*known.originals, [file] if file.hash == *blake3::hash(model).as_bytes());
+    known.hash == hash_of(json, None) && model.is_some_and(is_of)
 }
 
 /// Refuses a name before hours of work for it: one that no tokenizer can have, or that of another one. By what decided
@@ -278,7 +328,8 @@ pub fn check_new_name(
 /// [`CurateError::OtherLineage`] when it gives others.
 pub fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), CurateError> {
     let (_, record) = find(writer.view(), &loaded.name)?;
-    if record.reference == REFERENCE {
+    let reference = loaded.tokenizer.reference().to_owned();
+    if record.reference == reference {
         return Ok(());
     }
     let record = record.clone();
@@ -288,7 +339,6 @@ pub fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), C
         return Err(CurateError::OtherLineage { tokenizer, stored, document });
     }
     let mut batch = writer.begin()?;
-    let reference = REFERENCE.to_owned();
     batch.update_tokenizer(loaded.id, &TokenizerRecord { reference, ..record })?;
     batch.commit(&about(&loaded.name))?;
     Ok(())

@@ -1,10 +1,12 @@
 //! Tells what a tokenizer does where tokenizers go wrong: the verdict on its encoder and a table of cases.
 
-use super::encode::{EncoderBackend, Tokenizer};
+use super::encode::{EncoderBackend, Tokenizer, is_sentencepiece_reference};
 use super::engine::hostile_texts::hostile_texts;
-use super::engine::proof::text_prefix;
+use super::engine::proof::{difference_from_sentencepiece, excerpt, text_prefix};
+use super::engine::reference::LibraryReference;
 use super::error::TokenizerError;
-use super::{FAST, REFERENCE};
+use super::sentencepiece::SentencePiece;
+use super::{FAST, REFERENCE, SENTENCEPIECE};
 use rayon::prelude::*;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -49,20 +51,32 @@ pub struct EncoderLibrary {
 }
 
 /// The libraries that give ids, as this program was built.
-const LIBRARIES: [EncoderLibrary; 2] = [
+const LIBRARIES: [EncoderLibrary; 3] = [
+    EncoderLibrary { role: "sentencepiece", name: SENTENCEPIECE },
     EncoderLibrary { role: "oracle", name: REFERENCE },
     EncoderLibrary { role: "fast", name: FAST },
 ];
+
+/// The files of a tokenizer that is checked.
+#[derive(Clone, Copy, Debug)]
+pub struct CheckSubject<'a> {
+    /// Its `tokenizer.json`.
+    pub json: &'a [u8],
+    /// The SentencePiece model that it was made of.
+    pub model: Option<&'a [u8]>,
+    /// Whose ids it has, as it is stored.
+    pub reference: &'a str,
+}
 
 /// What a check found: the verdict of the self-test, and odd texts.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "cli", derive(schemars::JsonSchema))]
 pub struct TokenizerCheck {
-    /// Which encoder gives the ids: `fast` or `oracle`.
+    /// Which encoder gives the ids: `sentencepiece`, `fast` or `oracle`.
     pub backend: &'static str,
     /// Why not the fast one.
     pub reason: Option<String>,
-    /// The libraries behind both.
+    /// The libraries behind them.
     pub libraries: Vec<EncoderLibrary>,
     /// One more than the largest id.
     pub vocab_size: u32,
@@ -78,22 +92,37 @@ impl TokenizerCheck {
     }
 }
 
-/// Runs the self-test of a `tokenizer.json` again, with `sample` of the texts it is for, and tries
-/// the cases in which tokenizers lose text, split it oddly or have ids in disorder.
+/// Compares the encoders of a tokenizer again, with `sample` of the texts it is for, and tries the cases in which
+/// tokenizers lose text, split it oddly or have ids in disorder.
 ///
 /// # Errors
 /// As [`Tokenizer::load`], and when a text cannot be encoded or decoded.
-pub fn check(json: &[u8], sample: &[&str]) -> Result<TokenizerCheck, TokenizerError> {
-    let tokenizer = Tokenizer::load(json, sample)?;
+pub fn check(
+    subject: &CheckSubject<'_>,
+    sample: &[&str],
+) -> Result<TokenizerCheck, TokenizerError> {
+    let json = subject.json;
+    let tokenizer = match subject.model {
+        Some(model) if is_sentencepiece_reference(subject.reference) => {
+            Tokenizer::load_sentencepiece(json, model)?
+        }
+        _ => Tokenizer::load(json, sample)?,
+    };
     let reason = match tokenizer.backend() {
-        EncoderBackend::Fast => None,
+        EncoderBackend::SentencePiece | EncoderBackend::Fast => None,
         EncoderBackend::Oracle { reason } => Some(reason.clone()),
     };
-    let encoders = match &reason {
-        None => ok("both encoders give the same ids on hostile texts and on the sample"),
-        Some(reason) => notice(format!("the oracle is used: {reason}")),
+    let encoders = match tokenizer.backend() {
+        EncoderBackend::SentencePiece => ok("the ids are those of SentencePiece's own algorithm"),
+        EncoderBackend::Fast => {
+            ok("both encoders give the same ids on hostile texts and on the sample")
+        }
+        EncoderBackend::Oracle { reason } => notice(format!("the oracle is used: {reason}")),
     };
     let mut cases = vec![check_case("encoders agree", encoders)];
+    if let Some(model) = subject.model {
+        cases.push(check_case("ids of SentencePiece", sentencepiece(subject, model, sample)));
+    }
     cases.push(check_case("characters come back", characters(&tokenizer)?));
     for (name, texts) in TEXTS {
         cases.push(check_case(name, round_trips(&tokenizer, texts)?));
@@ -156,6 +185,45 @@ fn notice(what: impl Into<String>) -> CheckFinding {
 
 fn fault(what: impl Into<String>) -> CheckFinding {
     (CheckVerdict::Fault, what.into())
+}
+
+/// Whether SentencePiece and the library give the same ids, by the model and by the `tokenizer.json` made of it.
+fn sentencepiece(subject: &CheckSubject<'_>, model: &[u8], sample: &[&str]) -> CheckFinding {
+    let (library, model) = match (LibraryReference::load(subject.json), SentencePiece::load(model))
+    {
+        (Ok(library), Ok(model)) => (library, model),
+        (Err(error), _) => return notice(format!("its tokenizer.json cannot be loaded: {error}")),
+        (_, Err(error)) => return notice(format!("its model cannot be loaded: {error}")),
+    };
+    let mut left = SAMPLE_BYTES;
+    let sample = sample.iter().map(|text| {
+        let text = text_prefix(text, left);
+        left -= text.len();
+        text.to_owned()
+    });
+    let (sample, hostile): (Vec<String>, _) = (sample.collect(), hostile_texts());
+    let in_sample = difference_from_sentencepiece(&library, &model, &sample);
+    let is_in_sample = in_sample.is_some();
+    let difference =
+        in_sample.or_else(|| difference_from_sentencepiece(&library, &model, &hostile));
+    let Some(difference) = difference else {
+        return ok("its tokenizer.json gives the same on hostile texts and on the sample");
+    };
+    let text = excerpt(&difference.text);
+    match (is_sentencepiece_reference(subject.reference), is_in_sample) {
+        (true, _) => notice(format!(
+            "{REFERENCE} gives other ids by its tokenizer.json, as on {text}: give other programs the .model"
+        )),
+        (false, true) => fault(format!(
+            "its ids are those of {}; SentencePiece gives others on {text}, a text of the corpus: \
+             register the .model under a new name",
+            subject.reference
+        )),
+        (false, false) => notice(format!(
+            "its ids are those of {}; SentencePiece gives others on {text}: register the .model under a new name",
+            subject.reference
+        )),
+    }
 }
 
 fn encode(tokenizer: &Tokenizer, text: &str) -> Result<Vec<u32>, TokenizerError> {

@@ -1,23 +1,28 @@
 //! A loaded tokenizer and its encoder: the fast engine where it is proven, the reference otherwise.
 
+use super::convert::{TokenizerInput, convert, is_sentencepiece, original_model};
+use super::engine::ReferenceEncoder;
 use super::engine::cuts::{ChunkCutter, PART};
 use super::engine::hostile_texts::hostile_texts;
 use super::engine::pipeline::{DeclineReason, PipelineEngine, PipelineScratch};
 use super::engine::proof;
-use super::engine::reference::LibraryReference;
+use super::engine::reference::{EncodedWithOffsets, LibraryReference};
 use super::error::TokenizerError;
 use super::file::TokenizerFile;
 use super::file::unigram::unigram_variants;
+use super::sentencepiece::{SentencePiece, SentencePieceScratch};
 use super::vocabulary::{IdPlaces, TokenBytes, TokenOffsets, Vocabulary};
-use super::{FAST, REFERENCE};
+use super::{FAST, REFERENCE, SENTENCEPIECE};
 use aho_corasick::{AhoCorasick, MatchKind};
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-/// Which encoder gives the ids. Both give the same; they differ in speed.
+/// Which encoder gives the ids: the reference of the tokenizer's file, or one that gives the same at another speed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum EncoderBackend {
+    /// SentencePiece's algorithm, the reference of a `.model`, at some 20 MB/s.
+    SentencePiece,
     /// The fast engine, which passed the proof.
     Fast,
     /// The reference encoder, at some 4 MB/s.
@@ -32,6 +37,7 @@ impl EncoderBackend {
     #[must_use]
     pub const fn name(&self) -> &'static str {
         match self {
+            Self::SentencePiece => "sentencepiece",
             Self::Fast => "fast",
             Self::Oracle { .. } => "oracle",
         }
@@ -54,8 +60,7 @@ fn fits_fast(vocabulary: &Vocabulary) -> Result<(), String> {
 /// neither beginning nor end marks are added.
 pub struct Tokenizer {
     json: Box<[u8]>,
-    /// Loaded when first asked, if the fast encoder is proven already.
-    reference: OnceLock<LibraryReference>,
+    reference: ReferenceEncoder,
     /// Built when first asked, if the fast encoder is proven already.
     chosen: OnceLock<ChosenEncoder>,
     vocabulary: Vocabulary,
@@ -103,13 +108,19 @@ fn load_engine(file: TokenizerFile) -> Result<PipelineEngine, String> {
 impl Tokenizer {
     /// Loads the bytes of a `tokenizer.json` and compares the fast engine with the reference on
     /// built-in hostile strings and on `sample` (its first 2 MB): about a second. On any difference
-    /// the reference is used, and [`Tokenizer::backend`] says why.
+    /// the reference is used, and [`Tokenizer::backend`] says why. Of a SentencePiece `.model` the ids are
+    /// SentencePiece's, and nothing is compared.
     ///
     /// # Errors
     /// [`TokenizerError::Load`] when the reference cannot read the file, [`TokenizerError::IdTooLarge`] for ids of
     /// 2^31 and more, [`TokenizerError::Dropout`] when it asks for random ids, [`TokenizerError::EmptyVocabulary`]
-    /// when it has no token.
-    pub fn load(json: &[u8], sample: &[&str]) -> Result<Self, TokenizerError> {
+    /// when it has no token, [`TokenizerError::SentencePiece`] for a model that SentencePiece refuses.
+    pub fn load(bytes: &[u8], sample: &[&str]) -> Result<Self, TokenizerError> {
+        if is_sentencepiece(bytes) {
+            let json = convert(TokenizerInput::SentencePiece(bytes))?.json;
+            return Self::load_sentencepiece(&json, bytes);
+        }
+        let json = bytes;
         let file = TokenizerFile::read(json)?;
         let variants = unigram_variants(&file, json)?;
         let reference = LibraryReference::load_variants(json, variants.as_ref())?;
@@ -124,7 +135,20 @@ impl Tokenizer {
             proof::prove(&fast, &reference, &vocabulary, sample).map(|()| fast)
         };
         let chosen = ChosenEncoder::of(prove());
-        Self::of(json, Some(reference), Some(chosen), vocabulary)
+        Self::of(json, ReferenceEncoder::library(reference), Some(chosen), vocabulary)
+    }
+
+    /// Loads a SentencePiece model with the `tokenizer.json` that was made of it.
+    ///
+    /// # Errors
+    /// [`TokenizerError::SentencePiece`] for a model that SentencePiece refuses.
+    pub(crate) fn load_sentencepiece(json: &[u8], model: &[u8]) -> Result<Self, TokenizerError> {
+        let model = SentencePiece::load(model)?;
+        let vocabulary = Vocabulary::of_file(&TokenizerFile::read(json)?);
+        let vocabulary = vocabulary.ok_or(TokenizerError::EmptyVocabulary)?;
+        let chosen = ChosenEncoder { fast: None, backend: EncoderBackend::SentencePiece };
+        let reference = ReferenceEncoder::SentencePiece(Box::new(model));
+        Self::of(json, reference, Some(chosen), vocabulary)
     }
 
     /// Loads a file that [`Tokenizer::load`] was given before, by its verdict then: `fast` is whether
@@ -136,7 +160,7 @@ impl Tokenizer {
         let file = TokenizerFile::read(json)?;
         let refused = match Vocabulary::of_file(&file) {
             Some(vocabulary) if fast => match fits_fast(&vocabulary) {
-                Ok(()) => return Self::of(json, None, None, vocabulary),
+                Ok(()) => return Self::of(json, ReferenceEncoder::unloaded(), None, vocabulary),
                 Err(why) => why,
             },
             None if fast => "its tokens cannot be numbered without the oracle".to_owned(),
@@ -146,19 +170,19 @@ impl Tokenizer {
         let reference = LibraryReference::load_variants(json, variants.as_ref())?;
         let vocabulary = Vocabulary::of_reference(&reference);
         let chosen = ChosenEncoder::of(Err(refused));
-        Self::of(json, Some(reference), Some(chosen), vocabulary)
+        Self::of(json, ReferenceEncoder::library(reference), Some(chosen), vocabulary)
     }
 
     fn of(
         json: &[u8],
-        reference: Option<LibraryReference>,
+        reference: ReferenceEncoder,
         chosen: Option<ChosenEncoder>,
         vocabulary: Vocabulary,
     ) -> Result<Self, TokenizerError> {
         let vocab_size = vocabulary.size().ok_or(TokenizerError::EmptyVocabulary)?;
         Ok(Self {
             json: json.into(),
-            reference: reference.map(OnceLock::from).unwrap_or_default(),
+            reference,
             chosen: chosen.map(OnceLock::from).unwrap_or_default(),
             vocabulary,
             vocab_size,
@@ -189,12 +213,13 @@ impl Tokenizer {
         Self { chosen: OnceLock::from(chosen), ..self }
     }
 
-    fn reference(&self) -> Result<&LibraryReference, TokenizerError> {
-        if let Some(reference) = self.reference.get() {
-            return Ok(reference);
+    /// Whose ids are right, with its version.
+    #[must_use]
+    pub const fn reference(&self) -> &'static str {
+        match &self.reference {
+            ReferenceEncoder::Library(_) => REFERENCE,
+            ReferenceEncoder::SentencePiece(_) => SENTENCEPIECE,
         }
-        let loaded = LibraryReference::load(&self.json)?;
-        Ok(self.reference.get_or_init(|| loaded))
     }
 
     pub(in crate::tokenizer) fn vocabulary(&self) -> &Vocabulary {
@@ -207,6 +232,7 @@ impl Tokenizer {
         Encoder {
             tokenizer: self,
             scratch: PipelineScratch::default(),
+            pieces: SentencePieceScratch::default(),
             engines: EngineTexts::default(),
             declined: None,
         }
@@ -290,15 +316,18 @@ impl Tokenizer {
         text: &str,
         mut each: impl FnMut(usize),
     ) -> Result<(), TokenizerError> {
+        for found in self.special_finder()?.find_iter(text) {
+            each(found.pattern().as_usize());
+        }
+        Ok(())
+    }
+
+    fn special_finder(&self) -> Result<&AhoCorasick, TokenizerError> {
         let finder = self.finder.get_or_init(|| {
             let specials = self.vocabulary.specials().map(|(_, token)| token);
             AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(specials).ok()
         });
-        let finder = finder.as_ref().ok_or(TokenizerError::Specials)?;
-        for found in finder.find_iter(text) {
-            each(found.pattern().as_usize());
-        }
-        Ok(())
+        finder.as_ref().ok_or(TokenizerError::Specials)
     }
 
     /// The ids of `text`, and for each the bytes of the text that it stands for, as half-open ranges
@@ -324,7 +353,15 @@ impl Tokenizer {
         text: &str,
         specials: bool,
     ) -> Result<(Vec<u32>, TokenOffsets), TokenizerError> {
-        let (ids, places) = self.reference()?.encode_placed(text, specials)?;
+        let (ids, places) = match &self.reference {
+            ReferenceEncoder::Library(library) => {
+                library_of(library, &self.json)?.encode_placed(text, specials)?
+            }
+            ReferenceEncoder::SentencePiece(model) if specials => {
+                self.encode_around_specials(model, text)?
+            }
+            ReferenceEncoder::SentencePiece(model) => model.encode_with_places(text)?,
+        };
         let too_long = |_| TokenizerError::TooLong { bytes: text.len() };
         let (mut offsets, mut start, mut end) = (Vec::with_capacity(places.len()), 0, 0);
         for (from, to) in places {
@@ -339,6 +376,36 @@ impl Tokenizer {
         Ok((ids, offsets))
     }
 
+    /// Special tokens, and what stands between them: each part is a text of its own.
+    fn encode_around_specials(
+        &self,
+        model: &SentencePiece,
+        text: &str,
+    ) -> Result<EncodedWithOffsets, TokenizerError> {
+        let specials = self.specials();
+        let (mut ids, mut places) = EncodedWithOffsets::default();
+        let mut start = 0;
+        let mut encode = |from: usize,
+                          to: usize,
+                          special: Option<u32>,
+                          end: usize|
+         -> Result<(), TokenizerError> {
+            let part = text.get(from..to).unwrap_or_default();
+            let (part_ids, part_places) = model.encode_with_places(part)?;
+            ids.extend(part_ids.into_iter().chain(special));
+            places.extend(part_places.into_iter().map(|(a, b)| (from + a, from + b)));
+            places.extend(special.map(|_| (to, end)));
+            Ok(())
+        };
+        for found in self.special_finder()?.find_iter(text) {
+            let special = specials.get(found.pattern().as_usize()).map(|(id, _)| *id);
+            encode(start, found.start(), special, found.end())?;
+            start = found.end();
+        }
+        encode(start, text.len(), None, text.len())?;
+        Ok((ids, places))
+    }
+
     /// By the fast encoder, if it is to be trusted and its ids spell the text byte for byte.
     pub(in crate::tokenizer) fn fast_offsets(
         &self,
@@ -350,8 +417,8 @@ impl Tokenizer {
             (Vec::with_capacity(text.len() / 3 + 1), PipelineScratch::default());
         if specials {
             let is_proven = self.is_fast_with_specials.get_or_init(|| {
-                let reference = self.reference();
-                reference.is_ok_and(|reference| {
+                let ReferenceEncoder::Library(library) = &self.reference else { return false };
+                library_of(library, &self.json).is_ok_and(|reference| {
                     proof::prove_with_specials(fast, reference, &self.vocabulary).is_ok()
                 })
             });
@@ -380,8 +447,23 @@ impl Tokenizer {
     /// # Errors
     /// [`TokenizerError::Decode`] when the decoder refuses; unknown ids are skipped.
     pub fn decode(&self, ids: &[u32]) -> Result<String, TokenizerError> {
-        self.reference()?.decode(ids)
+        match &self.reference {
+            ReferenceEncoder::Library(library) => library_of(library, &self.json)?.decode(ids),
+            ReferenceEncoder::SentencePiece(model) => Ok(model.decode(ids)),
+        }
     }
+}
+
+/// The library over a file, loaded when first asked.
+fn library_of<'l>(
+    library: &'l OnceLock<LibraryReference>,
+    json: &[u8],
+) -> Result<&'l LibraryReference, TokenizerError> {
+    if let Some(library) = library.get() {
+        return Ok(library);
+    }
+    let loaded = LibraryReference::load(json)?;
+    Ok(library.get_or_init(|| loaded))
 }
 
 /// How many texts each engine encoded.
@@ -390,7 +472,10 @@ impl Tokenizer {
 pub struct EngineTexts {
     /// By the fast engine.
     pub fast: u64,
-    /// By the reference encoder, which is some forty times slower.
+    /// By SentencePiece's algorithm, the reference of a `.model`.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub sentencepiece: u64,
+    /// By the reference encoder of a `tokenizer.json`, which is some forty times slower.
     pub reference: u64,
     /// Of these, those that the fast engine declined although it is proven, by the reason.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
@@ -401,6 +486,7 @@ impl EngineTexts {
     /// Counts those of `other` too.
     pub fn add(&mut self, other: Self) {
         self.fast += other.fast;
+        self.sentencepiece += other.sentencepiece;
         self.reference += other.reference;
         for (reason, texts) in other.declined {
             *self.declined.entry(reason).or_default() += texts;
@@ -408,10 +494,16 @@ impl EngineTexts {
     }
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "as serde calls it")]
+const fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// Encodes texts one after the other, reusing its buffers.
 pub struct Encoder<'a> {
     tokenizer: &'a Tokenizer,
     scratch: PipelineScratch,
+    pieces: SentencePieceScratch,
     /// Since they were last taken.
     engines: EngineTexts,
     /// Why the fast engine declined a part of the text that is encoded now.
@@ -456,7 +548,10 @@ impl<'a> Encoder<'a> {
     }
 
     fn count_reference(&mut self, declined: Option<DeclineReason>) {
-        self.engines.reference += 1;
+        match self.tokenizer.reference {
+            ReferenceEncoder::Library(_) => self.engines.reference += 1,
+            ReferenceEncoder::SentencePiece(_) => self.engines.sentencepiece += 1,
+        }
         if let Some(reason) = declined {
             *self.engines.declined.entry(reason.to_string()).or_default() += 1;
         }
@@ -473,6 +568,10 @@ impl<'a> Encoder<'a> {
         part: usize,
         out: &mut Vec<u32>,
     ) -> Result<(), TokenizerError> {
+        // Its memory does not grow with what it keeps of a text beside the ids.
+        if let ReferenceEncoder::SentencePiece(_) = self.tokenizer.reference {
+            return self.encode_whole(text, out);
+        }
         let start = out.len();
         let mut rest = text;
         while rest.len() > part
@@ -501,7 +600,12 @@ impl<'a> Encoder<'a> {
                 Err(reason) => self.declined = Some(reason),
             }
         }
-        self.tokenizer.reference()?.encode(text, out)
+        match &self.tokenizer.reference {
+            ReferenceEncoder::Library(library) => {
+                library_of(library, &self.tokenizer.json)?.encode(text, out)
+            }
+            ReferenceEncoder::SentencePiece(model) => model.encode(text, &mut self.pieces, out),
+        }
     }
 }
 
@@ -512,6 +616,7 @@ impl EncoderBackend {
     /// The encoder in words, with its library or with the reason that there is none: what is stored.
     pub(crate) fn verdict(&self) -> String {
         match self {
+            Self::SentencePiece => self.name().to_owned(),
             Self::Fast => format!("{}, {FAST}", self.name()),
             Self::Oracle { reason } => format!("{} ({reason})", self.name()),
         }
@@ -540,6 +645,11 @@ impl Tokenizer {
     }
 }
 
+/// Whether a stored reference is SentencePiece: then the tokenizer is loaded from its `.model`.
+pub(crate) fn is_sentencepiece_reference(reference: &str) -> bool {
+    reference.split(' ').next() == SENTENCEPIECE.split(' ').next()
+}
+
 /// A tokenizer to be registered.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct TokenizerRegistration<'a> {
@@ -555,6 +665,18 @@ pub struct TokenizerRegistration<'a> {
     pub decisions: Option<&'a [u8]>,
     /// The registered tokenizer that it extends: documents without a new token take over its ids.
     pub base: Option<&'a str>,
+}
+
+impl<'a> TokenizerRegistration<'a> {
+    /// The SentencePiece model whose ids are right: the one that `json` was made of.
+    ///
+    /// # Errors
+    /// [`TokenizerError::SentencePiece`] for a model that SentencePiece refuses.
+    pub(crate) fn model(&self) -> Result<Option<&'a [u8]>, TokenizerError> {
+        let Some(model) = original_model(self.originals) else { return Ok(None) };
+        let converted = convert(TokenizerInput::SentencePiece(model))?;
+        Ok((converted.json == self.json).then_some(model))
+    }
 }
 
 /// One token of a shown text.

@@ -22,9 +22,10 @@
 //! ([`convert`]), by training (`train`) or by extension (`extend`). Loading proves
 //! the fast encoder against the reference implementation; [`Encoder`] then appends ids.
 //!
-//! Two encoders stand behind one type (`engine`). The reference (tokenizers 0.23) is right by definition. The fast
-//! engine (tokenizers 1.0, a release candidate) is some forty times faster and is used only after it gave the
-//! reference's ids on hostile texts and on the caller's sample.
+//! Encoders stand behind one type (`engine`). The reference is right by definition: of a `tokenizer.json` the
+//! `tokenizers` library (0.23), of a `.model` SentencePiece's algorithm (`sentencepiece`). The fast engine (tokenizers
+//! 1.0, a release candidate) is much faster than the first and is used only after it gave the reference's ids on hostile
+//! texts and on the caller's sample.
 
 pub mod analyse;
 mod check;
@@ -42,10 +43,13 @@ mod vocabulary;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use check::check;
 pub use check::{CheckCase, CheckVerdict, EncoderLibrary, TokenizerCheck};
+pub(crate) use check::{CheckSubject, check};
+pub(crate) use convert::original_model;
+pub use convert::to_sentencepiece::WrittenModel;
 pub(crate) use convert::to_sentencepiece::to_sentencepiece;
 pub use convert::{ConvertedTokenizer, TokenizerInput, convert, from_vocab_and_merges};
+pub(crate) use encode::is_sentencepiece_reference;
 pub(crate) use encode::token_pieces;
 pub use encode::{
     Encoder, EncoderBackend, EngineTexts, TokenPiece, Tokenizer, TokenizerRegistration,
@@ -69,7 +73,9 @@ pub(crate) use train::{
 };
 pub use vocabulary::TokenOffsets;
 
-/// The reference library and its version: ids are right when they are its.
+/// The reference library of a `tokenizer.json` and its version: ids are right when they are its.
 pub const REFERENCE: &str = "tokenizers 0.23.2";
+/// The release of SentencePiece whose ids a `.model` has here.
+pub const SENTENCEPIECE: &str = "sentencepiece 0.2.3";
 /// The library behind the fast encoder, and its version.
 pub const FAST: &str = "tokenizers 1.0.0-rc.3";

@@ -45,11 +45,12 @@ impl CorpusWriter {
         backfill: bool,
         context: &Context<'_>,
     ) -> Result<TokenizerReport, Error> {
-        let record = self.register(new)?;
-        match backfill {
-            true => self.backfill(new.name, context),
-            false => Ok(TokenizerReport::of(&record)),
-        }
+        let (record, megabytes_per_second) = curate::register(self.store(), new)?;
+        let report = match backfill {
+            true => self.backfill(new.name, context)?,
+            false => TokenizerReport::of(&record),
+        };
+        Ok(TokenizerReport { megabytes_per_second, ..report })
     }
 
     /// Trains a tokenizer on kept documents and registers it with all that decided it; with `backfill` the kept

@@ -173,11 +173,13 @@ pub(super) fn print_tokenizer(report: &TokenizerReport, out: &mut Output) {
         true => "",
         false => "; not all documents are encoded: `corpusdb tokenizer backfill` continues",
     };
+    let speed = report.megabytes_per_second.map(|speed| format!(" at {speed:.0} MB/s a thread"));
     out.line(format!(
-        "{}: {} ids, encoder {}{encoded}{state} ({})",
+        "{}: {} ids, encoder {}{}{encoded}{state} ({})",
         of.name,
         number(of.vocab_size.into()),
         of.backend,
+        speed.unwrap_or_default(),
         of.lineage
     ));
     for (special, documents) in report.special_tokens_in_text.iter().flatten() {
@@ -569,8 +571,13 @@ impl Verb for TokenizerExportArgs {
             files.iter().map(|(_, bytes)| bytes.len()).sum()
         } else if file.extension().is_some_and(|end| end == "model") {
             let model = corpus.sentencepiece_model(&self.name)?;
-            write_file(file, &model)?;
-            model.len()
+            if let Some(text) = &model.rounded {
+                call.note(&format!(
+                    "SentencePiece adds scores in 32 bits: of two ways with nearly equal scores it may take the other, as on {text}"
+                ));
+            }
+            write_file(file, &model.bytes)?;
+            model.bytes.len()
         } else {
             let json = corpus.tokenizer_json(&self.name)?;
             is_streamed = file == Path::new("-") && call.session.is_some();

@@ -153,7 +153,7 @@ const TABLES: [Table; 10] = [
             ("id", "its number, from 0"),
             ("name", "its name"),
             ("vocab_size", "one more than its largest token id"),
-            ("hash", "blake3 of its `tokenizer.json`, in hexadecimal"),
+            ("hash", "blake3 of its `tokenizer.json` (and `.model` behind it), in hexadecimal"),
             ("backend", "the encoder that passed the self-test"),
             ("lineage", "its origin, in words"),
             ("encoded_to", "kept documents below this `id` are encoded"),

@@ -292,7 +292,8 @@ impl CommitRecord {
 pub struct TokenizerRecord {
     /// The name of the tokenizer.
     pub name: String,
-    /// blake3 of its `tokenizer.json`, which decides every id.
+    /// blake3 of what decides every id: of its `tokenizer.json`, and where SentencePiece is the reference of its
+    /// `.model` behind it.
     pub hash: [u8; 32],
     /// One more than the largest id.
     pub vocab_size: u32,

@@ -31,7 +31,7 @@ pub enum TokenizerInput<'a> {
         /// `merges.txt`: two tokens a line, best first.
         merges: &'a [u8],
     },
-    /// A SentencePiece `.model`: BPE, Unigram or single characters.
+    /// A SentencePiece `.model`: BPE, Unigram, words or single characters.
     SentencePiece(&'a [u8]),
     /// A tiktoken rank file, which does not hold the split pattern.
     Tiktoken {
@@ -96,6 +96,19 @@ pub fn convert(given: TokenizerInput<'_>) -> Result<ConvertedTokenizer, Tokenize
     let originals =
         originals.into_iter().map(|(name, bytes)| (name.to_owned(), bytes.to_vec())).collect();
     Ok(ConvertedTokenizer { json, originals })
+}
+
+/// Whether bytes are those of a SentencePiece model.
+pub(in crate::tokenizer) fn is_sentencepiece(bytes: &[u8]) -> bool {
+    is_first_piece(bytes)
+}
+
+/// The SentencePiece model that a tokenizer was made of, when that is all it was made of.
+pub(crate) fn original_model(originals: &[(String, Vec<u8>)]) -> Option<&[u8]> {
+    match originals {
+        [(_, bytes)] if is_sentencepiece(bytes) => Some(bytes),
+        _ => None,
+    }
 }
 
 /// Kinds of files that are given for one another.

@@ -2,7 +2,7 @@
 
 use super::{TokenizerFileKind, TokenizerInput, convert, detect_kind};
 use crate::tokenizer::file::version2::to_version_1;
-use crate::tokenizer::sentencepiece::{
+use crate::tokenizer::sentencepiece::proto::{
     ModelPiece, SentencePieceKind, SentencePieceModel, TrainerSpec,
 };
 use crate::tokenizer::vocabulary::byte_characters;
@@ -19,8 +19,8 @@ const BPE: &[u8] = include_bytes!("vectors/bpe.model");
 const UNIGRAM: &[u8] = include_bytes!("vectors/unigram.model");
 const IDS: &str = include_str!("vectors/ids.json");
 
-fn ids(json: &[u8], text: &str) -> Vec<u32> {
-    let tokenizer = Tokenizer::load_proven(json, true).expect("loads");
+fn ids(file: &[u8], text: &str) -> Vec<u32> {
+    let tokenizer = Tokenizer::load(file, &[]).expect("loads");
     let mut ids = Vec::new();
     tokenizer.encoder().encode(text, &mut ids).expect("encodes");
     ids
@@ -38,6 +38,8 @@ fn sentencepiece_models_give_the_ids_of_sentencepiece() {
             serde_json::from_value(golden[name].clone()).expect("lists of ids");
         assert_eq!(theirs.len(), texts.len());
         for (text, theirs) in texts.iter().zip(theirs) {
+            assert_eq!(ids(model, text), theirs, "{name} {text:?}");
+            // In these the tokenizer.json says all that decides them.
             assert_eq!(ids(&converted.json, text), theirs, "{name} {text:?}");
         }
     }
@@ -46,11 +48,13 @@ fn sentencepiece_models_give_the_ids_of_sentencepiece() {
 #[test]
 fn a_bpe_with_bytes_gives_every_text_back() {
     let json = convert(TokenizerInput::SentencePiece(BPE)).expect("converts").json;
-    let tokenizer = Tokenizer::load(&json, &[]).expect("loads");
-    for text in ["plain", " two  spaces ", "\t\n\r\n", "👍 né 語\u{0}", "▁", "<0x41>"] {
-        let decoded = tokenizer.decode(&ids(&json, text)).expect("decodes");
-        // The one character that SentencePiece itself takes for a space.
-        assert_eq!(decoded, text.replace('▁', " "));
+    for file in [BPE, &json] {
+        let tokenizer = Tokenizer::load(file, &[]).expect("loads");
+        for text in ["plain", " two  spaces ", "\t\n\r\n", "👍 né 語\u{0}", "▁", "<0x41>"] {
+            let decoded = tokenizer.decode(&ids(file, text)).expect("decodes");
+            // The one character that SentencePiece itself takes for a space.
+            assert_eq!(decoded, text.replace('▁', " "));
+        }
     }
 }
 
@@ -109,15 +113,64 @@ fn models_that_cannot_be_used_say_why() {
     assert!(fails(&[a], |_| ()).contains("exactly one unknown token"));
     assert!(fails(&[unk, a, a], |_| ()).contains("piece 2 `a` is there twice"));
     assert!(fails(&[unk, ("", SentencePieceKind::Normal)], |_| ()).contains("piece 1 is empty"));
-    assert!(fails(&[unk, ("b", SentencePieceKind::Unused)], |_| ()).contains("unused piece"));
-    assert!(fails(&[unk, a], |t| t.model_type = Some(3)).contains("word model"));
     assert!(fails(&[unk, a], |t| t.model_type = Some(9)).contains("type 9"));
     assert!(fails(&[unk, a], |t| t.byte_fallback = Some(true)).contains("<0x00>"));
-    assert!(
-        fails(&[unk, a], |t| t.treat_whitespace_as_suffix = Some(true)).contains("after words")
-    );
     let unigram = |t: &mut TrainerSpec| t.model_type = Some(1);
     assert!(fails(&[unk], unigram).contains("no pieces for text"));
+}
+
+#[test]
+fn every_type_of_model_becomes_a_file_with_its_tokens_and_has_its_own_ids() {
+    use SentencePieceKind::{Control, Normal, Unknown, Unused, UserDefined};
+    let pieces = [
+        ("<unk>", Unknown),
+        ("<s>", Control),
+        ("a", Normal),
+        ("b", Normal),
+        ("ab", Unused),
+        ("▁", Normal),
+        ("a▁", Normal),
+        ("<sym>", UserDefined),
+    ];
+    for model_type in 1..=4 {
+        for is_suffix in [false, true] {
+            let bytes = model(&pieces, |trainer| {
+                trainer.model_type = Some(model_type);
+                trainer.treat_whitespace_as_suffix = Some(is_suffix);
+            });
+            let json = convert(TokenizerInput::SentencePiece(&bytes)).expect("converts").json;
+            // Other programs can read the file, whatever ids they get by it.
+            tokenizers::Tokenizer::from_bytes(&json).expect("loads");
+            let tokenizer = Tokenizer::load_sentencepiece(&json, &bytes).expect("loads");
+            assert_eq!(tokenizer.backend().name(), "sentencepiece");
+            assert_eq!((tokenizer.vocab_size(), tokenizer.token_to_id("<sym>")), (8, Some(7)));
+            assert_eq!(tokenizer.specials(), [(0, "<unk>".to_owned()), (1, "<s>".to_owned())]);
+            let (ids, offsets) = tokenizer.encode_with_offsets("a<s>b", true).expect("encodes");
+            assert_eq!(ids.iter().filter(|id| **id == 1).count(), 1);
+            assert_eq!((offsets.len(), offsets.last()), (ids.len(), Some(&(4, 5))));
+            assert!(offsets.contains(&(1, 4)), "{offsets:?}");
+            let (plain, _) = tokenizer.encode_with_offsets("a<s>b", false).expect("encodes");
+            assert!(!plain.contains(&1), "{plain:?}");
+        }
+    }
+}
+
+#[test]
+fn a_reserved_piece_that_is_spelled_like_another_has_a_name_of_its_own() {
+    use SentencePieceKind::{Control, Normal, Unknown, Unused};
+    let pieces = [
+        ("<unk>", Unknown),
+        ("a", Control),
+        ("a", Normal),
+        ("▁", Normal),
+        ("\0", Unused),
+        ("\0", Unused),
+    ];
+    let bytes = model(&pieces, |trainer| trainer.model_type = Some(4));
+    let tokenizer = Tokenizer::load(&bytes, &[]).expect("loads");
+    assert_eq!(tokenizer.vocab_size(), 6);
+    assert_eq!((tokenizer.token_to_id("a"), tokenizer.token_to_id("a#1")), (Some(2), Some(1)));
+    assert_eq!(ids(&bytes, "a"), [3, 2]);
 }
 
 /// Ranks of the 256 bytes and of some joined ones.

@@ -1,10 +1,14 @@
 //! A tokenizer as a SentencePiece `.model`: its vocabulary as pieces, what it does to a text as the settings of
 //! SentencePiece's normaliser. Refuses what a `.model` cannot say.
 
+use crate::tokenizer::engine::hostile_texts::hostile_texts;
+use crate::tokenizer::engine::proof::{IdDifference, difference_from_sentencepiece, excerpt};
+use crate::tokenizer::engine::reference::LibraryReference;
 use crate::tokenizer::error::TokenizerError;
-use crate::tokenizer::sentencepiece::{
+use crate::tokenizer::sentencepiece::proto::{
     BPE, ModelPiece, NormalizerSpec, SentencePieceKind, SentencePieceModel, TrainerSpec, UNIGRAM,
 };
+use crate::tokenizer::sentencepiece::{MARKER, SentencePiece};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::Value;
@@ -14,19 +18,25 @@ fn fail(what: &str) -> TokenizerError {
     TokenizerError::Inexpressible(what.to_owned())
 }
 
-/// The bytes of a SentencePiece model that gives the ids of a `tokenizer.json`: a BPE over characters,
-/// with or without fall-back to bytes, or a Unigram, with `▁` for spaces. Special tokens become control
-/// tokens.
+/// A SentencePiece model that was written of a `tokenizer.json`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenModel {
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+    /// The beginning of a text that it cuts otherwise because SentencePiece adds scores in 32 bits, and the `tokenizers`
+    /// library in 64: then both ways have nearly the same score.
+    pub rounded: Option<String>,
+}
+
+/// A SentencePiece model that gives the ids of a `tokenizer.json`: a BPE over characters, with or without fall-back to
+/// bytes, or a Unigram, with `▁` for spaces. Special tokens become control tokens.
 ///
-/// Three things remain that no check can rule out: SentencePiece joins any two pieces whose joined
-/// spelling is a piece, where a list of merges may lack the pair; it adds scores in 32 bits, so that of
-/// two ways with all but equal scores it may take the other; and unknown characters side by side are one
-/// unknown token to it, also where the file splits them.
+/// What was written is read back and encodes the texts on which encoders are known to differ.
 ///
 /// # Errors
 /// [`TokenizerError::Load`] when the file cannot be parsed, [`TokenizerError::Inexpressible`] when a
-/// SentencePiece model cannot do what it does.
-pub fn to_sentencepiece(json: &[u8]) -> Result<Vec<u8>, TokenizerError> {
+/// SentencePiece model cannot do what it does, or gives other ids on one of these texts.
+pub fn to_sentencepiece(json: &[u8]) -> Result<WrittenModel, TokenizerError> {
     let file: Value =
         serde_json::from_slice(json).map_err(|error| TokenizerError::Load(error.into()))?;
     let model = file.get("model").cloned().unwrap_or_default();
@@ -59,10 +69,46 @@ pub fn to_sentencepiece(json: &[u8]) -> Result<Vec<u8>, TokenizerError> {
         ..TrainerSpec::default()
     };
     let normalizer = Some(steps.normalizer());
-    Ok(SentencePieceModel { pieces: written, trainer: Some(trainer), normalizer }.encode_to_vec())
+    let model = SentencePieceModel { pieces: written, trainer: Some(trainer), normalizer };
+    let rounded = prove(json, &model)?;
+    Ok(WrittenModel { bytes: model.encode_to_vec(), rounded })
 }
 
-const MARKER: &str = "▁";
+/// Compares a model with the library over the file that it was made of. Answers a text of a Unigram on which they
+/// differ by rounding alone.
+fn prove(json: &[u8], model: &SentencePieceModel) -> Result<Option<String>, TokenizerError> {
+    let written = model.encode_to_vec();
+    let encoder = SentencePiece::load(&written).map_err(|error| match error {
+        TokenizerError::SentencePiece(what) => TokenizerError::Inexpressible(what),
+        other => other,
+    })?;
+    let library = LibraryReference::load(json)?;
+    let (mut texts, mut rounded) = (hostile_texts(), None);
+    while let Some(difference) = difference_from_sentencepiece(&library, &encoder, &texts) {
+        let text = excerpt(&difference.text);
+        if !is_rounding(model, &difference) {
+            return Err(fail(&format!("SentencePiece would give other ids on {text}")));
+        }
+        rounded.get_or_insert(text);
+        let behind = difference.at + 1;
+        texts.drain(..behind);
+    }
+    Ok(rounded)
+}
+
+/// Whether a Unigram gives both lists of ids nearly the same score: within what additions in 32 bits lose.
+fn is_rounding(model: &SentencePieceModel, difference: &IdDifference) -> bool {
+    const LOSS: f64 = 1e-5;
+    if model.trainer.as_ref().and_then(|trainer| trainer.model_type) != Some(UNIGRAM) {
+        return false;
+    }
+    let sum = |ids: &[u32]| -> f64 {
+        let pieces = ids.iter().filter_map(|id| model.pieces.get(*id as usize));
+        pieces.map(|piece| f64::from(piece.score.unwrap_or_default())).sum()
+    };
+    let (library, pieces) = (sum(&difference.library), sum(&difference.sentencepiece));
+    (library - pieces).abs() <= LOSS * library.abs().max(pieces.abs()).max(1.0)
+}
 
 /// What is done to a text.
 #[derive(Default)]

@@ -3,7 +3,7 @@
 use super::to_sentencepiece;
 use crate::tokenizer::convert::{TokenizerInput, convert};
 use crate::tokenizer::engine::hostile_texts::hostile_texts;
-use crate::tokenizer::sentencepiece::{SentencePieceKind, SentencePieceModel};
+use crate::tokenizer::sentencepiece::proto::{SentencePieceKind, SentencePieceModel};
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ fn read(model: &[u8]) -> Vec<u8> {
     convert(TokenizerInput::SentencePiece(model)).expect("converts").json
 }
 
-fn ids(json: &[u8], texts: &[String]) -> Vec<Vec<u32>> {
-    let tokenizer = Tokenizer::load_proven(json, true).expect("loads");
+fn ids(file: &[u8], texts: &[String]) -> Vec<Vec<u32>> {
+    let tokenizer = Tokenizer::load(file, &[]).expect("loads");
     let mut encoder = tokenizer.encoder();
     let encode = |text: &String| {
         let mut ids = Vec::new();
@@ -28,7 +28,7 @@ fn ids(json: &[u8], texts: &[String]) -> Vec<Vec<u32>> {
 fn a_model_that_was_read_is_written_as_it_was() {
     for original in [BPE, UNIGRAM] {
         let json = read(original);
-        let written = to_sentencepiece(&json).expect("writes");
+        let written = to_sentencepiece(&json).expect("writes").bytes;
         let (ours, theirs) = (
             SentencePieceModel::decode(&written).expect("reads"),
             SentencePieceModel::decode(original).expect("reads"),
@@ -44,12 +44,12 @@ fn a_model_that_was_read_is_written_as_it_was() {
         let (ours, theirs) =
             (ours.normalizer.expect("is there"), theirs.normalizer.expect("is there"));
         assert_eq!(ours.add_dummy_prefix.unwrap_or(true), theirs.add_dummy_prefix.unwrap_or(true));
-        let removes = |n: &crate::tokenizer::sentencepiece::NormalizerSpec| {
+        let removes = |n: &crate::tokenizer::sentencepiece::proto::NormalizerSpec| {
             n.remove_extra_whitespaces.unwrap_or(true)
         };
         assert_eq!(removes(&ours), removes(&theirs));
         let texts = hostile_texts();
-        assert_eq!(ids(&read(&written), &texts), ids(&json, &texts));
+        assert_eq!(ids(&written, &texts), ids(original, &texts));
     }
 }
 
@@ -85,7 +85,7 @@ fn llama(change: impl FnOnce(&mut Value)) -> Vec<u8> {
 #[test]
 fn a_trained_bpe_is_written_with_its_kinds_and_reads_back() {
     let json = llama(|_| ());
-    let written = to_sentencepiece(&json).expect("writes");
+    let written = to_sentencepiece(&json).expect("writes").bytes;
     let model = SentencePieceModel::decode(&written).expect("reads");
     let kinds: Vec<Option<SentencePieceKind>> =
         model.pieces.iter().map(|piece| piece.known_kind()).collect();
@@ -112,7 +112,7 @@ fn a_trained_bpe_is_written_with_its_kinds_and_reads_back() {
     assert_eq!(scores, [Some(0.0), Some(-1.0), Some(-2.0)]);
     let texts: Vec<String> =
         ["ab ab", " a b\nab", "", "ba aab é <s> <x>", "  ab"].map(str::to_owned).to_vec();
-    assert_eq!(ids(&read(&written), &texts), ids(&json, &texts));
+    assert_eq!(ids(&written, &texts), ids(&json, &texts));
 }
 
 #[test]
@@ -148,5 +148,23 @@ fn what_a_model_cannot_say_is_refused_with_the_reason() {
         })
         .contains("`fuse_unk`")
     );
+    assert!(fails(|f| f["model"]["vocab"]["\0"] = json!(267)).contains("has a NUL"));
+    // It trims the end alone, and a SentencePiece model both ends.
+    let trims = fails(|f| {
+        let steps = f["normalizer"]["normalizers"].as_array_mut().expect("a list");
+        steps.insert(
+            0,
+            json!({ "type": "Replace", "pattern": { "Regex": " {2,}" }, "content": " " }),
+        );
+        steps.insert(0, json!({ "type": "Strip", "strip_left": false, "strip_right": true }));
+    });
+    assert!(trims.contains("SentencePiece would give other ids on ` `"), "{trims}");
+    // The list of merges lacks a pair that SentencePiece joins.
+    let joins = fails(|f| {
+        f["model"]["vocab"]["aa"] = json!(267);
+        f["model"]["merges"] =
+            json!([["a", "b"], ["▁", "a"], ["▁", "ab"], ["▁a", "a"], ["a", "aa"]]);
+    });
+    println!("{joins}");
     assert!(matches!(to_sentencepiece(b"{"), Err(TokenizerError::Load(_))));
 }

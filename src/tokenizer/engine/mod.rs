@@ -8,3 +8,27 @@ pub(in crate::tokenizer) mod proof;
 pub(in crate::tokenizer) mod reference;
 pub(in crate::tokenizer) mod splitter;
 pub(in crate::tokenizer) mod unicode;
+
+use super::sentencepiece::SentencePiece;
+use reference::LibraryReference;
+use std::sync::OnceLock;
+
+/// What says which ids are right.
+pub(in crate::tokenizer) enum ReferenceEncoder {
+    /// The `tokenizers` library, for a `tokenizer.json`; loaded when it is first asked.
+    Library(OnceLock<LibraryReference>),
+    /// SentencePiece's algorithm, for a `.model`.
+    SentencePiece(Box<SentencePiece>),
+}
+
+impl ReferenceEncoder {
+    /// The library, loaded.
+    pub(in crate::tokenizer) fn library(library: LibraryReference) -> Self {
+        Self::Library(OnceLock::from(library))
+    }
+
+    /// The library, not loaded yet.
+    pub(in crate::tokenizer) const fn unloaded() -> Self {
+        Self::Library(OnceLock::new())
+    }
+}

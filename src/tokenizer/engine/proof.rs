@@ -4,6 +4,7 @@
 use super::hostile_texts::{hostile_texts, long_texts};
 use super::pipeline::{DeclineReason, PipelineEngine, PipelineScratch};
 use super::reference::LibraryReference;
+use crate::tokenizer::sentencepiece::{SentencePiece, SentencePieceScratch};
 use crate::tokenizer::vocabulary::Vocabulary;
 use rayon::prelude::*;
 
@@ -53,6 +54,42 @@ pub(in crate::tokenizer) fn prove(
         .find_first(Option::is_some)
         .flatten();
     difference.map_or(Ok(()), Err)
+}
+
+/// A text for which SentencePiece and the library have other ids; none of an encoder that refuses it.
+pub(in crate::tokenizer) struct IdDifference {
+    /// Which of the texts.
+    pub(in crate::tokenizer) at: usize,
+    pub(in crate::tokenizer) text: String,
+    pub(in crate::tokenizer) library: Vec<u32>,
+    pub(in crate::tokenizer) sentencepiece: Vec<u32>,
+}
+
+/// The first of `texts` for which the library gives other ids than SentencePiece, by a `tokenizer.json` that should be
+/// equal to a `.model`. A text that both refuse is no difference.
+pub(in crate::tokenizer) fn difference_from_sentencepiece(
+    library: &LibraryReference,
+    model: &SentencePiece,
+    texts: &[String],
+) -> Option<IdDifference> {
+    let differs = texts.par_iter().enumerate().map_init(
+        SentencePieceScratch::default,
+        |scratch, (at, text)| {
+            let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+            let is_same =
+                match (library.encode(text, &mut ours), model.encode(text, scratch, &mut theirs)) {
+                    (Ok(()), Ok(())) => ours == theirs,
+                    (library, model) => library.is_err() == model.is_err(),
+                };
+            (!is_same).then(|| IdDifference {
+                at,
+                text: text.clone(),
+                library: ours,
+                sentencepiece: theirs,
+            })
+        },
+    );
+    differs.find_first(Option::is_some).flatten()
 }
 
 /// The added tokens of this tokenizer as text has them: alone, glued to words, cut, one behind the other.

@@ -1,10 +1,10 @@
 //! The comparison and the table, on tokenizers of each kind.
 
 use super::hostile_texts;
-use crate::tokenizer::check::{CheckVerdict, check};
+use crate::tokenizer::check::{CheckSubject, CheckVerdict, check};
 use crate::tokenizer::convert::{TokenizerInput, convert};
 use crate::tokenizer::engine::hostile_texts::long_texts;
-use crate::tokenizer::{EncoderBackend, Tokenizer, TokenizerCheck};
+use crate::tokenizer::{EncoderBackend, REFERENCE, SENTENCEPIECE, Tokenizer, TokenizerCheck};
 use serde_json::{Value, json};
 
 const BPE: &[u8] = include_bytes!("../convert/vectors/bpe.model");
@@ -12,6 +12,11 @@ const UNIGRAM: &[u8] = include_bytes!("../convert/vectors/unigram.model");
 
 fn converted(model: &[u8]) -> Vec<u8> {
     convert(TokenizerInput::SentencePiece(model)).expect("converts").json
+}
+
+fn checked(json: &[u8], sample: &[&str]) -> TokenizerCheck {
+    let subject = CheckSubject { json, model: None, reference: REFERENCE };
+    check(&subject, sample).expect("checks")
 }
 
 fn case<'a>(found: &'a TokenizerCheck, name: &str) -> (CheckVerdict, &'a str) {
@@ -40,14 +45,14 @@ fn wordpiece() -> Value {
 fn every_kind_of_model_is_proven_and_its_table_has_no_fault() {
     let sample = ["the sample a b ab", "<s> [CLS] 12"];
     for json in [converted(BPE), converted(UNIGRAM), wordpiece().to_string().into_bytes()] {
-        let found = check(&json, &sample).expect("checks");
+        let found = checked(&json, &sample);
         assert_eq!((found.backend, &found.reason), ("fast", &None));
         assert!(found.is_good(), "{:?}", found.cases);
         assert_eq!(case(&found, "encoders agree").0, CheckVerdict::Ok);
         assert_ne!(case(&found, "special tokens in text are text").0, CheckVerdict::Fault);
     }
-    let found = check(&converted(BPE), &[]).expect("checks");
-    assert_eq!(found, check(&converted(BPE), &[]).expect("checks"), "it is the same each time");
+    let found = checked(&converted(BPE), &[]);
+    assert_eq!(found, checked(&converted(BPE), &[]), "it is the same each time");
     // It falls back to bytes, so only the sign that stands for a space is lost.
     let (verdict, what) = case(&found, "characters come back");
     assert_eq!(verdict, CheckVerdict::Notice);
@@ -58,8 +63,42 @@ fn every_kind_of_model_is_proven_and_its_table_has_no_fault() {
     assert_eq!(case(&found, "ids fit 16 bits").0, CheckVerdict::Ok);
     assert_eq!(case(&found, "ids without gaps"), (CheckVerdict::Ok, "0 to 499"));
     assert_eq!(case(&found, "reserved ids").0, CheckVerdict::Notice);
-    let found = check(wordpiece().to_string().as_bytes(), &[]).expect("checks");
+    let found = checked(wordpiece().to_string().as_bytes(), &[]);
     assert_eq!(case(&found, "runs of spaces, tabs").0, CheckVerdict::Notice);
+}
+
+#[test]
+fn a_model_is_held_against_its_tokenizer_json_and_against_ids_of_the_library() {
+    let json = converted(UNIGRAM);
+    let subject = CheckSubject { json: &json, model: Some(UNIGRAM), reference: SENTENCEPIECE };
+    let found = check(&subject, &[]).expect("checks");
+    assert_eq!((found.backend, found.reason.as_deref()), ("sentencepiece", None));
+    assert!(found.is_good(), "{:?}", found.cases);
+    assert_eq!(case(&found, "ids of SentencePiece").0, CheckVerdict::Ok);
+    assert_eq!(case(&found, "ids of added tokens").0, CheckVerdict::Ok);
+    assert_eq!(case(&found, "alone, in a row, across threads").0, CheckVerdict::Ok);
+
+    // A file of an older release, which left the user symbol out of the scores.
+    let mut file: Value = serde_json::from_slice(&json).expect("parses");
+    let vocab = file["model"]["vocab"].as_array_mut().expect("a list");
+    let letter = vocab.iter_mut().find(|entry| entry[0] == "e").expect("is there");
+    letter[1] = json!(-100.0);
+    let json = file.to_string().into_bytes();
+    let verdict = |reference, sample: &[&str]| {
+        let subject = CheckSubject { json: &json, model: Some(UNIGRAM), reference };
+        let found = check(&subject, sample).expect("checks");
+        let (verdict, what) = case(&found, "ids of SentencePiece");
+        (verdict, what.to_owned())
+    };
+    let (fault, what) = verdict(REFERENCE, &["xe ze qe"]);
+    assert_eq!(fault, CheckVerdict::Fault);
+    assert!(what.ends_with("a text of the corpus: register the .model under a new name"), "{what}");
+    let (notice, what) = verdict(REFERENCE, &[]);
+    assert_eq!(notice, CheckVerdict::Notice);
+    assert!(what.contains("SentencePiece gives others on `"), "{what}");
+    let (notice, what) = verdict(SENTENCEPIECE, &[]);
+    assert_eq!(notice, CheckVerdict::Notice);
+    assert!(what.contains("give other programs the .model"), "{what}");
 }
 
 #[test]
@@ -71,7 +110,7 @@ fn faults_of_a_file_are_found() {
     added["id"] = json!(40);
     added["special"] = json!(false);
     file["added_tokens"].as_array_mut().expect("is a list").push(added);
-    let found = check(file.to_string().as_bytes(), &[]).expect("checks");
+    let found = checked(file.to_string().as_bytes(), &[]);
     let (verdict, what) = case(&found, "ids of added tokens");
     assert_eq!(verdict, CheckVerdict::Fault);
     assert_eq!(what, "the file gives `<extra>` the id 40, the reference encoder 15");
@@ -80,7 +119,7 @@ fn faults_of_a_file_are_found() {
 
     let mut file = wordpiece();
     file["model"]["vocab"]["b"] = json!(2);
-    let found = check(file.to_string().as_bytes(), &[]).expect("checks");
+    let found = checked(file.to_string().as_bytes(), &[]);
     assert_eq!(
         case(&found, "ids without gaps"),
         (CheckVerdict::Fault, "`a` and `b` have the id 2")
@@ -90,7 +129,7 @@ fn faults_of_a_file_are_found() {
     let mut file = wordpiece();
     file["normalizer"] = Value::Null;
     file["pre_tokenizer"] = json!({ "type": "WhitespaceSplit" });
-    let found = check(file.to_string().as_bytes(), &[]).expect("checks");
+    let found = checked(file.to_string().as_bytes(), &[]);
     let (verdict, what) = case(&found, "special tokens in text are text");
     assert_eq!((verdict, what), (CheckVerdict::Fault, "text that spells [CLS] becomes the token"));
 }

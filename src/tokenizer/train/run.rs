@@ -190,6 +190,10 @@ pub(super) fn trainer_input(
     if form != ModelLayout::ByteLevel {
         let coverage = options.character_coverage.unwrap_or(DEFAULT_COVERAGE);
         let mut characters = covering(&weighed.words, coverage);
+        // A text with one is rare, and no SentencePiece model can have a piece for it.
+        if matches!(form, ModelLayout::Characters | ModelLayout::Unigram) {
+            characters.remove(&'\0');
+        }
         characters.extend(required.iter().copied());
         kept = Some(characters);
     }
