@@ -44,6 +44,21 @@ impl EncoderBackend {
     }
 }
 
+/// Why a file is read by the reference alone; stored in its verdict.
+const NOT_NUMBERED: &str = "its tokens cannot be numbered without the oracle";
+
+/// The tokens of a stored file with the ids that its encoder gives. `verdict` is stored with it; nothing is proven.
+///
+/// # Errors
+/// [`TokenizerError::Load`] when the file is damaged.
+pub(crate) fn stored_vocabulary(json: &[u8], verdict: &str) -> Result<Vocabulary, TokenizerError> {
+    let of_file = Vocabulary::of_file(&TokenizerFile::read(json)?);
+    match of_file.filter(|_| !verdict.contains(NOT_NUMBERED)) {
+        Some(vocabulary) => Ok(vocabulary),
+        None => Ok(Vocabulary::of_reference(&LibraryReference::load(json)?)),
+    }
+}
+
 /// The fast engine keeps arrays by id, which ids far above the number of tokens would fill.
 fn fits_fast(vocabulary: &Vocabulary) -> Result<(), String> {
     if !IdPlaces::of(vocabulary).is_sparse() {
@@ -127,11 +142,11 @@ impl Tokenizer {
         let vocabulary = Vocabulary::of_reference(&reference);
         let is_numbered_alike = Vocabulary::of_file(&file).as_ref() == Some(&vocabulary);
         let prove = || {
+            if !is_numbered_alike {
+                return Err(NOT_NUMBERED.to_owned());
+            }
             fits_fast(&vocabulary)?;
             let fast = load_engine(variants.map_or(file, |variants| variants.fast))?;
-            if !is_numbered_alike {
-                return Err("its tokens cannot be numbered without the oracle".to_owned());
-            }
             proof::prove(&fast, &reference, &vocabulary, sample).map(|()| fast)
         };
         let chosen = ChosenEncoder::of(prove());
@@ -163,7 +178,7 @@ impl Tokenizer {
                 Ok(()) => return Self::of(json, ReferenceEncoder::unloaded(), None, vocabulary),
                 Err(why) => why,
             },
-            None if fast => "its tokens cannot be numbered without the oracle".to_owned(),
+            None if fast => NOT_NUMBERED.to_owned(),
             _ => "the fast encoder was not proven when the tokenizer was added".to_owned(),
         };
         let variants = unigram_variants(&file, json)?;
@@ -292,11 +307,6 @@ impl Tokenizer {
     #[must_use]
     pub fn token_to_id(&self, token: &str) -> Option<u32> {
         self.vocabulary.id(token)
-    }
-
-    /// Tokens added to the model's own as they are spelled, ascending by id.
-    pub(crate) fn added_tokens(&self) -> impl Iterator<Item = &str> {
-        self.vocabulary.added().map(|(_, token, _)| token)
     }
 
     /// Special tokens as they are spelled, ascending by id.

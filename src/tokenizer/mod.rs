@@ -49,11 +49,11 @@ pub(crate) use convert::original_model;
 pub use convert::to_sentencepiece::WrittenModel;
 pub(crate) use convert::to_sentencepiece::to_sentencepiece;
 pub use convert::{ConvertedTokenizer, TokenizerInput, convert, from_vocab_and_merges};
-pub(crate) use encode::is_sentencepiece_reference;
 pub(crate) use encode::token_pieces;
 pub use encode::{
     Encoder, EncoderBackend, EngineTexts, TokenPiece, Tokenizer, TokenizerRegistration,
 };
+pub(crate) use encode::{is_sentencepiece_reference, stored_vocabulary};
 pub(crate) use engine::splitter::PretokenSplitter;
 pub use error::{ExtendError, TokenizerError};
 pub use extend::{
@@ -72,6 +72,7 @@ pub(crate) use train::{
     PretokenCounter, PretokenTable, TrainedTokenizer, pretokenizer_file, tokens_by_group, train,
 };
 pub use vocabulary::TokenOffsets;
+pub(crate) use vocabulary::Vocabulary;
 
 /// The reference library of a `tokenizer.json` and its version: ids are right when they are its.
 pub const REFERENCE: &str = "tokenizers 0.23.2";

@@ -7,7 +7,7 @@ use tokenizers_fast::pre_tokenizers::byte_level::ByteLevel;
 
 /// Tokens by spelling, and those added to the model's own.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::tokenizer) struct Vocabulary {
+pub(crate) struct Vocabulary {
     /// The model's own.
     ids: HashMap<Box<str>, u32>,
     /// By id: spelling, and whether it is special.
@@ -68,7 +68,7 @@ impl Vocabulary {
         self.ids.values().copied().chain(self.added.iter().map(|(id, ..)| *id))
     }
 
-    pub(in crate::tokenizer) fn id(&self, token: &str) -> Option<u32> {
+    pub(crate) fn id(&self, token: &str) -> Option<u32> {
         self.added_ids.get(token).or_else(|| self.ids.get(token)).copied()
     }
 
@@ -78,7 +78,7 @@ impl Vocabulary {
     }
 
     /// Added tokens, ascending by id: id, spelling, whether special.
-    pub(in crate::tokenizer) fn added(&self) -> impl Iterator<Item = (u32, &str, bool)> {
+    pub(crate) fn added(&self) -> impl Iterator<Item = (u32, &str, bool)> {
         self.added.iter().map(|(id, token, special)| (*id, &**token, *special))
     }
 

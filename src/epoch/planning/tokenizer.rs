@@ -6,7 +6,7 @@ use crate::epoch::plan::PinnedTokenizer;
 use crate::epoch::recipe::{Recipe, SpecialIds, Specials, special_ids};
 use crate::model::TokenizerId;
 use crate::model::near_names::UnknownName;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::stored_vocabulary;
 
 /// The tokenizer that a recipe names, or the only one there is; the recipe names it afterwards.
 ///
@@ -48,9 +48,8 @@ pub(super) fn find_tokenizer(
     let specials = if recipe.tokenizer.specials == Specials::default() {
         SpecialIds::default()
     } else {
-        let file = first.tokenizer_file(id)?;
-        let tokenizer = Tokenizer::load_stored(&file, &record.backend, &record.reference)?;
-        special_ids(&tokenizer, &recipe.tokenizer.specials)?
+        let vocabulary = stored_vocabulary(&first.tokenizer_file(id)?, &record.backend)?;
+        special_ids(&vocabulary, &recipe.tokenizer.specials)?
     };
     recipe.tokenizer.name = Some(name.clone());
     let hash = blake3::Hash::from_bytes(record.hash).to_hex().to_string();

@@ -3,7 +3,7 @@
 use super::Specials;
 use crate::epoch::error::{EpochError, SPECIAL_TOKEN};
 use crate::model::near_names::UnknownName;
-use crate::tokenizer::Tokenizer;
+use crate::tokenizer::Vocabulary;
 use serde::{Deserialize, Serialize};
 
 /// Ids of the special tokens of an epoch; none where the recipe names none.
@@ -19,19 +19,19 @@ pub struct SpecialIds {
     pub pad: Option<u32>,
 }
 
-/// Looks up `specials` in the tokenizer that gives the ids of texts: its numbers count, not those that its file may
-/// say of added tokens.
+/// Looks up `specials` among the tokens with the ids that texts get: not those that a file may say of added tokens.
 ///
 /// # Errors
 /// [`EpochError::Unknown`] for a token that is neither added nor in the vocabulary.
 pub(in crate::epoch) fn special_ids(
-    tokenizer: &Tokenizer,
+    vocabulary: &Vocabulary,
     specials: &Specials,
 ) -> Result<SpecialIds, EpochError> {
     let find = |name: &Option<String>| match name {
         None => Ok(None),
-        Some(name) => tokenizer.token_to_id(name).map(Some).ok_or_else(|| {
-            EpochError::Unknown(UnknownName::new(SPECIAL_TOKEN, name, tokenizer.added_tokens()))
+        Some(name) => vocabulary.id(name).map(Some).ok_or_else(|| {
+            let added = vocabulary.added().map(|(_, token, _)| token);
+            EpochError::Unknown(UnknownName::new(SPECIAL_TOKEN, name, added))
         }),
     };
     Ok(SpecialIds {
@@ -44,17 +44,18 @@ pub(in crate::epoch) fn special_ids(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tokenizer::stored_vocabulary;
     use serde_json::{Value, json};
 
     fn specials(eos: &str) -> Specials {
         Specials { eos: Some(eos.to_owned()), ..Specials::default() }
     }
 
-    fn file(added: &Value, model: &Value) -> Tokenizer {
+    fn file(added: &Value, model: &Value) -> Vocabulary {
         let file = json!({ "version": "1.0", "truncation": null, "padding": null, "added_tokens": added,
             "normalizer": null, "pre_tokenizer": null, "post_processor": null, "decoder": null,
             "model": model });
-        Tokenizer::load(file.to_string().as_bytes(), &[]).unwrap()
+        stored_vocabulary(file.to_string().as_bytes(), "fast").unwrap()
     }
 
     fn added(id: u32, content: &str) -> Value {

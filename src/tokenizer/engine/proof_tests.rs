@@ -113,7 +113,7 @@ fn faults_of_a_file_are_found() {
     let found = checked(file.to_string().as_bytes(), &[]);
     let (verdict, what) = case(&found, "ids of added tokens");
     assert_eq!(verdict, CheckVerdict::Fault);
-    assert_eq!(what, "the file gives `<extra>` the id 40, the reference encoder 15");
+    assert_eq!(what, "the file gives `<extra>` the id 40, but encoders give it 15");
     assert!(!found.is_good());
     assert_eq!(case(&found, "added tokens in words").0, CheckVerdict::Notice);
 

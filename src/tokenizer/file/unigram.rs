@@ -9,6 +9,7 @@
 //! library cannot be built with both. So the reference is given the numbers that the published library makes of the
 //! file. The fast engine has the shorter way built in.
 
+use super::write::byte_of_token;
 use super::{ModelType, TokenizerFile};
 use crate::tokenizer::error::TokenizerError;
 use serde_json::Value;
@@ -45,7 +46,10 @@ pub(in crate::tokenizer) fn unigram_variants(
 /// stay: encoders number added tokens that the vocabulary lacks by their place in the list.
 fn rename_specials(file: &TokenizerFile, bytes: &[u8]) -> Value {
     let salt = blake3::hash(bytes).to_hex();
-    let specials = file.added_tokens().filter(|token| token.is_special);
+    // Byte tokens are what unknown characters fall back to, by their spellings.
+    let falls_back = file.model().get("byte_fallback") == Some(&Value::Bool(true));
+    let is_byte = |token: &str| falls_back && byte_of_token(token).is_some();
+    let specials = file.added_tokens().filter(|token| token.is_special && !is_byte(token.content));
     let names: HashMap<&str, String> = specials
         .zip(0_u32..)
         .map(|(token, at)| (token.content, format!("\u{10FFFF}{salt}{at}\u{10FFFF}")))
