@@ -69,7 +69,7 @@ mod tokens;
 mod train;
 
 pub(crate) use self::tokenizers::{
-    check_new_name, drop_tokenizer, find, load, load_all, load_to_write, prove, register,
+    check_new_name, drop_tokenizer, find, load, load_all, load_to_encode, load_to_write, register,
 };
 pub use crate::decide::{BlockReach, DecideError, DecisionCounts, LoadedTokenizer, RefusedTexts};
 pub use analyse::AnalyseOptions;

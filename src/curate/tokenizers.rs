@@ -174,7 +174,7 @@ pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, CurateEr
         (None, Some(first)) => first,
         (None, None) => return Err(TokenizerError::NoneRegistered.into()),
     };
-    load_record(view, id, record).map(built)
+    load_record(view, id, record, false).map(built)
 }
 
 /// All tokenizers of a corpus, to read by.
@@ -182,7 +182,7 @@ pub fn load(view: &View, name: Option<&str>) -> Result<LoadedTokenizer, CurateEr
 /// # Errors
 /// [`CurateError`] when a file is absent or damaged.
 pub fn load_all(view: &View) -> Result<Vec<LoadedTokenizer>, CurateError> {
-    view.tokenizers().map(|(id, record)| load_record(view, id, record).map(built)).collect()
+    view.tokenizers().map(|(id, record)| load_record(view, id, record, false).map(built)).collect()
 }
 
 /// With its encoder built: it is about to be used.
@@ -198,7 +198,7 @@ fn built(loaded: LoadedTokenizer) -> LoadedTokenizer {
 /// [`CurateError::OtherLineage`]; [`CurateError`] when a file is absent or damaged.
 pub fn load_to_write(writer: &mut StoreWriter) -> Result<Vec<LoadedTokenizer>, CurateError> {
     let view = writer.view();
-    let loaded = view.tokenizers().map(|(id, record)| load_record(view, id, record));
+    let loaded = view.tokenizers().map(|(id, record)| load_record(view, id, record, true));
     let loaded = loaded.collect::<Result<Vec<_>, _>>()?;
     for tokenizer in &loaded {
         prove(writer, tokenizer)?;
@@ -206,15 +206,34 @@ pub fn load_to_write(writer: &mut StoreWriter) -> Result<Vec<LoadedTokenizer>, C
     Ok(loaded)
 }
 
+/// The tokenizer of that name with its encoder, to add ids by; proven as by [`load_to_write`].
+///
+/// # Errors
+/// As [`load`] and [`load_to_write`].
+pub fn load_to_encode(
+    writer: &mut StoreWriter,
+    name: &str,
+) -> Result<LoadedTokenizer, CurateError> {
+    let view = writer.view();
+    let (id, record) = find(view, name)?;
+    let loaded = load_record(view, id, record, true)?;
+    prove(writer, &loaded)?;
+    Ok(built(loaded))
+}
+
 fn load_record(
     view: &View,
     id: TokenizerId,
     record: &TokenizerRecord,
+    is_writer: bool,
 ) -> Result<LoadedTokenizer, CurateError> {
     let file = view.tokenizer_file(id)?;
     let tokenizer = match is_sentencepiece_reference(&record.reference) {
         true => Tokenizer::load_sentencepiece(&file, &view.tokenizer_original(id, 0)?)?,
-        false => Tokenizer::load_stored(&file, &record.backend, &record.reference)?,
+        false => {
+            let stored = (record.backend.as_str(), record.reference.as_str());
+            Tokenizer::load_stored(&file, stored, is_writer)?
+        }
     };
     let (name, vocab_size) = (record.name.clone(), record.vocab_size);
     Ok(LoadedTokenizer { id, name, vocab_size, tokenizer: Arc::new(tokenizer) })
@@ -322,14 +341,16 @@ pub fn check_new_name(
     }
 }
 
-/// Proves that a tokenizer whose ids another reference library made gives the same ids here, and notes it.
+/// Proves that a tokenizer whose ids another reference library made, or whose engine another release chose, gives the
+/// same ids here, and notes it: later processes go by that.
 ///
 /// # Errors
 /// [`CurateError::OtherLineage`] when it gives others.
-pub fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), CurateError> {
+fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), CurateError> {
     let (_, record) = find(writer.view(), &loaded.name)?;
     let reference = loaded.tokenizer.reference().to_owned();
-    if record.reference == reference {
+    let backend = loaded.tokenizer.new_verdict().unwrap_or_else(|| record.backend.clone());
+    if record.reference == reference && record.backend == backend {
         return Ok(());
     }
     let record = record.clone();
@@ -339,7 +360,7 @@ pub fn prove(writer: &mut StoreWriter, loaded: &LoadedTokenizer) -> Result<(), C
         return Err(CurateError::OtherLineage { tokenizer, stored, document });
     }
     let mut batch = writer.begin()?;
-    batch.update_tokenizer(loaded.id, &TokenizerRecord { reference, ..record })?;
+    batch.update_tokenizer(loaded.id, &TokenizerRecord { reference, backend, ..record })?;
     batch.commit(&about(&loaded.name))?;
     Ok(())
 }

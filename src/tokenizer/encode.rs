@@ -80,6 +80,8 @@ pub struct Tokenizer {
     chosen: OnceLock<ChosenEncoder>,
     vocabulary: Vocabulary,
     vocab_size: u32,
+    /// Whether this process compared the fast engine with the reference.
+    is_proven_here: bool,
     spellings: OnceLock<TokenBytes>,
     /// Finds special tokens that a text spells; none if it cannot be built, which is an error then.
     finder: OnceLock<Option<AhoCorasick>>,
@@ -150,7 +152,9 @@ impl Tokenizer {
             proof::prove(&fast, &reference, &vocabulary, sample).map(|()| fast)
         };
         let chosen = ChosenEncoder::of(prove());
-        Self::of(json, ReferenceEncoder::library(reference), Some(chosen), vocabulary)
+        let loaded =
+            Self::of(json, ReferenceEncoder::library(reference), Some(chosen), vocabulary)?;
+        Ok(Self { is_proven_here: true, ..loaded })
     }
 
     /// Loads a SentencePiece model with the `tokenizer.json` that was made of it.
@@ -201,6 +205,7 @@ impl Tokenizer {
             chosen: chosen.map(OnceLock::from).unwrap_or_default(),
             vocabulary,
             vocab_size,
+            is_proven_here: false,
             spellings: OnceLock::new(),
             finder: OnceLock::new(),
             is_fast_with_specials: OnceLock::new(),
@@ -289,6 +294,11 @@ impl Tokenizer {
             }
         }
         Ok(())
+    }
+
+    /// What is to be stored of the engine, if this process compared it with the reference.
+    pub(crate) fn new_verdict(&self) -> Option<String> {
+        self.is_proven_here.then(|| self.backend().verdict())
     }
 
     /// Which encoder gives the ids.
@@ -628,25 +638,30 @@ impl EncoderBackend {
         match self {
             Self::SentencePiece => self.name().to_owned(),
             Self::Fast => format!("{}, {FAST}", self.name()),
-            Self::Oracle { reason } => format!("{} ({reason})", self.name()),
+            Self::Oracle { reason } => format!("{} ({reason}), {NOT}{FAST}", self.name()),
         }
     }
 }
 
+/// Before the fast library that a verdict for the reference is of. Verdicts of earlier releases do not name it.
+const NOT: &str = "not ";
+
 impl Tokenizer {
     /// Loads a file by the verdict that is stored with it, and the reference library that the verdict is of. By
-    /// another pair of libraries nothing is proven yet.
+    /// another pair of libraries nothing is proven yet: then it is proven here. A reader goes by a verdict for the
+    /// reference whatever release it is of; with `is_writer` the fast engine of this release is tried.
     ///
     /// # Errors
     /// As [`Tokenizer::load`].
     pub(crate) fn load_stored(
         json: &[u8],
-        verdict: &str,
-        reference: &str,
+        (verdict, reference): (&str, &str),
+        is_writer: bool,
     ) -> Result<Self, TokenizerError> {
-        let is_proven = reference == REFERENCE
-            && (verdict == EncoderBackend::Fast.verdict()
-                || verdict.starts_with(&format!("{ORACLE} (")));
+        let is_declined = verdict.starts_with(&format!("{ORACLE} ("))
+            && (!is_writer || verdict.ends_with(&format!(", {NOT}{FAST}")));
+        let is_proven =
+            reference == REFERENCE && (is_declined || verdict == EncoderBackend::Fast.verdict());
         if is_proven {
             Self::load_proven(json, !verdict.starts_with(ORACLE))
         } else {

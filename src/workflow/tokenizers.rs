@@ -137,8 +137,7 @@ impl CorpusWriter {
         name: &str,
         context: &Context<'_>,
     ) -> Result<TokenizerReport, Error> {
-        let loaded = curate::load(self.view(), Some(name))?;
-        curate::prove(self.store(), &loaded)?;
+        let loaded = curate::load_to_encode(self.store(), name)?;
         let ordinary_markers = ingest::markers_read_as_text(self.view(), &loaded)?;
         let LoadedTokenizer { id, tokenizer, .. } = &loaded;
         let context = self.within(context);
