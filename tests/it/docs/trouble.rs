@@ -2,14 +2,15 @@
 
 use crate::support::epochs::{EOS, SPECIALS, same_files};
 use crate::support::{
-    Ran, TestDir, command, copy, corpusdb, crawl, digest, ingest, init, lines, ran, repository,
-    sound, writer,
+    Ran, TestDir, command, copy, corpusdb, crawl, digest, fixture, ingest, init, lines, ran,
+    repository, sound, writer,
 };
 use corpusdb::CorpusWriter;
 use corpusdb::store::StoreError;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::LazyLock;
 
 const HOW: [&str; 4] = ["--source", "web", "--id-field", "id"];
 
@@ -22,20 +23,29 @@ struct Trouble {
 impl Trouble {
     /// None where calls cannot be made to fail: without a C compiler, or elsewhere than on Linux.
     fn new() -> Option<Self> {
+        static LIBRARY: LazyLock<Option<Vec<u8>>> = LazyLock::new(Trouble::compiled);
         let scratch = TestDir::new();
         let refusals = scratch.path("refusals.so");
-        let mut compiler = Command::new("cc");
-        compiler.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&refusals);
-        compiler.arg(repository("tests/it/refusals.c")).arg("-ldl");
-        let made = cfg!(target_os = "linux") && compiler.output().ok()?.status.success();
-        if !made {
-            return None;
-        }
+        std::fs::write(&refusals, LIBRARY.as_ref()?).unwrap();
         let file = scratch.write("a.jsonl", lines(&crawl(3, 60, true)));
         scratch.write("b.jsonl", lines(&crawl(4, 60, true)));
-        init(&scratch.arg("corpus"), &[]);
-        ingest(&scratch.arg("corpus"), &[&file], &HOW);
+        fixture("sixty pages", &scratch.path("corpus"), |path| {
+            let corpus = path.display().to_string();
+            init(&corpus, &[]);
+            ingest(&corpus, &[&file], &HOW);
+        });
         Some(Self { scratch, refusals })
+    }
+
+    /// The library that makes calls fail.
+    fn compiled() -> Option<Vec<u8>> {
+        let directory = TestDir::new();
+        let library = directory.path("refusals.so");
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O1", "-shared", "-fPIC", "-o"]).arg(&library);
+        compiler.arg(repository("tests/it/refusals.c")).arg("-ldl");
+        let made = cfg!(target_os = "linux") && compiler.output().ok()?.status.success();
+        made.then(|| std::fs::read(library).unwrap())
     }
 
     /// The corpus once more.

@@ -1,12 +1,13 @@
 //! Conversations and token ids on their way in: text, special tokens, trained tokens, and what comes after.
 
 use crate::support::{
-    Random, TestDir, command, corpusdb, corpusdb_reading, digest, init, json_lines, numbers, prose,
-    sound, tokenizer_of_chats,
+    Random, TestDir, command, corpusdb, corpusdb_reading, digest, fixture, init, json_lines,
+    numbers, prose, sound, tokenizer_of_chats,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
+use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,11 +23,21 @@ impl Place {
     fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
-        init(&corpus, &[]);
         scratch.write("chatml.jinja", CHATML);
-        let place = Self { scratch, corpus };
-        place.register("own", 2);
-        place
+        scratch.write("own.json", tokenizer_of_chats(2));
+        Self::init(&corpus);
+        Self { scratch, corpus }
+    }
+
+    /// An empty corpus with the tokenizer of the place.
+    fn init(corpus: &str) {
+        fixture("an empty corpus with a tokenizer of chats", Path::new(corpus), |path| {
+            let path = path.display().to_string();
+            init(&path, &[]);
+            let directory = TestDir::new();
+            let file = directory.write("own.json", tokenizer_of_chats(2));
+            corpusdb(&["tokenizer", "add", &path, "own", &file]).good();
+        });
     }
 
     fn register(&self, name: &str, seed: u64) {
@@ -293,9 +304,7 @@ fn a_killed_ingest_rerun_gives_the_same_trained_tokens() {
     let template = place.scratch.arg("chatml.jinja");
     let fresh = |name: &str| {
         let corpus = place.scratch.arg(name);
-        init(&corpus, &[]);
-        let own = place.scratch.arg("own.json");
-        corpusdb(&["tokenizer", "add", &corpus, "own", &own]).good();
+        Place::init(&corpus);
         corpus
     };
     let arguments = |corpus: &str| {

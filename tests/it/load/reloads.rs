@@ -7,8 +7,8 @@ use crate::support::loads::{
     schema, write_file, write_load,
 };
 use crate::support::{
-    Random, StopAt, StopWhen, TestDir, copy, corpusdb, digest, edited, policies, prose, reader,
-    seeds, sound_digest, writer,
+    Random, StopAt, StopWhen, TestDir, copy, corpusdb, digest, edited, fixture, policies, prose,
+    reader, seeds, sound_digest, writer,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use corpusdb::dedup::{KeepOrder, StandingsDigest};
@@ -141,11 +141,12 @@ const MANY: [u64; 4] = [800, 3000, 9000, 1 << 20];
 fn crawls(seed: u64, policy: &Policy, (rounds, size): (usize, usize), batches: &[u64]) -> Counts {
     let mut random = Random::new(seed);
     let scratch = TestDir::new();
-    let tokenizer = trained();
     let mut corpora = ["decides", "ingests", "loads"].map(|name| {
-        let mut writer = make(&scratch.path(name), policy);
-        writer.add_tokenizer("own", &tokenizer, "", &Context::new()).unwrap();
-        writer
+        let path = scratch.path(name);
+        fixture(&format!("loads: {policy:?} with a tokenizer"), &path, |path| {
+            make(path, policy).add_tokenizer("own", trained(), "", &Context::new()).unwrap();
+        });
+        writer(&path)
     });
     let (mut held, mut names) = (Vec::new(), Vec::new());
     let mut all = fresh(seed + 40, size * (rounds + 1), 0);

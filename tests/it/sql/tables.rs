@@ -1,8 +1,8 @@
 //! Looking: indexes, the engine and a plain recount agree; tables, samples, documents and errors are right.
 
 use crate::support::{
-    MEMORY, Page, Random, TestDir, corpusdb, crawl, ingest, init, json_lines, lines, prose, seeds,
-    sound,
+    MEMORY, Page, Random, TestDir, corpusdb, crawl, fixture, ingest, init, json_lines, lines,
+    prose, seeds, sound,
 };
 use corpusdb::Corpus;
 use corpusdb::query::{Format, Printer};
@@ -21,21 +21,28 @@ impl Place {
     fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
+        let pages = crawl(31, 420, true);
+        fixture("two sources with a snapshot and a plan", Path::new(&corpus), |path| {
+            Self::fill(&path.display().to_string(), &pages);
+        });
+        Self { _scratch: scratch, corpus, pages }
+    }
+
+    fn fill(corpus: &str, pages: &[Page]) {
+        let scratch = TestDir::new();
         let fields = ["url:keyword", "quality:float", "year:int"];
         let fields: Vec<&str> = fields.into_iter().flat_map(|field| ["--field", field]).collect();
-        init(&corpus, &fields);
-        let pages = crawl(31, 420, true);
+        init(corpus, &fields);
         let (web, feed) = pages.split_at(300);
         let bad = "not json\n{\"id\":\"x\",\"text\":5}\n";
         let web = scratch.write("web.jsonl", format!("{}{bad}", lines(web)));
-        ingest(&corpus, &[&web], &["--source", "web", "--id-field", "id"]);
-        corpusdb(&["tokenizer", "train", &corpus, "own", "--vocab-size", "400"]).good();
-        corpusdb(&["snapshot", "create", &corpus, "first"]).good();
+        ingest(corpus, &[&web], &["--source", "web", "--id-field", "id"]);
+        corpusdb(&["tokenizer", "train", corpus, "own", "--vocab-size", "400"]).good();
+        corpusdb(&["snapshot", "create", corpus, "first"]).good();
         let feed = scratch.write("feed.jsonl", lines(feed));
-        ingest(&corpus, &[&feed], &["--source", "a feed", "--id-field", "id"]);
+        ingest(corpus, &[&feed], &["--source", "a feed", "--id-field", "id"]);
         let recipe = scratch.write("recipe.toml", "version = 1\n");
-        corpusdb(&["epoch", "plan", &corpus, &recipe]).good();
-        Self { _scratch: scratch, corpus, pages }
+        corpusdb(&["epoch", "plan", corpus, &recipe]).good();
     }
 
     #[track_caller]

@@ -9,7 +9,9 @@ use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{
     Context, Corpus, CorpusWriter, DedupMode, FieldKind, IngestOptions, IngestReport, Policy,
 };
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 /// Memory given to every corpus of the tests.
 pub const MEMORY: u64 = 64 << 20;
@@ -73,13 +75,18 @@ pub fn pour(writer: &mut CorpusWriter, paths: &[String], options: &IngestOptions
 
 /// A tokenizer.json of 500 ids, the first of which are ChatML's special tokens.
 pub fn tokenizer_of_chats(seed: u64) -> Vec<u8> {
-    let scratch = TestDir::new();
-    let path = scratch.path("corpus");
-    make(&path, DedupMode::Witness, 0.8);
-    let file = scratch.write("a.jsonl", lines(&crawl(seed, 120, false)));
-    let mut writer = writer(&path);
-    pour(&mut writer, &[file], &IngestOptions::new("web"));
-    train(&writer, 500, &["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
+    static FILES: Mutex<BTreeMap<u64, Vec<u8>>> = Mutex::new(BTreeMap::new());
+    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    let train = || {
+        let scratch = TestDir::new();
+        let path = scratch.path("corpus");
+        make(&path, DedupMode::Witness, 0.8);
+        let file = scratch.write("a.jsonl", lines(&crawl(seed, 120, false)));
+        let mut writer = writer(&path);
+        pour(&mut writer, &[file], &IngestOptions::new("web"));
+        train(&writer, 500, &["<|endoftext|>", "<|im_start|>", "<|im_end|>"])
+    };
+    files.entry(seed).or_insert_with(train).clone()
 }
 
 /// The digest of a corpus that is found sound at every depth.
@@ -91,12 +98,15 @@ pub fn sound_digest(corpus: &Corpus) -> String {
 }
 
 /// A tokenizer that belongs to the tests, trained on a made-up crawl.
-pub fn trained() -> Vec<u8> {
-    let scratch = TestDir::new();
-    let path = scratch.path("corpus");
-    make(&path, DedupMode::Witness, 0.8);
-    let file = scratch.write("a.jsonl", lines(&crawl(2, 120, false)));
-    let mut writer = writer(&path);
-    writer.ingest(&[file], &IngestOptions::new("web"), &Context::new()).unwrap();
-    train(&writer, 400, &["<|endoftext|>"])
+pub fn trained() -> &'static [u8] {
+    static FILE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+        let scratch = TestDir::new();
+        let path = scratch.path("corpus");
+        make(&path, DedupMode::Witness, 0.8);
+        let file = scratch.write("a.jsonl", lines(&crawl(2, 120, false)));
+        let mut writer = writer(&path);
+        pour(&mut writer, &[file], &IngestOptions::new("web"));
+        train(&writer, 400, &["<|endoftext|>"])
+    });
+    &FILE
 }

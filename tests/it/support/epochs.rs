@@ -2,7 +2,7 @@
 
 use crate::support::outputs::{Row, files, manifest};
 use crate::support::{
-    MEMORY, Page, Ran, Random, TestDir, corpusdb, edited, ingest, init, lines, prose,
+    MEMORY, Page, Ran, Random, TestDir, corpusdb, edited, fixture, ingest, init, lines, prose,
 };
 use corpusdb::store::TokenizerId;
 use corpusdb::{Corpus, DocId};
@@ -31,9 +31,8 @@ impl Place {
     pub fn holding(count: usize) -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
-        init(&corpus, &["--field", "year:int"]);
         let mut random = Random::new(5);
-        let mut pages = Vec::new();
+        let (mut pages, mut files) = (Vec::new(), Vec::new());
         let sources = [("web", count / 2, 60), ("books", count / 3, 180), ("code", count / 6, 40)];
         for (source, count, longest) in sources {
             let mut own: Vec<Page> = (0..count)
@@ -54,12 +53,18 @@ impl Place {
                     &*own[number].text.clone(),
                 ));
             }
-            let file = scratch.write(&format!("{source}.jsonl"), lines(&own));
-            ingest(&corpus, &[&file], &["--source", source, "--id-field", "id"]);
+            files.push((source, scratch.write(&format!("{source}.jsonl"), lines(&own))));
             pages.extend(own);
         }
-        let train = ["tokenizer", "train", &corpus, "own", "--vocab-size", "600"];
-        corpusdb(&[&train[..], &["--special", EOS, "--special", "<|pad|>"]].concat()).good();
+        fixture(&format!("three sources of {count} pages"), Path::new(&corpus), |path| {
+            let corpus = path.display().to_string();
+            init(&corpus, &["--field", "year:int"]);
+            for (source, file) in &files {
+                ingest(&corpus, &[file], &["--source", source, "--id-field", "id"]);
+            }
+            let train = ["tokenizer", "train", &corpus, "own", "--vocab-size", "600"];
+            corpusdb(&[&train[..], &["--special", EOS, "--special", "<|pad|>"]].concat()).good();
+        });
         Self { scratch, corpus, pages }
     }
 

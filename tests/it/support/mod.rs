@@ -7,6 +7,7 @@ pub mod corpus;
 pub mod dir;
 pub mod epochs;
 pub mod exports;
+pub mod fixtures;
 pub mod holdouts;
 pub mod loads;
 pub mod model;
@@ -25,6 +26,7 @@ pub mod world;
 pub use command::*;
 pub use corpus::*;
 pub use dir::*;
+pub use fixtures::*;
 pub use pages::*;
 pub use progress::*;
 

@@ -1,7 +1,9 @@
 //! A corpus with a document that is to be purged, and a search for its bytes in every file.
 
 use crate::support::corpus::trained;
-use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose};
+use crate::support::{
+    Page, Random, TestDir, corpusdb, fixture, ingest, init_with_tokenizer, lines, prose,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -60,10 +62,13 @@ impl Story {
     pub fn new() -> Self {
         let scratch = TestDir::new();
         let corpus = scratch.arg("corpus");
-        init(&corpus, &["--threshold", "0.7", "--field", "url:keyword", "--field", "score:float"]);
-        let tokenizer = scratch.write("tokenizer.json", trained());
-        corpusdb(&["tokenizer", "add", &corpus, "own", &tokenizer]).good();
-        corpusdb(&["tokenizer", "add", &corpus, "other", &tokenizer]).good();
+        fixture("an empty corpus with two tokenizers", Path::new(&corpus), |path| {
+            let corpus = path.display().to_string();
+            let fields = ["--field", "url:keyword", "--field", "score:float"];
+            init_with_tokenizer(&corpus, &[&["--threshold", "0.7"], &fields[..]].concat());
+            let tokenizer = scratch.write("tokenizer.json", trained());
+            corpusdb(&["tokenizer", "add", &corpus, "other", &tokenizer]).good();
+        });
         let mut random = Random::new(5);
         let secret = format!("the secret of nobody else {}", prose(&mut random, 0, 90));
         let older = format!("an older secret it was {}", prose(&mut random, 1, 80));

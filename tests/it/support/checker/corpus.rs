@@ -1,6 +1,7 @@
 //! Small corpora of several sources, and what they hold.
 
-use crate::support::{MEMORY, Page, Random, TestDir, lines, prose, train};
+use crate::support::writer as writer_of;
+use crate::support::{MEMORY, Page, Random, TestDir, fixture, lines, prose, train};
 use corpusdb::epoch::{BuildJob, Epoch, EpochRow, Planned, StreamOptions};
 use corpusdb::store::{LossSpan, TokenizerId};
 use corpusdb::{
@@ -8,7 +9,7 @@ use corpusdb::{
     Recipe,
 };
 use serde_json::json;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub const BOS: &str = "<|bos|>";
 pub const EOS: &str = "<|eos|>";
@@ -32,12 +33,7 @@ impl Place {
     pub fn of(seed: u64, sources: &[SourceSizes]) -> Self {
         let scratch = TestDir::new();
         let path = scratch.path("corpus");
-        let fields = [
-            ("year".to_owned(), FieldKind::Int),
-            ("quality".to_owned(), FieldKind::Float),
-            ("site".to_owned(), FieldKind::Keyword),
-        ];
-        Corpus::init(&path, &Policy::new(DedupMode::Witness, 0.8).unwrap(), &fields).unwrap();
+        fixture("an empty corpus with a tokenizer of three specials", &path, Self::empty);
         let place = Self { scratch, path };
         let mut writer = place.writer();
         let mut random = Random::new(seed);
@@ -45,18 +41,34 @@ impl Place {
             let pages = pages(&mut random, name, *count, (*fewest, *most));
             place.pour(&mut writer, name, &pages);
         }
-        let file = train(&writer, 420, &[BOS, EOS, PAD]);
-        place.register(&mut writer, &file);
         drop(writer);
         place
     }
 
-    pub fn register(&self, writer: &mut CorpusWriter, file: &[u8]) {
-        writer.add_tokenizer("own", file, "of a test", &Context::new()).unwrap();
+    /// A corpus without a document whose tokenizer was trained on pages like those that come.
+    fn empty(path: &Path) {
+        let fields = [
+            ("year".to_owned(), FieldKind::Int),
+            ("quality".to_owned(), FieldKind::Float),
+            ("site".to_owned(), FieldKind::Keyword),
+        ];
+        let policy = Policy::new(DedupMode::Witness, 0.8).unwrap();
+        let directory = TestDir::new();
+        let like = Self { path: directory.path("like"), scratch: directory };
+        Corpus::init(&like.path, &policy, &fields).unwrap();
+        let mut writer = like.writer();
+        let mut random = Random::new(420);
+        for (name, count, fewest, most) in THREE {
+            like.pour(&mut writer, name, &pages(&mut random, name, count, (fewest, most)));
+        }
+        let file = train(&writer, 420, &[BOS, EOS, PAD]);
+        Corpus::init(path, &policy, &fields).unwrap();
+        let mut writer = writer_of(path);
+        writer.add_tokenizer("own", &file, "of a test", &Context::new()).unwrap();
     }
 
     pub fn writer(&self) -> CorpusWriter {
-        Corpus::options().memory(MEMORY).threads(2).open_writer(&self.path).unwrap()
+        writer_of(&self.path)
     }
 
     pub fn reader(&self) -> Corpus {
