@@ -57,11 +57,12 @@ fn background_threads(options: &mut Options, threads: i32) {
 
 /// Options of the whole database.
 pub(in crate::store) fn database(memory: MemoryBudget, threads: usize) -> Options {
-    // What a writer finds in the logs stays there: else each opening would make tables of a few rows. There is no other
-    // way to set it.
-    let stays = "avoid_flush_during_recovery=true;";
+    // What a writer finds in the logs stays there: else each opening would make tables of a few rows. And files are as
+    // long as what is in them: else each opening takes 12 MiB ahead for a log and a manifest, which a killed writer
+    // leaves and Btrfs never gives back. There is no other way to set either.
+    let set = "avoid_flush_during_recovery=true;allow_fallocate=false;";
     let mut options = Options::default();
-    options = options.get_options_from_string(stays).unwrap_or(options);
+    options = options.get_options_from_string(set).unwrap_or(options);
     // Correctness.
     // The default mode drops acknowledged commits silently when a byte in the log is bad.
     options.set_wal_recovery_mode(DBRecoveryMode::TolerateCorruptedTailRecords);
