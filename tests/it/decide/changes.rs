@@ -1,7 +1,7 @@
 //! Laws of changes of mind: random sequences against the model, and back to where it began.
 
 use crate::support::world::{SOURCES, World, kin, page_of, policies, policy};
-use crate::support::{Page, Random, crawl, seeds};
+use crate::support::{Page, Random, crawl, part, seeds};
 use corpusdb::curate::BlockReach;
 use corpusdb::dedup::{KeepOrder, Standing};
 use corpusdb::{DedupMode, Policy};
@@ -96,7 +96,7 @@ fn wander(policy: &Policy, seed: u64, steps: usize) -> (usize, usize) {
 #[test]
 fn any_changes_keep_the_same_as_a_decision_from_scratch() {
     let (mut witnesses, mut others) = (0, 0);
-    for (at, policy) in (0..).zip(policies(0.7)) {
+    for (at, policy) in part((0..).zip(policies(0.7)), 3) {
         // The mode that removes nothing has no orders worth many tries.
         if policy.mode == DedupMode::None && at % 5 != 0 {
             continue;
@@ -110,17 +110,14 @@ fn any_changes_keep_the_same_as_a_decision_from_scratch() {
     // Under `first` alone, and seldom: who came back explains better, and nobody looked.
     assert!(20 * others <= witnesses, "{others} of {witnesses} witnesses are not the best-ranked");
     assert!(
-        witnesses > 1_800 * seeds(1) as usize,
+        witnesses > 500 * seeds(1).min(3) as usize,
         "{witnesses} removals are too few to mean anything"
     );
 }
 
 #[test]
 fn removing_and_restoring_gives_the_original_digest() {
-    for (seed, policy) in (0..).zip(policies(0.7)) {
-        if policy.keep != KeepOrder::First && seed % 3 != 0 {
-            continue;
-        }
+    for (seed, policy) in part((0..).zip(policies(0.7)), 3) {
         let mut random = Random::new(seed);
         let mut world = World::new(&policy);
         let pages = crawl(seed + 50, 150, false);

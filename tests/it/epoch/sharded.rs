@@ -3,7 +3,7 @@
 use crate::support::epochs::{EOS, SPECIALS};
 use crate::support::outputs::{Row, files, manifest, rows};
 use crate::support::{
-    MEMORY, Page, Ran, Random, TestDir, copy, corpusdb, ingest, init, lines, prose,
+    MEMORY, Page, Ran, Random, TestDir, copy, corpusdb, fixture, ingest, init, lines, prose,
 };
 use corpusdb::epoch::Corpora;
 use corpusdb::store::TokenizerId;
@@ -23,10 +23,18 @@ struct Sharded {
 }
 
 impl Sharded {
-    fn new(count: usize) -> Self {
+    fn new() -> Self {
         let scratch = TestDir::new();
+        fixture("documents in one corpus and in three", &scratch.path("corpora"), Self::make);
+        let shards = (0..3).map(|shard| scratch.arg(&format!("corpora/shard-{shard}"))).collect();
+        Self { shards, whole: scratch.arg("corpora/whole"), scratch }
+    }
+
+    /// The corpora, and the tokenizer that all have.
+    fn make(folder: &Path) {
+        std::fs::create_dir_all(folder).unwrap();
         let mut random = Random::new(11);
-        let pages: Vec<(usize, Page)> = (0..count)
+        let pages: Vec<(usize, Page)> = (0..150)
             .map(|number| {
                 let words = random.between(5, 150);
                 let mut page =
@@ -38,57 +46,20 @@ impl Sharded {
             })
             .collect();
         let of = |shard: usize| pages.iter().enumerate().filter(move |(at, _)| at % 3 == shard);
-        let whole = scratch.arg("whole");
-        let made = Self { shards: Vec::new(), whole, scratch };
-        made.fill(&made.whole, pages.iter(), &[0, 1, 2]);
-        corpusdb(&[
-            "tokenizer",
-            "train",
-            &made.whole,
-            "own",
-            "--vocab-size",
-            "500",
-            "--special",
-            EOS,
-            "--special",
-            "<|pad|>",
-        ])
-        .good();
-        let file = made.scratch.arg("tokenizer.json");
-        corpusdb(&["tokenizer", "export", &made.whole, "own", &file]).good();
-        let mut shards = Vec::new();
+        let place = |name: &str| folder.join(name).display().to_string();
+        let (whole, file) = (place("whole"), place("tokenizer.json"));
+        fill(&whole, pages.iter(), &[0, 1, 2]);
+        let train = ["tokenizer", "train", &whole, "own", "--vocab-size", "500"];
+        corpusdb(&[&train[..], &["--special", EOS, "--special", "<|pad|>"]].concat()).good();
+        corpusdb(&["tokenizer", "export", &whole, "own", &file]).good();
         // Sources and tokenizers have other numbers in each.
         for (shard, order) in [[2, 0, 1], [1, 2, 0], [1, 0, 2]].iter().enumerate() {
-            let corpus = made.scratch.arg(&format!("shard-{shard}"));
-            made.fill(&corpus, of(shard).map(|(_, page)| page), order);
+            let corpus = place(&format!("shard-{shard}"));
+            fill(&corpus, of(shard).map(|(_, page)| page), order);
             if shard == 1 {
                 corpusdb(&["tokenizer", "train", &corpus, "other", "--vocab-size", "300"]).good();
             }
             corpusdb(&["tokenizer", "add", &corpus, "own", &file]).good();
-            shards.push(corpus);
-        }
-        Self { shards, ..made }
-    }
-
-    fn fill<'a>(
-        &self,
-        corpus: &str,
-        pages: impl Iterator<Item = &'a (usize, Page)> + Clone,
-        order: &[usize],
-    ) {
-        init(corpus, &["--field", "year:int"]);
-        for source in order {
-            let own: Vec<Page> = pages
-                .clone()
-                .filter(|(of, _)| of == source)
-                .map(|(_, page)| page.clone())
-                .collect();
-            if own.is_empty() {
-                continue;
-            }
-            let name = format!("{}.jsonl", blake3::hash(lines(&own).as_bytes()).to_hex());
-            let file = self.scratch.write(&name, lines(&own));
-            ingest(corpus, &[&file], &["--source", SOURCES[*source], "--id-field", "id"]);
         }
     }
 
@@ -135,6 +106,21 @@ impl Sharded {
             assert_eq!(tokenizer == TokenizerId(0), shard != 1, "other numbers in each");
         }
         found
+    }
+}
+
+/// Makes a corpus of pages by their sources.
+fn fill<'a>(corpus: &str, pages: impl Iterator<Item = &'a (usize, Page)> + Clone, order: &[usize]) {
+    let directory = TestDir::new();
+    init(corpus, &["--field", "year:int"]);
+    for source in order {
+        let own = pages.clone().filter(|(of, _)| of == source).map(|(_, page)| page.clone());
+        let own: Vec<Page> = own.collect();
+        if own.is_empty() {
+            continue;
+        }
+        let file = directory.write(&format!("{source}.jsonl"), lines(&own));
+        ingest(corpus, &[&file], &["--source", SOURCES[*source], "--id-field", "id"]);
     }
 }
 
@@ -202,7 +188,7 @@ fn recipe_of(pack: &str, format: &str) -> String {
 
 #[test]
 fn an_epoch_over_shards_equals_one_over_a_merged_corpus() {
-    let place = Sharded::new(240);
+    let place = Sharded::new();
     let stored = place.stored();
     let all = kept(&place.whole);
     let mut of_shards: Vec<String> = place.shards.iter().flat_map(|shard| kept(shard)).collect();
@@ -233,7 +219,7 @@ fn an_epoch_over_shards_equals_one_over_a_merged_corpus() {
 
 #[test]
 fn ranks_resume_and_rows_are_those_of_the_files() {
-    let place = Sharded::new(160);
+    let place = Sharded::new();
     let recipe = place.recipe(&format!("{}[batch]\nrows = 6\n", recipe_of("best-fit", "parquet")));
     let written = rows(&place.build(&recipe, "out"));
     let ids = |ran: Ran| -> Vec<Vec<i64>> {
@@ -289,7 +275,7 @@ fn ranks_resume_and_rows_are_those_of_the_files() {
 
 #[test]
 fn other_shards_than_those_of_the_plan_are_refused() {
-    let place = Sharded::new(60);
+    let place = Sharded::new();
     let recipe = place.recipe(SPECIALS);
     place.run("plan", &recipe, &[]).good();
     let [first, second, third] = &place.shards[..] else { panic!("three") };
@@ -327,7 +313,8 @@ fn other_shards_than_those_of_the_plan_are_refused() {
         .fails(&["shards 1 and 2 have the same documents"]);
     let other = place.scratch.arg("other");
     init(&other, &["--field", "year:keyword"]);
-    corpusdb(&["tokenizer", "add", &other, "own", &place.scratch.arg("tokenizer.json")]).good();
+    corpusdb(&["tokenizer", "add", &other, "own", &place.scratch.arg("corpora/tokenizer.json")])
+        .good();
     let by_year = place.recipe(&format!("{SPECIALS}[select]\nwhere = \"year < 2003\"\n"));
     over("plan", &[first, second, &other], &by_year, &[])
         .fails(&["`year`, which is of type keyword in shard 2 and of type int in shard 0"]);
@@ -340,7 +327,7 @@ fn other_shards_than_those_of_the_plan_are_refused() {
 /// Every corpus goes on by itself: what a plan drew stays, byte for byte.
 #[test]
 fn a_plan_over_shards_stays_the_same_as_they_grow() {
-    let place = Sharded::new(120);
+    let place = Sharded::new();
     let recipe = place.recipe(&recipe_of("best-fit", "parquet"));
     place.run("plan", &recipe, &[]).good();
     let before = files(&place.build("1", "before"));
@@ -379,7 +366,7 @@ fn a_plan_over_shards_stays_the_same_as_they_grow() {
 
 #[test]
 fn an_extension_goes_on_over_shards_and_takes_in_another_one() {
-    let place = Sharded::new(150);
+    let place = Sharded::new();
     let recipe = place.recipe(&recipe_of("best-fit", "parquet"));
     let [first, second, third] = &place.shards[..] else { panic!("three") };
     let two = [first.as_str(), second];
@@ -400,7 +387,7 @@ fn an_extension_goes_on_over_shards_and_takes_in_another_one() {
 
 #[test]
 fn both_sides_of_a_holdout_are_all_documents_of_all_shards() {
-    let place = Sharded::new(180);
+    let place = Sharded::new();
     let stored = place.stored();
     let mut all = Vec::new();
     for by in ["cluster", "year"] {
@@ -424,7 +411,7 @@ fn both_sides_of_a_holdout_are_all_documents_of_all_shards() {
 
 #[test]
 fn curricula_repeats_and_conditions_see_all_shards() {
-    let place = Sharded::new(150);
+    let place = Sharded::new();
     let stored = place.stored();
     for by in ["tokens", "surprisal", "year"] {
         let order = format!(

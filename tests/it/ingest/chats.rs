@@ -2,7 +2,7 @@
 
 use crate::support::{
     Random, TestDir, command, corpusdb, corpusdb_reading, digest, fixture, init, json_lines,
-    numbers, prose, sound, tokenizer_of_chats,
+    numbers, prose, seeds, sound, tokenizer_of_chats,
 };
 use arrow::datatypes::{DataType, Field, Schema};
 use parquet::arrow::ArrowWriter;
@@ -330,7 +330,7 @@ fn a_killed_ingest_rerun_gives_the_same_trained_tokens() {
     sound(&whole);
     let expected = digest(&whole);
     let mut killed = 0;
-    for round in 0..6 {
+    for round in 0..seeds(4) {
         let corpus = fresh(&format!("killed-{round}"));
         let before = std::fs::metadata(format!("{corpus}/journal")).unwrap().len();
         let mut child = command(&arguments(&corpus))

@@ -2,7 +2,7 @@
 
 use crate::support::corpus::trained;
 use crate::support::{
-    MEMORY, Page, Random, TestDir, crawl, lines, make, reader, seeds, sound_digest,
+    MEMORY, Page, Random, TestDir, crawl, fixture, lines, make, reader, seeds, sound_digest, writer,
 };
 use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;
@@ -65,7 +65,14 @@ impl Input {
     /// Ingests in this way into a new corpus; answers the sums of the reports and the digest.
     fn pour(&self, scratch: &TestDir, name: &str, tokenizer: &[u8], way: Way) -> (Sums, String) {
         let path = scratch.path(name);
-        make(&path, DedupMode::Witness, 0.7);
+        if way.tokenizer_after == 0 {
+            fixture("splits: an empty corpus with a tokenizer", &path, |path| {
+                make(path, DedupMode::Witness, 0.7);
+                register(&mut writer(path), tokenizer);
+            });
+        } else {
+            make(&path, DedupMode::Witness, 0.7);
+        }
         let mut writer =
             Corpus::options().memory(MEMORY).threads(way.threads).open_writer(&path).unwrap();
         let read =
@@ -75,7 +82,7 @@ impl Input {
         let mut sums = Sums::default();
         let mut ingests = 0;
         let mut ingest = |writer: &mut CorpusWriter, paths: &[String]| {
-            if ingests == way.tokenizer_after {
+            if ingests == way.tokenizer_after && ingests > 0 {
                 register(writer, tokenizer);
             }
             ingests += 1;
@@ -110,7 +117,7 @@ impl Input {
                 }
             }
         }
-        if way.tokenizer_after >= ingests {
+        if way.tokenizer_after >= ingests && way.tokenizer_after > 0 {
             register(&mut writer, tokenizer);
         }
         drop(writer);
@@ -145,7 +152,7 @@ const WHOLE: Way = Way { batch_bytes: 64 << 20, threads: 2, cut: Cut::All, token
 fn any_batches_and_threads_make_the_same_corpus() {
     let tokenizer = trained();
     let (mut updated, mut rejected) = (0, 0);
-    for seed in 500..500 + seeds(4) {
+    for seed in 500..500 + seeds(2) {
         let scratch = TestDir::new();
         let input = Input::new(seed, 220, seed % 2 == 0);
         let (sums, digest) = input.pour(&scratch, "whole", &tokenizer, WHOLE);
@@ -179,7 +186,7 @@ fn any_batches_and_threads_make_the_same_corpus() {
         rejected += sums.rejected;
     }
     assert!(
-        updated > 50 && rejected > 15,
+        updated > 25 && rejected > 7,
         "{updated} updates and {rejected} rejects are too few to mean anything"
     );
 }

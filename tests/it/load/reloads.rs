@@ -246,7 +246,7 @@ fn a_repeated_crawl_loads_as_it_ingests() {
 #[test]
 fn small_histories_load_as_they_ingest() {
     let mut later = 0;
-    for seed in 0..seeds(12) {
+    for seed in 0..seeds(9) {
         let found = crawls(seed + 9000, &small_policy(seed as usize), (3, 14), &MANY);
         later += found.later;
     }

@@ -466,7 +466,7 @@ impl History {
 fn a_missing_family_is_rebuilt_after_any_history() {
     let derived: Vec<&str> =
         FAMILIES.iter().filter(|family| family.is_derived()).map(|family| family.name).collect();
-    for seed in 0..seeds(6) {
+    for seed in 0..seeds(4) {
         let scratch = TestDir::new();
         let mut history = History::begin(scratch.path("corpus"), 1000 + seed);
         history.ingest();

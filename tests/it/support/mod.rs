@@ -41,6 +41,12 @@ pub fn seeds(few: u64) -> u64 {
     few * times
 }
 
+/// Every `of`-th entry of a table, one further on with each time that `CORPUSDB_SEEDS` says: so many times, and it is all.
+pub fn part<T>(all: impl IntoIterator<Item = T>, of: usize) -> Vec<T> {
+    let taken = seeds(1) as usize;
+    all.into_iter().enumerate().filter(|(at, _)| at % of < taken).map(|(_, one)| one).collect()
+}
+
 /// Which part of a search that takes long as a whole this process takes: `CORPUSDB_SHARD`, one of a few side by side.
 pub fn shard() -> u64 {
     std::env::var("CORPUSDB_SHARD").map_or(0, |text| text.parse().unwrap())
