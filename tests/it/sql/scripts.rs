@@ -189,7 +189,8 @@ fn ctrl_c_leaves_no_piece_of_an_output() {
             .flatten()
             .any(|it| it.file_name().to_string_lossy().starts_with("out.parquet.tmp"))
     };
-    for _ in 0..200 {
+    // Long, where others have the cores.
+    for _ in 0..3_000 {
         if staged() {
             break;
         }

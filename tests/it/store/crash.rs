@@ -2,8 +2,8 @@
 
 use crate::support::corpus::trained;
 use crate::support::{
-    Random, TestDir, command, corpusdb, crawl, digest, ingest, init, init_with_tokenizer, lines,
-    ran, reader, seeds, sound, sound_digest,
+    Random, TestDir, command, copy, corpusdb, crawl, digest, ingest, init, init_with_tokenizer,
+    lines, ran, reader, seeds, sound, sound_digest,
 };
 use std::path::Path;
 use std::process::{Child, Stdio};
@@ -197,11 +197,12 @@ fn a_signal_that_was_ignored_from_the_start_stops_nothing() {
 fn an_ingest_finishes_a_killed_tokenizer_registration() {
     let job = Job::new();
     let [plain, packed] = &job.paths;
+    let first = job.scratch.arg("first");
+    init(&first, &[]);
+    ingest(&first, &[plain], &["--source", "web", "--id-field", "id", "--batch-bytes", "2kB"]);
     let make = |name: &str| {
-        let corpus = job.scratch.arg(name);
-        init(&corpus, &[]);
-        ingest(&corpus, &[plain], &["--source", "web", "--id-field", "id", "--batch-bytes", "2kB"]);
-        corpus
+        copy(Path::new(&first), &job.scratch.path(name));
+        job.scratch.arg(name)
     };
     let add = |corpus: &str| ["tokenizer", "add", corpus, "own", &job.tokenizer].map(str::to_owned);
     let rest =
@@ -270,12 +271,13 @@ fn killed_while_it_folds_band_runs_every_bucket_is_whole() {
             .collect()
     };
     // One commit large enough for a run; behind it, every small one writes a run too.
+    let first = scratch.arg("first");
+    init(&first, &["--field", "url:keyword", "--field", "year:int", "--threshold", "0.7"]);
+    let arguments: Vec<String> = ingest(&first, &large, "8MB");
+    corpusdb(&arguments).good();
     let make = |name: &str| {
-        let corpus = scratch.arg(name);
-        init(&corpus, &["--field", "url:keyword", "--field", "year:int", "--threshold", "0.7"]);
-        let arguments: Vec<String> = ingest(&corpus, &large, "8MB");
-        corpusdb(&arguments).good();
-        corpus
+        copy(Path::new(&first), &scratch.path(name));
+        scratch.arg(name)
     };
     let whole = make("whole");
     let arguments: Vec<String> = ingest(&whole, &small, "300");
@@ -317,14 +319,12 @@ fn fields_are_whole_whenever_their_verbs_were_killed() {
         .map(|(n, v)| format!("{{\"d\":{n},\"perplexity\":{v}.5,\"grade\":\"g{}\"}}\n", v % 5))
         .collect();
     let scores = scratch.write("scores.jsonl", scores);
+    let first = scratch.arg("first");
+    init(&first, &["--field", "perplexity:float", "--field", "grade:keyword", "--mode", "none"]);
+    ingest(&first, &[&file], &["--source", "web", "--id-field", "id"]);
     let made = |name: &str| {
-        let corpus = scratch.arg(name);
-        init(
-            &corpus,
-            &["--field", "perplexity:float", "--field", "grade:keyword", "--mode", "none"],
-        );
-        ingest(&corpus, &[&file], &["--source", "web", "--id-field", "id"]);
-        corpus
+        copy(Path::new(&first), &scratch.path(name));
+        scratch.arg(name)
     };
     let verbs: [&[&str]; 4] = [
         &["add", "url:keyword", "--batch-rows", "9"],
