@@ -4,7 +4,7 @@ use crate::support::epochs::{Place, SPECIALS};
 use crate::support::suites::{ANSWER, QUESTION, around, suite};
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, copy, corpusdb, corpusdb_reading, digest, ingest,
-    init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, writer,
+    init, lines, numbers, prose, reader, repository, seeds, sound, sound_digest, sql, writer,
 };
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use corpusdb::Context;
@@ -15,10 +15,6 @@ use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
-
-pub(crate) fn sql(corpus: &str, statement: &str) -> Vec<Value> {
-    corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
-}
 
 /// All evidence, by the text that has it.
 fn by_text(corpus: &str) -> BTreeSet<String> {

@@ -1,11 +1,10 @@
 //! Pairs of items and documents are reviewed: what is decided stays with the text, wherever that goes.
 
-use crate::contamination::evidence::sql;
 use crate::support::epochs::{Place, SPECIALS};
 use crate::support::suites::{ANSWER, QUESTION, around, suite};
 use crate::support::{
     Page, Random, TestDir, corpusdb, corpusdb_reading, digest, ingest, init, lines, numbers, prose,
-    seeds, sound,
+    seeds, sound, sql,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};

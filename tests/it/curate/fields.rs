@@ -1,6 +1,6 @@
 //! Declared fields, as queries give them back.
 
-use crate::support::{TestDir, corpusdb, digest, ingest, init, numbers, sound};
+use crate::support::{TestDir, corpusdb, digest, ingest, init, numbers, sound, sql};
 use serde_json::{Value, json};
 
 /// A keyword of 1,500 bytes came back as 1,017 characters and a hash: a comparison that the index answered
@@ -35,10 +35,6 @@ fn a_long_keyword_comes_back_whole_and_is_found_either_way() {
     let shown = corpusdb(&["show", &corpus, "4", "--json"]).good().json();
     assert_eq!((&shown["fields"]["url"], &shown["language"]), (&json!(url(1)), &json!(url(9))));
     sound(&corpus);
-}
-
-fn sql(corpus: &str, statement: &str) -> Vec<Value> {
-    corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
 }
 
 fn field(corpus: &str, verb: &str, more: &[&str]) -> Value {

@@ -1,10 +1,10 @@
 //! Removals on record, and purges: what is erased is in no file any more, and all else is as it was.
 
 use crate::support::epochs::{Place, SPECIALS, same_files};
-use crate::support::purges::{KEY, Story, VALUE, count, having, sql};
+use crate::support::purges::{KEY, Story, VALUE, count, having};
 use crate::support::{
     Page, Random, TestDir, command, corpusdb, digest, ingest, init, lines, numbers, prose, seeds,
-    sound,
+    sound, sql,
 };
 use serde_json::{Value, json};
 use std::path::Path;

@@ -1,9 +1,9 @@
 //! Purges of what a document has beside its text: joined values, trained spans, copies that dry runs made.
 
 use crate::support::epochs::{Place, SPECIALS};
-use crate::support::purges::{KEY, Story, count, having, sql};
+use crate::support::purges::{KEY, Story, count, having};
 use crate::support::{
-    TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers, sound,
+    TestDir, command, corpusdb, corpusdb_reading, digest, ingest, init, numbers, sound, sql,
     tokenizer_of_chats,
 };
 use serde_json::{Value, json};

@@ -1,10 +1,10 @@
 //! Erased is gone: histories drawn by chance of what comes, changes, is removed, restored and erased, killed on the way;
 //! afterwards a search that knows nothing of the one that is tested looks through every row and every file.
 
-use crate::support::purges::{having, sql};
+use crate::support::purges::having;
 use crate::support::{
     Page, Random, StopAt, StopWhen, TestDir, corpusdb, lines, pour, reader, seeds, sound_digest,
-    writer,
+    sql, writer,
 };
 use base64::Engine;
 use corpusdb::curate::BlockReach;

@@ -1,6 +1,6 @@
 //! Values from outside, joined to stored documents by id or key.
 
-use crate::support::{TestDir, corpusdb, digest, ingest, init, numbers, sound};
+use crate::support::{TestDir, corpusdb, digest, ingest, init, numbers, sound, sql};
 use arrow::array::{Float64Array, RecordBatch, UInt64Array};
 use parquet::arrow::ArrowWriter;
 use std::fs::File;
@@ -32,10 +32,6 @@ fn corpus(scratch: &TestDir, name: &str) -> String {
 
 fn set(corpus: &str, field: &str, more: &[&str]) -> serde_json::Value {
     corpusdb(&[&["field", "set", corpus, field, "--json"], more].concat()).good().json()
-}
-
-fn sql(corpus: &str, statement: &str) -> Vec<serde_json::Value> {
-    corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
 }
 
 /// Scores computed elsewhere could not come into a corpus but by ingesting everything anew.

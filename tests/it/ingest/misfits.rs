@@ -1,7 +1,9 @@
 //! Values of declared fields: in the spellings of other programs, and those that the types of their fields cannot hold,
 //! which were null without a word.
 
-use crate::support::{TestDir, copy, corpusdb, digest, ingest, init, numbers, repository, sound};
+use crate::support::{
+    TestDir, copy, corpusdb, digest, ingest, init, numbers, repository, sound, sql,
+};
 use arrow::array::{Array, Float64Array, RecordBatch, StringArray};
 use parquet::arrow::ArrowWriter;
 use serde_json::{Value, json};
@@ -30,10 +32,6 @@ fn parquet(scratch: &TestDir, name: &str, columns: Vec<(&str, Arc<dyn Array>)>) 
     writer.write(&batch).unwrap();
     writer.close().unwrap();
     scratch.arg(name)
-}
-
-fn sql(corpus: &str, statement: &str) -> Vec<Value> {
-    corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
 }
 
 fn options(more: &[&'static str]) -> Vec<&'static str> {

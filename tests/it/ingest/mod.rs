@@ -3,11 +3,14 @@
 mod chat_numbers;
 mod chats;
 mod conversations;
+mod damage;
+mod decisions;
 mod foreign;
 mod formats;
 mod incoming;
 mod inputs;
 mod joins;
+mod keys;
 mod mappings;
 mod misfits;
 mod one_record;

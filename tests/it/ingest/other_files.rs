@@ -1,7 +1,8 @@
 //! Files of other people: what each is read as, what damage costs, what of a folder is left and why.
 
 use crate::support::{
-    TestDir, corpusdb, corpusdb_reading, digest, ingest, init, json_lines, numbers, repository,
+    TestDir, corpusdb, corpusdb_reading, digest, gzip, ingest, init, json_lines, numbers,
+    repository,
 };
 use serde_json::{Value, json};
 use std::io::Write;
@@ -36,12 +37,6 @@ fn left(report: &Value) -> Vec<(String, String)> {
 
 fn line(n: usize) -> String {
     format!("{{\"id\":\"r{n}\",\"text\":\"record number {n}\"}}\n")
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// A format by its ending, its first bytes, or a vote of many lines; a record that is bad costs itself.

@@ -1,7 +1,8 @@
 //! Ingest from memory: records one by one and Arrow batches come to what the same records come to in a file.
 
 use crate::support::{
-    MEMORY, Page, TestDir, crawl, lines, make, pour, prose, reader, sound_digest, writer,
+    MEMORY, Page, TestDir, crawl, keyed_options, lines, make, pour, prose, reader, sound_digest,
+    writer,
 };
 use arrow::array::{
     ArrayRef, BinaryArray, DictionaryArray, Int64Array, LargeStringArray, RecordBatch,
@@ -9,9 +10,7 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType, Field, Int32Type, Schema};
 use arrow::error::ArrowError;
-use corpusdb::ingest::{
-    ChatOptions, ChatTemplate, ReadError, ReadOptions, Record, RecordForm, Records,
-};
+use corpusdb::ingest::{ChatOptions, ChatTemplate, ReadError, Record, RecordForm, Records};
 use corpusdb::{
     Context, Corpus, CorpusWriter, DedupMode, DocId, Error, ErrorKind, IngestOptions, IngestReport,
     Interrupt, Progress, ProgressTally,
@@ -61,11 +60,6 @@ fn table(
     RecordBatchIterator::new(batches, Arc::clone(schema))
 }
 
-fn options(batch_bytes: u64) -> IngestOptions {
-    let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
-    IngestOptions { batch_bytes, read, ..IngestOptions::new("web") }
-}
-
 fn hand_over(
     writer: &mut CorpusWriter,
     records: Records<'_>,
@@ -106,7 +100,7 @@ fn records_from_memory_are_those_of_a_file_however_they_are_cut() {
     let pages = crawl(41, 500, true);
     let file = scratch.write("a.jsonl", lines(&pages));
     let mut of_file = made(&scratch.path("file"));
-    let expected = pour(&mut of_file, std::slice::from_ref(&file), &options(16 << 20));
+    let expected = pour(&mut of_file, std::slice::from_ref(&file), &keyed_options(16 << 20));
     drop(of_file);
     let of_file = reader(&scratch.path("file"));
     for (at, (batch_bytes, threads)) in [(16 << 20, 1), (3 << 10, 3)].into_iter().enumerate() {
@@ -114,7 +108,7 @@ fn records_from_memory_are_those_of_a_file_however_they_are_cut() {
         make(&path, DedupMode::Witness, 0.8);
         let mut writer =
             Corpus::options().memory(MEMORY).threads(threads).open_writer(&path).unwrap();
-        let options = options(batch_bytes);
+        let options = keyed_options(batch_bytes);
         let report =
             hand_over(&mut writer, Records::new(&*file, records(&pages)), &options).unwrap();
         assert_eq!(report.commits > 20, batch_bytes < 10 << 10);
@@ -143,7 +137,7 @@ fn record_batches_equal_the_same_rows_one_by_one() {
     };
     let mut writer = made(&scratch.path("records"));
     let one_by_one = Records::new("crawl", pages.iter().map(plain));
-    let expected = hand_over(&mut writer, one_by_one, &options(16 << 20)).unwrap();
+    let expected = hand_over(&mut writer, one_by_one, &keyed_options(16 << 20)).unwrap();
     drop(writer);
     let digest = sound_digest(&reader(&scratch.path("records")));
     for rows in [1, 7, 300] {
@@ -151,7 +145,7 @@ fn record_batches_equal_the_same_rows_one_by_one() {
         let mut writer = made(&path);
         let (schema, batches) = batches(&pages, rows);
         let records = Records::batches("crawl", table(&schema, batches));
-        let report = hand_over(&mut writer, records, &options(4 << 10)).unwrap();
+        let report = hand_over(&mut writer, records, &keyed_options(4 << 10)).unwrap();
         assert_eq!(told(&report)["added"], told(&expected)["added"]);
         drop(writer);
         assert_eq!(sound_digest(&reader(&path)), digest, "{rows} rows a batch");
@@ -193,10 +187,10 @@ fn an_ingest_resumes_behind_a_failed_iterator() {
     let pages: Vec<Page> =
         (0..200).map(|n| Page::keyed(format!("page-{n}"), format!("text number {n}"))).collect();
     let mut whole = made(&scratch.path("whole"));
-    hand_over(&mut whole, Records::new("crawl", records(&pages)), &options(1 << 20)).unwrap();
+    hand_over(&mut whole, Records::new("crawl", records(&pages)), &keyed_options(1 << 20)).unwrap();
     drop(whole);
     let mut writer = made(&scratch.path("corpus"));
-    let options = options(256);
+    let options = keyed_options(256);
     let fails_at = |end: usize| {
         let good = records(&pages[..end]).map(Ok);
         good.chain(std::iter::once_with(|| Err(std::io::Error::other("the line went dead"))))
@@ -243,7 +237,7 @@ fn records_without_a_key_are_known_by_number_and_content() {
     assert_eq!(added("a", texts().rev().collect(), &keyless), (2, 1, 0, 0));
     assert_eq!(added("b", texts().collect(), &keyless), (3, 0, 0, 0));
     // By a field, as in a file; one that has neither, and one that is too long, are set aside.
-    let mut by_field = options(1 << 20);
+    let mut by_field = keyed_options(1 << 20);
     by_field.read.max_doc_bytes = 20;
     let mixed = vec![
         Record::new("with a field").with_field("id", "k").with_field("year", 2001),

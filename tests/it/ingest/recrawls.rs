@@ -1,17 +1,12 @@
 //! The same keys again and again: what it costs, and whose content wins.
 
 use crate::support::{
-    Page, Random, StopAt, StopWhen, TestDir, edited, lines, make, pour, prose, reader, seeds,
-    sound_digest, writer,
+    Page, Random, StopAt, StopWhen, TestDir, edited, keyed_options, lines, make, pour, prose,
+    reader, seeds, sound_digest, writer,
 };
 use corpusdb::dedup::Standing;
 use corpusdb::ingest::{InputFormat, ReadOptions, TextUnit};
 use corpusdb::{Context, CorpusWriter, DedupMode, DocId, IngestOptions, IngestReport, Interrupt};
-
-fn options(batch_bytes: u64) -> IngestOptions {
-    let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
-    IngestOptions { batch_bytes, read, ..IngestOptions::new("web") }
-}
 
 /// The text in force under each key, as (key, text) in the order of ids.
 fn in_force(writer: &CorpusWriter) -> Vec<(String, String)> {
@@ -49,27 +44,27 @@ fn a_repeated_file_wins_its_keys_back() {
         all.sort();
         all
     };
-    pour(&mut writer, std::slice::from_ref(&a), &options(1 << 20));
-    pour(&mut writer, std::slice::from_ref(&b), &options(1 << 20));
+    pour(&mut writer, std::slice::from_ref(&a), &keyed_options(1 << 20));
+    pour(&mut writer, std::slice::from_ref(&b), &keyed_options(1 << 20));
     assert_eq!(stands(&writer), told(&new));
     // The later ingest wins: keys of both files get the content of `a`; keys not in `a` keep the content of `b`.
-    let report = pour(&mut writer, std::slice::from_ref(&a), &options(2 << 10));
+    let report = pour(&mut writer, std::slice::from_ref(&a), &keyed_options(2 << 10));
     assert_eq!((report.added, report.updated, report.unchanged), (40, 40, 0));
     let mixed: Vec<Page> = old.iter().chain(&new[40..]).cloned().collect();
     assert_eq!(stands(&writer), told(&mixed));
     // Twice in a row changes nothing, with and without --reread.
     for reread in [false, true] {
-        let again = IngestOptions { reread, ..options(1 << 20) };
+        let again = IngestOptions { reread, ..keyed_options(1 << 20) };
         let report = pour(&mut writer, std::slice::from_ref(&a), &again);
         assert_eq!((report.added, report.unchanged), (0, 40), "reread {reread}");
     }
     // Files of one command keep the order in which they came.
     for paths in [[a.clone(), b.clone()], [b.clone(), a.clone()]] {
-        let report = pour(&mut writer, &paths, &options(1 << 20));
+        let report = pour(&mut writer, &paths, &keyed_options(1 << 20));
         assert_eq!((report.added, report.read), (0, 0));
     }
     assert_eq!(stands(&writer), told(&mixed));
-    let report = pour(&mut writer, &[b], &options(1 << 20));
+    let report = pour(&mut writer, &[b], &keyed_options(1 << 20));
     assert_eq!((report.added, report.unchanged), (40, 20));
     assert_eq!(stands(&writer), told(&new));
     assert_eq!(writer.view().documents(), 40 + 60 + 40 + 40, "no id is used twice");
@@ -85,14 +80,14 @@ fn files_that_share_keys_are_unchanged_the_second_time() {
     let files: Vec<String> = (0..4)
         .map(|night| scratch.write(&format!("{night}.jsonl"), lines(&pages(night, 30))))
         .collect();
-    assert_eq!(pour(&mut writer, &files[..3], &options(4 << 10)).added, 90);
+    assert_eq!(pour(&mut writer, &files[..3], &keyed_options(4 << 10)).added, 90);
     for _ in 0..2 {
-        assert_eq!(pour(&mut writer, &files[..3], &options(4 << 10)).commits, 0);
+        assert_eq!(pour(&mut writer, &files[..3], &keyed_options(4 << 10)).commits, 0);
     }
     // A new file beside them is all that is read.
-    let report = pour(&mut writer, &files, &options(4 << 10));
+    let report = pour(&mut writer, &files, &keyed_options(4 << 10));
     assert_eq!((report.added, report.read, report.unchanged), (30, 30, 90));
-    assert_eq!(pour(&mut writer, &files, &options(4 << 10)).commits, 0);
+    assert_eq!(pour(&mut writer, &files, &keyed_options(4 << 10)).commits, 0);
 }
 
 #[test]
@@ -105,10 +100,13 @@ fn a_key_twice_in_a_file_adds_nothing_the_second_time() {
         let mut twice = pages(1, 20);
         twice.extend(pages(2, 20));
         let file = scratch.write("twice.jsonl", lines(&twice));
-        assert_eq!(pour(&mut writer, std::slice::from_ref(&file), &options(batch_bytes)).added, 40);
+        assert_eq!(
+            pour(&mut writer, std::slice::from_ref(&file), &keyed_options(batch_bytes)).added,
+            40
+        );
         let before = sound_digest(&reader(&corpus));
         for _ in 0..3 {
-            let again = IngestOptions { reread: true, ..options(batch_bytes) };
+            let again = IngestOptions { reread: true, ..keyed_options(batch_bytes) };
             let report = pour(&mut writer, std::slice::from_ref(&file), &again);
             assert_eq!((report.added, report.read, report.unchanged), (0, 40, 40));
         }
@@ -127,20 +125,21 @@ fn reading_again_that_is_interrupted_ends_as_if_it_had_not_been() {
         make(&corpus, DedupMode::Witness, 0.8);
         let mut writer = writer(&corpus);
         for file in [&a, &b] {
-            pour(&mut writer, std::slice::from_ref(file), &options(4 << 10));
+            pour(&mut writer, std::slice::from_ref(file), &keyed_options(4 << 10));
         }
         let mut stops = 0;
         while interrupted && stops < 3 {
             let stop = StopAt::new(StopWhen::Advance(1));
-            let done = writer.ingest(std::slice::from_ref(&a), &options(4 << 10), &stop.context());
+            let done =
+                writer.ingest(std::slice::from_ref(&a), &keyed_options(4 << 10), &stop.context());
             if done.is_ok() {
                 break;
             }
             stops += 1;
         }
-        pour(&mut writer, std::slice::from_ref(&a), &options(4 << 10));
+        pour(&mut writer, std::slice::from_ref(&a), &keyed_options(4 << 10));
         assert!(!interrupted || stops > 0, "nothing was interrupted");
-        assert_eq!(pour(&mut writer, std::slice::from_ref(&a), &options(4 << 10)).commits, 0);
+        assert_eq!(pour(&mut writer, std::slice::from_ref(&a), &keyed_options(4 << 10)).commits, 0);
         assert_eq!(writer.view().documents(), 900);
         digests.push(sound_digest(&reader(&corpus)));
     }
@@ -185,7 +184,7 @@ fn every_generation_of_a_crawl_costs_the_same() {
         let mut costs: Vec<IngestReport> = Vec::new();
         for night in 0..5 {
             let file = scratch.write(&format!("{night}.jsonl"), crawled(&pages, night));
-            costs.push(pour(&mut writer, &[file], &options(batch_bytes)));
+            costs.push(pour(&mut writer, &[file], &keyed_options(batch_bytes)));
         }
         let members: Vec<u64> = costs.iter().map(|report| report.dedup.members).collect();
         let compared: Vec<u64> = costs.iter().map(|report| report.dedup.compared).collect();
@@ -225,7 +224,7 @@ fn a_hub_crawled_again_reads_standings_once_a_commit() {
         let pages = hub(spokes);
         for night in 0..2 {
             let file = scratch.write(&format!("{night}.jsonl"), crawled(&pages, night));
-            let report = pour(&mut writer, &[file], &options(16 << 10));
+            let report = pour(&mut writer, &[file], &keyed_options(16 << 10));
             assert!(report.commits > 5, "{} commits", report.commits);
             assert!(report.dedup.standings <= report.commits);
             standings.push(report.dedup.standings);
@@ -265,7 +264,7 @@ fn equal_pages_crawled_again_are_decided_once_each() {
         let mut file = String::new();
         for seed in [1, 2] {
             file = scratch.write(&format!("{seed}.jsonl"), bad(&alike(seed, count)));
-            told.push(pour(&mut writer, std::slice::from_ref(&file), &options(batch_bytes)));
+            told.push(pour(&mut writer, std::slice::from_ref(&file), &keyed_options(batch_bytes)));
         }
         let (first, second) = (&told[0], &told[1]);
         // Hardly any comes again as it was.
@@ -274,7 +273,7 @@ fn equal_pages_crawled_again_are_decided_once_each() {
         let again = second.dedup.reconsidered;
         assert!(again <= count as u64 + 256, "{again} of {count} in {} commits", second.commits);
         assert!(second.dedup.verified <= 4 * count as u64, "{} verified", second.dedup.verified);
-        let third = pour(&mut writer, &[file], &options(batch_bytes));
+        let third = pour(&mut writer, &[file], &keyed_options(batch_bytes));
         assert_eq!((third.unchanged, third.commits), (count as u64, 0));
         digests.push((count, sound_digest(&reader(&corpus))));
     }
@@ -296,7 +295,7 @@ fn changing_one_of_many_equal_texts_reads_no_crowded_bucket() {
         for night in 0..4 {
             pages[night].text = prose(&mut Random::new(50 + night as u64), 0, 60);
             let file = scratch.write(&format!("{night}.jsonl"), lines(&pages));
-            members = pour(&mut writer, &[file], &options(1 << 20)).dedup.members;
+            members = pour(&mut writer, &[file], &keyed_options(1 << 20)).dedup.members;
         }
         read.push(members);
         sound_digest(&reader(&corpus));
@@ -312,7 +311,7 @@ fn restored_documents_are_found_again() {
     let mut writer = writer(&corpus);
     let first = family(9, 100);
     let file = scratch.write("0.jsonl", lines(&first));
-    pour(&mut writer, &[file], &options(1 << 20));
+    pour(&mut writer, &[file], &keyed_options(1 << 20));
     let kept: roaring::RoaringTreemap = writer.view().kept().unwrap().iter().take(30).collect();
     let before = sound_digest(&reader(&corpus));
     let interrupt = Interrupt::default();
@@ -329,7 +328,7 @@ fn restored_documents_are_found_again() {
         .map(|(at, text)| Page::keyed(format!("copy{at}"), edited(&mut random, &text, 1)))
         .collect();
     let file = scratch.write("1.jsonl", lines(&copies));
-    let report = pour(&mut writer, &[file], &options(1 << 20));
+    let report = pour(&mut writer, &[file], &keyed_options(1 << 20));
     assert_eq!((report.added, report.kept), (30, 0));
     sound_digest(&reader(&corpus));
 }

@@ -1,16 +1,12 @@
 //! The data card: what it tells is computed again from the rows of `sql`, the page is written whole, and nothing of it
 //! grows with the corpus.
 
-use crate::support::{Random, TestDir, corpusdb, init};
+use crate::support::{Random, TestDir, corpusdb, init, sql};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 fn report(corpus: &str, more: &[&str]) -> Value {
     corpusdb(&[&["report", corpus, "--json"], more].concat()).good().json()
-}
-
-fn rows(corpus: &str, statement: &str) -> Vec<Value> {
-    corpusdb(&["sql", corpus, statement, "--json"]).good().json_lines()
 }
 
 /// Three sources of which two share texts, with addresses as keys, scores, and records that cannot be read.
@@ -63,7 +59,7 @@ fn sizes_duplicates_and_domains_are_those_of_the_rows() {
     let (_scratch, corpus) = place();
     let told = report(&corpus, &[]);
     assert_eq!((&told["type"], &told["name"]), (&json!("report"), &json!("crawl")));
-    let documents = rows(
+    let documents = sql(
         &corpus,
         "SELECT d.key, d.source, d.bytes, d.kept, d.standing, w.source AS witness_source FROM documents d \
          LEFT JOIN documents w ON d.dup_of = w.id ORDER BY d.id",
@@ -156,7 +152,7 @@ fn commits_and_snapshots_are_listed_in_order() {
     let (_scratch, corpus) = place();
     let told = report(&corpus, &[]);
     let stretches = told["timeline"]["stretches"].as_array().unwrap();
-    let commits = rows(&corpus, "SELECT commit, kind, added, kept FROM commits ORDER BY commit");
+    let commits = sql(&corpus, "SELECT commit, kind, added, kept FROM commits ORDER BY commit");
     let sum =
         |rows: &[Value], of: &str| rows.iter().map(|it| it[of].as_u64().unwrap()).sum::<u64>();
     assert!(stretches.len() > 5 && stretches.len() <= 96);
@@ -342,7 +338,7 @@ fn the_summary_has_the_sections_of_the_template() {
     ] {
         assert_eq!(told.matches(section).count(), 1, "{section}");
     }
-    let most = rows(
+    let most = sql(
         &corpus,
         "SELECT regexp_replace(split_part(key, '/', 3), '^www\\.', '') AS domain, sum(bytes) AS bytes FROM documents \
          WHERE kept GROUP BY 1 ORDER BY bytes DESC, domain LIMIT 1",
@@ -351,7 +347,7 @@ fn the_summary_has_the_sections_of_the_template() {
     assert!(told.contains(&format!("\n| {domain} | ")), "{told}");
     assert!(told.contains("* Domains: 1 of 9, those with most text"), "{told}");
     let counts =
-        rows(&corpus, "SELECT source, count(*) AS n FROM documents WHERE kept GROUP BY source");
+        sql(&corpus, "SELECT source, count(*) AS n FROM documents WHERE kept GROUP BY source");
     for row in counts {
         assert!(
             told.contains(&format!("| {} | {} | ", row["source"].as_str().unwrap(), row["n"])),

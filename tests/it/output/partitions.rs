@@ -1,7 +1,7 @@
 //! Directories by the values of columns.
 
-use crate::support::exports::{FIELDS, export, files, names, rows, sql};
-use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose};
+use crate::support::exports::{FIELDS, export, files, names, rows};
+use crate::support::{Page, Random, TestDir, corpusdb, ingest, init, lines, prose, sql};
 use serde_json::{Value, json};
 
 /// Names of sources that mean something in a path, or to those who read such directories.

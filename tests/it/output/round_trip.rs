@@ -1,7 +1,9 @@
 //! What is exported says everything: judged by readers that share no code with the crate, and by another corpus.
 
-use crate::support::exports::{FIELDS, corpus, export, files, of_lines, rows};
-use crate::support::{Page, Random, TestDir, corpusdb, crawl, digest, ingest, init, prose, sound};
+use crate::support::exports::{FIELDS, corpus, export, files, rows};
+use crate::support::{
+    Page, Random, TestDir, corpusdb, crawl, digest, ingest, init, json_lines, prose, sound,
+};
 use serde_json::{Value, json};
 use std::path::Path;
 
@@ -309,7 +311,7 @@ fn a_field_named_like_a_column_is_refused() {
     let found = rows(&scratch.path("a.jsonl"));
     assert_eq!(
         found,
-        of_lines(
+        json_lines(
             r#"{"key":"1","source":"web","text":"words of a page","meta":{"source":"elsewhere","text2":"key"}}"#
         )
     );

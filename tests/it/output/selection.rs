@@ -1,7 +1,7 @@
 //! What is asked for is what comes: conditions, columns, snapshots, pairs.
 
-use crate::support::exports::{corpus, export, of_lines, rows, sql};
-use crate::support::{Page, Random, TestDir, corpusdb, crawl, seeds};
+use crate::support::exports::{corpus, export, rows};
+use crate::support::{Page, Random, TestDir, corpusdb, crawl, json_lines, seeds, sql};
 use arrow::datatypes::DataType;
 use arrow::datatypes::TimeUnit::Microsecond;
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -181,7 +181,7 @@ fn removed_duplicates_come_with_their_witnesses() {
     ];
     let told = corpusdb(&[&["export", &corpus], &some[..]].concat()).good().stdout;
     let statement = "SELECT d.key, w.key AS witness_key FROM duplicates p JOIN documents d ON d.id = p.id JOIN documents w ON w.id = p.witness WHERE d.year > 2000 AND p.kind <> 'superseded' ORDER BY p.id";
-    assert_eq!(of_lines(&told), sql(&corpus, statement));
+    assert_eq!(json_lines(&told), sql(&corpus, statement));
     corpusdb(&["export", &corpus, "--to", &scratch.arg("x.parquet"), "--duplicates", "--all"])
         .fails(&["leave out"]);
 }
@@ -206,7 +206,7 @@ fn truths_and_moments_come_in_every_format() {
         let id = id.as_u64().unwrap();
         format!("1970-{:02}-{:02}T00:00:00.250000Z", 1 + id / 31, 1 + id % 31)
     };
-    let lines = of_lines(&told("a.jsonl"));
+    let lines = json_lines(&told("a.jsonl"));
     assert_eq!(lines.len(), documents.len());
     let mut table = vec!["id,good,day".to_owned()];
     for (line, document) in lines.iter().zip(&documents) {

@@ -1,16 +1,12 @@
 //! `signals report`: every count of it is made again by `sql`, through the life of a corpus; the documents at a
 //! threshold are those that a sort finds; what is stored and what is found in texts come to the same.
 
-use crate::support::{Page, TestDir, corpusdb, crawl, digest, ingest, init, lines};
+use crate::support::{Page, TestDir, corpusdb, crawl, digest, ingest, init, lines, sql};
 use corpusdb::signals::SignalSet;
 use serde_json::{Value, json};
 
 fn report(corpus: &str, more: &[&str]) -> Value {
     corpusdb(&[&["signals", "report", corpus, "--json"], more].concat()).good().json()
-}
-
-fn rows(corpus: &str, statement: &str) -> Vec<Value> {
-    corpusdb(&["sql", corpus, statement, "--json"]).good().json_lines()
 }
 
 /// Two crawls of three sources, of which the second supersedes pages of the first, and a tokenizer.
@@ -51,7 +47,7 @@ fn told_by_sql(corpus: &str, set: SignalSet, within: &str) -> Vec<Value> {
     let scores = scores.iter().map(|signal| format!("{} AS of_{}", signal.expression, signal.name));
     let columns: Vec<String> = rules.chain(scores).collect();
     let columns = columns.join(", ");
-    rows(
+    sql(
         corpus,
         &format!(
             "SELECT id, key, source, bytes, tokens, {columns} FROM documents WHERE kept AND {within} ORDER BY id"
@@ -171,7 +167,7 @@ fn counts_and_quantiles_equal_sql_after_any_history() {
     let corpus = place(&scratch);
     let before = digest(&corpus);
     let superseded =
-        rows(&corpus, "SELECT count(*) AS n FROM documents WHERE standing = 'superseded'");
+        sql(&corpus, "SELECT count(*) AS n FROM documents WHERE standing = 'superseded'");
     assert!(superseded[0]["n"].as_u64().unwrap() > 20, "{superseded:?}");
     let of_texts = report(&corpus, &["--examples", "3"]);
     is_told_by_sql(&corpus, SignalSet::All, &of_texts, "true");

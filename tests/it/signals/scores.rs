@@ -1,7 +1,8 @@
 //! Signals: functions over texts in SQL, their nulls, and as fields through the life of a corpus.
 
 use crate::support::{
-    Page, StopAt, StopWhen, TestDir, corpusdb, crawl, digest, ingest, init, lines, sound, writer,
+    Page, StopAt, StopWhen, TestDir, corpusdb, crawl, digest, ingest, init, lines, sound, sql,
+    writer,
 };
 use corpusdb::curate::NewSignals;
 use corpusdb::signals::{Signal, SignalSet};
@@ -81,10 +82,6 @@ fn add(corpus: &str, more: &[&str]) -> Value {
     corpusdb(&[&["signals", "add", corpus, "--json"], more].concat()).good().json()
 }
 
-fn rows(corpus: &str, statement: &str) -> Vec<Value> {
-    corpusdb(&["sql", corpus, statement, "--json"]).good().json_lines()
-}
-
 /// Every stored score is that of the text, but for documents of which nothing is left.
 #[track_caller]
 fn stored_are_those_of_the_texts(corpus: &str) {
@@ -93,7 +90,7 @@ fn stored_are_those_of_the_texts(corpus: &str) {
             "SELECT key FROM documents WHERE standing <> 'purged' AND {} IS DISTINCT FROM {}",
             signal.name, signal.expression
         );
-        assert_eq!(rows(corpus, &statement), Vec::<Value>::new(), "{}", signal.name);
+        assert_eq!(sql(corpus, &statement), Vec::<Value>::new(), "{}", signal.name);
     }
 }
 
@@ -145,7 +142,7 @@ fn scores_are_the_same_in_any_order_and_batches() {
 }
 
 fn rows_of_metadata(corpus: &str) -> Vec<Value> {
-    let found = rows(corpus, "SELECT meta FROM documents ORDER BY id");
+    let found = sql(corpus, "SELECT meta FROM documents ORDER BY id");
     let meta = |row: &Value| serde_json::from_str(row["meta"].as_str().unwrap()).unwrap();
     found.iter().map(meta).collect()
 }
@@ -159,10 +156,10 @@ fn scores_follow_changes_of_documents() {
     let how = ["--source", "web", "--id-field", "id"];
     ingest(&corpus, &[&first], &how);
     let tried = add(&corpus, &["--set", "gopher", "--dry-run"]);
-    let stored = rows(&corpus, "SELECT count(*) AS n FROM documents")[0]["n"].clone();
+    let stored = sql(&corpus, "SELECT count(*) AS n FROM documents")[0]["n"].clone();
     assert_eq!(tried["documents"], stored);
     assert_eq!(
-        rows(&corpus, "SHOW COLUMNS FROM documents")
+        sql(&corpus, "SHOW COLUMNS FROM documents")
             .iter()
             .filter(|row| row["column"] == "word_count")
             .count(),
@@ -185,7 +182,7 @@ fn scores_follow_changes_of_documents() {
     stored_are_those_of_the_texts(&corpus);
     sound(&corpus);
     let purged =
-        rows(&corpus, "SELECT count(word_count) AS n FROM documents WHERE standing = 'purged'");
+        sql(&corpus, "SELECT count(word_count) AS n FROM documents WHERE standing = 'purged'");
     assert_eq!(purged[0]["n"], json!(0));
     // Given up and taken again, purged documents stay without.
     corpusdb(&["signals", "drop", &corpus, "--set", "all"]).good();
@@ -198,7 +195,7 @@ fn scores_follow_changes_of_documents() {
     stored_are_those_of_the_texts(&corpus);
     sound(&corpus);
     let purged =
-        rows(&corpus, "SELECT count(word_count) AS n FROM documents WHERE standing = 'purged'");
+        sql(&corpus, "SELECT count(word_count) AS n FROM documents WHERE standing = 'purged'");
     assert_eq!(purged[0]["n"], json!(0));
 }
 
@@ -259,7 +256,7 @@ fn conflicting_declarations_are_refused_by_name() {
     add(&corpus, &["word_count", "lang_score"]);
     // What the record says of itself stays.
     let found =
-        &rows(&corpus, "SELECT lang, word_count, meta ->> 'word_count' AS own FROM documents")[0];
+        &sql(&corpus, "SELECT lang, word_count, meta ->> 'word_count' AS own FROM documents")[0];
     assert_eq!(found, &json!({"lang": "mine", "word_count": 3, "own": "many"}));
     let values = scratch.write("v.jsonl", "{\"id\":0,\"word_count\":7}\n");
     corpusdb(&["field", "set", &corpus, "word_count", "--from", &values, "--id", "id"])
@@ -310,7 +307,7 @@ fn presets_select_by_their_rules_also_in_plans() {
     };
     plan("preset('c4')").good();
     plan("kept AND (c4_sentence_count >= 5)").good();
-    let plans = rows(&corpus, "SELECT plan FROM epochs ORDER BY number");
+    let plans = sql(&corpus, "SELECT plan FROM epochs ORDER BY number");
     let text = plans[0]["plan"].as_str().unwrap();
     assert!(text.contains("(c4_sentence_count >= 5)") && !text.contains("preset"), "{text}");
     // Plans keep what they name.
@@ -338,7 +335,7 @@ fn presets_stand_in_every_condition() {
         let sampled = corpusdb(&["sample", &corpus, "--where", name, "--json"]).good().json_lines();
         assert_eq!(keys(sampled), ["good"], "{name}");
         let statement = format!("SELECT key FROM documents d WHERE NOT {name} -- preset('c5')");
-        assert_eq!(keys(rows(&corpus, &statement)), ["bad"], "{name}");
+        assert_eq!(keys(sql(&corpus, &statement)), ["bad"], "{name}");
         let stats = corpusdb(&["stats", &corpus, "--where", name, "--json"]).good().json();
         assert_eq!(stats["all"]["documents"], json!(1), "{name}");
         let out = scratch.arg(&format!("{}.jsonl", name.len()));
@@ -352,7 +349,7 @@ fn presets_stand_in_every_condition() {
         init(&other, &[]);
         let told = ingest(&other, &[&file], &[&how[..], &["--where", name]].concat());
         assert_eq!(told["added"], json!(1), "{told}");
-        assert_eq!(keys(rows(&other, "SELECT key FROM documents")), ["good"]);
+        assert_eq!(keys(sql(&other, "SELECT key FROM documents")), ["good"]);
     }
     corpusdb(&["count", &corpus, "--where", "preset('c5')"]).fails(&["gopher, c4, fineweb, all"]);
     corpusdb(&["sql", &corpus, "SELECT preset('c5')"]).fails(&["gopher, c4, fineweb, all"]);

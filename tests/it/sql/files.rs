@@ -1,16 +1,14 @@
 //! Files beside the corpus: `read_csv`, `read_json` and `read_parquet` read what an ingest reads, and DuckDB agrees.
 
-use crate::support::{TestDir, corpusdb, ingest, init, json_lines};
+use crate::support::{TestDir, corpusdb, gzip, ingest, init, json_lines};
 use arrow::array::{
     ArrayRef, BinaryArray, Float64Array, Int32Array, Int64Array, ListArray, RecordBatch,
     StringArray, StructArray, TimestampMicrosecondArray,
 };
 use arrow::datatypes::{DataType, Field, Int64Type};
-use flate2::write::GzEncoder;
 use parquet::arrow::ArrowWriter;
 use parquet::file::properties::WriterProperties;
 use serde_json::{Map, Value, json};
-use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
@@ -22,12 +20,6 @@ fn rows(corpus: &str, statement: &str) -> Vec<Value> {
 /// What a statement fails with.
 fn refused(corpus: &str, statement: &str, words: &[&str]) {
     corpusdb(&["sql", corpus, statement]).fails(words);
-}
-
-fn gzip(text: &str) -> Vec<u8> {
-    let mut out = GzEncoder::new(Vec::new(), flate2::Compression::fast());
-    out.write_all(text.as_bytes()).unwrap();
-    out.finish().unwrap()
 }
 
 /// A Parquet file of columns, so many rows a row group.
@@ -95,7 +87,7 @@ fn tables() -> Vec<OddTable> {
             vec![
                 ("a.csv", csv("id,text,n,only\nx1,a,10,99\n")),
                 ("b.csv", csv("n,more,text,id\n20,z,b,x2\n")),
-                ("c.csv.gz", gzip("text,id\nc,x3\n")),
+                ("c.csv.gz", gzip(b"text,id\nc,x3\n")),
                 (
                     "deep/d.csv.zst",
                     zstd::encode_all("id,n,text\nx4,2.5,d\n".as_bytes(), 1).unwrap(),
@@ -138,7 +130,7 @@ fn tables() -> Vec<OddTable> {
                         "[\n {\"id\":\"x4\",\"text\":\"d\",\"n\":4},\n {\"id\":\"x5\",\"text\":\"e\",\"t\":false}\n]\n",
                     ),
                 ),
-                ("d.jsonl.gz", gzip("{\"id\":\"x6\",\"text\":\"f\",\"n\":\"\\u00e9\"}\n")),
+                ("d.jsonl.gz", gzip(b"{\"id\":\"x6\",\"text\":\"f\",\"n\":\"\\u00e9\"}\n")),
             ],
         ),
         (

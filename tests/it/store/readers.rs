@@ -1,21 +1,15 @@
 //! One writer and many readers: the lock, views beside a writer, and what is no corpus.
 
 use crate::support::{
-    TestDir, corpusdb, crawl, digest, init, lines, make, pour, reader, repository, sound,
-    sound_digest, writer,
+    TestDir, corpusdb, crawl, digest, init, keyed_options, lines, make, pour, reader, repository,
+    sound, sound_digest, writer,
 };
-use corpusdb::ingest::ReadOptions;
 use corpusdb::store::{CheckDepth, StoreError};
-use corpusdb::{Context, Corpus, DedupMode, ErrorKind, IngestOptions};
+use corpusdb::{Context, Corpus, DedupMode, ErrorKind};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;
-
-fn options(batch_bytes: u64) -> IngestOptions {
-    let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
-    IngestOptions { batch_bytes, read, ..IngestOptions::new("web") }
-}
 
 #[test]
 fn a_second_writer_is_refused_and_readers_go_on() {
@@ -25,7 +19,7 @@ fn a_second_writer_is_refused_and_readers_go_on() {
     make(&path, DedupMode::Witness, 0.8);
     let file = scratch.write("a.jsonl", lines(&crawl(81, 40, true)));
     let mut writer = writer(&path);
-    pour(&mut writer, std::slice::from_ref(&file), &options(2 << 10));
+    pour(&mut writer, std::slice::from_ref(&file), &keyed_options(2 << 10));
     let holder = format!("process {}", std::process::id());
     let words = ["is being written by", holder.as_str()];
     corpusdb(&["ingest", &corpus, &file, "--source", "web"]).fails(&words);
@@ -61,7 +55,7 @@ fn readers_beside_an_ingest_see_committed_states_only() {
             let mut writer = writer(&path);
             for file in &files {
                 // Flushed after each, so that readers meet tables that come and go.
-                pour(&mut writer, std::slice::from_ref(file), &options(1 << 10));
+                pour(&mut writer, std::slice::from_ref(file), &keyed_options(1 << 10));
                 let before = looks.load(Ordering::SeqCst);
                 let mut waited = 0;
                 while looks.load(Ordering::SeqCst) < before + 3 && waited < 5000 {

@@ -1,5 +1,6 @@
 //! The command: started, run to its end, killed, and what it came to.
 
+use crate::support::TestDir;
 use serde_json::Value;
 use std::ffi::OsStr;
 use std::io::{Read, Write};
@@ -143,6 +144,41 @@ impl Ran {
         self
     }
 
+    /// Expects exit code 1: it did what it could, and the answer is bad.
+    #[track_caller]
+    pub fn answers_badly(self) -> Self {
+        assert_eq!(self.code, Some(1), "{self}");
+        self
+    }
+
+    /// Expects that standard output is this, but for the end of its last line.
+    #[track_caller]
+    pub fn is(self, whole: &str) -> Self {
+        assert_eq!(self.stdout.trim_end_matches('\n'), whole, "{self}");
+        self
+    }
+
+    /// Expects each of `words` in standard output.
+    #[track_caller]
+    pub fn prints(self, words: &[&str]) -> Self {
+        for word in words {
+            assert!(self.stdout.contains(word), "no `{word}` in\n{self}");
+        }
+        self
+    }
+
+    /// Expects numbers of a JSON report: `read 3, added 2`.
+    #[track_caller]
+    pub fn counts(self, expected: &str) -> Self {
+        let report = self.json();
+        let found = expected.split(", ").map(|part| {
+            let (name, _) = part.rsplit_once(' ').unwrap();
+            format!("{name} {}", report[name])
+        });
+        assert_eq!(found.collect::<Vec<_>>().join(", "), expected, "{self}");
+        self
+    }
+
     /// Standard output as one JSON value.
     #[track_caller]
     pub fn json(&self) -> Value {
@@ -156,11 +192,76 @@ impl Ran {
     }
 }
 
+impl TestDir {
+    /// Runs the command in this directory to its end: `t.ran("sql c 'SELECT 1'")`.
+    pub fn ran(&self, line: &str) -> Ran {
+        let words = words(line);
+        let mut command = command(&words);
+        ran(&words, command.current_dir(&self.root).stdin(Stdio::null()).output().unwrap())
+    }
+
+    /// Runs the command in this directory, and expects success.
+    #[track_caller]
+    pub fn run(&self, line: &str) -> Ran {
+        self.ran(line).good()
+    }
+
+    /// Expects that the two corpora have one digest.
+    #[track_caller]
+    pub fn same(&self, one: &str, other: &str) {
+        assert_eq!(digest(&self.arg(one)), digest(&self.arg(other)), "{one} and {other}");
+    }
+
+    /// Expects that `check --deep` finds nothing in a corpus.
+    #[track_caller]
+    pub fn sound(&self, corpus: &str) {
+        sound(&self.arg(corpus));
+    }
+
+    /// The one column that a statement answers, as it is in JSON: texts without quotes.
+    #[track_caller]
+    pub fn column(&self, corpus: &str, statement: &str) -> Vec<String> {
+        let corpus = self.arg(corpus);
+        let rows = corpusdb(&["sql", &corpus, statement, "--format", "jsonl"]).good().json_lines();
+        let cell = |row: &Value| {
+            let cell = row.as_object().unwrap().values().next().unwrap();
+            cell.as_str().map_or_else(|| cell.to_string(), str::to_owned)
+        };
+        rows.iter().map(cell).collect()
+    }
+}
+
+/// The words of a line as a shell splits it: at spaces outside of single and double quotes.
+fn words(line: &str) -> Vec<String> {
+    let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
+    for sign in line.chars() {
+        match (quote, sign) {
+            (Some(open), sign) if sign == open => quote = None,
+            (None, '\'' | '"') => {
+                quote = Some(sign);
+                word.get_or_insert_default();
+            }
+            (None, ' ') => words.extend(word.take()),
+            (_, sign) => word.get_or_insert_default().push(sign),
+        }
+    }
+    assert!(quote.is_none(), "an open quote in {line}");
+    words.extend(word);
+    words
+}
+
 #[track_caller]
 pub fn json_lines(text: &str) -> Vec<Value> {
-    text.lines()
+    // Only a line feed ends a line: texts may hold what else some take for one.
+    text.split_terminator('\n')
         .map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line}")))
         .collect()
+}
+
+/// The rows that a statement answers.
+#[track_caller]
+pub fn sql(corpus: &str, statement: &str) -> Vec<Value> {
+    corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
 }
 
 /// `init CORPUS` with further arguments.

@@ -4,6 +4,7 @@ use super::*;
 use crate::support::dir::TestDir;
 use corpusdb::curate::TrainingTexts;
 use corpusdb::dedup::{DedupScope, KeepOrder};
+use corpusdb::ingest::ReadOptions;
 use corpusdb::store::CheckDepth;
 use corpusdb::tokenizer::TrainOptions;
 use corpusdb::{
@@ -71,6 +72,12 @@ pub fn train(writer: &CorpusWriter, vocab_size: u32, specials: &[&str]) -> Vec<u
 /// Ingests through the library.
 pub fn pour(writer: &mut CorpusWriter, paths: &[String], options: &IngestOptions) -> IngestReport {
     writer.ingest(paths, options, &Context::new()).unwrap()
+}
+
+/// An ingest of records with keys under the source `web`.
+pub fn keyed_options(batch_bytes: u64) -> IngestOptions {
+    let read = ReadOptions { id_field: Some("id".to_owned()), ..ReadOptions::default() };
+    IngestOptions { batch_bytes, read, ..IngestOptions::new("web") }
 }
 
 /// A tokenizer.json of 500 ids, the first of which are ChatML's special tokens.

@@ -1,6 +1,6 @@
 //! A corpus that is exported, and the rows of what was written.
 
-use crate::support::{Page, TestDir, corpusdb, ingest, init, lines};
+use crate::support::{Page, TestDir, corpusdb, ingest, init, json_lines, lines};
 use arrow::array::{Array, AsArray, RecordBatch};
 use arrow::datatypes::{DataType, Float64Type, Int64Type, UInt64Type};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
@@ -51,15 +51,7 @@ pub fn rows(path: &Path) -> Vec<Value> {
     } else {
         bytes()
     };
-    of_lines(&String::from_utf8(text).unwrap())
-}
-
-/// A JSON value a line. Only a line feed ends one: texts may hold what else some take for it.
-pub fn of_lines(text: &str) -> Vec<Value> {
-    let lines = text.split_terminator('\n');
-    lines
-        .map(|line| serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}")))
-        .collect()
+    json_lines(&String::from_utf8(text).unwrap())
 }
 
 /// Rows of a batch as objects; `meta` parsed.
@@ -89,10 +81,6 @@ pub fn of_batch(batch: &RecordBatch) -> Vec<Value> {
 
 /// What SQL answers, an object a row.
 #[track_caller]
-pub fn sql(corpus: &str, statement: &str) -> Vec<Value> {
-    of_lines(&corpusdb(&["sql", corpus, statement, "--format", "json"]).good().stdout)
-}
-
 /// Every file below a directory with its bytes, by its path there.
 pub fn files(directory: &Path) -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();

@@ -3,6 +3,7 @@
 pub mod blocks;
 pub mod checker;
 pub mod command;
+pub mod compressed;
 pub mod corpus;
 pub mod dir;
 pub mod epochs;
@@ -20,15 +21,31 @@ pub mod schema;
 pub mod server;
 pub mod suites;
 pub mod tables;
+pub mod tabular;
 pub mod templates;
 pub mod world;
 
 pub use command::*;
+pub use compressed::*;
 pub use corpus::*;
 pub use dir::*;
 pub use fixtures::*;
 pub use pages::*;
 pub use progress::*;
+
+/// A test with an empty directory in which its commands run:
+/// `corpusdb_test!(an_empty_corpus_counts_zero, |t| { t.run("init c"); t.run("count c").is("0"); });`
+macro_rules! corpusdb_test {
+    ($(#[$meta:meta])* $name:ident, |$t:ident| $body:block) => {
+        $(#[$meta])*
+        #[test]
+        fn $name() {
+            let $t = $crate::support::TestDir::new();
+            $body
+        }
+    };
+}
+pub(crate) use corpusdb_test;
 
 /// Fails with every fault that a rule about the sources found.
 pub fn assert_none(faults: &[String]) {

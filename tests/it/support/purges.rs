@@ -2,7 +2,7 @@
 
 use crate::support::corpus::trained;
 use crate::support::{
-    Page, Random, TestDir, corpusdb, fixture, ingest, init_with_tokenizer, lines, prose,
+    Page, Random, TestDir, corpusdb, fixture, ingest, init_with_tokenizer, lines, prose, sql,
 };
 use serde_json::{Value, json};
 use std::path::Path;
@@ -27,10 +27,6 @@ pub fn having(corpus: &str, bytes: &[u8]) -> Vec<String> {
     let holds = |file: &[u8]| file.windows(bytes.len()).any(|window| window == bytes);
     let files = files(Path::new(corpus)).into_iter();
     files.filter(|(_, file)| holds(file)).map(|(path, _)| path).collect()
-}
-
-pub fn sql(corpus: &str, statement: &str) -> Vec<Value> {
-    corpusdb(&["sql", corpus, statement, "--format", "json"]).good().json_lines()
 }
 
 pub fn count(corpus: &str, condition: &str) -> u64 {
