@@ -130,7 +130,7 @@ def decide(members: Stream, edges: Stream, policy: InitOptions | None = None) ->
 
 
 def load_tokenizer(tokenizer: str | PathLike[str] | bytes) -> Tokenizer:
-    """Loads a tokenizer from the path or the bytes of a `tokenizer.json`, without a corpus."""
+    """Loads a tokenizer from the path or the bytes of a `tokenizer.json` or a SentencePiece `.model`, without a corpus."""
     file = tokenizer if isinstance(tokenizer, bytes) else Path(tokenizer).read_bytes()
     return Tokenizer(_native.load_encoder(file))
 

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3_arrow::{PyRecordBatch, PyRecordBatchReader};
 use std::sync::Arc;
 
-/// Loads the bytes of a `tokenizer.json`, without a corpus.
+/// Loads the bytes of a `tokenizer.json` or of a SentencePiece `.model`, without a corpus.
 #[pyfunction]
 pub(crate) fn load_encoder(py: Python<'_>, file: Vec<u8>) -> PyResult<PyEncoder> {
     let tokenizer = run_briefly(py, || Ok(Tokenizer::load(&file, &[])?))?;

@@ -3,3 +3,4 @@
 mod ids;
 mod refused;
 mod register;
+mod sentencepiece;
