@@ -164,7 +164,7 @@ fn ends(text: &str, end: usize, is_sign: fn(char) -> bool) -> bool {
     let Some(next) = behind(text, end) else { return true };
     let is_before_digit =
         || behind(text, end + next.len_utf8()).is_some_and(|next| next.is_ascii_digit());
-    !is_word(next) && !(is_sign(next) && is_before_digit())
+    !(is_word(next) || is_sign(next) && is_before_digit())
 }
 
 /// Whether a digit goes on with a number that began before it: behind a decimal point, or a hyphen in a longer number.
@@ -230,7 +230,11 @@ impl DigitGroups {
 /// Where the card number that begins here ends: 13 to 19 digits that begin as those of the large networks do, alone or
 /// in the groups that cards have, with one space or hyphen between, and the check digit of Luhn.
 fn card(text: &str, at: usize) -> Option<usize> {
-    if !matches!(text.as_bytes().get(at), Some(b'2'..=b'6')) || is_continued(text, at) {
+    let first = text.as_bytes().get(at..at + 4)?;
+    // Nearly every number ends here: a group has four digits at least.
+    if !matches!(first, [b'2'..=b'6', rest @ ..] if rest.iter().all(u8::is_ascii_digit))
+        || is_continued(text, at)
+    {
         return None;
     }
     let groups = DigitGroups::read(text, at, |sign| is_gap(sign) || is_hyphen(sign), CARD);
