@@ -5,6 +5,7 @@ use super::reader::IngestInput;
 use crate::contamination::{SuiteFields, SuiteItem, item_of};
 use crate::input::{ReadItem, ReadOptions};
 use crate::model::{Context, RecordKey, RecordOrigin, parse_object};
+use std::collections::BTreeSet;
 
 /// What was read of files that are a suite.
 #[derive(Debug, Default)]
@@ -15,7 +16,8 @@ pub struct LoadedSuite {
     pub files: Vec<String>,
 }
 
-/// The items that the records of some files are, of at most `most` bytes.
+/// The items that the records of some files are, of at most `most` bytes. An item without an id, or with that of one
+/// before it, is named by its file and number: what somebody decides about one item is of no other.
 ///
 /// # Errors
 /// [`IngestError::Suite`] for a record that is not an item, with its place, and when there is more than that;
@@ -29,6 +31,7 @@ pub fn read_suite(
 ) -> Result<LoadedSuite, IngestError> {
     let read = ReadOptions { whole: true, text_field: None, id_field: None, ..read.clone() };
     let (mut suite, mut bytes) = (LoadedSuite::default(), 0_u64);
+    let mut ids = BTreeSet::new();
     each(inlets, &read, context, &mut |_, origin, text, metadata| {
         // Of a record that is whole, all is among its fields.
         debug_assert!(text.is_empty());
@@ -36,8 +39,15 @@ pub fn read_suite(
         let record = parse_object(metadata).map_err(fail)?;
         let path = origin.path.as_path();
         let name = path.file_name().map_or_else(|| "-".into(), |name| name.to_string_lossy());
-        let id = format!("{name}:{}", origin.number);
-        let item = item_of(&record, fields, &id).map_err(fail)?;
+        let place = format!("{name}:{}", origin.number);
+        let mut item = item_of(&record, fields, &place).map_err(fail)?;
+        // Files of one name may lie in several directories.
+        let places = [place, format!("{}:{}", path.display(), origin.number)];
+        let mut names = std::iter::once(&item.id).chain(&places);
+        let Some(id) = names.find(|id| ids.insert((*id).clone())).cloned() else {
+            return Err(fail(format!("its id `{}` is that of another item", item.id)));
+        };
+        item.id = id;
         bytes += item.parts.iter().chain([&item.id]).map(|part| part.len() as u64).sum::<u64>();
         if bytes > most {
             return Err(IngestError::Suite(format!(

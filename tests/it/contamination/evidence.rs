@@ -232,6 +232,44 @@ fn suites_are_read_from_lines_tables_and_parquet() {
 }
 
 #[test]
+fn items_of_one_id_are_two_items() {
+    let scratch = TestDir::new();
+    let corpus = scratch.arg("corpus");
+    init(&corpus, &[]);
+    let other = QUESTION.replace(' ', " very ");
+    let pages = scratch.write("pages.jsonl", {
+        let page = |text: &str| format!("{}\n", json!({ "text": around(text) }));
+        page(QUESTION) + &page(&other)
+    });
+    ingest(&corpus, &[&pages], &["--source", "web"]);
+    let item = |id: &str, question: &str| {
+        format!("{}\n", json!({ "id": id, "question": question, "answer": "72" }))
+    };
+    for folder in ["a", "b"] {
+        std::fs::create_dir(scratch.path(folder)).unwrap();
+    }
+    let first = scratch.write("a/items.jsonl", item("q", QUESTION) + &item("q", &other));
+    let second =
+        scratch.write("b/items.jsonl", item("q", "What is the capital of France?").repeat(2));
+    let added = corpusdb(&["contamination", "add", &corpus, "ours", &first, &second, "--json"]);
+    assert_eq!(numbers(&added.good().json(), ["items", "sighted"]), [4, 2]);
+    let found = sql(
+        &corpus,
+        "SELECT document, item FROM contamination WHERE part = 'question' AND contaminated ORDER BY document",
+    );
+    let expected =
+        [json!({ "document": 0, "item": "q" }), json!({ "document": 1, "item": "items.jsonl:1" })];
+    assert_eq!(found, expected);
+    // A verdict on one is not on the other.
+    corpusdb(&["contamination", "review", &corpus, "--reject", "ours:q=0"]).good();
+    let by = sql(&corpus, "SELECT contaminated_by AS by FROM documents ORDER BY id");
+    assert_eq!(by, [json!({ "by": null }), json!({ "by": "ours" })]);
+    // Files of one name: by the directory too.
+    let again = corpusdb(&["contamination", "add", &corpus, "twice", &first, &first, "--json"]);
+    assert_eq!(numbers(&again.good().json(), ["items"]), [2], "a file counts once");
+}
+
+#[test]
 fn ngrams_of_very_many_documents_are_ignored() {
     let scratch = TestDir::new();
     let corpus = scratch.arg("corpus");
