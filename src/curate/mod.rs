@@ -90,8 +90,8 @@ pub use remove::{RemovalReport, RemovalRequest};
 pub(crate) use repair::fill;
 pub use sample::TextGrouping;
 pub use settle::SettleReport;
-pub(crate) use signals::drop_signals;
 pub use signals::{NewSignals, SignalsReport};
+pub(crate) use signals::{add_signals, drop_signals, outdated_signals};
 pub(crate) use standing_rules::StandingRules;
 pub use tokenizer_reports::{
     ExtendedTokenizer, TokenizerDescription, TokenizerDetails, TokenizerOriginal, TokenizerReport,

@@ -3,8 +3,7 @@
 use super::commits::{CommitLoop, next_texts};
 use super::error::CurateError;
 use super::fields::{about, drop_field, finish_drops, with};
-use crate::corpus::CorpusWriter;
-use crate::model::{Context, DocId, Error, FieldDeclaration, FieldId};
+use crate::model::{Context, DocId, FieldDeclaration, FieldId};
 use crate::signals::{ScoreValue, Signal, scores, scores_json};
 use crate::store::{
     CommitBatch, FieldRecord, FieldState, StoreWriter, View, declaration, declare_field,
@@ -30,6 +29,8 @@ pub struct SignalsReport {
     pub signals: Vec<&'static str>,
     /// Those of them that were stored before.
     pub known: Vec<&'static str>,
+    /// Those that were stored by an earlier version of their rule, and are computed again.
+    pub outdated: Vec<&'static str>,
     /// Documents that were scored now.
     pub documents: u64,
     /// How many commits were made.
@@ -41,22 +42,6 @@ struct SignalFill {
     signal: Signal,
     field: FieldDeclaration,
     record: FieldRecord,
-}
-impl CorpusWriter {
-    /// Stores signals as fields: those of all stored documents now, and those of every document that comes from then
-    /// on. They are seen from the last commit on; the same call continues where an interrupt stopped.
-    ///
-    /// # Errors
-    /// [`CurateError`](crate::curate::CurateError) when a field of the name is something else, or after an interrupt:
-    /// earlier commits stay.
-    pub fn add_signals(
-        &mut self,
-        new: &NewSignals,
-        context: &Context<'_>,
-    ) -> Result<SignalsReport, Error> {
-        let context = self.within(context);
-        Ok(add_signals(self.store(), new, &context)?)
-    }
 }
 
 /// Gives stored signals up, each with the numbers of the stored plans whose recipes name it: all of them, or none.
@@ -70,7 +55,12 @@ pub fn drop_signals(
     context: &Context<'_>,
 ) -> Result<(), CurateError> {
     for (signal, plans) in signals {
-        check_signal(writer.view(), signal)?;
+        if stored_version(writer.view(), signal)?.is_none() {
+            return Err(CurateError::Field(format!(
+                "signal `{}` is not stored; `corpusdb signals list` shows which are",
+                signal.name
+            )));
+        }
         if !force && !plans.is_empty() {
             let (field, plans) = (signal.name.to_owned(), plans.clone());
             return Err(CurateError::FieldInUse { field, plans });
@@ -82,18 +72,29 @@ pub fn drop_signals(
     Ok(())
 }
 
-/// Checks that a signal is stored, or was being stored.
-fn check_signal(view: &View, signal: &Signal) -> Result<(), CurateError> {
-    let is_filling = view
-        .filling_field(signal.name)
-        .is_some_and(|(_, record)| record.expression.as_deref() == Some(signal.expression));
-    if is_filling || is_fed(view, signal)? {
-        return Ok(());
+/// The signals of `signals` that are stored, or were being stored, by an earlier version of their rule.
+///
+/// # Errors
+/// [`CurateError::Field`] where a field of the name is something else.
+pub fn outdated_signals(view: &View, signals: &[Signal]) -> Result<Vec<Signal>, CurateError> {
+    let mut outdated = Vec::new();
+    for signal in signals {
+        let stored = stored_version(view, signal)?;
+        if stored.is_some_and(|version| version != signal.version) {
+            outdated.push(*signal);
+        }
     }
-    Err(CurateError::Field(format!(
-        "signal `{}` is not stored; `corpusdb signals list` shows which are",
-        signal.name
-    )))
+    Ok(outdated)
+}
+
+/// The version by which a signal is stored, or was being stored; none where it is not.
+fn stored_version(view: &View, signal: &Signal) -> Result<Option<u16>, CurateError> {
+    let filling = view.filling_field(signal.name);
+    let filling = filling.and_then(|(_, record)| record.expression.as_deref());
+    match filling.and_then(|expression| signal.stored_version(expression)) {
+        Some(version) => Ok(Some(version)),
+        None => fed_version(view, signal),
+    }
 }
 
 /// The member of the metadata that has the values of a signal: none that a record would have by chance.
@@ -102,7 +103,8 @@ fn signal_member(signal: &Signal) -> String {
 }
 
 /// Stores scores of every document as fields, which every ingest from then on feeds. They are seen from the last commit
-/// on. The same call continues where an interrupt stopped, and changes nothing once all are stored.
+/// on. The same call continues where an interrupt stopped, and changes nothing once all are stored. Of an earlier
+/// version of their rule there are none: they were dropped.
 ///
 /// # Errors
 /// [`CurateError::Field`] where a field of the name is something else; [`CurateError::Interrupted`].
@@ -119,7 +121,7 @@ pub fn add_signals(
     let asked = writer.view().clone();
     let mut unknown = Vec::new();
     for signal in &new.signals {
-        if is_fed(&asked, signal)? {
+        if fed_version(&asked, signal)?.is_some() {
             report.known.push(signal.name);
         } else {
             unknown.push(*signal);
@@ -138,11 +140,12 @@ pub fn add_signals(
     Ok(report)
 }
 
-/// Whether a signal is stored; an error where a field of its name is something else.
-fn is_fed(view: &View, signal: &Signal) -> Result<bool, CurateError> {
-    let Some(field) = view.field_named(signal.name) else { return Ok(false) };
-    if view.fed_by(signal.name) == Some(signal.expression) {
-        return Ok(true);
+/// The version by which a signal is stored, if it is; an error where a field of its name is something else.
+fn fed_version(view: &View, signal: &Signal) -> Result<Option<u16>, CurateError> {
+    let Some(field) = view.field_named(signal.name) else { return Ok(None) };
+    let fed = view.fed_by(signal.name);
+    if let Some(version) = fed.and_then(|expression| signal.stored_version(expression)) {
+        return Ok(Some(version));
     }
     Err(CurateError::Field(format!(
         "field `{}` is declared already, with the values of `{}`: name the other signals one by one, or `corpusdb field drop` it first",
@@ -160,7 +163,8 @@ fn begin_signal(
     let view = writer.view().clone();
     if let Some((id, record)) = view.filling_field(signal.name) {
         let field = declaration(*id, record)?;
-        if record.expression.as_deref() != Some(signal.expression) || field.kind != signal.kind {
+        let is_its_own = record.expression.as_deref() == Some(&signal.stored_expression());
+        if !is_its_own || field.kind != signal.kind {
             return Err(CurateError::Field(format!(
                 "field `{}` is being filled with other values; run `corpusdb field add` or `corpusdb field compute` to its end, or `corpusdb field drop` it first",
                 signal.name
@@ -169,7 +173,7 @@ fn begin_signal(
         return Ok(SignalFill { signal, field, record: record.clone() });
     }
     let field = declare_field(&view, signal.name, signal.kind, Some(&signal_member(&signal)))?;
-    let record = FieldRecord::begin(&field, Some(signal.expression));
+    let record = FieldRecord::begin(&field, Some(&signal.stored_expression()));
     let mut batch = writer.begin()?;
     batch.put_field(field.id, Some(&record))?;
     batch.commit(&about(&field.name))?;

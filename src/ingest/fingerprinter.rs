@@ -354,7 +354,8 @@ impl SignalFields {
         let (mut signals, mut members) = (Vec::new(), Vec::new());
         for (field, expression) in view.fed_fields() {
             let known = Signal::from_name(&field.name);
-            let Some(signal) = known.filter(|signal| signal.expression == expression) else {
+            let Some(signal) = known.filter(|signal| signal.stored_version(expression).is_some())
+            else {
                 let (name, expression) = (field.name.clone(), expression.to_owned());
                 return Err(IngestError::Signal { name, expression });
             };

@@ -20,9 +20,15 @@ pub struct SignalSummary {
     pub kind: &'static str,
     /// Its function, in SQL over `documents`.
     pub expression: &'static str,
-    /// `stored`: every new document gets it; `filling`: its addition was interrupted; `absent`; `other`, when a field
-    /// of its name has other values.
+    /// The version of its rule in this release: 2 and more for a signal whose values an earlier release computed
+    /// otherwise.
+    pub version: u16,
+    /// `stored`: every new document gets it; `outdated`: likewise, but documents stored by an earlier release keep the
+    /// values of an earlier version, until `signals add` computes all again; `filling`: its addition was interrupted;
+    /// `absent`; `other`, when a field of its name has other values.
     pub state: &'static str,
+    /// The version by which it was stored first.
+    pub stored_version: Option<u16>,
     /// Documents that have a value, where it is stored or filled.
     pub documents: Option<u64>,
 }
@@ -35,20 +41,26 @@ pub fn signals(view: &View) -> Result<Vec<SignalSummary>, QueryError> {
     let declared = fields(view)?;
     let summary = |signal: &Signal| {
         let field = declared.iter().find(|field| field.name == signal.name);
+        let expression = field.and_then(|field| field.expression.as_deref());
+        let stored_version = expression.and_then(|stored| signal.stored_version(stored));
+        let is_outdated = stored_version != Some(signal.version);
         let state = match field {
             None => "absent",
-            Some(field) if field.expression.as_deref() != Some(signal.expression) => "other",
+            Some(_) if stored_version.is_none() => "other",
+            Some(field) if field.state == "fed" && is_outdated => "outdated",
             Some(field) if field.state == "fed" => "stored",
             Some(field) if field.state == "filling" => "filling",
             Some(_) => "other",
         };
-        let documents = field.filter(|_| matches!(state, "stored" | "filling"));
+        let documents = field.filter(|_| matches!(state, "stored" | "outdated" | "filling"));
         SignalSummary {
             name: signal.name,
             set: signal.set.name(),
             kind: signal.kind.name(),
             expression: signal.expression,
+            version: signal.version,
             state,
+            stored_version: stored_version.filter(|_| state != "other"),
             documents: documents.map(|field| field.documents),
         }
     };

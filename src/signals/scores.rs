@@ -29,6 +29,8 @@ pub struct Signal {
     pub expression: &'static str,
     /// The set it belongs to.
     pub set: SignalSet,
+    /// Which rule it has: another number than a text's score was stored by says that it may get another one now.
+    pub version: u16,
     function: ScoreFunction,
 }
 
@@ -103,6 +105,30 @@ impl Signal {
     pub fn from_name(name: &str) -> Option<Self> {
         SIGNALS.iter().find(|signal| signal.name == name).copied()
     }
+
+    /// What its field is stored with: the function, and which version of it, so that no release takes the values of
+    /// another one for its own.
+    #[must_use]
+    pub fn stored_expression(&self) -> String {
+        self.spelled(self.version)
+    }
+
+    /// The version that a field of its name is stored with; none where that is no version that this release knows.
+    #[must_use]
+    pub fn stored_version(&self, expression: &str) -> Option<u16> {
+        (1..=self.version).find(|version| self.spelled(*version) == expression)
+    }
+
+    fn spelled(&self, version: u16) -> String {
+        match version {
+            1 => self.expression.to_owned(),
+            later => format!("{} /* version {later} */", self.expression),
+        }
+    }
+
+    const fn at_version(self, version: u16) -> Self {
+        Self { version, ..self }
+    }
 }
 
 const fn signal(
@@ -116,7 +142,7 @@ const fn signal(
         ScoreFunction::Number(_) | ScoreFunction::NumberIfAny(_) => FieldKind::Float,
         ScoreFunction::Word(_) => FieldKind::Keyword,
     };
-    Signal { name, kind, expression, set, function }
+    Signal { name, kind, expression, set, version: 1, function }
 }
 
 /// In the order of the columns.
@@ -152,9 +178,9 @@ static SIGNALS: [Signal; 30] = {
         signal(FineWeb, "char_dup_fraction", "char_dup_fraction(text)", Number(|of| char_dup_fraction(of.text))),
         signal(FineWeb, "newline_ratio", "newline_ratio(text)", Number(|of| of.words().newline_ratio())),
         signal(All, "compression_ratio", "compression_ratio(text)", Number(|of| compression_ratio(of.text))),
-        signal(All, "lang", "lang(text)", Word(|of| of.language().map(|(code, _)| code.to_owned()))),
-        signal(All, "lang_score", "lang_score(text)", NumberIfAny(|of| of.language().map(|(_, score)| score))),
-        signal(All, "pii_flags", "array_to_string(pii_flags(text), ' ')", Word(|of| Some(pii_kinds(of.text).join(" ")))),
+        signal(All, "lang", "lang(text)", Word(|of| of.language().map(|(code, _)| code.to_owned()))).at_version(2),
+        signal(All, "lang_score", "lang_score(text)", NumberIfAny(|of| of.language().map(|(_, score)| score))).at_version(2),
+        signal(All, "pii_flags", "array_to_string(pii_flags(text), ' ')", Word(|of| Some(pii_kinds(of.text).join(" ")))).at_version(2),
     ]
 };
 

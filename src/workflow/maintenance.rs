@@ -2,7 +2,10 @@
 //! up.
 
 use crate::corpus::{Corpus, CorpusWriter};
-use crate::curate::{self, Certificate, CurateError, PurgeReport, PurgeSelection, RemovalRequest};
+use crate::curate::{
+    self, Certificate, CurateError, NewSignals, PurgeReport, PurgeSelection, RemovalRequest,
+    SignalsReport,
+};
 use crate::epoch;
 use crate::model::{Context, Error, Standing};
 use crate::signals::Signal;
@@ -130,6 +133,37 @@ impl CorpusWriter {
         let context = self.within(context);
         curate::drop_field(self.store(), name, &numbers, force, &context)?;
         Ok(plans)
+    }
+
+    /// Stores signals as fields: those of all stored documents now, and those of every document that comes from then
+    /// on. They are seen from the last commit on; the same call continues where an interrupt stopped. What is stored by
+    /// an earlier version of its rule is given up and computed again, unless the recipe of a stored plan names it.
+    ///
+    /// # Errors
+    /// [`CurateError`](crate::curate::CurateError) when a field of the name is something else, or after an interrupt:
+    /// earlier commits stay.
+    pub fn add_signals(
+        &mut self,
+        new: &NewSignals,
+        context: &Context<'_>,
+    ) -> Result<SignalsReport, Error> {
+        let outdated = curate::outdated_signals(self.view(), &new.signals)?;
+        for signal in &outdated {
+            let plans = epoch::plans_naming(self.view(), signal.name)?;
+            if let Some(plan) = plans.first() {
+                return Err(CurateError::Field(format!(
+                    "signal `{name}` is stored by the rule of an earlier release, and the recipe of plan {} selects by it: `corpusdb signals drop CORPUS {name} --force`, then add it again, to have the values of this release",
+                    plan.number,
+                    name = signal.name
+                ))
+                .into());
+            }
+        }
+        self.drop_signals(&outdated, false, context)?;
+        let context = self.within(context);
+        let mut report = curate::add_signals(self.store(), new, &context)?;
+        report.outdated = outdated.iter().map(|signal| signal.name).collect();
+        Ok(report)
     }
 
     /// Gives stored signals up: documents that come get them no more, and what is indexed of them is deleted; metadata

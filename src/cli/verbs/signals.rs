@@ -53,7 +53,8 @@ impl SignalSelection {
 ///
 /// One pass over the texts, in several commits; after an interrupt run the same command again. Queries see the signals
 /// after the last commit. The values are stored in the metadata, as signals.NAME; unchanged records are still
-/// recognised when they are ingested again. Signals already stored are not computed again.
+/// recognised when they are ingested again. Signals already stored are not computed again, unless an earlier release
+/// computed them by another rule (`outdated` in `signals list`).
 #[derive(clap::Args)]
 pub(super) struct SignalsAddArgs {
     #[command(flatten)]
@@ -92,6 +93,10 @@ impl Report for SignalsReport {
         }
         let is_new = |name: &&&str| !self.known.contains(name);
         let added: Vec<&str> = self.signals.iter().filter(is_new).copied().collect();
+        if !self.outdated.is_empty() {
+            let names = self.outdated.join(", ");
+            out.line(format!("computed again, by the rules of this release: {names}"));
+        }
         if !added.is_empty() {
             let (count, documents) = (added.len(), number(self.documents));
             out.line(format!("{count} signals of {documents} documents: {}", added.join(", ")));
@@ -131,6 +136,15 @@ impl ListRow for SignalSummary {
         };
         let rows: Vec<Vec<String>> = signals.iter().map(row).collect();
         out.table(&["signal", "set", "type", "state", "documents", "function"], &rows);
+        let is_outdated = |signal: &&Self| signal.state == "outdated";
+        let outdated: Vec<&str> =
+            signals.iter().filter(is_outdated).map(|signal| signal.name).collect();
+        if !outdated.is_empty() {
+            out.note(format!(
+                "outdated: some documents have values of an earlier release's rule; `corpusdb signals add CORPUS {}` computes them again",
+                outdated.join(" ")
+            ));
+        }
     }
 }
 

@@ -18,7 +18,7 @@ impl Scored {
     /// The numbers of a set, and what is stored of them for every document.
     pub(super) fn of(view: &View, set: SignalSet) -> Self {
         let column = |signal: &Signal| {
-            let is_stored = view.fed_by(signal.name) == Some(signal.expression);
+            let is_stored = view.fed_by(signal.name) == Some(&signal.stored_expression());
             let field = view.field_named(signal.name).filter(|_| is_stored);
             field.map(|field| system_fields::column_of(field.id))
         };
